@@ -1,0 +1,62 @@
+# Thin targets for people; the work lives in `cargo xtask` and in the crates. Each installs what it lacks.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help demo test check fuzz docs bench bench-quick bench-soak package release
+
+# The version that `make check` runs; compiled once into Cargo's own bin directory.
+CARGO_DENY_VERSION := 0.20.2
+FUZZ_SECONDS ?= 30
+# Passed on to the bench harness, e.g. BENCH='--only 1k-keepalive --repeats 3'.
+BENCH ?=
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+demo: ## several web servers, a balancer in front, traffic, and a live view of it
+	@scripts/setup build
+	cargo run --profile demo --package weir -- demo
+
+test: check fuzz ## everything that must be green before a change goes in
+	@scripts/setup test
+	cargo xtask test
+
+check: ## format, lints, house rules, dependencies, documentation
+	@scripts/setup build
+	cargo fmt --all --check
+	cargo xtask tidy
+	cargo clippy --workspace --all-targets -- --deny warnings
+	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace --no-deps
+	@cargo deny --version 2>/dev/null | grep -qF 'cargo-deny $(CARGO_DENY_VERSION)' \
+		|| cargo install --locked --debug cargo-deny@$(CARGO_DENY_VERSION)
+	cargo deny --log-level error check bans licenses sources
+
+fuzz: ## every fuzz target for FUZZ_SECONDS (30)
+	@scripts/setup build
+	cargo xtask fuzz --seconds $(FUZZ_SECONDS)
+
+docs: ## the code's documentation, in target/doc
+	@scripts/setup build
+	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace --no-deps --document-private-items
+
+bench: ## paired measurements against HAProxy and NGINX; HAPROXY=... NGINX=... choose other builds
+	@scripts/setup bench
+	cargo build --release --package weir
+	cargo run --profile demo --package weir-bench -- compare $(BENCH)
+
+bench-quick: ## the same with short runs: shapes, not results
+	@scripts/setup bench
+	cargo build --release --package weir
+	cargo run --profile demo --package weir-bench -- compare --quick $(BENCH)
+
+bench-soak: ## ten minutes of mixed traffic; memory and descriptors must stay flat
+	@scripts/setup bench
+	cargo build --release --package weir
+	cargo run --profile demo --package weir-bench -- soak $(BENCH)
+
+release: ## the optimised program, target/release/weir
+	@scripts/setup build
+	cargo build --release --package weir
+
+package: ## a tarball and a Debian package, in dist/
+	@scripts/setup package
+	cargo xtask package

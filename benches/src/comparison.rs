@@ -1,0 +1,194 @@
+//! The order of events: scenario by scenario, turn by turn, contestant by contestant.
+
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::machine::{self, Machine};
+use crate::options::Compare;
+use crate::origin::Origin;
+use crate::results::{ClosedLoop, Measured, Results, Sample, ScenarioResult, now_s};
+use crate::rivals::{Balancer, Contestant, nginx_programs};
+use crate::scenario::{Scenario, Setup};
+use crate::statistics::Spread;
+use crate::workshop::Workshop;
+use crate::wrk::Load;
+use crate::{cpu, idle, latency, report, syscalls};
+
+/// Memory and system calls hardly vary: so many turns suffice.
+const TURNS_OF_STEADY_FIGURES: usize = 3;
+
+/// So many failed turns end a contestant's part in a scenario.
+const FAILURES_MAX: usize = 2;
+
+/// `compare`: whether everything that is required was kept.
+pub(crate) fn run(options: &Compare) -> Result<bool> {
+    let machine = Machine::look();
+    machine::prepare(options.idle as u64 + 4096)?;
+    let contestants = Contestant::all(options)?;
+    let workshop = Workshop::open()?;
+    let program = nginx_programs().into_iter().next().ok_or_else(|| Error::new("no NGINX"))?;
+    let origin = Origin::start(&workshop, &program)?;
+    let mut results = Results {
+        machine,
+        started_s: now_s(),
+        turns: options.turns(),
+        turn_s: options.turn().as_secs(),
+        connections: options.connections,
+        contestants,
+        scenarios: Vec::new(),
+    };
+    let all = Scenario::all().iter().copied();
+    let chosen: Vec<_> =
+        all.filter(|scenario| options.only.is_empty() || options.only.contains(scenario)).collect();
+    for scenario in chosen {
+        let measurement = Measurement {
+            options,
+            workshop: &workshop,
+            origin: &origin,
+            contestants: &results.contestants,
+            scenario,
+            rate_per_s: if scenario == Scenario::Latency {
+                half_of_peak(options, &workshop, &origin, &results)?
+            } else {
+                0.0
+            },
+        };
+        let result = measurement.run();
+        println!("{}", report::scenario(&results, &result));
+        results.scenarios.push(result);
+    }
+    let path = results.save(options.json.as_deref())?;
+    let verdict = report::verdict(&results);
+    println!("{}", verdict.text);
+    println!("every sample: {}", path.display());
+    Ok(verdict.kept)
+}
+
+/// One scenario at work.
+struct Measurement<'a> {
+    options: &'a Compare,
+    workshop: &'a Workshop,
+    origin: &'a Origin,
+    contestants: &'a [Contestant],
+    scenario: Scenario,
+    /// Of the open loop.
+    rate_per_s: f64,
+}
+
+impl Measurement<'_> {
+    fn run(&self) -> ScenarioResult {
+        let mut result =
+            ScenarioResult { scenario: self.scenario, samples: Vec::new(), failures: Vec::new() };
+        let turns = match self.scenario {
+            Scenario::Memory | Scenario::Syscalls => self.options.turns().min(TURNS_OF_STEADY_FIGURES),
+            _ => self.options.turns(),
+        };
+        let count = self.contestants.len();
+        for turn in 0..turns {
+            for place in 0..count {
+                // Another one begins each turn: whatever drifts does not always meet the same.
+                let contestant = (place + turn) % count;
+                let name = &self.contestants[contestant].name;
+                // A second chance, on the record: one failed request may be the machine's fault, two turns with one are not.
+                let failed_before = result.failures.iter().filter(|(failed, _)| failed == name).count();
+                if failed_before >= FAILURES_MAX {
+                    continue;
+                }
+                for _ in failed_before..FAILURES_MAX {
+                    let label = format!("{} {}/{turns} {name}", self.scenario.name(), turn + 1);
+                    match self.turn(&self.contestants[contestant]) {
+                        Ok(measured) => {
+                            eprintln!("{label}: {}", report::brief(&measured));
+                            result.samples.push(Sample { contestant, turn, measured });
+                            break;
+                        }
+                        Err(error) => {
+                            eprintln!("{label}: {error}");
+                            result.failures.push((name.clone(), error.to_string()));
+                        }
+                    }
+                }
+            }
+        }
+        result
+    }
+
+    fn turn(&self, contestant: &Contestant) -> Result<Measured> {
+        let setup = self.scenario.setup();
+        let start = |setup: Setup| contestant.start(self.workshop, self.origin, setup);
+        match self.scenario {
+            Scenario::Latency => {
+                latency::measure(&start(setup)?, self.rate_per_s, self.options.turn()).map(Measured::OpenLoop)
+            }
+            Scenario::Memory => {
+                let measure =
+                    |setup| idle::measure(self.workshop, &start(setup)?, setup.tls_in, self.options.idle);
+                Ok(Measured::Memory {
+                    plain: measure(setup)?,
+                    tls: measure(Setup { tls_in: true, ..setup })?,
+                })
+            }
+            Scenario::Syscalls => {
+                let balancer = start(setup)?;
+                let load = self.load(&balancer, self.options.turn());
+                self.load(&balancer, self.options.warm_up()).run()?;
+                syscalls::measure(self.workshop, &balancer, &load).map(Measured::Syscalls)
+            }
+            _ => {
+                let balancer = start(setup)?;
+                self.load(&balancer, self.options.warm_up()).run()?;
+                closed_loop(&balancer, &self.load(&balancer, self.options.turn())).map(Measured::ClosedLoop)
+            }
+        }
+    }
+
+    fn load(&self, balancer: &Balancer, duration: Duration) -> Load {
+        Load {
+            address: balancer.address,
+            path: self.scenario.path(),
+            tls: self.scenario.setup().tls_in,
+            closes: self.scenario.closes(),
+            connections: self.options.connections,
+            duration,
+        }
+    }
+}
+
+/// Loads it, and asks the kernel before and after what it cost.
+fn closed_loop(balancer: &Balancer, load: &Load) -> Result<ClosedLoop> {
+    let pid = balancer.process.pid();
+    let (stolen_before, total_before) = cpu::stolen_and_total();
+    let (cpu_before, since) = (cpu::cpu_time(pid), Instant::now());
+    let report = load.run()?;
+    let (spent, elapsed) = (cpu::cpu_time(pid).saturating_sub(cpu_before), since.elapsed());
+    let (stolen_after, total_after) = cpu::stolen_and_total();
+    Ok(ClosedLoop {
+        cpu_us_per_request: spent.as_secs_f64() * 1e6 / report.requests as f64,
+        requests_per_s: report.requests_per_s,
+        p50_us: report.p50_us,
+        p99_us: report.p99_us,
+        cores_used: spent.as_secs_f64() / elapsed.as_secs_f64(),
+        stolen: (stolen_after - stolen_before) as f64 / (total_after - total_before).max(1) as f64,
+    })
+}
+
+/// Half of what the first HAProxy (or, without one, the first contestant) carries in a closed loop.
+fn half_of_peak(options: &Compare, workshop: &Workshop, origin: &Origin, results: &Results) -> Result<f64> {
+    let contestants = &results.contestants;
+    let at = contestants.iter().position(|one| one.product.is_haproxy()).unwrap_or(0);
+    let known = results.scenarios.iter().find(|result| result.scenario == Scenario::SmallKept);
+    let rates = known.map(|result| result.closed(at, |sample| sample.requests_per_s)).unwrap_or_default();
+    if let Some(spread) = Spread::of(rates.into_iter().map(|(_, rate)| rate)) {
+        return Ok(spread.median / 2.0);
+    }
+    let balancer = contestants[at].start(workshop, origin, Setup::PLAIN)?;
+    let load = Load {
+        address: balancer.address,
+        path: "/1k",
+        tls: false,
+        closes: false,
+        connections: options.connections,
+        duration: Duration::from_secs(3),
+    };
+    Ok(load.run()?.requests_per_s / 2.0)
+}

@@ -1,0 +1,122 @@
+//! What a process says about itself in /proc: CPU time, memory, descriptors. A contestant may be several processes
+//! (NGINX: master and workers), so everything is the sum over a process and its descendants.
+
+use std::fs;
+use std::time::Duration;
+
+/// A process and all its descendants.
+pub(crate) fn family(pid: u32) -> Vec<u32> {
+    let parents = parents();
+    let mut family = vec![pid];
+    let mut at = 0;
+    while let Some(&member) = family.get(at) {
+        family.extend(parents.iter().filter(|(_, parent)| *parent == member).map(|(child, _)| child));
+        at += 1;
+    }
+    family
+}
+
+/// CPU time of every thread, in user space and in the kernel, to the nanosecond: the scheduler's own account, not ticks.
+pub(crate) fn cpu_time(pid: u32) -> Duration {
+    let mut total_ns = 0;
+    for member in family(pid) {
+        for thread in entries(&format!("/proc/{member}/task")) {
+            let account = read(&format!("/proc/{member}/task/{thread}/schedstat"));
+            total_ns += account.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
+        }
+    }
+    Duration::from_nanos(total_ns)
+}
+
+/// Resident memory in bytes, as `ps` shows it: shared pages count in every process that has them.
+pub(crate) fn memory_bytes(pid: u32) -> u64 {
+    let of = |member| {
+        let rollup = read(&format!("/proc/{member}/smaps_rollup"));
+        let kb = rollup.lines().find_map(|line| line.strip_prefix("Rss:")?.trim().strip_suffix(" kB"));
+        kb.and_then(|kb| kb.trim().parse::<u64>().ok()).unwrap_or(0) * 1024
+    };
+    family(pid).into_iter().map(of).sum()
+}
+
+/// Open descriptors.
+pub(crate) fn descriptors(pid: u32) -> usize {
+    family(pid).into_iter().map(|member| entries(&format!("/proc/{member}/fd")).len()).sum()
+}
+
+/// What the hypervisor took from this machine since boot, and all time together, in ticks of all cores.
+pub(crate) fn stolen_and_total() -> (u64, u64) {
+    let stat = read("/proc/stat");
+    let ticks: Vec<u64> = stat
+        .lines()
+        .next()
+        .unwrap_or("")
+        .split_whitespace()
+        .skip(1)
+        .filter_map(|field| field.parse().ok())
+        .collect();
+    // user nice system idle iowait irq softirq steal; what follows is contained in these.
+    (ticks.get(7).copied().unwrap_or(0), ticks.iter().take(8).sum())
+}
+
+/// Every process, and the one that started it.
+fn parents() -> Vec<(u32, u32)> {
+    let pids = entries("/proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
+    let parent_of = |pid: u32| {
+        let stat = read(&format!("/proc/{pid}/stat"));
+        // The name, in parentheses, may hold anything; after it come the state and the parent.
+        let (_, after_name) = stat.rsplit_once(')')?;
+        after_name.split_whitespace().nth(1)?.parse::<u32>().ok()
+    };
+    pids.filter_map(|pid| Some((pid, parent_of(pid)?))).collect()
+}
+
+/// Names in a directory; none if the process is gone.
+fn entries(directory: &str) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// A file's text; empty if the process is gone.
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_costs_time_on_our_own_account() {
+        let before = cpu_time(std::process::id());
+        let mut sum = 0u64;
+        while cpu_time(std::process::id()) <= before {
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
+        assert!(cpu_time(std::process::id()) > before);
+    }
+
+    #[test]
+    fn a_process_has_at_least_its_standard_streams_and_one_that_is_gone_has_none() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        // It may inherit more: make hands its jobs a pair of descriptors.
+        let open = descriptors(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(open >= 3, "{open}");
+        assert_eq!(descriptors(child.id()), 0);
+    }
+
+    #[test]
+    fn a_child_belongs_to_the_family_until_it_is_gone() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(family(std::process::id()).contains(&child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!family(std::process::id()).contains(&child.id()));
+    }
+
+    #[test]
+    fn our_own_memory_is_some() {
+        assert!(memory_bytes(std::process::id()) > 100 * 1024);
+    }
+}

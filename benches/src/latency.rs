@@ -1,0 +1,48 @@
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::cpu;
+use crate::error::Result;
+use crate::openloop::{self, Load};
+use crate::rivals::Balancer;
+use crate::statistics::quantile;
+
+/// One open-loop turn.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Sample {
+    pub(crate) rate_per_s: f64,
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
+    pub(crate) p999_us: f64,
+    /// The schedule was kept; else this turn is shown and not judged.
+    pub(crate) valid: bool,
+    pub(crate) cpu_us_per_request: f64,
+}
+
+/// Connections of the open loop: more than the answers in flight at any rate that is half a peak.
+const CONNECTIONS: usize = 128;
+
+/// Loads a balancer by the clock.
+pub(crate) fn measure(balancer: &Balancer, rate_per_s: f64, turn: Duration) -> Result<Sample> {
+    let load = Load {
+        address: balancer.address,
+        path: "/1k",
+        rate_per_s,
+        duration: Duration::from_secs(1),
+        connections: CONNECTIONS,
+    };
+    openloop::run(&load)?;
+    let before = cpu::cpu_time(balancer.process.pid());
+    let outcome = openloop::run(&Load { duration: turn, ..load })?;
+    let spent = cpu::cpu_time(balancer.process.pid()).saturating_sub(before);
+    let us = |share| quantile(&outcome.latencies_ns, share) as f64 / 1e3;
+    Ok(Sample {
+        rate_per_s,
+        p50_us: us(0.5),
+        p99_us: us(0.99),
+        p999_us: us(0.999),
+        valid: outcome.is_valid(),
+        cpu_us_per_request: spent.as_secs_f64() * 1e6 / outcome.latencies_ns.len().max(1) as f64,
+    })
+}

@@ -1,0 +1,172 @@
+//! The open loop: requests start by the clock, whether or not earlier ones have been answered, and their time counts from
+//! when they were due. A closed loop would wait with the balancer and leave out what it waited.
+//!
+//! One thread and one epoll. Plain HTTP/1.1 with Content-Length answers only: that is what the origin serves.
+
+mod connection;
+mod schedule;
+
+use std::net::SocketAddr;
+use std::num::NonZeroU64;
+use std::time::{Duration, Instant};
+
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll;
+use rustix::thread::set_current_timer_slack;
+
+use crate::error::{Context, Error, Result};
+use connection::{Connection, Progress};
+use schedule::Schedule;
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) address: SocketAddr,
+    pub(crate) path: &'static str,
+    pub(crate) rate_per_s: f64,
+    pub(crate) duration: Duration,
+    /// Made before the clock starts. A request that is due while all are busy waits for one, and its time counts.
+    pub(crate) connections: usize,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// From due to last byte, ascending, in nanoseconds.
+    pub(crate) latencies_ns: Vec<u64>,
+    pub(crate) due: u64,
+    /// Due requests that this program itself started over 1 ms late although a connection was free.
+    pub(crate) late: u64,
+}
+
+impl Outcome {
+    /// A run whose schedule was not kept says nothing: at most 1% of starts late, at least 99% answered.
+    pub(crate) fn is_valid(&self) -> bool {
+        self.late * 100 <= self.due && self.latencies_ns.len() as u64 * 100 >= self.due * 99
+    }
+}
+
+/// Later than this is late.
+const LATE: Duration = Duration::from_millis(1);
+
+/// How long the last answers may take after the last request was due.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Makes the load and waits for the answers.
+///
+/// # Errors
+/// A connection fails or an answer is not a 200: then nothing that was measured means anything.
+pub(crate) fn run(load: &Load) -> Result<Outcome> {
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("epoll")?;
+    let mut connections = Vec::with_capacity(load.connections);
+    for at in 0..load.connections {
+        let connection = Connection::open(load.address, load.path)?;
+        let token = epoll::EventData::new_u64(at as u64);
+        epoll::add(&epoll, connection.stream(), token, epoll::EventFlags::IN | epoll::EventFlags::RDHUP)
+            .context("epoll")?;
+        connections.push(connection);
+    }
+    let mut free: Vec<usize> = (0..connections.len()).collect();
+    let mut schedule = Schedule::new(load.rate_per_s, load.duration);
+    let mut latencies_ns = Vec::with_capacity(schedule.total() as usize);
+    let mut events = Vec::with_capacity(load.connections);
+    let mut late = 0;
+    // The kernel may wake a thread 50 us late, as a rule; a request that is due waits for nobody. Without the permission the
+    // rule holds, and the latencies of everyone have it in them.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+    let start = Instant::now();
+    // Connections ran out at some time in this pass: what is late now is late through the balancer.
+    let mut starved = false;
+    loop {
+        let now = start.elapsed();
+        while let Some(due) = schedule.peek().filter(|&due| due <= now) {
+            let Some(at) = free.pop() else {
+                starved = true;
+                break;
+            };
+            if !starved && start.elapsed().saturating_sub(due) > LATE {
+                late += 1;
+            }
+            connections[at].ask(due)?;
+            schedule.advance();
+        }
+        if free.len() == connections.len() && schedule.peek().is_none() {
+            break;
+        }
+        let now = start.elapsed();
+        if now > load.duration + GRACE {
+            break;
+        }
+        let next = schedule.peek().filter(|_| !free.is_empty()).unwrap_or(now + GRACE);
+        let wait = next.saturating_sub(now).try_into().context("a waiting time")?;
+        epoll::wait(&epoll, spare_capacity(&mut events), Some(&wait)).context("epoll")?;
+        starved &= schedule.peek().is_some_and(|due| due <= now);
+        for event in events.drain(..) {
+            let at = event.data.u64() as usize;
+            let connection = connections.get_mut(at).ok_or_else(|| Error::new("epoll: an unknown event"))?;
+            if let Progress::Answered { due } = connection.read()? {
+                let latency = start.elapsed().saturating_sub(due);
+                latencies_ns.push(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
+                // Last in, first out: the balancer sees as many connections as the rate needs, as from real clients.
+                free.push(at);
+            }
+        }
+    }
+    let _ = set_current_timer_slack(None);
+    latencies_ns.sort_unstable();
+    Ok(Outcome { latencies_ns, due: schedule.total(), late })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Answers every request of every connection after `delay`.
+    fn serve(delay: Duration) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                std::thread::spawn(move || {
+                    let mut request = [0; 1024];
+                    while stream.read(&mut request).is_ok_and(|bytes| bytes > 0) {
+                        std::thread::sleep(delay);
+                        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                    }
+                });
+            }
+        });
+        address
+    }
+
+    fn load(address: SocketAddr, rate_per_s: f64, connections: usize) -> Load {
+        Load { address, path: "/", rate_per_s, duration: Duration::from_millis(200), connections }
+    }
+
+    #[test]
+    fn every_due_request_is_answered_once() {
+        let outcome = run(&load(serve(Duration::ZERO), 500.0, 8)).unwrap();
+        assert_eq!((outcome.due, outcome.latencies_ns.len()), (100, 100));
+    }
+
+    #[test]
+    fn waiting_for_a_free_connection_counts_as_latency() {
+        // Ten a second is all that one connection to this server can carry; a closed loop would report 100 ms for each.
+        let outcome = run(&load(serve(Duration::from_millis(100)), 50.0, 1)).unwrap();
+        assert_eq!(outcome.due, 10);
+        let worst = outcome.latencies_ns.last().copied().unwrap();
+        assert!(worst > 500_000_000, "worst latency {worst} ns");
+    }
+
+    #[test]
+    fn a_run_whose_schedule_was_not_kept_is_not_valid() {
+        let outcome = |answered, late| Outcome { latencies_ns: vec![1; answered], due: 100, late };
+        assert!(outcome(99, 1).is_valid());
+        assert!(!outcome(98, 0).is_valid());
+        assert!(!outcome(100, 2).is_valid());
+    }
+}

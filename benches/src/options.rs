@@ -1,0 +1,82 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::scenario::Scenario;
+
+/// Measures Weir beside its rivals.
+#[derive(Debug, Parser)]
+#[command(name = "weir-bench", version)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Scenario by scenario against HAProxy and NGINX, with the required ratios
+    Compare(Compare),
+    /// Mixed traffic for a long time: memory and descriptors must stay flat
+    Soak(Soak),
+}
+
+/// `compare`. The rivals' programs come from HAPROXY and NGINX (paths, several separated by commas), Weir's from WEIR.
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// Two short turns each: shapes, not results
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Only these scenarios (several separated by commas)
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) only: Vec<Scenario>,
+    /// Only rivals whose name begins so, e.g. haproxy (several separated by commas)
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) rivals: Vec<String>,
+    /// Turns for each contestant in each scenario
+    #[arg(long)]
+    pub(crate) repeats: Option<usize>,
+    /// Length of a turn
+    #[arg(long)]
+    pub(crate) seconds: Option<u64>,
+    /// Client connections of the closed loop
+    #[arg(long, default_value_t = 64)]
+    pub(crate) connections: u32,
+    /// Idle connections of the memory scenarios
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) idle: usize,
+    /// Where every sample goes; target/bench/TIME.json if not given
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+    /// Leave Weir out, e.g. to look at rivals only
+    #[arg(long)]
+    pub(crate) without_weir: bool,
+}
+
+impl Compare {
+    /// Turns for each contestant.
+    pub(crate) fn turns(&self) -> usize {
+        self.repeats.unwrap_or(if self.quick { 2 } else { 7 }).max(1)
+    }
+
+    /// The measured part of a turn.
+    pub(crate) fn turn(&self) -> Duration {
+        Duration::from_secs(self.seconds.unwrap_or(if self.quick { 2 } else { 6 }).max(1))
+    }
+
+    /// Load before the measured part: connections to servers are made, caches are warm.
+    pub(crate) fn warm_up(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+}
+
+/// `soak`.
+#[derive(Debug, Args)]
+pub(crate) struct Soak {
+    /// How long
+    #[arg(long, default_value_t = 600)]
+    pub(crate) seconds: u64,
+    /// Where every sample goes; target/bench/TIME.json if not given
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+}

@@ -1,0 +1,148 @@
+//! Programs under measurement: started on a core of their own, watched until they answer, and ended with everything they
+//! started.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::cpu;
+use crate::error::{Context, Error, Result};
+
+/// Where a program may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cores {
+    /// The balancer's core.
+    Balancer,
+    /// The core of origin and load generator.
+    Load,
+    /// Both.
+    All,
+}
+
+impl Cores {
+    /// As taskset writes it. Two cores suffice; more would only idle.
+    fn list(self) -> &'static str {
+        match self {
+            Self::Balancer => "0",
+            Self::Load => "1",
+            Self::All => "0,1",
+        }
+    }
+
+    /// A command that runs `program` there.
+    pub(crate) fn command(self, program: &Path) -> Command {
+        let mut command = Command::new("taskset");
+        command.args(["--cpu-list", self.list()]).arg(program);
+        command
+    }
+}
+
+/// A running program; ends when dropped.
+#[derive(Debug)]
+pub(crate) struct Process {
+    name: String,
+    child: Child,
+}
+
+impl Process {
+    /// Starts it, its messages going to the file `log`, its output to `output` or nowhere.
+    pub(crate) fn start(
+        name: &str,
+        command: &mut Command,
+        output: Option<&Path>,
+        log: &Path,
+    ) -> Result<Self> {
+        let create = |path: &Path| File::create(path).context(path.display());
+        let file = create(log)?;
+        let output = output.map(create).transpose()?.map_or_else(Stdio::null, Stdio::from);
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(file)
+            .spawn()
+            .context(format_args!("{name}: starting it"))?;
+        Ok(Self { name: name.to_owned(), child })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until a plain HTTP GET of `/health` is answered with 200; `tls` listeners are asked for a connection only.
+    pub(crate) fn wait_ready(&mut self, address: SocketAddr, tls: bool, log: &Path) -> Result<()> {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            if let Some(status) = self.child.try_wait().context(&self.name)? {
+                let said = std::fs::read_to_string(log).unwrap_or_default();
+                return Err(Error::new(format!("{} ended at once ({status}): {}", self.name, said.trim())));
+            }
+            let ready = if tls { TcpStream::connect(address).is_ok() } else { healthy(address) };
+            if ready {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                let said = std::fs::read_to_string(log).unwrap_or_default();
+                return Err(Error::new(format!(
+                    "{} does not answer on {address}: {}",
+                    self.name,
+                    said.trim()
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        send(self.child.id(), signal);
+    }
+
+    /// Waits for its end, at most so long.
+    pub(crate) fn wait(&mut self, at_most: Duration) -> bool {
+        let deadline = Instant::now() + at_most;
+        while Instant::now() < deadline {
+            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        false
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Whom it started must be known before it goes: afterwards they are nobody's children.
+        let family = cpu::family(self.child.id());
+        // Not SIGTERM: contestants would drain, and the next turn waits for the core. Parents first: a master whose worker
+        // dies starts another.
+        for member in family {
+            send(member, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+fn send(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // It may have ended by itself.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+fn healthy(address: SocketAddr) -> bool {
+    let ask = || -> std::io::Result<bool> {
+        let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
+        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+        stream.write_all(b"GET /health HTTP/1.1\r\nHost: bench.test\r\nConnection: close\r\n\r\n")?;
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer)?;
+        Ok(answer.ends_with(b" 200"))
+    };
+    ask().unwrap_or(false)
+}

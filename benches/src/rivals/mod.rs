@@ -1,0 +1,187 @@
+//! Who is compared, and how each is set up: the same servers, algorithm (least connections), timeouts, checks and TLS
+//! cipher for all, and in everything else what serves each best.
+
+mod haproxy;
+mod nginx;
+mod weir;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::options::Compare;
+use crate::origin::Origin;
+use crate::process::{Cores, Process};
+use crate::scenario::Setup;
+use crate::workshop::{Workshop, free_addresses};
+
+/// A program in one of the ways to run it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Product {
+    Weir,
+    HaProxy,
+    /// With `option splice-response`.
+    HaProxySplice,
+    Nginx,
+}
+
+impl Product {
+    pub(crate) fn is_haproxy(self) -> bool {
+        matches!(self, Self::HaProxy | Self::HaProxySplice)
+    }
+}
+
+/// One who takes turns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Contestant {
+    /// Product and version, e.g. `haproxy-2.6.12+splice`.
+    pub(crate) name: String,
+    pub(crate) product: Product,
+    pub(crate) program: PathBuf,
+}
+
+/// What a config needs to know.
+struct Assignment<'a> {
+    workshop: &'a Workshop,
+    setup: Setup,
+    bind: SocketAddr,
+    servers: &'a [SocketAddr],
+}
+
+/// A contestant at work.
+#[derive(Debug)]
+pub(crate) struct Balancer {
+    pub(crate) address: SocketAddr,
+    pub(crate) process: Process,
+    /// Where access log lines go, to be emptied after each turn.
+    access_log: Option<PathBuf>,
+}
+
+impl Contestant {
+    /// Everyone that the options and the environment name; Weir first.
+    pub(crate) fn all(options: &Compare) -> Result<Vec<Self>> {
+        let mut all = Vec::new();
+        if !options.without_weir {
+            all.push(Self::weir()?);
+        }
+        for program in or_default(from_environment("HAPROXY"), "/usr/sbin/haproxy") {
+            all.push(Self::of(Product::HaProxy, program.clone())?);
+            all.push(Self::of(Product::HaProxySplice, program)?);
+        }
+        for program in nginx_programs() {
+            all.push(Self::of(Product::Nginx, program)?);
+        }
+        if !options.rivals.is_empty() {
+            let wanted = |name: &str| options.rivals.iter().any(|wanted| name.starts_with(wanted.as_str()));
+            all.retain(|contestant| contestant.product == Product::Weir || wanted(&contestant.name));
+        }
+        if all.is_empty() {
+            return Err(Error::new("nobody is left to be measured"));
+        }
+        Ok(all)
+    }
+
+    /// The program that the variable WEIR names, or the release build.
+    pub(crate) fn weir() -> Result<Self> {
+        Self::of(Product::Weir, from_environment("WEIR").pop().unwrap_or_else(release_build))
+    }
+
+    fn of(product: Product, program: PathBuf) -> Result<Self> {
+        let (stem, version) = match product {
+            Product::Weir => ("weir", version(&program, "--version")?),
+            Product::HaProxy | Product::HaProxySplice => ("haproxy", version(&program, "-v")?),
+            Product::Nginx => ("nginx", version(&program, "-v")?),
+        };
+        let suffix = if product == Product::HaProxySplice { "+splice" } else { "" };
+        Ok(Self { name: format!("{stem}-{version}{suffix}"), product, program })
+    }
+
+    /// Starts it on its core in front of `origin`, and waits until it answers.
+    pub(crate) fn start(&self, workshop: &Workshop, origin: &Origin, setup: Setup) -> Result<Balancer> {
+        let [bind] = free_addresses()?;
+        let assignment = Assignment { workshop, setup, bind, servers: origin.addresses(setup.tls_out) };
+        let cores = if setup.workers > 1 { Cores::All } else { Cores::Balancer };
+        let mut command = cores.command(&self.program);
+        let access_log = setup.access_log.then(|| workshop.path("access.log"));
+        match self.product {
+            Product::Weir => weir::configure(&mut command, &assignment)?,
+            Product::HaProxy => haproxy::configure(&mut command, &assignment, false)?,
+            Product::HaProxySplice => haproxy::configure(&mut command, &assignment, true)?,
+            Product::Nginx => nginx::configure(&mut command, &assignment)?,
+        }
+        let log = workshop.path("balancer.log");
+        // HAProxy logs to standard output; the others open the file themselves.
+        let output = if self.product.is_haproxy() { access_log.as_deref() } else { None };
+        let mut process = Process::start(&self.name, &mut command, output, &log)?;
+        process.wait_ready(bind, setup.tls_in, &log)?;
+        Ok(Balancer { address: bind, process, access_log })
+    }
+}
+
+impl Drop for Balancer {
+    fn drop(&mut self) {
+        if let Some(path) = &self.access_log {
+            // Lines of a turn take tens of megabytes of memory.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Where the origin's program is: the first NGINX of all.
+pub(crate) fn nginx_programs() -> Vec<PathBuf> {
+    or_default(from_environment("NGINX"), "/usr/sbin/nginx")
+}
+
+/// Paths in an environment variable, separated by commas.
+fn from_environment(name: &str) -> Vec<PathBuf> {
+    let value = std::env::var(name).unwrap_or_default();
+    value.split(',').map(str::trim).filter(|path| !path.is_empty()).map(PathBuf::from).collect()
+}
+
+fn or_default(paths: Vec<PathBuf>, default: &str) -> Vec<PathBuf> {
+    if paths.is_empty() { vec![PathBuf::from(default)] } else { paths }
+}
+
+/// The release build in the target directory that this program lies in.
+fn release_build() -> PathBuf {
+    let here = std::env::current_exe().ok();
+    let target = here.as_deref().and_then(|path| path.parent()?.parent());
+    target.unwrap_or(Path::new("target")).join("release/weir")
+}
+
+/// The first number with a dot that the program prints about itself.
+fn version(program: &Path, option: &str) -> Result<String> {
+    let failed =
+        |cause: &dyn std::fmt::Display| Error::new(format!("{} {option}: {cause}", program.display()));
+    let output = Command::new(program).arg(option).output().map_err(|error| failed(&error))?;
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    find_version(&text).ok_or_else(|| failed(&"it does not say which version it is"))
+}
+
+fn find_version(text: &str) -> Option<String> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-')));
+    let numbers = words.map(|word| word.split('-').next().unwrap_or(word));
+    let mut versions =
+        numbers.filter(|word| word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit()));
+    versions.next().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_found_in_what_programs_say() {
+        let haproxy =
+            "HAProxy version 2.6.12-1+deb12u4 2026/05/01 - https://haproxy.org/\nStatus: long-term\n";
+        assert_eq!(find_version(haproxy).as_deref(), Some("2.6.12"));
+        assert_eq!(find_version("nginx version: nginx/1.22.1\n").as_deref(), Some("1.22.1"));
+        assert_eq!(find_version("weir 0.1.0\n").as_deref(), Some("0.1.0"));
+        assert_eq!(find_version("usage: true"), None);
+    }
+}

@@ -1,0 +1,103 @@
+//! The directory in memory where configs, certificates, files to serve and logs of a measurement lie.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
+
+use crate::error::{Context, Result};
+
+/// The name in the certificate.
+pub(crate) const HOST: &str = "bench.test";
+
+/// One cipher for everyone: what is compared is the balancers, not their preferences.
+pub(crate) const CIPHER: &str = "TLS_AES_128_GCM_SHA256";
+
+/// Files to serve: path and size in bytes.
+pub(crate) const FILES: [(&str, usize); 3] = [("1k", 1 << 10), ("64k", 64 << 10), ("1m", 1 << 20)];
+
+/// Gone with everything in it when dropped.
+#[derive(Debug)]
+pub(crate) struct Workshop {
+    directory: tempfile::TempDir,
+}
+
+impl Workshop {
+    /// Makes the directory, the files and a fresh certificate (ECDSA P-256, signed by an authority of its own).
+    pub(crate) fn open() -> Result<Self> {
+        let directory = tempfile::Builder::new()
+            .prefix("weir-bench-")
+            .tempdir_in("/dev/shm")
+            .context("a directory in /dev/shm")?;
+        // Workers of rivals run as another account.
+        let all_may_read = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
+        fs::set_permissions(directory.path(), all_may_read).context("permissions in /dev/shm")?;
+        let workshop = Self { directory };
+        let files = workshop.path("files");
+        fs::create_dir(&files).context(files.display())?;
+        for (name, bytes) in FILES {
+            let content: Vec<u8> = (b'a'..=b'z').cycle().take(bytes).collect();
+            fs::write(files.join(name), content).context(files.join(name).display())?;
+        }
+        workshop.make_certificates()?;
+        Ok(workshop)
+    }
+
+    /// A path in it.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Writes a file into it.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.path(name);
+        fs::write(&path, text).context(path.display())?;
+        Ok(path)
+    }
+
+    /// Chain and key in one file.
+    pub(crate) fn certificate(&self) -> PathBuf {
+        self.path("site.pem")
+    }
+
+    /// The authority that signed it.
+    pub(crate) fn authority(&self) -> PathBuf {
+        self.path("authority.pem")
+    }
+
+    fn make_certificates(&self) -> Result<()> {
+        let authority_key = KeyPair::generate().context("a key")?;
+        let mut authority = CertificateParams::default();
+        authority.distinguished_name.push(DnType::CommonName, "bench authority");
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        let authority_pem =
+            authority.self_signed(&authority_key).context("the authority's certificate")?.pem();
+        let issuer = Issuer::new(authority, authority_key);
+
+        let key = KeyPair::generate().context("a key")?;
+        let site = CertificateParams::new([HOST.to_owned()]).context("the site's name")?;
+        let site_pem = site.signed_by(&key, &issuer).context("the site's certificate")?.pem();
+        self.write("authority.pem", &authority_pem)?;
+        self.write("site.pem", &format!("{site_pem}{}", key.serialize_pem()))?;
+        Ok(())
+    }
+}
+
+/// Addresses on loopback that nobody listened on a moment ago.
+pub(crate) fn free_addresses<const N: usize>() -> Result<[SocketAddr; N]> {
+    let listeners =
+        (0..N).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).collect::<std::io::Result<Vec<_>>>();
+    let listeners = listeners.context("a free port")?;
+    let mut addresses = [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)); N];
+    for (address, listener) in addresses.iter_mut().zip(&listeners) {
+        *address = listener.local_addr().context("a free port")?;
+    }
+    Ok(addresses)
+}
+
+/// A file's text, without its last line break.
+pub(crate) fn read_line(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}

@@ -1,0 +1,57 @@
+//! Files and directories that a config names, but for those of TLS.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use weir_config::plan::LogTarget;
+use weir_config::{Diagnostic, Loaded};
+use weir_model::BindAddress;
+
+/// Larger files are no error pages.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// A file's text, for the config that names it.
+pub(super) fn read(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let mut file = File::open(path).map_err(|cause| cause.to_string())?;
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return Err("not a regular file".to_owned());
+    }
+    // One byte more tells that it is too large.
+    file.by_ref().take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(|cause| cause.to_string())?;
+    Ok(text)
+}
+
+/// What is missing.
+pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
+    let plan = &loaded.plan;
+    let mut found = Vec::new();
+    if let Some(control) = &plan.process.control
+        && let Some(directory) = control.parent()
+        // The directory of the control socket is made at the start, but not the way to it.
+        && !directory.is_dir()
+        && !directory.parent().is_none_or(Path::is_dir)
+    {
+        let message = format!("weir.control: there is no directory {}", directory.display());
+        found.push(loaded.error_at(&["weir", "control"], message));
+    }
+    let key = ["access-log", "to"];
+    match plan.access_log.as_ref().map(|log| &log.target) {
+        Some(LogTarget::File(path)) if path.is_dir() => {
+            found.push(loaded.error_at(&key, format!("access-log.to: {} is a directory", path.display())));
+        }
+        Some(LogTarget::File(path)) => {
+            if let Some(directory) = path.parent().filter(|directory| !directory.is_dir()) {
+                let message = format!("access-log.to: there is no directory {}", directory.display());
+                found.push(loaded.error_at(&key, message));
+            }
+        }
+        Some(LogTarget::Syslog { address: BindAddress::Unix(path), .. }) if !path.exists() => {
+            let message = format!("access-log.to: there is no socket {}", path.display());
+            found.push(loaded.warning_at(&key, message));
+        }
+        _ => {}
+    }
+    found
+}

@@ -1,0 +1,92 @@
+//! `weir check`: proves a config. Text by `weir_config`, then what needs the disk and the network.
+
+mod files;
+mod ports;
+mod report;
+mod tls;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use weir_config::{Diagnostic, Loaded, Outside, Severity};
+
+use crate::config_files::{self, ReadError};
+use report::Report;
+pub(crate) use report::{print_diagnostics, print_out};
+
+/// Where the config is unless told otherwise.
+pub(crate) const CONFIG: &str = "/etc/weir/weir.toml";
+
+/// Prove a config: every error at once, with its line and what to do about it
+///
+/// Exits with 0 if the config can be used, with 1 if it cannot, and with 2 if it cannot be read.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckArgs {
+    /// The file, or a directory whose *.toml files are taken together in the order of their names.
+    #[arg(default_value = CONFIG, value_name = "CONFIG")]
+    config: PathBuf,
+    /// Print the plan: the config with every default filled in.
+    #[arg(long)]
+    plan: bool,
+    /// Print for programs.
+    #[arg(long)]
+    json: bool,
+    /// Print the JSON Schema of the config file, and check nothing.
+    #[arg(long, conflicts_with_all = ["plan", "json"])]
+    schema: bool,
+    /// Do not try whether the listeners' addresses are free.
+    #[arg(long)]
+    no_ports: bool,
+}
+
+/// What a proof goes into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// The text, and the files it names.
+    Files,
+    /// Whether the listeners' addresses are free, too.
+    FilesAndPorts,
+}
+
+/// Why a config cannot be used.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// It cannot be read.
+    Unreadable(ReadError),
+    /// It is wrong: all errors, and then the warnings.
+    Wrong(Vec<Diagnostic>),
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: CheckArgs) -> ExitCode {
+    if args.schema {
+        return report::print_out(&format!("{:#}\n", weir_config::schema()));
+    }
+    let depth = if args.no_ports { Depth::Files } else { Depth::FilesAndPorts };
+    let proof = prove(&args.config, depth);
+    Report { config: &args.config, plan: args.plan, json: args.json }.print(proof)
+}
+
+/// Reads a config and makes a plan of it. Blocks on the disk.
+pub(crate) fn load(config: &Path) -> Result<Loaded, Refusal> {
+    let sources = config_files::read(config).map_err(Refusal::Unreadable)?;
+    let outside = Outside { env: &|name| std::env::var(name).ok(), file: &files::read };
+    weir_config::load_with(&sources, outside).map_err(Refusal::Wrong)
+}
+
+/// Reads a config and proves as much of it as can be proved without running it. Blocks on the disk.
+pub(crate) fn prove(config: &Path, depth: Depth) -> Result<Loaded, Refusal> {
+    let mut loaded = load(config)?;
+    let mut found = files::check(&loaded);
+    found.extend(tls::check(&loaded));
+    if depth == Depth::FilesAndPorts {
+        found.extend(ports::check(&loaded));
+    }
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|diagnostic| diagnostic.severity == Severity::Error);
+    loaded.warnings.extend(warnings);
+    if errors.is_empty() {
+        return Ok(loaded);
+    }
+    Err(Refusal::Wrong(errors.into_iter().chain(loaded.warnings).collect()))
+}

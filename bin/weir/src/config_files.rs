@@ -1,0 +1,56 @@
+//! Reads the config's text: one file, or every `*.toml` of a directory in the order of their names.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use weir_config::Source;
+
+/// A path that could not be read.
+#[derive(Debug)]
+pub(crate) struct ReadError {
+    path: PathBuf,
+    cause: io::Error,
+}
+
+/// The texts at `path`.
+pub(crate) fn read(path: &Path) -> Result<Vec<Source>, ReadError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |cause| ReadError { path, cause }
+    };
+    if !fs::metadata(path).map_err(failed(path))?.is_dir() {
+        return source(path).map(|source| vec![source]);
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).map_err(failed(path))? {
+        let file = entry.map_err(failed(path))?.path();
+        if file.extension().is_some_and(|extension| extension == "toml") && file.is_file() {
+            files.push(file);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        let cause = io::Error::new(io::ErrorKind::NotFound, "the directory has no file *.toml");
+        return Err(ReadError { path: path.to_owned(), cause });
+    }
+    files.iter().map(|file| source(file)).collect()
+}
+
+fn source(path: &Path) -> Result<Source, ReadError> {
+    let text = fs::read_to_string(path).map_err(|cause| ReadError { path: path.to_owned(), cause })?;
+    Ok(Source { name: path.display().to_string(), text })
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.cause)
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.cause)
+    }
+}

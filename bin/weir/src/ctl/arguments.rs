@@ -1,0 +1,200 @@
+use std::str::FromStr;
+
+use weir_control::{AdminState, Command, ServerSpec, What};
+use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight};
+
+/// What is asked or to be done.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum CtlCommand {
+    /// Show how things stand: all, process, listeners, pools, or runtime (what was changed at runtime)
+    Show {
+        /// all, process, listeners, pools or runtime.
+        #[arg(default_value = "all", value_parser = What::from_str)]
+        what: What,
+        /// Only this pool.
+        #[arg(long, value_parser = name)]
+        pool: Option<PoolName>,
+    },
+    /// Let a server finish what it has, and give it nothing new
+    Drain {
+        #[arg(value_name = "POOL/SERVER")]
+        server: ServerPath,
+    },
+    /// Take a server in again
+    Ready {
+        #[arg(value_name = "POOL/SERVER")]
+        server: ServerPath,
+    },
+    /// Take a server out, and do not check it
+    Maintenance {
+        #[arg(value_name = "POOL/SERVER")]
+        server: ServerPath,
+    },
+    /// Give a server another share of the traffic
+    Weight {
+        #[arg(value_name = "POOL/SERVER")]
+        server: ServerPath,
+        /// 0 to 256; 0 = nothing new.
+        #[arg(value_parser = weight)]
+        weight: Weight,
+    },
+    /// Move a server to another address; open connections end where they are
+    Address {
+        #[arg(value_name = "POOL/SERVER")]
+        server: ServerPath,
+        /// IP:PORT (IPv6 in brackets), NAME:PORT or unix:PATH.
+        address: ServerAddress,
+    },
+    /// Add a server to a pool
+    Add {
+        /// The pool it joins.
+        #[arg(value_parser = name)]
+        pool: PoolName,
+        /// The new server's name.
+        #[arg(value_parser = name)]
+        name: ServerName,
+        /// IP:PORT (IPv6 in brackets), NAME:PORT or unix:PATH.
+        address: ServerAddress,
+        /// Its share, 0 to 256.
+        #[arg(long, default_value = "1", value_parser = weight)]
+        weight: Weight,
+        /// Give it requests only when no other server can take them.
+        #[arg(long)]
+        backup: bool,
+        /// The most requests (TCP: connections) at once.
+        #[arg(long, value_name = "N")]
+        connections_max: Option<u32>,
+    },
+    /// Take a server out of its pool for good
+    Remove {
+        #[arg(value_name = "POOL/SERVER")]
+        server: ServerPath,
+        /// Even in rotation and with requests in flight, which still end there.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Forget what was changed at runtime about a server, or a whole pool: the config holds again
+    Reset {
+        #[arg(value_name = "POOL[/SERVER]")]
+        path: PoolOrServer,
+    },
+    /// Read the config again, as SIGHUP does
+    Reload,
+}
+
+/// `POOL/SERVER`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ServerPath {
+    pool: PoolName,
+    server: ServerName,
+}
+
+/// `POOL` or `POOL/SERVER`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PoolOrServer {
+    pool: PoolName,
+    server: Option<ServerName>,
+}
+
+impl CtlCommand {
+    /// The command that is sent.
+    pub(super) fn command(&self) -> Command {
+        let state = |path: &ServerPath, state| {
+            let ServerPath { pool, server } = path.clone();
+            Command::ServerState { pool, server, state }
+        };
+        match self {
+            Self::Show { what, pool } => Command::Show { what: *what, pool: pool.clone() },
+            Self::Drain { server } => state(server, AdminState::Drain),
+            Self::Ready { server } => state(server, AdminState::Ready),
+            Self::Maintenance { server } => state(server, AdminState::Maintenance),
+            Self::Weight { server: ServerPath { pool, server }, weight } => {
+                Command::ServerWeight { pool: pool.clone(), server: server.clone(), weight: *weight }
+            }
+            Self::Address { server: ServerPath { pool, server }, address } => Command::ServerAddress {
+                pool: pool.clone(),
+                server: server.clone(),
+                address: address.clone(),
+            },
+            Self::Add { pool, name, address, weight, backup, connections_max } => Command::AddServer {
+                pool: pool.clone(),
+                server: ServerSpec {
+                    name: name.clone(),
+                    address: address.clone(),
+                    weight: *weight,
+                    backup: *backup,
+                    connections_max: *connections_max,
+                },
+            },
+            Self::Remove { server: ServerPath { pool, server }, force } => {
+                Command::RemoveServer { pool: pool.clone(), server: server.clone(), force: *force }
+            }
+            Self::Reset { path: PoolOrServer { pool, server } } => {
+                Command::Reset { pool: pool.clone(), server: server.clone() }
+            }
+            Self::Reload => Command::Reload,
+        }
+    }
+
+    /// Which part is shown.
+    pub(super) fn what(&self) -> What {
+        match self {
+            Self::Show { what, .. } => *what,
+            _ => What::All,
+        }
+    }
+
+    /// What is said when it was obeyed.
+    pub(super) fn done(&self) -> String {
+        match self {
+            Self::Show { .. } => String::new(),
+            Self::Drain { server } => format!("{server} drains: it gets nothing new"),
+            Self::Ready { server } => format!("{server} is ready"),
+            Self::Maintenance { server } => format!("{server} is in maintenance"),
+            Self::Weight { server, weight } => format!("{server} has weight {weight}"),
+            Self::Address { server, address } => format!("{server} is at {address}"),
+            Self::Add { pool, name, address, .. } => format!("{pool}/{name} at {address} is added"),
+            Self::Remove { server, .. } => format!("{server} is removed"),
+            Self::Reset { path: PoolOrServer { pool, server: None } } => {
+                format!("{pool} is as the config has it")
+            }
+            Self::Reset { path: PoolOrServer { pool, server: Some(server) } } => {
+                format!("{pool}/{server} is as the config has it")
+            }
+            Self::Reload => "the config was read again".to_owned(),
+        }
+    }
+}
+
+impl FromStr for ServerPath {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (pool, server) = text.split_once('/').ok_or("write POOL/SERVER")?;
+        Ok(Self { pool: name(pool)?, server: name(server)? })
+    }
+}
+
+impl FromStr for PoolOrServer {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('/') {
+            Some((pool, server)) => Ok(Self { pool: name(pool)?, server: Some(name(server)?) }),
+            None => Ok(Self { pool: name(text)?, server: None }),
+        }
+    }
+}
+
+impl std::fmt::Display for ServerPath {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.pool, self.server)
+    }
+}
+
+fn name(text: &str) -> Result<Name, String> {
+    Name::new(text).map_err(|cause| cause.to_string())
+}
+
+fn weight(text: &str) -> Result<Weight, String> {
+    let number: u32 = text.parse().map_err(|_| format!("a weight is a number from 0 to {}", Weight::MAX))?;
+    Weight::new(number).map_err(|cause| cause.to_string())
+}

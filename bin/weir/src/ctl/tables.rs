@@ -1,0 +1,218 @@
+//! The tables that `weir ctl show` and `weir top --once` print.
+
+use weir_control::{
+    ListenerSnapshot, Origin, PoolSnapshot, ProcessSnapshot, ServerSnapshot, Snapshot, Tone, Traffic, human,
+};
+
+use super::table::{Align, Cell, Style, Table, printable};
+
+const NONE: &str = "-";
+
+/// The whole picture: process, listeners, pools.
+pub(crate) fn snapshot(snapshot: &Snapshot, style: Style) -> String {
+    let mut out = process(&snapshot.process, style);
+    if !snapshot.listeners.is_empty() {
+        out.push('\n');
+        out.push_str(&listeners(&snapshot.listeners, style));
+    }
+    for one in &snapshot.pools {
+        out.push('\n');
+        out.push_str(&pool(one, style));
+    }
+    out
+}
+
+pub(crate) fn process(process: &ProcessSnapshot, style: Style) -> String {
+    let head = format!("weir {} on {}", printable(&process.version), printable(&process.host));
+    let uptime = human::span(process.uptime_ms);
+    let mut out =
+        format!("{}, process {}, {} workers, up {uptime}\n", style.bold(&head), process.pid, process.workers);
+    let limit =
+        process.connections.limit.map_or(String::new(), |limit| format!(" of {}", human::count(limit)));
+    out.push_str(&format!(
+        "connections {}{limit} (most {}), requests {}/s (most {}/s), {} in all\n",
+        human::count(process.connections.current),
+        human::count(process.connections.max),
+        human::count(process.request_rate.current),
+        human::count(process.request_rate.max),
+        human::count(process.requests_total),
+    ));
+    let mut resources = vec![format!("config read {} ago", human::span(process.config_age_ms))];
+    resources.extend(process.memory_bytes.map(|bytes| format!("memory {}", human::bytes(bytes))));
+    resources.extend(process.descriptors.map(|open| format!("descriptors {}", human::count(open.current))));
+    out.push_str(&format!("{}\n", resources.join(", ")));
+    for (tone, text) in notices(process) {
+        out.push_str(&style.paint(&text, tone));
+        out.push('\n');
+    }
+    out
+}
+
+/// What an operator must not miss.
+pub(crate) fn notices(process: &ProcessSnapshot) -> Vec<(Tone, String)> {
+    let mut notices = Vec::new();
+    if process.stopping {
+        notices.push((Tone::Warning, "stopping: nothing new is accepted".to_owned()));
+    }
+    if let Some(error) = &process.reload_error {
+        notices.push((Tone::Bad, format!("the last reload was refused: {}", printable(error))));
+    }
+    if process.log_lines_dropped > 0 {
+        notices.push((Tone::Warning, format!("{} access log lines were lost", process.log_lines_dropped)));
+    }
+    if process.runtime_changes > 0 {
+        let text =
+            format!("{} servers were changed at runtime: weir ctl show runtime", process.runtime_changes);
+        notices.push((Tone::Calm, text));
+    }
+    notices
+}
+
+pub(crate) fn listeners(listeners: &[ListenerSnapshot], style: Style) -> String {
+    let mut table = Table::new(&[
+        ("LISTENER", Align::Left),
+        ("STATE", Align::Left),
+        ("ADDRESS", Align::Left),
+        ("CONNECTIONS", Align::Right),
+        ("RATE", Align::Right),
+        ("REQUESTS", Align::Right),
+        ("4XX", Align::Right),
+        ("5XX", Align::Right),
+        ("BAD", Align::Right),
+        ("DENIED", Align::Right),
+        ("IN", Align::Right),
+        ("OUT", Align::Right),
+        ("P50", Align::Right),
+        ("P99", Align::Right),
+    ]);
+    for listener in listeners {
+        table.row(vec![
+            listener.name.as_str().into(),
+            Cell::toned(listener.status.name(), listener.status.tone()),
+            listener.bind.join(",").into(),
+            of_limit(listener.connections.current, listener.connections.limit),
+            rate(listener.request_rate.current),
+            human::count(listener.requests_total).into(),
+            human::count(listener.responses.client_error).into(),
+            Cell::fault(listener.responses.server_error),
+            human::count(listener.request_errors).into(),
+            Cell::fault(listener.connections_denied),
+            human::bytes(listener.request_bytes).into(),
+            human::bytes(listener.response_bytes).into(),
+            quantile(listener.duration.quantile_us(0.5)),
+            quantile(listener.duration.quantile_us(0.99)),
+        ]);
+    }
+    table.render("", style)
+}
+
+/// A headline and a table of the servers.
+pub(crate) fn pool(pool: &PoolSnapshot, style: Style) -> String {
+    format!("{}\n{}", pool_headline(pool, style), servers(pool, style))
+}
+
+fn pool_headline(pool: &PoolSnapshot, style: Style) -> String {
+    let status = pool.status();
+    let name = style.bold(&format!("pool {}", printable(&pool.name)));
+    let mut parts = vec![style.paint(status.name(), status.tone()), printable(&pool.algorithm)];
+    let (active, backup) = pool.usable();
+    parts.push(format!("{} of {} servers in rotation", active + backup, pool.servers.len()));
+    if pool.queue.max > 0 {
+        parts.push(format!("{} waiting (most {})", pool.queue.current, pool.queue.max));
+    }
+    let faults = [("found no server", pool.nobody_left), ("found all servers busy", pool.busy)];
+    for (what, count) in faults.iter().filter(|(_, count)| *count > 0) {
+        parts.push(style.paint(&format!("{} requests {what}", human::count(*count)), Tone::Bad));
+    }
+    format!("{name}: {}", parts.join(", "))
+}
+
+fn servers(pool: &PoolSnapshot, style: Style) -> String {
+    let mut table = Table::new(&[
+        ("SERVER", Align::Left),
+        ("STATE", Align::Left),
+        ("SINCE", Align::Right),
+        ("ADDRESS", Align::Left),
+        ("WEIGHT", Align::Right),
+        ("ACTIVE", Align::Right),
+        ("RATE", Align::Right),
+        ("REQUESTS", Align::Right),
+        ("5XX", Align::Right),
+        ("ERRORS", Align::Right),
+        ("RETRIES", Align::Right),
+        ("P50", Align::Right),
+        ("P99", Align::Right),
+        ("CHECK", Align::Left),
+    ]);
+    for server in &pool.servers {
+        let state = server.state();
+        let mut row = vec![
+            name(server).into(),
+            Cell::toned(state.to_string(), state.tone()),
+            human::span(server.changed_ms_ago).into(),
+            changed(server, "address", &server.address).into(),
+            changed(server, "weight", &server.weight.to_string()).into(),
+        ];
+        row.extend(traffic(&server.traffic));
+        row.push(check(server));
+        table.row(row);
+    }
+    let mut total: Vec<Cell> = vec!["all".into(), "".into(), "".into(), "".into(), "".into()];
+    total.extend(traffic(&pool.traffic));
+    table.row(total);
+    table.render("", style)
+}
+
+fn traffic(traffic: &Traffic) -> [Cell; 8] {
+    [
+        of_limit(traffic.active.current, traffic.active.limit),
+        rate(traffic.request_rate.current),
+        human::count(traffic.requests_total).into(),
+        Cell::fault(traffic.responses.server_error),
+        Cell::fault(traffic.connect_errors + traffic.response_errors),
+        human::count(traffic.retries).into(),
+        quantile(traffic.total.quantile_us(0.5)),
+        quantile(traffic.total.quantile_us(0.99)),
+    ]
+}
+
+/// The name with what is special about it: `spare (backup)`, `w9 (added)`.
+pub(crate) fn name(server: &ServerSnapshot) -> String {
+    let marks = [("backup", server.backup), ("added", server.origin == Origin::Runtime)];
+    let marks: Vec<_> = marks.iter().filter(|(_, is)| *is).map(|(mark, _)| *mark).collect();
+    if marks.is_empty() { server.name.clone() } else { format!("{} ({})", server.name, marks.join(", ")) }
+}
+
+/// `*` marks what was changed at runtime.
+fn changed(server: &ServerSnapshot, what: &str, text: &str) -> String {
+    let is_changed = server.overridden.iter().any(|overridden| overridden == what);
+    format!("{text}{}", if is_changed { "*" } else { "" })
+}
+
+/// `L7OK 200 1.87ms`, and what went wrong.
+pub(crate) fn check(server: &ServerSnapshot) -> Cell {
+    let Some(check) = &server.check else { return NONE.into() };
+    let status = check.status.map_or(String::new(), |status| format!(" {status}"));
+    let text = format!("{}{status} {}", check.code.name(), human::latency(check.duration_us));
+    match check.code.passed() {
+        true => text.into(),
+        false if check.text.is_empty() => Cell::toned(text, Tone::Bad),
+        false => Cell::toned(format!("{text}: {}", check.text), Tone::Bad),
+    }
+}
+
+fn of_limit(current: u64, limit: Option<u64>) -> Cell {
+    let current = human::count(current);
+    match limit {
+        Some(limit) => format!("{current}/{}", human::count(limit)).into(),
+        None => current.into(),
+    }
+}
+
+fn rate(per_second: u64) -> Cell {
+    format!("{}/s", human::count(per_second)).into()
+}
+
+fn quantile(us: Option<u64>) -> Cell {
+    us.map_or(NONE.to_owned(), human::latency).into()
+}

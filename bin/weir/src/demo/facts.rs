@@ -1,0 +1,55 @@
+//! What runs where: addresses, processes, files.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use super::server::WebServer;
+
+/// All of it.
+#[derive(Debug, Clone)]
+pub(super) struct Facts {
+    pub(super) balancer: BalancerFacts,
+    /// In the order of [`super::server::SERVERS`].
+    pub(super) servers: Vec<ServerFacts>,
+    pub(super) files: Files,
+}
+
+/// The balancer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BalancerFacts {
+    /// Where it accepts.
+    pub(super) site: SocketAddr,
+    /// Where its status page is.
+    pub(super) admin: SocketAddr,
+    pub(super) pid: u32,
+}
+
+/// A web server.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ServerFacts {
+    pub(super) spec: WebServer,
+    pub(super) address: SocketAddr,
+    pub(super) pid: u32,
+}
+
+/// What lies in the demo's directory.
+#[derive(Debug, Clone)]
+pub(super) struct Files {
+    pub(super) config: PathBuf,
+    /// The control socket.
+    pub(super) control: PathBuf,
+    pub(super) access_log: PathBuf,
+    /// What all children write.
+    pub(super) log: PathBuf,
+}
+
+impl Files {
+    pub(super) fn within(directory: &Path) -> Self {
+        Self {
+            config: directory.join("weir.toml"),
+            control: directory.join("control.sock"),
+            access_log: directory.join("access.log"),
+            log: directory.join("demo.log"),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Ties children to the life of the demo, also when it is killed and has no time to clean up.
+//!
+//! The kernel can send a process a signal when its parent dies (prctl PR_SET_PDEATHSIG), but the child must ask for it.
+//! So that the verbs need not know of this, a child starts as `weir demo --leashed-to PID -- VERB ...`, asks, and becomes
+//! `weir VERB ...` by exec, which keeps the wish.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
+
+/// The command that starts this program with `arguments`, on a leash that this process holds. To be started by the main
+/// thread: the kernel means the thread that started it when it says parent.
+pub(super) fn command(arguments: &[String]) -> io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    let parent = getpid().as_raw_nonzero().to_string();
+    command.args(["demo", "--leashed-to", &parent, "--"]).args(arguments);
+    Ok(command)
+}
+
+/// Turns this process, which `parent` has started, into `weir ARGUMENTS`. Returns why that failed.
+pub(super) fn become_child(parent: i32, arguments: &[OsString]) -> String {
+    if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
+        return format!("tie a child to its parent: {error}");
+    }
+    // It may have died before the wish was known, and nobody would be told any more.
+    if getppid().is_none_or(|actual| actual.as_raw_nonzero().get() != parent) {
+        return format!("process {parent} is not the parent, or no more");
+    }
+    match std::env::current_exe() {
+        Ok(program) => {
+            format!("exec {}: {}", program.display(), Command::new(&program).args(arguments).exec())
+        }
+        Err(error) => format!("own path: {error}"),
+    }
+}

@@ -1,0 +1,133 @@
+//! Everything that the demo runs: a directory, web servers, the balancer.
+
+use std::fs::{self, File};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+use super::child::Child;
+use super::facts::{BalancerFacts, Facts, Files, ServerFacts};
+use super::server::{SERVERS, WebServer};
+use super::{config, panic};
+
+/// The web servers and the balancer, running. Dropping it kills them and removes their directory.
+#[derive(Debug)]
+pub(super) struct Stage {
+    facts: Facts,
+    servers: Vec<Child>,
+    balancer: Child,
+    /// The last field: it is dropped when nobody writes there any more.
+    _directory: TempDir,
+}
+
+impl Stage {
+    /// Starts everything; returns when the balancer accepts. Within a [`tokio::task::LocalSet`].
+    pub(super) async fn start() -> Result<Self, String> {
+        let directory = make_directory().map_err(|error| format!("temporary directory: {error}"))?;
+        panic::remove_on_abort(directory.path().to_owned());
+        let files = Files::within(directory.path());
+        let log = File::options().create(true).append(true).open(&files.log);
+        let log = log.map_err(|error| format!("{}: {error}", files.log.display()))?;
+        let (servers, children) = start_servers(&log).await?;
+        let (balancer, child) = start_balancer(&servers, &files, &log).await?;
+        let facts = Facts { balancer, servers, files };
+        Ok(Self { facts, servers: children, balancer: child, _directory: directory })
+    }
+
+    /// What runs where.
+    pub(super) fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Kills a server, as if its machine had lost power.
+    pub(super) fn kill_server(&mut self, at: usize) -> Result<(), String> {
+        self.servers.get_mut(at).map_or(Ok(()), Child::kill)
+    }
+
+    /// Whether the server that this has started is still there.
+    pub(super) fn server_lives(&mut self, at: usize) -> bool {
+        self.servers.get_mut(at).is_some_and(|server| server.ended().is_none())
+    }
+
+    /// An error if the balancer has ended: without it there is no demo. Lets the system forget dead web servers, too.
+    pub(super) fn look(&mut self) -> Result<(), String> {
+        for server in &mut self.servers {
+            server.ended();
+        }
+        match self.balancer.ended() {
+            None => Ok(()),
+            Some(status) => Err(format!("the balancer has ended, {status}:\n{}", self.balancer.said())),
+        }
+    }
+
+    /// Ends everything in order: first the balancer, then what it sends requests to.
+    pub(super) async fn stop(mut self) {
+        /// Longer than the balancer's `drain-timeout` and the grace of the servers.
+        const PATIENCE: Duration = Duration::from_secs(5);
+        self.balancer.stop(PATIENCE).await;
+        let mut stops = JoinSet::new();
+        for mut server in self.servers.drain(..) {
+            stops.spawn_local(async move { server.stop(PATIENCE).await });
+        }
+        stops.join_all().await;
+    }
+}
+
+async fn start_servers(log: &File) -> Result<(Vec<ServerFacts>, Vec<Child>), String> {
+    let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let start =
+        |spec: &WebServer| Child::start(&format!("server {}", spec.name), &spec.arguments(any_port), log);
+    // All of them first, then wait: they start side by side.
+    let children = SERVERS.iter().map(start).collect::<Result<Vec<_>, _>>()?;
+    let mut facts = Vec::new();
+    for (spec, child) in SERVERS.into_iter().zip(&children) {
+        let address = child.wait_for(|line| line.strip_prefix("listening on ")?.parse().ok()).await?;
+        facts.push(ServerFacts { spec, address, pid: child.pid() });
+    }
+    Ok((facts, children))
+}
+
+async fn start_balancer(
+    servers: &[ServerFacts],
+    files: &Files,
+    log: &File,
+) -> Result<(BalancerFacts, Child), String> {
+    /// Its ports are chosen here, so that its config shows them; somebody else may be quicker to take them.
+    const TRIES: usize = 3;
+    let mut outcome = try_start_balancer(servers, files, log).await;
+    for _ in 1..TRIES {
+        if outcome.is_err() {
+            outcome = try_start_balancer(servers, files, log).await;
+        }
+    }
+    outcome
+}
+
+async fn try_start_balancer(
+    servers: &[ServerFacts],
+    files: &Files,
+    log: &File,
+) -> Result<(BalancerFacts, Child), String> {
+    let (site, admin) = free_addresses().map_err(|error| format!("find free ports: {error}"))?;
+    let text = config::text(site, admin, servers, files)?;
+    fs::write(&files.config, text).map_err(|error| format!("{}: {error}", files.config.display()))?;
+    let arguments = ["run".to_owned(), files.config.to_string_lossy().into_owned()];
+    let child = Child::start("the balancer", &arguments, log)?;
+    child.wait_for(|line| line.contains(" is ready").then_some(())).await?;
+    Ok((BalancerFacts { site, admin, pid: child.pid() }, child))
+}
+
+/// Two addresses that were free a moment ago.
+fn free_addresses() -> io::Result<(SocketAddr, SocketAddr)> {
+    let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let (one, other) = (bind()?, bind()?);
+    Ok((one.local_addr()?, other.local_addr()?))
+}
+
+fn make_directory() -> io::Result<TempDir> {
+    // The config wants absolute paths, and TMPDIR may be another.
+    tempfile::Builder::new().prefix("weir-demo-").tempdir_in(std::path::absolute(std::env::temp_dir())?)
+}

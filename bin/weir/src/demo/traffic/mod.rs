@@ -1,0 +1,175 @@
+//! Steady traffic: requests start by the clock, whether or not earlier ones have been answered (an open loop), and
+//! their time counts from when they were due. A generator that waited for slow answers would leave out what it waited.
+//!
+//! Over keep-alive connections, from the thread that runs the rest of the demo: a load generator for watching, not for
+//! measuring.
+
+mod connection;
+mod tally;
+
+use std::cell::{Ref, RefCell};
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use connection::Connection;
+pub(super) use tally::Tally;
+use tally::{Failure, Kind};
+
+/// What is asked for, in turn: a page, a small and a larger body. Safe methods, which a balancer may try again.
+const TARGETS: [&str; 3] = ["/", "/bytes/1024", "/bytes/65536"];
+
+/// More are not sent until one has ended; they are late, and that counts.
+const IN_FLIGHT_MAX: usize = 256;
+
+/// A request that takes longer has failed.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+
+/// A connection that was idle for longer is not used again: the balancer may be about to close it.
+const IDLE_MAX: Duration = Duration::from_secs(15);
+
+/// Traffic that goes on until it is stopped or dropped.
+#[derive(Debug)]
+pub(super) struct Traffic {
+    client: Rc<Client>,
+    started: Instant,
+    finished: Option<Instant>,
+    rate_per_s: u32,
+    stop: watch::Sender<bool>,
+    driver: JoinHandle<()>,
+}
+
+/// What all requests share.
+#[derive(Debug)]
+struct Client {
+    site: SocketAddr,
+    requests: [String; TARGETS.len()],
+    /// Connections that wait for a request, and since when. The last one is taken first: the others can grow old.
+    idle: RefCell<Vec<(Connection, Instant)>>,
+    tally: RefCell<Tally>,
+}
+
+impl Traffic {
+    /// Sends so many requests a second to `site`. Within a [`tokio::task::LocalSet`].
+    pub(super) fn start(site: SocketAddr, rate_per_s: u32) -> Self {
+        let (stop, stopped) = watch::channel(false);
+        let client = Rc::new(Client {
+            site,
+            requests: TARGETS.map(|target| request(site, target)),
+            idle: RefCell::default(),
+            tally: RefCell::default(),
+        });
+        let started = Instant::now();
+        let driver = tokio::task::spawn_local(drive(Rc::clone(&client), started, rate_per_s, stopped));
+        Self { client, started, finished: None, rate_per_s, stop, driver }
+    }
+
+    /// What came of it so far.
+    pub(super) fn tally(&self) -> Ref<'_, Tally> {
+        self.client.tally.borrow()
+    }
+
+    /// As asked for.
+    pub(super) fn rate_per_s(&self) -> u32 {
+        self.rate_per_s
+    }
+
+    /// From the start until it was stopped, or until now.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.finished.unwrap_or_else(Instant::now) - self.started
+    }
+
+    /// Whether as many requests were sent as were due, but for a few. Else [`IN_FLIGHT_MAX`] of them waited for their
+    /// answers, and what was measured is that, not the rate that was asked for.
+    pub(super) fn has_kept_its_rate(&self) -> bool {
+        let due = self.elapsed().as_secs_f64() * f64::from(self.rate_per_s);
+        self.tally().requests() as f64 >= due * 0.95 - 1.0
+    }
+
+    /// Sends nothing more, and waits until everything was answered or has failed.
+    pub(super) async fn finish(&mut self) {
+        self.finished = Some(Instant::now());
+        // Fails only if the driver has ended.
+        let _ = self.stop.send(true);
+        let _ = (&mut self.driver).await;
+    }
+}
+
+impl Drop for Traffic {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+async fn drive(client: Rc<Client>, started: Instant, rate_per_s: u32, mut stopped: watch::Receiver<bool>) {
+    let mut requests = JoinSet::new();
+    for number in 0.. {
+        let due = started + due(number, rate_per_s);
+        tokio::select! {
+            biased;
+            _ = stopped.changed() => break,
+            () = sleep_until(due) => {}
+        }
+        while requests.try_join_next().is_some() {}
+        if requests.len() >= IN_FLIGHT_MAX {
+            requests.join_next().await;
+        }
+        requests.spawn_local(Rc::clone(&client).send(due, number));
+    }
+    while requests.join_next().await.is_some() {}
+}
+
+/// When a request is due, after the start. From the number, so that small errors do not add up.
+fn due(number: u64, rate_per_s: u32) -> Duration {
+    let rate = u64::from(rate_per_s.max(1));
+    Duration::from_secs(number / rate) + Duration::from_secs(1).mul_f64((number % rate) as f64 / rate as f64)
+}
+
+fn request(site: SocketAddr, target: &str) -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!("GET {target} HTTP/1.1\r\nHost: {site}\r\nUser-Agent: weir-demo/{version}\r\n\r\n")
+}
+
+impl Client {
+    async fn send(self: Rc<Self>, due: Instant, number: u64) {
+        self.tally.borrow_mut().sent();
+        let outcome = match timeout(ANSWER_MAX, self.exchange(number)).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                Err(Failure::new(Kind::Timeout, format!("no answer within {} s", ANSWER_MAX.as_secs())))
+            }
+        };
+        self.tally.borrow_mut().ended(outcome, due.elapsed());
+    }
+
+    async fn exchange(&self, number: u64) -> Result<u16, Failure> {
+        let mut connection = match self.take_idle() {
+            Some(connection) => connection,
+            None => Connection::open(self.site).await?,
+        };
+        let target = (number % TARGETS.len() as u64) as usize;
+        let answer = connection.exchange(self.requests[target].as_bytes()).await?;
+        if answer.keep_alive {
+            self.idle.borrow_mut().push((connection, Instant::now()));
+        }
+        Ok(answer.status)
+    }
+
+    fn take_idle(&self) -> Option<Connection> {
+        let mut idle = self.idle.borrow_mut();
+        idle.retain(|(_, since)| since.elapsed() < IDLE_MAX);
+        while let Some((connection, _)) = idle.pop() {
+            if connection.is_open() {
+                return Some(connection);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+use serde::Serialize;
+use weir_config::Plan;
+use weir_config::plan::{ListenerPlan, Mode};
+
+use super::question::{Question, Spoken};
+use super::server::PoolAnswer;
+
+/// What becomes of a request, step by step as far as it gets.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Answer {
+    /// The listener that accepts it.
+    pub(super) listener: Option<ListenerAnswer>,
+    /// Who counts as its client.
+    pub(super) client: Option<String>,
+    /// The routes before the one that takes it.
+    pub(super) passed_over: Vec<PassedOver>,
+    /// The route that takes it.
+    pub(super) route: Option<RouteAnswer>,
+    /// What happens.
+    pub(super) outcome: Outcome,
+    /// The request as the server gets it.
+    pub(super) request: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct ListenerAnswer {
+    pub(super) name: String,
+    pub(super) bind: Vec<String>,
+    /// Others that the connection could be for as well.
+    pub(super) others: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct PassedOver {
+    pub(super) route: String,
+    pub(super) origin: String,
+    pub(super) reason: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct RouteAnswer {
+    pub(super) name: String,
+    pub(super) origin: String,
+    /// What it asks for, and the request has.
+    pub(super) because: Vec<String>,
+}
+
+/// How a request ends.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Outcome {
+    /// A server gets it.
+    Pool(PoolAnswer),
+    /// Weir answers.
+    Redirect { status: u16, location: String },
+    /// Weir answers.
+    Respond { status: u16 },
+    /// Weir refuses it.
+    Refused { status: u16, reason: String },
+    /// The connection is not accepted, or closed.
+    Nobody { reason: String },
+}
+
+impl Default for Outcome {
+    fn default() -> Self {
+        Self::Nobody { reason: String::new() }
+    }
+}
+
+impl Answer {
+    pub(super) fn of_listener(listener: &ListenerPlan, others: &[&ListenerPlan]) -> Self {
+        let listener = ListenerAnswer {
+            name: listener.name.to_string(),
+            bind: listener.bind.iter().map(ToString::to_string).collect(),
+            others: others.iter().map(|other| other.name.to_string()).collect(),
+        };
+        Self { listener: Some(listener), ..Self::default() }
+    }
+
+    pub(super) fn nobody_accepts(plan: &Plan, question: &Question, name: Option<&str>) -> Self {
+        let what = match (name, question.scheme) {
+            (Some(name), _) => format!("there is no listener {name}"),
+            (None, Spoken::Http) => format!("no listener accepts plain HTTP on port {}", question.port),
+            (None, Spoken::Https) => format!("no listener accepts TLS on port {}", question.port),
+            (None, Spoken::Tcp) => format!("no TCP listener accepts on port {}", question.port),
+        };
+        let listed = plan.listeners.iter().map(describe).collect::<Vec<_>>().join(", ");
+        Self { outcome: Outcome::Nobody { reason: format!("{what}; there are {listed}") }, ..Self::default() }
+    }
+
+    /// Whether the request is taken.
+    pub(super) fn is_taken(&self) -> bool {
+        matches!(self.outcome, Outcome::Pool(_) | Outcome::Redirect { .. } | Outcome::Respond { .. })
+    }
+}
+
+fn describe(listener: &ListenerPlan) -> String {
+    let spoken = match (&listener.mode, &listener.tls) {
+        (Mode::Http(_), None) => "HTTP",
+        (Mode::Http(_), Some(_)) => "HTTPS",
+        (Mode::Tcp(_), None) => "TCP",
+        (Mode::Tcp(_), Some(_)) => "TCP over TLS",
+    };
+    let bind = listener.bind.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    format!("{} ({spoken} on {bind})", listener.name)
+}

@@ -1,0 +1,212 @@
+use std::net::{IpAddr, SocketAddr};
+
+use weir_config::plan::{HttpPlan, ListenerPlan, PoolPlan, RoutePlan};
+use weir_config::{Plan, host_text, path_text};
+use weir_http::{
+    Action, Exchange, Forwarder, HeaderTable, HeaderTest, Mismatch, Peer, RequestContext, RequestHead,
+    RequestText, RouteMatch, RouteRequest, RouteRewriter, RouteTable, Scheme, Template, parse_request,
+};
+
+use super::answer::{Answer, Outcome, PassedOver, RouteAnswer};
+use super::question::Question;
+use super::server::PoolAnswer;
+
+/// Fills in what an HTTP listener does with a request.
+pub(super) fn explain(
+    plan: &Plan,
+    listener: &ListenerPlan,
+    http: &HttpPlan,
+    question: &Question,
+    answer: &mut Answer,
+) {
+    let buf = question.head.as_bytes();
+    let mut table = HeaderTable::new();
+    let head = match parse_request(buf, &http.limits, &mut table) {
+        Ok(Some(head)) => head,
+        Ok(None) => return refuse(answer, 400, "the head is not complete".to_owned()),
+        Err(error) => return refuse(answer, error.status(), error.to_string()),
+    };
+    let scheme = Question::http_scheme(listener);
+    let forwarder = Forwarder::compile(&http.forwarding, scheme);
+    // The port is not asked for, and only tells log lines apart.
+    let peer = forwarder.peer(SocketAddr::new(question.client, 0));
+    let client = forwarder.client_address(buf, &table, &peer);
+    answer.client = client.map(|client| client.to_string());
+    let request = RouteRequest::of(&head, buf, &table, client, scheme, listener.name.as_str());
+    let routes = match RouteTable::compile(http.routes.iter().map(|route| &route.matches)) {
+        Ok(routes) => routes,
+        Err((index, error)) => return refuse(answer, 500, format!("route {}: {error}", index + 1)),
+    };
+    let explanation = routes.explain(&request);
+    for (route, mismatch) in http.routes.iter().zip(&explanation.passed_over) {
+        answer.passed_over.push(PassedOver {
+            route: route.name.to_string(),
+            origin: route.origin.clone(),
+            reason: reason(mismatch, &route.matches, &request),
+        });
+    }
+    let Some(route) = explanation.route.and_then(|index| http.routes.get(index)) else {
+        return refuse(answer, 404, "no route takes it".to_owned());
+    };
+    answer.route = Some(RouteAnswer {
+        name: route.name.to_string(),
+        origin: route.origin.clone(),
+        because: because(&route.matches, &request),
+    });
+    let exchange = Exchange {
+        peer: &peer,
+        request_id: if forwarder.has_request_ids() { "a-new-id" } else { "" },
+        listener: listener.name.as_str(),
+        route: route.name.as_str(),
+        pool: "",
+        server: "",
+        tls: None,
+    };
+    let sent = Sent { buf, head: &head, table: &table, forwarder: &forwarder, peer: &peer, client };
+    sent.act(plan, route, exchange, scheme, answer);
+}
+
+/// A request within its buffer.
+struct Sent<'a> {
+    buf: &'a [u8],
+    head: &'a RequestHead,
+    table: &'a HeaderTable,
+    forwarder: &'a Forwarder,
+    peer: &'a Peer,
+    client: Option<IpAddr>,
+}
+
+impl Sent<'_> {
+    fn act(
+        &self,
+        plan: &Plan,
+        route: &RoutePlan,
+        exchange: Exchange<'_>,
+        scheme: Scheme,
+        answer: &mut Answer,
+    ) {
+        answer.outcome = match &route.action {
+            Action::Pool(index) => match plan.pools.get(*index) {
+                Some(pool) => {
+                    let chosen = PoolAnswer::new(pool, self.client);
+                    answer.request = self.as_server_gets_it(route, pool, &chosen, exchange);
+                    Outcome::Pool(chosen)
+                }
+                None => Outcome::default(),
+            },
+            Action::Redirect(redirect) => {
+                let mut location = Vec::new();
+                let variables = exchange.variables(scheme, &RequestText::of(self.head, self.buf));
+                if let Ok(template) = Template::parse(&redirect.location) {
+                    template.expand(&mut location, &variables);
+                }
+                let location = String::from_utf8_lossy(&location).into_owned();
+                Outcome::Redirect { status: redirect.status, location }
+            }
+            Action::Respond(respond) => Outcome::Respond { status: respond.status },
+        };
+    }
+
+    fn as_server_gets_it(
+        &self,
+        route: &RoutePlan,
+        pool: &PoolPlan,
+        chosen: &PoolAnswer,
+        exchange: Exchange<'_>,
+    ) -> Option<String> {
+        let rewriter = RouteRewriter::compile(route.rewrite.as_ref(), &route.headers).ok()?;
+        let server = chosen.server.as_deref().unwrap_or("the-server");
+        let context = RequestContext {
+            exchange: Exchange { peer: self.peer, pool: pool.name.as_str(), server, ..exchange },
+            server_scheme: if pool.tls.is_some() { Scheme::Https } else { Scheme::Http },
+            default_host: "",
+            upgrade: self.head.upgrade.is_some(),
+            pass_expect: true,
+            close: pool.reuse.idle_max == 0 || pool.proxy_protocol.is_some(),
+        };
+        let mut out = Vec::new();
+        self.forwarder.write_request(&mut out, self.buf, self.head, self.table, &rewriter, &context);
+        Some(String::from_utf8_lossy(&out).replace("\r\n", "\n").trim_end().to_owned())
+    }
+}
+
+fn refuse(answer: &mut Answer, status: u16, reason: String) {
+    answer.outcome = Outcome::Refused { status, reason };
+}
+
+/// Why a route does not take a request, with what it wants and what the request has.
+fn reason(mismatch: &Mismatch, matches: &RouteMatch, request: &RouteRequest<'_>) -> String {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match mismatch {
+        Mismatch::Host => format!("host {} is none of {}", text(request.host), hosts(matches)),
+        Mismatch::Path => format!("path {} is none of {}", text(request.path), paths(matches)),
+        Mismatch::Method => {
+            format!("method {} is none of {}", text(request.method), matches.methods.join(", "))
+        }
+        Mismatch::Header(name) => {
+            let wanted =
+                matches.headers.iter().find(|header| header.name == *name).map(|header| &header.test);
+            match wanted {
+                Some(HeaderTest::Present) => format!("header {name} is not there"),
+                Some(HeaderTest::Absent) => format!("header {name} is there"),
+                Some(HeaderTest::Exact(value)) => format!("no header {name} is {value:?}"),
+                Some(HeaderTest::Contains(part)) => format!("no header {name} contains {part:?}"),
+                None => mismatch.to_string(),
+            }
+        }
+        Mismatch::Client => match request.client {
+            Some(client) => format!("client {client} is in none of {}", clients(matches)),
+            None => "the client has no address".to_owned(),
+        },
+        Mismatch::Expression => format!("this is false: {}", matches.expression.as_deref().unwrap_or("")),
+        Mismatch::ExpressionFailed(_) => mismatch.to_string(),
+    }
+}
+
+/// What a route asks for, all of which the request has.
+fn because(matches: &RouteMatch, request: &RouteRequest<'_>) -> Vec<String> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let mut because = Vec::new();
+    let mut add = |is_asked: bool, reason: String| {
+        if is_asked {
+            because.push(reason);
+        }
+    };
+    add(!matches.hosts.is_empty(), format!("host {} is one of {}", text(request.host), hosts(matches)));
+    add(!matches.paths.is_empty(), format!("path {} is one of {}", text(request.path), paths(matches)));
+    add(
+        !matches.methods.is_empty(),
+        format!("method {} is one of {}", text(request.method), matches.methods.join(", ")),
+    );
+    for header in &matches.headers {
+        let name = &header.name;
+        add(
+            true,
+            match &header.test {
+                HeaderTest::Present => format!("header {name} is there"),
+                HeaderTest::Absent => format!("header {name} is not there"),
+                HeaderTest::Exact(value) => format!("header {name} is {value:?}"),
+                HeaderTest::Contains(part) => format!("header {name} contains {part:?}"),
+            },
+        );
+    }
+    if let Some(client) = request.client {
+        add(!matches.clients.is_empty(), format!("client {client} is in one of {}", clients(matches)));
+    }
+    if let Some(expression) = &matches.expression {
+        add(true, format!("this is true: {expression}"));
+    }
+    because
+}
+
+fn hosts(matches: &RouteMatch) -> String {
+    matches.hosts.iter().map(host_text).collect::<Vec<_>>().join(", ")
+}
+
+fn paths(matches: &RouteMatch) -> String {
+    matches.paths.iter().map(path_text).collect::<Vec<_>>().join(", ")
+}
+
+fn clients(matches: &RouteMatch) -> String {
+    matches.clients.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,55 @@
+//! The command line: wires the parts together, runs them, drains them.
+
+mod algorithms;
+mod check;
+mod config_files;
+mod ctl;
+mod demo;
+mod explain;
+mod origin;
+mod run;
+mod top;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A load balancer for HTTP and TCP.
+///
+/// Start with `weir demo`, or write a config of a few lines and give it to `weir check` and `weir run`.
+#[derive(Debug, Parser)]
+#[command(name = "weir", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Demo(demo::DemoArgs),
+    /// Balance, by a config, until told to stop
+    ///
+    /// SIGTERM and SIGINT drain and exit, SIGHUP reads the config again, SIGUSR1 opens log files anew.
+    Run(run::RunArgs),
+    Check(check::CheckArgs),
+    Explain(explain::ExplainArgs),
+    Ctl(ctl::CtlArgs),
+    Top(top::TopArgs),
+    Algorithms(algorithms::AlgorithmsArgs),
+    /// Serve as a test web server
+    #[command(hide = true)]
+    Origin(origin::OriginArgs),
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().verb {
+        Verb::Demo(args) => demo::run(&args),
+        Verb::Run(args) => run::run(&args),
+        Verb::Check(args) => check::run(args),
+        Verb::Explain(args) => explain::run(args),
+        Verb::Ctl(args) => ctl::run(&args),
+        Verb::Top(args) => top::run(&args),
+        Verb::Algorithms(args) => algorithms::run(&args),
+        Verb::Origin(args) => origin::run(&args),
+    }
+}

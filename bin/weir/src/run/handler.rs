@@ -1,0 +1,47 @@
+//! Commands from outside, handed to the control plane.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use weir_admin::{Handler, Replying};
+use weir_control::{Code, Command, Reply, Snapshot};
+use weir_proxy::control::Controller;
+
+/// Somebody wants a reload, and to be told what came of it.
+pub(super) type ReloadRequest = oneshot::Sender<Result<Vec<String>, String>>;
+
+/// What the control socket and the admin pages talk to.
+pub(super) struct ProcessHandler {
+    pub(super) controller: Arc<Controller>,
+    pub(super) reload: mpsc::Sender<ReloadRequest>,
+}
+
+impl Handler for ProcessHandler {
+    fn snapshot(&self) -> Snapshot {
+        self.controller.snapshot()
+    }
+
+    fn handle(&self, command: Command) -> Replying<'_> {
+        Box::pin(async move {
+            match command {
+                Command::Reload => self.reload().await,
+                command => self.controller.apply(command).await,
+            }
+        })
+    }
+}
+
+impl ProcessHandler {
+    async fn reload(&self) -> Reply {
+        let (answer, answered) = oneshot::channel();
+        let stopping = || Reply::error(Code::Stopping, "the process is stopping");
+        if self.reload.send(answer).await.is_err() {
+            return stopping();
+        }
+        match answered.await {
+            Ok(Ok(notes)) => Reply::Ok(weir_control::Answer::Done { changed: true, notes }),
+            Ok(Err(error)) => Reply::error(Code::BadConfig, error),
+            Err(_) => stopping(),
+        }
+    }
+}

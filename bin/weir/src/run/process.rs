@@ -1,0 +1,221 @@
+//! The life of the process: start, signals and reloads, stop.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::LocalSet;
+use weir_admin::{AdminHttp, ControlSocket, Handler};
+use weir_config::Plan;
+use weir_config::plan::AccessLogPlan;
+use weir_control::{Right, RuntimeState};
+use weir_proxy::Workers;
+use weir_proxy::access_log::AccessLog;
+use weir_proxy::control::{Controller, EventLog, Setup};
+
+use super::handler::{ProcessHandler, ReloadRequest};
+use super::sockets::Sockets;
+use super::{LoadError, limits};
+
+/// Only the owner may give commands.
+const CONTROL_SOCKET_MODE: u32 = 0o600;
+
+/// Everything that runs.
+struct Process {
+    config: PathBuf,
+    plan: Plan,
+    controller: Arc<Controller>,
+    workers: Workers,
+    sockets: Sockets,
+    access_log: Option<AccessLog>,
+}
+
+/// Runs `plan`, which was loaded from `config`, until a signal ends it.
+pub(super) fn run(config: &Path, plan: Plan) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("event loop: {error}"))?;
+    LocalSet::new().block_on(&runtime, live(config.to_owned(), plan))
+}
+
+async fn live(config: PathBuf, plan: Plan) -> Result<(), String> {
+    // Before anything else: a signal that comes early must not kill the process.
+    let mut signals = Signals::install().map_err(|error| format!("signals: {error}"))?;
+    let descriptors = limits::raise_descriptor_limit();
+    let access_log = start_access_log(plan.access_log.as_ref())?;
+    let workers = worker_count(&plan);
+    let setup = Setup {
+        workers,
+        connections_max: plan
+            .process
+            .connections_max
+            .unwrap_or_else(|| limits::connections_allowed(descriptors)),
+        access_log: access_log.as_ref().map(AccessLog::port),
+        log: EventLog::stderr(),
+    };
+    let state = read_state(plan.process.state.as_deref())?;
+    let (controller, shared) =
+        Controller::start(plan.clone(), state, setup).map_err(|error| error.to_string())?;
+    controller.spawn_tasks();
+    controller.names_resolved().await;
+    let workers = Workers::start(workers, &shared).map_err(|error| format!("worker threads: {error}"))?;
+    let opened = Sockets::open(&workers, &plan, Sockets::of_plan(&plan))?;
+    let (reload, reloads) = mpsc::channel(16);
+    let handler = Arc::new(ProcessHandler { controller: Arc::clone(&controller), reload });
+    serve_faces(&plan, &handler)?;
+    let mut process = Process { config, plan, controller, workers, sockets: Sockets::default(), access_log };
+    process.sockets.accept(&process.workers, opened);
+    eprintln!("weir {} is ready: {} workers", env!("CARGO_PKG_VERSION"), shared.threads - 1);
+    process.obey(&mut signals, reloads).await;
+    process.stop(&mut signals).await;
+    Ok(())
+}
+
+impl Process {
+    /// Until a signal ends it.
+    async fn obey(&mut self, signals: &mut Signals, mut reloads: mpsc::Receiver<ReloadRequest>) {
+        loop {
+            tokio::select! {
+                _ = signals.terminate.recv() => return,
+                _ = signals.interrupt.recv() => return,
+                _ = signals.hang_up.recv() => {
+                    // The reason was printed; the running config stays.
+                    let _ = self.reload().await;
+                }
+                _ = signals.user1.recv() => {
+                    if let Some(log) = &self.access_log {
+                        log.reopen();
+                    }
+                }
+                Some(answer) = reloads.recv() => {
+                    let outcome = self.reload().await;
+                    // Who asked may have gone.
+                    let _ = answer.send(outcome);
+                }
+            }
+        }
+    }
+
+    /// Reads the config again. What is wrong is printed, and changes nothing.
+    async fn reload(&mut self) -> Result<Vec<String>, String> {
+        match self.try_reload().await {
+            Ok(notes) => {
+                notes.iter().for_each(|note| eprintln!("weir: reload: {note}"));
+                eprintln!("weir: reloaded {}", self.config.display());
+                Ok(notes)
+            }
+            Err(error) => {
+                eprintln!("weir: the config was not reloaded, nothing has changed:\n{error}");
+                self.controller.reload_failed(&error);
+                Err(error)
+            }
+        }
+    }
+
+    async fn try_reload(&mut self) -> Result<Vec<String>, String> {
+        let plan = super::load(&self.config).map_err(|error| match error {
+            LoadError::Unreadable(error) | LoadError::Wrong(error) => error,
+        })?;
+        let new_log =
+            (plan.access_log != self.plan.access_log).then(|| start_access_log(plan.access_log.as_ref()));
+        let new_log = new_log.transpose()?;
+        let prepared = self.controller.prepare_reload(plan).await.map_err(|error| error.to_string())?;
+        let binds = prepared.opens().iter().map(|bind| (&bind.listener, &bind.address));
+        let opened = Sockets::open(&self.workers, prepared.plan(), binds)?;
+        let closes = prepared.closes().to_vec();
+        self.plan = prepared.plan().clone();
+        let old_log = new_log.map(|new| std::mem::replace(&mut self.access_log, new));
+        let port = self.access_log.as_ref().map(AccessLog::port);
+        let outcome = self.controller.commit(prepared, port);
+        closes.iter().for_each(|bind| self.sockets.close(&bind.listener, &bind.address));
+        self.sockets.accept(&self.workers, opened);
+        // Workers let go of it with their next look at the plan; what they hand over until then is still written.
+        drop(old_log);
+        Ok(outcome.notes)
+    }
+
+    /// Drains and ends. A second signal cuts it short.
+    async fn stop(self, signals: &mut Signals) {
+        eprintln!("weir: stopping: requests may take up to {} to end", self.plan.process.drain_timeout);
+        self.controller.begin_stop();
+        drop(self.sockets);
+        tokio::select! {
+            () = self.workers.drain(self.plan.process.drain_timeout.duration()) => {}
+            _ = signals.terminate.recv() => eprintln!("weir: a second signal: what is left is cut"),
+            _ = signals.interrupt.recv() => eprintln!("weir: a second signal: what is left is cut"),
+        }
+        if let Some(log) = self.access_log {
+            log.finish(std::time::Duration::from_secs(2));
+        }
+        eprintln!("weir: stopped");
+    }
+}
+
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+    user1: Signal,
+}
+
+impl Signals {
+    fn install() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+            user1: signal(SignalKind::user_defined1())?,
+        })
+    }
+}
+
+fn worker_count(plan: &Plan) -> usize {
+    let cores = || thread::available_parallelism().map_or(1, usize::from);
+    plan.process.workers.map_or_else(cores, usize::from).max(1)
+}
+
+fn start_access_log(plan: Option<&AccessLogPlan>) -> Result<Option<AccessLog>, String> {
+    plan.map(AccessLog::start).transpose().map_err(|error| format!("access log: {error}"))
+}
+
+/// What was changed at runtime before. A file that is not there is an empty one.
+fn read_state(path: Option<&Path>) -> Result<RuntimeState, String> {
+    let Some(path) = path else { return Ok(RuntimeState::default()) };
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(RuntimeState::default()),
+        Err(error) => return Err(format!("state file {}: {error}", path.display())),
+    };
+    RuntimeState::from_text(&text).map_err(|error| format!("state file {}: {error}", path.display()))
+}
+
+/// Opens the control socket and the admin pages.
+fn serve_faces(plan: &Plan, handler: &Arc<ProcessHandler>) -> Result<(), String> {
+    if let Some(path) = &plan.process.control {
+        let socket = ControlSocket::bind(path, CONTROL_SOCKET_MODE).map_err(|error| error.to_string())?;
+        let handler: Arc<dyn Handler> = Arc::clone(handler) as _;
+        tokio::task::spawn_local(async move {
+            if let Err(error) = socket.serve(handler, Right::Admin).await {
+                eprintln!("weir: control socket: {error}");
+            }
+        });
+    }
+    if let Some(admin) = &plan.admin {
+        let http = AdminHttp::bind(&admin.bind).map_err(|error| error.to_string())?;
+        for address in http.local_addresses() {
+            eprintln!("admin: http://{address}/");
+        }
+        let handler: Arc<dyn Handler> = Arc::clone(handler) as _;
+        tokio::task::spawn_local(async move {
+            if let Err(error) = http.serve(handler).await {
+                eprintln!("weir: admin: {error}");
+            }
+        });
+    }
+    Ok(())
+}

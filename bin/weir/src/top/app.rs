@@ -1,0 +1,156 @@
+use std::cmp::{Ordering, Reverse};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::widgets::TableState;
+use weir_control::{PoolSnapshot, ServerSnapshot, Snapshot};
+
+use super::feed::Update;
+use super::recent::Recent;
+
+/// What the view shows, and how its user wants it.
+#[derive(Debug)]
+pub(super) struct App {
+    pub(super) socket: PathBuf,
+    pub(super) snapshot: Option<Box<Snapshot>>,
+    pub(super) recent: Recent,
+    /// Why there is no newer snapshot.
+    pub(super) trouble: Option<String>,
+    pub(super) sort: Sort,
+    pub(super) reversed: bool,
+    pub(super) paused: bool,
+    /// The line that is marked, and where the table is scrolled to.
+    pub(super) table: TableState,
+    /// Lines of the table, and how many are visible; known once it has been drawn.
+    pub(super) lines: usize,
+    pub(super) lines_visible: usize,
+}
+
+/// What servers are sorted by, within their pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    Config,
+    Name,
+    State,
+    Active,
+    Rate,
+    Errors,
+    Latency,
+}
+
+impl App {
+    pub(super) fn new(socket: &Path) -> Self {
+        Self {
+            socket: socket.to_owned(),
+            snapshot: None,
+            recent: Recent::default(),
+            trouble: None,
+            sort: Sort::Config,
+            reversed: false,
+            paused: false,
+            table: TableState::default(),
+            lines: 0,
+            lines_visible: 0,
+        }
+    }
+
+    pub(super) fn update(&mut self, update: Update) {
+        match update {
+            Update::Snapshot(snapshot) => {
+                self.trouble = None;
+                if !self.paused {
+                    self.recent.push(&snapshot);
+                    self.snapshot = Some(snapshot);
+                }
+            }
+            Update::Trouble(why) => self.trouble = Some(why),
+        }
+    }
+
+    /// Breaks when the user has had enough.
+    pub(super) fn key(&mut self, key: KeyEvent) -> ControlFlow<()> {
+        let page = self.lines_visible.max(1);
+        let last = self.lines.saturating_sub(1);
+        let at = self.table.selected();
+        let selected = match key.code {
+            KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                return ControlFlow::Break(());
+            }
+            KeyCode::Char('q') | KeyCode::Esc => return ControlFlow::Break(()),
+            KeyCode::Char('s') => {
+                self.sort = self.sort.next();
+                at
+            }
+            KeyCode::Char('r') => {
+                self.reversed = !self.reversed;
+                at
+            }
+            KeyCode::Char('p' | ' ') => {
+                self.paused = !self.paused;
+                at
+            }
+            KeyCode::Down | KeyCode::Char('j') => Some(at.map_or(0, |at| at + 1)),
+            KeyCode::Up | KeyCode::Char('k') => Some(at.unwrap_or(1).saturating_sub(1)),
+            KeyCode::PageDown => Some(at.unwrap_or(0) + page),
+            KeyCode::PageUp => Some(at.unwrap_or(0).saturating_sub(page)),
+            KeyCode::Home | KeyCode::Char('g') => Some(0),
+            KeyCode::End | KeyCode::Char('G') => Some(last),
+            _ => at,
+        };
+        self.table.select(selected.map(|line| line.min(last)));
+        ControlFlow::Continue(())
+    }
+
+    /// The servers of a pool in the wanted order.
+    pub(super) fn sorted<'a>(&self, pool: &'a PoolSnapshot) -> Vec<&'a ServerSnapshot> {
+        let mut servers: Vec<_> = pool.servers.iter().collect();
+        let recent = |server: &ServerSnapshot| self.recent.of(&pool.name, &server.name);
+        match self.sort {
+            Sort::Config => {}
+            Sort::Name => servers.sort_by(|a, b| a.name.cmp(&b.name)),
+            // The worst first: that is why one looks.
+            Sort::State => servers.sort_by_key(|server| Reverse(server.state().tone())),
+            Sort::Active => servers.sort_by_key(|server| Reverse(server.traffic.active.current)),
+            Sort::Rate => servers.sort_by_key(|server| Reverse(server.traffic.request_rate.current)),
+            Sort::Errors => {
+                let errors =
+                    |server: &ServerSnapshot| recent(server).map_or(0.0, |recent| recent.errors_per_second);
+                servers.sort_by(|a, b| errors(b).partial_cmp(&errors(a)).unwrap_or(Ordering::Equal));
+            }
+            Sort::Latency => {
+                servers.sort_by_cached_key(|server| Reverse(recent(server).and_then(|recent| recent.p99_us)))
+            }
+        }
+        if self.reversed {
+            servers.reverse();
+        }
+        servers
+    }
+}
+
+impl Sort {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Config => "config",
+            Self::Name => "name",
+            Self::State => "state",
+            Self::Active => "active",
+            Self::Rate => "rate",
+            Self::Errors => "errors",
+            Self::Latency => "p99",
+        }
+    }
+
+    const fn next(self) -> Self {
+        match self {
+            Self::Config => Self::Name,
+            Self::Name => Self::State,
+            Self::State => Self::Active,
+            Self::Active => Self::Rate,
+            Self::Rate => Self::Errors,
+            Self::Errors => Self::Latency,
+            Self::Latency => Self::Config,
+        }
+    }
+}

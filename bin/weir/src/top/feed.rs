@@ -1,0 +1,144 @@
+//! Snapshots from the control socket, fetched in a thread of their own: the keys go on working while nobody answers.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use weir_admin::{ClientError, ControlClient};
+use weir_control::Snapshot;
+
+/// What the feed brings.
+#[derive(Debug)]
+pub(super) enum Update {
+    /// How things stand.
+    Snapshot(Box<Snapshot>),
+    /// Nobody answers; it goes on trying.
+    Trouble(String),
+}
+
+/// The feed. Its thread ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct Feed {
+    pub(super) updates: Receiver<Update>,
+}
+
+impl Feed {
+    /// Fetches a snapshot every `interval`, and connects anew when the server was restarted.
+    pub(super) fn start(socket: &Path, interval: Duration) -> Self {
+        let (updates, receiver) = mpsc::channel();
+        let socket = socket.to_owned();
+        thread::spawn(move || fetch(socket, interval, &updates));
+        Self { updates: receiver }
+    }
+}
+
+fn fetch(socket: PathBuf, interval: Duration, updates: &Sender<Update>) {
+    let mut client: Option<ControlClient> = None;
+    loop {
+        let update = match snapshot(&mut client, &socket) {
+            Ok(snapshot) => Update::Snapshot(Box::new(snapshot)),
+            Err(error) => {
+                client = None;
+                Update::Trouble(error.to_string())
+            }
+        };
+        if updates.send(update).is_err() {
+            return;
+        }
+        thread::sleep(interval);
+    }
+}
+
+fn snapshot(client: &mut Option<ControlClient>, socket: &Path) -> Result<Snapshot, ClientError> {
+    match client {
+        Some(client) => client.snapshot(),
+        missing => missing.insert(ControlClient::connect(socket)?).snapshot(),
+    }
+}
+
+/// Signals that end the view. Without this they would leave the terminal as it is.
+#[derive(Debug)]
+pub(super) struct Termination(Arc<AtomicBool>);
+
+impl Termination {
+    /// From now on SIGTERM, SIGHUP and SIGINT are seen by [`Termination::came`].
+    pub(super) fn listen() -> io::Result<Self> {
+        let came = Arc::new(AtomicBool::new(false));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let mut signals = {
+            let _entered = runtime.enter();
+            let kinds = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
+            kinds.map(signal).into_iter().collect::<io::Result<Vec<_>>>()?
+        };
+        let seen = Arc::clone(&came);
+        thread::spawn(move || {
+            runtime.block_on(async {
+                let [terminate, hangup, interrupt] = signals.as_mut_slice() else { return };
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = hangup.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
+            });
+            seen.store(true, Ordering::Relaxed);
+        });
+        Ok(Self(came))
+    }
+
+    pub(super) fn came(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixListener;
+
+    use weir_control::{Answer, Reply};
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// Answers one caller's next command with a snapshot, then hangs up.
+    fn answer_once(listener: &UnixListener, pid: u32) {
+        let (mut stream, _) = listener.accept().unwrap();
+        BufReader::new(stream.try_clone().unwrap()).read_line(&mut String::new()).unwrap();
+        let mut snapshot = Snapshot::default();
+        snapshot.process.pid = pid;
+        let reply = serde_json::to_string(&Reply::Ok(Answer::Snapshot(Box::new(snapshot)))).unwrap();
+        stream.write_all(format!("{reply}\n").as_bytes()).unwrap();
+    }
+
+    fn next_pid(feed: &Feed) -> u32 {
+        loop {
+            if let Update::Snapshot(snapshot) = feed.updates.recv_timeout(PATIENCE).unwrap() {
+                return snapshot.process.pid;
+            }
+        }
+    }
+
+    #[test]
+    fn a_server_that_was_restarted_is_found_again() {
+        let directory = std::env::temp_dir().join(format!("weir-top-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let socket = directory.join("control.sock");
+        let feed = Feed::start(&socket, Duration::from_millis(1));
+        let Update::Trouble(trouble) = feed.updates.recv_timeout(PATIENCE).unwrap() else { panic!() };
+        assert!(trouble.ends_with("(is Weir running?)"), "{trouble}");
+        for pid in [1, 2] {
+            let _ = std::fs::remove_file(&socket);
+            let listener = UnixListener::bind(&socket).unwrap();
+            answer_once(&listener, pid);
+            assert_eq!(next_pid(&feed), pid);
+        }
+        drop(feed);
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+}

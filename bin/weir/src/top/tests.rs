@@ -1,0 +1,183 @@
+use std::path::Path;
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use weir_control::Snapshot;
+
+use super::app::App;
+use super::draw::draw;
+use super::feed::Update;
+use crate::ctl::fixture;
+
+const WIDTH: u16 = 140;
+
+fn app() -> App {
+    App::new(Path::new("/run/weir/control.sock"))
+}
+
+fn later(seconds: u64, change: impl FnOnce(&mut Snapshot)) -> Update {
+    let mut snapshot = fixture::snapshot();
+    snapshot.time_unix_ms += seconds * 1_000;
+    change(&mut snapshot);
+    Update::Snapshot(Box::new(snapshot))
+}
+
+fn screen(app: &mut App, height: u16) -> String {
+    screen_of(app, WIDTH, height)
+}
+
+fn screen_of(app: &mut App, width: u16, height: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(frame, app)).unwrap();
+    let buffer = terminal.backend().buffer().clone();
+    let lines = buffer.content.chunks(usize::from(width)).map(|line| {
+        let text: String = line.iter().map(|cell| cell.symbol()).collect();
+        format!("{}\n", text.trim_end())
+    });
+    lines.collect()
+}
+
+fn press_often(app: &mut App, code: KeyCode, times: usize) {
+    for _ in 0..times {
+        press(app, code);
+    }
+}
+
+fn press(app: &mut App, code: KeyCode) -> bool {
+    app.key(KeyEvent::new(code, KeyModifiers::NONE)).is_break()
+}
+
+/// The first words of the lines from the table's header on.
+fn order(app: &mut App) -> Vec<String> {
+    let screen = screen(app, 20);
+    let table = screen.lines().skip_while(|line| !line.starts_with("SERVER")).skip(1);
+    table.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).take(7).collect()
+}
+
+#[test]
+fn it_shows_states_loads_and_the_last_moments() {
+    let mut app = app();
+    app.update(later(0, |_| {}));
+    app.update(later(2, |snapshot| {
+        let traffic = &mut snapshot.pools[0].servers[0].traffic;
+        traffic.connect_errors += 5;
+        traffic.total.record(12_000, 100);
+    }));
+    insta::assert_snapshot!(screen(&mut app, 15));
+}
+
+#[test]
+fn it_says_so_when_nobody_answers_and_keeps_what_it_knew() {
+    let mut app = app();
+    app.update(Update::Trouble("no such \u{1b}[31mfile".to_owned()));
+    let before = screen(&mut app, 6);
+    assert!(before.starts_with("not connected, trying again: no such  [31mfile\n"), "{before}");
+    assert!(before.contains("waiting for the first snapshot"), "{before}");
+    app.update(later(0, |_| {}));
+    app.update(Update::Trouble("refused".to_owned()));
+    let after = screen(&mut app, 15);
+    assert!(after.starts_with("not connected, trying again: refused\n") && after.contains("w1"), "{after}");
+    app.update(later(1, |_| {}));
+    assert!(screen(&mut app, 15).starts_with("weir 0.1.0 on lb1"));
+}
+
+#[test]
+fn servers_are_sorted_within_their_pool() {
+    let mut app = app();
+    app.update(later(0, |_| {}));
+    app.update(later(1, |snapshot| {
+        snapshot.pools[0].servers[3].traffic.connect_errors += 1;
+        snapshot.pools[0].servers[4].traffic.total.record(70_000, 1);
+    }));
+    let expected = [
+        ("config", ["web", "w1", "w2", "w3", "w4", "w9", "mail"]),
+        ("name", ["web", "w1", "w2", "w3", "w4", "w9", "mail"]),
+        ("state", ["web", "w3", "w2", "w4", "w1", "w9", "mail"]),
+        ("active", ["web", "w2", "w1", "w4", "w3", "w9", "mail"]),
+        ("rate", ["web", "w2", "w1", "w4", "w3", "w9", "mail"]),
+        ("errors", ["web", "w4", "w1", "w2", "w3", "w9", "mail"]),
+        ("p99", ["web", "w9", "w1", "w2", "w3", "w4", "mail"]),
+    ];
+    for (name, servers) in expected {
+        assert_eq!(
+            (app.sort.name(), order(&mut app).as_slice()),
+            (name, servers.map(str::to_owned).as_slice())
+        );
+        press(&mut app, KeyCode::Char('s'));
+    }
+    press(&mut app, KeyCode::Char('r'));
+    assert_eq!(order(&mut app), ["web", "w9", "w4", "w3", "w2", "w1", "mail"]);
+    assert!(screen(&mut app, 15).contains("s sort (config, reversed)"));
+}
+
+#[test]
+fn a_long_list_scrolls_to_the_marked_line() {
+    let mut app = app();
+    app.update(later(0, |snapshot| {
+        let server = snapshot.pools[0].servers[0].clone();
+        let named = |at: usize| {
+            let mut server = server.clone();
+            server.name = format!("s{at}");
+            server
+        };
+        snapshot.pools[0].servers = (0..100).map(named).collect();
+    }));
+    assert!(screen(&mut app, 12).contains(" s0 "));
+    press(&mut app, KeyCode::End);
+    assert!(screen(&mut app, 12).contains(" m1 "), "the last pool's server is in view");
+    press(&mut app, KeyCode::Home);
+    press_often(&mut app, KeyCode::PageDown, 3);
+    let paged = screen(&mut app, 12);
+    assert!(paged.contains(" s20 ") && !paged.contains(" s0 "), "{paged}");
+    press_often(&mut app, KeyCode::Down, 200);
+    assert_eq!(app.table.selected(), Some(app.lines - 1));
+    press_often(&mut app, KeyCode::Up, 200);
+    assert_eq!(app.table.selected(), Some(0));
+}
+
+#[test]
+fn while_paused_nothing_moves() {
+    let mut app = app();
+    app.update(later(0, |_| {}));
+    press(&mut app, KeyCode::Char('p'));
+    app.update(later(1, |snapshot| snapshot.process.host = "other".to_owned()));
+    let paused = screen(&mut app, 15);
+    assert!(paused.contains("on lb1") && paused.contains("paused"), "{paused}");
+    press(&mut app, KeyCode::Char('p'));
+    app.update(later(2, |snapshot| snapshot.process.host = "other".to_owned()));
+    assert!(screen(&mut app, 15).contains("on other"));
+}
+
+#[test]
+fn it_ends_by_q_escape_and_control_c_only() {
+    let mut app = app();
+    assert!(!press(&mut app, KeyCode::Char('x')) && !press(&mut app, KeyCode::Char('c')));
+    assert!(press(&mut app, KeyCode::Char('q')) && press(&mut app, KeyCode::Esc));
+    assert!(app.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)).is_break());
+}
+
+#[test]
+fn on_a_narrow_terminal_the_less_important_columns_go() {
+    let mut app = app();
+    app.update(later(0, |_| {}));
+    let header = |app: &mut App, width| -> String {
+        let screen = screen_of(app, width, 12);
+        let header = screen.lines().find(|line| line.starts_with("SERVER")).unwrap();
+        header.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(header(&mut app, 137), "SERVER STATE LOAD ACTIVE RATE ERR/s P50 P99 REQUESTS WEIGHT CHECK");
+    assert_eq!(header(&mut app, 136), "SERVER STATE LOAD ACTIVE RATE ERR/s P50 P99 REQUESTS WEIGHT");
+    assert_eq!(header(&mut app, 100), "SERVER STATE LOAD ACTIVE RATE ERR/s P50 P99");
+    assert_eq!(header(&mut app, 80), "SERVER STATE ACTIVE RATE ERR/s P99");
+}
+
+#[test]
+fn a_tiny_terminal_is_no_reason_to_fail() {
+    let mut app = app();
+    app.update(later(0, |_| {}));
+    for (width, height) in [(1, 1), (2, 3), (20, 4), (300, 5)] {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| draw(frame, &mut app)).unwrap();
+    }
+}

@@ -1,0 +1,240 @@
+//! `weir check`, the real program.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up has failed")]
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use weir_testkit::TempDir;
+use weir_testkit::certificates::{Authority, Request};
+
+const GOOD: &str =
+    "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nservers = \"127.0.0.1:1\"\n";
+
+fn directory() -> TempDir {
+    TempDir::new().expect("a directory for the test")
+}
+
+fn check(directory: &Path, config: &str, options: &[&str]) -> Output {
+    fs::write(directory.join("weir.toml"), config).unwrap();
+    weir(directory, &[&["check", "weir.toml"], options].concat())
+}
+
+fn weir(directory: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_weir")).args(arguments).current_dir(directory).output().unwrap()
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_good_config_is_counted() {
+    let directory = directory();
+    let output = check(directory.path(), GOOD, &[]);
+    assert_eq!(out(&output), "weir.toml: ok, 1 listener, 1 route, 1 pool, 1 server\n");
+    assert_eq!((output.status.code(), err(&output)), (Some(0), String::new()));
+}
+
+#[test]
+fn a_wrong_config_shows_every_error_and_exits_with_1() {
+    let directory = directory();
+    let output = check(directory.path(), &GOOD.replace("bind", "bnd").replace("servers", "server"), &[]);
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!(err(&output));
+    assert_eq!(out(&output), "");
+}
+
+#[test]
+fn what_cannot_be_read_exits_with_2() {
+    let directory = directory();
+    let output = weir(directory.path(), &["check", "none.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("none.toml: No such file"), "{}", err(&output));
+    let output = weir(directory.path(), &["check", "."]);
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+    fs::write(directory.path().join("bytes.toml"), b"a = \"\xff\"").unwrap();
+    assert_eq!(weir(directory.path(), &["check", "bytes.toml"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_directory_is_one_config() {
+    let directory = directory();
+    let (listener, pool) = GOOD.split_at(GOOD.find("[pool").unwrap());
+    fs::write(directory.path().join("1.toml"), listener).unwrap();
+    fs::write(directory.path().join("2.toml"), pool).unwrap();
+    fs::write(directory.path().join("notes.txt"), "not TOML").unwrap();
+    let output = weir(directory.path(), &["check", "."]);
+    assert_eq!((output.status.code(), err(&output)), (Some(0), String::new()));
+}
+
+#[test]
+fn the_plan_is_printed_as_a_config_that_is_good_itself() {
+    let directory = directory();
+    let output = check(directory.path(), GOOD, &["--plan"]);
+    let plan = out(&output);
+    assert!(plan.contains("connect = \"3s\""), "{plan}");
+    let again = check(directory.path(), &plan, &["--plan"]);
+    assert_eq!((again.status.code(), out(&again)), (Some(0), plan));
+}
+
+#[test]
+fn programs_get_json() {
+    let directory = directory();
+    let output = check(directory.path(), GOOD, &["--json", "--plan"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["ok"], true);
+    assert_eq!(report["plan"]["pools"][0]["servers"][0]["address"], "127.0.0.1:1");
+    let output = check(directory.path(), &GOOD.replace("\"web\"\n\n", "\"wbe\"\n\n"), &["--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = &report["diagnostics"][0];
+    assert_eq!((&report["ok"], &found["severity"]), (&Value::Bool(false), &Value::from("error")));
+    assert_eq!(
+        (&found["places"][0]["line"], &found["places"][0]["column"]),
+        (&Value::from(3), &Value::from(8))
+    );
+    assert_eq!(found["help"], "did you mean \"web\"?");
+}
+
+#[test]
+fn the_schema_is_json() {
+    let output = weir(Path::new("."), &["check", "--schema"]);
+    let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(schema["type"], "object");
+}
+
+#[test]
+fn a_port_that_another_program_has_is_an_error_unless_ports_are_left_out() {
+    let directory = directory();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let config = GOOD.replace("127.0.0.1:0", &taken.local_addr().unwrap().to_string());
+    let output = check(directory.path(), &config, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err(&output).contains("in use by another program"), "{}", err(&output));
+    assert!(err(&output).contains("weir.toml:2:8"), "{}", err(&output));
+    assert_eq!(check(directory.path(), &config, &["--no-ports"]).status.code(), Some(0));
+}
+
+#[test]
+fn an_address_of_another_machine_is_an_error() {
+    let directory = directory();
+    let output = check(directory.path(), &GOOD.replace("127.0.0.1:0", "192.0.2.1:80"), &[]);
+    assert!(err(&output).contains("this machine does not have the address"), "{}", err(&output));
+    let output = check(directory.path(), &GOOD.replace("127.0.0.1:0", "unix:/nowhere/weir.sock"), &[]);
+    assert!(err(&output).contains("there is no directory /nowhere"), "{}", err(&output));
+}
+
+#[test]
+fn directories_that_nobody_makes_must_be_there() {
+    let directory = directory();
+    let config =
+        format!("{GOOD}[weir]\ncontrol = \"/nowhere/at/all.sock\"\n[access-log]\nto = \"/nowhere/log\"\n");
+    let output = check(directory.path(), &config, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = err(&output);
+    assert!(text.contains("weir.control: there is no directory /nowhere/at"), "{text}");
+    assert!(text.contains("access-log.to: there is no directory /nowhere"), "{text}");
+}
+
+#[test]
+fn certificates_must_load_and_their_keys_must_be_theirs() {
+    let directory = directory();
+    let authority = Authority::new("test");
+    let good = authority.issue(&Request::names(&["a.example"])).write_to(directory.path(), "good");
+    let other = authority.issue(&Request::names(&["b.example"])).write_to(directory.path(), "other");
+    fs::write(directory.path().join("junk.pem"), "junk").unwrap();
+    // Relative to where the program runs, so that columns do not depend on where that is.
+    let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    let tls = |more: &str| format!("{GOOD}[listener.web.tls]\n{more}\n");
+    let pair = |certificate: &Path, key: &Path| {
+        format!("{{ certificate = \"{}\", key = \"{}\" }}", name(certificate), name(key))
+    };
+    let fine = tls(&format!("certificates = {}", pair(&good.certificate, &good.key)));
+    let output = check(directory.path(), &fine, &[]);
+    assert_eq!((output.status.code(), err(&output)), (Some(0), String::new()));
+
+    let wrong = tls(&format!(
+        "certificates = [\"missing.pem\", {}, \"junk.pem\"]\nciphers = \"TLS13_AES_256_GCM_SHA348\"\nclient-auth = {{ ca = \"junk.pem\" }}",
+        pair(&good.certificate, &other.key)
+    ));
+    let output = check(directory.path(), &wrong, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!(err(&output));
+}
+
+#[test]
+fn an_expired_certificate_is_a_warning() {
+    let directory = directory();
+    let files = Authority::new("test")
+        .issue(&Request::names(&["a.example"]).expired())
+        .write_to(directory.path(), "old");
+    let config = format!(
+        "{GOOD}[listener.web.tls]\ncertificates = {{ certificate = \"{}\", key = \"{}\" }}\n",
+        files.certificate.display(),
+        files.key.display()
+    );
+    let output = check(directory.path(), &config, &[]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(err(&output).contains("expired 1 day ago"), "{}", err(&output));
+    assert!(out(&output).contains("1 warning"), "{}", out(&output));
+}
+
+#[test]
+fn an_error_page_can_be_a_file() {
+    let directory = directory();
+    fs::write(directory.path().join("503.html"), "<h1>Back soon</h1>").unwrap();
+    let config = |file: &str| format!("{GOOD}[error-page.503]\nfile = \"{file}\"\n");
+    let output = check(directory.path(), &config("503.html"), &["--plan"]);
+    assert!(out(&output).contains("body = \"<h1>Back soon</h1>\""), "{}", err(&output));
+    let output = check(directory.path(), &config("404.html"), &[]);
+    assert!(err(&output).contains("error page 503: file: 404.html: No such file"), "{}", err(&output));
+    assert!(err(&output).contains("weir.toml:8:8"), "{}", err(&output));
+    assert_eq!(check(directory.path(), &config("."), &[]).status.code(), Some(1));
+    fs::write(directory.path().join("large"), vec![b'x'; (1 << 20) + 1]).unwrap();
+    assert!(err(&check(directory.path(), &config("large"), &[])).contains("larger than 1 MiB"));
+}
+
+#[test]
+fn environment_variables_fill_values() {
+    let directory = directory();
+    fs::write(directory.path().join("weir.toml"), GOOD.replace("127.0.0.1:1", "${WEIR_TEST_SERVER}"))
+        .unwrap();
+    let run = |value: Option<&str>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command
+            .args(["check", "weir.toml", "--plan"])
+            .current_dir(directory.path())
+            .env_remove("WEIR_TEST_SERVER");
+        command.envs(value.map(|value| ("WEIR_TEST_SERVER", value))).output().unwrap()
+    };
+    assert!(out(&run(Some("10.9.8.7:80"))).contains("10.9.8.7:80"));
+    let output = run(None);
+    assert!(err(&output).contains("WEIR_TEST_SERVER is not set"), "{}", err(&output));
+}
+
+#[test]
+fn explain_follows_a_request_through_a_config_file() {
+    let directory = directory();
+    let config = GOOD.replace("127.0.0.1:0", ":80");
+    fs::write(directory.path().join("weir.toml"), config).unwrap();
+    let explain = |url: &str, more: &[&str]| {
+        weir(directory.path(), &[&["explain", "weir.toml", "--url", url], more].concat())
+    };
+    let output = explain("http://a.example/x", &["--header", "X-A: b", "--client", "192.0.2.1"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(out(&output).contains("server    127.0.0.1:1"), "{}", out(&output));
+    let output = explain("http://a.example/x", &["--json"]);
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["outcome"]["pool"]["server"], "127.0.0.1:1");
+    assert_eq!(explain("http://a.example:81/x", &[]).status.code(), Some(1));
+    assert_eq!(explain("a.example", &[]).status.code(), Some(2));
+    fs::write(directory.path().join("weir.toml"), "x = 1").unwrap();
+    assert_eq!(explain("http://a.example/x", &[]).status.code(), Some(2));
+}

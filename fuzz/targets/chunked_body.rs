@@ -1,0 +1,29 @@
+//! A chunked body: no input does harm, and its end is found at the same place however it is cut. The first byte says
+//! how.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_http::{ChunkScanner, Dechunker};
+
+fuzz_target!(|input: &[u8]| {
+    let Some((step, body)) = input.split_first() else { return };
+    let mut at_once = ChunkScanner::new();
+    let whole = at_once.feed(body);
+    let mut in_pieces = ChunkScanner::new();
+    let mut dechunker = Dechunker::new();
+    let (mut taken, mut data_bytes) = (Ok(0), 0);
+    for piece in body.chunks(usize::from(*step).max(1)) {
+        let here = in_pieces.feed(piece);
+        assert_eq!(dechunker.feed(piece, |data| data_bytes += data.len() as u64), here);
+        taken = here.and_then(|here| taken.map(|before| before + here));
+        if here.is_err() {
+            break;
+        }
+    }
+    assert_eq!(taken, whole);
+    if whole.is_ok() {
+        assert_eq!(at_once.is_done(), in_pieces.is_done());
+        assert_eq!(at_once.payload_bytes(), in_pieces.payload_bytes());
+        assert_eq!(at_once.payload_bytes(), data_bytes);
+    }
+});

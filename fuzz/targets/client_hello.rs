@@ -1,0 +1,17 @@
+#![no_main]
+//! TLS ClientHellos: any bytes get a verdict, and a verdict does not change with what follows the message.
+
+use libfuzzer_sys::fuzz_target;
+use weir_wire::client_hello::{BYTES_MAX, Parsed, parse};
+
+fuzz_target!(|bytes: &[u8]| {
+    match parse(bytes) {
+        Err(_) => {}
+        Ok(Parsed::Incomplete) => assert!(bytes.len() < BYTES_MAX, "more is asked for than a message can have"),
+        Ok(Parsed::Complete(hello)) => {
+            let mut longer = bytes.to_vec();
+            longer.extend_from_slice(b"what follows");
+            assert_eq!(parse(&longer), Ok(Parsed::Complete(hello)));
+        }
+    }
+});

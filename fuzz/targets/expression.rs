@@ -1,0 +1,16 @@
+//! A CEL expression: no text does harm, neither when it is compiled nor when it is evaluated.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_http::expression::Expression;
+use weir_http::{HeadLimits, HeaderTable, RouteRequest, Scheme, parse_request};
+
+fuzz_target!(|text: &str| {
+    let Ok(expression) = Expression::compile(text) else { return };
+    let buf = b"PUT /a/b?c=d HTTP/1.1\r\nHost: h.example:81\r\nX-A: b\r\nX-A: \xff\r\nCookie: c=d\r\n\r\n";
+    let mut headers = HeaderTable::new();
+    let head = parse_request(buf, &HeadLimits::default(), &mut headers).expect("sound").expect("whole");
+    let client = "192.0.2.7".parse().ok();
+    let request = RouteRequest::of(&head, buf, &headers, client, Scheme::Https, "front");
+    let _ = expression.evaluate(&request);
+});

@@ -1,0 +1,33 @@
+#![no_main]
+//! PROXY headers: any bytes get a verdict; what was read is written back to something that reads the same; a verdict
+//! does not change with what follows the header.
+
+use libfuzzer_sys::fuzz_target;
+use weir_wire::proxy::{Command, Parsed, V1_BYTES_MAX, V2_BYTES_MAX, parse, write_v2};
+
+fuzz_target!(|bytes: &[u8]| {
+    match parse(bytes) {
+        Err(_) => {}
+        Ok(Parsed::Incomplete) => {
+            assert!(bytes.len() <= V1_BYTES_MAX.max(V2_BYTES_MAX), "more is asked for than a header can have");
+        }
+        Ok(Parsed::Complete { command, consumed, .. }) => {
+            assert!(consumed <= bytes.len());
+            let alone = parse(&bytes[..consumed]).expect("the header without what follows it");
+            let Parsed::Complete { command: again, .. } = alone else { panic!("incomplete without what follows it") };
+            assert_eq!(command, again);
+            reads_back(&command);
+        }
+    }
+});
+
+fn reads_back(command: &Command) {
+    let mut written = Vec::new();
+    write_v2(&mut written, command);
+    match parse(&written) {
+        Ok(Parsed::Complete { command: again, consumed, .. }) => {
+            assert_eq!((&again, consumed), (command, written.len()));
+        }
+        other => panic!("{command:?} was written as {written:?}, which reads as {other:?}"),
+    }
+}

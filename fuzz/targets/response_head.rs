@@ -1,0 +1,66 @@
+//! A response head: no input does harm; what is accepted is read alike by another parser, and is still sound after it
+//! was rewritten.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_http::{
+    Exchange, ForwardedFor, Forwarder, ForwardingRules, Framing, HeadLimits, HeaderTable, PathRewrite,
+    RequestText, ResponseContext, ResponseTo, RouteHeaders, RouteRewriter, Scheme, Version, parse_response,
+};
+
+fuzz_target!(|buf: &[u8]| {
+    let limits = HeadLimits { head_bytes_max: 4096, headers_max: 60, target_bytes_max: 1024 };
+    let mut table = HeaderTable::new();
+    let to = ResponseTo { upgrade: true, ..ResponseTo::default() };
+    for bytes in 0..buf.len().min(200) {
+        if let Ok(Some(head)) = parse_response(&buf[..bytes], to, &limits, &mut table) {
+            assert_eq!(parse_response(buf, to, &limits, &mut table), Ok(Some(head)));
+            break;
+        }
+    }
+    let Ok(Some(head)) = parse_response(buf, to, &limits, &mut table) else { return };
+
+    let mut headers = [httparse::EMPTY_HEADER; 64];
+    let mut other = httparse::Response::new(&mut headers);
+    assert_eq!(other.parse(buf), Ok(httparse::Status::Complete(head.head_bytes as usize)));
+    assert_eq!(other.code, Some(head.status));
+    assert_eq!(other.headers.len(), table.entries().len());
+
+    let rules = ForwardingRules {
+        x_forwarded: ForwardedFor::Set,
+        forwarded: ForwardedFor::Remove,
+        trusted: Vec::new(),
+        identity_headers: Vec::new(),
+        via: Some("weir".into()),
+        request_id: None,
+    };
+    let forwarder = Forwarder::compile(&rules, Scheme::Https);
+    let rewrite = PathRewrite::Prefix { from: "/a".into(), to: "/b/c".into() };
+    let route = RouteRewriter::compile(Some(&rewrite), &RouteHeaders::default()).expect("a sound route");
+    let peer = forwarder.peer("192.0.2.7:1".parse().expect("an address"));
+    for client_version in [Version::Http10, Version::Http11] {
+        let cx = ResponseContext {
+            exchange: Exchange {
+                peer: &peer,
+                request_id: "",
+                listener: "",
+                route: "",
+                pool: "",
+                server: "",
+                tls: None,
+            },
+            request: RequestText { method: b"GET", host: b"h", path: b"/a", query: None },
+            server_scheme: Scheme::Http,
+            client_version,
+            keep_alive: true,
+        };
+        let mut out = Vec::new();
+        let written = forwarder.write_response(&mut out, buf, &head, &table, &route, &cx);
+        let wide = HeadLimits { head_bytes_max: 1 << 20, headers_max: 256, target_bytes_max: 1 << 20 };
+        let mut table = HeaderTable::new();
+        let again = parse_response(&out, to, &wide, &mut table).expect("sound").expect("whole");
+        assert_eq!((again.head_bytes as usize, again.status), (out.len(), head.status));
+        let framing = if written.dechunk { Framing::UntilClose } else { head.framing };
+        assert_eq!(again.framing, framing);
+    }
+});

@@ -1,0 +1,164 @@
+use std::convert::Infallible;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use weir_model::BindAddress;
+
+use super::respond::respond;
+use crate::Handler;
+
+/// Each may have a large page in memory.
+const CONNECTIONS_MAX: usize = 128;
+
+/// From the start of a request to the end of its head, and between requests.
+const HEAD_MAX: Duration = Duration::from_secs(15);
+
+/// A whole connection: a client that does not take its answer goes in the end.
+const CONNECTION_MAX: Duration = Duration::from_secs(300);
+
+/// Requests here are short.
+const HEAD_BYTES_MAX: usize = 16 * 1024;
+
+/// After an accept that failed (descriptors are used up), so that the thread does not spin.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The HTTP face of a running Weir.
+#[derive(Debug)]
+pub struct AdminHttp {
+    listeners: Vec<Listener>,
+}
+
+#[derive(Debug)]
+enum Listener {
+    Tcp(std::net::TcpListener),
+    /// With its file, which goes with it.
+    Unix(std::os::unix::net::UnixListener, SocketFile),
+}
+
+#[derive(Debug)]
+struct SocketFile(PathBuf);
+
+impl AdminHttp {
+    /// Listens on every address. Errors name the address.
+    pub fn bind(addresses: &[BindAddress]) -> io::Result<Self> {
+        let bind = |address: &BindAddress| {
+            let named = |cause: io::Error| io::Error::new(cause.kind(), format!("admin, {address}: {cause}"));
+            Listener::bind(address).map_err(named)
+        };
+        addresses.iter().map(bind).collect::<io::Result<_>>().map(|listeners| Self { listeners })
+    }
+
+    /// The TCP addresses, for those who bound port 0.
+    pub fn local_addresses(&self) -> Vec<std::net::SocketAddr> {
+        let tcp = self.listeners.iter().filter_map(|listener| match listener {
+            Listener::Tcp(tcp) => tcp.local_addr().ok(),
+            Listener::Unix(..) => None,
+        });
+        tcp.collect()
+    }
+
+    /// Answers until the future is dropped. Within a tokio runtime with I/O and time.
+    pub async fn serve(self, handler: Arc<dyn Handler>) -> io::Result<()> {
+        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let mut acceptors = JoinSet::new();
+        for listener in self.listeners {
+            acceptors.spawn(listener.accept_all(Arc::clone(&handler), Arc::clone(&places)));
+        }
+        while let Some(ended) = acceptors.join_next().await {
+            ended.map_err(io::Error::other)??;
+        }
+        Ok(())
+    }
+}
+
+impl Listener {
+    fn bind(address: &BindAddress) -> io::Result<Self> {
+        match address {
+            BindAddress::Inet(address) => {
+                let listener = std::net::TcpListener::bind(address)?;
+                listener.set_nonblocking(true)?;
+                Ok(Self::Tcp(listener))
+            }
+            BindAddress::Unix(path) => {
+                remove_dead_socket(path);
+                let listener = std::os::unix::net::UnixListener::bind(path)?;
+                listener.set_nonblocking(true)?;
+                Ok(Self::Unix(listener, SocketFile(path.clone())))
+            }
+        }
+    }
+
+    async fn accept_all(self, handler: Arc<dyn Handler>, places: Arc<Semaphore>) -> io::Result<()> {
+        let mut connections = JoinSet::new();
+        match self {
+            Self::Tcp(listener) => {
+                let listener = TcpListener::from_std(listener)?;
+                loop {
+                    let accepted = listener.accept().await.map(|(stream, _)| stream);
+                    take(accepted, &mut connections, &handler, &places).await;
+                }
+            }
+            Self::Unix(listener, _file) => {
+                let listener = UnixListener::from_std(listener)?;
+                loop {
+                    let accepted = listener.accept().await.map(|(stream, _)| stream);
+                    take(accepted, &mut connections, &handler, &places).await;
+                }
+            }
+        }
+    }
+}
+
+/// Serves an accepted connection in a task of its own. One too many is closed at once.
+async fn take<S>(
+    accepted: io::Result<S>,
+    connections: &mut JoinSet<()>,
+    handler: &Arc<dyn Handler>,
+    places: &Arc<Semaphore>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    while connections.try_join_next().is_some() {}
+    let Ok(stream) = accepted else { return sleep(ACCEPT_PAUSE).await };
+    let Ok(place) = Arc::clone(places).try_acquire_owned() else { return };
+    let handler = Arc::clone(handler);
+    connections.spawn(async move {
+        let service = service_fn(|request| {
+            let response = respond(request, Arc::clone(&handler));
+            async { Ok::<_, Infallible>(response.await) }
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_MAX)
+            .max_buf_size(HEAD_BYTES_MAX)
+            .serve_connection(TokioIo::new(stream), service);
+        // A client that breaks off is nobody's trouble but its own.
+        let _ = timeout(CONNECTION_MAX, connection).await;
+        drop(place);
+    });
+}
+
+/// Left behind by a process that has died: nobody answers.
+fn remove_dead_socket(path: &std::path::Path) {
+    let refused = std::os::unix::net::UnixStream::connect(path)
+        .is_err_and(|cause| cause.kind() == io::ErrorKind::ConnectionRefused);
+    if refused {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,37 @@
+//! The snapshot for Prometheus: counters, gauges and histograms per process, listener, pool and server.
+//!
+//! Names end in their base unit (seconds, bytes); counters in `_total`. Nothing here is an average.
+
+mod exposition;
+mod family;
+mod listener;
+mod pool;
+mod process;
+mod scope;
+mod server;
+mod text;
+
+use weir_control::Snapshot;
+
+pub use exposition::Exposition;
+pub use scope::Scope;
+
+use text::Text;
+
+/// The metrics page.
+pub fn metrics(snapshot: &Snapshot, exposition: Exposition, scope: Scope) -> String {
+    let mut text = Text::new(exposition);
+    if scope.process {
+        process::write(&mut text, snapshot);
+    }
+    if scope.listener {
+        listener::write(&mut text, &snapshot.listeners);
+    }
+    if scope.pool {
+        pool::write(&mut text, &snapshot.pools);
+    }
+    if scope.server {
+        server::write(&mut text, &snapshot.pools);
+    }
+    text.finish()
+}

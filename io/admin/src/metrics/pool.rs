@@ -1,0 +1,94 @@
+use weir_control::{PoolSnapshot, PoolStatus, ServerState};
+
+use super::family::{Family, Histograms, responses, whole};
+use super::text::{Kind, Labels, Text, Value};
+
+const FAMILIES: &[Family<PoolSnapshot>] = &[
+    Family::gauge("weir_pool_up", "1 if at least one server (a backup included) takes requests.", |p| {
+        whole((p.status() != PoolStatus::Down).into())
+    }),
+    Family::gauge("weir_pool_active_requests", "Requests (TCP: connections) in flight.", |p| {
+        whole(p.traffic.active.current)
+    }),
+    Family::gauge("weir_pool_queue_length", "Requests that wait for a server now.", |p| {
+        whole(p.queue.current)
+    }),
+    Family::counter("weir_pool_queued", "Requests that had to wait for a server.", |p| whole(p.queued_total)),
+    Family::counter("weir_pool_requests", "Requests (TCP: connections) sent to the pool.", |p| {
+        whole(p.traffic.requests_total)
+    }),
+    Family::counter("weir_pool_retries", "Further tries after the first.", |p| whole(p.traffic.retries)),
+    Family::counter("weir_pool_redispatches", "Further tries that went to another server.", |p| {
+        whole(p.traffic.redispatches)
+    }),
+    Family::counter("weir_pool_retries_denied", "Retries that the budget did not permit.", |p| {
+        whole(p.retries_denied)
+    }),
+    Family::counter("weir_pool_nobody_left", "Requests for which no server was left.", |p| {
+        whole(p.nobody_left)
+    }),
+    Family::counter("weir_pool_busy", "Requests for which every server was at its limit.", |p| whole(p.busy)),
+    Family::counter("weir_pool_connect_errors", "Connections to servers that could not be opened.", |p| {
+        whole(p.traffic.connect_errors)
+    }),
+    Family::counter("weir_pool_response_errors", "Responses that did not come, or came broken.", |p| {
+        whole(p.traffic.response_errors)
+    }),
+    Family::counter("weir_pool_request_bytes", "Bytes from clients, sent to servers.", |p| {
+        whole(p.traffic.request_bytes)
+    }),
+    Family::counter("weir_pool_response_bytes", "Bytes from servers, for clients.", |p| {
+        whole(p.traffic.response_bytes)
+    }),
+    Family::counter("weir_pool_downs", "How often the pool became unusable.", |p| whole(p.times_down)),
+    Family::counter("weir_pool_downtime_seconds", "How long the pool was unusable.", |p| {
+        Some(Value::Millis(p.downtime_ms))
+    }),
+];
+
+const HISTOGRAMS: &[Histograms<PoolSnapshot>] = &[
+    Histograms {
+        name: "weir_pool_queue_seconds",
+        help: "How long requests waited for a server.",
+        value: |p| &p.queue_time,
+    },
+    Histograms {
+        name: "weir_pool_total_seconds",
+        help: "From the choice of the server to the response's last byte.",
+        value: |p| &p.traffic.total,
+    },
+];
+
+pub(super) fn write(text: &mut Text, pools: &[PoolSnapshot]) {
+    let things: Vec<_> = pools.iter().map(|pool| (name(pool), pool)).collect();
+    text.family("weir_pool_info", Kind::Gauge, "Always 1; how the pool chooses is a label.");
+    for (labels, pool) in &things {
+        let labels = labels.with("algorithm", &pool.algorithm);
+        text.sample("weir_pool_info", Kind::Gauge, &labels, Value::Whole(1));
+    }
+    for family in FAMILIES {
+        family.write(text, &things);
+    }
+    text.family("weir_pool_servers", Kind::Gauge, "Servers by state.");
+    for (labels, pool) in &things {
+        for state in ServerState::NAMES {
+            let servers = pool.servers.iter().filter(|server| server.state().name() == state).count() as u64;
+            text.sample(
+                "weir_pool_servers",
+                Kind::Gauge,
+                &labels.with("state", state),
+                Value::Whole(servers),
+            );
+        }
+    }
+    responses(text, "weir_pool_responses", "Responses of servers, by class of status.", &things, |p| {
+        &p.traffic.responses
+    });
+    for histograms in HISTOGRAMS {
+        histograms.write(text, &things);
+    }
+}
+
+fn name(pool: &PoolSnapshot) -> Labels {
+    Labels::of(&[("pool", &pool.name)])
+}

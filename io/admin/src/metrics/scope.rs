@@ -1,0 +1,51 @@
+/// Which parts of the metrics are wanted: `?scope=process,pool`, as HAProxy's exporter has it. With many servers, their
+/// metrics can be fetched less often than the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Scope {
+    pub(super) process: bool,
+    pub(super) listener: bool,
+    pub(super) pool: bool,
+    pub(super) server: bool,
+}
+
+impl Scope {
+    /// Everything.
+    pub const ALL: Self = Self { process: true, listener: true, pool: true, server: true };
+    const NONE: Self = Self { process: false, listener: false, pool: false, server: false };
+
+    /// Reads a URL's query. Keys other than `scope` are left to others; without `scope` everything is wanted.
+    pub fn parse(query: &str) -> Result<Self, String> {
+        let mut scope = None;
+        let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        for (_, values) in pairs.filter(|(key, _)| *key == "scope") {
+            let scope = scope.get_or_insert(Self::NONE);
+            for value in values.split(',') {
+                match value {
+                    "process" => scope.process = true,
+                    "listener" => scope.listener = true,
+                    "pool" => scope.pool = true,
+                    "server" => scope.server = true,
+                    _ => return Err("scope is one or more of process, listener, pool, server".to_owned()),
+                }
+            }
+        }
+        Ok(scope.unwrap_or(Self::ALL))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scope_selects_and_its_absence_does_not() {
+        assert_eq!(Scope::parse(""), Ok(Scope::ALL));
+        assert_eq!(Scope::parse("x=1"), Ok(Scope::ALL));
+        assert_eq!(Scope::parse("scope=pool"), Ok(Scope { pool: true, ..Scope::NONE }));
+        let both = Scope { process: true, server: true, ..Scope::NONE };
+        assert_eq!(Scope::parse("scope=process,server"), Ok(both));
+        assert_eq!(Scope::parse("scope=process&scope=server"), Ok(both));
+        assert!(Scope::parse("scope=frontend").is_err());
+        assert!(Scope::parse("scope=").is_err());
+    }
+}

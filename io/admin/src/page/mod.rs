@@ -1,0 +1,127 @@
+//! The status page: read-only HTML that refreshes itself, works without JavaScript and loads nothing. State is told in
+//! words and in colour. Everything that comes from a config or a server is escaped.
+
+mod html;
+mod listeners;
+mod parts;
+mod pools;
+
+use weir_control::{PoolStatus, ProcessSnapshot, Snapshot, Tone, human};
+
+use html::{Html, class, esc};
+
+const STYLE: &str = include_str!("style.css");
+
+/// Seconds between refreshes.
+const REFRESH_S: u32 = 5;
+
+/// The page.
+pub fn status_page(snapshot: &Snapshot) -> String {
+    let process = &snapshot.process;
+    let mut page = Html::new();
+    page.add(format_args!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <meta name=\"color-scheme\" content=\"light dark\">\
+         <meta http-equiv=\"refresh\" content=\"{REFRESH_S}\">"
+    ));
+    page.add(format_args!(
+        "<title>Weir on {}</title><style>{STYLE}</style></head>\n<body>",
+        esc(&process.host)
+    ));
+    header(&mut page, process);
+    notices(&mut page, process);
+    tiles(&mut page, snapshot);
+    if !snapshot.listeners.is_empty() {
+        listeners::section(&mut page, &snapshot.listeners);
+    }
+    for pool in &snapshot.pools {
+        pools::section(&mut page, pool);
+    }
+    footer(&mut page);
+    page.finish()
+}
+
+fn header(page: &mut Html, process: &ProcessSnapshot) {
+    page.add(format_args!("<header><h1>Weir</h1><p>"));
+    page.add(format_args!("version {} on <b>{}</b>", esc(&process.version), esc(&process.host)));
+    page.add(format_args!(" &middot; process {} &middot; {} workers", process.pid, process.workers));
+    page.add(format_args!(" &middot; up {}", human::span(process.uptime_ms)));
+    page.add(format_args!(" &middot; config read {} ago</p></header>\n", human::span(process.config_age_ms)));
+}
+
+/// What an operator must not miss.
+fn notices(page: &mut Html, process: &ProcessSnapshot) {
+    if process.stopping {
+        notice(page, Tone::Warning, "Stopping", "Nothing new is accepted; what is open is being finished.");
+    }
+    if let Some(error) = &process.reload_error {
+        notice(page, Tone::Bad, "The last reload was refused; the config before it stays in force.", error);
+    }
+    if process.log_lines_dropped > 0 {
+        let text =
+            format!("{} access log lines were lost: its target is full or slow.", process.log_lines_dropped);
+        notice(page, Tone::Warning, "Access log", &text);
+    }
+    if process.runtime_changes > 0 {
+        let text = format!(
+            "{} servers differ from the config by what was changed at runtime.",
+            process.runtime_changes
+        );
+        notice(page, Tone::Calm, "Runtime changes", &text);
+    }
+}
+
+fn notice(page: &mut Html, tone: Tone, title: &str, text: &str) {
+    let tone = class(tone);
+    page.add(format_args!(
+        "<p class=\"notice {tone}\"><b>{}</b> <span>{}</span></p>\n",
+        esc(title),
+        esc(text)
+    ));
+}
+
+fn tiles(page: &mut Html, snapshot: &Snapshot) {
+    let process = &snapshot.process;
+    let pools_up = snapshot.pools.iter().filter(|pool| pool.status() == PoolStatus::Up).count();
+    let servers = || snapshot.pools.iter().flat_map(|pool| &pool.servers);
+    let servers_up = servers().filter(|server| server.takes_requests()).count();
+    let servers_all = servers().count();
+    page.add(format_args!("<section class=\"tiles\">"));
+    let limit = process
+        .connections
+        .limit
+        .map_or("no limit".to_owned(), |limit| format!("of {}", human::count(limit)));
+    tile(page, "Connections", &human::count(process.connections.current), &limit, Tone::Good);
+    let most = format!("most {}/s", human::count(process.request_rate.max));
+    tile(page, "Requests", &format!("{}/s", human::count(process.request_rate.current)), &most, Tone::Good);
+    tile(page, "Requests in all", &human::count(process.requests_total), "since the start", Tone::Good);
+    let tone = |up: usize, all: usize| if up == all { Tone::Good } else { Tone::Warning };
+    let pools = snapshot.pools.len();
+    tile(page, "Pools up", &pools_up.to_string(), &format!("of {pools}"), tone(pools_up, pools));
+    tile(
+        page,
+        "Servers in rotation",
+        &servers_up.to_string(),
+        &format!("of {servers_all}"),
+        tone(servers_up, servers_all),
+    );
+    if let Some(memory) = process.memory_bytes {
+        tile(page, "Memory", &human::bytes(memory), "resident", Tone::Good);
+    }
+    page.add(format_args!("</section>\n"));
+}
+
+fn tile(page: &mut Html, name: &str, value: &str, more: &str, tone: Tone) {
+    let tone = class(tone);
+    page.add(format_args!(
+        "<div class=\"tile {tone}\"><span>{name}</span><b>{value}</b><small>{more}</small></div>"
+    ));
+}
+
+fn footer(page: &mut Html) {
+    page.add(format_args!(
+        "<footer>Refreshed every {REFRESH_S} s &middot; the same as <a href=\"status.json\">JSON</a>, \
+         <a href=\"status.csv\">CSV</a>, <a href=\"metrics\">metrics</a></footer></body></html>\n"
+    ));
+}

@@ -1,0 +1,99 @@
+//! Cells that several tables share.
+
+use weir_control::{Latency, Level, PerSecond, Responses, Tone, human};
+
+use super::html::{Html, class, esc};
+
+/// The start of a table in a box that scrolls sideways on narrow screens. The first `texts` columns are not numbers.
+pub(super) fn open_table(page: &mut Html, texts: usize, columns: &[(&str, &str)]) {
+    page.add(format_args!("<div class=\"scroll\"><table><thead><tr>"));
+    for (at, (name, explanation)) in columns.iter().enumerate() {
+        let class = if at < texts { " class=\"text\"" } else { "" };
+        page.add(format_args!("<th scope=\"col\"{class} title=\"{}\">{}</th>", esc(explanation), esc(name)));
+    }
+    page.add(format_args!("</tr></thead><tbody>\n"));
+}
+
+pub(super) fn close_table(page: &mut Html) {
+    page.add(format_args!("</tbody></table></div>\n"));
+}
+
+/// A state in words and colour.
+pub(super) fn badge(page: &mut Html, tone: Tone, text: &str) {
+    page.add(format_args!("<span class=\"badge {}\">{}</span>", class(tone), esc(text)));
+}
+
+/// A mark beside a name, for instance "backup".
+pub(super) fn tag(page: &mut Html, text: &str, explanation: &str) {
+    page.add(format_args!(" <span class=\"tag\" title=\"{}\">{}</span>", esc(explanation), esc(text)));
+}
+
+/// A number, the exact one in its tool tip; a zero is pale.
+pub(super) fn number(page: &mut Html, count: u64) {
+    cell(page, &human::count(count), &count.to_string(), count == 0);
+}
+
+/// A number that should be zero.
+pub(super) fn fault(page: &mut Html, count: u64) {
+    if count == 0 {
+        return number(page, count);
+    }
+    page.add(format_args!("<td class=\"fault\" title=\"{count}\">{}</td>", human::count(count)));
+}
+
+pub(super) fn bytes(page: &mut Html, bytes: u64) {
+    cell(page, &human::bytes(bytes), &format!("{bytes} bytes"), bytes == 0);
+}
+
+/// Now, and the most in a second.
+pub(super) fn rate(page: &mut Html, rate: PerSecond) {
+    let most = format!("most {}/s", rate.max);
+    cell(page, &format!("{}/s", human::count(rate.current)), &most, rate.current == 0);
+}
+
+/// A level with a bar: of its limit, or where it has none, of the highest that it ever was.
+pub(super) fn level(page: &mut Html, level: Level) {
+    let of = level.limit.unwrap_or(level.max);
+    let percent = level.current.saturating_mul(100).checked_div(of).unwrap_or(0).min(100);
+    let full = if level.limit.is_some() && percent >= 90 { " full" } else { "" };
+    let limit = level.limit.map_or("no limit".to_owned(), |limit| format!("limit {limit}"));
+    let shown = match level.limit {
+        Some(limit) => format!("{}<small>/{}</small>", human::count(level.current), human::count(limit)),
+        None => human::count(level.current),
+    };
+    page.add(format_args!(
+        "<td class=\"level\" title=\"now {}, most {}, {limit}\">{shown}\
+         <span class=\"bar{full}\"><i style=\"width:{percent}%\"></i></span></td>",
+        level.current, level.max
+    ));
+}
+
+/// Median and 99th percentile.
+pub(super) fn latency(page: &mut Html, latency: &Latency) {
+    for q in [0.5, 0.99] {
+        let shown = latency.quantile_us(q).map_or("&ndash;".to_owned(), human::latency);
+        let most = format!("{} values, most {}", latency.count(), human::latency(latency.max_us()));
+        cell(page, &shown, &most, latency.count() == 0);
+    }
+}
+
+/// 2xx, 3xx, 4xx, 5xx; the rest in the tool tip.
+pub(super) fn responses(page: &mut Html, responses: &Responses) {
+    number(page, responses.success);
+    number(page, responses.redirection);
+    number(page, responses.client_error);
+    fault(page, responses.server_error);
+}
+
+/// Cells for what does not apply.
+pub(super) fn none(page: &mut Html, cells: usize) {
+    for _ in 0..cells {
+        page.add(format_args!("<td class=\"zero\">&ndash;</td>"));
+    }
+}
+
+/// `shown` is markup of this module's own making.
+fn cell(page: &mut Html, shown: &str, explanation: &str, pale: bool) {
+    let class = if pale { " class=\"zero\"" } else { "" };
+    page.add(format_args!("<td{class} title=\"{}\">{shown}</td>", esc(explanation)));
+}

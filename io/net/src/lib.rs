@@ -1,0 +1,20 @@
+//! Sockets as the data path wants them: non-blocking, polled by hand, spliced where the kernel can do the work.
+//!
+//! Knows nothing of HTTP, pools or servers.
+
+mod buffers;
+mod listen;
+mod pipe;
+mod socket;
+mod splice;
+mod stream;
+mod timer;
+pub mod tls;
+
+pub use buffers::BufferPool;
+pub use listen::{ListenError, ListenOptions, ListenSocket, Listener};
+pub use pipe::{Pipe, PipePool};
+pub use socket::{Peer, Socket};
+pub use splice::{SpliceProgress, poll_splice};
+pub use stream::Stream;
+pub use timer::{Deadline, Timers};

@@ -1,0 +1,207 @@
+use std::fmt;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::net::{SocketFlags, accept_with, acceptfrom_with};
+use socket2::{Domain, Protocol, SockAddr, Socket as RawSocket, Type};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use weir_model::BindAddress;
+
+use crate::{Peer, Socket};
+
+/// How a listening socket is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListenOptions {
+    /// The kernel's queue of connections not yet accepted.
+    pub backlog: u32,
+    /// A connection is reported only once its first bytes are there. Never where the server speaks first.
+    pub wait_for_data: bool,
+}
+
+/// A bound and listening socket that is not yet attached to a worker.
+#[derive(Debug)]
+pub struct ListenSocket {
+    socket: RawSocket,
+    address: BindAddress,
+}
+
+/// A listening socket on its worker.
+#[derive(Debug)]
+pub struct Listener {
+    socket: AsyncFd<RawSocket>,
+    is_tcp: bool,
+}
+
+/// An address that could not be listened on.
+#[derive(Debug)]
+pub struct ListenError {
+    /// The address.
+    pub address: BindAddress,
+    /// Why.
+    pub cause: io::Error,
+}
+
+impl ListenSocket {
+    /// Binds `address` and listens. TCP sockets share their port with the other workers' (SO_REUSEPORT), so the
+    /// kernel spreads connections over workers without a lock.
+    pub fn open(address: &BindAddress, options: ListenOptions) -> Result<Self, ListenError> {
+        let opened = match address {
+            BindAddress::Inet(address) => open_tcp(*address, options).map(|socket| {
+                let actual = socket.local_addr().ok().and_then(|local| local.as_socket()).unwrap_or(*address);
+                (socket, BindAddress::Inet(actual))
+            }),
+            BindAddress::Unix(path) => open_unix(path, options).map(|socket| (socket, address.clone())),
+        };
+        opened
+            .map(|(socket, address)| Self { socket, address })
+            .map_err(|cause| ListenError { address: address.clone(), cause })
+    }
+
+    /// A second handle on the same socket (not a second socket): for Unix sockets, whose path only one can bind.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { socket: self.socket.try_clone()?, address: self.address.clone() })
+    }
+
+    /// What it is bound to; a port 0 has become the port that the kernel chose.
+    pub fn address(&self) -> &BindAddress {
+        &self.address
+    }
+
+    /// Takes over a listening socket that another process opened.
+    pub fn from_fd(fd: OwnedFd, address: BindAddress) -> Self {
+        Self { socket: RawSocket::from(fd), address }
+    }
+
+    /// Attaches it to the worker of the calling thread.
+    #[allow(unsafe_code)]
+    pub fn into_listener(self) -> io::Result<Listener> {
+        let is_tcp = matches!(self.address, BindAddress::Inet(_));
+        // SAFETY: the registration owns the socket, which keeps its descriptor until it is dropped.
+        let socket = unsafe { AsyncFd::register_with_interest(self.socket, Interest::READABLE) };
+        Ok(Listener { socket: socket.map_err(io::Error::from)?, is_tcp })
+    }
+}
+
+impl Listener {
+    /// The next connection.
+    pub async fn accept(&self) -> io::Result<(Socket, Peer)> {
+        loop {
+            let mut ready = self.socket.readable().await?;
+            match self.try_accept() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
+                accepted => return accepted,
+            }
+        }
+    }
+
+    /// Accepts what the kernel has queued already, without waiting: before a listening socket is closed, so that
+    /// nobody whose handshake is complete gets a reset. `None` = the queue is empty.
+    pub fn accept_queued(&self) -> Option<(Socket, Peer)> {
+        self.try_accept().ok()
+    }
+
+    fn try_accept(&self) -> io::Result<(Socket, Peer)> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        if !self.is_tcp {
+            let fd = accept_with(self.socket.get_ref(), flags)?;
+            return Ok((Socket::from_unix(fd), Peer::Local));
+        }
+        let (fd, address) = acceptfrom_with(self.socket.get_ref(), flags)?;
+        let address = address.and_then(|address| SocketAddr::try_from(address).ok());
+        let peer = address.map_or(Peer::Local, |address| Peer::Inet(unmap(address)));
+        Ok((Socket::from_tcp(fd), peer))
+    }
+}
+
+/// A listener on `[::]` sees IPv4 clients as `::ffff:a.b.c.d`; everyone else means `a.b.c.d`.
+fn unmap(peer: SocketAddr) -> SocketAddr {
+    match peer.ip() {
+        IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
+            Some(ip) => SocketAddr::new(IpAddr::V4(ip), peer.port()),
+            None => peer,
+        },
+        IpAddr::V4(_) => peer,
+    }
+}
+
+fn open_tcp(address: SocketAddr, options: ListenOptions) -> io::Result<RawSocket> {
+    let socket = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.ip() == IpAddr::from(std::net::Ipv6Addr::UNSPECIFIED) {
+        socket.set_only_v6(false)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.set_nonblocking(true)?;
+    // Accepted sockets inherit it, which saves a call for each.
+    socket.set_tcp_nodelay(true)?;
+    if options.wait_for_data {
+        // Linux: the handshake's last ACK is ignored for about this long if no data comes with it.
+        let deferred = Duration::from_secs(1);
+        set_defer_accept(&socket, deferred)?;
+    }
+    socket.bind(&SockAddr::from(address))?;
+    socket.listen(i32::try_from(options.backlog).unwrap_or(i32::MAX))?;
+    Ok(socket)
+}
+
+/// TCP_DEFER_ACCEPT (tcp(7)), which neither rustix nor socket2 offers.
+#[allow(unsafe_code)]
+fn set_defer_accept(socket: &RawSocket, wait: Duration) -> io::Result<()> {
+    let seconds = libc::c_int::try_from(wait.as_secs()).unwrap_or(libc::c_int::MAX);
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed; the value is a live c_int and its size is
+    // the one passed.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_DEFER_ACCEPT,
+            (&raw const seconds).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn open_unix(path: &Path, options: ListenOptions) -> io::Result<RawSocket> {
+    remove_stale_socket(path)?;
+    let socket = RawSocket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    socket.listen(i32::try_from(options.backlog).unwrap_or(i32::MAX))?;
+    Ok(socket)
+}
+
+/// A socket file on which nobody listens any more stands in the way of the next start; any other file is not ours.
+fn remove_stale_socket(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+        Ok(found) if !found.file_type().is_socket() => {
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, "a file that is not a socket is in the way"))
+        }
+        Ok(_) => match StdUnixStream::connect(path) {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
+            Ok(_) => Err(io::ErrorKind::AddrInUse.into()),
+            Err(error) => Err(error),
+        },
+    }
+}
+
+impl fmt::Display for ListenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "listen on {}: {}", self.address, self.cause)
+    }
+}
+
+impl std::error::Error for ListenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.cause)
+    }
+}

@@ -1,0 +1,74 @@
+use std::cell::RefCell;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
+
+/// A kernel pipe through which splice moves bytes from one socket to another.
+#[derive(Debug)]
+pub struct Pipe {
+    pub(crate) reader: OwnedFd,
+    pub(crate) writer: OwnedFd,
+    /// Bytes inside. Only an empty pipe may be used for another connection, or one client gets another's bytes.
+    pub(crate) filled: usize,
+    pub(crate) capacity: usize,
+}
+
+/// A worker's empty pipes.
+#[derive(Debug, Default)]
+pub struct PipePool {
+    free: RefCell<Vec<Pipe>>,
+}
+
+impl Pipe {
+    /// What a pipe is asked to hold; the kernel may give less to users over their pipe budget.
+    const CAPACITY: usize = 1 << 20;
+
+    fn open() -> io::Result<Self> {
+        let (reader, writer) = pipe_with(PipeFlags::NONBLOCK | PipeFlags::CLOEXEC)?;
+        let capacity = fcntl_setpipe_size(&writer, Self::CAPACITY).unwrap_or(1 << 16);
+        Ok(Self { reader, writer, filled: 0, capacity })
+    }
+
+    /// Whether bytes are inside.
+    pub fn is_empty(&self) -> bool {
+        self.filled == 0
+    }
+}
+
+impl PipePool {
+    const FREE_MAX: usize = 64;
+
+    /// An empty pipe. Fails when descriptors run out; the caller then copies.
+    pub fn take(&self) -> io::Result<Pipe> {
+        match self.free.borrow_mut().pop() {
+            Some(pipe) => Ok(pipe),
+            None => Pipe::open(),
+        }
+    }
+
+    /// Takes a pipe back; one that is not empty is closed, with what is in it.
+    pub fn give(&self, pipe: Pipe) {
+        let mut free = self.free.borrow_mut();
+        if pipe.is_empty() && free.len() < Self::FREE_MAX {
+            free.push(pipe);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_that_holds_bytes_is_never_handed_out_again() {
+        let pool = PipePool::default();
+        let mut pipe = pool.take().unwrap();
+        pipe.filled = 1;
+        pool.give(pipe);
+        assert!(pool.free.borrow().is_empty());
+        let pipe = pool.take().unwrap();
+        pool.give(pipe);
+        assert_eq!(pool.free.borrow().len(), 1);
+    }
+}

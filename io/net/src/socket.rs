@@ -1,0 +1,282 @@
+use std::cell::OnceCell;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::Path;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
+use socket2::{Domain, Protocol, SockAddr, Socket as RawSocket, Type};
+use tokio::io::unix::AsyncFd;
+use tokio::task::coop;
+
+use crate::tls::RawIo;
+
+/// A connected stream socket. The only place that knows which reactor wakes it.
+///
+/// It is registered with the reactor once it must wait, and not before: a client whose request was there when it was
+/// accepted, and who takes the whole response, costs no call to epoll at all.
+#[derive(Debug)]
+pub struct Socket {
+    // Dropped before the descriptor is closed.
+    watch: OnceCell<AsyncFd<RawFd>>,
+    fd: OwnedFd,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Tcp,
+    Unix,
+}
+
+/// Who is at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// A TCP peer.
+    Inet(SocketAddr),
+    /// A peer on a Unix socket; it has no address.
+    Local,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Direction {
+    Read,
+    Write,
+}
+
+/// What one call to the kernel has come to.
+pub(crate) enum Step<T> {
+    /// Done, and there may be more.
+    More(T),
+    /// Done, and the socket is surely empty (or full) now: the next call can wait for an event.
+    Last(T),
+}
+
+impl Socket {
+    /// Takes over a connected, non-blocking TCP socket.
+    pub fn from_tcp(fd: OwnedFd) -> Self {
+        Self { watch: OnceCell::new(), fd, kind: Kind::Tcp }
+    }
+
+    /// Takes over a connected, non-blocking Unix socket.
+    pub fn from_unix(fd: OwnedFd) -> Self {
+        Self { watch: OnceCell::new(), fd, kind: Kind::Unix }
+    }
+
+    /// Connects to a TCP address, without Nagle's delay.
+    pub async fn connect_tcp(address: SocketAddr) -> io::Result<Self> {
+        let socket =
+            RawSocket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+        socket.set_tcp_nodelay(true)?;
+        Self::connect(socket, &SockAddr::from(address), Self::from_tcp).await
+    }
+
+    /// Connects to a Unix socket.
+    pub async fn connect_unix(path: &Path) -> io::Result<Self> {
+        let socket = RawSocket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+        Self::connect(socket, &SockAddr::unix(path)?, Self::from_unix).await
+    }
+
+    async fn connect(socket: RawSocket, address: &SockAddr, make: fn(OwnedFd) -> Self) -> io::Result<Self> {
+        let begun = socket.connect(address);
+        let connecting = match &begun {
+            Ok(()) => false,
+            Err(error) if error.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => true,
+            Err(_) => return begun.map(|()| make(socket.into())),
+        };
+        let socket = make(socket.into());
+        if connecting {
+            let watch = socket.watch()?;
+            // The outcome is known when the socket becomes writable (connect(2), EINPROGRESS).
+            drop(watch.writable().await?);
+            if let Some(error) = socket2::SockRef::from(&socket).take_error()? {
+                return Err(error);
+            }
+        }
+        Ok(socket)
+    }
+
+    /// Reads into `buffer`; 0 = the peer has ended its direction. After a short read the next one waits for an event,
+    /// so that no call is needed to learn that nothing is left.
+    pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let wanted = buffer.len();
+        self.poll_steps(cx, Direction::Read, || {
+            let (read, _) = recv(&self.fd, &mut *buffer, RecvFlags::empty())?;
+            Ok(if read > 0 && read < wanted { Step::Last(read) } else { Step::More(read) })
+        })
+    }
+
+    /// Writes from `bytes`; may take only some.
+    pub fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_steps(cx, Direction::Write, || {
+            let written = send(&self.fd, bytes, SendFlags::NOSIGNAL)?;
+            Ok(if written < bytes.len() { Step::Last(written) } else { Step::More(written) })
+        })
+    }
+
+    /// Writes from several slices with one call to the kernel; may take only some.
+    pub fn poll_write_vectored(
+        &mut self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_io(cx, Direction::Write, || {
+            Ok(sendmsg(&self.fd, slices, &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL)?)
+        })
+    }
+
+    /// Ends the own direction; what was written still arrives.
+    pub fn shutdown_write(&self) -> io::Result<()> {
+        rustix::net::shutdown(self, rustix::net::Shutdown::Write).map_err(io::Error::from)
+    }
+
+    /// Makes the coming close a reset: the peer sees an error, not a clean end.
+    pub fn reset_on_close(&self) {
+        if self.kind == Kind::Tcp {
+            // It fails only on a socket that is already gone, and then nobody is left to be told.
+            let _ = socket2::SockRef::from(self).set_linger(Some(Duration::ZERO));
+        }
+    }
+
+    /// Whether something is there to be read, as far as events tell: on an idle server connection that is surplus bytes
+    /// or its end, and either way it must not be used again. Asks the kernel only if an event is pending that may be
+    /// one of those already read (a splice does not tell when it has emptied the socket).
+    pub fn has_pending_input(&self, cx: &mut Context<'_>) -> bool {
+        // At the end of its turn a task is told of no event.
+        if coop::has_budget_remaining() {
+            self.poll_peek(cx, &mut [0]).is_ready()
+        } else {
+            self.has_input_now()
+        }
+    }
+
+    /// Whether something is there to be read, by the kernel's word: sees what no event has told yet.
+    pub fn has_input_now(&self) -> bool {
+        let peeked = recv(&self.fd, &mut [0][..], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        !matches!(peeked, Err(Errno::AGAIN))
+    }
+
+    /// Copies into `buffer` what can be read, and leaves it there to be read.
+    pub fn poll_peek(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        self.poll_io(cx, Direction::Read, || {
+            let (peeked, _) = recv(&self.fd, &mut *buffer, RecvFlags::PEEK)?;
+            Ok(peeked)
+        })
+    }
+
+    /// Sends a last message as far as there is room, ends the own direction, and throws away what has come, so that
+    /// the close that follows does not become a reset that overtakes the message. Never waits.
+    pub fn try_send_and_end(&self, message: &[u8]) {
+        let mut unread = [0; 4096];
+        // Nobody is left to be told of a failure here.
+        let _ = send(&self.fd, message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+        let _ = self.shutdown_write();
+        let _ = recv(&self.fd, &mut unread[..], RecvFlags::DONTWAIT);
+    }
+
+    /// Whether events of this socket are seen: it has had to wait before.
+    pub fn is_watched(&self) -> bool {
+        self.watch.get().is_some()
+    }
+
+    /// Whether bytes can be moved to or from it by splice.
+    pub fn is_spliceable(&self) -> bool {
+        self.kind == Kind::Tcp
+    }
+
+    /// The own address, if it is a TCP one.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        socket2::SockRef::from(self).local_addr().ok()?.as_socket()
+    }
+
+    /// Runs a call to the kernel that needs the socket ready; `WouldBlock` from it makes the next one wait.
+    pub(crate) fn poll_io<T>(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+        mut call: impl FnMut() -> io::Result<T>,
+    ) -> Poll<io::Result<T>> {
+        self.poll_steps(cx, direction, || call().map(Step::More))
+    }
+
+    fn poll_steps<T>(
+        &self,
+        cx: &mut Context<'_>,
+        direction: Direction,
+        mut call: impl FnMut() -> io::Result<Step<T>>,
+    ) -> Poll<io::Result<T>> {
+        if self.watch.get().is_none() {
+            // As the registration does: a peer that never makes us wait must not keep a worker from all others.
+            let turn = ready!(coop::poll_proceed(cx));
+            match call() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => {
+                    turn.made_progress();
+                    return Poll::Ready(done.map(Step::outcome));
+                }
+            }
+        }
+        let watch = self.watch()?;
+        loop {
+            let mut ready = ready!(match direction {
+                Direction::Read => watch.poll_read_ready(cx),
+                Direction::Write => watch.poll_write_ready(cx),
+            })?;
+            match call() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
+                Ok(Step::Last(outcome)) => {
+                    ready.clear_ready();
+                    return Poll::Ready(Ok(outcome));
+                }
+                done => return Poll::Ready(done.map(Step::outcome)),
+            }
+        }
+    }
+
+    /// The registration with the reactor, made when it is first needed.
+    #[allow(unsafe_code)]
+    fn watch(&self) -> io::Result<&AsyncFd<RawFd>> {
+        if let Some(watch) = self.watch.get() {
+            return Ok(watch);
+        }
+        // SAFETY: the descriptor stays open, and the same, for as long as the registration lives: `fd` is never
+        // replaced, and `watch` stands before it in the struct, so it is dropped first.
+        let watch = unsafe { AsyncFd::register(self.fd.as_raw_fd()) }.map_err(io::Error::from)?;
+        Ok(self.watch.get_or_init(|| watch))
+    }
+}
+
+impl<T> Step<T> {
+    fn outcome(self) -> T {
+        match self {
+            Self::More(outcome) | Self::Last(outcome) => outcome,
+        }
+    }
+}
+
+impl RawIo for Socket {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        self.poll_read(cx, buffer)
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        &mut self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, slices)
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}

@@ -1,0 +1,120 @@
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustls::client::danger::ServerCertVerifier;
+use rustls::client::{Resumption, UnbufferedClientConnection, WebPkiServerVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::ServerName;
+use rustls::sign::SingleCertAndKey;
+use rustls::{ClientConfig, RootCertStore};
+use weir_config::plan::TlsOut;
+
+use super::TlsStream;
+use super::certificate::LoadedCertificate;
+use super::error::{FileProblem, FileRole, TlsError};
+use super::files::PemFile;
+use super::provider::{provider_out, versions};
+use super::raw_io::RawIo;
+use super::unverified::Unverified;
+
+/// TLS towards the servers of a pool.
+#[derive(Debug, Clone)]
+pub struct ClientTls {
+    config: ClientConfig,
+    server_name: Option<String>,
+}
+
+/// TLS towards one server. Cheap to clone; shared by all workers.
+#[derive(Debug, Clone)]
+pub struct TlsConnector {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+/// TLS 1.3 tickets are used once: this many connections to one server can be opened at a time by resumption.
+const SESSIONS_PER_SERVER: usize = 8;
+
+impl ClientTls {
+    /// Reads all files. Blocks on the disk.
+    pub fn load(plan: &TlsOut) -> Result<Self, TlsError> {
+        let provider = provider_out();
+        let verifier = verifier(plan, &provider)?;
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(versions(plan.version_min))?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let config = match &plan.client_certificate {
+            Some(files) => {
+                let certificate = LoadedCertificate::load(files, &provider)?;
+                builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(certificate.key)))
+            }
+            None => builder.with_no_client_auth(),
+        };
+        Ok(Self { config, server_name: plan.server_name.clone() })
+    }
+
+    /// For the server at `host`, a DNS name or an address (without port): what is sent and verified, unless the config
+    /// names something else. Its sessions are its own: another server could not resume them.
+    pub fn connector(&self, host: &str) -> Result<TlsConnector, TlsError> {
+        let host = self.server_name.as_deref().unwrap_or(host);
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let name =
+            ServerName::try_from(bare.to_owned()).map_err(|_| TlsError::ServerName(host.to_owned()))?;
+        let mut config = self.config.clone();
+        config.resumption = Resumption::in_memory_sessions(SESSIONS_PER_SERVER);
+        Ok(TlsConnector { config: Arc::new(config), name })
+    }
+}
+
+impl TlsConnector {
+    /// Starts TLS on a connection just made; [`TlsStream::poll_handshake`] comes next.
+    pub fn connect<S: RawIo>(&self, socket: S) -> Result<TlsStream<S>, TlsError> {
+        let connection = UnbufferedClientConnection::new(Arc::clone(&self.config), self.name.clone())?;
+        Ok(TlsStream::client(socket, connection))
+    }
+}
+
+fn verifier(plan: &TlsOut, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
+    if !plan.verify {
+        return Ok(Arc::new(Unverified::new(provider)));
+    }
+    let (roots, file) = match &plan.ca {
+        Some(path) => {
+            let file = PemFile::read(FileRole::Authorities, path)?;
+            (Arc::new(file.authorities()?), Some(file))
+        }
+        None => (system_roots()?, None),
+    };
+    let built = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider)).build();
+    match (built, file) {
+        (Ok(verifier), _) => Ok(verifier),
+        (Err(error), Some(file)) => Err(file.problem(FileProblem::BadCertificate(1, error.to_string()))),
+        (Err(error), None) => Err(TlsError::NoSystemAuthorities(Some(error.to_string()))),
+    }
+}
+
+/// The authorities of the system, and not a list that is part of this program: the operator adds to them and takes
+/// from them, and updates them without waiting for a new Weir.
+///
+/// They take milliseconds to read, and a config may have hundreds of pools: what was read just before is used again.
+fn system_roots() -> Result<Arc<RootCertStore>, TlsError> {
+    static RECENT: Mutex<Option<(Instant, Arc<RootCertStore>)>> = Mutex::new(None);
+    const RECENT_MAX: Duration = Duration::from_secs(5);
+
+    let mut recent = RECENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((read_at, roots)) = &*recent
+        && read_at.elapsed() < RECENT_MAX
+    {
+        return Ok(Arc::clone(roots));
+    }
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    // Some systems carry one that cannot be parsed; the others count.
+    let (usable, _) = roots.add_parsable_certificates(found.certs);
+    if usable == 0 {
+        return Err(TlsError::NoSystemAuthorities(found.errors.first().map(ToString::to_string)));
+    }
+    let roots = Arc::new(roots);
+    *recent = Some((Instant::now(), Arc::clone(&roots)));
+    Ok(roots)
+}

@@ -1,0 +1,127 @@
+//! Reads PEM files. Blocks on the disk: for the control plane only.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustls::RootCertStore;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, pem};
+
+use super::error::{FileProblem, FileRole, TlsError};
+
+/// Revocation lists of large authorities reach tens of megabytes.
+pub(super) const FILE_BYTES_MAX: u64 = 128 << 20;
+
+/// What a PEM file holds, and what it is for.
+pub(super) struct PemFile<'a> {
+    role: FileRole,
+    path: &'a Path,
+    bytes: Vec<u8>,
+}
+
+/// Changes whenever a file is written to or replaced, were it by one of the same size and time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stamp {
+    path: PathBuf,
+    identity: Option<Identity>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    /// Seconds and nanoseconds.
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl<'a> PemFile<'a> {
+    /// Reads a file.
+    pub(super) fn read(role: FileRole, path: &'a Path) -> Result<Self, TlsError> {
+        let read = || -> Result<Vec<u8>, FileProblem> {
+            // Without the flag, opening a named pipe would wait for its writer.
+            let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+            if !file.metadata()?.is_file() {
+                return Err(FileProblem::NotAFile);
+            }
+            let mut bytes = Vec::new();
+            file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > FILE_BYTES_MAX { Err(FileProblem::TooLarge) } else { Ok(bytes) }
+        };
+        match read() {
+            Ok(bytes) => Ok(Self { role, path, bytes }),
+            Err(problem) => Err(TlsError::File { role, path: path.to_owned(), problem }),
+        }
+    }
+
+    /// What is in it, as it is.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Its certificates, at least one.
+    pub(super) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+        self.sections("certificate")
+    }
+
+    /// Its revocation lists, at least one.
+    pub(super) fn revocation_lists(&self) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
+        self.sections("revocation list")
+    }
+
+    /// Its first private key.
+    pub(super) fn private_key(&self) -> Result<PrivateKeyDer<'static>, TlsError> {
+        PrivateKeyDer::from_pem_slice(&self.bytes).map_err(|error| {
+            self.problem(match error {
+                _ if self.has_encrypted_key() => FileProblem::EncryptedKey,
+                pem::Error::NoItemsFound => FileProblem::Missing("private key"),
+                error => FileProblem::Pem(error),
+            })
+        })
+    }
+
+    /// Its certificates as trusted authorities, at least one.
+    pub(super) fn authorities(&self) -> Result<RootCertStore, TlsError> {
+        let mut roots = RootCertStore::empty();
+        for (index, certificate) in self.certificates()?.into_iter().enumerate() {
+            roots
+                .add(certificate)
+                .map_err(|error| self.problem(FileProblem::BadCertificate(index + 1, error.to_string())))?;
+        }
+        Ok(roots)
+    }
+
+    /// An error about it.
+    pub(super) fn problem(&self, problem: FileProblem) -> TlsError {
+        TlsError::File { role: self.role, path: self.path.to_owned(), problem }
+    }
+
+    fn sections<T: PemObject>(&self, what: &'static str) -> Result<Vec<T>, TlsError> {
+        let sections = T::pem_slice_iter(&self.bytes)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| self.problem(FileProblem::Pem(error)))?;
+        if sections.is_empty() { Err(self.problem(FileProblem::Missing(what))) } else { Ok(sections) }
+    }
+
+    fn has_encrypted_key(&self) -> bool {
+        let text = String::from_utf8_lossy(&self.bytes);
+        text.contains("BEGIN ENCRYPTED PRIVATE KEY") || text.contains("Proc-Type: 4,ENCRYPTED")
+    }
+}
+
+impl Stamp {
+    /// A file as it is now. One that is not there has a stamp, too.
+    pub(super) fn of(path: &Path) -> Self {
+        let identity = fs::metadata(path).ok().map(|file| Identity {
+            device: file.dev(),
+            inode: file.ino(),
+            bytes: file.size(),
+            modified: (file.mtime(), file.mtime_nsec()),
+            changed: (file.ctime(), file.ctime_nsec()),
+        });
+        Self { path: path.to_owned(), identity }
+    }
+}

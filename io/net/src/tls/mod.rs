@@ -1,0 +1,37 @@
+//! TLS towards clients and towards servers: rustls with aws-lc-rs, driven by hand over a polled socket.
+//!
+//! [`ServerTls`] and [`ClientTls`] are made from the plan and shared by all workers; [`TlsStream`] is one connection.
+//! Knows nothing of HTTP beyond telling it from TLS. Files are read only when loading, checking and reloading, all of
+//! which block and belong on the control plane's thread.
+
+mod certificate;
+mod check;
+mod chooser;
+mod client;
+mod client_auth;
+mod error;
+mod expiry;
+mod failure;
+mod files;
+mod peer;
+mod provider;
+mod queue;
+mod raw_io;
+mod scratch;
+mod server;
+mod session;
+mod sni;
+mod stream;
+mod tickets;
+mod unverified;
+
+pub use certificate::CertificateSummary;
+pub use check::{TlsReport, check_certificate, check_tls_in, check_tls_out};
+pub use client::{ClientTls, TlsConnector};
+pub use error::{FileProblem, FileRole, TlsError};
+pub use expiry::{EXPIRY_WARNING_DAYS, Expiry};
+pub use failure::TlsFailure;
+pub use provider::cipher_names;
+pub use raw_io::RawIo;
+pub use server::ServerTls;
+pub use stream::TlsStream;

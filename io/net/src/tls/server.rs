@@ -1,0 +1,187 @@
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwap;
+use rustls::ServerConfig;
+use rustls::server::{NoServerSessionStorage, UnbufferedServerConnection, WebPkiClientVerifier};
+use weir_config::plan::TlsIn;
+
+use super::TlsStream;
+use super::certificate::{CertificateSummary, LoadedCertificate};
+use super::chooser::CertificateChooser;
+use super::client_auth::LoadedClientAuth;
+use super::error::TlsError;
+use super::expiry::Expiry;
+use super::files::Stamp;
+use super::provider::{provider_in, versions};
+use super::raw_io::RawIo;
+use super::tickets::Tickets;
+
+/// TLS towards clients: what a listener needs to accept. Shared by all workers.
+#[derive(Debug)]
+pub struct ServerTls {
+    plan: TlsIn,
+    alpn: Vec<Vec<u8>>,
+    loaded: ArcSwap<Loaded>,
+    files: Mutex<Files>,
+}
+
+/// What the files said when they were last read successfully.
+#[derive(Debug)]
+struct Loaded {
+    config: Arc<ServerConfig>,
+    certificates: Vec<CertificateSummary>,
+    revocation: Option<Expiry>,
+    tickets: Option<Arc<Tickets>>,
+    /// Of the rules for client certificates: see [`Loaded::tickets_for`].
+    rules: Vec<u8>,
+}
+
+/// When the files have to be read again.
+#[derive(Debug)]
+struct Files {
+    stamps: Vec<Stamp>,
+    /// The last attempt to read them did not succeed.
+    bad: bool,
+}
+
+impl ServerTls {
+    /// Reads all files, and proves that they make a working server. `alpn` are the protocols offered (RFC 7301), most
+    /// wanted first; empty = none is spoken of, and any client is accepted.
+    pub fn load(plan: &TlsIn, alpn: &[&[u8]]) -> Result<Arc<Self>, TlsError> {
+        Self::load_after(None, plan, alpn)
+    }
+
+    /// Like [`load`](Self::load), for the listener that this one has become by a reload of the config. Clients can
+    /// still resume the sessions they have from this one, if nothing has changed that decides about that.
+    pub fn replace(&self, plan: &TlsIn, alpn: &[&[u8]]) -> Result<Arc<Self>, TlsError> {
+        Self::load_after(Some(&self.loaded.load()), plan, alpn)
+    }
+
+    fn load_after(before: Option<&Loaded>, plan: &TlsIn, alpn: &[&[u8]]) -> Result<Arc<Self>, TlsError> {
+        // Taken before reading: a file that changes in between is read once more.
+        let stamps = stamps(plan);
+        let alpn: Vec<Vec<u8>> = alpn.iter().map(|protocol| protocol.to_vec()).collect();
+        let loaded = Loaded::load(plan, &alpn, before)?;
+        Ok(Arc::new(Self {
+            plan: plan.clone(),
+            alpn,
+            loaded: ArcSwap::from_pointee(loaded),
+            files: Mutex::new(Files { stamps, bad: false }),
+        }))
+    }
+
+    /// Starts TLS on a connection just accepted; [`TlsStream::poll_handshake`] comes next.
+    pub fn accept<S: RawIo>(&self, socket: S) -> Result<TlsStream<S>, TlsError> {
+        let config = Arc::clone(&self.loaded.load().config);
+        Ok(TlsStream::server(socket, UnbufferedServerConnection::new(config)?))
+    }
+
+    /// Reads the files again if one has changed since; what is wrong with them leaves everything as it was, and is told
+    /// at each call until it is mended. Returns whether anything was replaced. To be called every
+    /// [`reload_interval`](Self::reload_interval). Blocks on the disk.
+    pub fn reload_if_changed(&self) -> Result<bool, TlsError> {
+        self.rotate_tickets_if_due(Instant::now());
+        let before = self.loaded.load();
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamps = stamps(&self.plan);
+        if stamps == files.stamps && !files.bad {
+            return Ok(false);
+        }
+        *files = Files { stamps, bad: true };
+        let loaded = Loaded::load(&self.plan, &self.alpn, Some(&before))?;
+        files.bad = false;
+        self.loaded.store(Arc::new(loaded));
+        Ok(true)
+    }
+
+    /// Renews the key of the session tickets if its time is over at `now`. Happens by itself as well, but not before the
+    /// next handshake.
+    pub fn rotate_tickets_if_due(&self, now: Instant) {
+        if let Some(tickets) = &self.loaded.load().tickets {
+            tickets.rotate_if_due(now);
+        }
+    }
+
+    /// How often to look at the files.
+    pub fn reload_interval(&self) -> Duration {
+        self.plan.reload_interval.duration()
+    }
+
+    /// The certificates in use, in the order of the config.
+    pub fn certificates(&self) -> Vec<CertificateSummary> {
+        self.loaded.load().certificates.clone()
+    }
+
+    /// When the certificates and revocation lists in use run out.
+    pub fn expiries(&self) -> Vec<Expiry> {
+        let loaded = self.loaded.load();
+        loaded.certificates.iter().map(CertificateSummary::expiry).chain(loaded.revocation.clone()).collect()
+    }
+}
+
+impl Loaded {
+    fn load(plan: &TlsIn, alpn: &[Vec<u8>], before: Option<&Self>) -> Result<Self, TlsError> {
+        let provider = provider_in(&plan.ciphers, plan.version_min)?;
+        let certificates = plan
+            .certificates
+            .iter()
+            .map(|certificate| LoadedCertificate::load(certificate, &provider))
+            .collect::<Result<Vec<_>, _>>()?;
+        if certificates.is_empty() {
+            return Err(TlsError::NoCertificate);
+        }
+        let client_auth = match &plan.client_auth {
+            Some(rules) => Some(LoadedClientAuth::load(rules, &provider)?),
+            None => None,
+        };
+        let (verifier, rules, revocation) = match client_auth {
+            Some(LoadedClientAuth { verifier, fingerprint, expiry }) => (verifier, fingerprint, expiry),
+            None => (WebPkiClientVerifier::no_client_auth(), Vec::new(), None),
+        };
+        let tickets = match plan.ticket_rotation {
+            Some(interval) => Some(Self::tickets_for(interval.duration(), &rules, before)?),
+            None => None,
+        };
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(versions(plan.version_min))?
+            .with_client_cert_verifier(verifier)
+            .with_cert_resolver(Arc::new(CertificateChooser::new(&certificates)));
+        config.alpn_protocols = alpn.to_vec();
+        config.ignore_client_order = !plan.ciphers.is_empty();
+        // Sessions live in tickets only: what is stored here would be known to one process, and needs a lock.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        if let Some(tickets) = &tickets {
+            config.ticketer = Arc::<Tickets>::clone(tickets);
+        }
+        Ok(Self {
+            config: Arc::new(config),
+            certificates: certificates.into_iter().map(|certificate| certificate.summary).collect(),
+            revocation,
+            tickets,
+            rules,
+        })
+    }
+
+    /// The keys of `before`, where they may be used further. A resumed session is not asked for its certificate again:
+    /// where the rules for those have changed, every client has to begin anew.
+    fn tickets_for(
+        interval: Duration,
+        rules: &[u8],
+        before: Option<&Self>,
+    ) -> Result<Arc<Tickets>, TlsError> {
+        let kept = before.filter(|before| before.rules == rules).and_then(|before| before.tickets.as_ref());
+        match kept {
+            Some(tickets) if tickets.has_interval(interval) => Ok(Arc::clone(tickets)),
+            _ => Tickets::new(interval, Instant::now()).map(Arc::new),
+        }
+    }
+}
+
+fn stamps(plan: &TlsIn) -> Vec<Stamp> {
+    let certificates = plan.certificates.iter().flat_map(|files| [&files.certificate, &files.key]);
+    let client_auth =
+        plan.client_auth.iter().flat_map(|rules| [Some(&rules.ca), rules.crl.as_ref()]).flatten();
+    certificates.chain(client_auth).map(|path: &std::path::PathBuf| Stamp::of(Path::new(path))).collect()
+}

@@ -1,0 +1,128 @@
+use std::time::{Duration, SystemTime};
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use weir_config::plan::{Certificate, TlsIn, TlsOut};
+use weir_net::tls::{ClientTls, ServerTls, TlsConnector, TlsFailure};
+use weir_testkit::certificates::{Authority, Request};
+
+use super::support::{Await, Files, HTTP, Pair, connected, shake_hands, within};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn shows(files: &Files, certificate: &Certificate) -> TlsConnector {
+    let plan = TlsOut { client_certificate: Some(certificate.clone()), ..files.tls_out() };
+    ClientTls::load(&plan).unwrap().connector("localhost").unwrap()
+}
+
+fn asks(files: &Files, required: bool, crl: Option<&str>) -> TlsIn {
+    let mut rules = files.client_auth(required);
+    rules.crl = crl.map(|crl| files.write("crl.pem", crl));
+    TlsIn { client_auth: Some(rules), ..files.tls_in() }
+}
+
+/// What the server says of the client, and what the client hears.
+async fn refused(mut pair: Pair) -> (String, String) {
+    let error = pair.at_server.as_ref().expect_err("the client is refused");
+    assert!(matches!(TlsFailure::of(error), Some(TlsFailure::Protocol(_))), "{error}");
+    // In TLS 1.3 the client's handshake is over before the server has looked at the certificate.
+    let heard = match pair.at_client {
+        Ok(()) => within(pair.client.receive(&mut [0; 16])).await.unwrap_err(),
+        Err(error) => error,
+    };
+    (error.to_string(), heard.to_string())
+}
+
+#[tokio::test]
+async fn a_certificate_of_the_authority_is_accepted_and_known() {
+    let files = Files::new();
+    let certificate = files.issue("client", &Request::names(&[]).common_name("alice"));
+    let server = ServerTls::load(&asks(&files, true, None), HTTP).unwrap();
+    let connector = shows(&files, &certificate);
+    let shown = CertificateDer::from_pem_file(&certificate.certificate).unwrap();
+    for resumed in [false, true] {
+        let mut pair = connected(&connector, &server).await;
+        pair.exchange().await;
+        assert_eq!(pair.server.is_resumed(), resumed);
+        assert_eq!(pair.server.peer_certificate(), Some(&shown));
+    }
+}
+
+#[tokio::test]
+async fn without_a_certificate_only_an_optional_request_lets_a_client_in() {
+    let files = Files::new();
+    let optional = ServerTls::load(&asks(&files, false, None), HTTP).unwrap();
+    let mut pair = connected(&files.connector(), &optional).await;
+    pair.exchange().await;
+    assert_eq!(pair.server.peer_certificate(), None);
+
+    let required = ServerTls::load(&asks(&files, true, None), HTTP).unwrap();
+    let (says, hears) = refused(shake_hands(&files.connector(), &required).await).await;
+    assert_eq!(says, "TLS: peer sent no certificates");
+    assert!(hears.contains("CertificateRequired"), "{hears}");
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_no_good_is_refused_even_where_none_is_required() {
+    let files = Files::new();
+    let stranger =
+        Authority::new("Stranger").issue(&Request::names(&[])).write_to(files.directory.path(), "stranger");
+    let stranger = Certificate { certificate: stranger.certificate, key: stranger.key };
+    let expired = files.issue("expired", &Request::names(&[]).expired());
+    let early = files
+        .issue("early", &Request::names(&[]).valid(SystemTime::now() + DAY, SystemTime::now() + 2 * DAY));
+    for required in [false, true] {
+        let server = ServerTls::load(&asks(&files, required, None), HTTP).unwrap();
+        for (certificate, reason, alert) in [
+            (&stranger, "UnknownIssuer", "UnknownCA"),
+            (&expired, "expired", "CertificateExpired"),
+            (&early, "not valid yet", "CertificateExpired"),
+        ] {
+            let (says, hears) = refused(shake_hands(&shows(&files, certificate), &server).await).await;
+            assert!(says.contains(reason), "{says}");
+            assert!(hears.contains(alert), "{hears}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_revoked_certificate_is_refused_and_the_others_are_not() {
+    let files = Files::new();
+    let revoked = files.authority.issue(&Request::names(&[]));
+    let crl = files.authority.revoke(&[&revoked], SystemTime::now() + DAY);
+    let revoked = revoked.write_to(files.directory.path(), "revoked");
+    let revoked = Certificate { certificate: revoked.certificate, key: revoked.key };
+    let good = files.issue("good", &Request::names(&[]));
+    let server = ServerTls::load(&asks(&files, true, Some(&crl)), HTTP).unwrap();
+    connected(&shows(&files, &good), &server).await.exchange().await;
+    let (says, hears) = refused(shake_hands(&shows(&files, &revoked), &server).await).await;
+    assert!(says.contains("Revoked"), "{says}");
+    assert!(hears.contains("CertificateRevoked"), "{hears}");
+}
+
+#[tokio::test]
+async fn a_stale_or_missing_revocation_list_lets_nobody_in() {
+    let files = Files::new();
+    let good = files.issue("good", &Request::names(&[]));
+    let stale = files.authority.revoke(&[], SystemTime::now() - DAY);
+    let others = Authority::new("Stranger").revoke(&[], SystemTime::now() + DAY);
+    for (crl, reason) in [(stale, "revocation list expired"), (others, "UnknownRevocationStatus")] {
+        let server = ServerTls::load(&asks(&files, true, Some(&crl)), HTTP).unwrap();
+        let (says, _) = refused(shake_hands(&shows(&files, &good), &server).await).await;
+        assert!(says.contains(reason), "{says}");
+    }
+}
+
+#[test]
+fn files_that_hold_something_else_are_named() {
+    let files = Files::new();
+    let mut plan = asks(&files, true, None);
+    let rules = plan.client_auth.as_mut().unwrap();
+    rules.crl = Some(files.ca());
+    let error = ServerTls::load(&plan, HTTP).unwrap_err().to_string();
+    assert_eq!(error, format!("revocation lists {}: no revocation list in file", files.ca().display()));
+    let rules = plan.client_auth.as_mut().unwrap();
+    rules.ca = plan.certificates[0].key.clone();
+    let error = ServerTls::load(&plan, HTTP).unwrap_err().to_string();
+    assert_eq!(error, format!("authorities {}: no certificate in file", plan.certificates[0].key.display()));
+}

@@ -1,0 +1,127 @@
+//! Where access log lines go. Workers fill batches and hand them over; one thread writes them. A full disk, a slow reader
+//! or a dead syslog daemon loses lines, which are counted and reported, but never holds a worker up.
+
+mod batch;
+mod port;
+mod syslog;
+mod target;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::io;
+use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use weir_config::plan::{AccessLogFormat, AccessLogPlan, LogTarget};
+use weir_http::access_log::LineFormat;
+
+pub use batch::AccessLogBatch;
+pub use port::LogPort;
+
+use port::{Message, Shared};
+use target::Target;
+use writer::Writer;
+
+/// Batches that wait for the writer: at 32 KiB each, 8 MiB at most.
+const BATCHES_WAITING_MAX: usize = 256;
+
+/// The access log of one config: its target, and the thread that writes to it. End it with [`AccessLog::finish`]; one
+/// that is dropped is written to until the last of its ports and batches is gone, without anyone waiting for it.
+#[derive(Debug)]
+pub struct AccessLog {
+    port: LogPort,
+    finished: Receiver<()>,
+}
+
+/// Why an access log cannot be written.
+#[derive(Debug)]
+pub struct AccessLogError {
+    target: String,
+    cause: io::Error,
+}
+
+impl AccessLog {
+    /// Opens the target and starts the writer.
+    pub fn start(plan: &AccessLogPlan) -> Result<Self, AccessLogError> {
+        let failed = |cause| AccessLogError { target: describe(&plan.target), cause };
+        let target = Target::open(&plan.target).map_err(failed)?;
+        let (sender, batches) = sync_channel(BATCHES_WAITING_MAX);
+        let (finish, finished) = mpsc::channel();
+        let shared = Arc::new(Shared::default());
+        let port = LogPort::new(line_format(plan.format), sender, Arc::clone(&shared));
+        let writer = Writer::new(target, describe(&plan.target), batches, shared);
+        let run = move || {
+            writer.run();
+            // Nobody may be waiting.
+            let _ = finish.send(());
+        };
+        thread::Builder::new().name("access-log".to_owned()).spawn(run).map_err(failed)?;
+        Ok(Self { port, finished })
+    }
+
+    /// What workers make their batches from.
+    pub fn port(&self) -> LogPort {
+        self.port.clone()
+    }
+
+    /// Opens the file anew, for log rotation: what was handed over before may end up in either file. Does nothing for
+    /// other targets.
+    pub fn reopen(&self) {
+        self.port.shared.ask_to_reopen();
+        // If there is no room, the writer is busy, and sees the wish before its next batch.
+        let _ = self.port.sender.try_send(Message::Wake);
+    }
+
+    /// Lines that were lost.
+    pub fn lines_dropped(&self) -> u64 {
+        self.port.lines_dropped()
+    }
+
+    /// Writes what was handed over, and ends. False if that took longer than `patience`: the rest is lost.
+    pub fn finish(self, patience: Duration) -> bool {
+        let deadline = Instant::now() + patience;
+        let mut stop = Message::Stop;
+        while let Err(TrySendError::Full(again)) = self.port.sender.try_send(stop) {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            stop = again;
+            thread::sleep(Duration::from_millis(1));
+        }
+        self.finished.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok()
+    }
+}
+
+fn line_format(format: AccessLogFormat) -> LineFormat {
+    match format {
+        AccessLogFormat::Common => LineFormat::Common,
+        AccessLogFormat::Combined => LineFormat::Combined,
+        AccessLogFormat::Json => LineFormat::Json,
+        AccessLogFormat::Httplog => LineFormat::Httplog,
+    }
+}
+
+fn describe(target: &LogTarget) -> String {
+    match target {
+        LogTarget::Stdout => "standard output".to_owned(),
+        LogTarget::File(path) => path.display().to_string(),
+        LogTarget::Syslog { address, .. } => format!("syslog at {address}"),
+    }
+}
+
+impl fmt::Display for AccessLogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "access log, {}: {}", self.target, self.cause)
+    }
+}
+
+impl std::error::Error for AccessLogError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.cause)
+    }
+}

@@ -1,0 +1,129 @@
+//! Opens connections to servers.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Instant;
+
+use weir_config::plan::ProxyProtocolOut;
+use weir_net::{Socket, Stream};
+use weir_wire::proxy::{self, Command, Endpoints};
+
+use crate::state::Endpoint;
+use crate::worker::{LocalPool, LocalServer, ServerConnection};
+
+/// Whose addresses a PROXY header tells.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProxiedClient {
+    pub(crate) source: SocketAddr,
+    pub(crate) destination: SocketAddr,
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(crate) enum ConnectError {
+    /// The server's name has never been resolved.
+    Unresolved,
+    /// No address could be connected to; the cause is the last one's.
+    Connect(io::Error),
+    /// The PROXY header could not be sent.
+    ProxyHeader(io::Error),
+    /// The TLS handshake failed.
+    Tls(io::Error),
+}
+
+/// Opens a connection to `server`, with TLS and a PROXY header if its pool wants them. Every address of the server is
+/// tried once. Limited in time by the caller.
+pub(crate) async fn connect(
+    pool: Rc<LocalPool>,
+    server: Rc<LocalServer>,
+    client: Option<ProxiedClient>,
+) -> Result<ServerConnection, ConnectError> {
+    let started = Instant::now();
+    let version = server.shared.endpoint_version();
+    let opened = open(&pool, &server, client).await;
+    let counters = server.counters();
+    match &opened {
+        Ok(_) => {
+            counters.connections.one();
+            counters.connect.record(started.elapsed().as_micros() as u64);
+        }
+        Err(_) => counters.connect_errors.one(),
+    }
+    opened.map(|stream| ServerConnection::new(stream, version))
+}
+
+async fn open(
+    pool: &LocalPool,
+    server: &LocalServer,
+    client: Option<ProxiedClient>,
+) -> Result<Stream, ConnectError> {
+    let endpoint = server.shared.endpoint();
+    let mut socket = match &*endpoint {
+        Endpoint::Unresolved => return Err(ConnectError::Unresolved),
+        Endpoint::Unix(path) => Socket::connect_unix(path).await.map_err(ConnectError::Connect)?,
+        Endpoint::Inet(addresses) => connect_any(addresses, server.shared.next_rotation()).await?,
+    };
+    if let Some(version) = pool.shared.plan.proxy_protocol {
+        let header = proxy_header(version, client);
+        write_all(&mut socket, &header).await.map_err(ConnectError::ProxyHeader)?;
+    }
+    let Some(connector) = server.shared.connector() else { return Ok(Stream::Plain(socket)) };
+    let mut encrypted =
+        connector.connect(socket).map_err(|error| ConnectError::Tls(io::Error::other(error)))?;
+    poll_fn(|cx| encrypted.poll_handshake(cx)).await.map_err(ConnectError::Tls)?;
+    Ok(Stream::Tls(Box::new(encrypted)))
+}
+
+/// Tries one address after the other, a different first one each time.
+async fn connect_any(addresses: &[SocketAddr], rotation: usize) -> Result<Socket, ConnectError> {
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for turn in 0..addresses.len() {
+        let address = addresses[(rotation.wrapping_add(turn)) % addresses.len()];
+        match Socket::connect_tcp(address).await {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(ConnectError::Connect(last))
+}
+
+fn proxy_header(version: ProxyProtocolOut, client: Option<ProxiedClient>) -> Vec<u8> {
+    let command = match client {
+        Some(client) => {
+            Command::Proxy(Endpoints::Inet { source: client.source, destination: client.destination })
+        }
+        None => Command::Local,
+    };
+    let mut header = Vec::with_capacity(128);
+    match version {
+        ProxyProtocolOut::V1 => proxy::write_v1(&mut header, &command),
+        ProxyProtocolOut::V2 => proxy::write_v2(&mut header, &command),
+    }
+    header
+}
+
+async fn write_all(stream: &mut Socket, bytes: &[u8]) -> io::Result<()> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let written = poll_fn(|cx| stream.poll_write(cx, rest)).await?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        rest = &rest[written..];
+    }
+    Ok(())
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unresolved => f.write_str("name not resolved"),
+            Self::Connect(cause) => write!(f, "connect: {cause}"),
+            Self::ProxyHeader(cause) => write!(f, "PROXY header: {cause}"),
+            Self::Tls(cause) => write!(f, "TLS handshake: {cause}"),
+        }
+    }
+}

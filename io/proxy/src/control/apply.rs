@@ -1,0 +1,244 @@
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use weir_control::{
+    AdminState, Answer, Code, Command, EffectiveServer, Refusal, Reply, ServerSpec, Snapshot, What,
+};
+use weir_model::{PoolName, ServerAddress, ServerName};
+
+use super::Controller;
+use super::phrase::count;
+use super::records::{Ground, PoolRecord, Records, ServerRecord, spec_of, tls_host};
+
+/// What a command has done.
+struct Done {
+    changed: bool,
+    notes: Vec<String>,
+}
+
+impl Controller {
+    /// Obeys a command; what it changes is in force, and saved, when this returns. Not [`Command::Reload`]: reading the
+    /// config is the program's part.
+    pub async fn apply(self: &Arc<Self>, command: Command) -> Reply {
+        match &command {
+            Command::Show { what, pool } => self.show(*what, pool.as_ref()),
+            Command::Reload => Reply::error(Code::Internal, "a reload does not belong here"),
+            _ => match self.change(&command) {
+                Err(refusal) => refusal.into(),
+                Ok(Done { changed, mut notes }) => {
+                    if changed {
+                        notes.extend(self.save().await);
+                    }
+                    Reply::Ok(Answer::Done { changed, notes })
+                }
+            },
+        }
+    }
+
+    fn show(&self, what: What, pool: Option<&PoolName>) -> Reply {
+        if let Some(pool) = pool
+            && self.records().pool(pool).is_none()
+        {
+            return no_pool(pool).into();
+        }
+        if what == What::Runtime {
+            return Reply::Ok(Answer::Runtime(self.records().runtime.clone()));
+        }
+        let all = self.snapshot();
+        let mut part = Snapshot { time_unix_ms: all.time_unix_ms, ..Snapshot::default() };
+        if matches!(what, What::All | What::Process) {
+            part.process = all.process;
+        }
+        if matches!(what, What::All | What::Listeners) {
+            part.listeners = all.listeners;
+        }
+        if matches!(what, What::All | What::Pools) {
+            part.pools = all.pools;
+            part.pools.retain(|one| pool.is_none_or(|pool| one.name == pool.as_str()));
+        }
+        Reply::Ok(Answer::Snapshot(Box::new(part)))
+    }
+
+    fn change(self: &Arc<Self>, command: &Command) -> Result<Done, Refusal> {
+        let now = Instant::now();
+        let mut records = self.records();
+        if records.process.stopping {
+            return Err(refusal(Code::Stopping, "the process is stopping".to_owned()));
+        }
+        let Some((name, server)) = victim(command) else {
+            return Err(refusal(Code::Internal, format!("{} changes no pool", command.name())));
+        };
+        let Some(pool) = records.pool(name) else { return Err(no_pool(name)) };
+        permit(command, pool, records.runtime.get(name, server.unwrap_or(name)).is_some())?;
+        let changed = records.record(command, name, server, self.shared().threads, now);
+        let Some(pool) = records.pool_mut(name) else { return Err(no_pool(name)) };
+        if pool.is_stale() {
+            pool.publish(now);
+        }
+        let is_checked = pool.shared.plan.check.is_some();
+        match server {
+            Some(server) => {
+                if let Some(server) = pool.members.get_mut(server) {
+                    self.start_check(name, is_checked, server);
+                }
+            }
+            None => pool.members.iter_mut().for_each(|server| self.start_check(name, is_checked, server)),
+        }
+        let notes = notes(pool, server.and_then(|server| pool.members.get(server)), command);
+        self.start_names(&mut records);
+        Ok(Done { changed, notes })
+    }
+}
+
+impl Records {
+    /// Notes a command that may be obeyed, and makes the pool what it is to be then. False if it was so already.
+    fn record(
+        &mut self,
+        command: &Command,
+        name: &PoolName,
+        server: Option<&ServerName>,
+        threads: usize,
+        now: Instant,
+    ) -> bool {
+        let Some(index) = self.pool_index.get(name).copied() else { return false };
+        let Self { plan, runtime, pools, names, .. } = self;
+        let (Some(plan), Some(pool)) = (plan.pools.get(index), pools.get_mut(index)) else { return false };
+        let mut ground = Ground { names, threads, now };
+        let changed = match server {
+            Some(server) => {
+                let before = runtime.get(name, server).cloned();
+                let configured = plan.servers.iter().find(|one| one.name == *server).map(spec_of);
+                runtime.record(command, configured.is_some());
+                match runtime.effective(name, server, configured.as_ref()) {
+                    Some(wanted) => drop(pool.put(wanted, plan, &mut ground)),
+                    None => pool.remove_where(|record| record.spec.spec.name == *server, &mut ground),
+                }
+                before.as_ref() != runtime.get(name, server)
+            }
+            None => {
+                let before = runtime.len();
+                runtime.record(command, true);
+                let configured: Vec<ServerSpec> = plan.servers.iter().map(spec_of).collect();
+                let wanted: Vec<EffectiveServer> = runtime.apply(name, &configured);
+                pool.sync(wanted, plan, &mut ground);
+                // A whole pool can only be reset.
+                before != runtime.len()
+            }
+        };
+        self.runtime_version += u64::from(changed);
+        changed
+    }
+}
+
+/// The pool that a command is about, and the server unless it is about all of them.
+fn victim(command: &Command) -> Option<(&PoolName, Option<&ServerName>)> {
+    match command {
+        Command::ServerState { pool, server, .. }
+        | Command::ServerWeight { pool, server, .. }
+        | Command::ServerAddress { pool, server, .. }
+        | Command::RemoveServer { pool, server, .. } => Some((pool, Some(server))),
+        Command::AddServer { pool, server } => Some((pool, Some(&server.name))),
+        Command::Reset { pool, server } => Some((pool, server.as_ref())),
+        Command::Show { .. } | Command::Reload => None,
+    }
+}
+
+/// Whether a command may be obeyed. `is_overridden` = something was changed about its server before.
+fn permit(command: &Command, pool: &PoolRecord, is_overridden: bool) -> Result<(), Refusal> {
+    match command {
+        Command::ServerState { server, .. } | Command::ServerWeight { server, .. } => {
+            existing(pool, server).map(drop)
+        }
+        Command::ServerAddress { server, address, .. } => {
+            existing(pool, server)?;
+            speak_tls(pool, server, address)
+        }
+        Command::AddServer { server, .. } => {
+            if let Some(record) = pool.members.get(&server.name) {
+                let message = format!("pool {}, {}: there is one already", pool.name, record.label());
+                return Err(refusal(Code::Exists, message));
+            }
+            if server.connections_max == Some(0) {
+                let message = format!(
+                    "pool {}, server {}: connections_max is 0: at least 1, or none for no limit",
+                    pool.name, server.name
+                );
+                return Err(refusal(Code::BadCommand, message));
+            }
+            speak_tls(pool, &server.name, &server.address)
+        }
+        Command::RemoveServer { server, force, .. } => {
+            let record = existing(pool, server)?;
+            if *force { Ok(()) } else { unused(pool, record) }
+        }
+        Command::Reset { server: Some(server), .. } if !is_overridden => existing(pool, server).map(drop),
+        Command::Reset { .. } | Command::Show { .. } | Command::Reload => Ok(()),
+    }
+}
+
+fn existing<'a>(pool: &'a PoolRecord, server: &ServerName) -> Result<&'a ServerRecord, Refusal> {
+    let missing = || refusal(Code::NotFound, format!("pool {} has no server {server}", pool.name));
+    pool.members.get(server).ok_or_else(missing)
+}
+
+fn unused(pool: &PoolRecord, record: &ServerRecord) -> Result<(), Refusal> {
+    let in_use = |what: String| {
+        let message = format!("pool {}, {}: {what}", pool.name, record.label());
+        Err(refusal(Code::InUse, message))
+    };
+    if record.spec.state == AdminState::Ready {
+        return in_use("it is still in rotation: drain it first, or remove it by force".to_owned());
+    }
+    match record.state.load.active() {
+        0 => Ok(()),
+        active => {
+            let requests = count(active.into(), "request is", "requests are");
+            in_use(format!("{requests} still in flight: wait, or remove it by force"))
+        }
+    }
+}
+
+/// Where a pool speaks TLS, an address has to do for it.
+fn speak_tls(pool: &PoolRecord, server: &ServerName, address: &ServerAddress) -> Result<(), Refusal> {
+    let tried = pool.tls.checks.as_ref().map(|tls| tls.connector(&tls_host(address))).transpose();
+    tried.map(drop).map_err(|error| {
+        refusal(Code::BadCommand, format!("pool {}, server {server} ({address}): {error}", pool.name))
+    })
+}
+
+/// What an operator should know after a command.
+fn notes(pool: &PoolRecord, server: Option<&ServerRecord>, command: &Command) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(record) = server {
+        let active = record.state.load.active();
+        let still = || count(active.into(), "request is", "requests are");
+        let health = &record.health;
+        match (command, record.spec.state) {
+            (Command::ServerState { .. }, AdminState::Drain | AdminState::Maintenance) if active > 0 => {
+                notes.push(format!("{} still in flight at server {}", still(), record.spec.spec.name));
+            }
+            (
+                Command::ServerState { .. } | Command::AddServer { .. } | Command::ServerAddress { .. },
+                AdminState::Ready,
+            ) if !health.is_up() => {
+                let why = health.unreachable().unwrap_or("its checks have not passed yet");
+                notes.push(format!("server {} gets no requests yet: {why}", record.spec.spec.name));
+            }
+            _ => {}
+        }
+    }
+    if !pool.rotation().is_usable() {
+        notes.push(format!("no server of pool {} is left in rotation", pool.name));
+    } else if pool.rotation().is_on_backups() {
+        notes.push(format!("only backup servers of pool {} are left in rotation", pool.name));
+    }
+    notes
+}
+
+fn no_pool(name: &PoolName) -> Refusal {
+    refusal(Code::NotFound, format!("there is no pool {name}"))
+}
+
+fn refusal(code: Code, message: String) -> Refusal {
+    Refusal { code, message }
+}

@@ -1,0 +1,106 @@
+//! The watch over certificates: files that have changed, and dates that come near.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+use weir_config::plan::Certificate;
+use weir_model::ListenerName;
+use weir_net::tls::{ServerTls, check_certificate};
+
+use super::records::Records;
+use super::task::Task;
+use super::{Controller, EventLog};
+
+const DAY: Duration = Duration::from_secs(86_400);
+/// However short the interval of the plan: looking takes a thread.
+const INTERVAL_MIN: Duration = Duration::from_millis(10);
+
+impl Controller {
+    /// Watches the certificates of the plan in force, and no others.
+    pub(super) fn watch_certificates(&self, records: &mut Records) {
+        let Some(runtime) = self.runtime.get() else { return };
+        records.certificate_watch.clear();
+        let mut watch = Vec::new();
+        for listener in records.listeners.iter().filter(|listener| !listener.is_closing) {
+            let state = &listener.state;
+            if let Some(tls) = &state.tls {
+                let follow = follow_files(self.log.clone(), state.plan.name.clone(), Arc::clone(tls));
+                watch.push(Task::new(runtime.spawn(follow).abort_handle()));
+            }
+        }
+        let own = records.plan.pools.iter().filter_map(|pool| pool.tls.as_ref()?.client_certificate.clone());
+        let own: Vec<Certificate> = own.collect();
+        if !own.is_empty() {
+            watch.push(Task::new(runtime.spawn(warn_of_own(self.log.clone(), own)).abort_handle()));
+        }
+        records.certificate_watch = watch;
+    }
+}
+
+/// Reads a listener's files again when they change, and warns of its certificates, at once and every day.
+async fn follow_files(log: EventLog, listener: ListenerName, tls: Arc<ServerTls>) {
+    let interval = tls.reload_interval().max(INTERVAL_MIN);
+    warn(&log, &listener, &tls);
+    let mut since_warning = Duration::ZERO;
+    let mut trouble = None;
+    loop {
+        sleep(interval).await;
+        since_warning += interval;
+        let files = Arc::clone(&tls);
+        match spawn_blocking(move || files.reload_if_changed()).await {
+            Ok(Ok(false)) => {}
+            Ok(Ok(true)) => {
+                trouble = None;
+                log.line(format!("listener {listener}: certificates read anew"));
+                warn(&log, &listener, &tls);
+                since_warning = Duration::ZERO;
+            }
+            Ok(Err(error)) => {
+                let text = error.to_string();
+                // Told at each look until it is mended; once is enough.
+                if trouble.as_ref() != Some(&text) {
+                    log.line(format!(
+                        "listener {listener}: {text}; the certificates read before stay in use"
+                    ));
+                    trouble = Some(text);
+                }
+            }
+            // The runtime is going down.
+            Err(_) => return,
+        }
+        if since_warning >= DAY {
+            warn(&log, &listener, &tls);
+            since_warning = Duration::ZERO;
+        }
+    }
+}
+
+fn warn(log: &EventLog, listener: &ListenerName, tls: &ServerTls) {
+    let now = unix_seconds();
+    for warning in tls.certificates().iter().flat_map(|certificate| certificate.warnings(now)) {
+        log.line(format!("listener {listener}: {warning}"));
+    }
+}
+
+/// Warns of the certificates that servers are shown, at once and every day.
+async fn warn_of_own(log: EventLog, certificates: Vec<Certificate>) {
+    loop {
+        let files = certificates.clone();
+        let read = move || -> BTreeSet<String> {
+            let now = unix_seconds();
+            let summaries = files.iter().filter_map(|files| check_certificate(files).ok());
+            // Pools may share one.
+            summaries.flat_map(|summary| summary.warnings(now)).collect()
+        };
+        let Ok(warnings) = spawn_blocking(read).await else { return };
+        warnings.iter().for_each(|warning| log.line(format!("towards servers: {warning}")));
+        sleep(DAY).await;
+    }
+}
+
+fn unix_seconds() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64)
+}

@@ -1,0 +1,62 @@
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+
+use weir_config::plan::ProxyProtocolOut;
+use weir_control::CheckCode;
+use weir_net::tls::ClientTls;
+use weir_net::{Socket, Stream};
+use weir_wire::proxy::{self, Command};
+
+use super::probe::Failure;
+use crate::state::Endpoint;
+
+/// Connects; of several addresses, to the first that takes it, as requests do.
+pub(super) async fn open(endpoint: &Endpoint, port: Option<u16>) -> Result<Socket, Failure> {
+    let failed = |error: io::Error| Failure::of_socket(CheckCode::L4Refused, "connect", &error);
+    match endpoint {
+        Endpoint::Unix(path) => Socket::connect_unix(path).await.map_err(failed),
+        Endpoint::Unresolved => Err(Failure::new(CheckCode::SocketError, "name not resolved")),
+        Endpoint::Inet(addresses) => {
+            let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+            for address in addresses {
+                let address = SocketAddr::new(address.ip(), port.unwrap_or(address.port()));
+                match Socket::connect_tcp(address).await {
+                    Ok(socket) => return Ok(socket),
+                    Err(error) => last = error,
+                }
+            }
+            Err(failed(last))
+        }
+    }
+}
+
+/// Says that the connection is on nobody's behalf.
+pub(super) async fn send_proxy_header(socket: &mut Socket, version: ProxyProtocolOut) -> Result<(), Failure> {
+    let mut header = Vec::with_capacity(32);
+    match version {
+        ProxyProtocolOut::V1 => proxy::write_v1(&mut header, &Command::Local),
+        ProxyProtocolOut::V2 => proxy::write_v2(&mut header, &Command::Local),
+    }
+    let mut rest = header.as_slice();
+    while !rest.is_empty() {
+        let written = poll_fn(|cx| socket.poll_write(cx, rest)).await;
+        match written {
+            Ok(0) => return Err(Failure::new(CheckCode::L4Refused, "PROXY header: connection closed")),
+            Ok(written) => rest = &rest[written..],
+            Err(error) => return Err(Failure::of_socket(CheckCode::L4Refused, "PROXY header", &error)),
+        }
+    }
+    Ok(())
+}
+
+/// Completes a TLS handshake. Each check does a full one: a resumed one would not look at the certificate.
+pub(super) async fn secure(socket: Socket, tls: &ClientTls, host: &str) -> Result<Stream, Failure> {
+    let failed = |text: String| Failure::new(CheckCode::L6Failed, format!("TLS handshake: {text}"));
+    let connector = tls.connector(host).map_err(|error| failed(error.to_string()))?;
+    let mut stream = connector.connect(socket).map_err(|error| failed(error.to_string()))?;
+    poll_fn(|cx| stream.poll_handshake(cx))
+        .await
+        .map_err(|error| Failure::of_socket(CheckCode::L6Failed, "TLS handshake", &error))?;
+    Ok(Stream::Tls(Box::new(stream)))
+}

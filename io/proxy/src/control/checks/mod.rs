@@ -1,0 +1,13 @@
+//! Active checks: one task for each server, which looks whether it answers as it should.
+
+mod connect;
+mod duty;
+mod http;
+mod probe;
+mod task;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use probe::Probe;
+pub(super) use task::{Target, keep_checking};

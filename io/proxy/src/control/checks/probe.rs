@@ -1,0 +1,125 @@
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use tokio::time::{Instant, timeout};
+use weir_config::plan::{CheckKind, CheckPlan, ProxyProtocolOut};
+use weir_control::CheckCode;
+use weir_net::Stream;
+use weir_net::tls::ClientTls;
+
+use super::{connect, http};
+use crate::control::records::CheckResult;
+use crate::state::Endpoint;
+
+/// One check of one server, with all that it needs.
+#[derive(Debug)]
+pub(in crate::control) struct Probe {
+    pub(in crate::control) endpoint: Arc<Endpoint>,
+    pub(in crate::control) plan: CheckPlan,
+    /// `None` = plaintext.
+    pub(in crate::control) tls: Option<Arc<ClientTls>>,
+    /// The name for TLS, unless the config has another.
+    pub(in crate::control) tls_host: String,
+    /// The Host header, unless the config has another.
+    pub(in crate::control) host: String,
+    pub(in crate::control) proxy_protocol: Option<ProxyProtocolOut>,
+}
+
+/// How far a probe has come: who is to blame if it takes too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layer {
+    Connect,
+    Tls,
+    Http,
+}
+
+/// Why a probe failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) code: CheckCode,
+    pub(super) status: Option<u16>,
+    pub(super) text: String,
+}
+
+impl Probe {
+    /// Does it, within its time.
+    pub(in crate::control) async fn run(&self) -> CheckResult {
+        let started = Instant::now();
+        let limit = self.plan.timing.timeout.duration();
+        let mut layer = Layer::Connect;
+        let outcome = match timeout(limit, self.pass(&mut layer)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(layer.too_slow(limit)),
+        };
+        let duration = started.elapsed();
+        match outcome {
+            Ok((code, status)) => CheckResult { code, status, text: String::new(), duration },
+            Err(Failure { code, status, text }) => CheckResult { code, status, text, duration },
+        }
+    }
+
+    async fn pass(&self, layer: &mut Layer) -> Result<(CheckCode, Option<u16>), Failure> {
+        let mut socket = connect::open(&self.endpoint, self.plan.port).await?;
+        if let Some(version) = self.proxy_protocol {
+            connect::send_proxy_header(&mut socket, version).await?;
+        }
+        if self.plan.kind == CheckKind::Tcp {
+            // As HAProxy does: the connection is gone at once on both sides. With thousands of servers, the state that
+            // an orderly end leaves behind for a minute would add up.
+            socket.reset_on_close();
+            return Ok((CheckCode::L4Ok, None));
+        }
+        let stream = match &self.tls {
+            None => Stream::Plain(socket),
+            Some(tls) => {
+                *layer = Layer::Tls;
+                connect::secure(socket, tls, &self.tls_host).await?
+            }
+        };
+        match &self.plan.kind {
+            CheckKind::Http(check) => {
+                *layer = Layer::Http;
+                let status = http::exchange(stream, check, &self.host).await?;
+                Ok((CheckCode::L7Ok, Some(status)))
+            }
+            CheckKind::Tcp | CheckKind::Tls => Ok((CheckCode::L6Ok, None)),
+        }
+    }
+}
+
+impl Layer {
+    fn too_slow(self, limit: Duration) -> Failure {
+        let (code, what) = match self {
+            Self::Connect => (CheckCode::L4Timeout, "connect"),
+            Self::Tls => (CheckCode::L6Timeout, "TLS handshake"),
+            Self::Http => (CheckCode::L7Timeout, "response"),
+        };
+        Failure::new(code, format!("{what}: not within {} ms", limit.as_millis()))
+    }
+}
+
+impl Failure {
+    pub(super) fn new(code: CheckCode, text: impl Into<String>) -> Self {
+        Self { code, status: None, text: text.into() }
+    }
+
+    /// An error of a socket. What this process lacks is not the server's fault.
+    pub(super) fn of_socket(code: CheckCode, what: &str, error: &io::Error) -> Self {
+        const OWN_FAULTS: [Errno; 4] = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+        let own = OWN_FAULTS.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()));
+        Self::new(if own { CheckCode::SocketError } else { code }, format!("{what}: {}", reason(error)))
+    }
+}
+
+/// The error without its number: `connection refused`.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let bare = text.split(" (os error").next().unwrap_or(&text);
+    match error.raw_os_error() {
+        // The C library's texts begin with a capital, which is out of place within a sentence.
+        Some(_) => bare.chars().take(1).flat_map(char::to_lowercase).chain(bare.chars().skip(1)).collect(),
+        None => bare.to_owned(),
+    }
+}

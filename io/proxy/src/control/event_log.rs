@@ -1,0 +1,30 @@
+use std::fmt;
+use std::sync::Arc;
+
+use crate::report;
+
+/// Where an operator reads what happened to servers, names and certificates: one line for each event.
+#[derive(Clone)]
+pub struct EventLog(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl EventLog {
+    /// Lines go to standard error.
+    pub fn stderr() -> Self {
+        Self::new(report::line)
+    }
+
+    /// Lines go to `write`, without a newline.
+    pub fn new(write: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(write))
+    }
+
+    pub(super) fn line(&self, line: impl AsRef<str>) {
+        (self.0)(line.as_ref());
+    }
+}
+
+impl fmt::Debug for EventLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EventLog")
+    }
+}

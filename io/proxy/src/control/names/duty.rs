@@ -1,0 +1,72 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+
+use super::{Answer, Resolver, keep_asking};
+use crate::control::Controller;
+use crate::control::records::Records;
+use crate::control::task::Task;
+
+/// How long a start or a reload waits for names.
+pub(in crate::control) const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Controller {
+    /// Returns once every server name has been asked for, or after two seconds: before that, a first request could find
+    /// no server. After [`Controller::spawn_tasks`], before listening.
+    pub async fn names_resolved(&self) {
+        let all_asked = async {
+            loop {
+                // Before the look, so that an answer right after it is not missed.
+                let answered = self.name_answered.notified();
+                if self.records().names.all_were_asked() {
+                    return;
+                }
+                answered.await;
+            }
+        };
+        // Whoever has not answered by then is not waited for.
+        let _ = timeout(PATIENCE, all_asked).await;
+        self.publish_news();
+    }
+
+    /// Starts asking for the names that nobody asks for yet.
+    pub(in crate::control) fn start_names(self: &Arc<Self>, records: &mut Records) {
+        let Some(runtime) = self.runtime.get() else { return };
+        let Records { names, resolver, plan, .. } = records;
+        let mut without_task = names.without_task().peekable();
+        if without_task.peek().is_none() {
+            return;
+        }
+        let resolver = resolver.get_or_insert_with(|| self.tell_trouble(Resolver::new(&plan.resolver)));
+        for (host, entry) in without_task {
+            let task = keep_asking(Arc::clone(self), resolver.clone(), Arc::clone(host));
+            entry.task = Some(Task::new(runtime.spawn(task).abort_handle()));
+        }
+    }
+
+    /// The last answer for a name.
+    pub(super) fn known_answer(&self, host: &str) -> Answer {
+        self.records().names.answer(host).cloned().unwrap_or_default()
+    }
+
+    /// Takes in an answer, or that there was none.
+    pub(super) fn name_learned(&self, host: &str, found: Option<Answer>) {
+        let now = Instant::now();
+        let mut records = self.records();
+        let told = records.names.learn(host, found);
+        let anyone = !told.is_empty();
+        for (uid, user, endpoint) in told {
+            let Some(pool) = records.pool_mut(&user.pool) else { continue };
+            let server = pool.members.at_mut(user.slot).filter(|server| server.state.uid == uid);
+            if server.is_some_and(|server| server.reach(endpoint, now)) {
+                pool.settle(user.slot);
+            }
+        }
+        drop(records);
+        if anyone {
+            self.publish_soon();
+        }
+        self.name_answered.notify_waiters();
+    }
+}

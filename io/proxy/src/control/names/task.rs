@@ -1,0 +1,74 @@
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::lookup::Found;
+use super::{Answer, Resolver};
+use crate::control::Controller;
+
+/// Asks for `host` for as long as a server has that name.
+pub(in crate::control) async fn keep_asking(controller: Arc<Controller>, resolver: Resolver, host: Arc<str>) {
+    let mut failures = 0_u32;
+    loop {
+        let last = controller.known_answer(&host);
+        let found = resolver.ask(&host, &last).await;
+        let wait = match &found {
+            Ok(Found { ttl, doubt: None, .. }) => *ttl,
+            Ok(Found { ttl, doubt: Some(_), .. }) => resolver.retry_after(failures + 1).min(*ttl),
+            Err(_) => resolver.retry_after(failures + 1),
+        };
+        let trouble = match &found {
+            Ok(found) => found.doubt.clone(),
+            Err(why) => Some(why.clone()),
+        };
+        controller.name_learned(&host, found.ok().map(|found| found.answer));
+        match trouble {
+            Some(why) => {
+                failures = failures.saturating_add(1);
+                if failures == 1 {
+                    controller.log.line(format!("name {host}: not resolved: {why}; {}", consequence(&last)));
+                }
+            }
+            None if failures > 0 => {
+                failures = 0;
+                controller.log.line(format!("name {host}: resolved"));
+            }
+            None => {}
+        }
+        sleep(wait).await;
+    }
+}
+
+/// Asks for names once, all at the same time, and returns what was found within `patience`.
+pub(in crate::control) async fn ask_new(
+    resolver: &Resolver,
+    hosts: BTreeSet<Arc<str>>,
+    patience: Duration,
+) -> HashMap<Arc<str>, Answer> {
+    let mut questions = JoinSet::new();
+    for host in hosts {
+        let resolver = resolver.clone();
+        questions.spawn(async move {
+            let found = resolver.ask(&host, &Answer::default()).await;
+            (host, found)
+        });
+    }
+    let mut found = HashMap::new();
+    let collect = async {
+        while let Some(answered) = questions.join_next().await {
+            if let Ok((host, Ok(one))) = answered {
+                found.insert(host, one.answer);
+            }
+        }
+    };
+    // Whoever has not answered is asked again by `keep_asking`.
+    let _ = timeout(patience, collect).await;
+    found
+}
+
+fn consequence(last: &Answer) -> &'static str {
+    if last.is_empty() { "its servers get no requests" } else { "the last answer stays in use" }
+}

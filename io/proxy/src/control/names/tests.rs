@@ -1,0 +1,239 @@
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+
+use tokio::net::UdpSocket;
+use weir_config::Plan;
+use weir_control::{CheckCode, Health, RuntimeState};
+
+use crate::control::tests::{Rig, eventually, whole_plan};
+use crate::state::Endpoint;
+
+/// A DNS server that knows what the test says.
+struct Dns {
+    address: SocketAddr,
+    zone: Arc<Mutex<Zone>>,
+}
+
+#[derive(Default)]
+struct Zone {
+    names: HashMap<String, Vec<IpAddr>>,
+    /// Refuses to answer for real.
+    broken: bool,
+    asked: HashMap<String, usize>,
+}
+
+impl Dns {
+    async fn start() -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let address = socket.local_addr().unwrap();
+        let zone: Arc<Mutex<Zone>> = Arc::default();
+        let known = Arc::clone(&zone);
+        tokio::spawn(async move {
+            let mut query = [0; 1_500];
+            while let Ok((length, from)) = socket.recv_from(&mut query).await {
+                let answer = known.lock().unwrap().answer(&query[..length]);
+                let _ = socket.send_to(&answer, from).await;
+            }
+        });
+        Self { address, zone }
+    }
+
+    fn set(&self, name: &str, addresses: &[&str]) {
+        let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
+        self.zone.lock().unwrap().names.insert(name.to_owned(), addresses);
+    }
+
+    fn forget(&self, name: &str) {
+        self.zone.lock().unwrap().names.remove(name);
+    }
+
+    fn set_broken(&self, broken: bool) {
+        self.zone.lock().unwrap().broken = broken;
+    }
+
+    fn asked(&self, name: &str) -> usize {
+        self.zone.lock().unwrap().asked.get(name).copied().unwrap_or(0)
+    }
+}
+
+impl Zone {
+    /// A response with a TTL of 0 to the only question (RFC 1035 section 4).
+    fn answer(&mut self, query: &[u8]) -> Vec<u8> {
+        let (mut name, mut at) = (String::new(), 12);
+        while query[at] != 0 {
+            let length = usize::from(query[at]);
+            name.push_str(std::str::from_utf8(&query[at + 1..at + 1 + length]).unwrap());
+            name.push('.');
+            at += 1 + length;
+        }
+        let name = name.trim_end_matches('.').to_ascii_lowercase();
+        let kind = u16::from_be_bytes([query[at + 1], query[at + 2]]);
+        *self.asked.entry(name.clone()).or_default() += 1;
+        let known = self.names.get(&name);
+        let code = match known {
+            _ if self.broken => 2,
+            None => 3,
+            Some(_) => 0,
+        };
+        let wanted = |address: &&IpAddr| if address.is_ipv4() { kind == 1 } else { kind == 28 };
+        let addresses: Vec<_> = known.into_iter().flatten().filter(wanted).filter(|_| code == 0).collect();
+        let mut answer = query[..at + 5].to_vec();
+        answer[2] |= 0x80;
+        answer[3] = 0x80 | code;
+        answer[6..12].copy_from_slice(&[0, addresses.len() as u8, 0, 0, 0, 0]);
+        for address in addresses {
+            let bytes = match address {
+                IpAddr::V4(ip) => ip.octets().to_vec(),
+                IpAddr::V6(ip) => ip.octets().to_vec(),
+            };
+            answer.extend_from_slice(&[0xc0, 12, 0, kind as u8, 0, 1, 0, 0, 0, 0, 0, bytes.len() as u8]);
+            answer.extend_from_slice(&bytes);
+        }
+        answer
+    }
+}
+
+fn config(dns: SocketAddr, servers: &str) -> Plan {
+    whole_plan(&format!(
+        "[weir]\ncontrol = false\nstate = false\n[listener.web]\nbind = \":80\"\npool = \"web\"
+         [resolver]\nservers = \"{dns}\"\ntimeout = \"200ms\"\nmin-ttl = \"10ms\"\nmax-ttl = \"1s\"
+         [pool.web]\nservers = [{servers}]"
+    ))
+}
+
+fn at(addresses: &[&str]) -> Endpoint {
+    Endpoint::Inet(addresses.iter().map(|address| address.parse().unwrap()).collect())
+}
+
+#[tokio::test]
+async fn a_name_means_all_its_addresses_of_both_families_in_a_stable_order() {
+    let dns = Dns::start().await;
+    dns.set("web.test", &["10.0.0.2", "::2", "10.0.0.1", "::1"]);
+    let rig = Rig::running(config(dns.address, "{ name = \"a\", address = \"web.test:81\" }"));
+    rig.controller.names_resolved().await;
+    assert_eq!(*rig.server("a").endpoint(), at(&["10.0.0.1:81", "10.0.0.2:81", "[::1]:81", "[::2]:81"]));
+    assert_eq!(rig.rotation(), ["a"]);
+    // The same answer in another order moves nobody.
+    let (version, asked) = (rig.server("a").endpoint_version(), dns.asked("web.test"));
+    dns.set("web.test", &["::1", "10.0.0.1", "10.0.0.2", "::2"]);
+    eventually("another look", || dns.asked("web.test") > asked + 3).await;
+    assert_eq!(rig.server("a").endpoint_version(), version);
+}
+
+#[tokio::test]
+async fn a_server_moves_when_its_name_does_and_stays_when_its_name_disappears() {
+    let dns = Dns::start().await;
+    dns.set("web.test", &["10.0.0.1"]);
+    let rig = Rig::running(config(dns.address, "{ name = \"a\", address = \"web.test:81\" }"));
+    rig.controller.names_resolved().await;
+    dns.set("web.test", &["10.0.0.7"]);
+    eventually("the move", || *rig.server("a").endpoint() == at(&["10.0.0.7:81"])).await;
+
+    dns.forget("web.test");
+    eventually("a complaint", || !rig.lines().is_empty()).await;
+    assert_eq!(rig.lines(), ["name web.test: not resolved: no such name; the last answer stays in use"]);
+    assert_eq!(
+        (rig.rotation(), (*rig.server("a").endpoint()).clone()),
+        (vec!["a".to_owned()], at(&["10.0.0.7:81"]))
+    );
+
+    dns.set("web.test", &["10.0.0.8"]);
+    eventually("the next move", || *rig.server("a").endpoint() == at(&["10.0.0.8:81"])).await;
+    eventually("the all-clear", || rig.lines().len() == 2).await;
+    assert_eq!(rig.lines()[1], "name web.test: resolved");
+
+    dns.set_broken(true);
+    eventually("another complaint", || rig.lines().len() == 3).await;
+    assert_eq!(*rig.server("a").endpoint(), at(&["10.0.0.8:81"]));
+}
+
+#[tokio::test]
+async fn a_server_whose_name_was_never_resolved_gets_nothing_and_says_why() {
+    let dns = Dns::start().await;
+    let rig =
+        Rig::running(config(dns.address, "\"10.0.0.9:1\", { name = \"a\", address = \"web.test:81\" }"));
+    rig.controller.names_resolved().await;
+    assert_eq!(rig.rotation(), ["10.0.0.9:1"]);
+    let shown = rig.shown("a");
+    assert_eq!(shown.health, Health::Down);
+    let check = shown.check.unwrap();
+    assert_eq!((check.code, check.text.as_str()), (CheckCode::SocketError, "name not resolved"));
+    eventually("a complaint", || !rig.lines().is_empty()).await;
+    assert_eq!(rig.lines(), ["name web.test: not resolved: no such name; its servers get no requests"]);
+    dns.set("web.test", &["10.0.0.1"]);
+    eventually("it is in", || rig.rotation().len() == 2).await;
+}
+
+#[tokio::test]
+async fn a_thousand_servers_of_one_name_ask_once() {
+    let dns = Dns::start().await;
+    dns.set("web.test", &["10.0.0.1"]);
+    let servers: Vec<_> = (1..=1_000).map(|port| format!("\"web.test:{port}\"")).collect();
+    let mut plan = config(dns.address, &servers.join(", "));
+    plan.resolver.ttl_min = weir_model::Millis(600_000);
+    plan.resolver.ttl_max = weir_model::Millis(600_000);
+    let rig = Rig::running(plan);
+    rig.controller.names_resolved().await;
+    assert_eq!(rig.rotation().len(), 1_000);
+    assert_eq!(dns.asked("web.test"), 2, "once for each address family");
+}
+
+#[tokio::test]
+async fn a_name_of_the_hosts_file_needs_no_dns_server() {
+    let dns = Dns::start().await;
+    let rig = Rig::running(config(dns.address, "{ name = \"a\", address = \"localhost:81\" }"));
+    rig.controller.names_resolved().await;
+    match &*rig.server("a").endpoint() {
+        Endpoint::Inet(addresses) => assert!(addresses.iter().all(|address| address.ip().is_loopback())),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(dns.asked("localhost"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_does_not_wait_long_for_dns_servers_that_do_not_answer() {
+    // Bound, and never read from.
+    let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let mut plan = config(silent.local_addr().unwrap(), "{ name = \"a\", address = \"web.test:81\" }");
+    plan.resolver.timeout = weir_model::Millis(60_000);
+    let rig = Rig::running(plan);
+    let started = tokio::time::Instant::now();
+    rig.controller.names_resolved().await;
+    assert!(started.elapsed() <= super::PATIENCE + std::time::Duration::from_millis(100));
+    assert!(rig.rotation().is_empty());
+}
+
+#[tokio::test]
+async fn a_reload_knows_new_names_before_it_is_in_force_and_runtime_names_are_resolved_too() {
+    let dns = Dns::start().await;
+    dns.set("one.test", &["10.0.0.1"]);
+    dns.set("two.test", &["10.0.0.2"]);
+    dns.set("three.test", &["10.0.0.3"]);
+    let rig = Rig::running(config(dns.address, "{ name = \"a\", address = \"one.test:1\" }"));
+    rig.controller.names_resolved().await;
+    rig.reload(config(
+        dns.address,
+        "{ name = \"a\", address = \"one.test:1\" }, { name = \"b\", address = \"two.test:1\" }",
+    ))
+    .await;
+    assert_eq!(rig.rotation(), ["a", "b"], "at once");
+    let (_, notes) = rig
+        .done(r#"{"add-server": {"pool": "web", "server": {"name": "c", "address": "three.test:1"}}}"#)
+        .await;
+    assert_eq!(notes, ["server c gets no requests yet: name not resolved"]);
+    eventually("the added one", || rig.rotation() == ["a", "b", "c"]).await;
+    let asked = dns.asked("three.test");
+    rig.done(r#"{"remove-server": {"pool": "web", "server": "c", "force": true}}"#).await;
+    dns.set("one.test", &["10.0.0.9"]);
+    eventually("others go on", || *rig.server("a").endpoint() == at(&["10.0.0.9:1"])).await;
+    assert!(dns.asked("three.test") <= asked + 2, "nobody asks for a name that no server has");
+}
+
+#[tokio::test]
+async fn a_plan_without_names_asks_nobody() {
+    let rig = Rig::still(config("127.0.0.1:1".parse().unwrap(), "\"10.0.0.1:1\""), RuntimeState::default());
+    rig.controller.spawn_tasks();
+    rig.controller.names_resolved().await;
+    assert!(rig.lines().is_empty());
+}

@@ -1,0 +1,174 @@
+//! What a plan needs before it can be in force and that can fail: rules compiled, certificates and keys read.
+
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use weir_config::Plan;
+use weir_config::plan::{CheckKind, ListenerPlan, Mode, PoolPlan, TlsOut, TlsVersion};
+use weir_model::{ListenerName, PoolName};
+use weir_net::tls::{ClientTls, ServerTls};
+
+use super::records::tls_host;
+use crate::state::ModeState;
+
+/// The parts of a plan, in its order.
+#[derive(Debug)]
+pub(super) struct Parts {
+    pub(super) listeners: Vec<ListenerParts>,
+    pub(super) pools: Vec<Change<PoolTls>>,
+}
+
+/// A listener's parts.
+#[derive(Debug)]
+pub(super) struct ListenerParts {
+    pub(super) mode: ModeState,
+    pub(super) tls: Option<Arc<ServerTls>>,
+}
+
+/// Whether something is as it was.
+#[derive(Debug)]
+pub(super) enum Change<T> {
+    Same,
+    New(T),
+}
+
+/// What the plan in force has.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    pub(super) listeners: HashMap<ListenerName, Arc<ServerTls>>,
+    pub(super) pools: HashMap<PoolName, PoolTls>,
+}
+
+/// TLS towards a pool's servers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct PoolTls {
+    /// `None` = plaintext.
+    pub(super) traffic: Option<Arc<ClientTls>>,
+    /// What checks speak.
+    pub(super) checks: Option<Arc<ClientTls>>,
+    made_of: Ingredients,
+}
+
+/// What TLS towards a pool's servers is made of: the same makes the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Ingredients {
+    traffic: Option<TlsOut>,
+    checks_want_tls: bool,
+    files: Vec<Stamp>,
+}
+
+/// Changes whenever a file is written to or replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    path: PathBuf,
+    /// Device, inode, size, and the times of content and inode in seconds and nanoseconds.
+    identity: Option<(u64, u64, u64, [i64; 4])>,
+}
+
+impl Parts {
+    /// Compiles and reads everything, or says all that is wrong. Blocks on the disk.
+    pub(super) fn make(plan: &Plan, before: &Before) -> Result<Self, Vec<String>> {
+        let mut problems = Vec::new();
+        let mut note = |problem: Vec<String>| problems.extend(problem);
+        let listeners = plan.listeners.iter().filter_map(|listener| {
+            ListenerParts::make(listener, before.listeners.get(&listener.name)).map_err(&mut note).ok()
+        });
+        let listeners = listeners.collect();
+        let pools = plan.pools.iter().filter_map(|pool| {
+            let made = PoolTls::make(pool, before.pools.get(&pool.name));
+            made.map_err(|problem| note(vec![format!("pool {}: {problem}", pool.name)])).ok()
+        });
+        let pools = pools.collect();
+        if problems.is_empty() { Ok(Self { listeners, pools }) } else { Err(problems) }
+    }
+}
+
+impl ListenerParts {
+    fn make(plan: &ListenerPlan, before: Option<&Arc<ServerTls>>) -> Result<Self, Vec<String>> {
+        let of = |problem: String| format!("listener {}: {problem}", plan.name);
+        let alpn: &[&[u8]] = match plan.mode {
+            Mode::Http(_) => &[b"http/1.1"],
+            Mode::Tcp(_) => &[],
+        };
+        let tls = plan.tls.as_ref().map(|tls| match before {
+            // Clients can still resume the sessions that they have.
+            Some(before) => before.replace(tls, alpn),
+            None => ServerTls::load(tls, alpn),
+        });
+        match (ModeState::compile(plan), tls.transpose()) {
+            (Ok(mode), Ok(tls)) => Ok(Self { mode, tls }),
+            (mode, tls) => {
+                let mode = mode.err().map(|error| of(error.to_string()));
+                let tls = tls.err().map(|error| of(error.to_string()));
+                Err(mode.into_iter().chain(tls).collect())
+            }
+        }
+    }
+}
+
+impl PoolTls {
+    fn make(plan: &PoolPlan, before: Option<&Self>) -> Result<Change<Self>, String> {
+        let made_of = Ingredients::of(plan);
+        if let Some(before) = before.filter(|before| before.made_of == made_of) {
+            before.try_names(plan)?;
+            return Ok(Change::Same);
+        }
+        let load = |tls: &TlsOut| ClientTls::load(tls).map(Arc::new).map_err(|error| error.to_string());
+        let traffic = made_of.traffic.as_ref().map(load).transpose()?;
+        let checks = match &traffic {
+            None if made_of.checks_want_tls => Some(load(&DEFAULTS)?),
+            traffic => traffic.clone(),
+        };
+        let tls = Self { traffic, checks, made_of };
+        tls.try_names(plan)?;
+        Ok(Change::New(tls))
+    }
+
+    /// Proves that TLS can be spoken to each server.
+    fn try_names(&self, plan: &PoolPlan) -> Result<(), String> {
+        let Some(tls) = self.checks.as_ref() else { return Ok(()) };
+        // A name for all of them has to be tried once.
+        let for_all = self.made_of.traffic.as_ref().is_some_and(|tls| tls.server_name.is_some());
+        let tried = plan.servers.iter().take(if for_all { 1 } else { usize::MAX });
+        for server in tried {
+            let connector = tls.connector(&tls_host(&server.address));
+            connector.map_err(|error| format!("server {} ({}): {error}", server.name, server.address))?;
+        }
+        Ok(())
+    }
+}
+
+/// For checks that speak TLS to servers of a pool that does not.
+const DEFAULTS: TlsOut = TlsOut {
+    verify: true,
+    ca: None,
+    server_name: None,
+    client_certificate: None,
+    version_min: TlsVersion::V1_2,
+};
+
+impl Ingredients {
+    fn of(plan: &PoolPlan) -> Self {
+        let client = plan.tls.iter().filter_map(|tls| tls.client_certificate.as_ref());
+        let client = client.flat_map(|files| [files.certificate.as_path(), files.key.as_path()]);
+        let ca = plan.tls.iter().filter_map(|tls| tls.ca.as_deref());
+        Self {
+            traffic: plan.tls.clone(),
+            checks_want_tls: plan.check.as_ref().is_some_and(|check| check.kind == CheckKind::Tls),
+            files: client.chain(ca).map(Stamp::of).collect(),
+        }
+    }
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Self {
+        let identity = fs::metadata(path).ok().map(|file| {
+            let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec()];
+            (file.dev(), file.ino(), file.size(), times)
+        });
+        Self { path: path.to_owned(), identity }
+    }
+}

@@ -1,0 +1,61 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::Controller;
+use super::process_facts;
+use super::records::Records;
+
+const TICK: Duration = Duration::from_secs(1);
+
+/// Reads every total once a second, for rates and for the highest of each level; and lets go of what is over.
+pub(super) async fn keep_reading(controller: Arc<Controller>) {
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut last = ticks.tick().await;
+    loop {
+        ticks.tick().await;
+        let now = Instant::now();
+        controller.read_totals(now.saturating_duration_since(last));
+        last = now;
+    }
+}
+
+impl Controller {
+    /// Reads every total, `elapsed` after the last reading.
+    pub(super) fn read_totals(&self, elapsed: Duration) {
+        let mut records = self.records();
+        read_pools(&mut records, elapsed);
+        let Records { listeners, process, .. } = &mut *records;
+        for listener in listeners.iter_mut() {
+            let (connections, requests) = (listener.connections_total(), listener.requests_total());
+            listener.connections.read(connections, elapsed);
+            listener.requests.read(requests, elapsed);
+        }
+        listeners.fold();
+        process.connections.read(listeners.connections_total(), elapsed);
+        process.requests.read(listeners.requests_total(), elapsed);
+        if let Some(open) = process_facts::descriptors_open() {
+            process.descriptors_max = process.descriptors_max.max(open);
+        }
+    }
+}
+
+fn read_pools(records: &mut Records, elapsed: Duration) {
+    for pool in &mut records.pools {
+        let (mut requests, mut active) = (pool.departed.requests(), pool.departed.active());
+        for server in pool.members.iter_mut() {
+            let server_requests = server.state.counters.sum(|shard| shard.requests.get());
+            let server_active = u64::from(server.state.load.active());
+            server.requests.read(server_requests, elapsed);
+            server.active.read(server_active);
+            requests += server_requests;
+            active += server_active;
+        }
+        pool.requests.read(requests, elapsed);
+        pool.active.read(active);
+        pool.queue.read(pool.shared.queue.length().into());
+        pool.departed.fold();
+    }
+}

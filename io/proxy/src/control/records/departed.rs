@@ -1,0 +1,132 @@
+use std::sync::Arc;
+
+use weir_control::{Latency, Responses, Traffic};
+use weir_stats::Histogram;
+
+use crate::state::{LazyHistogram, ServerCounters, ServerState, Shards};
+
+/// What servers have counted, added up.
+#[derive(Debug, Clone, Default)]
+pub(in crate::control) struct ServerSums {
+    pub(in crate::control) requests: u64,
+    connections: u64,
+    reuses: u64,
+    connect_errors: u64,
+    response_errors: u64,
+    retries: u64,
+    client_aborts: u64,
+    bytes_out: u64,
+    bytes_in: u64,
+    responses: [u64; 6],
+    connect: LatencySum,
+    first_byte: LatencySum,
+    total: LatencySum,
+}
+
+/// Histograms, added up; takes no memory while there are none.
+#[derive(Debug, Clone, Default)]
+pub(in crate::control) struct LatencySum(Option<Box<Histogram>>);
+
+/// Servers that have left a pool: what they did still counts for it, or its totals would go back.
+#[derive(Debug, Default)]
+pub(in crate::control) struct Departed {
+    folded: ServerSums,
+    /// Still counting: they have requests in flight, or a worker has not noticed yet.
+    leaving: Vec<Arc<ServerState>>,
+}
+
+impl ServerSums {
+    /// Adds what one server has counted so far.
+    pub(in crate::control) fn add(&mut self, counters: &Shards<ServerCounters>) {
+        for shard in counters.iter() {
+            self.requests += shard.requests.get();
+            self.connections += shard.connections.get();
+            self.reuses += shard.reuses.get();
+            self.connect_errors += shard.connect_errors.get();
+            self.response_errors += shard.response_errors.get();
+            self.retries += shard.retries.get();
+            self.client_aborts += shard.client_aborts.get();
+            self.bytes_out += shard.bytes_out.get();
+            self.bytes_in += shard.bytes_in.get();
+            for (sum, count) in self.responses.iter_mut().zip(shard.responses.get()) {
+                *sum += count;
+            }
+            self.connect.add(&shard.connect);
+            self.first_byte.add(&shard.first_byte);
+            self.total.add(&shard.total);
+        }
+    }
+
+    /// As faces show it, but for levels and rates.
+    pub(in crate::control) fn traffic(&self) -> Traffic {
+        Traffic {
+            requests_total: self.requests,
+            request_bytes: self.bytes_out,
+            response_bytes: self.bytes_in,
+            connections_total: self.connections,
+            reuses: self.reuses,
+            connect_errors: self.connect_errors,
+            response_errors: self.response_errors,
+            client_aborts: self.client_aborts,
+            retries: self.retries,
+            responses: Responses::from(self.responses),
+            connect: self.connect.latency(),
+            first_byte: self.first_byte.latency(),
+            total: self.total.latency(),
+            ..Traffic::default()
+        }
+    }
+}
+
+impl LatencySum {
+    /// Adds what one thread has recorded so far.
+    pub(in crate::control) fn add(&mut self, histogram: &LazyHistogram) {
+        if let Some(histogram) = histogram.get() {
+            histogram.add_to(self.0.get_or_insert_default());
+        }
+    }
+
+    pub(in crate::control) fn latency(&self) -> Latency {
+        self.0.as_ref().map_or_else(Latency::default, |histogram| Latency::from(Histogram::clone(histogram)))
+    }
+}
+
+impl Departed {
+    /// Takes in a server that has left.
+    pub(super) fn add(&mut self, server: Arc<ServerState>) {
+        self.leaving.push(server);
+    }
+
+    /// Lets go of servers that nobody uses any more. To be called now and then.
+    pub(in crate::control) fn fold(&mut self) {
+        let folded = &mut self.folded;
+        self.leaving.retain_mut(|server| match Arc::get_mut(server) {
+            // Nobody else has it, so nobody can count there after this.
+            Some(server) => {
+                folded.add(&server.counters);
+                false
+            }
+            None => true,
+        });
+    }
+
+    /// Adds everything that servers counted before they left, and since.
+    pub(in crate::control) fn sums(&self) -> ServerSums {
+        let mut sums = self.folded.clone();
+        for server in &self.leaving {
+            sums.add(&server.counters);
+        }
+        sums
+    }
+
+    /// Only the requests of [`Departed::sums`].
+    pub(in crate::control) fn requests(&self) -> u64 {
+        let leaving = self.leaving.iter().map(|server| server.counters.sum(|shard| shard.requests.get()));
+        self.folded.requests + leaving.sum::<u64>()
+    }
+
+    /// Requests that are still in flight at servers that have left.
+    pub(in crate::control) fn active(&self) -> u64 {
+        self.leaving.iter().map(|server| u64::from(server.load.active())).sum()
+    }
+}

@@ -1,0 +1,219 @@
+use std::time::Duration;
+
+use tokio::time::Instant;
+use weir_config::plan::CheckPlan;
+use weir_control::{CheckCode, CheckSnapshot, Health};
+use weir_health::{
+    CheckState, EjectionRule, EjectionState, PoolEjections, TrafficSample, Transition, Verdict,
+};
+
+use super::UpClock;
+
+/// What checks, traffic and the resolver say of one server.
+#[derive(Debug)]
+pub(in crate::control) struct HealthRecord {
+    check: Option<CheckState>,
+    ejection: Option<Box<EjectionState>>,
+    last: Option<(CheckResult, Instant)>,
+    /// Why it cannot be reached at all, whatever checks may say.
+    unreachable: Option<String>,
+    clock: UpClock,
+    /// Of the last change that `clock` does not see.
+    changed: Instant,
+    pub(in crate::control) check_failures: u64,
+    pub(in crate::control) ejections: u64,
+}
+
+/// How one check ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::control) struct CheckResult {
+    pub(in crate::control) code: CheckCode,
+    /// The HTTP status, if there was one.
+    pub(in crate::control) status: Option<u16>,
+    /// For people.
+    pub(in crate::control) text: String,
+    pub(in crate::control) duration: Duration,
+}
+
+/// What a check has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::control) struct HealthChange {
+    pub(in crate::control) transition: Transition,
+    /// How long the state before had lasted.
+    pub(in crate::control) lasted: Duration,
+}
+
+impl HealthRecord {
+    pub(super) fn new(check: Option<&CheckPlan>, ejection: Option<&EjectionRule>, now: Instant) -> Self {
+        let check = check.map(|check| CheckState::new(&check.timing));
+        let is_up = check.as_ref().is_none_or(CheckState::is_up);
+        Self {
+            check,
+            ejection: ejection.map(|_| Box::default()),
+            last: None,
+            unreachable: None,
+            clock: UpClock::new(is_up, now),
+            changed: now,
+            check_failures: 0,
+            ejections: 0,
+        }
+    }
+
+    /// Goes by other rules from now on. What is known of the server stays known.
+    pub(super) fn configure(
+        &mut self,
+        check: Option<&CheckPlan>,
+        ejection: Option<&EjectionRule>,
+        now: Instant,
+    ) {
+        match (&mut self.check, check) {
+            (Some(state), Some(plan)) => state.set_timing(&plan.timing),
+            (None, None) => {}
+            (_, plan) => {
+                self.check = plan.map(|plan| CheckState::new(&plan.timing));
+                self.last = None;
+            }
+        }
+        match (&self.ejection, ejection) {
+            (None, Some(_)) => self.ejection = Some(Box::default()),
+            (Some(_), None) => self.ejection = None,
+            _ => {}
+        }
+        self.update(now);
+    }
+
+    /// Begins anew: it was in maintenance, and nobody has looked since.
+    pub(super) fn restart(&mut self, check: Option<&CheckPlan>, now: Instant) {
+        self.check = check.map(|check| CheckState::new(&check.timing));
+        self.last = None;
+        self.update(now);
+    }
+
+    /// Takes in what a check found.
+    pub(in crate::control) fn on_check(&mut self, result: CheckResult, now: Instant) -> Option<HealthChange> {
+        let counts = result.code != CheckCode::SocketError;
+        let passed = result.code.passed();
+        self.last = Some((result, now));
+        if !counts {
+            return None;
+        }
+        if !passed {
+            self.check_failures += 1;
+        }
+        let transition = self.check.as_mut()?.on_outcome(passed);
+        let lasted = self.update(now);
+        Some(HealthChange { transition: transition?, lasted: lasted.unwrap_or_default() })
+    }
+
+    /// Notes why it cannot be reached at all; `None` = it can.
+    pub(super) fn set_unreachable(&mut self, why: Option<String>, now: Instant) {
+        self.unreachable = why;
+        self.update(now);
+    }
+
+    /// Judges it by its traffic. `since_start` is the time since any fixed start.
+    pub(in crate::control) fn judge(
+        &mut self,
+        rule: &EjectionRule,
+        since_start: Duration,
+        sample: TrafficSample,
+        pool: PoolEjections,
+        now: Instant,
+    ) -> Verdict {
+        let Some(ejection) = &mut self.ejection else { return Verdict::Stay };
+        let verdict = ejection.judge(rule, since_start, sample, pool);
+        match verdict {
+            Verdict::Stay => {}
+            Verdict::Return => self.changed = now,
+            Verdict::Eject { .. } => {
+                self.changed = now;
+                self.ejections += 1;
+            }
+        }
+        verdict
+    }
+
+    /// Something else about it has changed.
+    pub(super) fn touch(&mut self, now: Instant) {
+        self.changed = now;
+    }
+
+    /// Whether it may get requests, as far as checks and resolver know.
+    pub(in crate::control) fn is_up(&self) -> bool {
+        self.clock.is_up()
+    }
+
+    pub(in crate::control) fn is_ejected(&self) -> bool {
+        self.ejection.as_ref().is_some_and(|ejection| ejection.ejected_until().is_some())
+    }
+
+    pub(in crate::control) fn unreachable(&self) -> Option<&str> {
+        self.unreachable.as_deref()
+    }
+
+    pub(in crate::control) fn clock(&self) -> &UpClock {
+        &self.clock
+    }
+
+    /// Since its state last changed.
+    pub(in crate::control) fn unchanged_for(&self, now: Instant) -> Duration {
+        self.clock.lasts(now).min(now.saturating_duration_since(self.changed))
+    }
+
+    /// How long to wait before the next check, and before the first one; `None` = it is not checked.
+    pub(in crate::control) fn wait(&self, is_first: bool, random: u64) -> Option<Duration> {
+        let check = self.check.as_ref()?;
+        Some(if is_first { check.first_wait(random) } else { check.next_wait(random) })
+    }
+
+    /// In one word for faces.
+    pub(in crate::control) fn health(&self, since_start: Duration) -> Health {
+        let ejected_until = self.ejection.as_ref().and_then(|ejection| ejection.ejected_until());
+        let Some(check) = self.check.as_ref().filter(|_| self.unreachable.is_none()) else {
+            return match (&self.unreachable, ejected_until) {
+                (Some(_), _) => Health::Down,
+                (None, Some(until)) => Self::ejected(until, since_start),
+                (None, None) => Health::NoCheck,
+            };
+        };
+        // Before the first outcome it is close to changing, too, but nothing has failed yet.
+        let is_changing = check.is_changing() && self.last.is_some();
+        let (steps, of) = check.progress();
+        match (check.is_up(), ejected_until) {
+            (true, Some(until)) => Self::ejected(until, since_start),
+            (true, None) if is_changing => Health::GoingDown { failures: of.saturating_sub(steps), fall: of },
+            (true, None) => Health::Up,
+            (false, _) if is_changing => Health::GoingUp { successes: steps, rise: of },
+            (false, _) => Health::Down,
+        }
+    }
+
+    /// The last check, or why there can be none.
+    pub(in crate::control) fn last_check(&self, now: Instant) -> Option<CheckSnapshot> {
+        if let Some(why) = &self.unreachable {
+            let code = CheckCode::SocketError;
+            let ms_ago = self.clock.lasts(now).as_millis() as u64;
+            return Some(CheckSnapshot { code, status: None, text: why.clone(), duration_us: 0, ms_ago });
+        }
+        self.check.as_ref()?;
+        let Some((last, at)) = &self.last else {
+            return Some(CheckSnapshot { code: CheckCode::Initializing, ..CheckSnapshot::default() });
+        };
+        Some(CheckSnapshot {
+            code: last.code,
+            status: last.status,
+            text: last.text.clone(),
+            duration_us: last.duration.as_micros() as u64,
+            ms_ago: now.saturating_duration_since(*at).as_millis() as u64,
+        })
+    }
+
+    fn update(&mut self, now: Instant) -> Option<Duration> {
+        let is_up = self.unreachable.is_none() && self.check.as_ref().is_none_or(CheckState::is_up);
+        self.clock.set(is_up, now)
+    }
+
+    fn ejected(until: Duration, since_start: Duration) -> Health {
+        Health::Ejected { remaining_ms: until.saturating_sub(since_start).as_millis() as u64 }
+    }
+}

@@ -1,0 +1,122 @@
+//! What the control plane knows of every pool and server, behind its one lock. Nothing in here waits, reads files or
+//! starts tasks.
+
+mod clock;
+mod departed;
+mod health;
+mod listeners;
+mod members;
+mod meter;
+mod plans;
+mod pool;
+mod rotation;
+mod server;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use tokio::time::Instant;
+use weir_config::Plan;
+use weir_control::RuntimeState;
+use weir_model::PoolName;
+
+pub(super) use clock::UpClock;
+pub(super) use departed::{LatencySum, ServerSums};
+pub(super) use health::{CheckResult, HealthRecord};
+pub(super) use listeners::{ListenerBook, ListenerRecord};
+pub(super) use meter::{LevelMeter, RateMeter};
+pub(super) use plans::spec_of;
+pub(super) use pool::PoolRecord;
+pub(super) use rotation::Rotation;
+pub(super) use server::{ServerRecord, tls_host};
+pub(super) use sync::Ground;
+
+use crate::access_log::LogPort;
+use crate::state::Live;
+
+use super::names::{NameBook, Resolver};
+use super::task::Task;
+
+/// Everything that changes.
+#[derive(Debug)]
+pub(super) struct Records {
+    /// In force. Its pools' servers are those of the config.
+    pub(super) plan: Plan,
+    /// What was changed at runtime.
+    pub(super) runtime: RuntimeState,
+    /// Counts the changes of `runtime`, so that the newest of several saves is known.
+    pub(super) runtime_version: u64,
+    /// In plan order.
+    pub(super) pools: Vec<PoolRecord>,
+    pub(super) pool_index: HashMap<PoolName, usize>,
+    pub(super) listeners: ListenerBook,
+    pub(super) names: NameBook,
+    /// `None` = no name has had to be asked for yet.
+    pub(super) resolver: Option<Resolver>,
+    pub(super) certificate_watch: Vec<Task>,
+    pub(super) process: ProcessRecord,
+}
+
+/// What concerns the process as a whole.
+#[derive(Debug)]
+pub(super) struct ProcessRecord {
+    pub(super) reloads: u64,
+    pub(super) reloads_failed: u64,
+    pub(super) reload_error: Option<String>,
+    /// When the plan came into force.
+    pub(super) plan_since: Instant,
+    pub(super) stopping: bool,
+    pub(super) connections: RateMeter,
+    pub(super) requests: RateMeter,
+    pub(super) descriptors_max: u64,
+    /// By access logs that a reload has replaced.
+    log_lines_dropped_before: u64,
+}
+
+impl Records {
+    pub(super) fn pool(&self, name: &PoolName) -> Option<&PoolRecord> {
+        self.pools.get(*self.pool_index.get(name)?)
+    }
+
+    pub(super) fn pool_mut(&mut self, name: &PoolName) -> Option<&mut PoolRecord> {
+        self.pools.get_mut(*self.pool_index.get(name)?)
+    }
+
+    /// Finds pools by name again after they have changed.
+    pub(super) fn index_pools(&mut self) {
+        let entries = self.pools.iter().enumerate();
+        self.pool_index = entries.map(|(index, pool)| (pool.name.clone(), index)).collect();
+    }
+}
+
+impl ProcessRecord {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            reloads: 0,
+            reloads_failed: 0,
+            reload_error: None,
+            plan_since: now,
+            stopping: false,
+            connections: RateMeter::default(),
+            requests: RateMeter::default(),
+            descriptors_max: 0,
+            log_lines_dropped_before: 0,
+        }
+    }
+
+    /// Access log lines that were lost since the start.
+    pub(super) fn log_lines_dropped(&self, live: &Live) -> u64 {
+        self.log_lines_dropped_before + dropped(live)
+    }
+
+    /// `live` is about to be replaced by a plan with another access log.
+    pub(super) fn log_replaced(&mut self, live: &Live) {
+        self.log_lines_dropped_before += dropped(live);
+    }
+}
+
+fn dropped(live: &Live) -> u64 {
+    live.access_log.as_ref().map_or(0, LogPort::lines_dropped)
+}

@@ -1,0 +1,154 @@
+//! Puts a plan into force: the first, and each after a reload.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use weir_config::Plan;
+use weir_config::plan::{PoolPlan, ServerPlan};
+use weir_control::{RuntimeState, ServerSpec};
+use weir_model::PoolName;
+
+use super::{Ground, ListenerBook, PoolRecord, ProcessRecord, Records};
+use crate::access_log::LogPort;
+use crate::control::names::NameBook;
+use crate::control::parts::{Change, ListenerParts, Parts};
+use crate::state::{ListenerState, Live};
+
+impl Records {
+    /// With a first plan. Also returns what workers see of it, and what became of the runtime changes that were kept.
+    pub(in crate::control) fn first(
+        plan: Plan,
+        runtime: RuntimeState,
+        parts: Parts,
+        access_log: Option<LogPort>,
+        threads: usize,
+        now: Instant,
+    ) -> (Self, Live, Vec<String>) {
+        let mut records = Self {
+            plan: Plan { listeners: Vec::new(), pools: Vec::new(), ..plan.clone() },
+            runtime,
+            runtime_version: 0,
+            pools: Vec::new(),
+            pool_index: HashMap::new(),
+            listeners: ListenerBook::default(),
+            names: NameBook::default(),
+            resolver: None,
+            certificate_watch: Vec::new(),
+            process: ProcessRecord::new(now),
+        };
+        let (live, notes) = records.enforce(plan, parts, access_log, threads, now);
+        (records, live, notes)
+    }
+
+    /// Puts a plan into force. Servers keep what is known of them if they have the same name, pools what workers see if
+    /// their settings are the same. Returns what workers are to see, and what an operator should know.
+    pub(in crate::control) fn enforce(
+        &mut self,
+        plan: Plan,
+        parts: Parts,
+        access_log: Option<LogPort>,
+        threads: usize,
+        now: Instant,
+    ) -> (Live, Vec<String>) {
+        let specs: HashMap<&PoolName, Vec<ServerSpec>> =
+            plan.pools.iter().map(|pool| (&pool.name, pool.servers.iter().map(spec_of).collect())).collect();
+        let before = self.runtime.clone();
+        let notes = self.runtime.reconcile(|pool| specs.get(pool).map(Vec::as_slice));
+        if self.runtime != before {
+            self.runtime_version += 1;
+        }
+        let mut known: HashMap<PoolName, PoolRecord> =
+            self.pools.drain(..).map(|pool| (pool.name.clone(), pool)).collect();
+        for (pool, tls) in plan.pools.iter().zip(parts.pools) {
+            let wanted = self.runtime.apply(&pool.name, specs.get(&pool.name).map_or(&[], Vec::as_slice));
+            let mut ground = Ground { names: &mut self.names, threads, now };
+            let record = match known.remove(&pool.name) {
+                None => {
+                    let tls = match tls {
+                        Change::New(tls) => tls,
+                        Change::Same => Default::default(),
+                    };
+                    let mut record = PoolRecord::new(pool, tls, threads, now);
+                    record.sync(wanted, pool, &mut ground);
+                    record.publish_first(now);
+                    record
+                }
+                Some(mut record) => {
+                    let is_new = matches!(tls, Change::New(_)) || !same_settings(&record.shared.plan, pool);
+                    record.configure(pool, tls, &mut ground);
+                    record.sync(wanted, pool, &mut ground);
+                    match is_new {
+                        true => record.replace(pool, now),
+                        false if record.is_stale() => record.publish(now),
+                        false => {}
+                    }
+                    record
+                }
+            };
+            self.pools.push(record);
+        }
+        for gone in known.values_mut() {
+            let mut ground = Ground { names: &mut self.names, threads, now };
+            gone.remove_where(|_| true, &mut ground);
+            // Requests that are on their way there find nobody.
+            gone.publish(now);
+        }
+        self.index_pools();
+        self.listeners.fold();
+        let listeners = self.listener_states(&plan, parts.listeners, threads);
+        self.listeners.set(&listeners);
+        let pools = self.pools.iter().map(|pool| Arc::clone(&pool.shared)).collect();
+        let live = Live { listeners, pools, error_pages: plan.error_pages.clone(), access_log };
+        self.plan = plan;
+        self.process.plan_since = now;
+        (live, notes)
+    }
+
+    fn listener_states(
+        &self,
+        plan: &Plan,
+        parts: Vec<ListenerParts>,
+        threads: usize,
+    ) -> Vec<Arc<ListenerState>> {
+        let each = plan.listeners.iter().zip(parts).map(|(listener, ListenerParts { mode, tls })| {
+            let (counters, open) = self.listeners.counters(&listener.name, threads);
+            Arc::new(ListenerState { plan: listener.clone(), counters, open, tls, mode })
+        });
+        each.collect()
+    }
+}
+
+/// A server of the config, as commands name it.
+pub(in crate::control) fn spec_of(server: &ServerPlan) -> ServerSpec {
+    let ServerPlan { name, address, weight, backup, connections_max } = server.clone();
+    ServerSpec { name, address, weight, backup, connections_max }
+}
+
+/// Whether two plans of a pool differ in nothing but servers.
+fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
+    // Taken apart, so that a new setting cannot be forgotten here.
+    let PoolPlan {
+        name,
+        algorithm,
+        servers: _,
+        check,
+        ejection,
+        tls,
+        proxy_protocol,
+        timeouts,
+        retry,
+        reuse,
+        nobody_left,
+    } = a;
+    *name == b.name
+        && *algorithm == b.algorithm
+        && *check == b.check
+        && *ejection == b.ejection
+        && *tls == b.tls
+        && *proxy_protocol == b.proxy_protocol
+        && *timeouts == b.timeouts
+        && *retry == b.retry
+        && *reuse == b.reuse
+        && *nobody_left == b.nobody_left
+}

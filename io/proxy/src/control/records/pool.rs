@@ -1,0 +1,147 @@
+use std::sync::{Arc, Weak};
+
+use tokio::time::Instant;
+use weir_balance::{Algorithm, Roster};
+use weir_config::plan::PoolPlan;
+use weir_model::PoolName;
+
+use super::departed::Departed;
+use super::members::Members;
+use super::{LevelMeter, RateMeter, Rotation, UpClock};
+use crate::control::parts::PoolTls;
+use crate::state::{PoolCounters, PoolState, PoolView, Shards};
+
+/// One pool, as the control plane knows it.
+#[derive(Debug)]
+pub(in crate::control) struct PoolRecord {
+    pub(in crate::control) name: PoolName,
+    /// What workers see.
+    pub(in crate::control) shared: Arc<PoolState>,
+    /// What workers saw before a reload; requests that began then may still go by it.
+    former: Vec<Weak<PoolState>>,
+    pub(in crate::control) tls: PoolTls,
+    pub(in crate::control) members: Members,
+    pub(in crate::control) departed: Departed,
+    /// Up = somebody takes requests.
+    pub(in crate::control) clock: UpClock,
+    pub(in crate::control) requests: RateMeter,
+    pub(in crate::control) active: LevelMeter,
+    pub(in crate::control) queue: LevelMeter,
+    pub(super) rotation: Rotation,
+    is_stale: bool,
+}
+
+impl PoolRecord {
+    /// A pool without servers.
+    pub(in crate::control) fn new(plan: &PoolPlan, tls: PoolTls, threads: usize, now: Instant) -> Self {
+        let counters: Arc<Shards<PoolCounters>> = Arc::new(Shards::new(threads));
+        let roster = Arc::new(Roster::new(plan.algorithm, Vec::new(), None));
+        let view = PoolView { roster, servers: Vec::new() };
+        Self {
+            name: plan.name.clone(),
+            shared: Arc::new(PoolState::new(without_servers(plan), counters, view)),
+            former: Vec::new(),
+            tls,
+            members: Members::default(),
+            departed: Departed::default(),
+            // Corrected, and not counted as a change, when its servers are there.
+            clock: UpClock::new(true, now),
+            requests: RateMeter::default(),
+            active: LevelMeter::default(),
+            queue: LevelMeter::default(),
+            rotation: Rotation::default(),
+            is_stale: true,
+        }
+    }
+
+    /// Who takes requests.
+    pub(in crate::control) fn rotation(&self) -> Rotation {
+        self.rotation
+    }
+
+    /// Counts a server anew after something about it may have changed.
+    pub(in crate::control) fn settle(&mut self, slot: usize) {
+        let Some(record) = self.members.at_mut(slot) else { return };
+        let count = record.count();
+        if record.counted != Some(count) {
+            self.rotation.recount(record.counted, Some(count));
+            record.counted = Some(count);
+            self.is_stale = true;
+        }
+    }
+
+    /// What workers see is no longer true.
+    pub(super) fn spoil(&mut self) {
+        self.is_stale = true;
+    }
+
+    /// Whether workers have to be told something.
+    pub(in crate::control) fn is_stale(&self) -> bool {
+        self.is_stale
+    }
+
+    /// Tells workers how things stand. O(number of servers).
+    pub(in crate::control) fn publish(&mut self, now: Instant) {
+        let view = self.view(self.shared.plan.algorithm);
+        self.tell_former(&view);
+        self.shared.publish(view);
+        self.published(now);
+    }
+
+    /// Goes by another plan from now on, with its servers as they are. Requests that began under the old one finish
+    /// under it, but see its servers come and go.
+    pub(in crate::control) fn replace(&mut self, plan: &PoolPlan, now: Instant) {
+        let view = self.view(plan.algorithm);
+        self.former.push(Arc::downgrade(&self.shared));
+        self.tell_former(&view);
+        let state = PoolState::new(without_servers(plan), Arc::clone(&self.shared.counters), view);
+        self.shared = Arc::new(state.succeeding(&self.shared));
+        self.published(now);
+    }
+
+    /// The first view after the pool was made: its state so far was not one.
+    pub(in crate::control) fn publish_first(&mut self, now: Instant) {
+        self.clock = UpClock::new(self.rotation.is_usable(), now);
+        self.publish(now);
+    }
+
+    fn tell_former(&mut self, view: &PoolView) {
+        self.former.retain(|former| {
+            let Some(former) = former.upgrade() else { return false };
+            former.publish(PoolView { roster: Arc::clone(&view.roster), servers: view.servers.clone() });
+            true
+        });
+    }
+
+    fn view(&self, algorithm: Algorithm) -> PoolView {
+        let records = self.members.slots();
+        let candidates = records.iter().flatten().map(|record| record.candidate()).collect();
+        let previous = self.shared.view();
+        PoolView {
+            roster: Arc::new(Roster::new(algorithm, candidates, Some(&previous.roster))),
+            servers: records.iter().map(|record| Some(Arc::clone(&record.as_ref()?.state))).collect(),
+        }
+    }
+
+    fn published(&mut self, now: Instant) {
+        self.is_stale = false;
+        self.clock.set(self.rotation.is_usable(), now);
+    }
+}
+
+/// The true servers are in the view; a copy of those of the file would only mislead.
+fn without_servers(plan: &PoolPlan) -> PoolPlan {
+    PoolPlan {
+        name: plan.name.clone(),
+        algorithm: plan.algorithm,
+        servers: Vec::new(),
+        check: plan.check.clone(),
+        ejection: plan.ejection.clone(),
+        tls: plan.tls.clone(),
+        proxy_protocol: plan.proxy_protocol,
+        timeouts: plan.timeouts.clone(),
+        retry: plan.retry.clone(),
+        reuse: plan.reuse.clone(),
+        nobody_left: plan.nobody_left.clone(),
+    }
+}

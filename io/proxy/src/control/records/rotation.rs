@@ -1,0 +1,108 @@
+use std::fmt;
+
+use weir_health::PoolEjections;
+
+use super::server::Counted;
+
+/// How many servers of a pool take requests; counted as they change, because a pool may have thousands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::control) struct Rotation {
+    ordinary: Tier,
+    backup: Tier,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Tier {
+    total: usize,
+    /// They would get requests if none were ejected.
+    present: usize,
+    /// Of `present`.
+    ejected: usize,
+}
+
+impl Rotation {
+    /// Replaces what a server added before by what it adds now; `None` = nothing, it is not there.
+    pub(super) fn recount(&mut self, before: Option<Counted>, now: Option<Counted>) {
+        if let Some(before) = before {
+            self.tier(before).subtract(before);
+        }
+        if let Some(now) = now {
+            self.tier(now).add(now);
+        }
+    }
+
+    /// Whether anybody takes requests.
+    pub(in crate::control) fn is_usable(&self) -> bool {
+        self.ordinary.usable() + self.backup.usable() > 0
+    }
+
+    /// Whether only backup servers do.
+    pub(in crate::control) fn is_on_backups(&self) -> bool {
+        self.ordinary.usable() == 0 && self.backup.usable() > 0
+    }
+
+    /// What ejection has to know of the others of a server's kind.
+    pub(in crate::control) fn ejections(&self, backup: bool) -> PoolEjections {
+        let tier = if backup { self.backup } else { self.ordinary };
+        PoolEjections { ejected: tier.ejected, servers: tier.present }
+    }
+
+    fn tier(&mut self, of: Counted) -> &mut Tier {
+        if of.backup { &mut self.backup } else { &mut self.ordinary }
+    }
+}
+
+impl Tier {
+    fn usable(self) -> usize {
+        self.present - self.ejected
+    }
+
+    fn add(&mut self, one: Counted) {
+        self.total += 1;
+        self.present += usize::from(one.present);
+        self.ejected += usize::from(one.present && one.ejected);
+    }
+
+    fn subtract(&mut self, one: Counted) {
+        self.total -= 1;
+        self.present -= usize::from(one.present);
+        self.ejected -= usize::from(one.present && one.ejected);
+    }
+}
+
+/// `2 of 3 servers left`, `no server left, 1 backup takes over`, `no server left`.
+impl fmt::Display for Rotation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.ordinary.usable(), self.backup.usable()) {
+            (0, 0) => f.write_str("no server left"),
+            (0, 1) => f.write_str("no server left, 1 backup takes over"),
+            (0, backups) => write!(f, "no server left, {backups} backups take over"),
+            (left, _) => write!(f, "{left} of {} servers left", self.ordinary.total),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_says_who_is_left_and_who_takes_over() {
+        let mut rotation = Rotation::default();
+        let one = |backup, present, ejected| Counted { backup, present, ejected };
+        for _ in 0..3 {
+            rotation.recount(None, Some(one(false, true, false)));
+        }
+        assert_eq!(rotation.to_string(), "3 of 3 servers left");
+        rotation.recount(None, Some(one(true, true, false)));
+        rotation.recount(Some(one(false, true, false)), Some(one(false, false, false)));
+        rotation.recount(Some(one(false, true, false)), Some(one(false, true, true)));
+        assert_eq!(rotation.to_string(), "1 of 3 servers left");
+        assert_eq!(rotation.ejections(false), PoolEjections { ejected: 1, servers: 2 });
+        rotation.recount(Some(one(false, true, false)), None);
+        assert_eq!(rotation.to_string(), "no server left, 1 backup takes over");
+        assert!(rotation.is_usable() && rotation.is_on_backups());
+        rotation.recount(Some(one(true, true, false)), Some(one(true, true, true)));
+        assert_eq!((rotation.to_string().as_str(), rotation.is_usable()), ("no server left", false));
+    }
+}

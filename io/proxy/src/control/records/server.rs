@@ -1,0 +1,150 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::time::Instant;
+use weir_balance::Candidate;
+use weir_control::{AdminState, EffectiveServer};
+use weir_model::{ServerAddress, Weight};
+use weir_net::tls::ClientTls;
+
+use super::{Ground, HealthRecord, LevelMeter, RateMeter};
+use crate::control::names::NameUser;
+use crate::control::task::Task;
+use crate::state::{Endpoint, ServerState};
+
+/// One server, as the control plane knows it.
+#[derive(Debug)]
+pub(in crate::control) struct ServerRecord {
+    /// With what was changed at runtime.
+    pub(in crate::control) spec: EffectiveServer,
+    /// What workers see.
+    pub(in crate::control) state: Arc<ServerState>,
+    pub(in crate::control) health: HealthRecord,
+    pub(in crate::control) requests: RateMeter,
+    pub(in crate::control) active: LevelMeter,
+    /// Checks it; `None` = nothing is to be checked, or not started yet.
+    pub(in crate::control) check: Option<Task>,
+    /// TLS cannot be set up towards it. Plaintext instead must never happen: it counts as unreachable.
+    tls_fault: Option<String>,
+    /// As the pool has counted it.
+    pub(super) counted: Option<Counted>,
+}
+
+/// What a server adds to its pool's counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Counted {
+    pub(super) backup: bool,
+    /// It would get requests if it were not ejected.
+    pub(super) present: bool,
+    pub(super) ejected: bool,
+}
+
+impl ServerRecord {
+    /// A server that has done nothing yet and is nowhere yet: [`ServerRecord::locate`] comes next.
+    pub(super) fn new(spec: EffectiveServer, slot: usize, health: HealthRecord, threads: usize) -> Self {
+        let address = spec.spec.address.to_string();
+        let name = spec.spec.name.clone();
+        let state = ServerState::new(next_uid(), name, address, slot, Endpoint::Unresolved, threads);
+        Self {
+            spec,
+            state: Arc::new(state),
+            health,
+            requests: RateMeter::default(),
+            active: LevelMeter::default(),
+            check: None,
+            tls_fault: None,
+            counted: None,
+        }
+    }
+
+    /// Whether it may be chosen.
+    pub(in crate::control) fn is_eligible(&self) -> bool {
+        self.is_wanted() && self.health.is_up() && !self.health.is_ejected()
+    }
+
+    /// Whether the operator wants it to get requests.
+    fn is_wanted(&self) -> bool {
+        self.spec.state == AdminState::Ready && self.spec.spec.weight > Weight::ZERO
+    }
+
+    /// What it adds to its pool's counts.
+    pub(super) fn count(&self) -> Counted {
+        Counted {
+            backup: self.spec.spec.backup,
+            present: self.is_wanted() && self.health.is_up(),
+            ejected: self.health.is_ejected(),
+        }
+    }
+
+    pub(super) fn candidate(&self) -> Candidate {
+        let spec = &self.spec.spec;
+        Candidate {
+            slot: self.state.slot,
+            weight: spec.weight,
+            backup: spec.backup,
+            eligible: self.is_eligible(),
+            connections_max: spec.connections_max,
+            load: Arc::clone(&self.state.load),
+        }
+    }
+
+    /// Its name and address, for messages.
+    pub(in crate::control) fn label(&self) -> String {
+        let (name, address) = (&self.spec.spec.name, self.spec.spec.address.to_string());
+        // A server without a name of its own goes by its address.
+        if name.as_str() == address { format!("server {name}") } else { format!("server {name} ({address})") }
+    }
+
+    /// Puts it where its spec says.
+    pub(super) fn locate(&mut self, user: &NameUser, tls: Option<&ClientTls>, ground: &mut Ground<'_>) {
+        self.secure(tls);
+        let endpoint = ground.names.enter(&self.spec.spec.address, self.state.uid, user);
+        self.reach(endpoint, ground.now);
+    }
+
+    /// It can be reached there from now on. True if that is somewhere else than before.
+    pub(in crate::control) fn reach(&mut self, endpoint: Endpoint, now: Instant) -> bool {
+        let endpoint = if self.tls_fault.is_some() { Endpoint::Unresolved } else { endpoint };
+        let why = match (&self.tls_fault, &endpoint) {
+            (Some(fault), _) => Some(fault.clone()),
+            (None, Endpoint::Unresolved) => Some("name not resolved".to_owned()),
+            (None, _) => None,
+        };
+        self.health.set_unreachable(why, now);
+        let moves = *self.state.endpoint() != endpoint;
+        if moves {
+            self.state.move_to(endpoint);
+        }
+        moves
+    }
+
+    /// Sets TLS towards it up anew.
+    pub(super) fn secure(&mut self, tls: Option<&ClientTls>) {
+        let connector = tls.map(|tls| tls.connector(&tls_host(&self.spec.spec.address))).transpose();
+        match connector {
+            Ok(connector) => {
+                self.tls_fault = None;
+                if connector.is_some() || self.state.connector().is_some() {
+                    self.state.set_connector(connector);
+                }
+            }
+            Err(error) => self.tls_fault = Some(error.to_string()),
+        }
+    }
+}
+
+/// The name that TLS sends and verifies, unless the config has another: the host name, or the address. A Unix socket
+/// has neither.
+pub(in crate::control) fn tls_host(address: &ServerAddress) -> String {
+    match address {
+        ServerAddress::Inet(address) => address.ip().to_string(),
+        ServerAddress::Named(host) => host.host.to_string(),
+        ServerAddress::Unix(_) => "localhost".to_owned(),
+    }
+}
+
+/// A number for a server that no other has had in this process.
+fn next_uid() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}

@@ -1,0 +1,150 @@
+//! Makes a pool's servers what they are to be: at the start, at a reload and at each command alike.
+
+use std::collections::HashSet;
+
+use tokio::time::Instant;
+use weir_config::plan::PoolPlan;
+use weir_control::{AdminState, EffectiveServer};
+use weir_model::ServerName;
+
+use super::{HealthRecord, PoolRecord, ServerRecord};
+use crate::control::names::{NameBook, NameUser};
+use crate::control::parts::{Change, PoolTls};
+
+/// What a change needs besides the pool.
+pub(in crate::control) struct Ground<'a> {
+    pub(in crate::control) names: &'a mut NameBook,
+    /// Threads that count.
+    pub(in crate::control) threads: usize,
+    pub(in crate::control) now: Instant,
+}
+
+impl PoolRecord {
+    /// Its servers are `wanted` from now on, in this order. O(number of servers).
+    pub(in crate::control) fn sync(
+        &mut self,
+        wanted: Vec<EffectiveServer>,
+        plan: &PoolPlan,
+        ground: &mut Ground<'_>,
+    ) {
+        let names: Vec<ServerName> = wanted.iter().map(|server| server.spec.name.clone()).collect();
+        let stay: HashSet<&ServerName> = names.iter().collect();
+        self.remove_where(|record| !stay.contains(&record.spec.spec.name), ground);
+        for server in wanted {
+            self.put(server, plan, ground);
+        }
+        self.members.arrange(names.iter());
+    }
+
+    /// Adds a server, or changes the one of this name. Returns its slot.
+    pub(in crate::control) fn put(
+        &mut self,
+        wanted: EffectiveServer,
+        plan: &PoolPlan,
+        ground: &mut Ground<'_>,
+    ) -> usize {
+        let slot = match self.members.slot_of(&wanted.spec.name) {
+            Some(slot) => {
+                self.change(slot, wanted, plan, ground);
+                slot
+            }
+            None => self.add(wanted, plan, ground),
+        };
+        self.settle(slot);
+        slot
+    }
+
+    /// Takes servers out for good.
+    pub(in crate::control) fn remove_where(
+        &mut self,
+        goes: impl Fn(&ServerRecord) -> bool,
+        ground: &mut Ground<'_>,
+    ) {
+        for record in self.members.remove_where(goes) {
+            ground.names.leave(&record.spec.spec.address, record.state.uid);
+            self.rotation.recount(record.counted, None);
+            self.departed.add(record.state);
+            self.spoil();
+        }
+    }
+
+    /// Checks, ejection and TLS go by another plan from now on.
+    pub(in crate::control) fn configure(
+        &mut self,
+        plan: &PoolPlan,
+        tls: Change<PoolTls>,
+        ground: &mut Ground<'_>,
+    ) {
+        let before = &self.shared.plan;
+        let check_changed = before.check != plan.check || before.proxy_protocol != plan.proxy_protocol;
+        let rules_changed = check_changed || before.ejection != plan.ejection;
+        let has_new_tls = matches!(tls, Change::New(_));
+        if let Change::New(tls) = tls {
+            self.tls = tls;
+        }
+        if !rules_changed && !has_new_tls {
+            return;
+        }
+        let name = self.name.clone();
+        for record in self.members.iter_mut() {
+            if rules_changed {
+                record.health.configure(plan.check.as_ref(), plan.ejection.as_ref(), ground.now);
+            }
+            if check_changed || has_new_tls {
+                record.check = None;
+            }
+            if has_new_tls {
+                let user = NameUser::new(&name, record.state.slot, &record.spec.spec.address);
+                record.locate(&user, self.tls.traffic.as_deref(), ground);
+            }
+        }
+        self.settle_all();
+    }
+
+    fn add(&mut self, wanted: EffectiveServer, plan: &PoolPlan, ground: &mut Ground<'_>) -> usize {
+        let slot = self.members.next_slot();
+        let health = HealthRecord::new(plan.check.as_ref(), plan.ejection.as_ref(), ground.now);
+        let mut record = ServerRecord::new(wanted, slot, health, ground.threads);
+        let user = NameUser::new(&self.name, slot, &record.spec.spec.address);
+        record.locate(&user, self.tls.traffic.as_deref(), ground);
+        self.members.insert(record);
+        self.spoil();
+        slot
+    }
+
+    fn change(&mut self, slot: usize, wanted: EffectiveServer, plan: &PoolPlan, ground: &mut Ground<'_>) {
+        let user = NameUser::new(&self.name, slot, &wanted.spec.address);
+        let Some(record) = self.members.at_mut(slot) else { return };
+        if record.spec == wanted {
+            return;
+        }
+        let before = std::mem::replace(&mut record.spec, wanted);
+        if before.spec.address != record.spec.spec.address {
+            ground.names.leave(&before.spec.address, record.state.uid);
+            record.state.set_address(record.spec.spec.address.to_string());
+            record.locate(&user, self.tls.traffic.as_deref(), ground);
+            // What is at the new address is not known yet: it is checked at once.
+            record.check = None;
+        }
+        match (before.state, record.spec.state) {
+            (before, now) if before == now => {}
+            (AdminState::Maintenance, _) => {
+                record.health.restart(plan.check.as_ref(), ground.now);
+                record.health.touch(ground.now);
+            }
+            (_, now) => {
+                if now == AdminState::Maintenance {
+                    record.check = None;
+                }
+                record.health.touch(ground.now);
+            }
+        }
+        self.spoil();
+    }
+
+    fn settle_all(&mut self) {
+        for slot in 0..self.members.slots().len() {
+            self.settle(slot);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+use super::EventLog;
+use crate::access_log::LogPort;
+
+/// What the program brings besides the plan.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Worker threads, at least 1.
+    pub workers: usize,
+    /// Client connections of all listeners: the plan's limit, or what the descriptor limit allows.
+    pub connections_max: u32,
+    /// Where access log lines go.
+    pub access_log: Option<LogPort>,
+    /// Where an operator reads what happened.
+    pub log: EventLog,
+}

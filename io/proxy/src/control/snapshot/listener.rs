@@ -1,0 +1,66 @@
+use weir_config::plan::{ListenerPlan, Mode};
+use weir_control::{Level, ListenerSnapshot, ListenerStatus, Protocol, Responses, TlsCounts};
+
+use crate::control::records::{LatencySum, ListenerRecord, Records};
+use crate::state::{Counter, ListenerCounters};
+
+/// In plan order; then those that a reload has taken away and that still have connections.
+pub(super) fn all(records: &Records) -> Vec<ListenerSnapshot> {
+    let planned = records.plan.listeners.iter().filter_map(|plan| records.listeners.get(&plan.name));
+    let mut closing: Vec<_> =
+        records.listeners.iter().filter(|record| record.is_closing && record.state.open.now() > 0).collect();
+    closing.sort_by_key(|record| record.state.plan.name.clone());
+    planned.chain(closing).map(of).collect()
+}
+
+fn of(record: &ListenerRecord) -> ListenerSnapshot {
+    let state = &record.state;
+    let plan = &state.plan;
+    let sum = |counter: fn(&ListenerCounters) -> &Counter| state.counters.sum(|shard| counter(shard).get());
+    let mut responses = [0; 6];
+    let mut duration = LatencySum::default();
+    for shard in state.counters.iter() {
+        let counts = shard.responses.get();
+        responses.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        duration.add(&shard.duration);
+    }
+    let limit = plan.connections_max.map(u64::from);
+    let open = u64::from(state.open.now());
+    ListenerSnapshot {
+        name: plan.name.to_string(),
+        bind: plan.bind.iter().map(ToString::to_string).collect(),
+        protocol: protocol(plan),
+        tls: plan.tls.is_some(),
+        status: match limit {
+            _ if record.is_closing => ListenerStatus::Closing,
+            Some(limit) if open >= limit => ListenerStatus::Full,
+            _ => ListenerStatus::Open,
+        },
+        connections: Level { current: open, max: state.open.max().into(), limit },
+        connections_total: record.connections_total(),
+        connection_rate: record.connections.rate(),
+        connections_denied: sum(|shard| &shard.connections_denied),
+        requests_total: record.requests_total(),
+        request_rate: record.requests.rate(),
+        requests_denied: 0,
+        request_errors: sum(|shard| &shard.request_errors),
+        answered: sum(|shard| &shard.answered),
+        client_aborts: sum(|shard| &shard.client_aborts),
+        request_bytes: sum(|shard| &shard.bytes_in),
+        response_bytes: sum(|shard| &shard.bytes_out),
+        responses: Responses::from(responses),
+        tls_handshakes: TlsCounts {
+            completed: sum(|shard| &shard.tls_handshakes),
+            resumed: sum(|shard| &shard.tls_resumed),
+            failed: sum(|shard| &shard.tls_failures),
+        },
+        duration: duration.latency(),
+    }
+}
+
+fn protocol(plan: &ListenerPlan) -> Protocol {
+    match plan.mode {
+        Mode::Http(_) => Protocol::Http,
+        Mode::Tcp(_) => Protocol::Tcp,
+    }
+}

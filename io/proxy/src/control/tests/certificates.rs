@@ -1,0 +1,62 @@
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use weir_config::Plan;
+use weir_testkit::TempDir;
+use weir_testkit::certificates::{Authority, Request};
+
+use super::rig::{Rig, eventually, whole_plan};
+
+fn config(directory: &Path) -> Plan {
+    let (certificate, key) = (directory.join("web.pem"), directory.join("web.key"));
+    whole_plan(&format!(
+        "[weir]\ncontrol = false\nstate = false\n[listener.web]\nbind = \":80\"\npool = \"web\"\n[listener.web.tls]
+         certificates = {{ certificate = \"{}\", key = \"{}\" }}\nreload-interval = \"20ms\"
+         [pool.web]\nservers = \"127.0.0.1:1\"",
+        certificate.display(),
+        key.display()
+    ))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_certificate_is_taken_over_and_a_broken_one_is_not() {
+    let directory = TempDir::new().unwrap();
+    let authority = Authority::new("test");
+    authority.issue(&Request::names(&["one.example"])).write_to(directory.path(), "web");
+    let rig = Rig::running(config(directory.path()));
+    let names = || rig.shared.live().listeners[0].tls.as_ref().unwrap().certificates()[0].names.clone();
+    assert_eq!(names(), ["one.example"]);
+
+    authority.issue(&Request::names(&["two.example"])).write_to(directory.path(), "web");
+    eventually("the new certificate", || names() == ["two.example"]).await;
+    eventually("a line", || {
+        rig.lines().last().is_some_and(|line| line == "listener web: certificates read anew")
+    })
+    .await;
+
+    let told = rig.lines().len();
+    std::fs::write(directory.path().join("web.pem"), "nonsense").unwrap();
+    eventually("a complaint", || rig.lines().len() > told).await;
+    let complaint = rig.lines()[told].clone();
+    assert!(
+        complaint.starts_with("listener web: certificate ") && complaint.ends_with("stay in use"),
+        "{complaint}"
+    );
+    // Fifty looks, in paused time.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(rig.lines().len(), told + 1, "told once, not at each look");
+    assert_eq!(names(), ["two.example"]);
+}
+
+#[tokio::test]
+async fn a_certificate_that_runs_out_soon_is_warned_of_at_the_start() {
+    let directory = TempDir::new().unwrap();
+    let now = SystemTime::now();
+    let soon = Request::names(&["one.example"])
+        .valid(now - Duration::from_secs(60), now + Duration::from_secs(3 * 86_400 + 60));
+    Authority::new("test").issue(&soon).write_to(directory.path(), "web");
+    let rig = Rig::running(config(directory.path()));
+    let path = directory.path().join("web.pem");
+    let warning = format!("listener web: certificate {}: expires in 3 days", path.display());
+    eventually("the warning", || rig.lines().first() == Some(&warning)).await;
+}

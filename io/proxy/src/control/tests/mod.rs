@@ -1,0 +1,10 @@
+//! The control plane as a whole, against real servers on the loopback.
+
+mod certificates;
+mod commands;
+mod ejection;
+mod reload;
+mod rig;
+mod snapshot;
+
+pub(in crate::control) use rig::{Rig, eventually, plan, whole_plan};

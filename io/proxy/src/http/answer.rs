@@ -1,0 +1,204 @@
+//! Answers that Weir gives itself: errors, redirects, fixed responses.
+
+use std::io;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use weir_http::{Action, Answer as Message, RequestError, RequestHead, RequestText, Version};
+
+use super::connection::{ClientTlsFacts, Connection};
+use super::exchange::Exchange;
+use super::outcome::Fault;
+
+/// An answer on its way to the client.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    bytes: Vec<u8>,
+    sent: usize,
+    /// The connection may carry another request.
+    pub(crate) keep_alive: bool,
+    /// The client may still be sending: do not reset it before it has read the answer.
+    pub(crate) linger: bool,
+}
+
+/// What an answer must know of its request.
+#[derive(Debug, Clone, Copy)]
+struct To {
+    keep_alive: bool,
+    is_head: bool,
+    is_http10: bool,
+}
+
+impl Answer {
+    /// To something that could not be read as a request: where the next one would start is unsure.
+    pub(super) fn bad_request(connection: &Connection, error: RequestError) -> Self {
+        Self::of_error(connection, error.status())
+    }
+
+    /// An error outside any request; the connection ends.
+    pub(super) fn of_error(connection: &Connection, status: u16) -> Self {
+        let to = To { keep_alive: false, is_head: false, is_http10: false };
+        let mut answer = Self::error(connection, status, to, &[]);
+        answer.linger = true;
+        answer
+    }
+
+    /// An error to a request that was read.
+    pub(super) fn of_status(
+        connection: &Connection,
+        head: &RequestHead,
+        status: u16,
+        keep_alive: bool,
+    ) -> Self {
+        let allow: &[(&str, &[u8])] = match status {
+            405 => &[("Allow", b"GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH")],
+            _ => &[],
+        };
+        Self::error(connection, status, To::request(head, keep_alive), allow)
+    }
+
+    /// What a redirect or a fixed response says.
+    pub(super) fn of_route(
+        connection: &Connection,
+        buf: &[u8],
+        head: &RequestHead,
+        index: usize,
+        id: &str,
+        keep_alive: bool,
+    ) -> Self {
+        let http = &connection.listener.http;
+        let route = &http.routes[index];
+        let to = To::request(head, keep_alive);
+        match &route.plan.action {
+            Action::Respond(response) => Self::page(
+                connection,
+                response.status,
+                to,
+                &[],
+                &response.content_type,
+                response.body.as_bytes(),
+            ),
+            Action::Redirect(rule) => {
+                let mut location = Vec::new();
+                if let Some(template) = &route.location {
+                    let text = RequestText::of(head, buf);
+                    let tls = connection.tls.as_deref().map(ClientTlsFacts::names);
+                    let names = connection.names(id, route.plan.name.as_str(), "", tls.as_ref());
+                    template.expand(&mut location, &names.variables(http.forwarder.scheme(), &text));
+                }
+                Self::page(connection, rule.status, to, &[("Location", &location)], "", b"")
+            }
+            Action::Pool(_) => Self::error(connection, 500, to, &[]),
+        }
+    }
+
+    /// What a failed exchange comes to.
+    pub(super) fn fault(connection: &Connection, exchange: &Exchange, fault: &Fault) -> Self {
+        let request = &exchange.request;
+        let unread = !exchange.upload.is_read();
+        let to = To {
+            keep_alive: request.keep_alive && !unread,
+            is_head: request.is_head,
+            is_http10: request.version == Version::Http10,
+        };
+        let status = fault.status();
+        let nobody_left = &exchange.pool.shared.plan.nobody_left;
+        let retry_after = nobody_left.retry_after_s.to_string();
+        let headers: &[(&str, &[u8])] = match (status, nobody_left.retry_after_s) {
+            (503, seconds) if seconds > 0 => &[("Retry-After", retry_after.as_bytes())],
+            _ => &[],
+        };
+        let mut answer = match (&nobody_left.response, fault) {
+            (Some(page), Fault::NobodyLeft) => {
+                Self::page(connection, page.status, to, headers, &page.content_type, page.body.as_bytes())
+            }
+            _ => Self::error(connection, status, to, headers),
+        };
+        answer.linger = unread;
+        answer
+    }
+
+    fn error(connection: &Connection, status: u16, to: To, headers: &[(&str, &[u8])]) -> Self {
+        match connection.live.shared.error_pages.get(&status) {
+            Some(page) => {
+                Self::page(connection, status, to, headers, &page.content_type, page.body.as_bytes())
+            }
+            None => {
+                let body = format!("{status} {}\n", weir_http::reason(status));
+                Self::page(connection, status, to, headers, "text/plain; charset=utf-8", body.as_bytes())
+            }
+        }
+    }
+
+    fn page(
+        connection: &Connection,
+        status: u16,
+        to: To,
+        headers: &[(&str, &[u8])],
+        content_type: &str,
+        body: &[u8],
+    ) -> Self {
+        let mut bytes = connection.worker.buffers.take();
+        let message = Message {
+            content_type: if body.is_empty() { "" } else { content_type },
+            body,
+            headers,
+            keep_alive: to.keep_alive,
+            is_head: to.is_head,
+            is_http10: to.is_http10,
+            date: &connection.worker.http_date(),
+            ..Message::new(status)
+        };
+        message.write(&mut bytes);
+        connection.deadline.arm(Instant::now(), connection.listener.timeouts().body.duration());
+        Self { status, bytes, sent: 0, keep_alive: to.keep_alive, linger: false }
+    }
+
+    /// How long it is.
+    pub(crate) fn bytes_total(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(super) fn bytes_sent(&self) -> usize {
+        self.sent
+    }
+
+    /// Ready when all of it was written.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, connection: &mut Connection) -> Poll<io::Result<()>> {
+        while self.sent < self.bytes.len() {
+            match connection.stream.poll_write(cx, &self.bytes[self.sent..]) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(written)) => self.sent += written,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return pending_or_late(cx, connection),
+            }
+        }
+        match connection.stream.poll_flush(cx) {
+            Poll::Pending => pending_or_late(cx, connection),
+            Poll::Ready(flushed) => {
+                connection.worker.buffers.give(std::mem::take(&mut self.bytes));
+                self.sent = self.sent.max(1);
+                Poll::Ready(flushed)
+            }
+        }
+    }
+}
+
+impl To {
+    fn request(head: &RequestHead, keep_alive: bool) -> Self {
+        Self {
+            keep_alive,
+            is_head: head.method == weir_http::Method::Head,
+            is_http10: head.version == Version::Http10,
+        }
+    }
+}
+
+fn pending_or_late(cx: &Context<'_>, connection: &Connection) -> Poll<io::Result<()>> {
+    if connection.deadline.poll_expired(cx) {
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    } else {
+        Poll::Pending
+    }
+}

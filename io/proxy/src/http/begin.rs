@@ -1,0 +1,191 @@
+//! From a request's bytes to what becomes of it: an exchange with a server, or an answer of Weir's own.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::time::Instant;
+
+use weir_http::access_log::Termination;
+use weir_http::{
+    Action, BodyScanner, Framing, HeaderTable, Method, RequestContext, RequestHead, RouteRequest, Scheme,
+    parse_request,
+};
+
+use super::answer::Answer;
+use super::connection::{ClientTlsFacts, Connection};
+use super::exchange::{Exchange, Message};
+use super::request::{RequestCopy, RequestFacts};
+use super::timing::Timing;
+use crate::log;
+use crate::pump::Pump;
+use crate::worker::{Drain, LocalPool};
+
+/// What the bytes read so far have come to.
+pub(crate) enum Begun {
+    /// The head has not all come.
+    Incomplete,
+    /// It goes to a server.
+    Exchange(Box<Exchange>),
+    /// It is answered here.
+    Answer(Box<Answer>),
+}
+
+/// A request's head, and where it stands.
+#[derive(Clone, Copy)]
+struct Parsed<'a> {
+    buf: &'a [u8],
+    head: &'a RequestHead,
+    table: &'a HeaderTable,
+    timing: &'a Timing,
+}
+
+/// Reads the head at the start of `buf` and decides. What follows it is taken care of: the body's first bytes go
+/// with the exchange, further requests are kept in the connection.
+pub(crate) fn begin(connection: &mut Connection, buf: &[u8], now: Instant, started: Instant) -> Begun {
+    let worker = Rc::clone(&connection.worker);
+    let mut table = worker.headers.borrow_mut();
+    connection.follow_plan();
+    let listener = Rc::clone(&connection.listener);
+    let parsed = parse_request(buf, &listener.http.plan.limits, &mut table);
+    let head = match parsed {
+        Ok(Some(head)) => head,
+        Ok(None) => return Begun::Incomplete,
+        Err(error) => {
+            let counters = listener.counters(&worker);
+            counters.request_errors.one();
+            let answer = Answer::bad_request(connection, error);
+            log::bad_request(connection, answer.status, Termination::BAD_REQUEST);
+            return Begun::Answer(Box::new(answer));
+        }
+    };
+    connection.head_started = None;
+    connection.requests = connection.requests.saturating_add(1);
+    let counters = listener.counters(&worker);
+    counters.requests.one();
+    counters.bytes_in.add(u64::from(head.head_bytes));
+    let timing = Timing::new(now, now.saturating_duration_since(started));
+    decide(connection, &Parsed { buf, head: &head, table: &table, timing: &timing })
+}
+
+fn decide(connection: &mut Connection, request: &Parsed<'_>) -> Begun {
+    let Parsed { buf, head, table, .. } = *request;
+    let status = |connection: &mut Connection, status, route| {
+        local(connection, request, route, |connection, keep| {
+            Answer::of_status(connection, head, status, keep)
+        })
+    };
+    if head.method == Method::Connect {
+        return status(connection, 405, None);
+    }
+    let listener = Rc::clone(&connection.listener);
+    let http = &listener.http;
+    let source = http.forwarder.client_address(buf, table, &connection.peer);
+    let wanted = RouteRequest::of(head, buf, table, source, http.forwarder.scheme(), listener.name());
+    let Some(index) = http.table.find(&wanted) else { return status(connection, 404, None) };
+    let route = &http.routes[index];
+    let pool = match &route.plan.action {
+        Action::Pool(pool) => match connection.live.pool(*pool) {
+            Some(pool) => Rc::clone(pool),
+            None => return status(connection, 503, Some(index)),
+        },
+        Action::Redirect(_) | Action::Respond(_) => {
+            let id = connection.request_id(buf, table);
+            return local(connection, request, Some(index), |connection, keep| {
+                Answer::of_route(connection, buf, head, index, &id, keep)
+            });
+        }
+    };
+    if let (Some(max), Framing::Length(length)) = (route.plan.body_bytes_max, head.framing)
+        && length > max
+    {
+        return status(connection, 413, Some(index));
+    }
+    Begun::Exchange(send_to(connection, request, index, pool, source))
+}
+
+/// Sends a request to `pool`.
+fn send_to(
+    connection: &mut Connection,
+    request: &Parsed<'_>,
+    route_index: usize,
+    pool: Rc<LocalPool>,
+    source: Option<IpAddr>,
+) -> Box<Exchange> {
+    let Parsed { buf, head, table, timing } = *request;
+    let worker = Rc::clone(&connection.worker);
+    let listener = Rc::clone(&connection.listener);
+    let http = &listener.http;
+    let route = &http.routes[route_index];
+    let id = connection.request_id(buf, table);
+    // RFC 9112 section 3.3: what the client has connected to is what it means.
+    let default_host = match head.host {
+        Some(_) => String::new(),
+        None => connection.own_address().map(|address| address.to_string()).unwrap_or_default(),
+    };
+    let tls = connection.tls.as_deref().map(ClientTlsFacts::names);
+    let context = RequestContext {
+        exchange: connection.names(
+            &id,
+            route.plan.name.as_str(),
+            pool.shared.plan.name.as_str(),
+            tls.as_ref(),
+        ),
+        server_scheme: if pool.shared.plan.tls.is_some() { Scheme::Https } else { Scheme::Http },
+        default_host: &default_host,
+        upgrade: head.upgrade.is_some(),
+        pass_expect: true,
+        close: pool.shared.plan.reuse.idle_max == 0 || pool.shared.plan.proxy_protocol.is_some(),
+    };
+    let mut out = worker.buffers.take();
+    http.forwarder.write_request(&mut out, buf, head, table, &route.rewriter, &context);
+    let body_at = head.head_bytes as usize;
+    let mut upload = Pump::new(BodyScanner::new(head.framing));
+    upload.limit(route.plan.body_bytes_max.unwrap_or(u64::MAX));
+    // A body that breaks the rules within its first bytes is found again, and answered, by the exchange.
+    let rest = &buf[body_at..];
+    let broken = upload.take_first(rest).err();
+    out.extend_from_slice(&rest[..upload.bytes_read as usize]);
+    connection.received = std::mem::take(&mut upload.surplus);
+    let needs_copy = route.rewriter.needs_request() || connection.live.shared.access_log.is_some();
+    let requests_max = http.plan.keep_alive_requests_max;
+    let facts = RequestFacts {
+        method: head.method,
+        is_head: head.method == Method::Head,
+        version: head.version,
+        keep_alive: head.keep_alive
+            && worker.drain.get() == Drain::No
+            && requests_max.is_none_or(|max| connection.requests < max),
+        client_persists: head.keep_alive,
+        upgrade: head.upgrade.is_some(),
+        route: route_index,
+        head_bytes: head.head_bytes,
+        id,
+        copy: needs_copy.then(|| RequestCopy::of(buf, head, table, &worker.buffers)),
+    };
+    Box::new(Exchange::new(pool, facts, *timing, Message { head: out, upload, broken }, source))
+}
+
+/// Answers without a server. If a body follows that has not all come, the connection ends after the answer.
+fn local(
+    connection: &mut Connection,
+    request: &Parsed<'_>,
+    route: Option<usize>,
+    answer: impl FnOnce(&Connection, bool) -> Answer,
+) -> Begun {
+    let Parsed { buf, head, table, timing } = *request;
+    let mut scanner = BodyScanner::new(head.framing);
+    let rest = &buf[head.head_bytes as usize..];
+    let taken = scanner.feed(rest).unwrap_or(0);
+    let whole = scanner.is_done();
+    if whole {
+        connection.received = rest[taken..].to_vec();
+    }
+    connection.listener.counters(&connection.worker).answered.one();
+    let keep = head.keep_alive && whole && connection.worker.drain.get() == Drain::No;
+    let mut answer = answer(connection, keep);
+    answer.linger |= !whole;
+    if connection.live.log.is_some() {
+        let copy = RequestCopy::of(buf, head, table, &connection.worker.buffers);
+        log::answered(connection, &copy, route, timing, &answer);
+    }
+    Begun::Answer(Box::new(answer))
+}

@@ -1,0 +1,391 @@
+//! A client's HTTP connection: one request after another, until either side has had enough.
+//!
+//! Between requests it owns no buffer; what a request needs is in its [`Exchange`], which is freed with it.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use weir_config::plan::TlsVersion;
+use weir_http::access_log::Termination;
+use weir_http::{Exchange as Names, HeaderTable, Peer, TlsNames, is_worth_parsing};
+use weir_net::tls::TlsStream;
+use weir_net::{Deadline, Socket, Stream};
+
+use super::answer::Answer;
+use super::begin::{Begun, begin};
+use super::exchange::{ClientSide, Exchange};
+use super::finish::{After, finish_answer, finish_exchange};
+use super::upgrade::tunnel;
+use crate::connect::ProxiedClient;
+use crate::log;
+use crate::session::Arrival;
+use crate::worker::{Drain, LocalHttp, LocalListener, LocalLive, Worker};
+
+/// A first read no larger than this leaves the body of a large upload in the kernel, from where it can be spliced.
+pub(super) const FIRST_READ: usize = 4 * 1024;
+
+/// One client's connection.
+pub(crate) struct Connection {
+    pub(crate) worker: Rc<Worker>,
+    /// The plan that `listener` is of.
+    pub(crate) live: Rc<LocalLive>,
+    pub(crate) listener: Rc<LocalHttp>,
+    pub(crate) stream: Stream,
+    pub(crate) deadline: Deadline,
+    pub(crate) peer: Peer,
+    /// The address that the client connected to, if a PROXY header told it.
+    pub(crate) destination: Option<SocketAddr>,
+    pub(crate) tls: Option<Box<ClientTlsFacts>>,
+    /// Read, but not yet used: a head that has not all come, or pipelined requests.
+    pub(crate) received: Vec<u8>,
+    /// When the first byte of the request came that is being read.
+    pub(crate) head_started: Option<Instant>,
+    pub(crate) requests: u32,
+}
+
+/// A client's TLS session, as text for headers and logs.
+#[derive(Debug, Default)]
+pub(crate) struct ClientTlsFacts {
+    pub(crate) version: &'static str,
+    pub(crate) cipher: &'static str,
+    pub(crate) server_name: String,
+    pub(crate) subject: String,
+}
+
+impl ClientTlsFacts {
+    pub(crate) fn of(stream: &TlsStream<Socket>) -> Self {
+        Self {
+            version: match stream.version() {
+                Some(TlsVersion::V1_2) => "1.2",
+                Some(TlsVersion::V1_3) => "1.3",
+                None => "",
+            },
+            cipher: stream.cipher().unwrap_or_default(),
+            server_name: stream.server_name().unwrap_or_default().to_owned(),
+            subject: stream.peer_subject().unwrap_or_default(),
+        }
+    }
+
+    /// For templates.
+    pub(crate) fn names(&self) -> TlsNames<'_> {
+        TlsNames {
+            version: self.version,
+            cipher: self.cipher,
+            sni: &self.server_name,
+            client_subject: &self.subject,
+        }
+    }
+}
+
+/// What the client's next bytes have come to.
+enum Next {
+    Exchange(Box<Exchange>),
+    Answer(Box<Answer>),
+    Close,
+}
+
+/// Serves the connection until it ends.
+pub(crate) async fn serve(mut connection: Connection) {
+    loop {
+        connection.deadline.arm(connection.worker.now(), connection.idle_time());
+        let after = match poll_fn(|cx| connection.poll_next(cx)).await {
+            Next::Close => return,
+            Next::Answer(answer) => connection.send(answer).await,
+            Next::Exchange(mut exchange) => {
+                let end = poll_fn(|cx| {
+                    let proxies = exchange.pool.shared.plan.proxy_protocol.is_some();
+                    let mut client = connection.client_side(proxies);
+                    exchange.poll(cx, &mut client)
+                })
+                .await;
+                match finish_exchange(&mut connection, exchange, end) {
+                    After::Answer(answer) => connection.send(answer).await,
+                    after => after,
+                }
+            }
+        };
+        match after {
+            After::Next => {}
+            After::Answer(_) | After::Close => return Box::pin(close(connection)).await,
+            After::Linger => return Box::pin(linger(connection)).await,
+            After::Reset => return connection.stream.socket().reset_on_close(),
+            After::Tunnel(exchange) => return Box::pin(tunnel(connection, exchange)).await,
+        }
+    }
+}
+
+impl Connection {
+    pub(crate) fn new(
+        worker: Rc<Worker>,
+        live: Rc<LocalLive>,
+        listener: Rc<LocalHttp>,
+        arrival: Arrival,
+    ) -> Self {
+        let peer = match arrival.client {
+            Some(address) => listener.http.forwarder.peer(address),
+            None => Peer::without_address(),
+        };
+        Self {
+            worker,
+            live,
+            listener,
+            stream: arrival.stream,
+            deadline: arrival.deadline,
+            peer,
+            destination: arrival.destination,
+            tls: arrival.tls,
+            received: Vec::new(),
+            head_started: None,
+            requests: 0,
+        }
+    }
+
+    /// From here on by the plan that is in force now, if it still has the listener.
+    pub(super) fn follow_plan(&mut self) {
+        if self.worker.is_current(&self.live) {
+            return;
+        }
+        let live = self.worker.live();
+        if let Some(LocalListener::Http(listener)) = live.listener(&self.listener.shared.plan.name) {
+            self.listener = Rc::clone(listener);
+            self.live = live;
+        }
+    }
+
+    /// Whether a reload has removed the listener: then its connections end when they are idle.
+    fn is_orphan(&self) -> bool {
+        !self.worker.is_current(&self.live)
+            && self.worker.live().listener(&self.listener.shared.plan.name).is_none()
+    }
+
+    /// Who takes part in an exchange.
+    pub(super) fn names<'a>(
+        &'a self,
+        request_id: &'a str,
+        route: &'a str,
+        pool: &'a str,
+        tls: Option<&'a TlsNames<'a>>,
+    ) -> Names<'a> {
+        Names {
+            peer: &self.peer,
+            request_id,
+            listener: self.listener.name(),
+            route,
+            pool,
+            // It is chosen after the head is written.
+            server: "",
+            tls,
+        }
+    }
+
+    /// The request's id: the client's, if the rules accept it, or a new one. Empty = requests get none.
+    pub(super) fn request_id(&self, buf: &[u8], table: &HeaderTable) -> Box<str> {
+        let forwarder = &self.listener.http.forwarder;
+        if !forwarder.has_request_ids() {
+            return Box::default();
+        }
+        let accepted =
+            forwarder.accepted_request_id(buf, table).and_then(|id| std::str::from_utf8(id.of(buf)).ok());
+        match accepted {
+            Some(id) => id.into(),
+            None => format!("{:016x}{:016x}", self.worker.random(), self.worker.random()).into(),
+        }
+    }
+
+    /// What an exchange may use of this connection.
+    fn client_side(&mut self, proxies: bool) -> ClientSide<'_> {
+        let proxied = if proxies { self.proxied() } else { None };
+        ClientSide {
+            stream: &mut self.stream,
+            deadline: &self.deadline,
+            listener: &self.listener,
+            worker: &self.worker,
+            peer: &self.peer,
+            tls: self.tls.as_deref(),
+            proxied,
+        }
+    }
+
+    /// The address that the client has connected to.
+    pub(super) fn own_address(&self) -> Option<SocketAddr> {
+        self.destination.or_else(|| self.stream.socket().local_address())
+    }
+
+    fn proxied(&self) -> Option<ProxiedClient> {
+        let source = SocketAddr::new(self.peer.ip()?, self.peer.port());
+        Some(ProxiedClient { source, destination: self.own_address()? })
+    }
+
+    /// The time in which the next request must begin; the first one's head must have come by then.
+    fn idle_time(&self) -> Duration {
+        let timeouts = self.listener.timeouts();
+        if self.requests == 0 { timeouts.head.duration() } else { timeouts.idle.duration() }
+    }
+
+    /// Reads until a request's head is complete, and decides what becomes of it.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+        if !self.received.is_empty() && self.head_started.is_none() {
+            self.head_started = Some(self.worker.look_at_clock());
+            if let Some(next) = self.begin_received() {
+                return Poll::Ready(next);
+            }
+        }
+        loop {
+            let polled = {
+                let mut scratch = self.worker.scratch.borrow_mut();
+                self.stream.poll_read(cx, &mut scratch.body()[..FIRST_READ])
+            };
+            let read = match polled {
+                Poll::Pending => return self.poll_idle(cx),
+                Poll::Ready(Ok(read)) if read > 0 => read,
+                Poll::Ready(_) => return Poll::Ready(self.ended_early()),
+            };
+            let now = self.worker.look_at_clock();
+            let fresh = self.head_started.is_none();
+            let started = *self.head_started.get_or_insert(now);
+            let begun = if self.received.is_empty() {
+                let worker = Rc::clone(&self.worker);
+                let mut scratch = worker.scratch.borrow_mut();
+                let begun = begin(self, &scratch.body()[..read], now, started);
+                if matches!(begun, Begun::Incomplete) {
+                    self.received = worker.buffers.take_with(&scratch.body()[..read]);
+                }
+                next_of(begun)
+            } else {
+                let worker = Rc::clone(&self.worker);
+                let before = self.received.len();
+                self.received.extend_from_slice(&worker.scratch.borrow_mut().body()[..read]);
+                if is_worth_parsing(&self.received, before) { self.begin_received() } else { None }
+            };
+            match begun {
+                Some(next) => return Poll::Ready(next),
+                None if fresh => self.deadline.arm(now, self.listener.timeouts().head.duration()),
+                None => {}
+            }
+        }
+    }
+
+    /// Tries what was received earlier.
+    fn begin_received(&mut self) -> Option<Next> {
+        let received = std::mem::take(&mut self.received);
+        let now = self.worker.now();
+        let started = self.head_started.unwrap_or(now);
+        let begun = begin(self, &received, now, started);
+        if matches!(begun, Begun::Incomplete) {
+            self.received = received;
+            let head = self.listener.timeouts().head.duration();
+            self.deadline.arm(started, head);
+        } else {
+            self.worker.buffers.give(received);
+        }
+        next_of(begun)
+    }
+
+    fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+        let expired = self.deadline.poll_expired(cx);
+        let nothing_came = self.head_started.is_none();
+        if nothing_came && (expired || self.worker.drain.get() >= Drain::CloseIdle || self.is_orphan()) {
+            return Poll::Ready(Next::Close);
+        }
+        if expired {
+            self.listener.counters(&self.worker).request_errors.one();
+            log::bad_request(self, 408, Termination::REQUEST_TIMEOUT);
+            return Poll::Ready(Next::Answer(Box::new(Answer::of_error(self, 408))));
+        }
+        // A TLS session may still have something to send, a ticket for instance.
+        if let Poll::Ready(Err(_)) = self.stream.poll_flush(cx) {
+            return Poll::Ready(Next::Close);
+        }
+        Poll::Pending
+    }
+
+    /// The client ended its direction, or the connection broke, between requests or within a head.
+    fn ended_early(&mut self) -> Next {
+        if self.head_started.is_some() {
+            let counters = self.listener.counters(&self.worker);
+            counters.request_errors.one();
+            counters.client_aborts.one();
+        }
+        Next::Close
+    }
+
+    /// Sends an answer of Weir's own.
+    async fn send(&mut self, mut answer: Box<Answer>) -> After {
+        let sent = poll_fn(|cx| answer.poll(cx, self)).await;
+        finish_answer(self, &answer);
+        match sent {
+            Err(_) => After::Reset,
+            Ok(()) if answer.linger => After::Linger,
+            Ok(()) if answer.keep_alive => After::Next,
+            Ok(()) => After::Close,
+        }
+    }
+}
+
+fn next_of(begun: Begun) -> Option<Next> {
+    match begun {
+        Begun::Incomplete => None,
+        Begun::Exchange(exchange) => Some(Next::Exchange(exchange)),
+        Begun::Answer(answer) => Some(Next::Answer(answer)),
+    }
+}
+
+/// How long a closing connection is listened to.
+const LINGER: Duration = Duration::from_secs(2);
+/// How much of what still comes is thrown away before it is reset after all.
+const LINGER_BYTES_MAX: usize = 1 << 20;
+
+/// Ends the connection. If nothing more can be on its way here, that is a plain close.
+async fn close(mut connection: Connection) {
+    if matches!(connection.stream, Stream::Tls(_)) {
+        connection.deadline.arm(connection.worker.look_at_clock(), LINGER);
+        poll_fn(|cx| match connection.stream.poll_end(cx) {
+            Poll::Pending if connection.deadline.poll_expired(cx) => Poll::Ready(()),
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(_) => Poll::Ready(()),
+        })
+        .await;
+    }
+    if !connection.received.is_empty() {
+        linger(connection).await;
+    }
+}
+
+/// Ends the own direction and reads on for a while: a close with unread bytes would be a reset, which can overtake the
+/// answer and take it away from the client (RFC 9112 section 9.6).
+async fn linger(mut connection: Connection) {
+    connection.deadline.arm(connection.worker.look_at_clock(), LINGER);
+    let ended = poll_fn(|cx| {
+        let ended = connection.stream.poll_end(cx);
+        late_or(cx, &connection.deadline, ended)
+    })
+    .await;
+    if ended.is_err() {
+        return;
+    }
+    let mut thrown_away = 0;
+    while thrown_away < LINGER_BYTES_MAX {
+        let read = poll_fn(|cx| {
+            let mut scratch = connection.worker.scratch.borrow_mut();
+            let read = connection.stream.poll_read(cx, scratch.body());
+            late_or(cx, &connection.deadline, read)
+        })
+        .await;
+        match read {
+            Ok(read) if read > 0 => thrown_away += read,
+            _ => return,
+        }
+    }
+}
+
+/// `step`, or an error once the deadline has passed.
+fn late_or<T>(cx: &Context<'_>, deadline: &Deadline, step: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    match step {
+        Poll::Pending if deadline.poll_expired(cx) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+        step => step,
+    }
+}

@@ -1,0 +1,236 @@
+//! One request and its response: chooses a server, connects, moves both bodies at once, tries again where that is safe.
+//!
+//! A hand-written state machine rather than an async function, because it is polled for every request and must be
+//! small while it waits. Decisions are in `weir_http`, `weir_balance`; the bytes are moved by [`Pump`].
+
+mod choose;
+mod client_side;
+mod pace;
+mod retry;
+mod transfer;
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use weir_http::{ChunkError, Progress};
+
+use super::outcome::{Cut, End, Fault};
+use super::request::RequestFacts;
+use super::response::ResponseFacts;
+use super::timing::Timing;
+use crate::connect::ConnectError;
+use crate::pump::Pump;
+use crate::worker::{Drain, Lease, LocalPool, ServerConnection, Worker};
+
+pub(crate) use client_side::ClientSide;
+use pace::RateWindow;
+
+/// A request on its way.
+pub(crate) struct Exchange {
+    pub(crate) pool: Rc<LocalPool>,
+    pub(crate) request: RequestFacts,
+    pub(crate) timing: Timing,
+    /// The rewritten head, and what was read of the body with it.
+    pub(crate) head: Vec<u8>,
+    head_sent: usize,
+    pub(crate) upload: Pump,
+    upload_state: Upload,
+    /// Bytes of the upload that are in `head`: the request can be sent again while no more were read.
+    upload_in_head: u64,
+    /// The client's address, for algorithms that ask.
+    source: Option<IpAddr>,
+    /// What is wrong with the body's first bytes.
+    broken: Option<ChunkError>,
+    state: State,
+    lease: Option<Lease>,
+    connection: Option<ServerConnection>,
+    reused: bool,
+    /// An idle connection has let this request down.
+    fresh_only: bool,
+    /// Servers that failed this request already.
+    tried: Vec<usize>,
+    pub(crate) retries: u8,
+    pub(crate) redispatched: bool,
+    /// Bytes of a response head that has not all come.
+    partial: Vec<u8>,
+    /// Interim heads that the client had no room for.
+    unsent: Vec<u8>,
+    download: Option<Pump>,
+    pub(crate) response: Option<ResponseFacts>,
+    /// Bytes moved when the deadline was last set.
+    moved_at_arm: u64,
+    /// Without any movement until then, somebody is too slow.
+    idle_until: Instant,
+    rate: RateWindow,
+    fault_status: Option<u16>,
+}
+
+enum State {
+    Choose,
+    Queued(Pin<Box<dyn Future<Output = ()>>>),
+    Connecting(Pin<Box<dyn Future<Output = Result<ServerConnection, ConnectError>>>>),
+    Running,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Upload {
+    Sending,
+    Done,
+    /// The server no longer reads; it may have answered nonetheless.
+    Broken,
+}
+
+/// A request as it goes to its server.
+pub(crate) struct Message {
+    /// The rewritten head, and what was read of the body with it.
+    pub(crate) head: Vec<u8>,
+    /// The rest of the body.
+    pub(crate) upload: Pump,
+    /// What is wrong with the body's first bytes.
+    pub(crate) broken: Option<ChunkError>,
+}
+
+impl Exchange {
+    pub(crate) fn new(
+        pool: Rc<LocalPool>,
+        request: RequestFacts,
+        timing: Timing,
+        message: Message,
+        source: Option<IpAddr>,
+    ) -> Self {
+        let Message { head, upload, broken } = message;
+        let upload_in_head = upload.bytes_read;
+        pool.counters().requests.one();
+        pool.retry_budget.borrow_mut().request();
+        Self {
+            pool,
+            request,
+            timing,
+            head,
+            head_sent: 0,
+            upload,
+            upload_state: Upload::Sending,
+            upload_in_head,
+            source,
+            broken,
+            state: State::Choose,
+            lease: None,
+            connection: None,
+            reused: false,
+            fresh_only: false,
+            tried: Vec::new(),
+            retries: 0,
+            redispatched: false,
+            partial: Vec::new(),
+            unsent: Vec::new(),
+            download: None,
+            response: None,
+            moved_at_arm: 0,
+            idle_until: timing.start,
+            rate: RateWindow::default(),
+            fault_status: None,
+        }
+    }
+
+    /// Goes on as far as it can. Ready when the exchange has ended, one way or another.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, client: &mut ClientSide<'_>) -> Poll<End> {
+        client.worker.look_at_clock();
+        if client.worker.drain.get() == Drain::Cut {
+            return Poll::Ready(End::Cut(Cut::Stopped));
+        }
+        loop {
+            match &mut self.state {
+                State::Choose => {
+                    if let Some(error) = self.broken.take() {
+                        return Poll::Ready(End::Answer(Fault::BodyFraming(error)));
+                    }
+                    if self.upload.is_too_large() {
+                        return Poll::Ready(End::Answer(Fault::BodyTooLarge));
+                    }
+                    if let Err(fault) = self.choose(cx, client) {
+                        return Poll::Ready(End::Answer(fault));
+                    }
+                }
+                State::Queued(wait) => {
+                    if wait.as_mut().poll(cx).is_ready() {
+                        self.state = State::Choose;
+                    } else if client.deadline.poll_expired(cx) {
+                        return Poll::Ready(End::Answer(Fault::QueueTimeout));
+                    } else if client.is_gone(cx, false) {
+                        return Poll::Ready(End::Cut(Cut::ClientGone));
+                    } else {
+                        return Poll::Pending;
+                    }
+                }
+                State::Connecting(opening) => {
+                    let opened = match opening.as_mut().poll(cx) {
+                        Poll::Ready(opened) => opened.map_err(Fault::Connect),
+                        Poll::Pending if client.deadline.poll_expired(cx) => Err(Fault::ConnectTimeout),
+                        Poll::Pending => return Poll::Pending,
+                    };
+                    match opened {
+                        Ok(connection) => self.run_over(connection, false, client),
+                        Err(fault) => {
+                            if let Some(end) = self.failed(fault, Progress::NothingWritten, client) {
+                                return Poll::Ready(end);
+                            }
+                        }
+                    }
+                }
+                State::Running => match self.poll_running(cx, client) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Some(end)) => return Poll::Ready(end),
+                    Poll::Ready(None) => {}
+                },
+            }
+        }
+    }
+
+    /// The server that has the request, if one was chosen.
+    pub(crate) fn lease(&self) -> Option<&Lease> {
+        self.lease.as_ref()
+    }
+
+    /// Bytes that came from the client behind this request: the next one's.
+    pub(crate) fn take_pipelined(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.upload.surplus)
+    }
+
+    /// Bytes of the body that went to the client.
+    pub(crate) fn download_bytes(&self) -> u64 {
+        self.download.as_ref().map_or(0, |download| download.bytes_written)
+    }
+
+    /// The status of an answer that Weir gives in the server's place.
+    pub(crate) fn fault_status(&self) -> Option<u16> {
+        self.fault_status
+    }
+
+    pub(crate) fn set_fault_status(&mut self, status: u16) {
+        self.fault_status = Some(status);
+    }
+
+    /// Gives all buffers back.
+    pub(crate) fn release(&mut self, worker: &Worker) {
+        worker.buffers.give(std::mem::take(&mut self.head));
+        worker.buffers.give(std::mem::take(&mut self.partial));
+        self.upload.release(worker);
+        if let Some(download) = &mut self.download {
+            download.release(worker);
+        }
+    }
+
+    /// After 101: the server's connection, and what it has sent already.
+    pub(crate) fn take_upgraded(&mut self) -> Option<(ServerConnection, Pump)> {
+        Some((self.connection.take()?, self.download.take()?))
+    }
+
+    /// Bytes of the body that came from the server.
+    pub(crate) fn download_read(&self) -> u64 {
+        self.download.as_ref().map_or(0, |download| download.bytes_read)
+    }
+}

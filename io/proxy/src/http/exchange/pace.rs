@@ -1,0 +1,112 @@
+//! How long an exchange may stand still, and whose fault it is when it does.
+
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use super::{ClientSide, Exchange, Upload};
+use crate::http::outcome::{Cut, End, Fault};
+
+/// A client that was never waited for is not watched by the event loop. If its server takes longer than this, it is
+/// looked at: it may have gone.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+
+/// Watches the minimum rate of bodies.
+#[derive(Default)]
+pub(super) struct RateWindow {
+    started: Option<Instant>,
+    bytes: u64,
+}
+
+impl Exchange {
+    /// Nothing can move now: keeps the deadline in step with what has moved since, and sees whether it has passed.
+    pub(super) fn wait(&mut self, cx: &mut Context<'_>, client: &mut ClientSide<'_>) -> Poll<Option<End>> {
+        if self.moved() != self.moved_at_arm {
+            self.arm(client);
+        }
+        let expired = client.deadline.poll_expired(cx);
+        // Without an upload nobody else reads from the client.
+        if self.upload_state == Upload::Done && client.is_gone(cx, expired) {
+            return Poll::Ready(Some(End::Cut(Cut::ClientGone)));
+        }
+        if !expired {
+            return Poll::Pending;
+        }
+        let now = client.worker.now();
+        if now < self.idle_until && !self.rate.is_too_low(now, self.moved(), client) {
+            let limit = self.rate.next_check(now, self.moved_at_arm, client);
+            client.deadline.arm(now, (self.idle_until - now).min(limit));
+            return if client.deadline.poll_expired(cx) { self.wait(cx, client) } else { Poll::Pending };
+        }
+        Poll::Ready(match (&self.download, self.upload_state) {
+            (Some(download), _) if download.waits_for_sink() => Some(End::Cut(Cut::ClientTimeout)),
+            (None, _) if !self.unsent.is_empty() => Some(End::Cut(Cut::ClientTimeout)),
+            (Some(_), _) => {
+                self.count_failure();
+                Some(End::Cut(Cut::ServerTimeout))
+            }
+            (None, Upload::Sending) if !self.upload.waits_for_sink() && self.head_sent == self.head.len() => {
+                Some(End::Answer(Fault::BodyTimeout))
+            }
+            (None, _) => {
+                let progress = self.progress();
+                self.failed(Fault::ResponseTimeout, progress, client)
+            }
+        })
+    }
+
+    pub(super) fn arm(&mut self, client: &ClientSide<'_>) {
+        let now = client.worker.now();
+        let servers = &self.pool.shared.plan.timeouts;
+        let clients = client.listener.timeouts();
+        let after = match (&self.download, self.upload_state) {
+            (Some(download), _) if download.waits_for_sink() => clients.body,
+            (None, _) if !self.unsent.is_empty() => clients.body,
+            (Some(_), _) => servers.idle,
+            (None, Upload::Sending) => clients.body,
+            (None, _) => servers.response,
+        };
+        self.moved_at_arm = self.moved();
+        let bodies = self.download.is_some() || self.upload_state == Upload::Sending;
+        let limit = if bodies { self.rate.next_check(now, self.moved_at_arm, client) } else { Duration::MAX };
+        let look = if client.stream.socket().is_watched() { Duration::MAX } else { FIRST_LOOK };
+        self.idle_until = now + after.duration();
+        client.deadline.arm(now, after.duration().min(limit).min(look));
+    }
+
+    pub(super) fn moved(&self) -> u64 {
+        // Interim heads that wait count, so that a change of who is waited for is seen.
+        let up =
+            (self.head_sent + self.unsent.len()) as u64 + self.upload.bytes_read + self.upload.bytes_written;
+        up + self.download.as_ref().map_or(0, |down| down.bytes_read + down.bytes_written)
+    }
+}
+
+impl RateWindow {
+    /// When the rate is to be judged next, seen from `now`.
+    fn next_check(&mut self, now: Instant, moved: u64, client: &ClientSide<'_>) -> Duration {
+        let timeouts = client.listener.timeouts();
+        if timeouts.body_bytes_per_second_min == 0 {
+            return Duration::MAX;
+        }
+        let started = *self.started.get_or_insert_with(|| {
+            self.bytes = moved;
+            now
+        });
+        let window = timeouts.body.duration();
+        window.saturating_sub(now.saturating_duration_since(started)).max(Duration::from_millis(1))
+    }
+
+    /// Whether a full window has passed with too few bytes; starts the next one if it had enough.
+    fn is_too_low(&mut self, now: Instant, moved: u64, client: &ClientSide<'_>) -> bool {
+        let timeouts = client.listener.timeouts();
+        let (Some(started), min) = (self.started, timeouts.body_bytes_per_second_min) else { return false };
+        let elapsed = now.saturating_duration_since(started);
+        if min == 0 || elapsed < timeouts.body.duration() {
+            return false;
+        }
+        let bytes = moved.saturating_sub(self.bytes);
+        self.started = Some(now);
+        self.bytes = moved;
+        (bytes as f64) < min as f64 * elapsed.as_secs_f64()
+    }
+}

@@ -1,0 +1,90 @@
+//! What happens when a try fails: another one where that is safe, else the client learns of it.
+
+use weir_http::Progress;
+
+use super::{ClientSide, Exchange, State, Upload};
+use crate::http::outcome::{Cut, End, Fault};
+use crate::pump::PumpError;
+
+impl Exchange {
+    /// A try has failed before the response began: tries again if that is safe, permitted and useful. `None` = it does.
+    pub(super) fn failed(
+        &mut self,
+        fault: Fault,
+        progress: Progress,
+        client: &ClientSide<'_>,
+    ) -> Option<End> {
+        self.count_failure();
+        self.connection = None;
+        let plan = &self.pool.shared.plan.retry;
+        let whole = self.upload.bytes_read == self.upload_in_head;
+        let failed = weir_http::FailedTry {
+            progress,
+            certainly_unprocessed: false,
+            body_replayable: whole && (self.upload_is_in_head() || progress == Progress::NothingWritten),
+        };
+        let safe = weir_http::may_retry(&self.request.method, &failed) && fault.is_worth_a_retry();
+        if !safe || self.retries >= plan.attempts {
+            return Some(self.give_up(fault));
+        }
+        if !self.pool.retry_budget.borrow_mut().take(client.worker.now_ms()) {
+            self.pool.counters().retries_denied.one();
+            return Some(self.give_up(fault));
+        }
+        self.retries += 1;
+        self.pool.counters().retries.one();
+        if let Some(lease) = self.lease.take() {
+            lease.server.counters().retries.one();
+            // A connection that had gone stale says nothing against its server; but the next may be stale as well.
+            self.fresh_only = true;
+            if !self.reused {
+                self.tried.push(lease.server.shared.slot);
+                self.redispatched = true;
+                self.pool.counters().redispatches.one();
+            }
+        }
+        self.head_sent = 0;
+        self.upload_state = Upload::Sending;
+        self.partial.clear();
+        self.state = State::Choose;
+        None
+    }
+
+    pub(super) fn progress(&self) -> Progress {
+        match (self.head_sent, self.timing.first_byte_came()) {
+            (_, true) => Progress::ResponseStarted,
+            (0, _) => Progress::NothingWritten,
+            _ => Progress::Written,
+        }
+    }
+
+    pub(super) fn upload_is_in_head(&self) -> bool {
+        self.upload.is_read() && self.upload.bytes_read == self.upload_in_head
+    }
+
+    /// An answer, if none has begun; else the response is cut. An interim head may have gone out in part.
+    pub(super) fn give_up(&mut self, fault: Fault) -> End {
+        self.connection = None;
+        let begun = self.download.is_some() || !self.unsent.is_empty();
+        if begun { End::Cut(Cut::Fault(fault)) } else { End::Answer(fault) }
+    }
+
+    pub(super) fn upload_failed(&mut self, error: PumpError) -> End {
+        match error {
+            PumpError::Framing(error) => self.give_up(Fault::BodyFraming(error)),
+            PumpError::TooLarge => self.give_up(Fault::BodyTooLarge),
+            _ => End::Cut(Cut::ClientGone),
+        }
+    }
+
+    /// Notes for passive ejection that this server failed.
+    pub(super) fn count_failure(&self) {
+        let Some(lease) = &self.lease else { return };
+        // A kept connection that its server has closed is the server's right.
+        if self.reused && !self.timing.first_byte_came() {
+            return;
+        }
+        lease.server.counters().response_errors.one();
+        self.pool.server_failed(&lease.server);
+    }
+}

@@ -1,0 +1,139 @@
+//! Moves the request to the server and the response to the client, both at once.
+
+use std::task::{Context, Poll};
+
+use weir_http::Scheme;
+
+use super::{ClientSide, Exchange, Upload};
+use crate::http::outcome::{Cut, End, Fault};
+use crate::http::response::{self, HeadOutcome, Reading};
+use crate::pump::PumpError;
+
+impl Exchange {
+    /// `Ready(None)`: the request is to be tried again.
+    pub(super) fn poll_running(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut ClientSide<'_>,
+    ) -> Poll<Option<End>> {
+        if self.upload_state == Upload::Sending {
+            match self.poll_upload(cx, client) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => {
+                    self.upload_state = Upload::Done;
+                    self.timing.request_sent(client.worker.now());
+                    self.arm(client);
+                }
+                Poll::Ready(Err(PumpError::Sink(_))) => self.upload_state = Upload::Broken,
+                Poll::Ready(Err(error)) => return Poll::Ready(Some(self.upload_failed(error))),
+            }
+        }
+        if self.download.is_none() {
+            match self.poll_response_head(cx, client) {
+                Poll::Ready(Ok(None)) => {}
+                Poll::Ready(Ok(Some(end))) => return Poll::Ready(Some(end)),
+                Poll::Ready(Err(fault)) => {
+                    let progress = self.progress();
+                    return Poll::Ready(self.failed(fault, progress, client));
+                }
+                Poll::Pending => return self.wait(cx, client),
+            }
+        }
+        let (Some(download), Some(connection)) = (&mut self.download, &mut self.connection) else {
+            return Poll::Ready(Some(End::Cut(Cut::Internal)));
+        };
+        match download.poll(cx, &mut connection.stream, client.stream, client.worker) {
+            Poll::Pending => self.wait(cx, client),
+            // The kernel tells of a reset once. A failed write was told, and the read that follows looks like a clean end.
+            Poll::Ready(Ok(())) if download.ended_with_source() && self.upload_state == Upload::Broken => {
+                self.count_failure();
+                Poll::Ready(Some(End::Cut(Cut::Server(PumpError::Truncated))))
+            }
+            Poll::Ready(Ok(())) => Poll::Ready(Some(self.complete(client))),
+            Poll::Ready(Err(PumpError::Sink(_))) => Poll::Ready(Some(End::Cut(Cut::ClientGone))),
+            Poll::Ready(Err(error)) => {
+                self.count_failure();
+                Poll::Ready(Some(End::Cut(Cut::Server(error))))
+            }
+        }
+    }
+
+    pub(super) fn poll_upload(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut ClientSide<'_>,
+    ) -> Poll<Result<(), PumpError>> {
+        let Some(connection) = &mut self.connection else { return Poll::Pending };
+        while self.head_sent < self.head.len() {
+            match connection.stream.poll_write(cx, &self.head[self.head_sent..]) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(written)) if written > 0 => self.head_sent += written,
+                Poll::Ready(Ok(_)) => {
+                    return Poll::Ready(Err(PumpError::Sink(std::io::ErrorKind::WriteZero.into())));
+                }
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(PumpError::Sink(error))),
+            }
+        }
+        self.upload.poll(cx, client.stream, &mut connection.stream, client.worker)
+    }
+
+    /// Reads until the final response head has come, and sends it on. `Ok(None)`: its body follows.
+    pub(super) fn poll_response_head(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut ClientSide<'_>,
+    ) -> Poll<Result<Option<End>, Fault>> {
+        let Some(connection) = &mut self.connection else { return Poll::Ready(Ok(None)) };
+        let Some(lease) = &self.lease else { return Poll::Ready(Ok(None)) };
+        loop {
+            let mut reading = Reading {
+                request: &self.request,
+                timing: &mut self.timing,
+                partial: &mut self.partial,
+                unsent: &mut self.unsent,
+                pool: self.pool.shared.plan.name.as_str(),
+                server_name: lease.server.shared.name.as_str(),
+                request_done: self.upload_state == Upload::Done,
+                scheme: if self.pool.shared.plan.tls.is_some() { Scheme::Https } else { Scheme::Http },
+            };
+            let outcome = response::poll_head(cx, &mut connection.stream, client, &mut reading);
+            match outcome {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Err(fault)) => return Poll::Ready(Err(fault)),
+                Poll::Ready(Ok(HeadOutcome::Interim)) => {}
+                Poll::Ready(Ok(HeadOutcome::Final(facts, download))) => {
+                    self.response = Some(facts);
+                    self.download = Some(download);
+                    return Poll::Ready(Ok(None));
+                }
+                Poll::Ready(Ok(HeadOutcome::Tunnel(facts, download))) => {
+                    self.response = Some(facts);
+                    self.download = Some(download);
+                    return Poll::Ready(Ok(Some(End::Tunnel)));
+                }
+                Poll::Ready(Ok(HeadOutcome::ClientGone)) => {
+                    return Poll::Ready(Ok(Some(End::Cut(Cut::ClientGone))));
+                }
+            }
+        }
+    }
+
+    pub(super) fn complete(&mut self, client: &ClientSide<'_>) -> End {
+        let (Some(response), Some(download)) = (&self.response, &self.download) else {
+            return End::Cut(Cut::Internal);
+        };
+        let request_done = self.upload_state == Upload::Done;
+        let clean = response.server_keeps && download.surplus.is_empty() && request_done;
+        let keep_client = response.client_keeps && request_done;
+        if let (Some(connection), Some(lease)) = (self.connection.take(), &self.lease) {
+            let reuse = &self.pool.shared.plan.reuse;
+            if clean && self.pool.shared.plan.proxy_protocol.is_none() && client.may_keep_alive() {
+                lease.server.keep_idle(connection, reuse, client.worker.now());
+            }
+        }
+        if !request_done {
+            return End::Complete { keep_client: false, linger: true };
+        }
+        End::Complete { keep_client, linger: false }
+    }
+}

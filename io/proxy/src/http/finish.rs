@@ -1,0 +1,127 @@
+//! The end of a request: counted, logged, and what becomes of the connection.
+
+use weir_http::access_log::Termination;
+
+use super::answer::Answer;
+use super::connection::Connection;
+use super::exchange::Exchange;
+use super::outcome::{Cut, End};
+use crate::log;
+use crate::report;
+
+/// What becomes of the client's connection.
+pub(crate) enum After {
+    /// It waits for the next request.
+    Next,
+    /// An answer goes out first.
+    Answer(Box<Answer>),
+    /// It is closed.
+    Close,
+    /// It is closed once the client has stopped sending.
+    Linger,
+    /// It is reset: what the client got is not whole, and must not look so.
+    Reset,
+    /// It becomes a tunnel.
+    Tunnel(Box<Exchange>),
+}
+
+/// Counts and logs an exchange, and decides about its connection.
+pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exchange>, end: End) -> After {
+    let pipelined = exchange.take_pipelined();
+    if !pipelined.is_empty() {
+        connection.received.extend_from_slice(&pipelined);
+    }
+    let after = match end {
+        End::Tunnel => return After::Tunnel(exchange),
+        End::Complete { linger: true, .. } => After::Linger,
+        End::Complete { keep_client: true, .. } => After::Next,
+        // The client may have sent its next request already: a reset for it must not overtake this response.
+        End::Complete { .. } if exchange.request.client_persists => After::Linger,
+        End::Complete { .. } => After::Close,
+        End::Cut(_) => After::Reset,
+        End::Answer(ref fault) => {
+            exchange.set_fault_status(fault.status());
+            let answer = Answer::fault(connection, &exchange, fault);
+            After::Answer(Box::new(answer))
+        }
+    };
+    count(connection, &exchange, &end);
+    if let Some(complaint) = end.complaint() {
+        report::throttled(|| named(&exchange, &complaint));
+    }
+    log::exchange(connection, &exchange, end.termination());
+    exchange.release(&connection.worker);
+    after
+}
+
+/// `complaint`, with the name of its victim.
+fn named(exchange: &Exchange, complaint: &str) -> String {
+    let pool = &exchange.pool.shared.plan.name;
+    match exchange.lease() {
+        Some(lease) => {
+            let server = &lease.server.shared;
+            format!("pool {pool}, server {} ({}): {complaint}", server.name, server.address())
+        }
+        None => format!("pool {pool}: {complaint}"),
+    }
+}
+
+/// Counts a tunnel that has ended.
+pub(crate) fn finish_tunnel(
+    connection: &Connection,
+    exchange: &Exchange,
+    bytes_in: u64,
+    bytes_out: u64,
+    termination: Termination,
+) {
+    let counters = connection.listener.counters(&connection.worker);
+    counters.bytes_in.add(bytes_in);
+    counters.bytes_out.add(bytes_out);
+    counters.responses.count(101);
+    if let Some(lease) = exchange.lease() {
+        let server = lease.server.counters();
+        server.responses.count(101);
+        server.bytes_in.add(bytes_out);
+        server.bytes_out.add(bytes_in);
+    }
+    log::exchange(connection, exchange, termination);
+}
+
+/// Counts an answer of Weir's own.
+pub(crate) fn finish_answer(connection: &Connection, answer: &Answer) {
+    let counters = connection.listener.counters(&connection.worker);
+    counters.responses.count(answer.status);
+    counters.bytes_out.add(answer.bytes_sent() as u64);
+}
+
+fn count(connection: &Connection, exchange: &Exchange, end: &End) {
+    let listener = connection.listener.counters(&connection.worker);
+    let (bytes_in, bytes_out) = (exchange.upload.bytes_read, exchange.download_bytes());
+    listener.bytes_in.add(bytes_in);
+    listener.bytes_out.add(bytes_out);
+    let total_us = u64::from(exchange.timing.elapsed(connection.worker.now()));
+    if let Some(response) = &exchange.response {
+        listener.responses.count(response.status);
+        listener.duration.record(total_us);
+    }
+    if matches!(end, End::Cut(Cut::ClientGone | Cut::ClientTimeout)) {
+        listener.client_aborts.one();
+    }
+    if let Some(lease) = exchange.lease() {
+        let server = lease.server.counters();
+        server.bytes_out.add(u64::from(exchange.request.head_bytes) + bytes_in);
+        if let Some(response) = &exchange.response {
+            server.bytes_in.add(u64::from(response.head_bytes) + exchange.download_read());
+            server.responses.count(response.status);
+            server.total.record(total_us);
+            exchange.pool.server_answered(&lease.server, response.status);
+        }
+        if let Some(first_byte) = exchange.timing.server() {
+            server.first_byte.record(u64::from(first_byte));
+        }
+        if matches!(end, End::Cut(Cut::ClientGone | Cut::ClientTimeout)) {
+            server.client_aborts.one();
+        }
+        lease.server.shared.touch(connection.worker.now());
+    }
+}

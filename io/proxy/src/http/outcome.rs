@@ -1,0 +1,194 @@
+//! How an exchange can end, whose fault it was, and what the client gets: the one place where failures become statuses.
+
+use std::fmt;
+use std::io;
+
+use weir_http::access_log::{Cause, Phase, Termination};
+use weir_http::{ChunkError, ResponseError};
+
+use crate::connect::ConnectError;
+use crate::pump::PumpError;
+
+/// How an exchange ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// The response went out whole.
+    Complete {
+        /// The connection may carry another request.
+        keep_client: bool,
+        /// The client may still be sending a body that nobody reads.
+        linger: bool,
+    },
+    /// No byte of a response went out: the client gets an error from here.
+    Answer(Fault),
+    /// A response had begun and cannot be finished: the connection is reset.
+    Cut(Cut),
+    /// Both sides agreed to change the protocol.
+    Tunnel,
+}
+
+/// Why there is no response to pass on.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// No server is up.
+    NobodyLeft,
+    /// Every server is at its limit.
+    Busy,
+    /// It waited too long for a server.
+    QueueTimeout,
+    /// The server cannot be connected to.
+    Connect(ConnectError),
+    /// Not within the time.
+    ConnectTimeout,
+    /// The connection failed before the response's first byte.
+    NoResponse(io::Error),
+    /// The server closed the connection before the response's first byte.
+    ClosedEarly,
+    /// The server closed the connection within the response's head.
+    ClosedInHead,
+    /// The response's head is malformed.
+    BadResponse(ResponseError),
+    /// The response's chunks are malformed.
+    BadChunks(ChunkError),
+    /// No response within the time.
+    ResponseTimeout,
+    /// The request's body is larger than its route permits.
+    BodyTooLarge,
+    /// The request's body is malformed.
+    BodyFraming(ChunkError),
+    /// The request's body stopped coming.
+    BodyTimeout,
+}
+
+/// Why a response was cut.
+#[derive(Debug)]
+pub(crate) enum Cut {
+    /// The client went away.
+    ClientGone,
+    /// The client stopped reading.
+    ClientTimeout,
+    /// The server failed within the body.
+    Server(PumpError),
+    /// The server stopped sending within the body.
+    ServerTimeout,
+    /// The process stops, and its deadline has passed.
+    Stopped,
+    /// Another fault after the response had begun.
+    Fault(Fault),
+    /// A state that cannot be reached, if this program is right.
+    Internal,
+}
+
+impl Fault {
+    /// The status that the client gets.
+    pub(crate) fn status(&self) -> u16 {
+        match self {
+            Self::NobodyLeft | Self::Busy | Self::QueueTimeout => 503,
+            Self::Connect(_)
+            | Self::NoResponse(_)
+            | Self::ClosedEarly
+            | Self::ClosedInHead
+            | Self::BadResponse(_)
+            | Self::BadChunks(_) => 502,
+            Self::ConnectTimeout | Self::ResponseTimeout => 504,
+            Self::BodyTooLarge => 413,
+            Self::BodyFraming(_) => 400,
+            Self::BodyTimeout => 408,
+        }
+    }
+
+    fn is_servers(&self) -> bool {
+        !matches!(self, Self::BodyTooLarge | Self::BodyFraming(_) | Self::BodyTimeout)
+    }
+
+    /// Whether another server, or another connection, might do better. What took long would take long again.
+    pub(crate) fn is_worth_a_retry(&self) -> bool {
+        matches!(self, Self::Connect(_) | Self::ConnectTimeout | Self::NoResponse(_) | Self::ClosedEarly)
+    }
+
+    /// How the access log has it.
+    pub(crate) fn termination(&self) -> Termination {
+        match self {
+            Self::NobodyLeft | Self::Connect(_) => Termination::NO_SERVER,
+            Self::Busy => Termination::new(Cause::Server, Phase::Queue),
+            Self::QueueTimeout => Termination::QUEUE_TIMEOUT,
+            Self::ConnectTimeout => Termination::CONNECT_TIMEOUT,
+            Self::NoResponse(_) | Self::ClosedEarly | Self::ClosedInHead => Termination::NO_RESPONSE,
+            Self::BadResponse(_) | Self::BadChunks(_) => Termination::BAD_RESPONSE,
+            Self::ResponseTimeout => Termination::RESPONSE_TIMEOUT,
+            Self::BodyTooLarge | Self::BodyFraming(_) => Termination::BAD_REQUEST,
+            Self::BodyTimeout => Termination::CLIENT_STALLED,
+        }
+    }
+}
+
+impl Cut {
+    /// How the access log has it.
+    pub(crate) fn termination(&self) -> Termination {
+        match self {
+            Self::ClientGone => Termination::CLIENT_LEFT_IN_DATA,
+            Self::ClientTimeout => Termination::CLIENT_STALLED,
+            Self::Server(_) => Termination::SERVER_BROKE_OFF,
+            Self::ServerTimeout => Termination::SERVER_STALLED,
+            Self::Stopped => Termination::new(Cause::Killed, Phase::Data),
+            Self::Fault(fault) => fault.termination(),
+            Self::Internal => Termination::new(Cause::Internal, Phase::Data),
+        }
+    }
+}
+
+impl End {
+    /// How the access log has it.
+    pub(crate) fn termination(&self) -> Termination {
+        match self {
+            Self::Complete { .. } | Self::Tunnel => Termination::NORMAL,
+            Self::Answer(fault) => fault.termination(),
+            Self::Cut(cut) => cut.termination(),
+        }
+    }
+}
+
+impl Cut {
+    /// What an operator should read of it; `None` = it was the client's doing.
+    fn complaint(&self) -> Option<String> {
+        match self {
+            Self::ClientGone | Self::ClientTimeout | Self::Stopped => None,
+            Self::Server(cause) => Some(format!("response {cause}")),
+            Self::ServerTimeout => Some("response stopped coming".to_owned()),
+            Self::Fault(fault) => fault.is_servers().then(|| fault.to_string()),
+            Self::Internal => Some("internal error".to_owned()),
+        }
+    }
+}
+
+impl End {
+    /// What an operator should read of it; `None` = nothing went wrong on the server's side.
+    pub(crate) fn complaint(&self) -> Option<String> {
+        match self {
+            Self::Complete { .. } | Self::Tunnel => None,
+            Self::Answer(fault) => fault.is_servers().then(|| fault.to_string()),
+            Self::Cut(cut) => cut.complaint(),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NobodyLeft => f.write_str("no server is up"),
+            Self::Busy => f.write_str("every server is at its limit"),
+            Self::QueueTimeout => f.write_str("waited too long for a server"),
+            Self::Connect(cause) => cause.fmt(f),
+            Self::ConnectTimeout => f.write_str("connect: timed out"),
+            Self::NoResponse(cause) => write!(f, "no response: {cause}"),
+            Self::ClosedEarly => f.write_str("no response: connection closed"),
+            Self::ClosedInHead => f.write_str("connection closed within the response head"),
+            Self::BadResponse(cause) => write!(f, "malformed response: {cause}"),
+            Self::BadChunks(cause) => write!(f, "malformed response body: {cause}"),
+            Self::ResponseTimeout => f.write_str("no response: timed out"),
+            Self::BodyTooLarge => f.write_str("the request body is too large"),
+            Self::BodyFraming(cause) => write!(f, "malformed request body: {cause}"),
+            Self::BodyTimeout => f.write_str("the request body stopped coming"),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What an exchange keeps of its request after the head has gone out.
+
+use weir_http::{HeaderTable, KnownHeader, Method, RequestHead, Span, Version};
+use weir_net::BufferPool;
+
+/// What the response, the log and retries need to know.
+#[derive(Debug)]
+pub(crate) struct RequestFacts {
+    pub(crate) method: Method,
+    pub(crate) is_head: bool,
+    pub(crate) version: Version,
+    /// The client and the listener permit another request on this connection.
+    pub(crate) keep_alive: bool,
+    /// The client would send another.
+    pub(crate) client_persists: bool,
+    /// An upgrade was asked for and passed on.
+    pub(crate) upgrade: bool,
+    /// Index among the listener's routes.
+    pub(crate) route: usize,
+    pub(crate) head_bytes: u32,
+    /// The request's id; empty = none.
+    pub(crate) id: Box<str>,
+    /// The head as it came, where the log or the route's rules need it later.
+    pub(crate) copy: Option<Box<RequestCopy>>,
+}
+
+/// A request head, kept.
+#[derive(Debug)]
+pub(crate) struct RequestCopy {
+    pub(crate) head: Vec<u8>,
+    pub(crate) parsed: RequestHead,
+    pub(crate) referer: Span,
+    pub(crate) user_agent: Span,
+}
+
+impl RequestCopy {
+    pub(crate) fn of(
+        buf: &[u8],
+        parsed: &RequestHead,
+        table: &HeaderTable,
+        buffers: &BufferPool,
+    ) -> Box<Self> {
+        let span = |known| table.find(known).map(|entry| entry.value()).unwrap_or_default();
+        Box::new(Self {
+            head: buffers.take_with(&buf[..parsed.head_bytes as usize]),
+            parsed: *parsed,
+            referer: span(KnownHeader::Referer),
+            user_agent: span(KnownHeader::UserAgent),
+        })
+    }
+}

@@ -1,0 +1,284 @@
+//! Reads a server's response head, rewrites it, and sends it on together with what came of the body.
+
+use std::io;
+use std::task::{Context, Poll};
+
+use weir_http::{
+    BodyScanner, Framing, HeadLimits, RequestText, ResponseContext, ResponseHead, ResponseTo, Scheme,
+    Version, is_worth_parsing, parse_response,
+};
+use weir_net::Stream;
+
+use super::connection::ClientTlsFacts;
+use super::exchange::ClientSide;
+use super::outcome::Fault;
+use super::request::RequestFacts;
+use super::timing::Timing;
+use crate::pump::Pump;
+
+/// A first read no larger than this leaves the body of a large response in the kernel, from where it can be spliced.
+const FIRST_READ: usize = 4 * 1024;
+/// Where nothing can be spliced, one large read is cheaper than several.
+const FIRST_READ_COPY: usize = 64 * 1024;
+/// Servers are trusted with larger heads than clients, but not with all memory.
+const LIMITS: HeadLimits = HeadLimits { head_bytes_max: 128 * 1024, headers_max: 256, target_bytes_max: 0 };
+
+/// So much of interim heads is kept for a client that has no room for them; then the server must wait.
+const UNSENT_MAX: usize = 16 * 1024;
+
+/// What is known of a response once its head has come.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ResponseFacts {
+    pub(crate) status: u16,
+    pub(crate) head_bytes: u32,
+    /// The server's connection can be used again after the body.
+    pub(crate) server_keeps: bool,
+    /// The client's connection can be used again after the body.
+    pub(crate) client_keeps: bool,
+}
+
+/// What reading a response head has come to.
+#[derive(Debug)]
+pub(crate) enum HeadOutcome {
+    /// A 1xx was passed on; another head follows.
+    Interim,
+    /// The final head was passed on; its body follows.
+    Final(ResponseFacts, Pump),
+    /// 101 was passed on; a tunnel follows.
+    Tunnel(ResponseFacts, Pump),
+    /// The client could not be written to.
+    ClientGone,
+}
+
+/// What a response head is read for, and where its pieces are kept meanwhile.
+pub(crate) struct Reading<'a> {
+    pub(crate) request: &'a RequestFacts,
+    pub(crate) timing: &'a mut Timing,
+    /// A head that has not all come, or what came behind an interim one.
+    pub(crate) partial: &'a mut Vec<u8>,
+    /// Interim heads that the client had no room for.
+    pub(crate) unsent: &'a mut Vec<u8>,
+    pub(crate) pool: &'a str,
+    pub(crate) server_name: &'a str,
+    /// All of the request has gone to the server. Else nobody may read the rest of it, and the client's connection ends.
+    pub(crate) request_done: bool,
+    pub(crate) scheme: Scheme,
+}
+
+/// Reads on until one head is complete, and passes it on.
+pub(crate) fn poll_head(
+    cx: &mut Context<'_>,
+    server: &mut Stream,
+    client: &mut ClientSide<'_>,
+    reading: &mut Reading<'_>,
+) -> Poll<Result<HeadOutcome, Fault>> {
+    if reading.unsent.len() > UNSENT_MAX {
+        match send_now(cx, client.stream, reading.unsent) {
+            Ok(sent) => drop(reading.unsent.drain(..sent)),
+            Err(_) => return Poll::Ready(Ok(HeadOutcome::ClientGone)),
+        }
+        if reading.unsent.len() > UNSENT_MAX {
+            return Poll::Pending;
+        }
+    }
+    if !reading.partial.is_empty() {
+        let partial = std::mem::take(reading.partial);
+        let passed = pass(cx, Received::Kept(&partial), client, reading);
+        if let Some(outcome) = passed? {
+            client.worker.buffers.give(partial);
+            return Poll::Ready(Ok(outcome));
+        }
+        *reading.partial = partial;
+    }
+    loop {
+        let spliceable = server.splice_end().is_some() && client.stream.splice_end().is_some();
+        let window = if spliceable { FIRST_READ } else { FIRST_READ_COPY };
+        let read = {
+            let mut scratch = client.worker.scratch.borrow_mut();
+            match server.poll_read(cx, &mut scratch.body()[..window]) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(0)) if reading.timing.first_byte_came() => {
+                    return Poll::Ready(Err(Fault::ClosedInHead));
+                }
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(Fault::ClosedEarly)),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(Fault::NoResponse(error))),
+                Poll::Ready(Ok(read)) => read,
+            }
+        };
+        if !reading.timing.first_byte_came() {
+            reading.timing.first_byte(client.worker.now());
+        }
+        let passed = if reading.partial.is_empty() {
+            pass(cx, Received::Scratch(read), client, reading)?
+        } else {
+            let mut partial = std::mem::take(reading.partial);
+            let before = partial.len();
+            partial.extend_from_slice(&client.worker.scratch.borrow_mut().body()[..read]);
+            if !is_worth_parsing(&partial, before) {
+                *reading.partial = partial;
+                continue;
+            }
+            let passed = pass(cx, Received::Kept(&partial), client, reading)?;
+            match &passed {
+                Some(_) => client.worker.buffers.give(partial),
+                None => *reading.partial = partial,
+            }
+            passed
+        };
+        match passed {
+            Some(outcome) => return Poll::Ready(Ok(outcome)),
+            None if reading.partial.is_empty() => {
+                let mut scratch = client.worker.scratch.borrow_mut();
+                *reading.partial = client.worker.buffers.take_with(&scratch.body()[..read]);
+            }
+            None => {}
+        }
+    }
+}
+
+/// Where the bytes read so far are.
+#[derive(Clone, Copy)]
+enum Received<'a> {
+    /// The first so many of the scratch buffer's body.
+    Scratch(usize),
+    /// Here.
+    Kept(&'a [u8]),
+}
+
+/// Passes the head on if it has all come; `None` = it has not.
+fn pass(
+    cx: &mut Context<'_>,
+    received: Received<'_>,
+    client: &mut ClientSide<'_>,
+    reading: &mut Reading<'_>,
+) -> Result<Option<HeadOutcome>, Fault> {
+    let worker = client.worker;
+    let mut scratch = worker.scratch.borrow_mut();
+    let mut table = worker.headers.borrow_mut();
+    let mut out = worker.out.borrow_mut();
+    let buf = match received {
+        Received::Scratch(read) => &scratch.body()[..read],
+        Received::Kept(kept) => kept,
+    };
+    let to = reading.request.response_to();
+    let Some(head) = parse_response(buf, to, &LIMITS, &mut table).map_err(Fault::BadResponse)? else {
+        return Ok(None);
+    };
+    let body_at = head.head_bytes as usize;
+    out.clear();
+    if head.is_interim() && reading.request.version == Version::Http10 {
+        reading.partial.extend_from_slice(&buf[body_at..]);
+        return Ok(Some(HeadOutcome::Interim));
+    }
+    let tls = client.tls.map(ClientTlsFacts::names);
+    let context = ResponseContext {
+        exchange: client.names(reading, tls.as_ref()),
+        request: reading.request.text(),
+        server_scheme: reading.scheme,
+        client_version: reading.request.version,
+        keep_alive: reading.request.keep_alive && reading.request_done && client.may_keep_alive(),
+    };
+    let http = &client.listener.http;
+    let written = http.forwarder.write_response(
+        &mut out,
+        buf,
+        &head,
+        &table,
+        &http.routes[reading.request.route].rewriter,
+        &context,
+    );
+    if head.is_interim() {
+        reading.partial.extend_from_slice(&buf[body_at..]);
+        reading.unsent.extend_from_slice(&out);
+        let sent = send_now(cx, client.stream, reading.unsent);
+        return Ok(Some(match sent {
+            Ok(sent) => {
+                reading.unsent.drain(..sent);
+                HeadOutcome::Interim
+            }
+            Err(_) => HeadOutcome::ClientGone,
+        }));
+    }
+    let tunnel = head.status == 101;
+    let framing = if tunnel { Framing::UntilClose } else { head.framing };
+    let mut download = Pump::new(BodyScanner::new(framing));
+    if written.dechunk {
+        download.dechunk();
+    }
+    let body = download.take_first(&buf[body_at..]).map_err(Fault::BadChunks)?;
+    let facts = facts(&head, written.keep_alive);
+    let sent = match (&body, received) {
+        // The usual case: head and body lie next to each other and go out with one call.
+        (None, Received::Scratch(_)) if reading.unsent.is_empty() => {
+            let end = body_at + download.bytes_read as usize;
+            match scratch.splice_head(&out, body_at, end) {
+                Some(message) => send(cx, client, message, &mut download),
+                None => {
+                    out.extend_from_slice(&scratch.body()[body_at..end]);
+                    send(cx, client, &out, &mut download)
+                }
+            }
+        }
+        _ => {
+            let mut message = std::mem::take(reading.unsent);
+            message.extend_from_slice(&out);
+            match &body {
+                Some(decoded) => message.extend_from_slice(decoded),
+                None => message.extend_from_slice(&buf[body_at..body_at + download.bytes_read as usize]),
+            }
+            send(cx, client, &message, &mut download)
+        }
+    };
+    Ok(Some(match sent {
+        Err(_) => HeadOutcome::ClientGone,
+        Ok(()) if tunnel => HeadOutcome::Tunnel(facts, download),
+        Ok(()) => HeadOutcome::Final(facts, download),
+    }))
+}
+
+fn facts(head: &ResponseHead, client_keeps: bool) -> ResponseFacts {
+    ResponseFacts {
+        status: head.status,
+        head_bytes: head.head_bytes,
+        server_keeps: head.keep_alive && head.framing != Framing::UntilClose,
+        client_keeps,
+    }
+}
+
+/// Sends `message` as far as the client has room; the pump keeps the rest.
+fn send(
+    cx: &mut Context<'_>,
+    client: &mut ClientSide<'_>,
+    message: &[u8],
+    download: &mut Pump,
+) -> io::Result<()> {
+    let sent = send_now(cx, client.stream, message)?;
+    download.sent(sent);
+    if sent < message.len() {
+        download.keep(client.worker, &message[sent..]);
+    }
+    Ok(())
+}
+
+fn send_now(cx: &mut Context<'_>, stream: &mut Stream, message: &[u8]) -> io::Result<usize> {
+    let mut sent = 0;
+    while sent < message.len() {
+        match stream.poll_write(cx, &message[sent..]) {
+            Poll::Pending => break,
+            Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+            Poll::Ready(Ok(written)) => sent += written,
+            Poll::Ready(Err(error)) => return Err(error),
+        }
+    }
+    Ok(sent)
+}
+
+impl RequestFacts {
+    fn response_to(&self) -> ResponseTo {
+        ResponseTo { is_head: self.is_head, is_connect: false, upgrade: self.upgrade }
+    }
+
+    fn text(&self) -> RequestText<'_> {
+        self.copy.as_ref().map(|copy| RequestText::of(&copy.parsed, &copy.head)).unwrap_or_default()
+    }
+}

@@ -1,0 +1,99 @@
+use std::time::{Duration, Instant};
+
+/// When the stages of a request were reached. Microseconds since its head was complete, `NOT` = never.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timing {
+    /// When the head was complete.
+    pub(crate) start: Instant,
+    /// From the first byte of the head (or the connection's acceptance) to its last.
+    pub(crate) head_us: u32,
+    queued_us: u32,
+    chosen_us: u32,
+    connected_us: u32,
+    request_sent_us: u32,
+    first_byte_us: u32,
+}
+
+const NOT: u32 = u32::MAX;
+
+impl Timing {
+    pub(crate) fn new(start: Instant, head: Duration) -> Self {
+        Self {
+            start,
+            head_us: micros(head),
+            queued_us: NOT,
+            chosen_us: NOT,
+            connected_us: NOT,
+            request_sent_us: NOT,
+            first_byte_us: NOT,
+        }
+    }
+
+    pub(crate) fn queued(&mut self, now: Instant) {
+        self.queued_us = self.elapsed(now);
+    }
+
+    pub(crate) fn is_queued(&self) -> bool {
+        self.queued_us != NOT
+    }
+
+    pub(crate) fn chosen(&mut self, now: Instant) {
+        // Without a queue or a retry that takes no time worth a look at the clock.
+        self.chosen_us = if self.is_queued() || self.connected_us != NOT { self.elapsed(now) } else { 0 };
+    }
+
+    pub(crate) fn connected(&mut self, now: Instant) {
+        self.connected_us = self.elapsed(now);
+    }
+
+    pub(crate) fn request_sent(&mut self, now: Instant) {
+        self.request_sent_us = self.elapsed(now);
+    }
+
+    pub(crate) fn first_byte(&mut self, now: Instant) {
+        self.first_byte_us = self.elapsed(now);
+    }
+
+    pub(crate) fn first_byte_came(&self) -> bool {
+        self.first_byte_us != NOT
+    }
+
+    /// How long it has been waiting for a server.
+    pub(crate) fn waited(&self, now: Instant) -> Duration {
+        if self.is_queued() { now.saturating_duration_since(self.start) } else { Duration::ZERO }
+    }
+
+    /// In the queue.
+    pub(crate) fn queue(&self) -> Option<u32> {
+        difference(0, self.chosen_us)
+    }
+
+    /// To get a connection.
+    pub(crate) fn connect(&self) -> Option<u32> {
+        difference(self.chosen_us, self.connected_us)
+    }
+
+    /// From the connection to the response's first byte.
+    pub(crate) fn response(&self) -> Option<u32> {
+        difference(self.connected_us, self.first_byte_us)
+    }
+
+    /// From the request's last byte to the response's first.
+    pub(crate) fn server(&self) -> Option<u32> {
+        let sent = if self.request_sent_us == NOT { self.connected_us } else { self.request_sent_us };
+        difference(sent, self.first_byte_us)
+    }
+
+    /// Since the head was complete.
+    pub(crate) fn elapsed(&self, now: Instant) -> u32 {
+        micros(now.saturating_duration_since(self.start))
+    }
+}
+
+fn micros(span: Duration) -> u32 {
+    u32::try_from(span.as_micros()).unwrap_or(NOT - 1)
+}
+
+fn difference(from: u32, to: u32) -> Option<u32> {
+    (from != NOT && to != NOT).then(|| to.saturating_sub(from))
+}

@@ -1,0 +1,33 @@
+//! A connection that has changed its protocol: bytes both ways from here on.
+
+use weir_http::BodyScanner;
+use weir_http::access_log::Termination;
+
+use super::connection::Connection;
+use super::exchange::Exchange;
+use super::finish::finish_tunnel;
+use crate::pump::Pump;
+use crate::tunnel::Tunnel;
+
+/// Passes bytes between the two sides of an exchange that ended in 101.
+pub(super) async fn tunnel(mut connection: Connection, mut exchange: Box<Exchange>) {
+    let Some((mut server, download)) = exchange.take_upgraded() else { return };
+    let mut upload = Pump::new(BodyScanner::UntilClose);
+    let received = std::mem::take(&mut connection.received);
+    if !received.is_empty() {
+        upload.take_over(&connection.worker, &received);
+    }
+    let mut tunnel = Tunnel::new(upload, download);
+    let idle = connection.listener.timeouts().tunnel.duration();
+    let Connection { stream, deadline, worker, .. } = &mut connection;
+    let end = tunnel.run(stream, &mut server.stream, deadline, idle, worker).await;
+    let termination: Termination = end.termination();
+    finish_tunnel(
+        &connection,
+        &exchange,
+        tunnel.upload.bytes_read,
+        tunnel.download.bytes_written,
+        termination,
+    );
+    exchange.release(&connection.worker);
+}

@@ -1,0 +1,21 @@
+//! The data path: accepts connections, chooses servers, moves bytes, survives everything; and the control plane that
+//! tells the workers what is true.
+//!
+//! Decisions are made by logic/*; sockets, timers and TLS are io/net's. See docs/architecture.md for who owns what.
+
+mod accept;
+pub mod access_log;
+mod connect;
+pub mod control;
+mod http;
+mod log;
+mod pump;
+pub mod report;
+mod session;
+pub mod state;
+mod tcp;
+mod tunnel;
+mod worker;
+mod workers;
+
+pub use workers::{ListenerSockets, OpenedSockets, Workers};

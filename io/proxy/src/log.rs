@@ -1,0 +1,201 @@
+//! What becomes of a request, for the access log.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use weir_http::access_log::{
+    AccessRecord, ActiveCounts, Client, RequestFields, Subject, Termination, Timings, TlsSession,
+};
+use weir_http::{Peer, RequestHead, Version};
+
+use crate::http::{Answer, ClientTlsFacts, Connection, Exchange, RequestCopy, Timing};
+use crate::state::{OpenConnections, ServerState};
+use crate::worker::{LocalLive, Worker};
+
+/// A TCP connection that has ended.
+pub(crate) struct TcpRecord<'a> {
+    pub(crate) listener: &'a str,
+    pub(crate) listener_open: &'a OpenConnections,
+    pub(crate) pool: &'a str,
+    pub(crate) server: Option<&'a ServerState>,
+    pub(crate) client: Option<SocketAddr>,
+    pub(crate) started: Instant,
+    pub(crate) connected_us: Option<u64>,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+    pub(crate) termination: Termination,
+}
+
+/// Writes the line of a TCP connection.
+pub(crate) fn tcp(worker: &Worker, live: &LocalLive, record: &TcpRecord<'_>) {
+    let Some(log) = &live.log else { return };
+    let address = record.server.map(ServerState::address);
+    let total = record.started.elapsed();
+    let timings = Timings {
+        head_us: None,
+        queue_us: record.connected_us.map(|_| 0),
+        connect_us: record.connected_us,
+        first_byte_us: None,
+        total_us: total.as_micros() as u64,
+    };
+    log.borrow_mut().append(&AccessRecord {
+        start_unix_us: unix_us_ago(total),
+        client: record.client.map_or(Client::Unix, Client::Inet),
+        subject: Subject::Connection,
+        status: None,
+        bytes_in: record.bytes_in,
+        bytes_out: record.bytes_out,
+        body_bytes_out: record.bytes_out,
+        listener: record.listener,
+        route: None,
+        pool: Some(record.pool),
+        server: record.server.map(|server| server.name.as_str()),
+        server_address: address.as_ref().map(|address| address.as_str()),
+        tls: None,
+        timings,
+        retries: 0,
+        redispatched: false,
+        termination: record.termination,
+        active: active(worker, record.listener_open, record.server),
+    });
+}
+
+/// Writes the line of a request that was sent to a server, or was to be.
+pub(crate) fn exchange(connection: &Connection, exchange: &Exchange, termination: Termination) {
+    let Some(log) = &connection.live.log else { return };
+    let server = exchange.lease().map(|lease| &*lease.server.shared);
+    let address = server.map(ServerState::address);
+    let copy = exchange.request.copy.as_deref();
+    let route = connection.listener.http.routes.get(exchange.request.route);
+    let status = match (&exchange.response, exchange.fault_status()) {
+        (Some(response), _) => Some(response.status),
+        (None, status) => status,
+    };
+    log.borrow_mut().append(&AccessRecord {
+        status,
+        bytes_in: u64::from(exchange.request.head_bytes) + exchange.upload.bytes_read,
+        bytes_out: exchange.download_bytes(),
+        body_bytes_out: exchange.download_read(),
+        route: route.map(|route| route.plan.name.as_str()),
+        pool: Some(exchange.pool.shared.plan.name.as_str()),
+        server: server.map(|server| server.name.as_str()),
+        server_address: address.as_ref().map(|address| address.as_str()),
+        retries: u32::from(exchange.retries),
+        redispatched: exchange.redispatched,
+        termination,
+        active: active(&connection.worker, &connection.listener.shared.open, server),
+        ..record(connection, &exchange.timing, copy.map(|copy| fields(copy, &exchange.request.id)))
+    });
+}
+
+/// Writes the line of a request that Weir answered itself.
+pub(crate) fn answered(
+    connection: &Connection,
+    copy: &RequestCopy,
+    route: Option<usize>,
+    timing: &Timing,
+    answer: &Answer,
+) {
+    let Some(log) = &connection.live.log else { return };
+    let route = route.and_then(|route| connection.listener.http.routes.get(route));
+    log.borrow_mut().append(&AccessRecord {
+        status: Some(answer.status),
+        bytes_in: copy.head.len() as u64,
+        bytes_out: answer.bytes_total() as u64,
+        route: route.map(|route| route.plan.name.as_str()),
+        termination: Termination::ANSWERED,
+        ..record(connection, timing, Some(fields(copy, "")))
+    });
+}
+
+/// Writes the line of something that could not be read as a request, or did not come in time.
+pub(crate) fn bad_request(connection: &Connection, status: u16, termination: Termination) {
+    let Some(log) = &connection.live.log else { return };
+    let timing = Timing::new(connection.worker.now(), Duration::ZERO);
+    log.borrow_mut().append(&AccessRecord {
+        status: Some(status),
+        termination,
+        ..record(connection, &timing, None)
+    });
+}
+
+/// What all lines of an HTTP connection have in common.
+fn record<'a>(
+    connection: &'a Connection,
+    timing: &Timing,
+    fields: Option<RequestFields<'a>>,
+) -> AccessRecord<'a> {
+    let head = u64::from(timing.head_us);
+    let total_us = head + u64::from(timing.elapsed(connection.worker.now()));
+    AccessRecord {
+        start_unix_us: unix_us_ago(Duration::from_micros(total_us)),
+        client: client(&connection.peer),
+        subject: fields.map_or(Subject::BadRequest, Subject::Request),
+        status: None,
+        bytes_in: 0,
+        bytes_out: 0,
+        body_bytes_out: 0,
+        listener: connection.listener.name(),
+        route: None,
+        pool: None,
+        server: None,
+        server_address: None,
+        tls: connection.tls.as_deref().map(tls),
+        timings: Timings {
+            head_us: Some(head),
+            queue_us: timing.queue().map(u64::from),
+            connect_us: timing.connect().map(u64::from),
+            first_byte_us: timing.response().map(u64::from),
+            total_us,
+        },
+        retries: 0,
+        redispatched: false,
+        termination: Termination::NORMAL,
+        active: active(&connection.worker, &connection.listener.shared.open, None),
+    }
+}
+
+fn fields<'a>(copy: &'a RequestCopy, id: &'a str) -> RequestFields<'a> {
+    let head: &RequestHead = &copy.parsed;
+    let buf = copy.head.as_slice();
+    let some = |bytes: &'a [u8]| (!bytes.is_empty()).then_some(bytes);
+    RequestFields {
+        method: head.method.bytes(buf),
+        target: head.target.span.of(buf),
+        version: if head.version == Version::Http10 { b"HTTP/1.0" } else { b"HTTP/1.1" },
+        host: head.host.map(|host| host.of(buf)),
+        referer: some(copy.referer.of(buf)),
+        user_agent: some(copy.user_agent.of(buf)),
+        request_id: some(id.as_bytes()),
+    }
+}
+
+fn client(peer: &Peer) -> Client {
+    peer.ip().map_or(Client::Unix, |ip| Client::Inet(SocketAddr::new(ip, peer.port())))
+}
+
+fn tls(facts: &ClientTlsFacts) -> TlsSession<'_> {
+    let version = match facts.version {
+        "1.2" => "TLSv1.2",
+        "1.3" => "TLSv1.3",
+        other => other,
+    };
+    TlsSession { version, cipher: facts.cipher }
+}
+
+fn active(worker: &Worker, listener: &OpenConnections, server: Option<&ServerState>) -> ActiveCounts {
+    let server = server.map_or(0, |server| server.load.active());
+    ActiveCounts {
+        process: worker.shared.open.now(),
+        listener: listener.now(),
+        pool: server,
+        server,
+        server_queue: 0,
+        pool_queue: 0,
+    }
+}
+
+fn unix_us_ago(span: Duration) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    now.saturating_sub(span).as_micros() as u64
+}

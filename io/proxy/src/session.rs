@@ -1,0 +1,183 @@
+//! From an accepted socket to the protocol that is spoken over it: PROXY header, TLS, then HTTP or bytes.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use weir_net::tls::ServerTls;
+use weir_net::{Deadline, Peer, Socket, Stream};
+use weir_wire::proxy::{self, Command, Endpoints, Parsed};
+
+use crate::http::{self, ClientTlsFacts, Connection};
+use crate::state::ListenerState;
+use crate::tcp;
+use crate::worker::{LocalListener, LocalLive, Worker};
+
+/// What is known of a client before the first byte of its protocol.
+pub(crate) struct Arrival {
+    pub(crate) stream: Stream,
+    pub(crate) deadline: Deadline,
+    /// The client's address, by PROXY header or by the socket.
+    pub(crate) client: Option<SocketAddr>,
+    /// The address it connected to, if a PROXY header told it.
+    pub(crate) destination: Option<SocketAddr>,
+    pub(crate) tls: Option<Box<ClientTlsFacts>>,
+}
+
+/// Looked at in one go when a PROXY header is expected; longer ones take several.
+const PEEK_BYTES: usize = 1024;
+
+/// Serves one accepted connection to its end.
+pub(crate) async fn serve(
+    worker: Rc<Worker>,
+    live: Rc<LocalLive>,
+    listener: LocalListener,
+    socket: Socket,
+    peer: Peer,
+) {
+    let shared = Rc::new(Counted::new(&worker, &listener));
+    let client = match peer {
+        Peer::Inet(address) => Some(address),
+        Peer::Local => None,
+    };
+    let deadline = worker.timers.deadline();
+    let plain = Arrival { stream: Stream::Plain(socket), deadline, client, destination: None, tls: None };
+    let state = listener.shared();
+    // The plain case needs no room for a handshake in the task of every idle connection.
+    let arrival = if state.plan.proxy_protocol.is_none() && state.tls.is_none() {
+        plain
+    } else {
+        match Box::pin(prepare(&worker, state, plain)).await {
+            Ok(arrival) => arrival,
+            Err(_) => return,
+        }
+    };
+    match listener {
+        LocalListener::Http(listener) => {
+            http::serve(Connection::new(Rc::clone(&worker), live, listener, arrival)).await;
+        }
+        LocalListener::Tcp(listener) => {
+            Box::pin(tcp::serve(Rc::clone(&worker), live, listener, arrival)).await
+        }
+    }
+    drop(shared);
+}
+
+/// Counts a connection for as long as it lives.
+struct Counted {
+    worker: Rc<Worker>,
+    listener: std::sync::Arc<ListenerState>,
+}
+
+impl Counted {
+    fn new(worker: &Rc<Worker>, listener: &LocalListener) -> Self {
+        let listener = std::sync::Arc::clone(listener.shared());
+        let counters = listener.counters.of(worker.thread);
+        counters.connections.one();
+        counters.connections_open.one();
+        worker.open.set(worker.open.get() + 1);
+        Self { worker: Rc::clone(worker), listener }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.listener.counters.of(self.worker.thread).connections_open.subtract(1);
+        self.listener.open.leave();
+        self.worker.shared.open.leave();
+        self.worker.open.set(self.worker.open.get() - 1);
+        self.worker.connection_ended();
+    }
+}
+
+/// Reads the PROXY header and completes the TLS handshake, within the listener's time for heads.
+async fn prepare(worker: &Rc<Worker>, listener: &ListenerState, mut arrival: Arrival) -> io::Result<Arrival> {
+    arrival.deadline.arm(Instant::now(), listener.head_timeout());
+    if let Some(rule) = &listener.plan.proxy_protocol {
+        let trusted =
+            arrival.client.is_none_or(|client| rule.trusted.iter().any(|net| net.contains(&client.ip())));
+        if trusted {
+            read_proxy_header(&mut arrival).await.inspect_err(|_| {
+                listener.counters.of(worker.thread).request_errors.one();
+            })?;
+        }
+    }
+    let Some(tls) = &listener.tls else { return Ok(arrival) };
+    let counters = listener.counters.of(worker.thread);
+    match accept_tls(tls, arrival).await {
+        Ok(arrival) => {
+            counters.tls_handshakes.one();
+            Ok(arrival)
+        }
+        Err(error) => {
+            counters.tls_failures.one();
+            Err(error)
+        }
+    }
+}
+
+async fn accept_tls(tls: &ServerTls, arrival: Arrival) -> io::Result<Arrival> {
+    let Arrival { stream, deadline, client, destination, .. } = arrival;
+    let Stream::Plain(socket) = stream else { return Err(io::ErrorKind::InvalidInput.into()) };
+    let mut stream = tls.accept(socket).map_err(io::Error::other)?;
+    poll_fn(|cx| match stream.poll_handshake(cx) {
+        Poll::Pending if deadline.poll_expired(cx) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+        done => done,
+    })
+    .await?;
+    let facts = Box::new(ClientTlsFacts::of(&stream));
+    let stream = Stream::Tls(Box::new(stream));
+    Ok(Arrival { stream, deadline, client, destination, tls: Some(facts) })
+}
+
+/// Reads exactly the header, so that what follows it is still in the socket for TLS or for splice.
+async fn read_proxy_header(arrival: &mut Arrival) -> io::Result<()> {
+    let Arrival { stream: Stream::Plain(socket), deadline, .. } = arrival else { return Ok(()) };
+    let mut header = Vec::new();
+    let command = loop {
+        let mut window = [0; PEEK_BYTES];
+        let peeked = poll_fn(|cx| {
+            let peeked = socket.poll_peek(cx, &mut window);
+            or_late(cx, deadline, peeked)
+        })
+        .await?;
+        let kept = header.len();
+        header.extend_from_slice(&window[..peeked]);
+        let parsed =
+            proxy::parse(&header).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let take = match &parsed {
+            Parsed::Incomplete => peeked,
+            Parsed::Complete { consumed, .. } => consumed.saturating_sub(kept),
+        };
+        if peeked == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let taken = poll_fn(|cx| {
+            let taken = socket.poll_read(cx, &mut window[..take]);
+            or_late(cx, deadline, taken)
+        })
+        .await?;
+        if taken < take {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        if let Parsed::Complete { command, .. } = parsed {
+            break command;
+        }
+    };
+    if let Command::Proxy(Endpoints::Inet { source, destination }) = command {
+        arrival.client = Some(source);
+        arrival.destination = Some(destination);
+    }
+    Ok(())
+}
+
+/// `step`, or an error once the deadline has passed.
+fn or_late<T>(cx: &Context<'_>, deadline: &Deadline, step: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    match step {
+        Poll::Pending if deadline.poll_expired(cx) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+        step => step,
+    }
+}

@@ -1,0 +1,69 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use tokio::sync::Notify;
+use weir_config::plan::ErrorPage;
+
+use super::listener::OpenConnections;
+use super::{ListenerState, PoolState};
+use crate::access_log::LogPort;
+
+/// The plan in force, compiled. Immutable; a reload makes another.
+#[derive(Debug)]
+pub struct Live {
+    /// In plan order.
+    pub listeners: Vec<Arc<ListenerState>>,
+    /// In plan order; routes refer to them by index.
+    pub pools: Vec<Arc<PoolState>>,
+    /// Bodies for errors that Weir answers with itself.
+    pub error_pages: BTreeMap<u16, ErrorPage>,
+    /// Where access log lines go; `None` = nowhere.
+    pub access_log: Option<LogPort>,
+}
+
+/// What all workers and the control plane share.
+#[derive(Debug)]
+pub struct Shared {
+    /// Threads that count: the workers, and the control plane as the last one.
+    pub threads: usize,
+    /// Client connections of all listeners.
+    pub open: OpenConnections,
+    /// What `open` may be at most.
+    pub connections_max: u32,
+    /// Wakes the control plane: a server may have to be ejected.
+    pub traffic_alarm: Notify,
+    live: ArcSwap<Live>,
+    generation: AtomicU64,
+}
+
+impl Shared {
+    /// With a first plan.
+    pub fn new(threads: usize, connections_max: u32, live: Live) -> Self {
+        Self {
+            threads,
+            open: OpenConnections::default(),
+            connections_max,
+            traffic_alarm: Notify::new(),
+            live: ArcSwap::from_pointee(live),
+            generation: AtomicU64::new(1),
+        }
+    }
+
+    /// The plan in force.
+    pub fn live(&self) -> Arc<Live> {
+        self.live.load_full()
+    }
+
+    /// Changes with every [`Shared::publish`].
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Makes `live` the plan that every worker follows from its next request on.
+    pub fn publish(&self, live: Live) {
+        self.live.store(Arc::new(live));
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+}

@@ -1,0 +1,145 @@
+use std::sync::OnceLock;
+
+use weir_stats::SharedHistogram;
+
+use super::{Counter, StatusClasses};
+
+/// One copy of `T` for each thread that counts, on cache lines of its own; readers sum them up.
+#[derive(Debug)]
+pub struct Shards<T>(Box<[Padded<T>]>);
+
+/// Keeps neighbours off each other's cache lines (128 bytes: the prefetcher fetches them in pairs).
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Padded<T>(T);
+
+impl<T: Default> Shards<T> {
+    /// `count` fresh copies, at least one.
+    pub fn new(count: usize) -> Self {
+        Self((0..count.max(1)).map(|_| Padded::default()).collect())
+    }
+}
+
+impl<T> Shards<T> {
+    /// The copy of thread `index`.
+    pub fn of(&self, index: usize) -> &T {
+        &self.0[index % self.0.len()].0
+    }
+
+    /// Every copy.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().map(|padded| &padded.0)
+    }
+
+    /// The sum of one counter over all copies.
+    pub fn sum(&self, counter: impl Fn(&T) -> u64) -> u64 {
+        self.iter().map(counter).fold(0, u64::wrapping_add)
+    }
+}
+
+/// A histogram that takes memory once it is used: of 10,000 servers most may be idle.
+#[derive(Debug, Default)]
+pub struct LazyHistogram(OnceLock<Box<SharedHistogram>>);
+
+impl LazyHistogram {
+    /// Counts a value, in microseconds.
+    pub fn record(&self, micros: u64) {
+        self.0.get_or_init(Box::default).record(micros);
+    }
+
+    /// The histogram, if anything was ever recorded.
+    pub fn get(&self) -> Option<&SharedHistogram> {
+        self.0.get().map(Box::as_ref)
+    }
+}
+
+/// What one thread has counted for a listener.
+#[derive(Debug, Default)]
+pub struct ListenerCounters {
+    /// Connections accepted.
+    pub connections: Counter,
+    /// Connections open now.
+    pub connections_open: Counter,
+    /// Connections refused because of a limit.
+    pub connections_denied: Counter,
+    /// Requests (TCP: connections) that were read.
+    pub requests: Counter,
+    /// Requests that could not be understood, or did not come in time.
+    pub request_errors: Counter,
+    /// Requests answered by Weir itself.
+    pub answered: Counter,
+    /// Clients that went away before the end.
+    pub client_aborts: Counter,
+    /// From clients.
+    pub bytes_in: Counter,
+    /// To clients.
+    pub bytes_out: Counter,
+    /// Responses sent.
+    pub responses: StatusClasses,
+    /// TLS handshakes completed.
+    pub tls_handshakes: Counter,
+    /// TLS handshakes that resumed a session.
+    pub tls_resumed: Counter,
+    /// TLS handshakes that failed.
+    pub tls_failures: Counter,
+    /// From the head's last byte to the response's last byte.
+    pub duration: LazyHistogram,
+}
+
+/// What one thread has counted for a pool as a whole.
+#[derive(Debug, Default)]
+pub struct PoolCounters {
+    /// Requests that were sent here.
+    pub requests: Counter,
+    /// Requests for which no server was left.
+    pub nobody_left: Counter,
+    /// Requests for which every server was at its limit.
+    pub busy: Counter,
+    /// Further tries.
+    pub retries: Counter,
+    /// Further tries that went to another server.
+    pub redispatches: Counter,
+    /// Requests that waited for a server.
+    pub queued: Counter,
+    /// Requests that wait now.
+    pub queue_length: Counter,
+    /// Retries that the budget did not permit.
+    pub retries_denied: Counter,
+    /// How long requests waited for a server that had to.
+    pub queue_time: LazyHistogram,
+}
+
+/// What one thread has counted for a server.
+#[derive(Debug, Default)]
+pub struct ServerCounters {
+    /// Requests sent.
+    pub requests: Counter,
+    /// Connections opened.
+    pub connections: Counter,
+    /// Requests sent over a connection that had been used before.
+    pub reuses: Counter,
+    /// Connections that could not be opened.
+    pub connect_errors: Counter,
+    /// Responses that did not come, or came broken.
+    pub response_errors: Counter,
+    /// Requests that were tried again after failing here.
+    pub retries: Counter,
+    /// Clients that went away while this server worked for them.
+    pub client_aborts: Counter,
+    /// Outcomes that count for passive ejection.
+    pub failures: Counter,
+    /// To the server.
+    pub bytes_out: Counter,
+    /// From the server.
+    pub bytes_in: Counter,
+    /// Idle connections kept.
+    pub idle: Counter,
+    /// Responses by class.
+    pub responses: StatusClasses,
+    /// From the start of a connect to its end, TLS included.
+    pub connect: LazyHistogram,
+    /// From the request's last byte to the response's first.
+    pub first_byte: LazyHistogram,
+    /// From the choice of the server to the response's last byte.
+    pub total: LazyHistogram,
+}

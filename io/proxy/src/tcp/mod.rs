@@ -1,0 +1,135 @@
+//! TCP mode: bytes both ways between a client and a server of its own.
+
+mod server;
+mod sni;
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use weir_http::BodyScanner;
+use weir_net::{Deadline, Stream};
+
+use crate::connect::ProxiedClient;
+use crate::log::{self, TcpRecord};
+use crate::pump::Pump;
+use crate::session::Arrival;
+use crate::tunnel::{Tunnel, TunnelEnd};
+use crate::worker::{LocalLive, LocalPool, LocalTcp, Worker};
+
+/// A client's connection in TCP mode.
+struct Session {
+    worker: Rc<Worker>,
+    listener: Rc<LocalTcp>,
+    client: Stream,
+    deadline: Deadline,
+    source: Option<std::net::SocketAddr>,
+    destination: Option<std::net::SocketAddr>,
+    /// Read already: it goes to the server first.
+    received: Vec<u8>,
+    started: Instant,
+}
+
+/// Serves a client's connection to its end.
+pub(crate) async fn serve(worker: Rc<Worker>, live: Rc<LocalLive>, listener: Rc<LocalTcp>, arrival: Arrival) {
+    let Arrival { stream, deadline, client, destination, .. } = arrival;
+    let mut session = Session {
+        worker,
+        listener,
+        client: stream,
+        deadline,
+        source: client,
+        destination,
+        received: Vec::new(),
+        started: Instant::now(),
+    };
+    session.listener.counters(&session.worker).requests.one();
+    let Some(pool) = session.choose_pool(&live).await else {
+        session.listener.counters(&session.worker).request_errors.one();
+        session.client.socket().reset_on_close();
+        return;
+    };
+    session.pass_on(live, &pool).await;
+}
+
+impl Session {
+    /// The pool for this connection; `None` = nobody takes it.
+    async fn choose_pool(&mut self, live: &LocalLive) -> Option<Rc<LocalPool>> {
+        let listener = Rc::clone(&self.listener);
+        let index = match listener.tcp.sni_routes.as_slice() {
+            [] => listener.tcp.pool,
+            routes => {
+                self.deadline.arm(Instant::now(), listener.tcp.head_timeout.duration());
+                let name = self.read_server_name().await.ok()?;
+                let found = routes.iter().find(|route| sni::takes(route, name.as_deref()));
+                found.map(|route| route.pool).or(listener.tcp.pool)
+            }
+        }?;
+        live.pool(index).map(Rc::clone)
+    }
+
+    async fn pass_on(mut self, live: Rc<LocalLive>, pool: &Rc<LocalPool>) {
+        let proxied = self.proxied();
+        let idle = self.listener.tcp.idle_timeout.duration();
+        let source = self.source.map(|address| address.ip());
+        let mut reached = match server::reach(&self.worker, pool, source, proxied, &self.deadline).await {
+            Ok(reached) => reached,
+            Err(fault) => {
+                log::tcp(&self.worker, &live, &self.record(pool, None, (0, 0), fault.termination()));
+                self.client.socket().reset_on_close();
+                return;
+            }
+        };
+        let connected_us = self.started.elapsed().as_micros() as u64;
+        let mut upload = Pump::new(BodyScanner::UntilClose);
+        if !self.received.is_empty() {
+            upload.take_over(&self.worker, &self.received);
+            self.received = Vec::new();
+        }
+        let mut tunnel = Tunnel::new(upload, Pump::new(BodyScanner::UntilClose));
+        let end = tunnel
+            .run(&mut self.client, &mut reached.connection.stream, &self.deadline, idle, &self.worker)
+            .await;
+        let (bytes_in, bytes_out) = (tunnel.upload.bytes_read, tunnel.download.bytes_written);
+        let counters = self.listener.counters(&self.worker);
+        counters.bytes_in.add(bytes_in);
+        counters.bytes_out.add(bytes_out);
+        counters.duration.record(self.started.elapsed().as_micros() as u64);
+        let server = reached.lease.server.counters();
+        server.bytes_in.add(bytes_out);
+        server.bytes_out.add(bytes_in);
+        server.total.record(self.started.elapsed().as_micros() as u64);
+        if matches!(end, TunnelEnd::Client) {
+            counters.client_aborts.one();
+            server.client_aborts.one();
+        }
+        let mut record = self.record(pool, Some(&reached.lease), (bytes_in, bytes_out), end.termination());
+        record.connected_us = Some(connected_us);
+        log::tcp(&self.worker, &live, &record);
+    }
+
+    fn proxied(&self) -> Option<ProxiedClient> {
+        let destination = self.destination.or_else(|| self.client.socket().local_address())?;
+        Some(ProxiedClient { source: self.source?, destination })
+    }
+
+    fn record<'a>(
+        &'a self,
+        pool: &'a LocalPool,
+        lease: Option<&'a crate::worker::Lease>,
+        (bytes_in, bytes_out): (u64, u64),
+        termination: weir_http::access_log::Termination,
+    ) -> TcpRecord<'a> {
+        TcpRecord {
+            listener: self.listener.shared.plan.name.as_str(),
+            listener_open: &self.listener.shared.open,
+            pool: pool.shared.plan.name.as_str(),
+            server: lease.map(|lease| &*lease.server.shared),
+            client: self.source,
+            started: self.started,
+            connected_us: None,
+            bytes_in,
+            bytes_out,
+            termination,
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Bytes both ways, until both sides have ended or nothing has moved for too long.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use weir_http::access_log::{Cause, Phase, Termination};
+use weir_net::{Deadline, Stream};
+
+use crate::pump::{Pump, PumpError};
+use crate::worker::{Drain, Worker};
+
+/// Both directions of a connection that is passed on as bytes.
+pub(crate) struct Tunnel {
+    pub(crate) upload: Pump,
+    pub(crate) download: Pump,
+    upload_ended: bool,
+    download_ended: bool,
+    moved_at_arm: u64,
+}
+
+/// How a tunnel ended.
+#[derive(Debug)]
+pub(crate) enum TunnelEnd {
+    /// Both sides ended their direction.
+    Clean,
+    /// The client broke the connection.
+    Client,
+    /// The server broke the connection.
+    Server,
+    /// Nothing moved for too long.
+    Idle,
+    /// The process stops.
+    Stopped,
+}
+
+impl TunnelEnd {
+    /// How the access log has it.
+    pub(crate) fn termination(&self) -> Termination {
+        match self {
+            Self::Clean => Termination::NORMAL,
+            Self::Client => Termination::CLIENT_LEFT_IN_DATA,
+            Self::Server => Termination::SERVER_BROKE_OFF,
+            Self::Idle => Termination::CLIENT_STALLED,
+            Self::Stopped => Termination::new(Cause::Killed, Phase::Data),
+        }
+    }
+}
+
+impl Tunnel {
+    /// The pumps must run until close.
+    pub(crate) fn new(upload: Pump, download: Pump) -> Self {
+        Self { upload, download, upload_ended: false, download_ended: false, moved_at_arm: u64::MAX }
+    }
+
+    /// Moves bytes until the tunnel has ended. Half-closes are passed on.
+    pub(crate) async fn run(
+        &mut self,
+        client: &mut Stream,
+        server: &mut Stream,
+        deadline: &Deadline,
+        idle: Duration,
+        worker: &Worker,
+    ) -> TunnelEnd {
+        let end = poll_fn(|cx| self.poll(cx, client, server, deadline, idle, worker)).await;
+        self.upload.release(worker);
+        self.download.release(worker);
+        // Who was broken off shall see it; who was only silent, or in the way of a stop, is told goodbye.
+        if matches!(end, TunnelEnd::Client | TunnelEnd::Server) {
+            client.socket().reset_on_close();
+            server.socket().reset_on_close();
+        }
+        end
+    }
+
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut Stream,
+        server: &mut Stream,
+        deadline: &Deadline,
+        idle: Duration,
+        worker: &Worker,
+    ) -> Poll<TunnelEnd> {
+        if !self.upload_ended {
+            match poll_direction(cx, &mut self.upload, client, server, worker) {
+                Poll::Ready(Ok(())) => self.upload_ended = true,
+                Poll::Ready(Err(PumpError::Sink(_))) => return Poll::Ready(TunnelEnd::Server),
+                Poll::Ready(Err(_)) => return Poll::Ready(TunnelEnd::Client),
+                Poll::Pending => {}
+            }
+        }
+        if !self.download_ended {
+            match poll_direction(cx, &mut self.download, server, client, worker) {
+                Poll::Ready(Ok(())) => self.download_ended = true,
+                Poll::Ready(Err(PumpError::Sink(_))) => return Poll::Ready(TunnelEnd::Client),
+                Poll::Ready(Err(_)) => return Poll::Ready(TunnelEnd::Server),
+                Poll::Pending => {}
+            }
+        }
+        if self.upload_ended && self.download_ended {
+            return Poll::Ready(TunnelEnd::Clean);
+        }
+        let moved = self.upload.bytes_read
+            + self.upload.bytes_written
+            + self.download.bytes_read
+            + self.download.bytes_written;
+        if moved != self.moved_at_arm {
+            self.moved_at_arm = moved;
+            deadline.arm(Instant::now(), idle);
+        }
+        let expired = deadline.poll_expired(cx);
+        match worker.drain.get() {
+            Drain::Cut => Poll::Ready(TunnelEnd::Stopped),
+            _ if expired => Poll::Ready(TunnelEnd::Idle),
+            _ => Poll::Pending,
+        }
+    }
+}
+
+/// One direction, and the end of the sink's direction after it.
+fn poll_direction(
+    cx: &mut Context<'_>,
+    pump: &mut Pump,
+    source: &mut Stream,
+    sink: &mut Stream,
+    worker: &Worker,
+) -> Poll<Result<(), PumpError>> {
+    match pump.poll(cx, source, sink, worker) {
+        Poll::Ready(Ok(())) => sink.poll_end(cx).map_err(PumpError::Sink),
+        other => other,
+    }
+}

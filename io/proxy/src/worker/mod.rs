@@ -1,0 +1,192 @@
+//! One worker: a thread with its own event loop, buffers, timers, server connections and counters. Nothing in here is
+//! shared; what is shared is behind [`Shared`].
+
+mod live;
+mod pool;
+mod scratch;
+mod server;
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::Notify;
+
+use weir_http::HeaderTable;
+use weir_net::{BufferPool, PipePool, Timers};
+
+pub(crate) use live::{LocalHttp, LocalListener, LocalLive, LocalTcp};
+pub(crate) use pool::{Choice, Lease, LocalPool};
+pub(crate) use scratch::Scratch;
+pub(crate) use server::{LocalServer, ServerConnection};
+
+use crate::state::Shared;
+
+/// What a worker's tasks share among themselves.
+pub(crate) struct Worker {
+    /// Its number, from 0: which shard of each counter is its own.
+    pub(crate) thread: usize,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) scratch: RefCell<Scratch>,
+    /// Heads are written here before they are sent.
+    pub(crate) out: RefCell<Vec<u8>>,
+    pub(crate) headers: RefCell<HeaderTable>,
+    pub(crate) buffers: BufferPool,
+    pub(crate) pipes: PipePool,
+    pub(crate) timers: Rc<Timers>,
+    /// Connections and sessions that are open here.
+    pub(crate) open: Cell<usize>,
+    /// How far stopping has come.
+    pub(crate) drain: Cell<Drain>,
+    /// Told when a connection has ended.
+    pub(crate) ended: Notify,
+    started: Instant,
+    /// The clock as of the last look.
+    clock: Cell<Instant>,
+    date: RefCell<(u64, Rc<str>)>,
+    random: Cell<u64>,
+    live: RefCell<Rc<LocalLive>>,
+    /// Plans that are no longer in force. Idle connections, and requests on their way, still hold them.
+    retired: RefCell<Vec<Weak<LocalLive>>>,
+}
+
+/// How far a worker has come in stopping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Drain {
+    /// Not at all.
+    No,
+    /// Nothing new is accepted, and every response says that its connection ends.
+    Finish,
+    /// Connections without a request are closed.
+    CloseIdle,
+    /// The deadline has passed: everything ends.
+    Cut,
+}
+
+impl Worker {
+    pub(crate) fn new(thread: usize, shared: Arc<Shared>, seed: u64) -> Rc<Self> {
+        let live = LocalLive::new(&shared, thread, seed, None);
+        Rc::new(Self {
+            thread,
+            shared,
+            scratch: RefCell::new(Scratch::new()),
+            out: RefCell::new(Vec::with_capacity(8 * 1024)),
+            headers: RefCell::default(),
+            buffers: BufferPool::default(),
+            pipes: PipePool::default(),
+            timers: Timers::new(),
+            open: Cell::new(0),
+            drain: Cell::new(Drain::No),
+            ended: Notify::new(),
+            started: Instant::now(),
+            clock: Cell::new(Instant::now()),
+            date: RefCell::new((0, Rc::from(""))),
+            random: Cell::new(seed | 1),
+            live: RefCell::new(Rc::new(live)),
+            retired: RefCell::default(),
+        })
+    }
+
+    /// The plan in force.
+    pub(crate) fn live(&self) -> Rc<LocalLive> {
+        let generation = self.shared.generation();
+        if self.live.borrow().generation() != generation {
+            let current = Rc::clone(&self.live.borrow());
+            let random = self.random();
+            let next = LocalLive::new(&self.shared, self.thread, random, Some(&current));
+            self.retired.borrow_mut().push(Rc::downgrade(&current));
+            *self.live.borrow_mut() = Rc::new(next);
+        }
+        Rc::clone(&self.live.borrow())
+    }
+
+    /// The plan in force, and those that are still held.
+    fn all_live(&self) -> Vec<Rc<LocalLive>> {
+        let mut all = vec![self.live()];
+        self.retired.borrow_mut().retain(|retired| {
+            let held = retired.upgrade();
+            let keep = held.is_some();
+            all.extend(held);
+            keep
+        });
+        all
+    }
+
+    /// Whether `live` is still the plan in force.
+    pub(crate) fn is_current(&self, live: &LocalLive) -> bool {
+        live.generation() == self.shared.generation()
+    }
+
+    /// The time of the last [`Worker::look_at_clock`]. A request asks for the time at a dozen places; what lies
+    /// between them is well under a microsecond, and a look costs more than that much thought.
+    pub(crate) fn now(&self) -> Instant {
+        self.clock.get()
+    }
+
+    /// The time now. To be called when an event is taken up.
+    pub(crate) fn look_at_clock(&self) -> Instant {
+        let now = Instant::now();
+        self.clock.set(now);
+        now
+    }
+
+    /// Milliseconds since this worker started.
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.started.elapsed().as_millis() as u64
+    }
+
+    /// A connection has ended; while stopping, it may have been the last.
+    pub(crate) fn connection_ended(&self) {
+        if self.drain.get() != Drain::No {
+            self.ended.notify_one();
+        }
+    }
+
+    /// Closes idle server connections that are no longer good, and hands log lines over.
+    pub(crate) async fn keep_house(&self) {
+        let all = self.all_live();
+        let now = self.look_at_clock();
+        poll_fn(|cx| {
+            for pool in all.iter().flat_map(|live| live.pools()) {
+                let reuse = &pool.shared.plan.reuse;
+                pool.view().servers().for_each(|server| server.sweep(cx, reuse, now));
+            }
+            Poll::Ready(())
+        })
+        .await;
+        self.flush_log();
+    }
+
+    /// The time for a Date header, worked out once a second.
+    pub(crate) fn http_date(&self) -> Rc<str> {
+        let now = SystemTime::now();
+        let second = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let mut date = self.date.borrow_mut();
+        if date.0 != second {
+            *date = (second, httpdate::fmt_http_date(now).into());
+        }
+        Rc::clone(&date.1)
+    }
+
+    /// Hands log lines over.
+    pub(crate) fn flush_log(&self) {
+        for live in self.all_live() {
+            if let Some(log) = &live.log {
+                log.borrow_mut().flush();
+            }
+        }
+    }
+
+    /// 64 random bits (xorshift64*, Vigna 2014): for choices, never for secrets.
+    pub(crate) fn random(&self) -> u64 {
+        let mut state = self.random.get();
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        self.random.set(state);
+        state.wrapping_mul(0x2545_F491_4F6C_DD1D)
+    }
+}

@@ -1,0 +1,170 @@
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use weir_balance::{Pick, PickInput, Picker};
+use weir_health::TrafficOutcome;
+use weir_http::RetryBudget;
+
+use super::server::LocalServer;
+use crate::state::{PoolCounters, PoolState, PoolView, ServerState, Shared};
+
+/// A pool as one worker sees it.
+pub(crate) struct LocalPool {
+    pub(crate) shared: Arc<PoolState>,
+    pub(crate) retry_budget: RefCell<RetryBudget>,
+    process: Arc<Shared>,
+    thread: usize,
+    generation: Cell<u64>,
+    view: RefCell<Rc<LocalView>>,
+    picker: RefCell<Picker>,
+}
+
+/// The servers at one instant.
+pub(crate) struct LocalView {
+    shared: Arc<PoolView>,
+    servers: Vec<Option<Rc<LocalServer>>>,
+}
+
+/// A request's claim on a server: counted as active until dropped.
+pub(crate) struct Lease {
+    pool: Rc<LocalPool>,
+    pub(crate) server: Rc<LocalServer>,
+}
+
+/// What a worker's pick came to.
+pub(crate) enum Choice {
+    /// This one.
+    Server(Lease),
+    /// Every server is at its limit.
+    Busy,
+    /// No server is left.
+    Nobody,
+}
+
+impl LocalPool {
+    pub(crate) fn new(
+        shared: Arc<PoolState>,
+        process: &Arc<Shared>,
+        thread: usize,
+        seed: u64,
+        known: &mut KnownServers,
+    ) -> Self {
+        let generation = shared.generation();
+        let view = LocalView::new(shared.view(), thread, known);
+        let retry = &shared.plan.retry;
+        Self {
+            retry_budget: RefCell::new(RetryBudget::new(
+                retry.budget_percent,
+                retry.budget_min_per_second,
+                0,
+            )),
+            process: Arc::clone(process),
+            thread,
+            generation: Cell::new(generation),
+            view: RefCell::new(Rc::new(view)),
+            picker: RefCell::new(Picker::new(seed)),
+            shared,
+        }
+    }
+
+    /// This worker's counters for it.
+    pub(crate) fn counters(&self) -> &PoolCounters {
+        self.shared.counters.of(self.thread)
+    }
+
+    /// Chooses a server and claims it.
+    pub(crate) fn choose(self: &Rc<Self>, source: Option<IpAddr>, random: u64, exclude: &[usize]) -> Choice {
+        let view = self.view();
+        let input = PickInput { source, random, exclude };
+        for _ in 0..Self::PICKS_MAX {
+            let slot = match self.picker.borrow_mut().pick(&view.shared.roster, &input) {
+                Pick::Busy => return Choice::Busy,
+                Pick::Nobody => return Choice::Nobody,
+                Pick::Server(slot) => slot,
+            };
+            let Some(server) = view.servers.get(slot).and_then(Option::as_ref) else { return Choice::Nobody };
+            // Another worker may have taken the server's last place since the pick.
+            if view.shared.roster.try_begin(slot) {
+                return Choice::Server(Lease { pool: Rc::clone(self), server: Rc::clone(server) });
+            }
+        }
+        Choice::Busy
+    }
+
+    /// How often a pick may lose a race for a server's last place before all are taken to be busy.
+    const PICKS_MAX: usize = 4;
+
+    /// Whether a server would be chosen now; claims nothing.
+    pub(crate) fn is_busy(&self, random: u64) -> bool {
+        let input = PickInput { source: None, random, exclude: &[] };
+        matches!(self.picker.borrow_mut().pick(&self.view().shared.roster, &input), Pick::Busy)
+    }
+
+    /// Notes what a server's response says about its health.
+    pub(crate) fn server_answered(&self, server: &LocalServer, status: u16) {
+        if TrafficOutcome::of_status(status).is_failure() {
+            self.server_failed(server);
+        } else {
+            server.shared.succeeded();
+        }
+    }
+
+    /// Notes that a server has failed a request; the control plane may eject it.
+    pub(crate) fn server_failed(&self, server: &LocalServer) {
+        server.counters().failures.one();
+        let in_a_row = server.shared.failed();
+        if let Some(rule) = &self.shared.plan.ejection
+            && rule.consecutive_failures > 0
+            && in_a_row >= rule.consecutive_failures
+        {
+            self.process.traffic_alarm.notify_one();
+        }
+    }
+
+    /// The servers, as of the last change.
+    pub(crate) fn view(&self) -> Rc<LocalView> {
+        let generation = self.shared.generation();
+        if generation != self.generation.get() {
+            let mut known = self.view.borrow().known();
+            let view = LocalView::new(self.shared.view(), self.thread, &mut known);
+            *self.view.borrow_mut() = Rc::new(view);
+            self.generation.set(generation);
+        }
+        Rc::clone(&self.view.borrow())
+    }
+}
+
+/// A worker's servers by their unique id, so that idle connections outlive a change of plan.
+pub(crate) type KnownServers = HashMap<u64, Rc<LocalServer>>;
+
+impl LocalView {
+    fn new(shared: Arc<PoolView>, thread: usize, known: &mut KnownServers) -> Self {
+        let local = |server: &Arc<ServerState>| {
+            let fresh = || Rc::new(LocalServer::new(Arc::clone(server), thread));
+            Rc::clone(known.entry(server.uid).or_insert_with(fresh))
+        };
+        let mut local = local;
+        let servers = shared.servers.iter().map(|server| server.as_ref().map(&mut local)).collect();
+        Self { shared, servers }
+    }
+
+    /// The servers that there are.
+    pub(crate) fn servers(&self) -> impl Iterator<Item = &Rc<LocalServer>> {
+        self.servers.iter().flatten()
+    }
+
+    pub(crate) fn known(&self) -> KnownServers {
+        self.servers().map(|server| (server.shared.uid, Rc::clone(server))).collect()
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let view = self.pool.view();
+        view.shared.roster.end(self.server.shared.slot, &self.server.shared.load);
+        self.pool.shared.queue.wake_one();
+    }
+}

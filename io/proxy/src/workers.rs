@@ -1,0 +1,226 @@
+//! The worker threads: started once, told what to listen on, told to stop.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::sync::{mpsc, watch};
+use weir_model::{BindAddress, ListenerName};
+use weir_net::{ListenError, ListenOptions, ListenSocket};
+
+use crate::accept::accept;
+use crate::report;
+use crate::state::Shared;
+use crate::worker::{Drain, Worker};
+
+/// All worker threads.
+#[derive(Debug)]
+pub struct Workers {
+    threads: Vec<Thread>,
+}
+
+#[derive(Debug)]
+struct Thread {
+    orders: mpsc::UnboundedSender<Order>,
+    handle: JoinHandle<()>,
+}
+
+/// One address of one listener, open on every worker. Dropping it stops accepting there.
+#[derive(Debug)]
+pub struct ListenerSockets {
+    /// What it is bound to; a port 0 has become the port that the kernel chose.
+    pub address: BindAddress,
+    stop: watch::Sender<bool>,
+    _file: Option<SocketFile>,
+}
+
+/// What a worker is told.
+enum Order {
+    Accept { listener: ListenerName, socket: ListenSocket, stop: watch::Receiver<bool> },
+    Drain(Drain),
+}
+
+/// Idle server connections are looked at, and log lines handed over, this often.
+const HOUSEKEEPING: Duration = Duration::from_millis(200);
+/// Events are looked for after so many turns of tasks that are ready, at the latest. While a few connections keep a
+/// worker busy, all others wait for that; a look costs as much as a thirtieth of a request.
+const EVENT_INTERVAL: u32 = 16;
+/// Idle clients get this long to send another request, which is answered, before a stop closes their connections.
+const IDLE_GRACE: Duration = Duration::from_secs(1);
+
+impl Workers {
+    /// Starts `count` threads.
+    pub fn start(count: usize, shared: &Arc<Shared>) -> io::Result<Self> {
+        let threads = (0..count).map(|index| {
+            let (orders, received) = mpsc::unbounded_channel();
+            let shared = Arc::clone(shared);
+            let thread = thread::Builder::new().name(format!("worker-{index}"));
+            let handle = thread.spawn(move || run(index, shared, received))?;
+            Ok(Thread { orders, handle })
+        });
+        Ok(Self { threads: threads.collect::<io::Result<_>>()? })
+    }
+
+    /// Opens `address` for a listener: a socket for each worker. They accept from the call of
+    /// [`OpenedSockets::accept`] on.
+    pub fn open(&self, address: &BindAddress, options: ListenOptions) -> Result<OpenedSockets, ListenError> {
+        let first = ListenSocket::open(address, options)?;
+        let actual = first.address().clone();
+        let mut sockets = vec![first];
+        while sockets.len() < self.threads.len() {
+            let next = match &actual {
+                BindAddress::Inet(_) => ListenSocket::open(&actual, options)?,
+                BindAddress::Unix(_) => {
+                    sockets[0].try_clone().map_err(|cause| ListenError { address: address.clone(), cause })?
+                }
+            };
+            sockets.push(next);
+        }
+        let file = SocketFile::of(&actual);
+        Ok(OpenedSockets { address: actual, sockets, file })
+    }
+
+    /// Stops in order: nothing new is accepted, requests are finished, idle connections are closed, and after
+    /// `deadline` everything that is left is cut. Returns when the threads have ended.
+    pub async fn drain(self, deadline: Duration) {
+        self.tell_all(Drain::Finish);
+        let mut ended: Vec<_> =
+            self.threads.into_iter().map(|thread| (thread.orders, thread.handle)).collect();
+        let until = tokio::time::Instant::now() + deadline;
+        let close_idle_at = tokio::time::Instant::now() + IDLE_GRACE.min(deadline);
+        let mut told = Drain::Finish;
+        while !ended.iter().all(|(_, handle)| handle.is_finished()) {
+            let now = tokio::time::Instant::now();
+            let due = match told {
+                Drain::Finish if now >= close_idle_at => Some(Drain::CloseIdle),
+                Drain::CloseIdle if now >= until => Some(Drain::Cut),
+                _ => None,
+            };
+            if let Some(drain) = due {
+                told = drain;
+                for (orders, _) in &ended {
+                    let _ = orders.send(Order::Drain(drain));
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for (_, handle) in ended.drain(..) {
+            if handle.join().is_err() {
+                report::line("a worker thread has panicked");
+            }
+        }
+    }
+
+    fn tell_all(&self, drain: Drain) {
+        for thread in &self.threads {
+            // A thread that has ended needs no orders.
+            let _ = thread.orders.send(Order::Drain(drain));
+        }
+    }
+}
+
+/// Sockets that are bound and listening, but from which nobody accepts yet.
+#[derive(Debug)]
+pub struct OpenedSockets {
+    /// What they are bound to.
+    pub address: BindAddress,
+    sockets: Vec<ListenSocket>,
+    file: Option<SocketFile>,
+}
+
+impl OpenedSockets {
+    /// Accepts for the listener of this name, on every worker.
+    pub fn accept(self, workers: &Workers, listener: &ListenerName) -> ListenerSockets {
+        let (stop, _) = watch::channel(false);
+        for (thread, socket) in workers.threads.iter().zip(self.sockets) {
+            let order = Order::Accept { listener: listener.clone(), socket, stop: stop.subscribe() };
+            let _ = thread.orders.send(order);
+        }
+        ListenerSockets { address: self.address, stop, _file: self.file }
+    }
+}
+
+impl Drop for ListenerSockets {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+    }
+}
+
+/// The file of a Unix socket: removed on drop, unless another has taken its place.
+#[derive(Debug)]
+struct SocketFile {
+    path: PathBuf,
+    inode: u64,
+}
+
+impl SocketFile {
+    fn of(address: &BindAddress) -> Option<Self> {
+        let BindAddress::Unix(path) = address else { return None };
+        let inode = fs::symlink_metadata(path).ok()?.ino();
+        Some(Self { path: path.clone(), inode })
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() == self.inode) {
+            // The next start removes what is left here.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn run(index: usize, shared: Arc<Shared>, mut orders: mpsc::UnboundedReceiver<Order>) {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_all().event_interval(EVENT_INTERVAL);
+    let runtime = match builder.build_local(LocalOptions::default()) {
+        Ok(runtime) => runtime,
+        Err(error) => return report::line(&format!("worker {index}: event loop: {error}")),
+    };
+    let seed = std::process::id() as u64 ^ ((index as u64 + 1) << 32) ^ started_nanos();
+    runtime.block_on(async move {
+        let worker = Worker::new(index, shared, seed);
+        tokio::task::spawn_local(Rc::clone(&worker.timers).drive());
+        let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
+        let (all_stop, _) = watch::channel(false);
+        loop {
+            tokio::select! {
+                order = orders.recv() => match order {
+                    Some(Order::Accept { listener, socket, stop }) => match socket.into_listener() {
+                        Ok(socket) => {
+                            let stops = (stop, all_stop.subscribe());
+                            tokio::task::spawn_local(accept(Rc::clone(&worker), listener, socket, stops));
+                        }
+                        Err(error) => report::line(&format!("listener {listener}: {error}")),
+                    },
+                    Some(Order::Drain(drain)) => {
+                        worker.drain.set(drain);
+                        all_stop.send_replace(true);
+                        // Accept loops take what is queued before their sockets close.
+                        tokio::task::yield_now().await;
+                        worker.timers.wake_all();
+                    }
+                    // The process forgot its workers: nothing is left to do here.
+                    None => return,
+                },
+                _ = housekeeping.tick() => worker.keep_house().await,
+                () = worker.ended.notified() => {}
+            }
+            let accepting = all_stop.receiver_count() > 0;
+            if worker.drain.get() != Drain::No && worker.open.get() == 0 && !accepting {
+                return worker.flush_log();
+            }
+        }
+    });
+}
+
+fn started_nanos() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |since| since.as_nanos() as u64)
+}

@@ -1,0 +1,35 @@
+use std::sync::Arc;
+
+use weir_model::Weight;
+
+use crate::ServerLoad;
+
+/// A server as a pool puts it up for choice.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// Its place in the pool, its own for as long as it is in there. The pool gives the lowest free one to a new
+    /// server: tables are as long as the highest slot.
+    pub slot: usize,
+    /// Its share of the traffic; 0 receives nothing new.
+    pub weight: Weight,
+    /// Only chosen when no server without this mark is eligible.
+    pub backup: bool,
+    /// Up, not ejected, not drained, not in maintenance.
+    pub eligible: bool,
+    /// With this many requests in flight it takes no more. None = no limit.
+    pub connections_max: Option<u32>,
+    /// What it has to do; the same for as long as the server exists.
+    pub load: Arc<ServerLoad>,
+}
+
+impl Candidate {
+    /// Whether it may be chosen at all, be it busy or not.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.eligible && self.weight > Weight::ZERO
+    }
+
+    /// Whether it has room for one more request right now.
+    pub(crate) fn has_room(&self) -> bool {
+        self.connections_max.is_none_or(|max| self.load.active() < max)
+    }
+}

@@ -1,0 +1,58 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+
+use arc_swap::ArcSwapOption;
+
+use crate::tournament::Tournament;
+
+/// What all rosters of one pool share, old and new: where the newest keys are.
+///
+/// A worker may go on with an old roster for a moment after a new one was made. What it counts in that moment must
+/// reach the newest keys too, or a server would look busier or idler than it is until its next request.
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    newest: AtomicU64,
+    tournament: ArcSwapOption<Tournament>,
+    turns: Turns,
+}
+
+/// Numbers the requests of a pool, so that of two equally loaded servers the one that waits longer is known.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Turns(AtomicU32);
+
+impl Hub {
+    /// Makes `tournament` the one that every change reaches from now on.
+    pub(crate) fn publish(&self, generation: u64, tournament: Option<Arc<Tournament>>) {
+        self.tournament.store(tournament);
+        self.newest.store(generation, SeqCst);
+    }
+
+    /// The newest keys, unless they are those of `generation`.
+    pub(crate) fn newer_than(&self, generation: u64) -> Option<Arc<Tournament>> {
+        if self.newest.load(SeqCst) == generation { None } else { self.tournament.load_full() }
+    }
+
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.turns
+    }
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self(AtomicU32::new(1))
+    }
+}
+
+impl Turns {
+    /// The next number. 0 says that they begin anew, and that everyone's old ones are to be forgotten.
+    pub(crate) fn next(&self) -> u32 {
+        self.0.fetch_add(1, SeqCst)
+    }
+
+    /// Counting from `turn` on.
+    #[cfg(test)]
+    pub(crate) fn from(turn: u32) -> Self {
+        Self(AtomicU32::new(turn))
+    }
+}

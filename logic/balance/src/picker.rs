@@ -1,0 +1,95 @@
+use std::net::IpAddr;
+
+use crate::Roster;
+use crate::mix::nth;
+use crate::roster::Schedule;
+use crate::round_robin::RoundRobin;
+use crate::source::hash_of;
+
+/// One worker's way of choosing in one pool: its own place in round robin, so that workers share nothing here.
+///
+/// A pick costs O(1) or O(log n) in the number of servers (round robin: O(number of different weights)) and allocates
+/// nothing, but for the first one after a change of the roster.
+#[derive(Debug)]
+pub struct Picker {
+    seed: u64,
+    generation: Option<u64>,
+    rosters_seen: u64,
+    round_robin: RoundRobin,
+    unkeyed: usize,
+}
+
+/// What a choice is made for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PickInput<'a> {
+    /// The client's address, if it has one (a Unix socket's peer has none). Used by `source`.
+    pub source: Option<IpAddr>,
+    /// Evenly spread over all 64 bits, another for each pick. Used by `random`.
+    pub random: u64,
+    /// Servers that this request has been tried on already: used again only if nobody else has room.
+    pub exclude: &'a [usize],
+}
+
+/// Who gets the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pick {
+    /// The server in this slot. Call [`Roster::begin`] before anything else is picked.
+    Server(usize),
+    /// There are eligible servers, but each is at its `connections_max`.
+    Busy,
+    /// No server is eligible.
+    Nobody,
+}
+
+impl Picker {
+    /// Workers with different seeds start at different places in the round, so that they do not all send their first
+    /// requests to one server. Seed 0 starts at the beginning.
+    pub fn new(seed: u64) -> Self {
+        Self { seed, generation: None, rosters_seen: 0, round_robin: RoundRobin::default(), unkeyed: 0 }
+    }
+
+    /// Chooses by the roster's algorithm. A busy or excluded server is passed over: in round robin it loses its turn.
+    pub fn pick(&mut self, roster: &Roster, input: &PickInput<'_>) -> Pick {
+        if roster.members().is_empty() {
+            return Pick::Nobody;
+        }
+        if self.generation != Some(roster.generation()) {
+            self.turn_to(roster);
+        }
+        let exclude = if excludes_all(roster, input.exclude) { &[] } else { input.exclude };
+        let is_open = |slot: usize| roster.is_open(slot, exclude);
+        let choice = match roster.schedule() {
+            Schedule::LeastConnections => None,
+            Schedule::RoundRobin(classes) => self.round_robin.pick(classes, is_open),
+            Schedule::Random(draw) => draw.pick(input.random, is_open, |slot| roster.candidate(slot)),
+            Schedule::Source(map) => match input.source {
+                Some(source) => map.pick(hash_of(source) as usize, is_open),
+                None => {
+                    self.unkeyed = self.unkeyed.wrapping_add(1);
+                    map.pick(self.unkeyed, is_open)
+                }
+            },
+        };
+        let choice = choice.or_else(|| roster.any_open(exclude, input.random as usize));
+        choice.map_or(Pick::Busy, Pick::Server)
+    }
+
+    /// Goes on where it was as far as the new roster has the same, else at a place of its own.
+    fn turn_to(&mut self, roster: &Roster) {
+        let start =
+            if self.seed == 0 && self.rosters_seen == 0 { 0 } else { nth(self.seed, self.rosters_seen) };
+        if self.generation.is_none() {
+            self.unkeyed = (start >> 32) as usize;
+        }
+        if let Schedule::RoundRobin(classes) = roster.schedule() {
+            self.round_robin.turn_to(classes, start);
+        }
+        self.generation = Some(roster.generation());
+        self.rosters_seen += 1;
+    }
+}
+
+/// Then they are all allowed again. Cheap in the usual case: few are excluded.
+fn excludes_all(roster: &Roster, exclude: &[usize]) -> bool {
+    exclude.len() >= roster.members().len() && roster.members().iter().all(|slot| exclude.contains(slot))
+}

@@ -1,0 +1,133 @@
+//! Smooth weighted round robin: NGINX's sequence, without looking at every server.
+//!
+//! NGINX (ngx_http_upstream_round_robin.c) adds its weight to every server's counter, picks the highest counter, the
+//! first of equals, and takes the total of all weights off it. Servers of one weight are therefore picked in turn,
+//! and always differ by at most one pick, so that one counter for each *weight* tells who is next:
+//! `rounds * weight - times through the class * total`. A pick looks at each different weight once.
+
+use std::sync::Arc;
+
+use crate::mix::below;
+
+/// Servers by weight.
+#[derive(Debug)]
+pub(crate) struct Classes(Arc<Table>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Table {
+    /// By class. Apart from the slots, so that a pick reads few cache lines.
+    weights: Box<[i64]>,
+    classes: Box<[Class]>,
+    total: i64,
+}
+
+/// Slots of servers of one weight, ascending, never empty.
+#[derive(Debug, PartialEq, Eq)]
+struct Class(Box<[usize]>);
+
+/// One worker's place in the sequence.
+#[derive(Debug, Default)]
+pub(crate) struct RoundRobin {
+    table: Option<Arc<Table>>,
+    /// By class: NGINX's counter of the server that is next in it.
+    values: Vec<i64>,
+    places: Vec<Place>,
+    /// The sequence is that of the servers counted from this slot on.
+    first: usize,
+    last_picked: Option<usize>,
+}
+
+/// Indices into a class.
+#[derive(Debug)]
+struct Place {
+    start: usize,
+    next: usize,
+}
+
+/// Sequence steps that one pick may take to get past busy and excluded servers.
+const STEPS_MAX: usize = 16;
+
+/// How far into the sequence a worker may start; working that out takes as many steps.
+const LEAD_MAX: u64 = 256;
+
+impl Classes {
+    /// From slots and weights above 0, ascending by slot.
+    pub(crate) fn new(members: &[(usize, u32)]) -> Self {
+        let mut sorted = members.to_vec();
+        sorted.sort_by_key(|(_, weight)| *weight);
+        let classes = || sorted.chunk_by(|a, b| a.1 == b.1);
+        let weights = classes().map(|class| i64::from(class[0].1)).collect();
+        let total = sorted.iter().map(|(_, weight)| i64::from(*weight)).sum();
+        let classes = classes().map(|class| Class(class.iter().map(|(slot, _)| *slot).collect())).collect();
+        Self(Arc::new(Table { weights, classes, total }))
+    }
+}
+
+impl RoundRobin {
+    /// Starts on `classes`: with the same servers and weights where it was; else behind the server picked last, and
+    /// with several weights somewhere in the sequence, as `random` has it, for a sequence starts with the heaviest
+    /// and many changes would starve the others. `random` = 0 is the start of the sequence.
+    pub(crate) fn turn_to(&mut self, classes: &Classes, random: u64) {
+        let table = &classes.0;
+        if self.table.as_ref().is_some_and(|mine| mine == table) {
+            return;
+        }
+        self.first = match self.last_picked {
+            Some(slot) => slot + 1,
+            None if random == 0 => 0,
+            None => table.slot_at(below(random, table.total as u64)),
+        };
+        let start = |class: &Class| class.0.partition_point(|slot| *slot < self.first) % class.0.len();
+        let place = |class: &Class| Place { start: start(class), next: start(class) };
+        self.places = table.classes.iter().map(place).collect();
+        self.values = vec![0; table.classes.len()];
+        self.table = Some(Arc::clone(table));
+        if table.classes.len() > 1 {
+            for _ in 0..below(random.rotate_left(32), (table.total as u64).min(LEAD_MAX)) {
+                self.step(table);
+            }
+        }
+    }
+
+    /// The next server in the sequence that is open; the others on the way lose their turn. None if there were too
+    /// many of those.
+    pub(crate) fn pick(&mut self, classes: &Classes, is_open: impl Fn(usize) -> bool) -> Option<usize> {
+        let picked = (0..STEPS_MAX).filter_map(|_| self.step(&classes.0)).find(|slot| is_open(*slot));
+        self.last_picked = picked.or(self.last_picked);
+        picked
+    }
+
+    fn step(&mut self, table: &Table) -> Option<usize> {
+        let mut highest = i64::MIN;
+        for (value, weight) in self.values.iter_mut().zip(&table.weights) {
+            *value += weight;
+            highest = highest.max(*value);
+        }
+        // Most often there is one; of equals the first in the sequence's own order is picked.
+        let turn = |class: usize| table.classes[class].0[self.places[class].next].wrapping_sub(self.first);
+        let equals = self.values.iter().enumerate().filter(|(_, value)| **value == highest);
+        let (turn, class) = equals.map(|(class, _)| (turn(class), class)).min()?;
+        let place = &mut self.places[class];
+        place.next = (place.next + 1) % table.classes[class].0.len();
+        if place.next == place.start {
+            self.values[class] -= table.total;
+        }
+        Some(turn.wrapping_add(self.first))
+    }
+}
+
+impl Table {
+    /// Some server's slot for each `share` of the total, each as often as it weighs.
+    fn slot_at(&self, share: u64) -> usize {
+        let mut rest = share;
+        for (Class(slots), weight) in self.classes.iter().zip(&self.weights) {
+            let weight = *weight as u64;
+            let of_class = weight * slots.len() as u64;
+            if rest < of_class {
+                return slots[(rest / weight) as usize];
+            }
+            rest -= of_class;
+        }
+        0
+    }
+}

@@ -1,0 +1,195 @@
+//! HAProxy's weighted map for hashes (lb_map.c): each server as many times as it weighs, in HAProxy's order, so that
+//! a client gets the server it would get there.
+//!
+//! HAProxy fills each place of the map by looking at every server: it adds its weight to its score, takes the first
+//! server of those with the most whole totals in their score, and takes the total off it. Here a server is looked at
+//! only when its score passes a whole total, which makes 10,000 servers a matter of a millisecond.
+//!
+//! Where this differs: HAProxy lets a request wait for its server when that one is at its maxconn; here it goes to the
+//! next open server in the map. Only the first backup server counts there, all of them here. A client without an
+//! address goes round the map, as it does there.
+
+/// Which slot each hash belongs to.
+#[derive(Debug)]
+pub(crate) struct SourceMap(Box<[u32]>);
+
+/// Places looked at, from the hash's own on, before the search for an open server is left to others.
+const PLACES_MAX: usize = 64;
+
+impl SourceMap {
+    /// From slots and weights above 0, ascending by slot. `all_weights` are those of every server in the pool, usable
+    /// or not: their common divisor is taken out of the map, and must not change with the servers' health.
+    pub(crate) fn new(members: &[(usize, u32)], all_weights: impl Iterator<Item = u32>) -> Self {
+        let divisor = all_weights.filter(|weight| *weight > 0).fold(0, gcd).max(1);
+        let weights: Vec<u64> = members.iter().map(|(_, weight)| u64::from(weight / divisor)).collect();
+        let slot = |member: usize| u32::try_from(members[member].0).unwrap_or(u32::MAX);
+        Self(order(&weights).into_iter().map(slot).collect())
+    }
+
+    /// The open server at `hash` or next to it. None if there was none within reach.
+    pub(crate) fn pick(&self, hash: usize, is_open: impl Fn(usize) -> bool) -> Option<usize> {
+        let places = self.0.len();
+        let first = hash.checked_rem(places)?;
+        let slot = |step: usize| self.0[(first + step) % places] as usize;
+        (0..places.min(PLACES_MAX)).map(slot).find(|slot| is_open(*slot))
+    }
+}
+
+/// The map's places as indices into `weights`.
+///
+/// In round r a server's score is r * weight - picks * total, and what counts of it are the whole totals, plus one.
+/// So its level is 1 at first, falls by one with each pick, and rises by one in the rounds k * total / weight.
+fn order(weights: &[u64]) -> Vec<usize> {
+    let total: u64 = weights.iter().sum();
+    let mut level = vec![1_usize; weights.len()];
+    let mut rises = vec![0_u64; weights.len()];
+    let mut members_at: Vec<IndexSet> = vec![IndexSet::new(weights.len()); LEVEL_MAX + 1];
+    let mut agenda = Agenda::new(total, weights.len());
+    for (member, weight) in weights.iter().enumerate() {
+        members_at[1].insert(member);
+        agenda.put(total.div_ceil(*weight), member);
+    }
+    let mut order = Vec::with_capacity(total as usize);
+    for round in 1..=total {
+        while let Some(member) = agenda.take(round) {
+            members_at[level[member].min(LEVEL_MAX)].remove(member);
+            level[member] += 1;
+            members_at[level[member].min(LEVEL_MAX)].insert(member);
+            rises[member] += 1;
+            agenda.put(((rises[member] + 1) * total).div_ceil(weights[member]), member);
+        }
+        let Some(member) = members_at.iter().rev().find_map(IndexSet::first) else { break };
+        order.push(member);
+        members_at[level[member].min(LEVEL_MAX)].remove(member);
+        level[member] = level[member].saturating_sub(1);
+        members_at[level[member].min(LEVEL_MAX)].insert(member);
+    }
+    order
+}
+
+/// HAProxy's "result between 0 and 3".
+const LEVEL_MAX: usize = 3;
+
+/// Which members rise in which round; each is on it once at most.
+struct Agenda {
+    first: Vec<u32>,
+    next: Vec<u32>,
+}
+
+const NOBODY: u32 = u32::MAX;
+
+impl Agenda {
+    fn new(rounds: u64, members: usize) -> Self {
+        Self { first: vec![NOBODY; rounds as usize + 1], next: vec![NOBODY; members] }
+    }
+
+    /// Rounds after the last are not kept.
+    fn put(&mut self, round: u64, member: usize) {
+        if let Some(first) = self.first.get_mut(round as usize) {
+            self.next[member] = std::mem::replace(first, member as u32);
+        }
+    }
+
+    fn take(&mut self, round: u64) -> Option<usize> {
+        let first = self.first.get_mut(round as usize).filter(|first| **first != NOBODY)?;
+        let member = *first as usize;
+        *first = self.next[member];
+        Some(member)
+    }
+}
+
+/// A set of small numbers that knows its smallest: one bit each, and one bit for each 64 of those.
+#[derive(Clone)]
+struct IndexSet {
+    bits: Vec<u64>,
+    words: Vec<u64>,
+}
+
+impl IndexSet {
+    fn new(size: usize) -> Self {
+        let words = size.div_ceil(64);
+        Self { bits: vec![0; words], words: vec![0; words.div_ceil(64)] }
+    }
+
+    fn insert(&mut self, index: usize) {
+        self.bits[index / 64] |= 1 << (index % 64);
+        self.words[index / 4096] |= 1 << (index / 64 % 64);
+    }
+
+    fn remove(&mut self, index: usize) {
+        self.bits[index / 64] &= !(1 << (index % 64));
+        if self.bits[index / 64] == 0 {
+            self.words[index / 4096] &= !(1 << (index / 64 % 64));
+        }
+    }
+
+    fn first(&self) -> Option<usize> {
+        let (group, words) = self.words.iter().enumerate().find(|(_, words)| **words != 0)?;
+        let word = group * 64 + words.trailing_zeros() as usize;
+        Some(word * 64 + self.bits[word].trailing_zeros() as usize)
+    }
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// HAProxy's way of filling the map, as it stands: every server for every place.
+    fn haproxy_order(weights: &[u64]) -> Vec<usize> {
+        let total: u64 = weights.iter().sum();
+        let mut score = vec![0_i64; weights.len()];
+        let mut order = Vec::new();
+        for _ in 0..total {
+            let mut best: Option<(usize, i64)> = None;
+            for (member, weight) in weights.iter().enumerate() {
+                score[member] += *weight as i64;
+                let totals = (score[member] + total as i64) / total as i64;
+                if best.is_none_or(|(_, most)| totals > most) {
+                    best = Some((member, totals));
+                }
+            }
+            let Some((member, _)) = best else { break };
+            score[member] -= total as i64;
+            order.push(member);
+        }
+        order
+    }
+
+    #[test]
+    fn the_common_divisor_of_all_weights_is_taken_out() {
+        let slots = |members: &[(usize, u32)], all: &[u32]| SourceMap::new(members, all.iter().copied()).0;
+        assert_eq!(*slots(&[(0, 4), (1, 2)], &[4, 2, 0]), [0, 0, 1]);
+        assert_eq!(*slots(&[(0, 4), (1, 2)], &[4, 2, 3]), [0, 0, 1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn ten_thousand_servers_each_have_their_place() {
+        let members: Vec<(usize, u32)> = (0..10_000).map(|slot| (slot, 1)).collect();
+        let map = SourceMap::new(&members, std::iter::once(1));
+        assert!(map.0.iter().enumerate().all(|(place, slot)| place == *slot as usize));
+    }
+
+    proptest! {
+        #[test]
+        fn the_map_is_filled_as_haproxy_fills_it(weights in prop::collection::vec(1_u64..=40, 1..40)) {
+            prop_assert_eq!(order(&weights), haproxy_order(&weights));
+        }
+
+        #[test]
+        fn an_index_set_knows_its_smallest(indices in prop::collection::btree_set(0_usize..20_000, 0..50)) {
+            let mut set = IndexSet::new(20_000);
+            indices.iter().for_each(|index| set.insert(*index));
+            for index in &indices {
+                prop_assert_eq!(set.first(), Some(*index));
+                set.remove(*index);
+            }
+            prop_assert_eq!(set.first(), None);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The least loaded server of many, known at any moment: a tournament tree of keys, shared by all workers.
+//!
+//! Each leaf is a server's key; each inner entry the smallest key of the eight below it, which fill one cache line.
+//! With 10,000 servers that is five lines from the root to a leaf. No locks: whoever changes a server's load brings
+//! its leaf up to date, then the entries above it, until one needs no change.
+//!
+//! Why no change gets lost: an entry is written by compare-and-swap, and who has written below it or has written it
+//! leaves it only after having seen it equal to the smallest of the keys below, reading the entry first. So whoever
+//! does the last write, of the entry or below it, still sees both final values and would correct them. (Counts, keys
+//! and entries are read and written sequentially consistent for that.) While several workers are at it, a pick may
+//! follow an entry that is a moment old; it searches on by the leaves it finds.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use crate::hub::Turns;
+use crate::{Candidate, ServerLoad};
+
+/// Keys of all servers that may be chosen, and the way to the smallest.
+#[derive(Debug)]
+pub(crate) struct Tournament {
+    /// By slot; none where nobody may be chosen.
+    entrants: Box<[Option<Candidate>]>,
+    /// From the root's only line to the leaves'.
+    levels: Box<[Box<[Line]>]>,
+}
+
+/// A server's key, smaller is better: busy (1 bit), load (31 bits), the turn it was last chosen at (32 bits).
+type Key = u64;
+
+const FAN_OUT: usize = 8;
+const NEVER: Key = u64::MAX;
+const BUSY: Key = 1 << 63;
+const LOAD_MAX: u64 = (1 << 31) - 2;
+const TURN_MASK: Key = u32::MAX as u64;
+
+#[derive(Debug)]
+#[repr(align(64))]
+struct Line([AtomicU64; FAN_OUT]);
+
+impl Tournament {
+    /// Everybody in `entrants` (by slot) takes part; the turns of those who did before are taken over.
+    pub(crate) fn new(entrants: Box<[Option<Candidate>]>, previous: Option<&Self>) -> Self {
+        let mut levels = vec![lines(entrants.len().div_ceil(FAN_OUT).max(1))];
+        while let Some(below) = levels.last()
+            && below.len() > 1
+        {
+            levels.push(lines(below.len().div_ceil(FAN_OUT)));
+        }
+        levels.reverse();
+        let tournament = Self { entrants, levels: levels.into() };
+        for (slot, entrant) in tournament.entrants.iter().enumerate() {
+            if let Some(entrant) = entrant {
+                let turn = previous.and_then(|previous| previous.turn(slot, &entrant.load)).unwrap_or(0);
+                tournament.leaf(slot).store(key(entrant, turn), SeqCst);
+            }
+        }
+        tournament.rebuild();
+        tournament
+    }
+
+    /// The smallest key's slot among those not in `exclude`; None if all of them are busy.
+    pub(crate) fn pick(&self, exclude: &[usize]) -> Option<usize> {
+        self.best_below(0, 0, exclude, BUSY).map(|(_, slot)| slot)
+    }
+
+    /// Brings the key of `slot` up to date with its load, if `load` is what this tournament knows there: a slot may
+    /// have been given to another server since. With `turns` the server has just been chosen.
+    pub(crate) fn refresh(&self, slot: usize, load: &Arc<ServerLoad>, turns: Option<&Turns>) {
+        let Some(Some(entrant)) = self.entrants.get(slot) else { return };
+        if !Arc::ptr_eq(&entrant.load, load) {
+            return;
+        }
+        if self.settle_leaf(slot, entrant, turns) {
+            self.settle_above(slot);
+        }
+    }
+
+    /// Brings every key up to date with its load.
+    pub(crate) fn refresh_all(&self) {
+        for (slot, entrant) in self.entrants.iter().enumerate() {
+            if let Some(entrant) = entrant
+                && self.settle_leaf(slot, entrant, None)
+            {
+                self.settle_above(slot);
+            }
+        }
+    }
+
+    /// Returns whether the leaf was changed.
+    fn settle_leaf(&self, slot: usize, entrant: &Candidate, turns: Option<&Turns>) -> bool {
+        let leaf = self.leaf(slot);
+        let mut chosen = turns;
+        let mut changed = false;
+        loop {
+            let old = leaf.load(SeqCst);
+            // The turn is drawn after the old key was read: should the turns begin anew in between, the old key is
+            // overwritten, the exchange fails, and a number of the old count cannot slip into the new one.
+            let turn = chosen.map_or(old & TURN_MASK, |turns| u64::from(turns.next()));
+            if chosen.is_some() && turn == 0 {
+                self.forget_turns();
+                continue;
+            }
+            let new = key(entrant, turn);
+            if old == new {
+                return changed;
+            }
+            if leaf.compare_exchange(old, new, SeqCst, SeqCst).is_ok() {
+                changed = true;
+                chosen = None;
+            }
+        }
+    }
+
+    /// Brings the entries above `slot` up to date, as far up as something changes.
+    fn settle_above(&self, slot: usize) {
+        let mut line = slot / FAN_OUT;
+        for depth in (1..self.levels.len()).rev() {
+            let smallest_below = || self.levels[depth][line].smallest();
+            if !settle(&self.levels[depth - 1][line / FAN_OUT].0[line % FAN_OUT], smallest_below) {
+                return;
+            }
+            line /= FAN_OUT;
+        }
+    }
+
+    /// The turns' count has come round (every four billion requests): all are equal again, once.
+    fn forget_turns(&self) {
+        for (slot, entrant) in self.entrants.iter().enumerate() {
+            if entrant.is_some() {
+                let _ = self.leaf(slot).fetch_update(SeqCst, SeqCst, |key| Some((key & !TURN_MASK) | 1));
+            }
+        }
+        self.rebuild();
+    }
+
+    fn rebuild(&self) {
+        for depth in (1..self.levels.len()).rev() {
+            for (index, line) in self.levels[depth].iter().enumerate() {
+                let above = &self.levels[depth - 1][index / FAN_OUT].0[index % FAN_OUT];
+                settle(above, || line.smallest());
+            }
+        }
+    }
+
+    /// The smallest key below `limit` in the subtree of one line, by the leaves' own keys.
+    fn best_below(&self, depth: usize, line: usize, exclude: &[usize], limit: Key) -> Option<(Key, usize)> {
+        let mut entries = self.levels[depth].get(line)?.read();
+        let mut best: Option<(Key, usize)> = None;
+        loop {
+            let bound = best.map_or(limit, |(key, _)| key);
+            let (index, key) = smallest_of(&entries);
+            if key >= bound {
+                return best;
+            }
+            entries[index] = NEVER;
+            let below = line * FAN_OUT + index;
+            if depth + 1 < self.levels.len() {
+                best = self.best_below(depth + 1, below, exclude, bound).or(best);
+            } else if !exclude.contains(&below) {
+                best = Some((key, below));
+            }
+        }
+    }
+
+    fn turn(&self, slot: usize, load: &Arc<ServerLoad>) -> Option<u64> {
+        let entrant = self.entrants.get(slot)?.as_ref()?;
+        Arc::ptr_eq(&entrant.load, load).then(|| self.leaf(slot).load(SeqCst) & TURN_MASK)
+    }
+
+    fn leaf(&self, slot: usize) -> &AtomicU64 {
+        &self.levels[self.levels.len() - 1][slot / FAN_OUT].0[slot % FAN_OUT]
+    }
+}
+
+/// HAProxy's leastconn key (lb_fwlc.c): 0 for an idle server whatever its weight, else (inflight + 1) * 4096 / eweight,
+/// where the effective weight is 16 times the configured one. Exact up to eight million requests per server.
+fn key(entrant: &Candidate, turn: u64) -> Key {
+    const EFFECTIVE_WEIGHT_SCALE: u64 = 16;
+    const EFFECTIVE_WEIGHT_MAX: u64 = 256 * EFFECTIVE_WEIGHT_SCALE;
+    let active = entrant.load.active();
+    let effective_weight = u64::from(entrant.weight.get()) * EFFECTIVE_WEIGHT_SCALE;
+    let load = match active {
+        0 => 0,
+        active => (u64::from(active) + 1) * EFFECTIVE_WEIGHT_MAX / effective_weight.max(1),
+    };
+    let busy = if entrant.connections_max.is_some_and(|max| active >= max) { BUSY } else { 0 };
+    busy | load.min(LOAD_MAX) << 32 | turn
+}
+
+/// Makes `entry` equal to `value`, and leaves only when it has been seen to be. Returns whether it had to be changed.
+fn settle(entry: &AtomicU64, value: impl Fn() -> Key) -> bool {
+    let mut changed = false;
+    loop {
+        let old = entry.load(SeqCst);
+        let new = value();
+        if old == new {
+            return changed;
+        }
+        changed |= entry.compare_exchange(old, new, SeqCst, SeqCst).is_ok();
+    }
+}
+
+impl Line {
+    fn read(&self) -> [Key; FAN_OUT] {
+        std::array::from_fn(|index| self.0[index].load(SeqCst))
+    }
+
+    fn smallest(&self) -> Key {
+        smallest_of(&self.read()).1
+    }
+}
+
+fn smallest_of(entries: &[Key; FAN_OUT]) -> (usize, Key) {
+    let mut best = (0, entries[0]);
+    for (index, key) in entries.iter().enumerate().skip(1) {
+        if *key < best.1 {
+            best = (index, *key);
+        }
+    }
+    best
+}
+
+fn lines(count: usize) -> Box<[Line]> {
+    (0..count).map(|_| Line(std::array::from_fn(|_| AtomicU64::new(NEVER)))).collect()
+}

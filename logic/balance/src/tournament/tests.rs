@@ -1,0 +1,130 @@
+use std::sync::Barrier;
+
+use weir_model::Weight;
+
+use super::*;
+
+fn entrants(count: usize) -> Box<[Option<Candidate>]> {
+    let candidate = |slot| Candidate {
+        slot,
+        weight: Weight::ONE,
+        backup: false,
+        eligible: true,
+        connections_max: None,
+        load: Arc::default(),
+    };
+    (0..count).map(candidate).map(Some).collect()
+}
+
+#[test]
+fn the_turns_may_come_round_without_a_server_being_forgotten() {
+    let entrants = entrants(20);
+    let tournament = Tournament::new(entrants.clone(), None);
+    let turns = Turns::from(u32::MAX - 50);
+    let mut picked = Vec::new();
+    for _ in 0..200 {
+        let slot = tournament.pick(&[]).unwrap();
+        tournament.refresh(slot, &entrants[slot].as_ref().unwrap().load, Some(&turns));
+        picked.push(slot);
+    }
+    // Once in the middle the order begins anew.
+    for slot in 0..20 {
+        let times = picked.iter().filter(|picked| **picked == slot).count();
+        assert!((9..=11).contains(&times), "{picked:?}");
+    }
+}
+
+#[test]
+fn trees_of_any_size_find_their_smallest_key() {
+    for count in [1, 7, 8, 9, 64, 65, 512, 513, 10_000] {
+        let entrants = entrants(count);
+        let loads = |slot: usize| &entrants[slot].as_ref().unwrap().load;
+        let tournament = Tournament::new(entrants.clone(), None);
+        for slot in (0..count).filter(|slot| *slot != count - 1) {
+            loads(slot).add_one();
+            tournament.refresh(slot, loads(slot), None);
+        }
+        assert_eq!(tournament.pick(&[]), Some(count - 1));
+        let second = tournament.pick(&[count - 1]);
+        assert_eq!(second.is_some(), count > 1);
+        assert!(second.is_none_or(|slot| slot < count - 1));
+    }
+}
+
+#[test]
+fn the_keys_are_those_of_haproxy() {
+    let mut entrants = entrants(1);
+    let candidate = entrants[0].as_mut().unwrap();
+    candidate.weight = Weight::new(3).unwrap();
+    let load_part = |candidate: &Candidate| key(candidate, 0) >> 32;
+    assert_eq!(load_part(candidate), 0);
+    candidate.load.add_one();
+    assert_eq!(load_part(candidate), 2 * 4096 / 48);
+    candidate.connections_max = Some(1);
+    assert_eq!(key(candidate, 0), BUSY | (2 * 4096 / 48) << 32);
+}
+
+impl Tournament {
+    /// Whether every entry is what it stands for, down to the loads.
+    fn is_true(&self) -> bool {
+        let leaf_is_true = |slot: usize| match &self.entrants[slot] {
+            Some(entrant) => {
+                let key_now = self.leaf(slot).load(SeqCst);
+                key_now == key(entrant, key_now & TURN_MASK)
+            }
+            None => self.leaf(slot).load(SeqCst) == NEVER,
+        };
+        let entry =
+            |depth: usize, line: usize| self.levels[depth][line / FAN_OUT].0[line % FAN_OUT].load(SeqCst);
+        let entries_are_true = (1..self.levels.len()).all(|depth| {
+            self.levels[depth]
+                .iter()
+                .enumerate()
+                .all(|(line, below)| entry(depth - 1, line) == below.smallest())
+        });
+        entries_are_true && (0..self.entrants.len()).all(leaf_is_true)
+    }
+}
+
+/// Workers change loads at the same time, stop, and start again: wherever they stop, all must be true.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "workers are threads: that is what is tested")]
+fn whenever_all_workers_stop_every_entry_is_true() {
+    const WORKERS: usize = 3;
+    const STOPS: usize = 5_000;
+    for count in [2, 9, 70] {
+        let entrants = entrants(count);
+        let tournament = Tournament::new(entrants.clone(), None);
+        let turns = Turns::default();
+        let (stop, go_on) = (Barrier::new(WORKERS + 1), Barrier::new(WORKERS + 1));
+        let work = |worker: usize| {
+            for round in 0..STOPS {
+                for step in 0..4 + worker {
+                    let slot = tournament.pick(&[]).unwrap_or((round + step) % count);
+                    let load = &entrants[slot].as_ref().unwrap().load;
+                    load.add_one();
+                    tournament.refresh(slot, load, Some(&turns));
+                    if step % 2 == 0 {
+                        load.remove_one();
+                        tournament.refresh(slot, load, None);
+                    }
+                }
+                stop.wait();
+                go_on.wait();
+            }
+        };
+        std::thread::scope(|scope| {
+            let work = &work;
+            for worker in 0..WORKERS {
+                scope.spawn(move || work(worker));
+            }
+            let mut wrong = 0;
+            for _ in 0..STOPS {
+                stop.wait();
+                wrong += usize::from(!tournament.is_true());
+                go_on.wait();
+            }
+            assert_eq!(wrong, 0, "of {STOPS} times with {count} servers");
+        });
+    }
+}

@@ -1,0 +1,9 @@
+//! What every algorithm promises, from the outside.
+
+mod everyone;
+mod least_connections;
+mod pool;
+mod random;
+mod round_robin;
+mod source;
+mod stress;

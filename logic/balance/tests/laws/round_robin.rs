@@ -1,0 +1,149 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use weir_balance::{Algorithm, Pick, PickInput, Picker};
+
+use crate::pool::{Pool, counts, slots};
+
+/// NGINX's formula as it stands, looking at every server.
+fn nginx_sequence(weights: &[u32], count: usize) -> Vec<usize> {
+    let total: i64 = weights.iter().map(|weight| i64::from(*weight)).sum();
+    let mut current = vec![0_i64; weights.len()];
+    let mut sequence = Vec::new();
+    for _ in 0..count {
+        for (current, weight) in current.iter_mut().zip(weights) {
+            *current += i64::from(*weight);
+        }
+        let mut best = None;
+        for slot in (0..weights.len()).filter(|slot| weights[*slot] > 0) {
+            if best.is_none_or(|best: usize| current[slot] > current[best]) {
+                best = Some(slot);
+            }
+        }
+        let Some(best) = best else { break };
+        current[best] -= total;
+        sequence.push(best);
+    }
+    sequence
+}
+
+fn first_difference(a: &[usize], b: &[usize]) -> Option<usize> {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).position(|(a, b)| a != b)
+}
+
+fn pool(weights: &[u32]) -> Pool {
+    Pool::new(Algorithm::RoundRobin, weights)
+}
+
+#[test]
+fn the_example_of_nginx_comes_out() {
+    let roster = pool(&[5, 1, 1]).roster();
+    assert_eq!(slots(&mut Picker::new(0), &roster, 7), [0, 0, 1, 0, 2, 0, 0]);
+}
+
+#[test]
+fn a_server_that_is_passed_over_loses_its_turn_and_the_others_share_by_weight() {
+    let mut pool = pool(&[4, 2, 1, 1]);
+    pool.candidates[0].connections_max = Some(0);
+    let picked = slots(&mut Picker::new(0), &pool.roster(), 400);
+    assert_eq!(counts(&picked, 4), [0, 200, 100, 100]);
+}
+
+#[test]
+fn a_change_elsewhere_does_not_send_the_next_request_to_the_first_server_again() {
+    let mut pool = pool(&[1; 10]);
+    let mut picker = Picker::new(0);
+    let mut roster = pool.roster();
+    let mut picked = Vec::new();
+    for change in 0..20 {
+        picked.extend(slots(&mut picker, &roster, 3));
+        pool.candidates[9].connections_max = Some(100 + change);
+        pool.candidates[9].eligible = change % 2 == 0;
+        roster = pool.roster_after(&roster);
+    }
+    let counts = counts(&picked, 10);
+    assert!(counts[..9].iter().all(|count| (6..=7).contains(count)), "{counts:?}");
+}
+
+#[test]
+fn light_servers_are_not_starved_by_frequent_changes() {
+    let mut pool = pool(&[8, 1, 1]);
+    let mut picker = Picker::new(0);
+    let mut roster = pool.roster();
+    let mut picked = Vec::new();
+    for change in 0..2_000 {
+        picked.extend(slots(&mut picker, &roster, 2));
+        pool.candidates[0].weight = weir_model::Weight::new(8 + change % 2).unwrap();
+        roster = pool.roster_after(&roster);
+    }
+    let counts = counts(&picked, 3);
+    assert!(counts[1] > 200 && counts[2] > 200, "{counts:?}");
+}
+
+#[test]
+fn workers_with_different_seeds_start_at_different_servers() {
+    let roster = pool(&[1; 100]).roster();
+    let firsts: BTreeSet<usize> =
+        (1..=20).flat_map(|seed| slots(&mut Picker::new(seed), &roster, 1)).collect();
+    assert!(firsts.len() > 10, "{firsts:?}");
+}
+
+#[test]
+fn a_pool_that_grows_and_shrinks_keeps_its_balance() {
+    let mut picker = Picker::new(3);
+    for size in [10, 3, 1, 20] {
+        let roster = pool(&vec![2; size]).roster();
+        assert_eq!(counts(&slots(&mut picker, &roster, size * 5), size), vec![5; size]);
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_sequence_is_that_of_nginx(weights in prop::collection::vec(0_u32..=8, 1..20)) {
+        let count = 3 * weights.iter().sum::<u32>() as usize + 1;
+        let mine = slots(&mut Picker::new(0), &pool(&weights).roster(), count);
+        prop_assert_eq!(first_difference(&mine, &nginx_sequence(&weights, count)), None);
+    }
+
+    #[test]
+    fn the_sequence_is_that_of_nginx_with_any_weights(weights in prop::collection::vec(1_u32..=256, 1..12)) {
+        let mine = slots(&mut Picker::new(0), &pool(&weights).roster(), 5_000);
+        prop_assert_eq!(first_difference(&mine, &nginx_sequence(&weights, 5_000)), None);
+    }
+
+    #[test]
+    fn over_a_period_each_server_is_picked_as_often_as_it_weighs(
+        weights in prop::collection::vec(1_u32..=16, 1..20), seed: u64,
+    ) {
+        let period = weights.iter().sum::<u32>() as usize;
+        let picked = slots(&mut Picker::new(seed), &pool(&weights).roster(), period);
+        let expected: Vec<usize> = weights.iter().map(|weight| *weight as usize).collect();
+        prop_assert_eq!(counts(&picked, weights.len()), expected);
+    }
+
+    #[test]
+    fn exclusions_do_not_disturb_the_balance_of_the_others(
+        excluded in 0_usize..6, every in 2_usize..5, seed: u64,
+    ) {
+        // Each request that reaches `excluded` is tried again elsewhere.
+        let roster = pool(&[1; 6]).roster();
+        let mut picker = Picker::new(seed);
+        let mut picked = Vec::new();
+        for request in 0..600 {
+            let exclude = [excluded];
+            let exclude = if request % every == 0 { &exclude[..] } else { &[] };
+            match picker.pick(&roster, &PickInput { exclude, ..PickInput::default() }) {
+                Pick::Server(slot) => {
+                    prop_assert!(!exclude.contains(&slot));
+                    picked.push(slot);
+                }
+                other => prop_assert!(false, "{other:?}"),
+            }
+        }
+        let counts = counts(&picked, 6);
+        let others: Vec<usize> = (0..6).filter(|slot| *slot != excluded).map(|slot| counts[slot]).collect();
+        let spread = others.iter().max().unwrap_or(&0) - others.iter().min().unwrap_or(&0);
+        prop_assert!(spread <= 1, "{counts:?}");
+    }
+}

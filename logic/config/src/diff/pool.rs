@@ -1,0 +1,102 @@
+use std::fmt;
+
+use serde::Serialize;
+
+use super::Change;
+use super::named::{Named, parts};
+use crate::plan::PoolPlan;
+
+/// A part of a pool that can change by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PoolPart {
+    /// `balance`.
+    Balance,
+    /// `check`.
+    Check,
+    /// `eject`.
+    Eject,
+    /// `tls`.
+    Tls,
+    /// `proxy-protocol`.
+    ProxyProtocol,
+    /// `timeouts`.
+    Timeouts,
+    /// `retry`.
+    Retry,
+    /// `reuse`.
+    Reuse,
+    /// `when-empty`.
+    WhenEmpty,
+}
+
+pub(super) fn diff(old: &[PoolPlan], new: &[PoolPlan], changes: &mut Vec<Change>) {
+    let named = Named::new(old, new, |pool| &pool.name);
+    changes.extend(named.removed.into_iter().cloned().map(Change::PoolRemoved));
+    for (old, new) in named.kept {
+        let parts = changed_parts(old, new);
+        if !parts.is_empty() {
+            let pool = Box::new(PoolPlan { servers: Vec::new(), ..new.clone() });
+            changes.push(Change::PoolChanged { pool, parts });
+        }
+        diff_servers(old, new, changes);
+    }
+    changes.extend(named.added.into_iter().cloned().map(Box::new).map(Change::PoolAdded));
+    changes.extend(named.order.map(Change::PoolsReordered));
+}
+
+fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
+    // Named one by one, so that a new field cannot be forgotten here.
+    let PoolPlan {
+        name: _,
+        algorithm,
+        servers: _,
+        check,
+        ejection,
+        tls,
+        proxy_protocol,
+        timeouts,
+        retry,
+        reuse,
+        nobody_left,
+    } = old;
+    parts([
+        (*algorithm != new.algorithm, PoolPart::Balance),
+        (*check != new.check, PoolPart::Check),
+        (*ejection != new.ejection, PoolPart::Eject),
+        (*tls != new.tls, PoolPart::Tls),
+        (*proxy_protocol != new.proxy_protocol, PoolPart::ProxyProtocol),
+        (*timeouts != new.timeouts, PoolPart::Timeouts),
+        (*retry != new.retry, PoolPart::Retry),
+        (*reuse != new.reuse, PoolPart::Reuse),
+        (*nobody_left != new.nobody_left, PoolPart::WhenEmpty),
+    ])
+}
+
+fn diff_servers(old: &PoolPlan, new: &PoolPlan, changes: &mut Vec<Change>) {
+    let pool = || new.name.clone();
+    let named = Named::new(&old.servers, &new.servers, |server| &server.name);
+    let removed = named.removed.into_iter().cloned();
+    changes.extend(removed.map(|server| Change::ServerRemoved { pool: pool(), server }));
+    let changed = named.kept.into_iter().filter(|(old, new)| old != new).map(|(_, new)| new.clone());
+    changes.extend(changed.map(|server| Change::ServerChanged { pool: pool(), server }));
+    let added = named.added.into_iter().cloned();
+    changes.extend(added.map(|server| Change::ServerAdded { pool: pool(), server }));
+    changes.extend(named.order.map(|order| Change::ServersReordered { pool: pool(), order }));
+}
+
+impl fmt::Display for PoolPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Balance => "balance",
+            Self::Check => "check",
+            Self::Eject => "eject",
+            Self::Tls => "tls",
+            Self::ProxyProtocol => "proxy-protocol",
+            Self::Timeouts => "timeouts",
+            Self::Retry => "retry",
+            Self::Reuse => "reuse",
+            Self::WhenEmpty => "when-empty",
+        })
+    }
+}

@@ -1,0 +1,263 @@
+use super::Kind::{AnyOf, ByteRate, Choice, Flag, Integer, Off, OneOrMany, Size, Table, Tables, Text};
+use super::Presence::{Default, Otherwise, Required};
+use super::tls::TLS_IN;
+use super::{COUNT, DURATION, Section, key};
+
+pub(crate) static LISTENER: Section = Section {
+    noun: "listener",
+    title: "[listener.NAME]",
+    meaning: "An address that accepts, and what becomes of what it accepts.",
+    keys: &[
+        key(
+            "bind",
+            OneOrMany(&Text("an address to bind")),
+            Required,
+            "[\"0.0.0.0:80\", \"[::]:80\"]",
+            "Where it accepts: `address:port`, `:port` (every address of both families) or `unix:/path`.",
+        ),
+        key(
+            "mode",
+            Choice(&["http", "tcp"]),
+            Default("\"http\""),
+            "\"tcp\"",
+            "What is spoken: HTTP/1, or any bytes.",
+        ),
+        key(
+            "pool",
+            Text("the name of a pool"),
+            Otherwise("what no route takes is answered 404 (TCP: closed)"),
+            "\"web\"",
+            "Takes what no route takes.",
+        ),
+        key(
+            "sni",
+            Tables(&SNI),
+            Otherwise("everything goes to `pool`"),
+            "[{ host = \"a.example.org\", pool = \"a\" }]",
+            "TCP only: chooses a pool by the name in the TLS ClientHello, which is read but not ended here. The first \
+             that matches.",
+        ),
+        key(
+            "tls",
+            Table(&TLS_IN),
+            Otherwise("plaintext"),
+            "{ certificates = \"/etc/weir/site.pem\" }",
+            "TLS towards clients.",
+        ),
+        key(
+            "proxy-protocol",
+            Table(&PROXY_PROTOCOL_IN),
+            Otherwise("no PROXY header is read"),
+            "{ from = \"10.0.0.0/8\" }",
+            "Peers that speak the PROXY protocol, version 1 or 2.",
+        ),
+        key(
+            "max-connections",
+            COUNT,
+            Otherwise("only the limit of the process"),
+            "20000",
+            "More connections than this are closed at once.",
+        ),
+        key(
+            "backlog",
+            Integer { min: 1, max: 65_535 },
+            Default("4096"),
+            "1024",
+            "The kernel's queue of connections that are not yet accepted.",
+        ),
+        key(
+            "timeouts",
+            Table(&TIMEOUTS),
+            Otherwise("every key has its default"),
+            "{ head = \"5s\" }",
+            "How long clients may take.",
+        ),
+        key(
+            "limits",
+            Table(&LIMITS),
+            Otherwise("every key has its default"),
+            "{ headers = 50 }",
+            "HTTP only: how large request heads may be.",
+        ),
+        key(
+            "forwarded",
+            Table(&FORWARDED),
+            Otherwise("every key has its default"),
+            "{ trusted = \"10.0.0.0/8\" }",
+            "HTTP only: what servers are told of the client, and what is believed of what clients say.",
+        ),
+    ],
+};
+
+pub(crate) static SNI: Section = Section {
+    noun: "sni",
+    title: "[[listener.NAME.sni]]",
+    meaning: "Sends a TLS connection to a pool by its server name.",
+    keys: &[
+        key(
+            "host",
+            OneOrMany(&Text("a host name or `*.` and a domain")),
+            Required,
+            "[\"example.org\", \"*.example.org\"]",
+            "Names; one suffices.",
+        ),
+        key("pool", Text("the name of a pool"), Required, "\"web\"", "Where the connection goes."),
+    ],
+};
+
+pub(crate) static PROXY_PROTOCOL_IN: Section = Section {
+    noun: "",
+    title: "[listener.NAME.proxy-protocol]",
+    meaning: "Who speaks the PROXY protocol to the listener.",
+    keys: &[key(
+        "from",
+        OneOrMany(&Text("a network or an IP address")),
+        Required,
+        "[\"10.0.0.0/8\", \"::1\"]",
+        "From these networks a header is required; from anywhere else none is read.",
+    )],
+};
+
+pub(crate) static TIMEOUTS: Section = Section {
+    noun: "",
+    title: "[listener.NAME.timeouts]",
+    meaning: "How long clients may take. Bodies are limited by idleness and rate, never by total time.",
+    keys: &[
+        key(
+            "head",
+            DURATION,
+            Default("\"10s\""),
+            "\"5s\"",
+            "From the first byte of a request to the end of its head, PROXY header and TLS handshake included. TCP: how \
+             long PROXY header and ClientHello may take.",
+        ),
+        key("idle", DURATION, Default("\"60s\""), "\"15s\"", "HTTP only: between requests."),
+        key(
+            "body",
+            DURATION,
+            Default("\"60s\""),
+            "\"20s\"",
+            "HTTP only: no byte of a body, or a client that takes no byte.",
+        ),
+        key(
+            "min-body-rate",
+            ByteRate,
+            Default("\"0B/s\""),
+            "\"500B/s\"",
+            "HTTP only: a body that stays below this rate over the time of `body` ends like an idle one; 0 = off.",
+        ),
+        key(
+            "tunnel",
+            DURATION,
+            Default("\"1h\""),
+            "\"10m\"",
+            "No byte in either direction of an upgraded connection (WebSocket) or of a TCP connection.",
+        ),
+    ],
+};
+
+pub(crate) static LIMITS: Section = Section {
+    noun: "",
+    title: "[listener.NAME.limits]",
+    meaning: "How large the heads of requests and responses may be, and how often a connection is used.",
+    keys: &[
+        key(
+            "head",
+            Size { min: 1 << 10, max: 1 << 20 },
+            Default("\"32KiB\""),
+            "\"16KiB\"",
+            "Start line and header lines together. Over it: 431.",
+        ),
+        key(
+            "headers",
+            Integer { min: 1, max: weir_http::HeadLimits::HEADERS_CEILING as u64 },
+            Default("100"),
+            "50",
+            "Header lines. Over it: 431.",
+        ),
+        key(
+            "target",
+            Size { min: 64, max: 1 << 20 },
+            Default("\"8KiB\""),
+            "\"4KiB\"",
+            "The request target. Over it: 414.",
+        ),
+        key(
+            "requests-per-connection",
+            COUNT,
+            Otherwise("no limit"),
+            "10000",
+            "After that many the connection is closed.",
+        ),
+    ],
+};
+
+pub(crate) static FORWARDED: Section = Section {
+    noun: "",
+    title: "[listener.NAME.forwarded]",
+    meaning: "What servers are told of the client, and what is believed of what clients say. `set`: the client's own \
+              lines are replaced by what Weir saw; `append`: always appended to; `pass`: passed as they came; `remove`: \
+              removed.",
+    keys: &[
+        key(
+            "x-forwarded",
+            Choice(FORWARDING),
+            Default("\"set\""),
+            "\"append\"",
+            "X-Forwarded-For, -Proto and -Host.",
+        ),
+        key("forwarded", Choice(FORWARDING), Default("\"remove\""), "\"set\"", "Forwarded (RFC 7239)."),
+        key(
+            "trusted",
+            OneOrMany(&Text("a network or an IP address")),
+            Otherwise("nobody"),
+            "\"10.0.0.0/8\"",
+            "Peers whose X-Forwarded-* and Forwarded are believed and appended to, whatever the rules above say.",
+        ),
+        key(
+            "identity-headers",
+            OneOrMany(&Text("a header name, or its beginning and `*`")),
+            Otherwise("X-VOMS-* and X-Remote-User"),
+            "[\"X-SSL-*\", \"X-Auth-User\"]",
+            "Header names removed from client requests, in addition to X-VOMS-* and X-Remote-User.",
+        ),
+        key(
+            "via",
+            AnyOf(&[Text("a pseudonym"), Off]),
+            Default("\"weir\""),
+            "\"edge-1\"",
+            "The pseudonym in `Via: 1.1 NAME`; `false` = no Via header.",
+        ),
+        key(
+            "request-id",
+            AnyOf(&[Flag, Table(&REQUEST_ID)]),
+            Default("false"),
+            "true",
+            "Gives each request an id.",
+        ),
+    ],
+};
+
+const FORWARDING: &[&str] = &["set", "append", "pass", "remove"];
+
+pub(crate) static REQUEST_ID: Section = Section {
+    noun: "",
+    title: "[listener.NAME.forwarded.request-id]",
+    meaning: "Gives each request an id, in the request to the server, the response to the client and the access log.",
+    keys: &[
+        key(
+            "header",
+            Text("a header name"),
+            Default("\"X-Request-Id\""),
+            "\"X-Correlation-Id\"",
+            "The header that carries it.",
+        ),
+        key(
+            "accept",
+            Flag,
+            Default("false"),
+            "true",
+            "A client's own id is kept if it is 1 to 128 visible ASCII characters; else a new one is made.",
+        ),
+    ],
+};

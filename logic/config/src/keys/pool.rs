@@ -1,0 +1,407 @@
+use weir_balance::Algorithm;
+
+use super::Kind::{AnyOf, Choice, Flag, Integer, Off, On, OneOrMany, Percent, Table, Text};
+use super::Presence::{Default, Otherwise, Required};
+use super::process::HEADER_TEXTS;
+use super::tls::TLS_OUT;
+use super::{COUNT, DAY_MS, DURATION, DURATION_OR_ZERO, Section, key};
+
+pub(crate) static POOL: Section = Section {
+    noun: "pool",
+    title: "[pool.NAME]",
+    meaning: "Servers that can answer, and how to choose.",
+    keys: &[
+        key(
+            "balance",
+            Choice(&ALGORITHMS),
+            Default("\"least-connections\""),
+            "\"round-robin\"",
+            "How a server is chosen; `weir algorithms` explains each.",
+        ),
+        key(
+            "servers",
+            OneOrMany(&AnyOf(&[Text("the address of a server"), Table(&SERVER)])),
+            Otherwise("none: they are added at runtime"),
+            "[\"10.0.0.1:80\", { address = \"web.example:80\", weight = 2 }]",
+            "Its servers: `address:port`, `name:port` (resolved) or `unix:/path`, or a table.",
+        ),
+        key(
+            "check",
+            AnyOf(&[Text("`METHOD /path`, `tcp` or `tls`"), Table(&CHECK), Off]),
+            Otherwise("servers count as up"),
+            "\"GET /health\"",
+            "Active checks.",
+        ),
+        key(
+            "eject",
+            AnyOf(&[Table(&EJECT), Off]),
+            Otherwise("every key has its default"),
+            "{ failures = 3 }",
+            "Ejection of servers that fail with real traffic; `false` = off.",
+        ),
+        key("tls", AnyOf(&[Flag, Table(&TLS_OUT)]), Default("false"), "true", "TLS towards the servers."),
+        key(
+            "proxy-protocol",
+            AnyOf(&[Choice(&["v1", "v2"]), Off]),
+            Default("false"),
+            "\"v2\"",
+            "A PROXY header towards the servers.",
+        ),
+        key(
+            "timeouts",
+            Table(&POOL_TIMEOUTS),
+            Otherwise("every key has its default"),
+            "{ connect = \"1s\" }",
+            "How long servers may take.",
+        ),
+        key(
+            "retry",
+            AnyOf(&[Table(&RETRY), Off]),
+            Otherwise("every key has its default"),
+            "{ attempts = 1 }",
+            "When a request is tried again; `false` = never.",
+        ),
+        key(
+            "reuse",
+            AnyOf(&[Table(&REUSE), Off]),
+            Otherwise("every key has its default"),
+            "{ idle = 16 }",
+            "How connections are kept for further requests; `false` = one connection for each request.",
+        ),
+        key(
+            "when-empty",
+            Table(&WHEN_EMPTY),
+            Otherwise("every key has its default"),
+            "{ retry-after = \"30s\" }",
+            "What clients get when no server can be used.",
+        ),
+    ],
+};
+
+const ALGORITHMS: [&str; Algorithm::ALL.len()] = {
+    let mut names = [""; Algorithm::ALL.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = Algorithm::ALL[index].name();
+        index += 1;
+    }
+    names
+};
+
+pub(crate) static SERVER: Section = Section {
+    noun: "server",
+    title: "A server of a pool",
+    meaning: "One of `servers`, where an address alone does not suffice.",
+    keys: &[
+        key(
+            "address",
+            Text("the address of a server"),
+            Required,
+            "\"10.0.0.1:80\"",
+            "Where it listens: `address:port`, `name:port` (resolved) or `unix:/path`.",
+        ),
+        key("name", Text("a name"), Otherwise("its address"), "\"web-1\"", "Its name, unique in the pool."),
+        key(
+            "weight",
+            Integer { min: 0, max: weir_model::Weight::MAX.get() as u64 },
+            Default("1"),
+            "2",
+            "Its share; 0 = gets nothing new.",
+        ),
+        key("backup", Flag, Default("false"), "true", "Gets requests only when no other server can."),
+        key(
+            "max-connections",
+            COUNT,
+            Otherwise("no limit"),
+            "100",
+            "Requests (TCP: connections) at once. More wait in the queue, then go to others or are answered 503.",
+        ),
+    ],
+};
+
+pub(crate) static CHECK: Section = Section {
+    noun: "",
+    title: "[pool.NAME.check]",
+    meaning: "Active checks. Exactly one of `http`, `tcp` and `tls`.",
+    keys: &[
+        key(
+            "http",
+            Text("`METHOD /path`"),
+            Otherwise("`tcp` or `tls`"),
+            "\"GET /health\"",
+            "Sends a request, over TLS if the pool uses it.",
+        ),
+        key("tcp", On, Otherwise("`http` or `tls`"), "true", "Connects."),
+        key(
+            "tls",
+            On,
+            Otherwise("`http` or `tcp`"),
+            "true",
+            "Connects and ends a TLS handshake, by the pool's TLS rules.",
+        ),
+        key(
+            "interval",
+            DURATION,
+            Default("\"2s\""),
+            "\"5s\"",
+            "Between the end of one check and the start of the next.",
+        ),
+        key(
+            "fast-interval",
+            DURATION,
+            Otherwise("1s, or `interval` if that is shorter"),
+            "\"500ms\"",
+            "Instead of `interval` while the state is about to change.",
+        ),
+        key(
+            "jitter",
+            Percent { min: 0, max: 50 },
+            Default("\"10%\""),
+            "\"25%\"",
+            "Each wait is varied by up to this share of itself, so that checks do not march in step.",
+        ),
+        key("timeout", DURATION, Default("\"2s\""), "\"1s\"", "The whole check, connect and TLS included."),
+        key("rise", TIMES, Default("2"), "1", "Successes in a row that bring a server up."),
+        key("fall", TIMES, Default("3"), "2", "Failures in a row that take it down."),
+        key(
+            "initial",
+            Choice(&["up", "down"]),
+            Default("\"up\""),
+            "\"down\"",
+            "What a server is before its first check: up (one failure takes it down) or down (one success brings it up).",
+        ),
+        key(
+            "port",
+            Integer { min: 1, max: 65_535 },
+            Otherwise("the server's port"),
+            "8081",
+            "The port that is checked.",
+        ),
+        key(
+            "host",
+            Text("a host name, with or without a port"),
+            Otherwise("the server's address"),
+            "\"web.internal\"",
+            "HTTP only: the Host header.",
+        ),
+        key(
+            "headers",
+            HEADER_TEXTS,
+            Otherwise("none"),
+            "{ Authorization = \"Bearer ${TOKEN}\" }",
+            "HTTP only: further headers.",
+        ),
+        key(
+            "expect",
+            Table(&EXPECT),
+            Otherwise("a status of 200 to 399"),
+            "{ status = 200, body = \"ok\" }",
+            "HTTP only: what a healthy answer is like.",
+        ),
+    ],
+};
+
+const TIMES: super::Kind = Integer { min: 1, max: 1_000 };
+
+pub(crate) static EXPECT: Section = Section {
+    noun: "",
+    title: "[pool.NAME.check.expect]",
+    meaning: "What a healthy answer is like; all that is written must hold.",
+    keys: &[
+        key(
+            "status",
+            OneOrMany(&AnyOf(&[Integer { min: 100, max: 599 }, Text("a range such as `200-299`")])),
+            Default("\"200-399\""),
+            "[200, \"300-399\"]",
+            "Accepted statuses.",
+        ),
+        key(
+            "header",
+            Text("`Name: part of the value`"),
+            Otherwise("any"),
+            "\"X-Ready: yes\"",
+            "A header that must be there, and what its value must contain.",
+        ),
+        key(
+            "body",
+            Text("a part of the body"),
+            Otherwise("any"),
+            "\"ok\"",
+            "What the first 64 KiB of the body must contain.",
+        ),
+    ],
+};
+
+pub(crate) static EJECT: Section = Section {
+    noun: "",
+    title: "[pool.NAME.eject]",
+    meaning: "When real traffic takes a server out, and for how long.",
+    keys: &[
+        key(
+            "failures",
+            Integer { min: 0, max: 1_000_000 },
+            Default("5"),
+            "3",
+            "Failures in a row that eject; 0 = never for this reason.",
+        ),
+        key(
+            "errors",
+            Percent { min: 0, max: 100 },
+            Default("\"50%\""),
+            "\"30%\"",
+            "Share of failed requests within `window` that ejects; 0% = never for this reason.",
+        ),
+        key(
+            "min-requests",
+            COUNT,
+            Default("50"),
+            "20",
+            "The share is judged only from this many requests within `window`.",
+        ),
+        key(
+            "window",
+            super::Kind::Duration { min_ms: 100, max_ms: DAY_MS },
+            Default("\"10s\""),
+            "\"30s\"",
+            "What the share looks back on.",
+        ),
+        key(
+            "time",
+            DURATION,
+            Default("\"10s\""),
+            "\"30s\"",
+            "The first ejection; each further one lasts this much longer, and the count falls again while all is well.",
+        ),
+        key("max-time", DURATION, Default("\"5m\""), "\"1h\"", "The longest ejection."),
+        key(
+            "max-share",
+            Percent { min: 0, max: 100 },
+            Default("\"50%\""),
+            "\"20%\"",
+            "No more than this share of the pool's servers is ejected at once; one always may be, unless it is the only one.",
+        ),
+    ],
+};
+
+pub(crate) static POOL_TIMEOUTS: Section = Section {
+    noun: "",
+    title: "[pool.NAME.timeouts]",
+    meaning: "How long servers may take.",
+    keys: &[
+        key("connect", DURATION, Default("\"3s\""), "\"1s\"", "To connect, TLS handshake included."),
+        key(
+            "response",
+            DURATION,
+            Default("\"60s\""),
+            "\"10s\"",
+            "From the last byte of the request to the first of the response head. Over it: 504.",
+        ),
+        key("idle", DURATION, Default("\"60s\""), "\"20s\"", "No byte of a body in either direction."),
+        key(
+            "queue",
+            DURATION_OR_ZERO,
+            Default("\"1s\""),
+            "\"0s\"",
+            "To wait for a free server when all are at their `max-connections`; 0 = answered 503 at once.",
+        ),
+    ],
+};
+
+pub(crate) static RETRY: Section = Section {
+    noun: "",
+    title: "[pool.NAME.retry]",
+    meaning: "When a request is tried again on another server: only where nothing was written to the first, or where the \
+              method is safe and the client has seen no byte.",
+    keys: &[
+        key(
+            "attempts",
+            Integer { min: 0, max: 10 },
+            Default("2"),
+            "1",
+            "Further tries after the first; 0 = none.",
+        ),
+        key(
+            "budget",
+            Percent { min: 0, max: 100 },
+            Default("\"20%\""),
+            "\"5%\"",
+            "Retries may be this share of the pool's requests, beyond `min-per-second`.",
+        ),
+        key(
+            "min-per-second",
+            Integer { min: 0, max: 1_000_000 },
+            Default("10"),
+            "1",
+            "Retries each second that are always permitted.",
+        ),
+    ],
+};
+
+pub(crate) static REUSE: Section = Section {
+    noun: "",
+    title: "[pool.NAME.reuse]",
+    meaning: "How connections to servers are kept for further requests.",
+    keys: &[
+        key(
+            "idle",
+            Integer { min: 0, max: 65_536 },
+            Default("64"),
+            "16",
+            "Idle connections for each server and worker; 0 = one connection for each request.",
+        ),
+        key(
+            "idle-timeout",
+            DURATION,
+            Default("\"30s\""),
+            "\"4s\"",
+            "An idle connection is closed after this long. Keep it below the keep-alive timeout of the servers.",
+        ),
+        key(
+            "max-age",
+            DURATION,
+            Default("\"1h\""),
+            "\"5m\"",
+            "A connection is not used again when it is older than this.",
+        ),
+        key("max-requests", COUNT, Otherwise("no limit"), "1000", "Requests over one connection."),
+    ],
+};
+
+pub(crate) static WHEN_EMPTY: Section = Section {
+    noun: "",
+    title: "[pool.NAME.when-empty]",
+    meaning: "What clients get when no server of the pool can be used.",
+    keys: &[
+        key(
+            "retry-after",
+            DURATION_OR_ZERO,
+            Default("\"10s\""),
+            "\"1m\"",
+            "The Retry-After header, in whole seconds; 0 = none.",
+        ),
+        key(
+            "respond",
+            Table(&RESPOND_WHEN_EMPTY),
+            Otherwise("the error page of 503"),
+            "{ body = \"Back soon.\" }",
+            "A response instead of the error page.",
+        ),
+    ],
+};
+
+pub(crate) static RESPOND_WHEN_EMPTY: Section = Section {
+    noun: "",
+    title: "[pool.NAME.when-empty.respond]",
+    meaning: "A fixed response for the time when no server can be used.",
+    keys: &[
+        key("status", Integer { min: 200, max: 599 }, Default("503"), "200", "The status."),
+        key(
+            "content-type",
+            Text("a media type"),
+            Default("\"text/html; charset=utf-8\""),
+            "\"text/plain\"",
+            "Content-Type, if there is a body.",
+        ),
+        key("body", Text("the body"), Default("\"\""), "\"Back soon.\"", "The body."),
+    ],
+};

@@ -1,0 +1,211 @@
+use super::Kind::{AnyOf, Choice, Integer, Map, Named, Off, OneOrMany, Table, Tables, Text};
+use super::Presence::{Default, Otherwise, Required};
+use super::{COUNT, DURATION, DURATION_OR_ZERO, LISTENER, POOL, ROUTE, Section, key};
+
+pub(crate) static ROOT: Section = Section {
+    noun: "",
+    title: "The file",
+    meaning: "TOML, one file or a directory whose `*.toml` files are taken together in the order of their names. A \
+              config needs at least one listener.",
+    keys: &[
+        key(
+            "weir",
+            Table(&WEIR),
+            Otherwise("every key has its default"),
+            "{ workers = 2 }",
+            "The process as a whole.",
+        ),
+        key(
+            "admin",
+            Table(&ADMIN),
+            Otherwise("no HTTP face"),
+            "{ bind = \"127.0.0.1:8404\" }",
+            "Status page, metrics and JSON over HTTP.",
+        ),
+        key(
+            "access-log",
+            Table(&ACCESS_LOG),
+            Otherwise("no access log"),
+            "{ format = \"json\" }",
+            "A line for each request.",
+        ),
+        key(
+            "resolver",
+            Table(&RESOLVER),
+            Otherwise("every key has its default"),
+            "{ timeout = \"1s\" }",
+            "How the names of servers are resolved.",
+        ),
+        key(
+            "error-page",
+            Named("STATUS", &ERROR_PAGE),
+            Otherwise("a short page of plain text"),
+            "{ 503 = { body = \"Back soon.\" } }",
+            "Bodies for the statuses that Weir answers with itself, 400 to 599.",
+        ),
+        key(
+            "listener",
+            Named("NAME", &LISTENER),
+            Required,
+            "{ web = { bind = \":80\", pool = \"web\" } }",
+            "Addresses that accept.",
+        ),
+        key(
+            "route",
+            Tables(&ROUTE),
+            Otherwise("everything goes to the listener's own pool"),
+            "[{ host = \"example.org\", pool = \"web\" }]",
+            "What a request must match, and what happens to it. The first that matches takes the request.",
+        ),
+        key(
+            "pool",
+            Named("NAME", &POOL),
+            Otherwise("no pools: routes can only redirect or respond"),
+            "{ web = { servers = \"10.0.0.1:80\" } }",
+            "Servers that can answer, and how to choose.",
+        ),
+    ],
+};
+
+pub(crate) static WEIR: Section = Section {
+    noun: "",
+    title: "[weir]",
+    meaning: "The process as a whole. A change of `workers`, `control` or `state` takes effect after a restart.",
+    keys: &[
+        key(
+            "workers",
+            Integer { min: 1, max: 1024 },
+            Otherwise("one for each core that the process may use"),
+            "4",
+            "Worker threads.",
+        ),
+        key(
+            "control",
+            AnyOf(&[Text("a path"), Off]),
+            Default("\"/run/weir/control.sock\""),
+            "\"/run/weir/control.sock\"",
+            "The Unix socket of `weir ctl` and `weir top`; `false` = none.",
+        ),
+        key(
+            "state",
+            AnyOf(&[Text("a path"), Off]),
+            Default("\"/var/lib/weir/state.toml\""),
+            "\"/var/lib/weir/state.toml\"",
+            "Where changes made at runtime are kept, so that they survive reload and restart; `false` = they last until \
+             the process ends.",
+        ),
+        key(
+            "drain-timeout",
+            DURATION_OR_ZERO,
+            Default("\"30s\""),
+            "\"2m\"",
+            "How long requests and tunnels may take to end after SIGTERM.",
+        ),
+        key(
+            "max-connections",
+            COUNT,
+            Otherwise("what the descriptor limit allows"),
+            "50000",
+            "Client connections of all listeners together. One more is closed at once.",
+        ),
+    ],
+};
+
+pub(crate) static ADMIN: Section = Section {
+    noun: "",
+    title: "[admin]",
+    meaning: "Status page, metrics and JSON over HTTP. Everyone who reaches these addresses can read them.",
+    keys: &[key(
+        "bind",
+        OneOrMany(&Text("an address to bind")),
+        Default("\"127.0.0.1:8404\""),
+        "\"127.0.0.1:8404\"",
+        "Where it listens: `address:port`, `:port` or `unix:/path`.",
+    )],
+};
+
+pub(crate) static ACCESS_LOG: Section = Section {
+    noun: "",
+    title: "[access-log]",
+    meaning: "A line for each request (TCP: for each connection). Without this table nothing is logged.",
+    keys: &[
+        key(
+            "format",
+            Choice(&["common", "combined", "json", "httplog"]),
+            Default("\"combined\""),
+            "\"json\"",
+            "NCSA common or combined, one JSON object a line, or HAProxy's httplog line.",
+        ),
+        key(
+            "to",
+            Text("`stdout`, an absolute path, `syslog:/dev/log` or `syslog:ADDRESS:PORT`"),
+            Default("\"stdout\""),
+            "\"/var/log/weir/access.log\"",
+            "Standard output, a file (opened anew on SIGUSR1), or a syslog daemon on a Unix socket or over UDP.",
+        ),
+        key("facility", Choice(FACILITIES), Default("\"local0\""), "\"daemon\"", "The syslog facility."),
+    ],
+};
+
+/// RFC 5424 section 6.2.1, in the order of their numbers.
+pub(crate) const FACILITIES: &[&str] = &[
+    "kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp",
+    "ntp", "audit", "alert", "clock", "local0", "local1", "local2", "local3", "local4", "local5", "local6",
+    "local7",
+];
+
+pub(crate) static RESOLVER: Section = Section {
+    noun: "",
+    title: "[resolver]",
+    meaning: "How the names of servers are resolved. The last answer is kept while no new one can be had.",
+    keys: &[
+        key(
+            "servers",
+            OneOrMany(&Text("an IP address, with or without a port")),
+            Otherwise("those of /etc/resolv.conf"),
+            "[\"10.0.0.2\", \"10.0.0.3:5353\"]",
+            "DNS servers; port 53 where none is written.",
+        ),
+        key("timeout", DURATION, Default("\"2s\""), "\"1s\"", "One query."),
+        key(
+            "min-ttl",
+            DURATION,
+            Default("\"5s\""),
+            "\"1s\"",
+            "An answer is used at least this long, whatever its TTL.",
+        ),
+        key(
+            "max-ttl",
+            DURATION,
+            Default("\"5m\""),
+            "\"1h\"",
+            "An answer is asked for again after this long at the latest.",
+        ),
+    ],
+};
+
+pub(crate) static ERROR_PAGE: Section = Section {
+    noun: "error page",
+    title: "[error-page.STATUS]",
+    meaning: "The body of an error that Weir answers with itself: exactly one of `body` and `file`.",
+    keys: &[
+        key(
+            "content-type",
+            Text("a media type"),
+            Default("\"text/html; charset=utf-8\""),
+            "\"text/plain\"",
+            "Its Content-Type.",
+        ),
+        key("body", Text("the body"), Otherwise("`file`"), "\"<h1>Back soon</h1>\"", "The body."),
+        key(
+            "file",
+            Text("a path"),
+            Otherwise("`body`"),
+            "\"/etc/weir/503.html\"",
+            "A file with the body, UTF-8, up to 1 MiB. Read when the config is.",
+        ),
+    ],
+};
+
+/// Header names with a text each.
+pub(crate) const HEADER_TEXTS: super::Kind = Map("header names", &Text("a header value"));

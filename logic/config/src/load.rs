@@ -1,0 +1,81 @@
+use std::path::Path;
+
+use crate::context::Context;
+use crate::diagnostic::{Diagnostic, Problem, Severity};
+use crate::keys::ROOT;
+use crate::outline::Outline;
+use crate::plan::Plan;
+use crate::source::{Source, SourceMap};
+use crate::spec::Spec;
+use crate::subject::Subject;
+use crate::{merge, read, resolve, shape};
+
+/// A config that can be used.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// What it says.
+    pub plan: Plan,
+    /// What is hardly meant as it is written.
+    pub warnings: Vec<Diagnostic>,
+    outline: Outline,
+}
+
+impl Loaded {
+    /// What is wrong with the value under these keys, such as `["listener", "web", "bind", "0"]`, found by a check that
+    /// needs more than the text. It points there, or at as much of the way to it as is written.
+    pub fn error_at(&self, path: &[&str], message: impl Into<String>) -> Diagnostic {
+        self.outline.diagnostic(Severity::Error, path, message.into())
+    }
+
+    /// The like, for what is doubtful.
+    pub fn warning_at(&self, path: &[&str], message: impl Into<String>) -> Diagnostic {
+        self.outline.diagnostic(Severity::Warning, path, message.into())
+    }
+}
+
+/// Together; far more than any config, and little enough to be parsed in memory.
+const SOURCES_BYTES_MAX: usize = 64 << 20;
+
+/// What a config may refer to outside of its own text.
+#[derive(Clone, Copy)]
+pub struct Outside<'a> {
+    /// An environment variable's value; `None` = unset.
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+    /// A file's text, or why it cannot be had.
+    pub file: &'a dyn Fn(&Path) -> Result<String, String>,
+}
+
+/// Makes a plan of a config that names no files to be read: see [`load_with`].
+///
+/// # Errors
+/// Everything that is wrong, in the order of the sources, warnings at the end.
+pub fn load(sources: &[Source], env: &dyn Fn(&str) -> Option<String>) -> Result<Loaded, Vec<Diagnostic>> {
+    load_with(sources, Outside { env, file: &|_| Err("files are not read here".to_owned()) })
+}
+
+/// Makes a plan of a config: one source, or those of a directory in the order of their names.
+///
+/// # Errors
+/// Everything that is wrong, in the order of the sources, warnings at the end.
+pub fn load_with(sources: &[Source], outside: Outside<'_>) -> Result<Loaded, Vec<Diagnostic>> {
+    let bytes = sources.iter().fold(0_usize, |sum, source| sum.saturating_add(source.text.len()));
+    if bytes > SOURCES_BYTES_MAX {
+        let problem =
+            Problem::general(format!("the config has {bytes} bytes; at most {SOURCES_BYTES_MAX} are read"));
+        return Err(vec![problem.locate(&SourceMap::new(&[]))]);
+    }
+    let cx = Context::new(sources, outside);
+    let files =
+        sources.iter().enumerate().filter_map(|(file, source)| read::read(&cx, file, source)).collect();
+    let root = merge::merge(&cx, files);
+    shape::check_table(&cx, &Subject::default(), &ROOT, &root);
+    let spec = Spec::read(&cx, &root);
+    let plan = resolve::resolve(&cx, spec);
+    let (mut errors, warnings) = cx.finish();
+    if errors.is_empty() {
+        let outline = Outline { sources: sources.to_vec(), root };
+        return Ok(Loaded { plan, warnings, outline });
+    }
+    errors.extend(warnings);
+    Err(errors)
+}

@@ -1,0 +1,114 @@
+use ipnet::IpNet;
+use serde::Serialize;
+use weir_http::{Action, ForwardingRules, HeadLimits, PathRewrite, RouteHeaders, RouteMatch};
+use weir_model::{BindAddress, ListenerName, Millis, RouteName};
+
+use super::TlsIn;
+
+/// An address that accepts, and what becomes of what it accepts (`[listener.NAME]`).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ListenerPlan {
+    /// Its name.
+    pub name: ListenerName,
+    /// Where it accepts; at least one.
+    pub bind: Vec<BindAddress>,
+    /// TLS towards clients; `None` = plaintext.
+    pub tls: Option<TlsIn>,
+    /// Peers that must send a PROXY header; `None` = nobody's is read.
+    pub proxy_protocol: Option<ProxyProtocolIn>,
+    /// More connections than this are closed at once; `None` = only the process's limit.
+    pub connections_max: Option<u32>,
+    /// The kernel's queue of connections not yet accepted.
+    pub backlog: u32,
+    /// What is spoken.
+    pub mode: Mode,
+}
+
+/// What a listener speaks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// HTTP/1.
+    Http(HttpPlan),
+    /// Bytes.
+    Tcp(TcpPlan),
+}
+
+/// An HTTP listener's part.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HttpPlan {
+    /// In order; the first that matches takes the request. The listener's own `pool`, if it has one, is the last of
+    /// them, and matches everything. What nobody takes is answered 404.
+    pub routes: Vec<RoutePlan>,
+    /// How long clients may take.
+    pub timeouts: ClientTimeouts,
+    /// How large heads may be.
+    pub limits: HeadLimits,
+    /// What servers are told of the client.
+    pub forwarding: ForwardingRules,
+    /// Requests on one connection, after which it is closed; `None` = no limit.
+    pub keep_alive_requests_max: Option<u32>,
+}
+
+/// A TCP listener's part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TcpPlan {
+    /// By the server name in the TLS ClientHello, which is read but not ended here; the first that matches.
+    pub sni_routes: Vec<SniRoute>,
+    /// Index of the pool for what `sni_routes` do not take; `None` = closed.
+    pub pool: Option<usize>,
+    /// No byte in either direction for this long ends the connection.
+    pub idle_timeout: Millis,
+    /// How long the ClientHello and the PROXY header may take.
+    pub head_timeout: Millis,
+}
+
+/// Sends a TLS connection to a pool by its server name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SniRoute {
+    /// Names; one suffices.
+    pub hosts: Vec<weir_http::HostPattern>,
+    /// Index of the pool.
+    pub pool: usize,
+}
+
+/// How long clients may take. Bodies are limited by idleness and rate, never by total time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ClientTimeouts {
+    /// From the first byte of a request to the end of its head, PROXY header and TLS handshake included. Over it: 408.
+    pub head: Millis,
+    /// Between requests.
+    pub idle: Millis,
+    /// No byte of a body in either direction, or no room in the client's window.
+    pub body: Millis,
+    /// A body that stays below this many bytes per second over `body` ends like an idle one; 0 = off.
+    pub body_bytes_per_second_min: u64,
+    /// No byte in either direction of an upgraded connection.
+    pub tunnel: Millis,
+}
+
+/// Who speaks the PROXY protocol to a listener.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProxyProtocolIn {
+    /// From these networks a header is required; from anywhere else none is read.
+    pub trusted: Vec<IpNet>,
+}
+
+/// What requests a route takes, and what it does with them (`[[route]]`).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RoutePlan {
+    /// Its name, or `route-N` by its place in the file, or the listener's name for its own `pool`.
+    pub name: RouteName,
+    /// Where it stands, `file:line`.
+    pub origin: String,
+    /// What a request must be like.
+    pub matches: RouteMatch,
+    /// What happens to it.
+    pub action: Action,
+    /// Changes to the path.
+    pub rewrite: Option<PathRewrite>,
+    /// Changes to headers.
+    pub headers: RouteHeaders,
+    /// A larger request body is answered 413; `None` = any size.
+    pub body_bytes_max: Option<u64>,
+}

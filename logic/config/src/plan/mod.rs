@@ -1,0 +1,51 @@
+//! The Plan: a config that has been proved valid. Every reference resolves, every number is in its range, every default
+//! is filled in. Nothing here is an `Option` for want of a value: `None` always means "the operator wants none".
+
+mod listener;
+mod pool;
+mod process;
+mod tls;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+pub use listener::{
+    ClientTimeouts, HttpPlan, ListenerPlan, Mode, ProxyProtocolIn, RoutePlan, SniRoute, TcpPlan,
+};
+pub use pool::{
+    CheckKind, CheckPlan, ConnectionReuse, HttpCheck, NobodyLeft, PoolPlan, ProxyProtocolOut, RetryPlan,
+    ServerPlan, ServerTimeouts,
+};
+pub use process::{
+    AccessLogFormat, AccessLogPlan, AdminPlan, LogTarget, ProcessPlan, ResolverPlan, SyslogFacility,
+};
+pub use tls::{Certificate, ClientAuth, TlsIn, TlsOut, TlsVersion};
+
+/// A whole valid config.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Plan {
+    /// What concerns the process as a whole.
+    pub process: ProcessPlan,
+    /// Status page, metrics and JSON over HTTP.
+    pub admin: Option<AdminPlan>,
+    /// Where a line for each request goes.
+    pub access_log: Option<AccessLogPlan>,
+    /// How server names are resolved.
+    pub resolver: ResolverPlan,
+    /// In file order, names unique.
+    pub listeners: Vec<ListenerPlan>,
+    /// In file order, names unique; routes refer to them by index.
+    pub pools: Vec<PoolPlan>,
+    /// Bodies for the statuses that Weir answers with itself.
+    pub error_pages: BTreeMap<u16, ErrorPage>,
+}
+
+/// The body of an error that Weir answers with itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ErrorPage {
+    /// Its Content-Type.
+    pub content_type: String,
+    /// The body.
+    pub body: String,
+}

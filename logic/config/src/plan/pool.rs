@@ -1,0 +1,147 @@
+use serde::Serialize;
+use weir_balance::Algorithm;
+use weir_health::{CheckTiming, EjectionRule};
+use weir_http::FixedResponse;
+use weir_model::{Millis, PoolName, ServerAddress, ServerName, Weight};
+
+use super::TlsOut;
+
+/// Servers that can answer, and how to choose (`[pool.NAME]`).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PoolPlan {
+    /// Its name.
+    pub name: PoolName,
+    /// How it chooses.
+    pub algorithm: Algorithm,
+    /// In file order, names unique. May be empty: servers can be added at runtime.
+    pub servers: Vec<ServerPlan>,
+    /// Active checks; `None` = servers count as up.
+    pub check: Option<CheckPlan>,
+    /// Ejection by real traffic; `None` = off.
+    pub ejection: Option<EjectionRule>,
+    /// TLS towards its servers; `None` = plaintext.
+    pub tls: Option<TlsOut>,
+    /// A PROXY header towards its servers.
+    pub proxy_protocol: Option<ProxyProtocolOut>,
+    /// How long servers may take.
+    pub timeouts: ServerTimeouts,
+    /// When a request is tried again.
+    pub retry: RetryPlan,
+    /// How server connections are kept.
+    pub reuse: ConnectionReuse,
+    /// What clients get when no server is left.
+    pub nobody_left: NobodyLeft,
+}
+
+/// One server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ServerPlan {
+    /// Its name, unique in the pool; the address where none is given.
+    pub name: ServerName,
+    /// Where it listens.
+    pub address: ServerAddress,
+    /// Its share.
+    pub weight: Weight,
+    /// Gets requests only when no other server can.
+    pub backup: bool,
+    /// Requests (TCP: connections) at once; `None` = no limit.
+    pub connections_max: Option<u32>,
+}
+
+/// Active checks (`check = ...`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CheckPlan {
+    /// What is done.
+    pub kind: CheckKind,
+    /// When, and what it takes to change state.
+    pub timing: CheckTiming,
+    /// Another port than the server's.
+    pub port: Option<u16>,
+}
+
+/// What an active check does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckKind {
+    /// Connects.
+    Tcp,
+    /// Connects and ends a TLS handshake, by the pool's TLS rules (or with the defaults, if it has none).
+    Tls,
+    /// Sends a request, over TLS if the pool uses it.
+    Http(HttpCheck),
+}
+
+/// An HTTP check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HttpCheck {
+    /// The method.
+    pub method: String,
+    /// The request target.
+    pub path: String,
+    /// The Host header; `None` = the server's address.
+    pub host: Option<String>,
+    /// Further headers.
+    pub headers: Vec<(String, String)>,
+    /// Accepted statuses, as inclusive ranges.
+    pub expect_status: Vec<(u16, u16)>,
+    /// A header that must be there, and what its value must contain.
+    pub expect_header: Option<(String, String)>,
+    /// What the first 64 KiB of the body must contain.
+    pub expect_body: Option<String>,
+}
+
+/// Which PROXY header servers get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProxyProtocolOut {
+    /// Version 1, text.
+    V1,
+    /// Version 2, binary.
+    V2,
+}
+
+/// How long servers may take.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ServerTimeouts {
+    /// To connect, TLS handshake included.
+    pub connect: Millis,
+    /// From the last byte of the request to the first of the response head. Over it: 504.
+    pub response: Millis,
+    /// No byte of a body in either direction.
+    pub idle: Millis,
+    /// To wait for a free server when all are at their limit; 0 = answered at once.
+    pub queue: Millis,
+}
+
+/// When a request is tried again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RetryPlan {
+    /// Further tries after the first; 0 = none.
+    pub attempts: u8,
+    /// Retries may be this share of the pool's requests, 0 to 100 percent, once `budget_min_per_second` is used.
+    pub budget_percent: u8,
+    /// Retries per second that are always permitted.
+    pub budget_min_per_second: u32,
+}
+
+/// How connections to servers are kept for further requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ConnectionReuse {
+    /// Idle connections for each server and worker; 0 = one connection per request.
+    pub idle_max: u32,
+    /// An idle connection is closed after this long.
+    pub idle_timeout: Millis,
+    /// A connection is not used again when older than this.
+    pub age_max: Millis,
+    /// Requests over one connection; `None` = no limit.
+    pub requests_max: Option<u32>,
+}
+
+/// What clients get when no server of the pool can be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NobodyLeft {
+    /// The Retry-After header, in seconds; 0 = none.
+    pub retry_after_s: u32,
+    /// Instead of the 503 error page.
+    pub response: Option<FixedResponse>,
+}

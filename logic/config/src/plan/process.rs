@@ -1,0 +1,84 @@
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use weir_model::{BindAddress, Millis};
+
+/// What concerns the process as a whole (`[weir]`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ProcessPlan {
+    /// Worker threads; `None` = one for each core that the process may use.
+    pub workers: Option<u16>,
+    /// The control socket's path.
+    pub control: Option<PathBuf>,
+    /// Where runtime changes are kept; `None` = they last until the process ends.
+    pub state: Option<PathBuf>,
+    /// How long requests and tunnels may take to end after SIGTERM.
+    pub drain_timeout: Millis,
+    /// Client connections of all listeners together; `None` = what the descriptor limit allows.
+    pub connections_max: Option<u32>,
+}
+
+/// The HTTP face for operators and machines (`[admin]`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AdminPlan {
+    /// Where it listens.
+    pub bind: Vec<BindAddress>,
+}
+
+/// Server names are resolved with these (`[resolver]`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ResolverPlan {
+    /// DNS servers; empty = those of /etc/resolv.conf.
+    pub servers: Vec<SocketAddr>,
+    /// One query.
+    pub timeout: Millis,
+    /// An answer is used at least this long, whatever its TTL.
+    pub ttl_min: Millis,
+    /// An answer is asked for again after this long at the latest.
+    pub ttl_max: Millis,
+}
+
+/// A line for each request (`[access_log]`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AccessLogPlan {
+    /// How it is written.
+    pub format: AccessLogFormat,
+    /// Where it goes.
+    pub target: LogTarget,
+}
+
+/// How an access log line is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AccessLogFormat {
+    /// NCSA common.
+    Common,
+    /// NCSA combined.
+    Combined,
+    /// One JSON object a line.
+    Json,
+    /// HAProxy's `option httplog` (`option tcplog` for TCP).
+    Httplog,
+}
+
+/// Where log lines go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LogTarget {
+    /// Standard output.
+    Stdout,
+    /// A file, opened anew on SIGUSR1.
+    File(PathBuf),
+    /// A syslog daemon: a Unix datagram socket (`/dev/log`) or a UDP address, RFC 5424 lines.
+    Syslog {
+        /// Where the daemon listens.
+        address: BindAddress,
+        /// The facility.
+        facility: SyslogFacility,
+    },
+}
+
+/// A syslog facility's number (RFC 5424 section 6.2.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct SyslogFacility(pub u8);

@@ -1,0 +1,135 @@
+use weir_http::{ForwardedFor, ForwardingRules, HeadLimits, RequestIdRule};
+use weir_model::{ByteSize, Millis};
+
+use super::process::path;
+use super::route::{host_text, own_pool};
+use super::writer::{Printed, Spelled, Writer, bare, table};
+use crate::Plan;
+use crate::plan::{
+    Certificate, ClientAuth, ClientTimeouts, ListenerPlan, Mode, SniRoute, TcpPlan, TlsIn, TlsVersion,
+};
+
+pub(super) fn print(writer: &mut Writer, plan: &Plan, listener: &ListenerPlan) {
+    let name = bare(listener.name.as_str());
+    writer.table(&format!("[listener.{name}]"));
+    writer.many("bind", &listener.bind.iter().map(Printed).collect::<Vec<_>>());
+    match &listener.mode {
+        Mode::Http(_) => writer.key("mode", "http"),
+        Mode::Tcp(_) => writer.key("mode", "tcp"),
+    }
+    let pool = match &listener.mode {
+        Mode::Http(http) => own_pool(listener, http),
+        Mode::Tcp(tcp) => tcp.pool,
+    };
+    writer.key_if("pool", pool_name(plan, pool));
+    if let Some(proxy) = &listener.proxy_protocol {
+        let from = proxy.trusted.iter().map(|network| network.to_string().spelled()).collect();
+        writer.key("proxy-protocol", table([("from", Some(toml::Value::Array(from)))]));
+    }
+    writer.key_if("max-connections", listener.connections_max);
+    writer.key("backlog", listener.backlog);
+    if let Mode::Tcp(TcpPlan { sni_routes, .. }) = &listener.mode {
+        sni(writer, plan, sni_routes);
+    }
+    if let Some(tls) = &listener.tls {
+        tls_in(writer, &name, tls);
+    }
+    match &listener.mode {
+        Mode::Http(http) => {
+            timeouts(writer, &name, &http.timeouts);
+            limits(writer, &name, &http.limits, http.keep_alive_requests_max);
+            forwarded(writer, &name, &http.forwarding);
+        }
+        Mode::Tcp(tcp) => tcp_timeouts(writer, &name, tcp.head_timeout, tcp.idle_timeout),
+    }
+}
+
+pub(super) fn pool_name(plan: &Plan, pool: Option<usize>) -> Option<&str> {
+    plan.pools.get(pool?).map(|pool| pool.name.as_str())
+}
+
+fn sni(writer: &mut Writer, plan: &Plan, routes: &[SniRoute]) {
+    if routes.is_empty() {
+        return;
+    }
+    let route = |route: &SniRoute| {
+        let hosts = route.hosts.iter().map(|pattern| host_text(pattern).spelled()).collect();
+        let pool = pool_name(plan, Some(route.pool)).map(Spelled::spelled);
+        table([("host", Some(toml::Value::Array(hosts))), ("pool", pool)])
+    };
+    writer.lines("sni", routes.iter().map(route));
+}
+
+fn tls_in(writer: &mut Writer, name: &str, tls: &TlsIn) {
+    writer.table(&format!("[listener.{name}.tls]"));
+    writer.many("certificates", &tls.certificates.iter().map(certificate).collect::<Vec<_>>());
+    writer.key("min-version", version(tls.version_min));
+    writer.many("ciphers", &tls.ciphers);
+    writer.key_if("client-auth", tls.client_auth.as_ref().map(client_auth));
+    writer.key_or_off("ticket-rotation", tls.ticket_rotation.map(Printed));
+    writer.key("reload-interval", Printed(tls.reload_interval));
+}
+
+pub(super) fn certificate(certificate: &Certificate) -> toml::Value {
+    if certificate.certificate == certificate.key {
+        return path(&certificate.certificate).spelled();
+    }
+    let (chain, key) = (path(&certificate.certificate), path(&certificate.key));
+    table([("certificate", Some(chain.spelled())), ("key", Some(key.spelled()))])
+}
+
+pub(super) fn version(version: TlsVersion) -> &'static str {
+    match version {
+        TlsVersion::V1_2 => "1.2",
+        TlsVersion::V1_3 => "1.3",
+    }
+}
+
+fn client_auth(auth: &ClientAuth) -> toml::Value {
+    let mode = if auth.required { "required" } else { "optional" };
+    let crl = auth.crl.as_deref().map(|crl| path(crl).spelled());
+    table([("mode", Some(mode.spelled())), ("ca", Some(path(&auth.ca).spelled())), ("crl", crl)])
+}
+
+fn timeouts(writer: &mut Writer, name: &str, timeouts: &ClientTimeouts) {
+    writer.table(&format!("[listener.{name}.timeouts]"));
+    writer.key("head", Printed(timeouts.head));
+    writer.key("idle", Printed(timeouts.idle));
+    writer.key("body", Printed(timeouts.body));
+    writer.key("min-body-rate", format!("{}/s", ByteSize(timeouts.body_bytes_per_second_min)));
+    writer.key("tunnel", Printed(timeouts.tunnel));
+}
+
+fn tcp_timeouts(writer: &mut Writer, name: &str, head: Millis, tunnel: Millis) {
+    writer.table(&format!("[listener.{name}.timeouts]"));
+    writer.key("head", Printed(head));
+    writer.key("tunnel", Printed(tunnel));
+}
+
+fn limits(writer: &mut Writer, name: &str, limits: &HeadLimits, requests_max: Option<u32>) {
+    writer.table(&format!("[listener.{name}.limits]"));
+    writer.key("head", Printed(ByteSize(limits.head_bytes_max.into())));
+    writer.key("headers", limits.headers_max);
+    writer.key("target", Printed(ByteSize(limits.target_bytes_max.into())));
+    writer.key_if("requests-per-connection", requests_max);
+}
+
+fn forwarded(writer: &mut Writer, name: &str, rules: &ForwardingRules) {
+    let word = |rule| match rule {
+        ForwardedFor::Set => "set",
+        ForwardedFor::Append => "append",
+        ForwardedFor::Pass => "pass",
+        ForwardedFor::Remove => "remove",
+    };
+    writer.table(&format!("[listener.{name}.forwarded]"));
+    writer.key("x-forwarded", word(rules.x_forwarded));
+    writer.key("forwarded", word(rules.forwarded));
+    writer.many("trusted", &rules.trusted.iter().map(Printed).collect::<Vec<_>>());
+    writer.many("identity-headers", &rules.identity_headers);
+    writer.key_or_off("via", rules.via.as_ref());
+    writer.key_or_off("request-id", rules.request_id.as_ref().map(request_id));
+}
+
+fn request_id(rule: &RequestIdRule) -> toml::Value {
+    table([("header", Some(rule.header.spelled())), ("accept", Some(rule.accept.spelled()))])
+}

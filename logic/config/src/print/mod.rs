@@ -1,0 +1,27 @@
+//! The plan as a config with every default written out. Loading it gives the same plan again (but for the places that
+//! routes remember).
+
+mod listener;
+mod pool;
+mod process;
+mod route;
+mod writer;
+
+use crate::Plan;
+use writer::Writer;
+
+pub use route::{host_text, path_text};
+
+/// The plan as TOML, for people and for [`crate::load`].
+pub fn print(plan: &Plan) -> String {
+    let mut writer = Writer::default();
+    process::print(&mut writer, plan);
+    for listener in &plan.listeners {
+        listener::print(&mut writer, plan, listener);
+    }
+    route::print_all(&mut writer, plan);
+    for pool in &plan.pools {
+        pool::print(&mut writer, pool);
+    }
+    writer.finish()
+}

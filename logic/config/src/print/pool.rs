@@ -1,0 +1,126 @@
+use toml::{Table, Value};
+use weir_health::InitialState;
+use weir_model::Millis;
+
+use super::listener::{certificate, version};
+use super::process::path;
+use super::route::response;
+use super::writer::{OFF, Percent, Printed, Spelled, Writer, bare, table};
+use crate::plan::{CheckKind, CheckPlan, HttpCheck, PoolPlan, ProxyProtocolOut, ServerPlan, TlsOut};
+
+pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
+    let name = bare(pool.name.as_str());
+    writer.table(&format!("[pool.{name}]"));
+    writer.key("balance", Printed(pool.algorithm));
+    writer.lines("servers", pool.servers.iter().map(server));
+    writer.key_or_off(
+        "proxy-protocol",
+        pool.proxy_protocol.map(|version| match version {
+            ProxyProtocolOut::V1 => "v1",
+            ProxyProtocolOut::V2 => "v2",
+        }),
+    );
+    if pool.check.is_none() {
+        writer.key("check", OFF);
+    }
+    if pool.ejection.is_none() {
+        writer.key("eject", OFF);
+    }
+    if pool.tls.is_none() {
+        writer.key("tls", OFF);
+    }
+    if let Some(check) = &pool.check {
+        print_check(writer, &name, check);
+    }
+    print_ejection(writer, &name, pool);
+    if let Some(tls) = &pool.tls {
+        print_tls(writer, &name, tls);
+    }
+    print_traffic(writer, &name, pool);
+}
+
+fn server(server: &ServerPlan) -> Value {
+    table([
+        ("name", Some(Printed(&server.name).spelled())),
+        ("address", Some(Printed(&server.address).spelled())),
+        ("weight", Some(server.weight.get().spelled())),
+        ("backup", Some(server.backup.spelled())),
+        ("max-connections", server.connections_max.map(|max| max.spelled())),
+    ])
+}
+
+fn print_check(writer: &mut Writer, name: &str, check: &CheckPlan) {
+    writer.table(&format!("[pool.{name}.check]"));
+    match &check.kind {
+        CheckKind::Tcp => writer.key("tcp", true),
+        CheckKind::Tls => writer.key("tls", true),
+        CheckKind::Http(http) => writer.key("http", format!("{} {}", http.method, http.path)),
+    }
+    let timing = &check.timing;
+    writer.key("interval", Printed(timing.interval));
+    writer.key("fast-interval", Printed(timing.fast_interval));
+    writer.key("jitter", Percent(timing.jitter_percent));
+    writer.key("timeout", Printed(timing.timeout));
+    writer.key("rise", timing.rise);
+    writer.key("fall", timing.fall);
+    writer.key("initial", if timing.initial == InitialState::Up { "up" } else { "down" });
+    writer.key_if("port", check.port);
+    if let CheckKind::Http(http) = &check.kind {
+        print_http_check(writer, http);
+    }
+}
+
+fn print_http_check(writer: &mut Writer, http: &HttpCheck) {
+    writer.key_if("host", http.host.as_ref());
+    let headers: Table = http.headers.iter().map(|(name, value)| (name.clone(), value.spelled())).collect();
+    writer.key_if("headers", (!headers.is_empty()).then_some(Value::Table(headers)));
+    let range = |(from, to): &(u16, u16)| match from == to {
+        true => from.spelled(),
+        false => format!("{from}-{to}").spelled(),
+    };
+    let status = Value::Array(http.expect_status.iter().map(range).collect());
+    let header = http.expect_header.as_ref().map(|(name, value)| format!("{name}: {value}").spelled());
+    let body = http.expect_body.as_ref().map(Spelled::spelled);
+    writer.key("expect", table([("status", Some(status)), ("header", header), ("body", body)]));
+}
+
+fn print_ejection(writer: &mut Writer, name: &str, pool: &PoolPlan) {
+    let Some(rule) = &pool.ejection else { return };
+    writer.table(&format!("[pool.{name}.eject]"));
+    writer.key("failures", rule.consecutive_failures);
+    writer.key("errors", Percent(rule.error_percent));
+    writer.key("min-requests", rule.requests_min);
+    writer.key("window", Printed(rule.window));
+    writer.key("time", Printed(rule.base_time));
+    writer.key("max-time", Printed(rule.time_max));
+    writer.key("max-share", Percent(rule.share_max_percent));
+}
+
+fn print_tls(writer: &mut Writer, name: &str, tls: &TlsOut) {
+    writer.table(&format!("[pool.{name}.tls]"));
+    writer.key("verify", tls.verify);
+    writer.key_if("ca", tls.ca.as_deref().map(path));
+    writer.key_if("server-name", tls.server_name.as_ref());
+    writer.key_if("client-certificate", tls.client_certificate.as_ref().map(certificate));
+    writer.key("min-version", version(tls.version_min));
+}
+
+fn print_traffic(writer: &mut Writer, name: &str, pool: &PoolPlan) {
+    writer.table(&format!("[pool.{name}.timeouts]"));
+    writer.key("connect", Printed(pool.timeouts.connect));
+    writer.key("response", Printed(pool.timeouts.response));
+    writer.key("idle", Printed(pool.timeouts.idle));
+    writer.key("queue", Printed(pool.timeouts.queue));
+    writer.table(&format!("[pool.{name}.retry]"));
+    writer.key("attempts", pool.retry.attempts);
+    writer.key("budget", Percent(pool.retry.budget_percent));
+    writer.key("min-per-second", pool.retry.budget_min_per_second);
+    writer.table(&format!("[pool.{name}.reuse]"));
+    writer.key("idle", pool.reuse.idle_max);
+    writer.key("idle-timeout", Printed(pool.reuse.idle_timeout));
+    writer.key("max-age", Printed(pool.reuse.age_max));
+    writer.key_if("max-requests", pool.reuse.requests_max);
+    writer.table(&format!("[pool.{name}.when-empty]"));
+    writer.key("retry-after", Printed(Millis::from_secs(pool.nobody_left.retry_after_s.into())));
+    writer.key_if("respond", pool.nobody_left.response.as_ref().map(response));
+}

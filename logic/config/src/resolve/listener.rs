@@ -1,0 +1,87 @@
+use weir_http::{Action, RouteHeaders, RouteMatch};
+
+use super::pools::Pools;
+use super::route::Placed;
+use super::unreachable;
+use crate::context::Context;
+use crate::diagnostic::Problem;
+use crate::plan::{HttpPlan, ListenerPlan, Mode, RoutePlan, SniRoute, TcpPlan};
+use crate::spec::{ListenerSpec, ModeSpec, SniSpec};
+use crate::subject::Subject;
+
+/// The listeners with their routes; `routes` has one list for each.
+pub(super) fn resolve(
+    cx: &Context<'_>,
+    pools: &mut Pools,
+    specs: Vec<ListenerSpec>,
+    mut routes: Vec<Vec<Placed>>,
+) -> Vec<ListenerPlan> {
+    for (spec, routes) in specs.iter().zip(&mut routes) {
+        routes.extend(own_route(cx, pools, spec));
+    }
+    unreachable::check(cx, &routes);
+    let pairs = specs.into_iter().zip(routes);
+    pairs.map(|(spec, routes)| listener(cx, pools, spec, routes)).collect()
+}
+
+/// The listener's own `pool` as its last route.
+fn own_route(cx: &Context<'_>, pools: &mut Pools, spec: &ListenerSpec) -> Option<Placed> {
+    let name = spec.pool.as_ref()?;
+    let subject = Subject::default().named("listener", spec.name.value.as_str());
+    let pool = pools.find(cx, &subject, name)?;
+    matches!(spec.mode, ModeSpec::Http { .. }).then(|| Placed {
+        index: None,
+        span: name.span,
+        what: subject.key("pool").to_string(),
+        plan: RoutePlan {
+            name: spec.name.value.clone(),
+            origin: cx.map.origin(name.span),
+            matches: RouteMatch::default(),
+            action: Action::Pool(pool),
+            rewrite: None,
+            headers: RouteHeaders::default(),
+            body_bytes_max: None,
+        },
+    })
+}
+
+fn listener(cx: &Context<'_>, pools: &mut Pools, spec: ListenerSpec, routes: Vec<Placed>) -> ListenerPlan {
+    let subject = Subject::default().named("listener", spec.name.value.as_str());
+    let leads_nowhere = match &spec.mode {
+        ModeSpec::Http { .. } => routes.is_empty(),
+        ModeSpec::Tcp { sni, .. } => sni.is_empty(),
+    };
+    if leads_nowhere && !spec.leads_somewhere && !cx.is_incomplete() {
+        let message = format!("{subject}: neither a pool nor a route takes what it accepts");
+        cx.report(Problem::error(spec.name.span, message).help("add pool = \"NAME\""));
+    }
+    let mode = match spec.mode {
+        ModeSpec::Http { timeouts, limits, forwarding, keep_alive_requests_max } => Mode::Http(HttpPlan {
+            routes: routes.into_iter().map(|placed| placed.plan).collect(),
+            timeouts,
+            limits,
+            forwarding,
+            keep_alive_requests_max,
+        }),
+        ModeSpec::Tcp { sni, idle_timeout, head_timeout } => Mode::Tcp(TcpPlan {
+            sni_routes: sni.into_iter().filter_map(|sni| sni_route(cx, pools, &subject, sni)).collect(),
+            pool: spec.pool.as_ref().and_then(|name| pools.find(cx, &subject, name)),
+            idle_timeout,
+            head_timeout,
+        }),
+    };
+    ListenerPlan {
+        name: spec.name.value,
+        bind: spec.bind.into_iter().map(|bind| bind.value).collect(),
+        tls: spec.tls,
+        proxy_protocol: spec.proxy_protocol,
+        connections_max: spec.connections_max,
+        backlog: spec.backlog,
+        mode,
+    }
+}
+
+fn sni_route(cx: &Context<'_>, pools: &mut Pools, subject: &Subject, sni: SniSpec) -> Option<SniRoute> {
+    let pool = pools.find(cx, &subject.key("sni"), sni.pool.as_ref()?)?;
+    Some(SniRoute { hosts: sni.hosts, pool })
+}

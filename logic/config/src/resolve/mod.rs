@@ -1,0 +1,29 @@
+//! Spec to Plan: names become indices, and what does not fit together is reported.
+
+mod bind;
+mod listener;
+mod pools;
+mod route;
+mod unreachable;
+
+use crate::Plan;
+use crate::context::Context;
+use crate::spec::Spec;
+
+/// The plan that a spec stands for; meaningless if an error has been reported by now.
+pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
+    let mut pools = pools::Pools::new(&spec.pools);
+    bind::check(cx, &spec);
+    let routes = route::by_listener(cx, &mut pools, &spec);
+    let listeners = listener::resolve(cx, &mut pools, spec.listeners, routes);
+    pools.warn_of_unused(cx);
+    Plan {
+        process: spec.process,
+        admin: spec.admin.map(|admin| admin.value),
+        access_log: spec.access_log,
+        resolver: spec.resolver,
+        listeners,
+        pools: spec.pools.into_iter().map(|pool| pool.plan).collect(),
+        error_pages: spec.error_pages,
+    }
+}

@@ -1,0 +1,85 @@
+use std::collections::HashMap;
+
+use crate::context::Context;
+use crate::diagnostic::Problem;
+use crate::source::Located;
+use crate::spec::PoolSpec;
+use crate::subject::Subject;
+use crate::suggest;
+use crate::tree::short;
+
+/// The pools by name, and which of them something refers to.
+pub(super) struct Pools {
+    names: Vec<Located<String>>,
+    indices: HashMap<String, usize>,
+    used: Vec<bool>,
+}
+
+impl Pools {
+    pub(super) fn new(pools: &[PoolSpec]) -> Self {
+        let name =
+            |pool: &PoolSpec| Located { value: pool.name.value.as_str().to_owned(), span: pool.name.span };
+        let names: Vec<_> = pools.iter().map(name).collect();
+        let indices = names.iter().enumerate().map(|(index, name)| (name.value.clone(), index)).collect();
+        Self { used: vec![false; names.len()], names, indices }
+    }
+
+    /// The index of the pool that `subject` names; reported if there is none.
+    pub(super) fn find(
+        &mut self,
+        cx: &Context<'_>,
+        subject: &Subject,
+        name: &Located<String>,
+    ) -> Option<usize> {
+        match self.indices.get(&name.value) {
+            Some(index) => {
+                self.used[*index] = true;
+                Some(*index)
+            }
+            None => {
+                if !cx.is_incomplete() {
+                    let names = self.names.iter().map(|name| name.value.as_str());
+                    cx.report(unknown(cx, subject, "pool", name, names));
+                }
+                None
+            }
+        }
+    }
+
+    pub(super) fn warn_of_unused(&self, cx: &Context<'_>) {
+        if cx.has_errors() {
+            return;
+        }
+        for (name, _) in self.names.iter().zip(&self.used).filter(|(_, used)| !**used) {
+            cx.report(Problem::warning(
+                name.span,
+                format!("pool {} is not used by any route or listener", name.value),
+            ));
+        }
+    }
+}
+
+/// A name that nothing has.
+pub(super) fn unknown<'n>(
+    cx: &Context<'_>,
+    subject: &Subject,
+    noun: &str,
+    name: &Located<String>,
+    names: impl Iterator<Item = &'n str> + Clone,
+) -> Problem {
+    let problem =
+        Problem::error(name.span, format!("{subject}: there is no {noun} {:?}", short(&name.value)));
+    if !cx.may_suggest() {
+        return problem;
+    }
+    if let Some(close) = suggest::closest(&name.value, names.clone()) {
+        return problem.help(suggest::did_you_mean(close));
+    }
+    const LISTED_MAX: usize = 8;
+    let listed: Vec<_> = names.clone().take(LISTED_MAX).collect();
+    let more = if names.count() > LISTED_MAX { ", ..." } else { "" };
+    match listed.is_empty() {
+        true => problem.help(format!("define it: [{noun}.{}]", short(&name.value))),
+        false => problem.help(format!("there are {}{more}", listed.join(", "))),
+    }
+}

@@ -1,0 +1,110 @@
+use std::collections::HashMap;
+
+use weir_http::Action;
+
+use super::pools::{Pools, unknown};
+use crate::context::Context;
+use crate::diagnostic::Problem;
+use crate::plan::RoutePlan;
+use crate::source::{Located, Span};
+use crate::spec::{ActionSpec, ListenerSpec, ModeSpec, RouteSpec, Spec};
+use crate::subject::Subject;
+
+/// A route of one listener.
+pub(super) struct Placed {
+    /// Its place among the `[[route]]`s; `None` = the listener's own pool.
+    pub(super) index: Option<usize>,
+    pub(super) span: Span,
+    /// What messages call it.
+    pub(super) what: String,
+    pub(super) plan: RoutePlan,
+}
+
+/// The routes of each listener, in the order of the file.
+pub(super) fn by_listener(cx: &Context<'_>, pools: &mut Pools, spec: &Spec) -> Vec<Vec<Placed>> {
+    let mut placed: Vec<Vec<Placed>> = spec.listeners.iter().map(|_| Vec::new()).collect();
+    let indices = spec.listeners.iter().enumerate();
+    let indices = indices.map(|(index, listener)| (listener.name.value.as_str(), index)).collect();
+    check_names(cx, &spec.routes);
+    for (index, route) in spec.routes.iter().enumerate() {
+        let listeners = listeners_of(cx, &spec.listeners, &indices, route);
+        let Some(plan) = plan(cx, pools, route) else { continue };
+        for listener in listeners {
+            placed[listener].push(Placed {
+                index: Some(index),
+                span: route.span,
+                what: route.subject.to_string(),
+                plan: plan.clone(),
+            });
+        }
+    }
+    placed
+}
+
+fn check_names(cx: &Context<'_>, routes: &[RouteSpec]) {
+    let mut places = HashMap::new();
+    for route in routes {
+        if let Some(first) = places.insert(route.name.value.as_str(), route.name.span) {
+            let problem =
+                Problem::error(route.name.span, format!("two routes are named {}", route.name.value));
+            cx.report(problem.label("again").also(first, "first here"));
+        }
+    }
+}
+
+fn listeners_of(
+    cx: &Context<'_>,
+    listeners: &[ListenerSpec],
+    indices: &HashMap<&str, usize>,
+    route: &RouteSpec,
+) -> Vec<usize> {
+    let is_http = |listener: &ListenerSpec| matches!(listener.mode, ModeSpec::Http { .. });
+    let Some(names) = &route.listeners else {
+        let all: Vec<usize> = (0..listeners.len()).filter(|index| is_http(&listeners[*index])).collect();
+        if all.is_empty() && !cx.is_incomplete() {
+            cx.error(route.span, format!("{}: there is no HTTP listener for it", route.subject));
+        }
+        return all;
+    };
+    let mut found = Vec::new();
+    for name in names {
+        match indices.get(name.value.as_str()).copied() {
+            Some(index) if !is_http(&listeners[index]) => {
+                cx.report(tcp_listener(&route.subject, name, &listeners[index]));
+            }
+            Some(index) if found.contains(&index) => {
+                cx.error(name.span, format!("{}: listener {} is there twice", route.subject, name.value));
+            }
+            Some(index) => found.push(index),
+            None if cx.is_incomplete() => {}
+            None => {
+                let names = listeners.iter().map(|listener| listener.name.value.as_str());
+                cx.report(unknown(cx, &route.subject, "listener", name, names));
+            }
+        }
+    }
+    found
+}
+
+fn tcp_listener(subject: &Subject, name: &Located<String>, listener: &ListenerSpec) -> Problem {
+    let message = format!("{subject}: listener {} speaks TCP and has no requests to route", name.value);
+    let problem = Problem::error(name.span, message).also(listener.name.span, "this listener");
+    problem.help("choose by TLS server name with sni in the listener, or set mode = \"http\"")
+}
+
+fn plan(cx: &Context<'_>, pools: &mut Pools, route: &RouteSpec) -> Option<RoutePlan> {
+    let action = match route.action.as_ref()? {
+        ActionSpec::Pool(name) => Action::Pool(pools.find(cx, &route.subject, name)?),
+        ActionSpec::Redirect(redirect) => Action::Redirect(redirect.clone()),
+        ActionSpec::Respond(response) => Action::Respond(response.clone()),
+    };
+    Some(RoutePlan {
+        name: route.name.value.clone(),
+        origin: cx.map.origin(route.span),
+        matches: route.matches.clone(),
+        action,
+        rewrite: route.rewrite.clone(),
+        headers: route.headers.clone(),
+        body_bytes_max: route.body_bytes_max,
+    })
+}

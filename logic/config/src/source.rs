@@ -1,0 +1,97 @@
+//! The texts of a config, and places within them.
+
+use std::ops::Range;
+
+/// One file of the config, as the caller read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// What error messages call it, usually its path.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+impl Source {
+    /// A text with the name that error messages call it by.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { name: name.into(), text: text.into() }
+    }
+}
+
+/// Bytes of one source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Span {
+    pub(crate) file: u32,
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+/// A value, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Located<T> {
+    pub(crate) value: T,
+    pub(crate) span: Span,
+}
+
+/// Finds lines and columns; one pass over each text when it is made, a binary search for each question.
+pub(crate) struct SourceMap<'a> {
+    sources: &'a [Source],
+    line_starts: Vec<Vec<u32>>,
+}
+
+/// A line of a source and the part of it that is meant.
+pub(crate) struct Excerpt<'a> {
+    pub(crate) file: &'a str,
+    /// From 1.
+    pub(crate) line: usize,
+    /// The line without its end.
+    pub(crate) text: &'a str,
+    /// The meant bytes of `text`; what a span has beyond its first line is cut off.
+    pub(crate) meant: Range<usize>,
+}
+
+impl Span {
+    pub(crate) fn new(file: usize, range: Range<usize>) -> Self {
+        // Sources are limited to far less than 4 GiB before they are parsed.
+        let clip = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Self { file: clip(file), start: clip(range.start), end: clip(range.end) }
+    }
+}
+
+impl<'a> SourceMap<'a> {
+    pub(crate) fn new(sources: &'a [Source]) -> Self {
+        let starts = |source: &Source| {
+            let breaks = source.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+            std::iter::once(0).chain(breaks.filter_map(|(at, _)| u32::try_from(at + 1).ok())).collect()
+        };
+        Self { sources, line_starts: sources.iter().map(starts).collect() }
+    }
+
+    /// `file:line`.
+    pub(crate) fn origin(&self, span: Span) -> String {
+        match self.excerpt(span) {
+            Some(excerpt) => format!("{}:{}", excerpt.file, excerpt.line),
+            None => String::new(),
+        }
+    }
+
+    /// The first line of a span.
+    pub(crate) fn excerpt(&self, span: Span) -> Option<Excerpt<'a>> {
+        let source = self.sources.get(span.file as usize)?;
+        let starts = self.line_starts.get(span.file as usize)?;
+        let line = starts.partition_point(|start| *start <= span.start);
+        let start = *starts.get(line.checked_sub(1)?)? as usize;
+        let text = source.text.get(start..)?;
+        let text = text.find('\n').map_or(text, |end| &text[..end]);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        let clip = |at: u32| {
+            let mut at = (at as usize).saturating_sub(start).min(text.len());
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            at
+        };
+        let meant = clip(span.start)..clip(span.end.max(span.start));
+        Some(Excerpt { file: &source.name, line, text, meant })
+    }
+}

@@ -1,0 +1,59 @@
+//! The Spec: what the file says, value by value, each valid in itself. Whether the parts fit together (does this pool
+//! exist, is this route ever reached) is decided when the [`crate::Plan`] is made of it.
+
+mod check;
+mod header;
+mod listener;
+mod matching;
+mod pool;
+mod process;
+mod route;
+mod tls;
+
+use std::collections::BTreeMap;
+
+use crate::context::Context;
+use crate::keys;
+use crate::plan::{AccessLogPlan, AdminPlan, ErrorPage, ProcessPlan, ResolverPlan};
+use crate::source::Located;
+use crate::subject::Subject;
+use crate::table::Table;
+use crate::tree::Node;
+
+pub(crate) use listener::{ListenerSpec, ModeSpec, SniSpec};
+pub(crate) use pool::PoolSpec;
+pub(crate) use route::{ActionSpec, RouteSpec};
+
+/// A whole file, or directory of files.
+#[derive(Debug)]
+pub(crate) struct Spec {
+    pub(crate) process: ProcessPlan,
+    pub(crate) admin: Option<Located<AdminPlan>>,
+    pub(crate) access_log: Option<AccessLogPlan>,
+    pub(crate) resolver: ResolverPlan,
+    pub(crate) error_pages: BTreeMap<u16, ErrorPage>,
+    pub(crate) listeners: Vec<ListenerSpec>,
+    pub(crate) routes: Vec<RouteSpec>,
+    pub(crate) pools: Vec<PoolSpec>,
+}
+
+impl Spec {
+    /// Reads a tree whose shape has been checked.
+    pub(crate) fn read(cx: &Context<'_>, root: &Node) -> Self {
+        let table = Table::new(cx, Subject::default(), &keys::ROOT, root);
+        let named = |key| table.get(key).map_or(&[][..], Node::entries);
+        Self {
+            process: process::process(&table.table("weir")),
+            admin: table.table_if("admin").map(|admin| process::admin(&admin)),
+            access_log: table.table_if("access-log").map(|log| process::access_log(&log)),
+            resolver: process::resolver(&table.table("resolver")),
+            error_pages: process::error_pages(cx, named("error-page")),
+            listeners: named("listener")
+                .iter()
+                .filter_map(|(name, node)| listener::read(cx, name, node))
+                .collect(),
+            routes: route::read_all(cx, table.many("route")),
+            pools: named("pool").iter().filter_map(|(name, node)| pool::read(cx, name, node)).collect(),
+        }
+    }
+}

@@ -1,0 +1,182 @@
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use weir_model::BindAddress;
+
+use super::header::check_value;
+use super::route::exactly_one;
+use crate::context::Context;
+use crate::keys::{ERROR_PAGE, FACILITIES};
+use crate::plan::{
+    AccessLogFormat, AccessLogPlan, AdminPlan, ErrorPage, LogTarget, ProcessPlan, ResolverPlan,
+    SyslogFacility,
+};
+use crate::source::Located;
+use crate::subject::Subject;
+use crate::table::Table;
+use crate::tree::{Node, short};
+
+pub(super) fn process(table: &Table<'_, '_>) -> ProcessPlan {
+    ProcessPlan {
+        workers: table.number_if("workers"),
+        control: path_unless_off(table, "control"),
+        state: path_unless_off(table, "state"),
+        drain_timeout: table.duration("drain-timeout"),
+        connections_max: table.number_if("max-connections"),
+    }
+}
+
+pub(super) fn admin(table: &Table<'_, '_>) -> Located<AdminPlan> {
+    let mut bind: Vec<BindAddress> =
+        addresses(table, "bind").into_iter().map(|address| address.value).collect();
+    if table.get("bind").is_none() {
+        bind.extend(table.text("bind").parse::<BindAddress>());
+    }
+    Located { value: AdminPlan { bind }, span: table.get("bind").map_or(table.span(), |node| node.span) }
+}
+
+pub(super) fn addresses(table: &Table<'_, '_>, key: &str) -> Vec<Located<BindAddress>> {
+    table.many(key).iter().filter_map(|node| table.parse_node(key, node)).collect()
+}
+
+pub(super) fn access_log(table: &Table<'_, '_>) -> AccessLogPlan {
+    let format = match table.text("format").as_str() {
+        "common" => AccessLogFormat::Common,
+        "json" => AccessLogFormat::Json,
+        "httplog" => AccessLogFormat::Httplog,
+        _ => AccessLogFormat::Combined,
+    };
+    let target = match table.parse("to") {
+        Some(Located { value: To::Stdout, .. }) | None => LogTarget::Stdout,
+        Some(Located { value: To::File(path), .. }) => LogTarget::File(path),
+        Some(Located { value: To::Syslog(address), .. }) => {
+            LogTarget::Syslog { address, facility: facility(&table.text("facility")) }
+        }
+    };
+    if let (Some(node), LogTarget::Stdout | LogTarget::File(_)) = (table.get("facility"), &target) {
+        table.error("facility", node.span, "only syslog has facilities: to = \"syslog:...\"");
+    }
+    AccessLogPlan { format, target }
+}
+
+pub(super) fn resolver(table: &Table<'_, '_>) -> ResolverPlan {
+    let servers = table.many("servers").iter();
+    let servers = servers.filter_map(|node| table.parse_node::<NameServer>("servers", node));
+    let plan = ResolverPlan {
+        servers: servers.map(|server| server.value.0).collect(),
+        timeout: table.duration("timeout"),
+        ttl_min: table.duration("min-ttl"),
+        ttl_max: table.duration("max-ttl"),
+    };
+    if plan.ttl_min > plan.ttl_max {
+        let key = if table.get("min-ttl").is_some() { "min-ttl" } else { "max-ttl" };
+        let span = table.get(key).map_or(table.span(), |node| node.span);
+        table.error(key, span, format!("min-ttl {} is above max-ttl {}", plan.ttl_min, plan.ttl_max));
+    }
+    plan
+}
+
+pub(super) fn error_pages(cx: &Context<'_>, entries: &[(Located<String>, Node)]) -> BTreeMap<u16, ErrorPage> {
+    let mut pages = BTreeMap::new();
+    for (status, node) in entries {
+        let subject = Subject::default().named("error page", &status.value);
+        let table = Table::new(cx, subject.clone(), &ERROR_PAGE, node);
+        let content_type = table.text("content-type");
+        if let Some(node) = table.get("content-type") {
+            check_value(&table, "content-type", node.span, &content_type);
+        }
+        let page = ErrorPage { content_type, body: error_body(&table) };
+        match status.value.parse::<u16>() {
+            Ok(number @ 400..=599) if status.value.len() == 3 => {
+                pages.insert(number, page);
+            }
+            _ => cx.error(status.span, format!("{subject}: expected a status from 400 to 599")),
+        }
+    }
+    pages
+}
+
+/// Written out, or in a file.
+fn error_body(table: &Table<'_, '_>) -> String {
+    const FILE_BYTES_MAX: usize = 1 << 20;
+    if let Some(("body", ())) = exactly_one(table, [("body", ()), ("file", ())]) {
+        return table.text("body");
+    }
+    let Some(file) = table.text_if("file") else { return String::new() };
+    match (table.cx.outside.file)(Path::new(&file.value)) {
+        Ok(body) if body.len() <= FILE_BYTES_MAX => return body,
+        Ok(_) => table.error("file", file.span, "larger than 1 MiB"),
+        Err(cause) => table.error("file", file.span, format!("{}: {cause}", short(&file.value))),
+    }
+    String::new()
+}
+
+pub(super) fn path(table: &Table<'_, '_>, key: &str) -> PathBuf {
+    if let Some(text) = table.text_if(key)
+        && (text.value.is_empty() || text.value.contains('\0'))
+    {
+        table.error(key, text.span, "expected a path");
+    }
+    PathBuf::from(table.text(key))
+}
+
+pub(super) fn path_if(table: &Table<'_, '_>, key: &str) -> Option<PathBuf> {
+    table.get(key).map(|_| path(table, key))
+}
+
+fn path_unless_off(table: &Table<'_, '_>, key: &str) -> Option<PathBuf> {
+    (!table.is_off(key)).then(|| path(table, key))
+}
+
+/// Where log lines go, but for the facility.
+enum To {
+    Stdout,
+    File(PathBuf),
+    Syslog(BindAddress),
+}
+
+impl FromStr for To {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "stdout" {
+            return Ok(Self::Stdout);
+        }
+        if let Some(address) = text.strip_prefix("syslog:") {
+            let address =
+                if address.starts_with('/') { format!("unix:{address}") } else { address.to_owned() };
+            return match address.parse::<BindAddress>() {
+                Ok(BindAddress::Inet(address)) if address.port() == 0 => {
+                    Err("syslog needs a port, usually 514".to_owned())
+                }
+                Ok(address) => Ok(Self::Syslog(address)),
+                Err(cause) => Err(format!("syslog address: {cause}")),
+            };
+        }
+        let path = text.strip_prefix("file:").unwrap_or(text);
+        if path.starts_with('/') && !path.contains('\0') {
+            return Ok(Self::File(PathBuf::from(path)));
+        }
+        Err(format!("{:?} is neither \"stdout\", nor an absolute path, nor \"syslog:...\"", short(text)))
+    }
+}
+
+struct NameServer(SocketAddr);
+
+impl FromStr for NameServer {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        const DNS_PORT: u16 = 53;
+        let bare = text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, DNS_PORT));
+        match bare.or_else(|_| text.parse()) {
+            Ok(address) if address.port() != 0 => Ok(Self(address)),
+            _ => Err(format!("{:?} is not an IP address, with or without a port", short(text))),
+        }
+    }
+}
+
+fn facility(name: &str) -> SyslogFacility {
+    let number = FACILITIES.iter().position(|facility| *facility == name).unwrap_or_default();
+    SyslogFacility(u8::try_from(number).unwrap_or_default())
+}

@@ -1,0 +1,265 @@
+//! What people read when a config is wrong.
+
+use super::{complaints, messages, with};
+
+/// The input, a line, the output.
+fn golden(text: &str) -> String {
+    format!("{}\n---\n{}", text.trim_end(), complaints(text).trim_end())
+}
+
+#[test]
+fn every_error_is_shown_at_once_with_line_caret_and_suggestion() {
+    insta::assert_snapshot!(golden(
+        r#"
+[listener.web]
+bind = "0.0.0.0:80:"
+pol = "web"
+backlog = "4096"
+timeouts = { head = 10, idle = "60sec" }
+
+[pool.web]
+balance = "least-conn"
+check = { http = "GET /health", intervall = "2s", rise = 0 }
+servers = [
+    "10.0.0.11",
+    { address = "10.0.0.12:8080", weight = 1000 },
+    { addres = "10.0.0.13:8080" },
+]
+retry = { budget = 20 }
+
+[[route]]
+host = "*example.org"
+pool = "wbe"
+"#
+    ));
+}
+
+#[test]
+fn syntax_errors_are_shown_before_anything_else() {
+    insta::assert_snapshot!(golden(
+        "[listener.web]\nbind = [\":80\"\npool = \"web\"\n\n[pool.web\nservers = 1"
+    ));
+}
+
+#[test]
+fn an_unquoted_value_is_told_to_have_quotes_and_the_rest_is_checked_all_the_same() {
+    insta::assert_snapshot!(golden(&with("[pool.web.timeouts]\nconnect = 5s\nresponse = \"5 minutes\"")));
+}
+
+#[test]
+fn a_key_twice_in_one_file_makes_no_further_errors() {
+    insta::assert_snapshot!(golden(
+        "[listener.web]\nbind = \":80\"\nbind = \":81\"\npool = \"web\"\n\n[pool.web]\nservers = \"a:80\"\n[pool.web]\n"
+    ));
+}
+
+#[test]
+fn names_of_other_balancers_are_understood_enough_to_help() {
+    insta::assert_snapshot!(golden(
+        "[frontend.web]\nbind = \":80\"\n\n[listener.web]\naddress = \":80\"\nbackend = \"web\"\n\n[pool.web]\nconnect = \"1s\"\nservers = \"a:80\"\n"
+    ));
+}
+
+#[test]
+fn references_to_nothing_say_what_there_is() {
+    insta::assert_snapshot!(golden(
+        r#"
+[listener.web]
+bind = ":80"
+pool = "main"
+[listener.mail]
+bind = ":25"
+mode = "tcp"
+sni = [{ host = "a.example", pool = "mial" }]
+[[route]]
+listener = ["web", "wbe", "mail", "web"]
+path = "/x"
+pool = "web"
+[pool.web]
+servers = "a:80"
+[pool.mail]
+servers = "a:25"
+"#
+    ));
+}
+
+#[test]
+fn duplicates_show_both_places() {
+    insta::assert_snapshot!(golden(
+        r#"
+[listener.a]
+bind = [":80", ":81"]
+pool = "web"
+[listener.b]
+bind = ":80"
+pool = "web"
+[admin]
+bind = ":81"
+[[route]]
+name = "x"
+path = "/a"
+pool = "web"
+[[route]]
+name = "x"
+path = "/b"
+pool = "web"
+[pool.web]
+servers = ["10.0.0.1:80", "10.0.0.1:80", { name = "w", address = "a:1" }, { name = "w", address = "b:1" }]
+"#
+    ));
+}
+
+#[test]
+fn a_listener_must_lead_somewhere() {
+    insta::assert_snapshot!(golden(
+        "[listener.web]\nbind = \":80\"\n[listener.tcp]\nmode = \"tcp\"\nbind = \":81\"\n"
+    ));
+}
+
+#[test]
+fn what_is_missing_is_asked_for_with_an_example() {
+    insta::assert_snapshot!(golden(
+        "[listener.web]\npool = \"web\"\n[listener.web.tls]\nclient-auth = {}\n[pool.web]\nservers = [{ weight = 2 }]\n[[route]]\nhost = \"a\"\n"
+    ));
+    insta::assert_snapshot!("empty", golden(""));
+}
+
+#[test]
+fn http_and_tcp_are_kept_apart() {
+    insta::assert_snapshot!(golden(
+        r#"
+[listener.a]
+bind = ":1"
+mode = "tcp"
+pool = "p"
+limits = { headers = 5 }
+forwarded = {}
+timeouts = { idle = "5s", tunnel = "5m" }
+[listener.b]
+bind = ":2"
+pool = "p"
+sni = { host = "a", pool = "p" }
+[pool.p]
+servers = "a:1"
+check = { tcp = true, host = "x", expect = {} }
+"#
+    ));
+}
+
+#[test]
+fn conditions_and_header_rules_are_checked() {
+    insta::assert_snapshot!(golden(&with(
+        r#"
+[[route]]
+path = ["api", "/a b", "=/x?y=1", { exact = "/x", glob = "/y" }, {}]
+host = ["example.org:80", "-", "*.", "http://a"]
+method = ["GE T", "get"]
+client = ["10.0.0.0/33", "localhost"]
+header = { "X Y" = true, A = "b\r\nc", D = { contains = "e", exact = "f" } }
+when = "path.startsWith("
+pool = "web"
+[route.request-headers]
+set = { "Content-Length" = "5", X-A = "a\r\nX-B: c", X-C = "{clientip}", X-D = "{" }
+add = { "é" = "x" }
+remove = "Transfer-Encoding"
+"#
+    )));
+}
+
+#[test]
+fn actions_are_checked() {
+    insta::assert_snapshot!(golden(&with(
+        r#"
+[[route]]
+path = "/a"
+pool = "web"
+redirect = "https://example.org/"
+[[route]]
+path = "/b"
+redirect = { to = "a b", status = 304 }
+[[route]]
+path = "/c"
+respond = 600
+[[route]]
+path = "/d"
+respond = { status = 204, body = "x" }
+[[route]]
+path = "/e"
+pool = "web"
+rewrite = { prefix = "/e", path = "f" }
+"#
+    )));
+}
+
+#[test]
+fn certificates_statuses_and_log_targets_are_checked() {
+    insta::assert_snapshot!(golden(&with(
+        r#"
+[listener.tls]
+bind = ":443"
+pool = "web"
+tls = { certificates = [], min-version = 1.3, ciphers = [5] }
+[error-page.200]
+body = "x"
+[error-page.503]
+[access-log]
+to = "log.txt"
+facility = "local9"
+[resolver]
+servers = ["dns.example", "10.0.0.1:0"]
+min-ttl = "1h"
+[pool.other]
+servers = []
+check = "GET health"
+eject = { time = "1h", max-share = "200%" }
+[pool.third]
+servers = "a:1"
+check = { http = "GET /", expect = { status = ["2xx", 99, "300-200"], header = "X" }, fast-interval = "5s" }
+when-empty = { retry-after = "1500ms" }
+"#
+    )));
+}
+
+#[test]
+fn doubtful_things_are_warnings() {
+    insta::assert_snapshot!(golden(
+        r#"
+[listener.web]
+bind = ":80"
+pool = "web"
+proxy-protocol = { from = ["0.0.0.0/0"] }
+forwarded = { trusted = "::/0" }
+[pool.web]
+servers = [{ address = "a:1", weight = 0 }]
+tls = { verify = false }
+[pool.spare]
+[pool.third]
+servers = "a:1"
+check = "tls"
+"#
+    ));
+}
+
+#[test]
+fn control_characters_of_a_config_do_not_reach_the_terminal() {
+    let shown = complaints(&with("\"\\u001b[31m\" = 1\n'a\tb' = 2\n"));
+    assert!(shown.contains("unknown key"), "{shown}");
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+}
+
+#[test]
+fn a_very_long_line_is_shown_in_part() {
+    let text = with(&format!("x = [{}]\n[pool.web.retry]\n", "\"aaaaaaaa\", ".repeat(50_000)));
+    let shown = complaints(&text);
+    assert!(shown.len() < 2_000, "{} bytes", shown.len());
+    let long_name = format!("[listener.{}]\nbind = 1", "x".repeat(100_000));
+    assert!(complaints(&long_name).len() < 4_000);
+}
+
+#[test]
+fn many_errors_are_counted_not_printed() {
+    let text: String = (0..100_000).map(|number| format!("k{number} = 1\n")).collect();
+    let messages = messages(&text);
+    assert_eq!(messages.len(), 501);
+    assert!(messages[500].ends_with("further problems are not shown"), "{}", messages[500]);
+}

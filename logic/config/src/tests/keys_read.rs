@@ -1,0 +1,18 @@
+//! Which keys the parser has asked for in this thread, so that a test can prove that none of the tables is ignored.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use crate::keys::Section;
+
+thread_local! {
+    static READ: RefCell<BTreeSet<(&'static str, String)>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+pub(crate) fn note(section: &'static Section, key: &str) {
+    READ.with(|read| read.borrow_mut().insert((section.title, key.to_owned())));
+}
+
+pub(crate) fn all() -> BTreeSet<(&'static str, String)> {
+    READ.with(|read| read.borrow().clone())
+}

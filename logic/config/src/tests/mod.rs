@@ -1,0 +1,53 @@
+mod diff;
+mod directory;
+mod documents;
+mod environment;
+mod errors;
+mod every_key;
+mod example;
+pub(crate) mod keys_read;
+mod limits;
+mod outline;
+mod print;
+mod routes;
+
+use crate::{Diagnostic, Loaded, Outside, Source, load_with};
+
+fn source(name: &str, text: &str) -> Source {
+    Source { name: name.to_owned(), text: text.to_owned() }
+}
+
+fn load_text(text: &str) -> Result<Loaded, Vec<Diagnostic>> {
+    let file = |path: &std::path::Path| match path.to_str() {
+        Some("/etc/weir/504.html") => Ok("Too slow.".to_owned()),
+        _ => Err("no such file".to_owned()),
+    };
+    load_with(&[source("weir.toml", text)], Outside { env: &|_| None, file: &file })
+}
+
+/// The diagnostics of a config as they are printed, errors or else warnings.
+fn complaints(text: &str) -> String {
+    let diagnostics = match load_text(text) {
+        Ok(loaded) => loaded.warnings,
+        Err(errors) => errors,
+    };
+    diagnostics.iter().map(|diagnostic| format!("{diagnostic}\n\n")).collect()
+}
+
+/// Only the messages, for tests of what is found rather than how it is shown.
+fn messages(text: &str) -> Vec<String> {
+    match load_text(text) {
+        Ok(loaded) => loaded.warnings,
+        Err(errors) => errors,
+    }
+    .into_iter()
+    .map(|diagnostic| diagnostic.message)
+    .collect()
+}
+
+/// A config with one listener and one pool, and more.
+fn with(more: &str) -> String {
+    format!(
+        "[listener.web]\nbind = \":80\"\npool = \"web\"\n\n[pool.web]\nservers = \"10.0.0.1:80\"\n\n{more}"
+    )
+}

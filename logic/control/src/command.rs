@@ -1,0 +1,199 @@
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use weir_model::{PoolName, ServerAddress, ServerName, Weight};
+
+use crate::Right;
+
+/// One thing that is asked of a running Weir: `{"server-weight": {"pool": "web", "server": "w1", "weight": 5}}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Command {
+    /// Tells how things stand.
+    Show {
+        /// Which part.
+        #[serde(default)]
+        what: What,
+        /// Only this pool; `None` = all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pool: Option<PoolName>,
+    },
+    /// Takes a server in or out.
+    ServerState {
+        /// Its pool.
+        pool: PoolName,
+        /// The server.
+        server: ServerName,
+        /// What it is to be.
+        state: AdminState,
+    },
+    /// Changes a server's share.
+    ServerWeight {
+        /// Its pool.
+        pool: PoolName,
+        /// The server.
+        server: ServerName,
+        /// The new share.
+        weight: Weight,
+    },
+    /// Moves a server: new connections go to the new address, open ones end where they are.
+    ServerAddress {
+        /// Its pool.
+        pool: PoolName,
+        /// The server.
+        server: ServerName,
+        /// Where it is now.
+        address: ServerAddress,
+    },
+    /// Adds a server to a pool.
+    AddServer {
+        /// The pool.
+        pool: PoolName,
+        /// The new server.
+        server: ServerSpec,
+    },
+    /// Takes a server out of its pool for good.
+    RemoveServer {
+        /// Its pool.
+        pool: PoolName,
+        /// The server.
+        server: ServerName,
+        /// Even in rotation, and with requests in flight, which still end there. Without it the server must be in drain or
+        /// maintenance and idle.
+        #[serde(default)]
+        force: bool,
+    },
+    /// Forgets what was changed at runtime: the config holds again.
+    Reset {
+        /// The pool.
+        pool: PoolName,
+        /// Only this server; `None` = all of the pool's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        server: Option<ServerName>,
+    },
+    /// Reads the config again, as SIGHUP does.
+    Reload,
+}
+
+/// Which part [`Command::Show`] tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// Everything but the runtime changes.
+    #[default]
+    All,
+    /// The process.
+    Process,
+    /// The listeners.
+    Listeners,
+    /// The pools and their servers.
+    Pools,
+    /// What was changed at runtime.
+    Runtime,
+}
+
+/// What an operator wants a server to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AdminState {
+    /// Takes requests.
+    #[default]
+    Ready,
+    /// Finishes what it has (sticky clients included) and gets nothing new. Checks go on.
+    Drain,
+    /// Gets nothing, and is not checked. What is in flight ends when it ends.
+    #[serde(alias = "maint")]
+    Maintenance,
+}
+
+/// A server that is to be added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSpec {
+    /// Its name, unique in the pool.
+    pub name: ServerName,
+    /// Where it listens.
+    pub address: ServerAddress,
+    /// Its share.
+    #[serde(default)]
+    pub weight: Weight,
+    /// Gets requests only when no other server can.
+    #[serde(default)]
+    pub backup: bool,
+    /// Requests (TCP: connections) at once; `None` = no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections_max: Option<u32>,
+}
+
+impl Command {
+    /// What the caller needs at least.
+    pub const fn right(&self) -> Right {
+        match self {
+            Self::Show { .. } => Right::Read,
+            Self::ServerState { .. } | Self::ServerWeight { .. } => Right::Operate,
+            Self::ServerAddress { .. }
+            | Self::AddServer { .. }
+            | Self::RemoveServer { .. }
+            | Self::Reset { .. }
+            | Self::Reload => Right::Admin,
+        }
+    }
+
+    /// The name, as on the wire.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Show { .. } => "show",
+            Self::ServerState { .. } => "server-state",
+            Self::ServerWeight { .. } => "server-weight",
+            Self::ServerAddress { .. } => "server-address",
+            Self::AddServer { .. } => "add-server",
+            Self::RemoveServer { .. } => "remove-server",
+            Self::Reset { .. } => "reset",
+            Self::Reload => "reload",
+        }
+    }
+}
+
+impl AdminState {
+    /// The name in config, commands and listings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Drain => "drain",
+            Self::Maintenance => "maintenance",
+        }
+    }
+}
+
+impl fmt::Display for AdminState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl What {
+    /// Every part, in the order in which help texts name them.
+    pub const ALL: [Self; 5] = [Self::All, Self::Process, Self::Listeners, Self::Pools, Self::Runtime];
+
+    /// The name on the wire and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Process => "process",
+            Self::Listeners => "listeners",
+            Self::Pools => "pools",
+            Self::Runtime => "runtime",
+        }
+    }
+}
+
+impl FromStr for What {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|what| what.name() == name);
+        found.ok_or_else(|| {
+            format!("{name:?} cannot be shown: one of {}", Self::ALL.map(Self::name).join(", "))
+        })
+    }
+}

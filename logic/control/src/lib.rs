@@ -1,0 +1,22 @@
+//! The command set that changes a running plan, its replies and rights, what an operator changed at runtime, and the
+//! snapshot that every face shows.
+//!
+//! Pure: commands are carried by io/admin and obeyed by bin/weir. A config reload is expressed in the same commands, so
+//! there is one way in. Nothing here knows how a socket or a page works.
+
+mod command;
+pub mod human;
+mod reply;
+mod right;
+mod runtime;
+mod snapshot;
+
+pub use command::{AdminState, Command, ServerSpec, What};
+pub use reply::{Answer, Code, Refusal, Reply};
+pub use right::Right;
+pub use runtime::{AddedServer, BadRuntimeState, EffectiveServer, Origin, Override, RuntimeState};
+pub use snapshot::{
+    CheckCode, CheckSnapshot, Health, Latency, Level, ListenerSnapshot, ListenerStatus, PerSecond,
+    PoolSnapshot, PoolStatus, ProcessSnapshot, Protocol, Responses, ServerSnapshot, ServerState, Snapshot,
+    TlsCounts, Tone, Traffic,
+};

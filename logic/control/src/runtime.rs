@@ -1,0 +1,300 @@
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use weir_model::{PoolName, ServerAddress, ServerName, Weight};
+
+use crate::{AdminState, Command, ServerSpec};
+
+/// What was changed at runtime, by pool and server. The config defines; what stands here wins until it is reset. Kept
+/// in a file, and applied again after a reload or a restart.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuntimeState {
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pool: BTreeMap<PoolName, BTreeMap<ServerName, Override>>,
+}
+
+/// What was changed about one server.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Override {
+    /// It is not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<AdminState>,
+    /// It has another weight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<Weight>,
+    /// It is somewhere else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<ServerAddress>,
+    /// The config has it, but it was removed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
+    /// It was added. Its weight and address stand in here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<AddedServer>,
+}
+
+/// A server that was added, but for its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AddedServer {
+    /// Where it listens.
+    pub address: ServerAddress,
+    /// Its share.
+    #[serde(default)]
+    pub weight: Weight,
+    /// Gets requests only when no other server can.
+    #[serde(default)]
+    pub backup: bool,
+    /// Requests (TCP: connections) at once; `None` = no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections_max: Option<u32>,
+}
+
+/// A server as it is to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EffectiveServer {
+    /// With what was changed at runtime.
+    pub spec: ServerSpec,
+    /// What the operator wants.
+    pub state: AdminState,
+    /// Who defined it.
+    pub origin: Origin,
+    /// What was changed at runtime: any of `state`, `weight`, `address`.
+    pub overridden: Vec<&'static str>,
+}
+
+/// Who defined a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// The config.
+    #[default]
+    Config,
+    /// A command.
+    Runtime,
+}
+
+/// A text that is not a runtime state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadRuntimeState(String);
+
+const HEADER: &str = "\
+# What was changed at runtime, kept by Weir over reloads and restarts. `weir ctl show runtime` shows it,
+# `weir ctl reset POOL[/SERVER]` takes it back. Edit it only while Weir is not running.
+";
+
+impl RuntimeState {
+    /// Reads what [`RuntimeState::to_text`] wrote. An empty text is an empty state.
+    pub fn from_text(text: &str) -> Result<Self, BadRuntimeState> {
+        toml::from_str(text).map_err(|cause| BadRuntimeState(cause.to_string()))
+    }
+
+    /// The state as a TOML document.
+    pub fn to_text(&self) -> String {
+        // Only maps with non-string keys cannot be written, and names are strings.
+        let body = toml::to_string(self).unwrap_or_default();
+        if body.is_empty() { HEADER.to_owned() } else { format!("{HEADER}\n{body}") }
+    }
+
+    /// Whether nothing was changed.
+    pub fn is_empty(&self) -> bool {
+        self.pool.is_empty()
+    }
+
+    /// How many servers something was changed about.
+    pub fn len(&self) -> usize {
+        self.pool.values().map(BTreeMap::len).sum()
+    }
+
+    /// Every change.
+    pub fn iter(&self) -> impl Iterator<Item = (&PoolName, &ServerName, &Override)> {
+        self.pool
+            .iter()
+            .flat_map(|(pool, servers)| servers.iter().map(move |(server, change)| (pool, server, change)))
+    }
+
+    /// What was changed about one server.
+    pub fn get(&self, pool: &PoolName, server: &ServerName) -> Option<&Override> {
+        self.pool.get(pool)?.get(server)
+    }
+
+    /// Notes a command that was obeyed. `configured` = the config has the server that it names; only removal asks.
+    pub fn record(&mut self, command: &Command, configured: bool) {
+        match command {
+            Command::ServerState { pool, server, state } => {
+                self.change(pool, server, |change| {
+                    change.state = Some(*state).filter(|s| *s != AdminState::Ready)
+                });
+            }
+            Command::ServerWeight { pool, server, weight } => {
+                self.change(pool, server, |change| match &mut change.added {
+                    Some(added) => added.weight = *weight,
+                    None => change.weight = Some(*weight),
+                });
+            }
+            Command::ServerAddress { pool, server, address } => {
+                self.change(pool, server, |change| match &mut change.added {
+                    Some(added) => added.address = address.clone(),
+                    None => change.address = Some(address.clone()),
+                });
+            }
+            Command::AddServer { pool, server } => {
+                let added = Some(AddedServer::from(server));
+                self.change(pool, &server.name, |change| *change = Override { added, ..Override::default() });
+            }
+            Command::RemoveServer { pool, server, .. } => {
+                let removed = Override { removed: configured, ..Override::default() };
+                self.change(pool, server, |change| *change = removed);
+            }
+            Command::Reset { pool, server: Some(server) } => {
+                self.change(pool, server, |change| *change = Override::default());
+            }
+            Command::Reset { pool, server: None } => {
+                self.pool.remove(pool);
+            }
+            Command::Show { .. } | Command::Reload => {}
+        }
+    }
+
+    /// The servers that `pool` is to have: those of the config in its order, then the added ones by name.
+    pub fn apply(&self, pool: &PoolName, configured: &[ServerSpec]) -> Vec<EffectiveServer> {
+        let none = BTreeMap::new();
+        let changes = self.pool.get(pool).unwrap_or(&none);
+        let defined = configured.iter().filter_map(|spec| match changes.get(&spec.name) {
+            Some(change) => change.apply_to(spec),
+            None => Some(EffectiveServer::unchanged(spec.clone())),
+        });
+        let is_added = |change: &Override| change.added.is_some();
+        // Looked for by name only where something was added: a pool may have thousands of servers.
+        let names: HashSet<&ServerName> = match changes.values().any(is_added) {
+            true => configured.iter().map(|spec| &spec.name).collect(),
+            false => HashSet::new(),
+        };
+        let added = changes.iter().filter(|(name, _)| !names.contains(name));
+        let added =
+            added.filter_map(|(name, change)| change.added.as_ref().map(|spec| change.added_as(name, spec)));
+        defined.chain(added).collect()
+    }
+
+    /// One server as it is to be; `configured` = as the config has it. `None` = there is none.
+    pub fn effective(
+        &self,
+        pool: &PoolName,
+        server: &ServerName,
+        configured: Option<&ServerSpec>,
+    ) -> Option<EffectiveServer> {
+        match (self.get(pool, server), configured) {
+            (Some(change), Some(spec)) => change.apply_to(spec),
+            (None, Some(spec)) => Some(EffectiveServer::unchanged(spec.clone())),
+            (Some(change), None) => change.added.as_ref().map(|spec| change.added_as(server, spec)),
+            (None, None) => None,
+        }
+    }
+
+    /// Drops what has lost its object after the config has changed, and says what and why: changes to servers that are
+    /// gone, and additions that the config has now taken over. `configured` gives the servers of a pool, `None` if
+    /// there is no such pool.
+    pub fn reconcile<'a>(
+        &mut self,
+        configured: impl Fn(&PoolName) -> Option<&'a [ServerSpec]>,
+    ) -> Vec<String> {
+        let mut notes = Vec::new();
+        for (pool, changes) in &mut self.pool {
+            let specs: Option<HashMap<&ServerName, &ServerSpec>> =
+                configured(pool).map(|specs| specs.iter().map(|spec| (&spec.name, spec)).collect());
+            changes.retain(|server, change| {
+                let spec = specs.as_ref().and_then(|specs| specs.get(server));
+                let note = match (&specs, spec, &change.added) {
+                    (None, ..) => Some("the config has no such pool any more"),
+                    (Some(_), None, None) => Some("the config has no such server any more"),
+                    (Some(_), Some(spec), Some(added)) if AddedServer::from(*spec) == *added => {
+                        change.added = None;
+                        change.is_nothing().then_some("the config now has the server that was added")
+                    }
+                    _ => None,
+                };
+                if let Some(note) = note {
+                    notes
+                        .push(format!("pool {pool}, server {server}: the runtime change is dropped: {note}"));
+                }
+                note.is_none()
+            });
+        }
+        self.pool.retain(|_, changes| !changes.is_empty());
+        notes
+    }
+
+    fn change(&mut self, pool: &PoolName, server: &ServerName, act: impl FnOnce(&mut Override)) {
+        let changes = self.pool.entry(pool.clone()).or_default();
+        let change = changes.entry(server.clone()).or_default();
+        act(change);
+        if change.is_nothing() {
+            changes.remove(server);
+        }
+        if changes.is_empty() {
+            self.pool.remove(pool);
+        }
+    }
+}
+
+impl Override {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// `None` if the server was removed.
+    fn apply_to(&self, configured: &ServerSpec) -> Option<EffectiveServer> {
+        if let Some(added) = &self.added {
+            return Some(self.added_as(&configured.name, added));
+        }
+        if self.removed {
+            return None;
+        }
+        let mut server = EffectiveServer::unchanged(configured.clone());
+        if let Some(state) = self.state {
+            server.state = state;
+            server.overridden.push("state");
+        }
+        if let Some(weight) = self.weight {
+            server.spec.weight = weight;
+            server.overridden.push("weight");
+        }
+        if let Some(address) = &self.address {
+            server.spec.address = address.clone();
+            server.overridden.push("address");
+        }
+        Some(server)
+    }
+
+    fn added_as(&self, name: &ServerName, added: &AddedServer) -> EffectiveServer {
+        let AddedServer { address, weight, backup, connections_max } = added.clone();
+        let spec = ServerSpec { name: name.clone(), address, weight, backup, connections_max };
+        let state = self.state.unwrap_or_default();
+        let overridden = self.state.map(|_| "state").into_iter().collect();
+        EffectiveServer { spec, state, origin: Origin::Runtime, overridden }
+    }
+}
+
+impl EffectiveServer {
+    fn unchanged(spec: ServerSpec) -> Self {
+        Self { spec, state: AdminState::Ready, origin: Origin::Config, overridden: Vec::new() }
+    }
+}
+
+impl From<&ServerSpec> for AddedServer {
+    fn from(spec: &ServerSpec) -> Self {
+        let ServerSpec { name: _, address, weight, backup, connections_max } = spec.clone();
+        Self { address, weight, backup, connections_max }
+    }
+}
+
+impl fmt::Display for BadRuntimeState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not a runtime state: {}", self.0)
+    }
+}
+
+impl std::error::Error for BadRuntimeState {}

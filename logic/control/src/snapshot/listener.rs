@@ -1,0 +1,106 @@
+use serde::{Deserialize, Serialize};
+
+use super::{Latency, Level, PerSecond, Responses};
+
+/// A listener.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ListenerSnapshot {
+    /// Its name.
+    pub name: String,
+    /// Where it accepts.
+    pub bind: Vec<String>,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// TLS ends here.
+    pub tls: bool,
+    /// Whether it accepts.
+    pub status: ListenerStatus,
+    /// Client connections; the limit is `connections_max`.
+    pub connections: Level,
+    /// Client connections accepted.
+    pub connections_total: u64,
+    /// The same, per second.
+    pub connection_rate: PerSecond,
+    /// Connections closed at once because of a limit.
+    pub connections_denied: u64,
+    /// Requests (TCP: connections) that were read.
+    pub requests_total: u64,
+    /// The same, per second.
+    pub request_rate: PerSecond,
+    /// Requests that a rule refused.
+    pub requests_denied: u64,
+    /// Requests that could not be understood, or did not come in time.
+    pub request_errors: u64,
+    /// Requests that Weir answered itself (redirects, fixed responses, errors).
+    pub answered: u64,
+    /// Clients that went away before the end.
+    pub client_aborts: u64,
+    /// Bytes from clients.
+    pub request_bytes: u64,
+    /// Bytes to clients.
+    pub response_bytes: u64,
+    /// Responses by class.
+    pub responses: Responses,
+    /// TLS handshakes.
+    pub tls_handshakes: TlsCounts,
+    /// From the end of the request's head to the response's last byte.
+    pub duration: Latency,
+}
+
+/// TLS handshakes with clients.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TlsCounts {
+    /// Completed, resumed ones included.
+    pub completed: u64,
+    /// Those that resumed a session.
+    pub resumed: u64,
+    /// Those that failed.
+    pub failed: u64,
+}
+
+/// What a listener speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// HTTP/1.
+    #[default]
+    Http,
+    /// Bytes.
+    Tcp,
+}
+
+/// Whether a listener accepts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ListenerStatus {
+    /// It does.
+    #[default]
+    Open,
+    /// It is at its connection limit.
+    Full,
+    /// It is being closed; what is open is being finished.
+    Closing,
+}
+
+impl Protocol {
+    /// The name in config and listings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Tcp => "tcp",
+        }
+    }
+}
+
+impl ListenerStatus {
+    /// The name in listings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Full => "full",
+            Self::Closing => "closing",
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Everything a face may show, at one instant. Names and texts are plain strings: whoever shows them escapes them.
+
+mod latency;
+mod listener;
+mod pool;
+mod process;
+mod server;
+mod state;
+mod traffic;
+
+use serde::{Deserialize, Serialize};
+use weir_model::PoolName;
+
+use crate::{Code, Refusal, What};
+
+pub use latency::Latency;
+pub use listener::{ListenerSnapshot, ListenerStatus, Protocol, TlsCounts};
+pub use pool::{PoolSnapshot, PoolStatus};
+pub use process::ProcessSnapshot;
+pub use server::{CheckCode, CheckSnapshot, Health, ServerSnapshot};
+pub use state::{ServerState, Tone};
+pub use traffic::{Level, PerSecond, Responses, Traffic};
+
+/// Everything at one instant.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Snapshot {
+    /// When, in milliseconds since 1970 (UTC).
+    pub time_unix_ms: u64,
+    /// The process as a whole.
+    pub process: ProcessSnapshot,
+    /// In config order.
+    pub listeners: Vec<ListenerSnapshot>,
+    /// In config order.
+    pub pools: Vec<PoolSnapshot>,
+}
+
+impl Snapshot {
+    /// The part that was asked for; the rest is empty. Refused if there is no such pool. [`What::Runtime`] is no part of
+    /// a snapshot, and gives an empty one.
+    pub fn select(mut self, what: What, pool: Option<&PoolName>) -> Result<Self, Refusal> {
+        if let Some(pool) = pool {
+            self.pools.retain(|candidate| candidate.name == pool.as_str());
+            if self.pools.is_empty() {
+                return Err(Refusal { code: Code::NotFound, message: format!("there is no pool {pool}") });
+            }
+        }
+        if !matches!(what, What::All | What::Process) {
+            self.process = ProcessSnapshot::default();
+        }
+        // A pool was named: the listeners are not what was asked for.
+        if !matches!(what, What::All | What::Listeners) || (what == What::All && pool.is_some()) {
+            self.listeners.clear();
+        }
+        if !matches!(what, What::All | What::Pools) {
+            self.pools.clear();
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,80 @@
+use serde::{Deserialize, Serialize};
+
+use super::{Latency, Level, Protocol, ServerSnapshot, Traffic};
+
+/// A pool and its servers.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PoolSnapshot {
+    /// Its name.
+    pub name: String,
+    /// How it chooses.
+    pub algorithm: String,
+    /// What its servers speak.
+    pub protocol: Protocol,
+    /// All of its servers together, those that were removed included.
+    pub traffic: Traffic,
+    /// Requests that wait for a server.
+    pub queue: Level,
+    /// Requests that had to wait.
+    pub queued_total: u64,
+    /// How long they waited.
+    pub queue_time: Latency,
+    /// Requests for which no server was left.
+    pub nobody_left: u64,
+    /// Requests for which every server was at its limit.
+    pub busy: u64,
+    /// Retries that the budget did not permit.
+    pub retries_denied: u64,
+    /// Since it last became usable or unusable.
+    pub changed_ms_ago: u64,
+    /// How long it was unusable, in all.
+    pub downtime_ms: u64,
+    /// How often it became unusable.
+    pub times_down: u64,
+    /// In the pool's order.
+    pub servers: Vec<ServerSnapshot>,
+}
+
+/// Whether a pool can answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PoolStatus {
+    /// At least one ordinary server takes requests.
+    Up,
+    /// Only backup servers do.
+    Backup,
+    /// No server does.
+    Down,
+}
+
+impl PoolSnapshot {
+    /// Whether it can answer.
+    pub fn status(&self) -> PoolStatus {
+        let (ordinary, backup) = self.usable();
+        match (ordinary, backup) {
+            (0, 0) => PoolStatus::Down,
+            (0, _) => PoolStatus::Backup,
+            _ => PoolStatus::Up,
+        }
+    }
+
+    /// How many ordinary and backup servers take requests.
+    pub fn usable(&self) -> (usize, usize) {
+        let usable = |backup: bool| {
+            self.servers.iter().filter(|server| server.backup == backup && server.takes_requests()).count()
+        };
+        (usable(false), usable(true))
+    }
+}
+
+impl PoolStatus {
+    /// The name in listings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Backup => "backup",
+            Self::Down => "down",
+        }
+    }
+}

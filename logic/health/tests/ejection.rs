@@ -1,0 +1,205 @@
+//! What real traffic makes of a server.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use weir_health::{EjectionRule, EjectionState, PoolEjections, TrafficSample, Verdict};
+use weir_model::Millis;
+
+const TEN_SERVERS: PoolEjections = PoolEjections { ejected: 0, servers: 10 };
+
+fn rule() -> EjectionRule {
+    EjectionRule {
+        consecutive_failures: 5,
+        error_percent: 50,
+        requests_min: 20,
+        window: Millis::from_secs(10),
+        base_time: Millis::from_secs(30),
+        time_max: Millis::from_secs(100),
+        share_max_percent: 30,
+    }
+}
+
+fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// One server's counters, and its judge.
+#[derive(Default)]
+struct Server {
+    state: EjectionState,
+    sample: TrafficSample,
+}
+
+impl Server {
+    fn succeed(&mut self, times: u64) {
+        self.sample.requests_total += times;
+        self.sample.consecutive_failures = 0;
+    }
+
+    fn fail(&mut self, times: u32) {
+        self.sample.requests_total += u64::from(times);
+        self.sample.failures_total += u64::from(times);
+        self.sample.consecutive_failures += times;
+    }
+
+    fn judge(&mut self, now: u64) -> Verdict {
+        self.judge_in(&rule(), now, TEN_SERVERS)
+    }
+
+    fn judge_in(&mut self, rule: &EjectionRule, now: u64, pool: PoolEjections) -> Verdict {
+        self.state.judge(rule, secs(now), self.sample, pool)
+    }
+
+    /// Fails until it is ejected; returns for how long.
+    fn get_ejected(&mut self, now: u64) -> Duration {
+        self.fail(5);
+        let verdict = self.judge(now);
+        let until = self.state.ejected_until().unwrap_or_default();
+        assert_eq!(verdict, Verdict::Eject { until });
+        until.saturating_sub(secs(now))
+    }
+}
+
+#[test]
+fn failures_in_a_row_eject_and_one_success_between_them_prevents_it() {
+    let mut server = Server::default();
+    server.fail(4);
+    assert_eq!(server.judge(1), Verdict::Stay);
+    server.succeed(1);
+    server.fail(4);
+    assert_eq!(server.judge(2), Verdict::Stay);
+    server.fail(1);
+    assert_eq!(server.judge(3), Verdict::Eject { until: secs(33) });
+    assert_eq!(server.state.ejected_until(), Some(secs(33)));
+}
+
+#[test]
+fn failures_before_the_first_judgement_count() {
+    let mut server = Server::default();
+    server.fail(5);
+    assert_eq!(server.judge(0), Verdict::Eject { until: secs(30) });
+}
+
+#[test]
+fn a_server_returns_when_its_time_is_over_and_starts_with_a_clean_slate() {
+    let mut server = Server::default();
+    server.get_ejected(0);
+    assert_eq!(server.judge(29), Verdict::Stay);
+    server.fail(3);
+    assert_eq!(server.judge(30), Verdict::Return);
+    assert_eq!(server.state.ejected_until(), None);
+    assert_eq!(server.judge(31), Verdict::Stay);
+    server.fail(4);
+    assert_eq!(server.judge(32), Verdict::Stay);
+    server.fail(1);
+    assert!(matches!(server.judge(33), Verdict::Eject { .. }));
+}
+
+#[test]
+fn each_ejection_is_longer_up_to_the_cap_and_good_times_shorten_the_next() {
+    let mut server = Server::default();
+    assert_eq!(server.get_ejected(0), secs(30));
+    assert_eq!(server.judge(30), Verdict::Return);
+    assert_eq!(server.get_ejected(31), secs(60));
+    assert_eq!(server.judge(91), Verdict::Return);
+    assert_eq!(server.get_ejected(92), secs(90));
+    assert_eq!(server.judge(182), Verdict::Return);
+    assert_eq!(server.get_ejected(183), secs(100));
+    assert_eq!(server.judge(283), Verdict::Return);
+
+    // Two times 30 s without an ejection make up for two of the four.
+    for now in 284..=343 {
+        server.succeed(1);
+        assert_eq!(server.judge(now), Verdict::Stay);
+    }
+    assert_eq!(server.get_ejected(344), secs(90));
+}
+
+#[test]
+fn the_error_ratio_ejects_once_there_are_enough_requests() {
+    let mut server = Server::default();
+    assert_eq!(server.judge(0), Verdict::Stay);
+    for _ in 0..9 {
+        server.fail(1);
+        server.succeed(1);
+    }
+    assert_eq!(server.judge(1), Verdict::Stay, "18 requests are too few");
+    server.fail(1);
+    server.succeed(1);
+    assert!(matches!(server.judge(2), Verdict::Eject { .. }));
+}
+
+#[test]
+fn the_error_ratio_forgets_what_is_older_than_its_window() {
+    let mut server = Server::default();
+    server.judge(0);
+    for _ in 0..9 {
+        server.fail(1);
+        server.succeed(1);
+    }
+    for now in 1..=11 {
+        assert_eq!(server.judge(now), Verdict::Stay);
+    }
+    server.fail(2);
+    server.succeed(2);
+    assert_eq!(server.judge(12), Verdict::Stay, "only 4 requests are recent");
+}
+
+#[test]
+fn a_trigger_that_is_off_ejects_nobody() {
+    let off = EjectionRule { consecutive_failures: 0, error_percent: 0, ..rule() };
+    let mut server = Server::default();
+    server.fail(1_000);
+    assert_eq!(server.judge_in(&off, 1, TEN_SERVERS), Verdict::Stay);
+}
+
+#[test]
+fn a_rule_that_is_switched_off_lets_ejected_servers_return() {
+    let off = EjectionRule { consecutive_failures: 0, error_percent: 0, ..rule() };
+    let mut server = Server::default();
+    server.get_ejected(0);
+    assert_eq!(server.judge_in(&off, 1, TEN_SERVERS), Verdict::Return);
+}
+
+#[test]
+fn the_share_of_ejected_servers_is_kept() {
+    let verdict = |ejected, servers| {
+        let mut server = Server::default();
+        server.fail(5);
+        server.judge_in(&rule(), 1, PoolEjections { ejected, servers }) != Verdict::Stay
+    };
+    assert!(verdict(2, 10), "three of ten are 30 percent");
+    assert!(!verdict(3, 10), "four of ten are more");
+    assert!(verdict(0, 2), "one always may be");
+    assert!(!verdict(1, 2), "but not the last");
+    assert!(!verdict(0, 1), "nor the only one");
+}
+
+proptest! {
+    #[test]
+    fn a_pool_is_never_left_empty_and_no_ejection_is_too_long(
+        steps in prop::collection::vec((0_usize..6, 0_u32..8, any::<bool>(), 0_u64..20), 1..200),
+        share_max_percent in 0_u8..=100,
+    ) {
+        let rule = EjectionRule { share_max_percent, ..rule() };
+        let mut servers: Vec<Server> = (0..6).map(|_| Server::default()).collect();
+        let mut now = 0;
+        for (index, failures, success, passed) in steps {
+            now += passed;
+            let ejected = servers.iter().filter(|server| server.state.ejected_until().is_some()).count();
+            let server = &mut servers[index];
+            if success {
+                server.succeed(3);
+            }
+            server.fail(failures);
+            let pool = PoolEjections { ejected, servers: 6 };
+            if let Verdict::Eject { until } = server.judge_in(&rule, now, pool) {
+                prop_assert!(until <= secs(now) + rule.time_max.duration());
+                prop_assert!(until >= secs(now) + rule.base_time.duration());
+                prop_assert!(ejected + 1 < 6);
+                prop_assert!(ejected == 0 || (ejected + 1) * 100 <= 6 * usize::from(share_max_percent));
+            }
+        }
+    }
+}

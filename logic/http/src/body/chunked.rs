@@ -1,0 +1,217 @@
+use std::fmt;
+
+use super::trailer::{TrailerFault, TrailerLine};
+
+/// Finds the end of a chunked body (RFC 9112 section 7.1), strictly, in pieces of any size, and lets the caller pass
+/// the bytes on as they came.
+///
+/// Chunk extensions are refused: nobody uses them, and what readers make of them is a source of request smuggling.
+/// So are whitespace around the size, more than 14 digits, and line ends other than CR LF. Trailers are checked like
+/// header lines; those that must not stand there (RFC 9110 section 6.5.1) are refused, so that a server that merges
+/// trailers into headers cannot be deceived.
+#[derive(Debug, Clone)]
+pub struct ChunkScanner {
+    state: State,
+    /// Of the chunk: its size while it is read, then what is left of its data.
+    left: u64,
+    payload_bytes: u64,
+    trailer_bytes: u32,
+    trailer: TrailerLine,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// `digits` of the size were read.
+    Size {
+        digits: u8,
+    },
+    SizeLf,
+    Data,
+    DataCr,
+    DataLf,
+    /// At the start of a trailer line, or of the empty line that ends the body.
+    TrailerStart,
+    TrailerLine,
+    TrailerLf,
+    EndLf,
+    Done,
+}
+
+/// Why a chunked body is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChunkError {
+    /// No digits, or a byte that is none.
+    Size,
+    /// A size over 2^56-1, or of more than 14 digits.
+    SizeTooLarge,
+    /// Something between the size and its line end.
+    Extension,
+    /// CR without LF, LF without CR, or data that is longer than its chunk.
+    LineEnd,
+    /// A trailer line.
+    Trailer(TrailerFault),
+    /// The trailers are over [`ChunkScanner::TRAILER_BYTES_MAX`].
+    TrailersTooLarge,
+}
+
+impl ChunkScanner {
+    /// Digits of a chunk size: 2^56-1 is more than any disk holds.
+    const SIZE_DIGITS_MAX: u8 = 14;
+    /// All trailer lines together, in bytes.
+    pub const TRAILER_BYTES_MAX: u32 = 16 * 1024;
+
+    /// At the start of a body.
+    pub const fn new() -> Self {
+        Self {
+            state: State::Size { digits: 0 },
+            left: 0,
+            payload_bytes: 0,
+            trailer_bytes: 0,
+            trailer: TrailerLine::new(),
+        }
+    }
+
+    /// Reads on. Returns how many of `bytes` belong to the body, framing included: all of them, but in the last piece.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<usize, ChunkError> {
+        self.advance(bytes, |_| {})
+    }
+
+    /// The last byte of the body has been read.
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Bytes of data so far, without framing. Counts a chunk's data as it is read.
+    pub const fn payload_bytes(&self) -> u64 {
+        self.payload_bytes
+    }
+
+    /// Data bytes that must still come before the next byte of framing: they can be moved unread ([`Self::skip`]).
+    pub fn data_left(&self) -> u64 {
+        if self.state == State::Data { self.left } else { 0 }
+    }
+
+    /// Counts `bytes` of data as read that were moved unread, at most [`Self::data_left`].
+    pub fn skip(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.data_left());
+        self.took(bytes);
+    }
+
+    /// Like [`Self::feed`]; hands out the pieces of data.
+    pub(super) fn advance<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        mut data: impl FnMut(&'a [u8]),
+    ) -> Result<usize, ChunkError> {
+        let mut at = 0;
+        while at < bytes.len() && self.state != State::Done {
+            if self.state == State::Data {
+                let rest = &bytes[at..];
+                let taken = rest.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+                data(&rest[..taken]);
+                self.took(taken as u64);
+                at += taken;
+            } else {
+                self.state = self.after(bytes[at])?;
+                at += 1;
+            }
+        }
+        Ok(at)
+    }
+
+    fn took(&mut self, bytes: u64) {
+        self.left -= bytes;
+        self.payload_bytes += bytes;
+        if self.left == 0 && self.state == State::Data {
+            self.state = State::DataCr;
+        }
+    }
+
+    /// The state after one byte of framing.
+    fn after(&mut self, byte: u8) -> Result<State, ChunkError> {
+        match (self.state, byte) {
+            (State::Size { digits }, b'\r') if digits > 0 => Ok(State::SizeLf),
+            (State::Size { digits }, _) => self.size_digit(digits, byte),
+            (State::SizeLf, b'\n') if self.left == 0 => Ok(State::TrailerStart),
+            (State::SizeLf, b'\n') => Ok(State::Data),
+            (State::DataCr, b'\r') => Ok(State::DataLf),
+            (State::DataLf, b'\n') => {
+                self.left = 0;
+                Ok(State::Size { digits: 0 })
+            }
+            (State::TrailerStart, b'\r') => Ok(State::EndLf),
+            (State::TrailerStart | State::TrailerLine, _) => self.trailer_byte(byte),
+            (State::TrailerLf, b'\n') => {
+                self.trailer_bytes += 1;
+                Ok(State::TrailerStart)
+            }
+            (State::EndLf, b'\n') => Ok(State::Done),
+            (State::SizeLf | State::DataCr | State::DataLf | State::TrailerLf | State::EndLf, _) => {
+                Err(ChunkError::LineEnd)
+            }
+            // `advance` does not come here with these.
+            (State::Data | State::Done, _) => Ok(self.state),
+        }
+    }
+
+    fn size_digit(&mut self, digits: u8, byte: u8) -> Result<State, ChunkError> {
+        let digit = match byte {
+            b'0'..=b'9' => byte - b'0',
+            b'a'..=b'f' => byte - b'a' + 10,
+            b'A'..=b'F' => byte - b'A' + 10,
+            b'\n' => return Err(ChunkError::LineEnd),
+            b';' | b' ' | b'\t' if digits > 0 => return Err(ChunkError::Extension),
+            _ => return Err(ChunkError::Size),
+        };
+        if digits == Self::SIZE_DIGITS_MAX {
+            return Err(ChunkError::SizeTooLarge);
+        }
+        self.left = self.left << 4 | u64::from(digit);
+        Ok(State::Size { digits: digits + 1 })
+    }
+
+    fn trailer_byte(&mut self, byte: u8) -> Result<State, ChunkError> {
+        self.trailer_bytes += 1;
+        if self.trailer_bytes > Self::TRAILER_BYTES_MAX {
+            return Err(ChunkError::TrailersTooLarge);
+        }
+        if byte == b'\r' {
+            self.trailer.end().map_err(ChunkError::Trailer)?;
+            return Ok(State::TrailerLf);
+        }
+        self.trailer.push(byte).map_err(ChunkError::Trailer)?;
+        Ok(State::TrailerLine)
+    }
+}
+
+impl Default for ChunkScanner {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ChunkError {
+    /// The status for a client that sent such a body: 400 or 431. For a server's body there is none: the response has
+    /// begun.
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::TrailersTooLarge => 431,
+            _ => 400,
+        }
+    }
+}
+
+impl fmt::Display for ChunkError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Size => "a chunk size that is not a hexadecimal number (RFC 9112 section 7.1)",
+            Self::SizeTooLarge => "a chunk size over 2^56-1 (RFC 9112 section 7.1)",
+            Self::Extension => "a chunk extension or whitespace after a chunk size (RFC 9112 section 7.1.1)",
+            Self::LineEnd => "a line of chunk framing that does not end in CR LF (RFC 9112 section 7.1)",
+            Self::TrailersTooLarge => "the trailers are too large",
+            Self::Trailer(fault) => return fault.fmt(f),
+        })
+    }
+}
+
+impl std::error::Error for ChunkError {}

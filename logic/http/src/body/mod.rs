@@ -1,0 +1,11 @@
+//! Bodies: where they end (RFC 9112 sections 6 and 7).
+
+mod chunked;
+mod dechunk;
+mod scanner;
+mod trailer;
+
+pub use chunked::{ChunkError, ChunkScanner};
+pub use dechunk::Dechunker;
+pub use scanner::BodyScanner;
+pub use trailer::TrailerFault;

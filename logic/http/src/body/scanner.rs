@@ -1,0 +1,87 @@
+use super::{ChunkError, ChunkScanner};
+use crate::Framing;
+
+/// Finds the end of a body, whatever its framing.
+#[derive(Debug, Clone)]
+pub enum BodyScanner {
+    /// No body, or no more of it.
+    None,
+    /// So many bytes are still to come.
+    Length(u64),
+    /// Chunks.
+    Chunked(ChunkScanner),
+    /// Until the connection ends.
+    UntilClose,
+}
+
+impl BodyScanner {
+    /// At the start of a body.
+    pub const fn new(framing: Framing) -> Self {
+        match framing {
+            Framing::None => Self::None,
+            Framing::Length(length) => Self::Length(length),
+            Framing::Chunked => Self::Chunked(ChunkScanner::new()),
+            Framing::UntilClose => Self::UntilClose,
+        }
+    }
+
+    /// Reads on. Returns how many of `bytes` belong to the body, framing included.
+    #[inline]
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<usize, ChunkError> {
+        match self {
+            Self::None => Ok(0),
+            Self::Length(left) => {
+                let taken = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= taken as u64;
+                Ok(taken)
+            }
+            Self::Chunked(scanner) => scanner.feed(bytes),
+            Self::UntilClose => Ok(bytes.len()),
+        }
+    }
+
+    /// The last byte of the body has been read. Never, if only the connection's end tells.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        match self {
+            Self::None => true,
+            Self::Length(left) => *left == 0,
+            Self::Chunked(scanner) => scanner.is_done(),
+            Self::UntilClose => false,
+        }
+    }
+
+    /// Whether the body is whole if the connection ends now.
+    pub fn may_end_here(&self) -> bool {
+        self.is_done() || matches!(self, Self::UntilClose)
+    }
+
+    /// Bytes still to come, where that is known: they can be moved unread ([`Self::skip`]).
+    #[inline]
+    pub fn remaining_exact(&self) -> Option<u64> {
+        match self {
+            Self::None => Some(0),
+            Self::Length(left) => Some(*left),
+            Self::Chunked(_) | Self::UntilClose => None,
+        }
+    }
+
+    /// Bytes that can be moved unread now: the rest of the body, or of the chunk that is being read.
+    pub fn unread_max(&self) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Length(left) => *left,
+            Self::Chunked(scanner) => scanner.data_left(),
+            Self::UntilClose => u64::MAX,
+        }
+    }
+
+    /// Counts `bytes` as read that were moved unread, at most [`Self::unread_max`].
+    pub fn skip(&mut self, bytes: u64) {
+        match self {
+            Self::None | Self::UntilClose => {}
+            Self::Length(left) => *left = left.saturating_sub(bytes),
+            Self::Chunked(scanner) => scanner.skip(bytes),
+        }
+    }
+}

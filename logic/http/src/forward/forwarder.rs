@@ -1,0 +1,166 @@
+use std::net::{IpAddr, SocketAddr};
+
+use ipnet::IpNet;
+
+use super::name_set::NameSet;
+use super::{Peer, Scheme, forwarded_for};
+use crate::head::set;
+use crate::{ForwardedFor, ForwardingRules, HeaderTable, KnownHeader, Span};
+
+/// A listener's [`ForwardingRules`], compiled: writes heads as they go to servers and clients.
+#[derive(Debug, Clone)]
+pub struct Forwarder {
+    pub(super) scheme: Scheme,
+    pub(super) x_forwarded: ForwardedFor,
+    pub(super) forwarded: ForwardedFor,
+    trusted: Vec<IpNet>,
+    /// Names that are removed from every client's requests.
+    pub(super) identity: NameSet,
+    /// Via lines for messages that came as HTTP/1.0 and HTTP/1.1; empty = none.
+    pub(super) via: [Box<[u8]>; 2],
+    pub(super) request_id: Option<RequestIdHeader>,
+    /// More than X-Forwarded lines may have to be added.
+    pub(super) adds_more: bool,
+    /// What stands between the values of X-Forwarded-For and X-Forwarded-Host.
+    pub(super) proto_and_host: Box<[u8]>,
+    /// Request lines that cannot be copied as they are, from untrusted and from trusted peers.
+    pub(super) touched: [u64; 2],
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct RequestIdHeader {
+    /// The name as configured.
+    pub(super) name: Box<[u8]>,
+    pub(super) known: KnownHeader,
+    accept: bool,
+}
+
+/// Removed from every client's requests, listed or not: servers take them as proof of identity.
+const IDENTITY_HEADERS: [&str; 2] = ["X-VOMS-*", "X-Remote-User"];
+
+/// Names a connection, not a resource (RFC 9110 section 7.6.1).
+pub(super) const HOP_BY_HOP: u64 = set(&[
+    KnownHeader::Connection,
+    KnownHeader::KeepAlive,
+    KnownHeader::ProxyConnection,
+    KnownHeader::Te,
+    KnownHeader::Upgrade,
+    KnownHeader::Http2Settings,
+]);
+
+/// Removing these would change what the message is; no pattern in the list of identity headers may reach them.
+const IRREMOVABLE: u64 = set(&[
+    KnownHeader::Host,
+    KnownHeader::ContentLength,
+    KnownHeader::TransferEncoding,
+    KnownHeader::Trailer,
+    KnownHeader::Expect,
+]);
+
+/// Name resources of the server by URI (RFC 4918).
+const URIS: u64 = set(&[KnownHeader::Destination, KnownHeader::If]);
+
+pub(super) const X_FORWARDED: u64 =
+    set(&[KnownHeader::XForwardedFor, KnownHeader::XForwardedProto, KnownHeader::XForwardedHost]);
+
+impl Forwarder {
+    /// Compiles a listener's rules. `scheme` is what its clients speak.
+    pub fn compile(rules: &ForwardingRules, scheme: Scheme) -> Self {
+        let mut identity = NameSet::folding_underscores();
+        IDENTITY_HEADERS.into_iter().for_each(|name| identity.add(name));
+        rules.identity_headers.iter().for_each(|name| identity.add(name));
+        identity.known &= !IRREMOVABLE;
+        // A CGI server cannot tell X_Forwarded_For from X-Forwarded-For.
+        let known = identity.known;
+        if rules.x_forwarded != ForwardedFor::Pass {
+            identity.add("X-Forwarded-*");
+        }
+        identity.known = known;
+        let via = |version: &str| match &rules.via {
+            Some(name) => format!("Via: {version} {name}\r\n").into_bytes().into(),
+            None => Box::default(),
+        };
+        let mut forwarder = Self {
+            scheme,
+            x_forwarded: rules.x_forwarded,
+            forwarded: rules.forwarded,
+            trusted: rules.trusted.clone(),
+            identity,
+            via: [via("1.0"), via("1.1")],
+            request_id: rules.request_id.as_ref().map(|rule| RequestIdHeader {
+                name: rule.header.as_bytes().into(),
+                known: KnownHeader::of_name(rule.header.as_bytes()),
+                accept: rule.accept,
+            }),
+            adds_more: rules.forwarded != ForwardedFor::Remove
+                || rules.via.is_some()
+                || rules.request_id.is_some(),
+            proto_and_host: format!("\r\nX-Forwarded-Proto: {}\r\nX-Forwarded-Host: ", scheme.as_str())
+                .into_bytes()
+                .into(),
+            touched: [0; 2],
+        };
+        forwarder.touched = [forwarder.touched_lines(false), forwarder.touched_lines(true)];
+        forwarder
+    }
+
+    /// The client end of a connection; `address` is its own, or what the PROXY header said.
+    pub fn peer(&self, address: SocketAddr) -> Peer {
+        Peer::new(address, self.trusts(address.ip().to_canonical()))
+    }
+
+    /// The client's address, for routes, source hashing and logs: the connection's, or if that is a trusted peer's, the
+    /// last one in X-Forwarded-For (else Forwarded) that is not trusted.
+    pub fn client_address(&self, buf: &[u8], table: &HeaderTable, peer: &Peer) -> Option<IpAddr> {
+        if !peer.is_trusted() {
+            return peer.ip();
+        }
+        forwarded_for::client_address(buf, table, |ip| self.trusts(ip)).or(peer.ip())
+    }
+
+    /// The client's own request id, if the rules accept it: 1 to 128 visible ASCII characters.
+    pub fn accepted_request_id(&self, buf: &[u8], table: &HeaderTable) -> Option<Span> {
+        let rule = self.request_id.as_ref().filter(|rule| rule.accept)?;
+        let mut lines = table.named(buf, &rule.name);
+        let value = lines.next()?.value();
+        let visible = value.of(buf).iter().all(u8::is_ascii_graphic);
+        (visible && (1..=128).contains(&value.len()) && lines.next().is_none()).then_some(value)
+    }
+
+    /// Whether requests get an id.
+    pub fn has_request_ids(&self) -> bool {
+        self.request_id.is_some()
+    }
+
+    /// The scheme that clients speak.
+    pub const fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    fn trusts(&self, ip: IpAddr) -> bool {
+        self.trusted.iter().any(|net| net.contains(&ip))
+    }
+
+    fn touched_lines(&self, trusted: bool) -> u64 {
+        let mut lines = HOP_BY_HOP | self.identity.known | URIS;
+        if self.x_forwarded != ForwardedFor::Pass || trusted {
+            lines |= X_FORWARDED | KnownHeader::XForwardedOther.bit();
+        }
+        if self.forwarded != ForwardedFor::Pass || trusted {
+            lines |= KnownHeader::Forwarded.bit();
+        }
+        if self.identity.has_others() {
+            lines |= KnownHeader::Other.bit();
+        }
+        lines
+    }
+}
+
+impl RequestIdHeader {
+    pub(super) fn append(&self, out: &mut Vec<u8>, id: &str) {
+        out.extend_from_slice(&self.name);
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(id.as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+}

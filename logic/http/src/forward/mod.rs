@@ -1,0 +1,20 @@
+//! Rewriting of heads on their way through: hop-by-hop fields, forwarding headers, rules of the route.
+
+mod context;
+mod destination;
+mod forwarded_for;
+mod forwarder;
+mod name_set;
+mod path;
+mod peer;
+mod request;
+mod response;
+mod rewriter;
+
+pub use context::{
+    Exchange, RequestContext, RequestText, ResponseContext, ResponseWritten, Scheme, TlsNames,
+};
+pub use forwarder::Forwarder;
+pub(crate) use path::has_prefix;
+pub use peer::Peer;
+pub use rewriter::{RewriteError, RouteRewriter};

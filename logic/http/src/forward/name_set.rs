@@ -1,0 +1,80 @@
+use crate::KnownHeader;
+
+/// A set of field names, some of them ends with `*`, made to say no fast.
+#[derive(Debug, Clone, Default)]
+pub(super) struct NameSet {
+    /// Known names in the set.
+    pub(super) known: u64,
+    /// First characters of the other names and of all patterns, as bits of their lower five bits.
+    first: u32,
+    names: Vec<Box<[u8]>>,
+    prefixes: Vec<Box<[u8]>>,
+    /// `_` counts as `-`, as in CGI variables.
+    folds_underscore: bool,
+}
+
+impl NameSet {
+    pub(super) fn new() -> Self {
+        Self::default()
+    }
+
+    pub(super) fn folding_underscores() -> Self {
+        Self { folds_underscore: true, ..Self::default() }
+    }
+
+    /// Adds a name, or with a trailing `*` every name that begins so.
+    pub(super) fn add(&mut self, name: &str) {
+        let (name, is_prefix) = match name.strip_suffix('*') {
+            Some(start) => (start, true),
+            None => (name, false),
+        };
+        let folded: Box<[u8]> = name.bytes().map(|b| self.fold(b)).collect();
+        match (is_prefix, folded.first()) {
+            (true, None) => self.first = u32::MAX,
+            (_, None) => return,
+            (_, Some(first)) => self.first |= 1 << (first & 31),
+        }
+        if is_prefix {
+            for (known, text) in crate::head::KNOWN {
+                if text.as_bytes().starts_with(&folded) {
+                    self.known |= known.bit();
+                }
+            }
+            if folded.starts_with(b"x-forwarded-") || b"x-forwarded-".starts_with(&folded) {
+                self.known |= KnownHeader::XForwardedOther.bit();
+            }
+            self.prefixes.push(folded);
+        } else {
+            self.known |= KnownHeader::of_name(&folded).bit() & !KnownHeader::Other.bit();
+            self.names.push(folded);
+        }
+    }
+
+    /// Whether there are names that only [`Self::has_other`] tells.
+    #[inline]
+    pub(super) fn has_others(&self) -> bool {
+        self.first != 0
+    }
+
+    /// Whether a name is in the set that is not a known one.
+    #[inline]
+    pub(super) fn has_other(&self, name: &[u8]) -> bool {
+        match name.first() {
+            Some(first) if self.first >> (first & 31) & 1 != 0 => self.search(name),
+            _ => false,
+        }
+    }
+
+    fn search(&self, name: &[u8]) -> bool {
+        self.names.iter().any(|n| n.len() == name.len() && self.begins(name, n))
+            || self.prefixes.iter().any(|p| self.begins(name, p))
+    }
+
+    fn begins(&self, name: &[u8], start: &[u8]) -> bool {
+        name.len() >= start.len() && name.iter().zip(start).all(|(n, s)| self.fold(*n) == *s)
+    }
+
+    fn fold(&self, byte: u8) -> u8 {
+        if self.folds_underscore && byte == b'_' { b'-' } else { byte.to_ascii_lowercase() }
+    }
+}

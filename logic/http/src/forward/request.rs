@@ -1,0 +1,269 @@
+//! The head of a request as its server gets it.
+
+use super::destination::UriMap;
+use super::forwarded_for::{Seen, nominates};
+use super::{Forwarder, RequestContext, RequestText, RouteRewriter, Scheme};
+use crate::head::scan::list;
+use crate::{HeaderEntry, HeaderTable, KnownHeader, Method, RequestHead, Span, TargetForm, Version};
+
+impl Forwarder {
+    /// Appends to `out` the head of a request as its server gets it, up to and with the empty line. `buf` and `table`
+    /// are those that `head` was parsed from and into.
+    pub fn write_request(
+        &self,
+        out: &mut Vec<u8>,
+        buf: &[u8],
+        head: &RequestHead,
+        table: &HeaderTable,
+        route: &RouteRewriter,
+        cx: &RequestContext<'_>,
+    ) {
+        let writer = Writer { forwarder: self, buf, head, table, route, cx };
+        // Room for what is added in the usual case; longer rules and ids make it grow.
+        out.reserve(head.head_bytes as usize + 512);
+        let is_line_kept =
+            head.version == Version::Http11 && head.target.form == TargetForm::Origin && route.path.keeps();
+        let kept_from = if is_line_kept {
+            head.start
+        } else {
+            writer.append_request_line(out);
+            head.lines_start()
+        };
+        writer.append_lines(out, kept_from);
+        writer.append_own_lines(out);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+struct Writer<'a> {
+    forwarder: &'a Forwarder,
+    buf: &'a [u8],
+    head: &'a RequestHead,
+    table: &'a HeaderTable,
+    route: &'a RouteRewriter,
+    cx: &'a RequestContext<'a>,
+}
+
+impl Writer<'_> {
+    fn append_request_line(&self, out: &mut Vec<u8>) {
+        let target = &self.head.target;
+        out.extend_from_slice(self.head.method.bytes(self.buf));
+        out.push(b' ');
+        match target.form {
+            TargetForm::Authority | TargetForm::Asterisk => out.extend_from_slice(target.span.of(self.buf)),
+            TargetForm::Origin if self.route.path.keeps() => out.extend_from_slice(target.span.of(self.buf)),
+            TargetForm::Origin | TargetForm::Absolute => self.append_path(out),
+        }
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+    }
+
+    fn append_path(&self, out: &mut Vec<u8>) {
+        let target = &self.head.target;
+        let path = target.path.of(self.buf);
+        if path.is_empty() && target.query.is_none() && self.head.method == Method::Options {
+            // RFC 9112 section 3.2.4: the last proxy turns an absolute form without path into `*`.
+            out.push(b'*');
+            return;
+        }
+        self.route.path.append_inward(out, if path.is_empty() { b"/" } else { path });
+        if let Some(query) = target.query {
+            out.push(b'?');
+            out.extend_from_slice(query.of(self.buf));
+        }
+    }
+
+    /// What came from `kept_from` on up to the empty line, but for the lines that are changed, in as few pieces as
+    /// possible.
+    #[inline]
+    fn append_lines(&self, out: &mut Vec<u8>, kept_from: u32) {
+        let mut kept = Span { start: kept_from, end: self.head.head_bytes - 2 };
+        let touched = self.touched();
+        if self.table.has_any(touched) {
+            for entry in self.table.entries() {
+                if touched & entry.known().bit() != 0 && self.is_changed(entry) {
+                    let line = entry.line();
+                    out.extend_from_slice(Span { start: kept.start, end: line.start }.of(self.buf));
+                    self.append_changed(out, entry);
+                    kept.start = line.end;
+                }
+            }
+        }
+        out.extend_from_slice(kept.of(self.buf));
+    }
+
+    /// Known names whose lines must be looked at.
+    #[inline]
+    fn touched(&self) -> u64 {
+        let forwarder = self.forwarder;
+        let mut touched = forwarder.touched[usize::from(self.cx.exchange.peer.is_trusted())];
+        touched |= self.route.request.removed.known;
+        if self.route.request.removed.has_others() || self.head.nominates {
+            touched |= KnownHeader::Other.bit();
+        }
+        if self.head.target.form == TargetForm::Absolute {
+            touched |= KnownHeader::Host.bit();
+        }
+        if !self.cx.pass_expect || self.head.version == Version::Http10 {
+            touched |= KnownHeader::Expect.bit();
+        }
+        if let Some(id) = forwarder.request_id.as_ref().filter(|_| !self.cx.exchange.request_id.is_empty()) {
+            touched |= id.known.bit();
+        }
+        touched
+    }
+
+    /// Whether a line of a touched name is really changed.
+    #[inline]
+    fn is_changed(&self, entry: &HeaderEntry) -> bool {
+        match entry.known() {
+            KnownHeader::Other => {
+                let name = entry.name().of(self.buf);
+                self.forwarder.identity.has_other(name)
+                    || self.route.request.removed.has_other(name)
+                    || self.is_request_id(name)
+                    || (self.head.nominates && self.is_nominated(name))
+            }
+            KnownHeader::Upgrade => !self.upgrades(),
+            _ => true,
+        }
+    }
+
+    /// Writes what takes the place of a changed line; mostly nothing.
+    fn append_changed(&self, out: &mut Vec<u8>, entry: &HeaderEntry) {
+        if self.route.request.removed.known & entry.known().bit() != 0 {
+            return;
+        }
+        match entry.known() {
+            KnownHeader::Host => self.append_host(out),
+            KnownHeader::Destination | KnownHeader::If => {
+                let map = UriMap {
+                    paths: &self.route.path,
+                    client: self.client_scheme(),
+                    server: self.cx.server_scheme,
+                    host: self.host(),
+                };
+                out.extend_from_slice(entry.name().of(self.buf));
+                out.extend_from_slice(b": ");
+                let value = entry.value().of(self.buf);
+                if entry.known() == KnownHeader::If {
+                    map.append_if(out, value);
+                } else {
+                    map.append_inward(out, value);
+                }
+                out.extend_from_slice(b"\r\n");
+            }
+            _ => {}
+        }
+    }
+
+    /// Lines that Weir adds.
+    #[inline]
+    fn append_own_lines(&self, out: &mut Vec<u8>) {
+        let suppressed = self.route.request.removed.known;
+        let is_host_to_add = self.head.host.is_none()
+            || (self.head.target.form == TargetForm::Absolute && !self.table.has(KnownHeader::Host));
+        if is_host_to_add && suppressed & KnownHeader::Host.bit() == 0 {
+            self.append_host(out);
+        }
+        if self.cx.close || self.table.has_any(KnownHeader::Te.bit() | KnownHeader::Upgrade.bit()) {
+            self.append_connection(out);
+        }
+        let seen = Seen { buf: self.buf, table: self.table, peer: self.cx.exchange.peer, host: self.host() };
+        self.forwarder.append_x_forwarded(out, &seen, suppressed);
+        if self.forwarder.adds_more || self.route.request.adds_any() {
+            self.append_rarer_lines(out, &seen, suppressed);
+        }
+    }
+
+    fn append_rarer_lines(&self, out: &mut Vec<u8>, seen: &Seen<'_>, suppressed: u64) {
+        let exchange = &self.cx.exchange;
+        if suppressed & KnownHeader::Forwarded.bit() == 0 {
+            self.forwarder.append_forwarded(out, seen);
+        }
+        if suppressed & KnownHeader::Via.bit() == 0 {
+            out.extend_from_slice(&self.forwarder.via[usize::from(self.head.version == Version::Http11)]);
+        }
+        if let Some(id) = &self.forwarder.request_id {
+            let is_removed = self.route.request.removed.has_other(&id.name)
+                || suppressed & id.known.bit() & !KnownHeader::Other.bit() != 0;
+            if !exchange.request_id.is_empty() && !is_removed {
+                id.append(out, exchange.request_id);
+            }
+        }
+        if self.route.request.adds_any() {
+            let request = RequestText::of(self.head, self.buf);
+            let variables = exchange.variables(self.forwarder.scheme, &request);
+            self.route.request.append_added(out, &variables);
+        }
+    }
+
+    fn append_connection(&self, out: &mut Vec<u8>) {
+        let trailers = self.table.has(KnownHeader::Te) && self.takes_trailers();
+        if !(self.cx.close | trailers | self.upgrades()) {
+            return;
+        }
+        let options = [
+            (self.cx.close, "close"),
+            (self.upgrades(), "upgrade"),
+            // RFC 9110 section 10.1.4: whoever sends TE nominates it.
+            (trailers, "TE"),
+        ];
+        let mut start = "Connection: ";
+        for (_, option) in options.into_iter().filter(|(is_set, _)| *is_set) {
+            out.extend_from_slice(start.as_bytes());
+            out.extend_from_slice(option.as_bytes());
+            start = ", ";
+        }
+        out.extend_from_slice(b"\r\n");
+        if trailers {
+            out.extend_from_slice(b"TE: trailers\r\n");
+        }
+    }
+
+    fn append_host(&self, out: &mut Vec<u8>) {
+        let host = self.head.host.map_or(self.cx.default_host.as_bytes(), |host| host.of(self.buf));
+        out.extend_from_slice(b"Host: ");
+        out.extend_from_slice(host);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn host(&self) -> &[u8] {
+        self.head.host.map(|host| host.of(self.buf)).unwrap_or_default()
+    }
+
+    /// The scheme of the client's own URIs: a trusted proxy in front may have ended TLS.
+    fn client_scheme(&self) -> Scheme {
+        if self.cx.exchange.peer.is_trusted()
+            && let Some(proto) = self.table.find(KnownHeader::XForwardedProto)
+        {
+            let proto = proto.value().of(self.buf);
+            if proto.eq_ignore_ascii_case(b"https") {
+                return Scheme::Https;
+            }
+            if proto.eq_ignore_ascii_case(b"http") {
+                return Scheme::Http;
+            }
+        }
+        self.forwarder.scheme
+    }
+
+    fn upgrades(&self) -> bool {
+        self.cx.upgrade && self.head.upgrade.is_some()
+    }
+
+    fn takes_trailers(&self) -> bool {
+        self.table.all(KnownHeader::Te).any(|entry| {
+            list(entry.value().of(self.buf)).any(|coding| coding.eq_ignore_ascii_case(b"trailers"))
+        })
+    }
+
+    fn is_request_id(&self, name: &[u8]) -> bool {
+        !self.cx.exchange.request_id.is_empty()
+            && self.forwarder.request_id.as_ref().is_some_and(|id| id.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Only unknown fields can be nominated away: a client must not remove what decides or identifies on the way.
+    fn is_nominated(&self, name: &[u8]) -> bool {
+        self.table.all(KnownHeader::Connection).any(|entry| nominates(entry.value().of(self.buf), name))
+    }
+}

@@ -1,0 +1,189 @@
+//! The head of a response as its client gets it.
+
+use super::destination::UriMap;
+use super::forwarded_for::nominates;
+use super::forwarder::HOP_BY_HOP;
+use super::{Forwarder, ResponseContext, ResponseWritten, RouteRewriter};
+use crate::head::set;
+use crate::{Framing, HeaderEntry, HeaderTable, KnownHeader, ResponseHead, Span, Version, number};
+
+const LOCATIONS: u64 = set(&[KnownHeader::Location, KnownHeader::ContentLocation]);
+
+impl Forwarder {
+    /// Appends to `out` the head of a response as its client gets it, up to and with the empty line. `buf` and `table`
+    /// are those that `head` was parsed from and into.
+    pub fn write_response(
+        &self,
+        out: &mut Vec<u8>,
+        buf: &[u8],
+        head: &ResponseHead,
+        table: &HeaderTable,
+        route: &RouteRewriter,
+        cx: &ResponseContext<'_>,
+    ) -> ResponseWritten {
+        let dechunk = head.framing == Framing::Chunked && cx.client_version == Version::Http10;
+        let keep_alive =
+            cx.keep_alive && !dechunk && head.framing != Framing::UntilClose && head.status != 101;
+        let writer = Writer { forwarder: self, buf, head, table, route, cx, dechunk };
+        out.reserve(head.head_bytes as usize + 256);
+        let kept_from = if head.version == Version::Http11 && head.has_space_before_reason() {
+            0
+        } else {
+            writer.append_status_line(out);
+            head.reason.end + 2
+        };
+        writer.append_lines(out, kept_from);
+        writer.append_own_lines(out, keep_alive);
+        out.extend_from_slice(b"\r\n");
+        ResponseWritten { keep_alive, dechunk }
+    }
+}
+
+struct Writer<'a> {
+    forwarder: &'a Forwarder,
+    buf: &'a [u8],
+    head: &'a ResponseHead,
+    table: &'a HeaderTable,
+    route: &'a RouteRewriter,
+    cx: &'a ResponseContext<'a>,
+    dechunk: bool,
+}
+
+impl Writer<'_> {
+    fn append_status_line(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"HTTP/1.1 ");
+        number::append(out, u64::from(self.head.status));
+        out.push(b' ');
+        out.extend_from_slice(self.head.reason.of(self.buf));
+        out.extend_from_slice(b"\r\n");
+    }
+
+    #[inline]
+    fn append_lines(&self, out: &mut Vec<u8>, kept_from: u32) {
+        let mut kept = Span { start: kept_from, end: self.head.head_bytes - 2 };
+        let touched = self.touched();
+        if self.table.has_any(touched) {
+            for entry in self.table.entries() {
+                if touched & entry.known().bit() != 0 && self.is_changed(entry) {
+                    let line = entry.line();
+                    out.extend_from_slice(Span { start: kept.start, end: line.start }.of(self.buf));
+                    self.append_changed(out, entry);
+                    kept.start = line.end;
+                }
+            }
+        }
+        out.extend_from_slice(kept.of(self.buf));
+    }
+
+    fn touched(&self) -> u64 {
+        let mut touched = HOP_BY_HOP;
+        if self.is_final() {
+            touched |= self.route.response.removed.known;
+            if self.route.response.removed.has_others() {
+                touched |= KnownHeader::Other.bit();
+            }
+            if let Some(id) = self.forwarder.request_id.as_ref().filter(|_| self.has_request_id()) {
+                touched |= id.known.bit();
+            }
+        }
+        if self.head.status < 200 || self.head.status == 204 {
+            // RFC 9110 section 8.6, RFC 9112 section 6.1: neither may stand there.
+            touched |= KnownHeader::ContentLength.bit() | KnownHeader::TransferEncoding.bit();
+        }
+        if self.cx.client_version == Version::Http10 {
+            touched |= KnownHeader::TransferEncoding.bit();
+        }
+        if self.dechunk {
+            touched |= KnownHeader::Trailer.bit();
+        }
+        if self.route.path.maps_prefix() {
+            touched |= LOCATIONS;
+        }
+        if self.head.nominates {
+            touched |= KnownHeader::Other.bit();
+        }
+        touched
+    }
+
+    fn is_changed(&self, entry: &HeaderEntry) -> bool {
+        match entry.known() {
+            KnownHeader::Other => {
+                let name = entry.name().of(self.buf);
+                (self.is_final() && (self.route.response.removed.has_other(name) || self.is_request_id(name)))
+                    || (self.head.nominates && self.is_nominated(name))
+            }
+            KnownHeader::Upgrade => !self.upgrades(),
+            _ => true,
+        }
+    }
+
+    fn append_changed(&self, out: &mut Vec<u8>, entry: &HeaderEntry) {
+        let known = entry.known().bit();
+        if known & LOCATIONS == 0 || (self.is_final() && self.route.response.removed.known & known != 0) {
+            return;
+        }
+        let client = self.forwarder.scheme;
+        let map = UriMap {
+            paths: &self.route.path,
+            client,
+            server: self.cx.server_scheme,
+            host: self.cx.request.host,
+        };
+        out.extend_from_slice(entry.name().of(self.buf));
+        out.extend_from_slice(b": ");
+        map.append_outward(out, entry.value().of(self.buf));
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn append_own_lines(&self, out: &mut Vec<u8>, keep_alive: bool) {
+        if self.upgrades() {
+            out.extend_from_slice(b"Connection: upgrade\r\n");
+        } else if self.is_final() && !keep_alive {
+            out.extend_from_slice(b"Connection: close\r\n");
+        } else if self.is_final() && self.cx.client_version == Version::Http10 {
+            out.extend_from_slice(b"Connection: keep-alive\r\n");
+        }
+        if !self.is_final() {
+            return;
+        }
+        let removed = &self.route.response.removed;
+        if removed.known & KnownHeader::Via.bit() == 0 {
+            out.extend_from_slice(&self.forwarder.via[usize::from(self.head.version == Version::Http11)]);
+        }
+        let exchange = &self.cx.exchange;
+        if let Some(id) = self.forwarder.request_id.as_ref().filter(|_| self.has_request_id()) {
+            let is_removed = removed.has_other(&id.name)
+                || removed.known & id.known.bit() & !KnownHeader::Other.bit() != 0;
+            if !is_removed {
+                id.append(out, exchange.request_id);
+            }
+        }
+        if self.route.response.adds_any() {
+            let variables = exchange.variables(self.forwarder.scheme, &self.cx.request);
+            self.route.response.append_added(out, &variables);
+        }
+    }
+
+    /// Interim responses pass without Weir's own lines; 101 is a final one.
+    fn is_final(&self) -> bool {
+        !self.head.is_interim()
+    }
+
+    /// 101 names the protocol that follows, 426 those that the server asks for; elsewhere Upgrade is an offer to Weir.
+    fn upgrades(&self) -> bool {
+        matches!(self.head.status, 101 | 426) && self.head.upgrade.is_some()
+    }
+
+    fn has_request_id(&self) -> bool {
+        !self.cx.exchange.request_id.is_empty()
+    }
+
+    fn is_request_id(&self, name: &[u8]) -> bool {
+        self.has_request_id()
+            && self.forwarder.request_id.as_ref().is_some_and(|id| id.name.eq_ignore_ascii_case(name))
+    }
+
+    fn is_nominated(&self, name: &[u8]) -> bool {
+        self.table.all(KnownHeader::Connection).any(|entry| nominates(entry.value().of(self.buf), name))
+    }
+}

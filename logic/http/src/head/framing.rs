@@ -1,0 +1,83 @@
+use super::KnownHeader;
+use super::{HeaderFault, HeaderTable};
+
+/// How the end of a body is found (RFC 9112 section 6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// No body.
+    None,
+    /// As many bytes as Content-Length says.
+    Length(u64),
+    /// Chunks, up to the last one and its trailers.
+    Chunked,
+    /// Until the connection ends; responses only.
+    UntilClose,
+}
+
+/// What the framing fields of a head say, before the rules for its kind of message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DeclaredFraming {
+    Nothing,
+    Length(u64),
+    Chunked,
+}
+
+/// Larger bodies are refused: no file system has them, and sums of two lengths never overflow.
+const LENGTH_MAX: u64 = i64::MAX as u64;
+
+#[inline]
+pub(super) fn declared_framing(buf: &[u8], table: &HeaderTable) -> Result<DeclaredFraming, HeaderFault> {
+    if !table.has_any(KnownHeader::ContentLength.bit() | KnownHeader::TransferEncoding.bit()) {
+        return Ok(DeclaredFraming::Nothing);
+    }
+    read_framing(buf, table)
+}
+
+fn read_framing(buf: &[u8], table: &HeaderTable) -> Result<DeclaredFraming, HeaderFault> {
+    let mut declared = DeclaredFraming::Nothing;
+    for entry in table.entries() {
+        let value = entry.value().of(buf);
+        match entry.known() {
+            KnownHeader::ContentLength => {
+                let length = content_length(value)?;
+                match declared {
+                    DeclaredFraming::Nothing => declared = DeclaredFraming::Length(length),
+                    DeclaredFraming::Length(_) => return Err(HeaderFault::SecondContentLength),
+                    DeclaredFraming::Chunked => return Err(HeaderFault::LengthAndTransferEncoding),
+                }
+            }
+            KnownHeader::TransferEncoding => {
+                if !value.eq_ignore_ascii_case(b"chunked") {
+                    return Err(HeaderFault::TransferCoding);
+                }
+                match declared {
+                    DeclaredFraming::Nothing => declared = DeclaredFraming::Chunked,
+                    DeclaredFraming::Chunked => return Err(HeaderFault::SecondTransferEncoding),
+                    DeclaredFraming::Length(_) => return Err(HeaderFault::LengthAndTransferEncoding),
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(declared)
+}
+
+/// Digits only: lists (even of equal numbers) and signs are where two readers come to differ.
+fn content_length(value: &[u8]) -> Result<u64, HeaderFault> {
+    if value.is_empty() {
+        return Err(HeaderFault::ContentLength);
+    }
+    let mut length = 0u64;
+    for byte in value {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return Err(HeaderFault::ContentLength);
+        }
+        length = length
+            .checked_mul(10)
+            .and_then(|l| l.checked_add(u64::from(digit)))
+            .filter(|l| *l <= LENGTH_MAX)
+            .ok_or(HeaderFault::ContentLengthTooLarge)?;
+    }
+    Ok(length)
+}

@@ -1,0 +1,183 @@
+use std::fmt;
+
+use super::connection::ConnectionOptions;
+use super::framing::{DeclaredFraming, declared_framing};
+use super::lines::parse_lines;
+use super::scan::find_control;
+use super::{Framing, HeaderFault, HeaderTable, KnownHeader, Span, Version};
+use crate::HeadLimits;
+
+/// What a response answers; its framing depends on it (RFC 9112 section 6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ResponseTo {
+    /// The request was HEAD: no body, whatever the head says.
+    pub is_head: bool,
+    /// The request was CONNECT: a 2xx has no body, a tunnel follows.
+    pub is_connect: bool,
+    /// The request that was sent asked for an upgrade: 101 is permitted.
+    pub upgrade: bool,
+}
+
+/// A response head (RFC 9112 section 4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResponseHead {
+    /// 100 to 999.
+    pub status: u16,
+    /// The reason phrase; may be empty.
+    pub reason: Span,
+    /// The server's version.
+    pub version: Version,
+    /// How the body ends.
+    pub framing: Framing,
+    /// The server is willing to take another request on this connection after this response.
+    pub keep_alive: bool,
+    /// The server changed to this protocol (status 101), or names those it could change to.
+    pub upgrade: Option<Span>,
+    /// Connection names fields to remove.
+    pub nominates: bool,
+    /// Bytes up to and with the empty line; the body starts here.
+    pub head_bytes: u32,
+}
+
+impl ResponseHead {
+    /// 1xx other than 101: the final response is yet to come.
+    pub const fn is_interim(&self) -> bool {
+        self.status < 200 && self.status != 101
+    }
+
+    /// Whether the status line has the space that must stand before the reason, even before an empty one.
+    pub(crate) const fn has_space_before_reason(&self) -> bool {
+        // `HTTP/1.1 200 `
+        self.reason.start == 13
+    }
+}
+
+/// Reads the response head at the start of `buf`. `Ok(None)`: it has not all come yet; limits are enforced nonetheless.
+pub fn parse_response(
+    buf: &[u8],
+    to: ResponseTo,
+    limits: &HeadLimits,
+    table: &mut HeaderTable,
+) -> Result<Option<ResponseHead>, ResponseError> {
+    match buf.get(..limits.head_bytes_max as usize) {
+        Some(all) => match parse_within(all, to, limits, table)? {
+            None => Err(HeaderFault::HeadTooLarge.into()),
+            head => Ok(head),
+        },
+        None => parse_within(buf, to, limits, table),
+    }
+}
+
+fn parse_within(
+    buf: &[u8],
+    to: ResponseTo,
+    limits: &HeadLimits,
+    table: &mut HeaderTable,
+) -> Result<Option<ResponseHead>, ResponseError> {
+    table.clear();
+    let Some((version, status, reason)) = parse_status_line(buf)? else { return Ok(None) };
+    let Some(end) = parse_lines(buf, reason.end as usize + 2, limits.headers_max, table)? else {
+        return Ok(None);
+    };
+    let declared = declared_framing(buf, table)?;
+    if declared == DeclaredFraming::Chunked && version == Version::Http10 {
+        return Err(HeaderFault::TransferEncodingInHttp10.into());
+    }
+    if status == 101 && !to.upgrade {
+        return Err(ResponseError::UnaskedUpgrade);
+    }
+    let bodiless = to.is_head || status < 200 || status == 204 || status == 304;
+    let framing = match declared {
+        _ if bodiless || (to.is_connect && status < 300) => Framing::None,
+        DeclaredFraming::Nothing => Framing::UntilClose,
+        DeclaredFraming::Length(length) => Framing::Length(length),
+        DeclaredFraming::Chunked => Framing::Chunked,
+    };
+    let options = ConnectionOptions::read(buf, table)?;
+    Ok(Some(ResponseHead {
+        status,
+        reason,
+        version,
+        framing,
+        keep_alive: options.persists(version) && framing != Framing::UntilClose && status != 101,
+        upgrade: table.find(KnownHeader::Upgrade).map(|entry| entry.value()),
+        nominates: options.nominates,
+        head_bytes: end as u32,
+    }))
+}
+
+fn parse_status_line(buf: &[u8]) -> Result<Option<(Version, u16, Span)>, ResponseError> {
+    const START: &[u8; 9] = b"HTTP/1.1 ";
+    let Some(start) = buf.first_chunk::<12>() else {
+        let agrees = buf.iter().zip(START).enumerate().all(|(i, (a, b))| a == b || (i == 7 && *a == b'0'));
+        let digits = buf.iter().skip(START.len()).all(u8::is_ascii_digit);
+        return if agrees && digits { Ok(None) } else { Err(ResponseError::StatusLine) };
+    };
+    let (version, digits) = match start {
+        [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'1', b' ', digits @ ..] => (Version::Http11, digits),
+        [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'0', b' ', digits @ ..] => (Version::Http10, digits),
+        _ => return Err(ResponseError::StatusLine),
+    };
+    if !digits.iter().all(u8::is_ascii_digit) || digits[0] == b'0' {
+        return Err(ResponseError::Status);
+    }
+    let status = digits.iter().fold(0u16, |n, d| n * 10 + u16::from(d - b'0'));
+    let reason_start = match buf.get(12) {
+        None => return Ok(None),
+        Some(b' ') => 13,
+        // The space is required, but widely used servers leave it out with the reason.
+        Some(b'\r') => 12,
+        Some(_) => return Err(ResponseError::StatusLine),
+    };
+    let mut end = reason_start;
+    loop {
+        end = find_control(buf, end);
+        match (buf.get(end), buf.get(end + 1)) {
+            (None, _) | (Some(b'\r'), None) => return Ok(None),
+            (Some(b'\r'), Some(b'\n')) => return Ok(Some((version, status, Span::new(reason_start, end)))),
+            (Some(b'\t'), _) => end += 1,
+            (Some(b'\r'), _) => return Err(HeaderFault::BareCr.into()),
+            (Some(b'\n'), _) => return Err(HeaderFault::BareLf.into()),
+            _ => return Err(ResponseError::StatusLine),
+        }
+    }
+}
+
+/// Why a response head is refused: the client gets 502, the server's connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResponseError {
+    /// The status line is not `HTTP/1.0` or `HTTP/1.1`, a space, and a status.
+    StatusLine,
+    /// The status is not three digits from 100.
+    Status,
+    /// 101 although no upgrade was asked for.
+    UnaskedUpgrade,
+    /// The header section.
+    Header(HeaderFault),
+}
+
+impl ResponseError {
+    /// The status for the client: 502.
+    pub const fn status(self) -> u16 {
+        502
+    }
+}
+
+impl From<HeaderFault> for ResponseError {
+    fn from(fault: HeaderFault) -> Self {
+        Self::Header(fault)
+    }
+}
+
+impl fmt::Display for ResponseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::StatusLine => "the status line is malformed (RFC 9112 section 4)",
+            Self::Status => "the status is not a number from 100 to 999 (RFC 9110 section 15)",
+            Self::UnaskedUpgrade => "101 although no upgrade was asked for (RFC 9110 section 15.2.2)",
+            Self::Header(fault) => return fault.fmt(f),
+        })
+    }
+}
+
+impl std::error::Error for ResponseError {}

@@ -1,0 +1,40 @@
+//! HTTP/1 as decisions: framing, heads, rewriting, route match, retry policy (RFC 9110, RFC 9112).
+//!
+//! Works on byte slices that the caller has read, and writes into buffers that the caller sends. No sockets, no clock.
+
+pub mod access_log;
+mod answer;
+mod body;
+pub mod expression;
+mod forward;
+mod forwarding;
+mod head;
+mod header_rule;
+mod limits;
+mod number;
+mod retry;
+mod route;
+mod routing;
+mod template;
+
+pub use answer::{Answer, reason};
+pub use body::{BodyScanner, ChunkError, ChunkScanner, Dechunker, TrailerFault};
+pub use forward::{
+    Exchange, Forwarder, Peer, RequestContext, RequestText, ResponseContext, ResponseWritten, RewriteError,
+    RouteRewriter, Scheme, TlsNames,
+};
+pub use forwarding::{ForwardedFor, ForwardingRules, RequestIdRule};
+pub use head::{
+    Framing, HeaderEntry, HeaderFault, HeaderTable, KnownHeader, Method, RequestError, RequestHead,
+    ResponseError, ResponseHead, ResponseTo, Span, Target, TargetForm, Version, is_worth_parsing,
+    parse_request, parse_response, split_authority,
+};
+pub use header_rule::{HeaderAction, HeaderRule};
+pub use limits::HeadLimits;
+pub use retry::{FailedTry, Progress, RetryBudget, may_retry};
+pub use route::{
+    Action, FixedResponse, HeaderMatch, HeaderTest, HostPattern, PathPattern, PathRewrite, RedirectRule,
+    RouteHeaders, RouteMatch,
+};
+pub use routing::{Explanation, Mismatch, RouteError, RouteRequest, RouteTable};
+pub use template::{Template, TemplateError, Variables};

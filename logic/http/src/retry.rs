@@ -1,0 +1,183 @@
+//! Whether a request may be sent again, and how often.
+
+use crate::Method;
+
+/// How far the exchange with the server had come when it failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// No byte of the request was written.
+    NothingWritten,
+    /// Some or all of the request was written, no byte of a response came.
+    Written,
+    /// A byte of the response came.
+    ResponseStarted,
+}
+
+/// What is known of a failed try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FailedTry {
+    /// How far it had come.
+    pub progress: Progress,
+    /// It is certain that the server processed nothing of it, although bytes were written: a reused connection that
+    /// the server had ended before the first of them. That the connection was reused is not enough.
+    pub certainly_unprocessed: bool,
+    /// All of the body that was read from the client is still at hand, or none was.
+    pub body_replayable: bool,
+}
+
+/// Whether a failed request may be sent again. MOVE, COPY, DELETE, MKCOL and PUT are idempotent on paper, yet a replay
+/// turns success into 404, 405 or 412, so only safe methods are sent twice.
+pub fn may_retry(method: &Method, failed: &FailedTry) -> bool {
+    if !failed.body_replayable {
+        return false;
+    }
+    match failed.progress {
+        Progress::NothingWritten => true,
+        Progress::Written => failed.certainly_unprocessed || method.is_safe(),
+        Progress::ResponseStarted => false,
+    }
+}
+
+/// Limits retries to a share of the requests, so that they cannot multiply an outage: a token bucket that requests and
+/// time fill, and retries empty. Time is the caller's, in milliseconds of any steady clock.
+#[derive(Debug, Clone)]
+pub struct RetryBudget {
+    /// Thousandths of a retry.
+    tokens_milli: u64,
+    tokens_milli_max: u64,
+    per_request_milli: u64,
+    per_second: u64,
+    filled_at_ms: u64,
+}
+
+impl RetryBudget {
+    /// Retries may be `percent` of the requests, and `per_second` are always permitted. Holds at most ten seconds of
+    /// unused retries of the second kind, and at least one retry if any are permitted at all.
+    pub fn new(percent: u8, per_second: u32, now_ms: u64) -> Self {
+        let per_second = u64::from(per_second);
+        let per_request_milli = u64::from(percent.min(100)) * 10;
+        let any = per_second > 0 || per_request_milli > 0;
+        let tokens_milli_max = if any { (per_second * Self::SECONDS_KEPT * 1_000).max(10_000) } else { 0 };
+        Self {
+            tokens_milli: (per_second * 1_000).min(tokens_milli_max),
+            tokens_milli_max,
+            per_request_milli,
+            per_second,
+            filled_at_ms: now_ms,
+        }
+    }
+
+    const SECONDS_KEPT: u64 = 10;
+
+    /// A first try was made.
+    pub fn request(&mut self) {
+        self.tokens_milli = (self.tokens_milli + self.per_request_milli).min(self.tokens_milli_max);
+    }
+
+    /// Takes a retry from the budget; `false`: none is left, and nothing was taken.
+    pub fn take(&mut self, now_ms: u64) -> bool {
+        let elapsed_ms = now_ms.saturating_sub(self.filled_at_ms);
+        self.filled_at_ms = self.filled_at_ms.max(now_ms);
+        let gained_milli = elapsed_ms.saturating_mul(self.per_second);
+        self.tokens_milli = self.tokens_milli.saturating_add(gained_milli).min(self.tokens_milli_max);
+        match self.tokens_milli.checked_sub(1_000) {
+            Some(left) => {
+                self.tokens_milli = left;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Span;
+
+    const CLEAN: FailedTry =
+        FailedTry { progress: Progress::NothingWritten, certainly_unprocessed: false, body_replayable: true };
+
+    #[test]
+    fn what_was_never_written_may_be_sent_whatever_it_is() {
+        for method in [Method::Post, Method::Move, Method::Get, Method::Other(Span::EMPTY)] {
+            assert!(may_retry(&method, &CLEAN));
+        }
+    }
+
+    #[test]
+    fn what_was_written_may_be_sent_again_only_if_it_is_safe() {
+        let written = FailedTry { progress: Progress::Written, ..CLEAN };
+        for safe in
+            [Method::Get, Method::Head, Method::Options, Method::Propfind, Method::Report, Method::Search]
+        {
+            assert!(may_retry(&safe, &written), "{safe:?}");
+        }
+        for unsafe_ in [
+            Method::Post,
+            Method::Put,
+            Method::Delete,
+            Method::Patch,
+            Method::Move,
+            Method::Copy,
+            Method::Mkcol,
+            Method::Lock,
+            Method::Unlock,
+            Method::Proppatch,
+            Method::Connect,
+            Method::Other(Span::EMPTY),
+        ] {
+            assert!(!may_retry(&unsafe_, &written), "{unsafe_:?}");
+            assert!(
+                may_retry(&unsafe_, &FailedTry { certainly_unprocessed: true, ..written }),
+                "{unsafe_:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_is_sent_again_once_the_answer_began_or_the_body_is_gone() {
+        let started = FailedTry { progress: Progress::ResponseStarted, certainly_unprocessed: true, ..CLEAN };
+        assert!(!may_retry(&Method::Get, &started));
+        assert!(!may_retry(&Method::Put, &FailedTry { body_replayable: false, ..CLEAN }));
+    }
+
+    #[test]
+    fn a_budget_gives_a_share_of_the_requests() {
+        let mut budget = RetryBudget::new(20, 0, 0);
+        assert!(!budget.take(0));
+        let retries = (0..1_000).filter(|_| {
+            budget.request();
+            budget.take(0)
+        });
+        assert_eq!(retries.count(), 200);
+    }
+
+    #[test]
+    fn a_budget_gives_so_many_a_second_without_any_request() {
+        let mut budget = RetryBudget::new(0, 3, 1_000);
+        let mut taken = |now_ms| std::iter::from_fn(|| budget.take(now_ms).then_some(())).count();
+        assert_eq!(taken(1_000), 3);
+        assert_eq!(taken(1_333), 0);
+        assert_eq!(taken(1_334), 1);
+        assert_eq!(taken(3_000), 5);
+        // What is not used is kept for ten seconds, no longer; a clock that stands still or jumps back gives nothing.
+        assert_eq!(taken(1_000_000), 30);
+        assert_eq!(taken(5_000), 0);
+        assert_eq!(taken(u64::MAX), 30);
+    }
+
+    #[test]
+    fn unused_shares_are_kept_only_so_far() {
+        let mut budget = RetryBudget::new(100, 0, 0);
+        (0..100_000).for_each(|_| budget.request());
+        assert_eq!(std::iter::from_fn(|| budget.take(0).then_some(())).count(), 10);
+    }
+
+    #[test]
+    fn no_budget_gives_no_retries() {
+        let mut budget = RetryBudget::new(0, 0, 0);
+        budget.request();
+        assert!(!budget.take(u64::MAX));
+    }
+}

@@ -1,0 +1,148 @@
+/// A compiled [`crate::PathPattern::Glob`]. Matching takes at most path length times pattern length, whatever both are.
+#[derive(Debug, Clone)]
+pub(super) struct Glob {
+    tokens: Box<[Token]>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token {
+    Byte(u8),
+    /// One byte but `/`.
+    One,
+    /// Any bytes but `/`.
+    Star,
+    /// Any bytes.
+    StarStar,
+}
+
+/// Longer patterns do not compile.
+const TOKENS_MAX: usize = 255;
+const WORDS: usize = 4;
+
+impl Glob {
+    /// `None`: the pattern is longer than 255 characters.
+    pub(super) fn compile(pattern: &str) -> Option<Self> {
+        let mut tokens: Vec<Token> = Vec::new();
+        let mut bytes = pattern.bytes().peekable();
+        while let Some(byte) = bytes.next() {
+            let token = match byte {
+                b'*' if bytes.next_if_eq(&b'*').is_some() => Token::StarStar,
+                b'*' => Token::Star,
+                b'?' => Token::One,
+                _ => Token::Byte(byte),
+            };
+            // Stars in a row are one: the widest of them.
+            match (tokens.last_mut(), token) {
+                (Some(last @ (Token::Star | Token::StarStar)), Token::StarStar) => *last = token,
+                (Some(Token::Star | Token::StarStar), Token::Star) => {}
+                _ => tokens.push(token),
+            }
+        }
+        (tokens.len() <= TOKENS_MAX).then(|| Self { tokens: tokens.into() })
+    }
+
+    pub(super) fn matches(&self, path: &[u8]) -> bool {
+        let mut states = States::default();
+        self.enter(&mut states, 0);
+        for byte in path {
+            let mut next = States::default();
+            for at in states.iter() {
+                match self.tokens.get(at) {
+                    Some(Token::Byte(b)) if b == byte => self.enter(&mut next, at + 1),
+                    Some(Token::One) if *byte != b'/' => self.enter(&mut next, at + 1),
+                    Some(Token::Star) if *byte != b'/' => self.enter(&mut next, at),
+                    Some(Token::StarStar) => self.enter(&mut next, at),
+                    _ => {}
+                }
+            }
+            if next.is_empty() {
+                return false;
+            }
+            states = next;
+        }
+        states.has(self.tokens.len())
+    }
+
+    /// Adds the state before token `at`, and the one behind it if that token may be left out.
+    fn enter(&self, states: &mut States, at: usize) {
+        states.add(at);
+        if let Some(Token::Star | Token::StarStar) = self.tokens.get(at) {
+            states.add(at + 1);
+        }
+    }
+}
+
+/// A set of positions in the pattern, 0 to 255.
+#[derive(Default)]
+struct States([u64; WORDS]);
+
+impl States {
+    fn add(&mut self, at: usize) {
+        self.0[at / 64] |= 1 << (at % 64);
+    }
+
+    fn has(&self, at: usize) -> bool {
+        self.0[at / 64] >> (at % 64) & 1 != 0
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0 == [0; WORDS]
+    }
+
+    fn iter(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().enumerate().flat_map(|(word, bits)| {
+            let mut bits = *bits;
+            std::iter::from_fn(move || {
+                let at = bits.trailing_zeros() as usize;
+                (bits != 0).then(|| {
+                    bits &= bits - 1;
+                    word * 64 + at
+                })
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(pattern: &str, path: &str) -> bool {
+        Glob::compile(pattern).unwrap().matches(path.as_bytes())
+    }
+
+    #[test]
+    fn one_star_stays_within_a_segment() {
+        assert!(matches("/a/*/c", "/a/b/c"));
+        assert!(matches("/a/*/c", "/a//c"));
+        assert!(!matches("/a/*/c", "/a/b/b/c"));
+        assert!(matches("/*.jpg", "/x.jpg"));
+        assert!(!matches("/*.jpg", "/a/x.jpg"));
+    }
+
+    #[test]
+    fn two_stars_cross_segments() {
+        assert!(matches("/a/**/c", "/a/b/b/c"));
+        assert!(matches("/**.jpg", "/a/b/x.jpg"));
+        assert!(matches("/a/**", "/a/"));
+        assert!(!matches("/a/**", "/a"));
+        assert!(matches("***", "/a/b"));
+        assert!(matches("**", ""));
+    }
+
+    #[test]
+    fn a_question_mark_is_one_character_but_a_slash() {
+        assert!(matches("/v?/x", "/v1/x"));
+        assert!(!matches("/v?/x", "/v/x"));
+        assert!(!matches("/v?x", "/v/x"));
+    }
+
+    #[test]
+    fn a_hostile_path_costs_no_more_than_its_length() {
+        let pattern = "**a".repeat(80);
+        assert!(!matches(&pattern, &"a".repeat(79)));
+        assert!(!matches(&pattern, &("a".repeat(8000) + "b")));
+        assert!(matches(&pattern, &"a".repeat(8000)));
+        assert!(Glob::compile(&"?".repeat(256)).is_none());
+    }
+}

@@ -1,0 +1,150 @@
+use std::fmt;
+
+use super::RouteRequest;
+use super::glob::Glob;
+use super::host::bare_host;
+use crate::expression::{EvaluationError, Expression};
+use crate::forward::has_prefix;
+use crate::{HeaderMatch, HeaderTest, HostPattern, PathPattern, RouteMatch};
+
+/// A [`RouteMatch`], compiled.
+#[derive(Debug)]
+pub(super) struct Matcher {
+    hosts: Vec<HostPattern>,
+    paths: Vec<Path>,
+    methods: Vec<String>,
+    headers: Vec<HeaderMatch>,
+    clients: Vec<ipnet::IpNet>,
+    expression: Option<Expression>,
+    matches_all: bool,
+}
+
+#[derive(Debug)]
+enum Path {
+    Exact(Box<[u8]>),
+    Prefix(Box<[u8]>),
+    Glob(Glob),
+}
+
+/// The first reason why a route does not take a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mismatch {
+    /// None of its hosts.
+    Host,
+    /// None of its paths.
+    Path,
+    /// None of its methods.
+    Method,
+    /// This header does not fit.
+    Header(String),
+    /// None of its client networks.
+    Client,
+    /// Its expression is false.
+    Expression,
+    /// Its expression fails for this request, which counts as false.
+    ExpressionFailed(EvaluationError),
+}
+
+impl Matcher {
+    pub(super) fn compile(matches: &RouteMatch) -> Result<Self, super::RouteError> {
+        let RouteMatch { hosts, paths, methods, headers, clients, expression } = matches;
+        let paths = paths
+            .iter()
+            .map(|pattern| match pattern {
+                PathPattern::Exact(path) => Ok(Path::Exact(path.as_bytes().into())),
+                PathPattern::Prefix(path) => Ok(Path::Prefix(path.as_bytes().into())),
+                PathPattern::Glob(glob) => Glob::compile(glob).map(Path::Glob).ok_or(super::RouteError::Glob),
+            })
+            .collect::<Result<_, _>>()?;
+        let expression = expression.as_deref().map(Expression::compile).transpose()?;
+        Ok(Self {
+            matches_all: *matches == RouteMatch::default(),
+            hosts: hosts.clone(),
+            paths,
+            methods: methods.clone(),
+            headers: headers.clone(),
+            clients: clients.clone(),
+            expression,
+        })
+    }
+
+    #[inline]
+    pub(super) fn matches_all(&self) -> bool {
+        self.matches_all
+    }
+
+    /// The cheap tests first.
+    pub(super) fn check(&self, request: &RouteRequest<'_>) -> Result<(), Mismatch> {
+        if self.matches_all {
+            return Ok(());
+        }
+        if !self.hosts.is_empty() {
+            let host = bare_host(request.host);
+            if !self.hosts.iter().any(|pattern| pattern.matches(host)) {
+                return Err(Mismatch::Host);
+            }
+        }
+        if !self.paths.is_empty() && !self.paths.iter().any(|path| path.matches(request.path)) {
+            return Err(Mismatch::Path);
+        }
+        if !self.methods.is_empty() && !self.methods.iter().any(|method| method.as_bytes() == request.method)
+        {
+            return Err(Mismatch::Method);
+        }
+        if let Some(unmet) = self.headers.iter().find(|header| !header.is_met(request)) {
+            return Err(Mismatch::Header(unmet.name.clone()));
+        }
+        let is_client = |client| self.clients.iter().any(|net| net.contains(&client));
+        if !self.clients.is_empty() && !request.client.is_some_and(is_client) {
+            return Err(Mismatch::Client);
+        }
+        match self.expression.as_ref().map(|expression| expression.evaluate(request)) {
+            None | Some(Ok(true)) => Ok(()),
+            Some(Ok(false)) => Err(Mismatch::Expression),
+            Some(Err(error)) => Err(Mismatch::ExpressionFailed(error)),
+        }
+    }
+}
+
+impl Path {
+    fn matches(&self, path: &[u8]) -> bool {
+        match self {
+            Self::Exact(exact) => **exact == *path,
+            Self::Prefix(prefix) => has_prefix(path, prefix),
+            Self::Glob(glob) => glob.matches(path),
+        }
+    }
+}
+
+impl HeaderMatch {
+    fn is_met(&self, request: &RouteRequest<'_>) -> bool {
+        let mut values = request
+            .headers
+            .named(request.buf, self.name.as_bytes())
+            .map(|entry| entry.value().of(request.buf));
+        match &self.test {
+            HeaderTest::Present => values.next().is_some(),
+            HeaderTest::Absent => values.next().is_none(),
+            HeaderTest::Exact(wanted) => values.any(|value| value == wanted.as_bytes()),
+            HeaderTest::Contains(part) => values.any(|value| contains(value, part.as_bytes())),
+        }
+    }
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    part.is_empty() || text.windows(part.len()).any(|window| window == part)
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host => f.write_str("the host does not match"),
+            Self::Path => f.write_str("the path does not match"),
+            Self::Method => f.write_str("the method does not match"),
+            Self::Header(name) => write!(f, "the header {name} does not match"),
+            Self::Client => f.write_str("the client's address is in none of the networks"),
+            Self::Expression => f.write_str("the expression is false"),
+            Self::ExpressionFailed(error) => write!(f, "the expression fails: {error}"),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+use std::net::IpAddr;
+
+use crate::{HeaderTable, RequestHead, Scheme};
+
+/// What routes look at.
+#[derive(Debug, Clone, Copy)]
+pub struct RouteRequest<'a> {
+    /// Method.
+    pub method: &'a [u8],
+    /// Host, with or without port; empty = none.
+    pub host: &'a [u8],
+    /// Path, without query.
+    pub path: &'a [u8],
+    /// Query, without `?`.
+    pub query: Option<&'a [u8]>,
+    /// The buffer that `headers` was filled from.
+    pub buf: &'a [u8],
+    /// Header lines.
+    pub headers: &'a HeaderTable,
+    /// The client, from [`crate::Forwarder::client_address`].
+    pub client: Option<IpAddr>,
+    /// What the client speaks.
+    pub scheme: Scheme,
+    /// Name of the listener.
+    pub listener: &'a str,
+}
+
+impl<'a> RouteRequest<'a> {
+    /// Of a parsed head.
+    pub fn of(
+        head: &RequestHead,
+        buf: &'a [u8],
+        headers: &'a HeaderTable,
+        client: Option<IpAddr>,
+        scheme: Scheme,
+        listener: &'a str,
+    ) -> Self {
+        Self {
+            method: head.method.bytes(buf),
+            host: head.host.map(|host| host.of(buf)).unwrap_or_default(),
+            path: head.target.path_or_root(buf),
+            query: head.target.query.map(|query| query.of(buf)),
+            buf,
+            headers,
+            client,
+            scheme,
+            listener,
+        }
+    }
+}

@@ -1,0 +1,80 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A server's share of the traffic: 0 to 256, as in HAProxy. 0 receives nothing new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct Weight(u16);
+
+/// A number above [`Weight::MAX`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WeightOutOfRange(pub u32);
+
+impl Weight {
+    /// Receives nothing new.
+    pub const ZERO: Self = Self(0);
+    /// What a server without a stated weight has.
+    pub const ONE: Self = Self(1);
+    /// The heaviest.
+    pub const MAX: Self = Self(256);
+
+    /// Accepts 0 to 256.
+    pub fn new(weight: u32) -> Result<Self, WeightOutOfRange> {
+        u16::try_from(weight)
+            .ok()
+            .map(Self)
+            .filter(|weight| *weight <= Self::MAX)
+            .ok_or(WeightOutOfRange(weight))
+    }
+
+    /// The weight as a number, 0 to 256.
+    pub const fn get(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+impl Default for Weight {
+    fn default() -> Self {
+        Self::ONE
+    }
+}
+
+impl TryFrom<u32> for Weight {
+    type Error = WeightOutOfRange;
+    fn try_from(weight: u32) -> Result<Self, WeightOutOfRange> {
+        Self::new(weight)
+    }
+}
+
+impl From<Weight> for u32 {
+    fn from(weight: Weight) -> Self {
+        weight.get()
+    }
+}
+
+impl fmt::Display for Weight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for WeightOutOfRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "weight {} is out of range: 0 to {}", self.0, Weight::MAX)
+    }
+}
+
+impl std::error::Error for WeightOutOfRange {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weight_is_at_most_256() {
+        assert_eq!(Weight::new(256).map(Weight::get), Ok(256));
+        assert_eq!(Weight::new(257), Err(WeightOutOfRange(257)));
+        assert_eq!(Weight::new(65_537), Err(WeightOutOfRange(65_537)));
+    }
+}

@@ -1,0 +1,12 @@
+//! Histograms and quantiles: what took how long, in a fixed amount of memory.
+//!
+//! Times are whole microseconds. [`Histogram`] is for one thread, [`SharedHistogram`] for one writer and any readers;
+//! both sort values into the same buckets. Knows no clock and no metrics format.
+
+mod buckets;
+mod histogram;
+mod shared;
+
+pub use buckets::{MICROS_MAX, Resolution};
+pub use histogram::Histogram;
+pub use shared::SharedHistogram;

@@ -1,0 +1,10 @@
+//! Small wire protocols: the PROXY protocol and the TLS ClientHello.
+//!
+//! Pure: a parser looks at the bytes that have come so far and says what they are, or that more are needed. It keeps
+//! nothing in between and reads no further than the message. Every parser takes any bytes without panicking, and
+//! needs an amount of memory that its own limits bound.
+
+mod bytes;
+pub mod client_hello;
+mod crc32c;
+pub mod proxy;

@@ -1,0 +1,186 @@
+//! Throw-away authorities, certificates and revocation lists.
+//!
+//! Everything is made in memory; what a program under test must read from disk is written where the test says.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DistinguishedName,
+    DnType, ExtendedKeyUsagePurpose, IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, RevocationReason,
+    RevokedCertParams, SerialNumber, date_time_ymd,
+};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// A certificate authority that exists for the length of a test.
+pub struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+/// What a certificate should be like. Starts as one for servers and clients, ECDSA, without names, valid for 90 days.
+#[derive(Debug, Clone)]
+pub struct Request {
+    common_name: Option<String>,
+    names: Vec<String>,
+    key: KeyKind,
+    valid_from: SystemTime,
+    valid_until: SystemTime,
+}
+
+/// The kind of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyKind {
+    /// P-256.
+    Ecdsa,
+    /// 2048 bits.
+    Rsa,
+}
+
+/// A certificate with its key.
+#[derive(Debug, Clone)]
+pub struct Issued {
+    /// The chain in PEM, leaf first, without the root.
+    pub certificate_pem: String,
+    /// The key in PEM (PKCS #8).
+    pub key_pem: String,
+    serial: u64,
+}
+
+/// Where an [`Issued`] was written.
+#[derive(Debug, Clone)]
+pub struct IssuedFiles {
+    /// The chain.
+    pub certificate: PathBuf,
+    /// The key.
+    pub key: PathBuf,
+}
+
+impl Authority {
+    /// A root of its own.
+    pub fn new(common_name: &str) -> Self {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, common_name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let key = KeyPair::generate().expect("a key for the authority");
+        let issuer = CertifiedIssuer::self_signed(params, key).expect("a root certificate");
+        Self { issuer }
+    }
+
+    /// Its own certificate in PEM.
+    pub fn pem(&self) -> String {
+        self.issuer.pem()
+    }
+
+    /// Signs what is asked for.
+    pub fn issue(&self, request: &Request) -> Issued {
+        static SERIAL: AtomicU64 = AtomicU64::new(1);
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let mut params =
+            CertificateParams::new(request.names.clone()).expect("names that can be in a certificate");
+        params.distinguished_name = DistinguishedName::new();
+        if let Some(name) = &request.common_name {
+            params.distinguished_name.push(DnType::CommonName, name);
+        }
+        params.serial_number = Some(serial.into());
+        params.not_before = date_time_ymd(1970, 1, 1) + since_epoch(request.valid_from);
+        params.not_after = date_time_ymd(1970, 1, 1) + since_epoch(request.valid_until);
+        params.use_authority_key_identifier_extension = true;
+        params.extended_key_usages =
+            vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        let key = request.key.generate();
+        let certificate = params.signed_by(&key, &self.issuer).expect("a signed certificate");
+        Issued { certificate_pem: certificate.pem(), key_pem: key.serialize_pem(), serial }
+    }
+
+    /// A revocation list in PEM, fresh until `next_update`.
+    pub fn revoke(&self, revoked: &[&Issued], next_update: SystemTime) -> String {
+        let next_update = since_epoch(next_update);
+        let params = CertificateRevocationListParams {
+            this_update: date_time_ymd(1970, 1, 1) + next_update.saturating_sub(90 * DAY),
+            next_update: date_time_ymd(1970, 1, 1) + next_update,
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: revoked.iter().map(|issued| issued.revocation()).collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        params.signed_by(&self.issuer).expect("a revocation list").pem().expect("its PEM form")
+    }
+}
+
+impl Request {
+    /// For these DNS names and addresses, as subject alternative names.
+    pub fn names(names: &[&str]) -> Self {
+        Self {
+            common_name: None,
+            names: names.iter().map(|&name| name.to_owned()).collect(),
+            key: KeyKind::Ecdsa,
+            valid_from: SystemTime::now() - DAY,
+            valid_until: SystemTime::now() + 90 * DAY,
+        }
+    }
+
+    /// With a common name.
+    pub fn common_name(mut self, name: &str) -> Self {
+        self.common_name = Some(name.to_owned());
+        self
+    }
+
+    /// With a key of this kind.
+    pub fn key(mut self, kind: KeyKind) -> Self {
+        self.key = kind;
+        self
+    }
+
+    /// Valid in this time only.
+    pub fn valid(mut self, from: SystemTime, until: SystemTime) -> Self {
+        (self.valid_from, self.valid_until) = (from, until);
+        self
+    }
+
+    /// Ran out yesterday.
+    pub fn expired(self) -> Self {
+        let now = SystemTime::now();
+        self.valid(now - 30 * DAY, now - DAY)
+    }
+}
+
+impl KeyKind {
+    fn generate(self) -> KeyPair {
+        let algorithm = match self {
+            Self::Ecdsa => &rcgen::PKCS_ECDSA_P256_SHA256,
+            Self::Rsa => &rcgen::PKCS_RSA_SHA256,
+        };
+        KeyPair::generate_for(algorithm).expect("a key")
+    }
+}
+
+impl Issued {
+    /// Writes `NAME.pem` and `NAME.key` into `directory`.
+    pub fn write_to(&self, directory: &Path, name: &str) -> IssuedFiles {
+        let files = IssuedFiles {
+            certificate: directory.join(format!("{name}.pem")),
+            key: directory.join(format!("{name}.key")),
+        };
+        fs::write(&files.certificate, &self.certificate_pem).expect("a written certificate");
+        fs::write(&files.key, &self.key_pem).expect("a written key");
+        files
+    }
+
+    fn revocation(&self) -> RevokedCertParams {
+        RevokedCertParams {
+            serial_number: self.serial.into(),
+            revocation_time: date_time_ymd(1970, 1, 1) + since_epoch(SystemTime::now() - DAY),
+            reason_code: Some(RevocationReason::KeyCompromise),
+            invalidity_date: None,
+        }
+    }
+}
+
+fn since_epoch(time: SystemTime) -> Duration {
+    time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}

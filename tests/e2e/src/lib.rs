@@ -1,0 +1,21 @@
+//! Runs the real binary for tests: its own config, control socket and ports for each, killed when the test ends, its
+//! log shown if the test fails.
+//!
+//! ```no_run
+//! let server = weir_testkit::RawServer::answering("hi");
+//! let weir = weir_e2e::Weir::start(&weir_e2e::web(&[server.addr()]));
+//! let mut client = weir_testkit::RawClient::connect(weir.addr("web"));
+//! assert_eq!(client.exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n").body, b"hi");
+//! ```
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod binary;
+mod config;
+mod metrics;
+mod weir;
+
+pub use binary::path as program;
+pub use config::{get, web};
+pub use metrics::Metrics;
+pub use weir::{Launcher, Weir};

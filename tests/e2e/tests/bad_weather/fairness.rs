@@ -1,0 +1,175 @@
+//! One worker, and somebody who would keep it busy for ever: the others are served all the same.
+
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use std::io::{Read, Write};
+
+use weir_e2e::{Weir, get, web};
+use weir_testkit::{PATIENCE, RawServer, rss_bytes, wait_until};
+
+const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+
+/// Answers `/small`; on `/endless` it sends, on `/sink` it reads, on `/tunnel` it does both, without an end.
+fn server() -> RawServer {
+    RawServer::start(|peer| {
+        loop {
+            let Ok(head) = peer.head() else { return Ok(()) };
+            let head = String::from_utf8_lossy(&head).into_owned();
+            let piece = vec![b'x'; 256 * 1024];
+            if head.contains("/endless-chunked") {
+                peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")?;
+                let chunks = "8\r\n12345678\r\n".repeat(20_000);
+                while peer.send(&chunks).is_ok() {}
+                return Ok(());
+            }
+            if head.contains("/endless") {
+                peer.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n")?;
+                while peer.send(&piece).is_ok() {}
+                return Ok(());
+            }
+            if head.contains("/tunnel") {
+                peer.send(SWITCH)?;
+                while peer.send(&piece).is_ok() {}
+                return Ok(());
+            }
+            if head.contains("/sink") {
+                while peer.take(256 * 1024).is_ok() {}
+                return Ok(());
+            }
+            peer.respond("small")?;
+        }
+    })
+}
+
+/// Small requests are answered while `hog` runs against the same worker. It gets a connection, and a sign when to end.
+fn served_beside(hog: impl Fn(TcpStream, &AtomicBool) + Sync) {
+    let server = server();
+    let weir = Weir::start(&format!("{}[weir]\nworkers = 1\n", web(&[server.addr()])));
+    let (over, begun) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let before = rss_bytes(weir.pid());
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            let stream = TcpStream::connect(weir.addr("web")).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            stream.set_write_timeout(Some(PATIENCE)).unwrap();
+            let (hog, over, begun) = (&hog, &over, &begun);
+            scope.spawn(move || {
+                begun.fetch_add(1, Ordering::SeqCst);
+                hog(stream, over);
+            });
+        }
+        let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            wait_until("the hogs are at it", PATIENCE, || begun.load(Ordering::SeqCst) == 3);
+            for _ in 0..50 {
+                assert_eq!(weir.client().exchange(get("/small")).text(), "small");
+            }
+        }));
+        over.store(true, Ordering::SeqCst);
+        served.unwrap();
+    });
+    let grown = rss_bytes(weir.pid()).saturating_sub(before);
+    assert!(grown < 16 << 20, "{grown} bytes more memory");
+}
+
+fn ask(mut stream: TcpStream, request: &str) -> TcpStream {
+    stream.write_all(request.as_bytes()).unwrap();
+    stream
+}
+
+fn drain(mut stream: TcpStream, over: &AtomicBool) {
+    let mut piece = vec![0; 1 << 20];
+    while !over.load(Ordering::SeqCst) {
+        assert!(stream.read(&mut piece).unwrap() > 0, "the hog was cut off");
+    }
+}
+
+#[test]
+fn an_endless_download_starves_nobody() {
+    served_beside(|stream, over| drain(ask(stream, &get("/endless")), over));
+}
+
+#[test]
+fn an_endless_chunked_download_in_tiny_chunks_starves_nobody() {
+    served_beside(|stream, over| drain(ask(stream, &get("/endless-chunked")), over));
+}
+
+#[test]
+fn an_endless_upload_starves_nobody() {
+    served_beside(|stream, over| {
+        let mut stream =
+            ask(stream, "PUT /sink HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000000\r\n\r\n");
+        let piece = vec![b'x'; 1 << 20];
+        while !over.load(Ordering::SeqCst) {
+            stream.write_all(&piece).unwrap();
+        }
+    });
+}
+
+#[test]
+fn an_endless_tunnel_starves_nobody() {
+    served_beside(|stream, over| {
+        let upgrade = "GET /tunnel HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+        drain(ask(stream, upgrade), over);
+    });
+}
+
+#[test]
+fn endless_pipelined_requests_starve_nobody() {
+    served_beside(|stream, over| {
+        let mut reader = stream.try_clone().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut piece = vec![0; 1 << 20];
+                while reader.read(&mut piece).is_ok_and(|count| count > 0) {}
+            });
+            let mut stream = stream;
+            let requests = get("/small").repeat(1000);
+            while !over.load(Ordering::SeqCst) {
+                stream.write_all(requests.as_bytes()).unwrap();
+            }
+            stream.shutdown(Shutdown::Both).unwrap();
+        });
+    });
+}
+
+#[test]
+fn requests_answered_by_weir_itself_without_an_end_starve_nobody() {
+    served_beside(|stream, over| {
+        let mut reader = stream.try_clone().unwrap();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let mut piece = vec![0; 1 << 20];
+                while reader.read(&mut piece).is_ok_and(|count| count > 0) {}
+            });
+            let mut stream = stream;
+            let requests = "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n".repeat(1000);
+            while !over.load(Ordering::SeqCst) {
+                stream.write_all(requests.as_bytes()).unwrap();
+            }
+            stream.shutdown(Shutdown::Both).unwrap();
+        });
+    });
+}
+
+#[test]
+fn a_client_that_pipelines_without_an_end_and_never_reads_costs_no_memory() {
+    let server = RawServer::answering(vec![b'x'; 1000]);
+    let weir = Weir::start(&web(&[server.addr()]));
+    let before = rss_bytes(weir.pid());
+    let mut stream = TcpStream::connect(weir.addr("web")).unwrap();
+    stream.set_write_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
+    let requests = get("/").repeat(1000);
+    // Until nobody takes any more; 100 MB are more than all buffers of the kernel.
+    let mut taken = 0;
+    while taken < 100 << 20 {
+        match stream.write(requests.as_bytes()) {
+            Ok(count) => taken += count,
+            Err(_) => break,
+        }
+    }
+    assert!(taken < 100 << 20, "all of it was taken");
+    let grown = rss_bytes(weir.pid()).saturating_sub(before);
+    assert!(grown < 4 << 20, "{grown} bytes more memory");
+}

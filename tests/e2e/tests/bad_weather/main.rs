@@ -1,0 +1,10 @@
+//! Slow, broken and malicious peers, and a machine that runs out of things: what the client gets.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod clients;
+mod fairness;
+mod names;
+mod resources;
+mod servers;
+mod servers_lost;

@@ -1,0 +1,188 @@
+//! Servers that have names, and name servers that lose them.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use weir_e2e::{Weir, get, web};
+use weir_testkit::{PATIENCE, RawServer, wait_until};
+
+/// What the name server answers to every question.
+#[derive(Debug, Clone)]
+enum Zone {
+    /// These addresses.
+    Addresses(Vec<Ipv4Addr>),
+    /// There is no such name.
+    NoSuchName,
+    /// Nothing at all.
+    Silence,
+}
+
+/// A name server on a free port of 127.0.0.1.
+struct NameServer {
+    address: SocketAddr,
+    zone: Arc<Mutex<Option<Zone>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl NameServer {
+    fn start(zone: Zone) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        let address = socket.local_addr().unwrap();
+        let shared = Arc::new(Mutex::new(Some(zone)));
+        let zone = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            let mut question = [0; 1500];
+            loop {
+                let now = shared.lock().unwrap().clone();
+                let Some(now) = now else { return };
+                if let Ok((count, from)) = socket.recv_from(&mut question)
+                    && let Some(answer) = answer(&question[..count], &now)
+                {
+                    let _ = socket.send_to(&answer, from);
+                }
+            }
+        });
+        Self { address, zone, thread: Some(thread) }
+    }
+
+    fn set(&self, zone: Zone) {
+        *self.zone.lock().unwrap() = Some(zone);
+    }
+}
+
+impl Drop for NameServer {
+    fn drop(&mut self) {
+        *self.zone.lock().unwrap() = None;
+        let _ = self.thread.take().unwrap().join();
+    }
+}
+
+/// RFC 1035 section 4: the header, the question as it came, and an A record for each address.
+fn answer(question: &[u8], zone: &Zone) -> Option<Vec<u8>> {
+    let name_end = 12 + question.get(12..)?.iter().position(|byte| *byte == 0)? + 1;
+    let kind = u16::from_be_bytes([*question.get(name_end)?, *question.get(name_end + 1)?]);
+    let (code, addresses) = match zone {
+        Zone::Silence => return None,
+        Zone::NoSuchName => (3, &[][..]),
+        // Kind 1 is A; there are no AAAA records, which is no error.
+        Zone::Addresses(addresses) if kind == 1 => (0, addresses.as_slice()),
+        Zone::Addresses(_) => (0, &[][..]),
+    };
+    let mut reply = question[..2].to_vec();
+    reply.extend_from_slice(&[0x81, 0x80 | code, 0, 1]);
+    reply.extend_from_slice(&(addresses.len() as u16).to_be_bytes());
+    reply.extend_from_slice(&[0, 0, 0, 0]);
+    reply.extend_from_slice(&question[12..name_end + 4]);
+    for address in addresses {
+        // The name by reference, A, IN, a TTL of 1 second, 4 bytes.
+        reply.extend_from_slice(&[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4]);
+        reply.extend_from_slice(&address.octets());
+    }
+    Some(reply)
+}
+
+fn by_name(names: &NameServer, port: u16, others: &str) -> String {
+    let servers = web(&[format!("web.test:{port}")]).replace("\"]", &format!("\"{others}]"));
+    format!(
+        "{servers}eject = false\n\n[resolver]\nservers = \"{}\"\ntimeout = \"100ms\"\nmin-ttl = \"50ms\"\nmax-ttl = \"50ms\"\n",
+        names.address
+    )
+}
+
+const LOCAL: Ipv4Addr = Ipv4Addr::LOCALHOST;
+const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
+/// Two servers on one port and different addresses.
+fn twins() -> (RawServer, RawServer) {
+    let first = RawServer::answering("first");
+    let address = SocketAddr::new(IpAddr::V4(OTHER), first.addr().port());
+    let second = RawServer::start_on(address, |peer| {
+        while peer.request().is_ok() {
+            peer.respond("second")?;
+        }
+        Ok(())
+    });
+    (first, second)
+}
+
+fn answered(weir: &Weir) -> Option<String> {
+    let response = weir.client().exchange(get("/"));
+    (response.status == 200).then(|| response.text())
+}
+
+#[test]
+fn a_server_with_a_name_is_found_and_followed_to_its_new_address() {
+    let (first, _second) = twins();
+    let names = NameServer::start(Zone::Addresses(vec![LOCAL]));
+    let weir = Weir::start(&by_name(&names, first.addr().port(), ""));
+    wait_until("the name is resolved", PATIENCE, || answered(&weir).as_deref() == Some("first"));
+    names.set(Zone::Addresses(vec![OTHER]));
+    wait_until("the new address is used", PATIENCE, || answered(&weir).as_deref() == Some("second"));
+}
+
+#[test]
+fn every_address_of_a_name_is_used() {
+    let (first, second) = twins();
+    let names = NameServer::start(Zone::Addresses(vec![LOCAL, OTHER]));
+    let weir = Weir::start(&by_name(&names, first.addr().port(), ""));
+    wait_until("both addresses are used", PATIENCE, || {
+        answered(&weir);
+        first.connections() > 0 && second.connections() > 0
+    });
+}
+
+#[test]
+fn a_dead_address_of_a_name_costs_no_request() {
+    let first = RawServer::answering("first");
+    // Nobody listens at the other address.
+    let names = NameServer::start(Zone::Addresses(vec![OTHER, LOCAL]));
+    let weir = Weir::start(&by_name(&names, first.addr().port(), ""));
+    wait_until("the name is resolved", PATIENCE, || answered(&weir).is_some());
+    for _ in 0..20 {
+        assert_eq!(answered(&weir).as_deref(), Some("first"));
+    }
+}
+
+#[test]
+fn a_name_that_disappears_keeps_its_last_addresses() {
+    let first = RawServer::answering("first");
+    let names = NameServer::start(Zone::Addresses(vec![LOCAL]));
+    let weir = Weir::start(&by_name(&names, first.addr().port(), ""));
+    wait_until("the name is resolved", PATIENCE, || answered(&weir).is_some());
+    for zone in [Zone::NoSuchName, Zone::Silence] {
+        names.set(zone);
+        // Several times longer than an answer is believed.
+        let start = std::time::Instant::now();
+        while start.elapsed() < Duration::from_millis(600) {
+            assert_eq!(answered(&weir).as_deref(), Some("first"));
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn a_name_that_was_never_known_harms_nobody_and_works_once_it_is() {
+    let first = RawServer::answering("first");
+    let steady = RawServer::answering("steady");
+    let names = NameServer::start(Zone::NoSuchName);
+    let weir = Weir::start(&by_name(&names, first.addr().port(), &format!(", \"{}\"", steady.addr())));
+    for _ in 0..10 {
+        assert_eq!(answered(&weir).as_deref(), Some("steady"));
+    }
+    names.set(Zone::Addresses(vec![LOCAL]));
+    wait_until("the name is resolved", PATIENCE, || answered(&weir).as_deref() == Some("first"));
+}
+
+#[test]
+fn a_silent_name_server_stalls_nobody() {
+    let steady = RawServer::answering("steady");
+    let names = NameServer::start(Zone::Silence);
+    let weir = Weir::start(&by_name(&names, 9, &format!(", \"{}\"", steady.addr())));
+    let mut client = weir.client();
+    for _ in 0..50 {
+        assert_eq!(client.exchange(get("/")).text(), "steady");
+    }
+}

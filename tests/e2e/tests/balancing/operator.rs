@@ -1,0 +1,123 @@
+//! What an operator changes at runtime, through the control socket.
+
+use serde_json::json;
+use weir_e2e::{Weir, get};
+use weir_testkit::{PATIENCE, wait_until};
+
+use crate::{origin, pool, who};
+
+fn state(server: &str, state: &str) -> serde_json::Value {
+    json!({"server-state": {"pool": "web", "server": server, "state": state}})
+}
+
+#[test]
+fn a_draining_server_finishes_what_it_has_and_gets_nothing_new() {
+    let (a, b) = (origin("a"), origin("b"));
+    let weir = Weir::start(&pool(&[(&a, ""), (&b, "")], ""));
+    let mut kept: Vec<_> = (0..2).map(|_| weir.client()).collect();
+    for client in &mut kept {
+        client.send(get("/delay/400"));
+    }
+    wait_until("one request each", PATIENCE, || a.active() == 1 && b.active() == 1);
+    weir.obey(&state("a", "drain"));
+    for _ in 0..10 {
+        assert_eq!(who(&weir).as_deref(), Some("b"));
+    }
+    for client in &mut kept {
+        assert_eq!(client.response().status, 200);
+        assert_eq!(client.exchange(get("/")).header("x-origin"), Some("b"));
+    }
+    weir.obey(&state("a", "ready"));
+    wait_until("it serves again", PATIENCE, || who(&weir).as_deref() == Some("a"));
+}
+
+#[test]
+fn maintenance_takes_a_server_out_for_any_algorithm() {
+    for balance in ["round-robin", "least-connections", "random", "source"] {
+        let (a, b) = (origin("a"), origin("b"));
+        let weir = Weir::start(&pool(&[(&a, ""), (&b, "")], &format!("balance = \"{balance}\"")));
+        weir.obey(&state("a", "maintenance"));
+        for _ in 0..10 {
+            assert_eq!(who(&weir).as_deref(), Some("b"), "{balance}");
+        }
+        weir.obey(&state("b", "maintenance"));
+        assert_eq!(who(&weir), None);
+        weir.obey(&state("a", "ready"));
+        assert_eq!(who(&weir).as_deref(), Some("a"), "{balance}");
+    }
+}
+
+#[test]
+fn a_weight_can_be_changed() {
+    let (a, b) = (origin("a"), origin("b"));
+    let weir = Weir::start(&pool(&[(&a, ""), (&b, "")], "balance = \"round-robin\"\n[weir]\nworkers = 1\n"));
+    weir.obey(&json!({"server-weight": {"pool": "web", "server": "a", "weight": 4}}));
+    let mut client = weir.client();
+    for _ in 0..50 {
+        assert_eq!(client.exchange(get("/")).status, 200);
+    }
+    assert_eq!((a.requests(), b.requests()), (40, 10));
+}
+
+#[test]
+fn servers_can_be_added_moved_and_removed() {
+    let (a, b) = (origin("a"), origin("b"));
+    let weir = Weir::start(&pool(&[(&a, "")], "balance = \"round-robin\""));
+    weir.obey(
+        &json!({"add-server": {"pool": "web", "server": {"name": "b", "address": b.addr().to_string()}}}),
+    );
+    wait_until("the new server serves", PATIENCE, || who(&weir).as_deref() == Some("b"));
+    let moved = origin("moved");
+    let to = moved.addr().to_string();
+    weir.obey(&json!({"server-address": {"pool": "web", "server": "b", "address": to}}));
+    wait_until("the server has moved", PATIENCE, || who(&weir).as_deref() == Some("moved"));
+    let before = b.requests();
+    for _ in 0..6 {
+        assert_ne!(who(&weir).as_deref(), Some("b"));
+    }
+    assert_eq!(b.requests(), before);
+    weir.obey(&state("b", "drain"));
+    weir.obey(&json!({"remove-server": {"pool": "web", "server": "b"}}));
+    for _ in 0..6 {
+        assert_eq!(who(&weir).as_deref(), Some("a"));
+    }
+}
+
+#[test]
+fn what_does_not_exist_is_refused_by_name() {
+    let a = origin("a");
+    let weir = Weir::start(&pool(&[(&a, "")], ""));
+    for command in [
+        json!({"server-state": {"pool": "web", "server": "nobody", "state": "drain"}}),
+        json!({"server-state": {"pool": "nowhere", "server": "a", "state": "drain"}}),
+    ] {
+        let reply = weir.command(&command);
+        assert_eq!(reply["error"]["code"], "not-found", "{reply}");
+        let message = reply["error"]["message"].as_str().unwrap();
+        assert!(message.contains("nobody") || message.contains("nowhere"), "{message}");
+    }
+    let reply = weir.command(&json!({"make-coffee": {}}));
+    assert_eq!(reply["error"]["code"], "bad-command", "{reply}");
+    assert_eq!(who(&weir).as_deref(), Some("a"));
+}
+
+#[test]
+fn what_was_changed_survives_a_restart_when_there_is_a_state_file() {
+    let (a, b) = (origin("a"), origin("b"));
+    let directory = weir_testkit::TempDir::new().unwrap();
+    let path = directory.path().join("state.toml");
+    let config = format!(
+        "{}[weir]\nstate = \"{}\"\n",
+        pool(&[(&a, ""), (&b, "")], "balance = \"round-robin\""),
+        path.display()
+    );
+    let mut weir = Weir::start(&config);
+    weir.obey(&state("a", "maintenance"));
+    assert!(weir.stop().success());
+    let weir = Weir::start(&config);
+    for _ in 0..6 {
+        assert_eq!(who(&weir).as_deref(), Some("b"));
+    }
+    weir.obey(&json!({"reset": {"pool": "web"}}));
+    wait_until("the config holds again", PATIENCE, || who(&weir).as_deref() == Some("a"));
+}

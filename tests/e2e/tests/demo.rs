@@ -1,0 +1,244 @@
+//! `weir demo`: shows what it promises, and leaves nothing behind.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use weir_testkit::{Child, PATIENCE, Signal, TempDir, wait_until};
+
+/// A demo takes three seconds, and waits longer than that for what a busy machine does late.
+const DEMO_MAX: Duration = Duration::from_secs(100);
+
+/// The terminal's sequences for another screen and back (xterm's 1049). What the view shows comes in fragments.
+const VIEW_OPENS: &str = "\u{1b}[?1049h";
+const VIEW_CLOSES: &str = "\u{1b}[?1049l";
+
+/// A directory in which a demo puts its own, and by which its processes are known.
+struct Ground {
+    directory: TempDir,
+    /// Each demo is six processes and much traffic.
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Ground {
+    fn new() -> Self {
+        static TURN: Mutex<()> = Mutex::new(());
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        Self { directory: TempDir::new().expect("temporary directory"), _turn: turn }
+    }
+
+    fn demo(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(weir_e2e::program());
+        command.arg("demo").args(arguments).env("TMPDIR", self.directory.path());
+        command
+    }
+
+    fn has_files(&self) -> bool {
+        fs::read_dir(self.directory.path()).expect("own directory").next().is_some()
+    }
+
+    /// Processes that inherited the directory's name, by what they are called. Dead ones have no environment.
+    fn processes(&self) -> Vec<String> {
+        let mark = format!("TMPDIR={}\0", self.directory.path().display());
+        let processes = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
+        let marked = processes.filter(|process| {
+            let environment = fs::read(process.path().join("environ")).unwrap_or_default();
+            environment.windows(mark.len()).any(|part| part == mark.as_bytes())
+        });
+        let command_line =
+            |process: fs::DirEntry| fs::read(process.path().join("cmdline")).unwrap_or_default();
+        marked.map(|process| String::from_utf8_lossy(&command_line(process)).replace('\0', " ")).collect()
+    }
+
+    #[track_caller]
+    fn assert_nothing_is_left(&self) {
+        assert_eq!(self.processes(), Vec::<String>::new(), "processes are left");
+        assert!(!self.has_files(), "files are left");
+    }
+}
+
+/// Name, state and requests of each server in a summary.
+fn servers(summary: &[String]) -> Vec<(String, String, u64)> {
+    let rows = summary.iter().skip_while(|line| !line.contains("REQUESTS")).skip(1);
+    let rows = rows.take_while(|line| !line.is_empty());
+    rows.map(|row| {
+        let cells: Vec<_> = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        (cells[0].to_owned(), cells[2].to_owned(), cells[3].parse().expect("a count"))
+    })
+    .collect()
+}
+
+/// How many requests were sent, if all of them were answered with 200.
+fn all_answered(summary: &[String]) -> Option<u64> {
+    let total = summary.iter().find(|line| line.contains(" requests: "))?;
+    let (_, after_seconds) = total.split_once(" s ")?;
+    let count = after_seconds.split(' ').next()?;
+    after_seconds
+        .starts_with(&format!("{count} requests: {count} answered with 200, 0 failed;"))
+        .then_some(())?;
+    count.parse().ok()
+}
+
+#[test]
+fn every_server_gets_its_share_and_no_request_fails() {
+    let ground = Ground::new();
+    let mut demo = Child::spawn(ground.demo(&["--once"]));
+    assert_eq!(demo.wait(DEMO_MAX).code(), Some(0));
+    let summary = demo.output();
+    let servers = servers(&summary);
+    let names: Vec<_> = servers.iter().map(|(name, _, _)| name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "c", "d"], "{summary:#?}");
+    assert!(servers.iter().all(|(_, _, requests)| *requests > 0), "{summary:#?}");
+    let sent = all_answered(&summary).unwrap_or_else(|| panic!("{summary:#?}"));
+    let received: u64 = servers.iter().map(|(_, _, requests)| requests).sum();
+    assert!(sent > 100 && received >= sent, "{summary:#?}");
+    ground.assert_nothing_is_left();
+}
+
+#[test]
+fn a_server_that_is_killed_leaves_and_no_request_fails() {
+    let ground = Ground::new();
+    let mut demo = Child::spawn(ground.demo(&["--once", "--kill-one"]));
+    assert_eq!(demo.wait(DEMO_MAX).code(), Some(0));
+    let summary = demo.output();
+    let (_, state, _) = &servers(&summary)[2];
+    assert!(state.starts_with("down") || state.starts_with("ejected"), "{summary:#?}");
+    assert!(all_answered(&summary).is_some(), "{summary:#?}");
+    assert!(summary.iter().any(|line| line.starts_with("server c was killed")), "{summary:#?}");
+    ground.assert_nothing_is_left();
+}
+
+#[test]
+fn without_a_terminal_there_is_one_summary_and_a_note() {
+    let ground = Ground::new();
+    let mut demo = Child::spawn(ground.demo(&[]));
+    assert_eq!(demo.wait(DEMO_MAX).code(), Some(0));
+    let summary = demo.output();
+    assert!(summary.iter().any(|line| line.contains("no terminal")), "{summary:#?}");
+    assert_eq!(servers(&summary).len(), 4, "{summary:#?}");
+    ground.assert_nothing_is_left();
+}
+
+#[test]
+fn signals_end_everything() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let ground = Ground::new();
+        let mut demo = Child::spawn(ground.demo(&["--once"]));
+        demo.wait_for_line(DEMO_MAX, |line| line.contains("the balancer run"));
+        assert_eq!(ground.processes().len(), 6, "{:#?}", ground.processes());
+        demo.signal(signal);
+        assert_eq!(demo.wait(DEMO_MAX).code(), Some(2), "{signal:?}: {:#?}", demo.output());
+        ground.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn children_die_with_a_demo_that_is_killed() {
+    let ground = Ground::new();
+    let mut demo = Child::spawn(ground.demo(&["--once"]));
+    demo.wait_for_line(DEMO_MAX, |line| line.contains("the balancer run"));
+    demo.signal(Signal::KILL);
+    demo.wait(PATIENCE);
+    wait_until("the end of all children", PATIENCE, || ground.processes().is_empty());
+}
+
+/// A terminal with a demo in it.
+struct Terminal {
+    master: File,
+    shown: Arc<Mutex<Vec<u8>>>,
+    demo: std::process::Child,
+}
+
+impl Terminal {
+    fn start(mut demo: Command) -> Self {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("pty");
+        grantpt(&master).expect("pty");
+        unlockpt(&master).expect("pty");
+        let name = ptsname(&master, Vec::new()).expect("pty").into_string().expect("a path");
+        let slave = File::options().read(true).write(true).open(name).expect("open the terminal");
+        let size = rustix::termios::Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
+        rustix::termios::tcsetwinsize(&slave, size).expect("set the size");
+        let end = || Stdio::from(slave.try_clone().expect("clone"));
+        let demo = demo.env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end()).spawn().expect("start");
+        let master = File::from(master);
+        let shown = Arc::default();
+        let (mut screen, kept) = (master.try_clone().expect("clone"), Arc::clone(&shown));
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // An error, once nobody has the other end open.
+            while let Ok(count) = screen.read(&mut bytes) {
+                lock(&kept).extend_from_slice(&bytes[..count]);
+            }
+        });
+        Self { master, shown, demo }
+    }
+
+    /// Waits for a text, and forgets everything up to its end.
+    #[track_caller]
+    fn wait_for(&self, text: &str) {
+        wait_until(text, DEMO_MAX, || {
+            let mut shown = lock(&self.shown);
+            let found = shown.windows(text.len()).position(|part| part == text.as_bytes());
+            found.map(|at| shown.drain(..at + text.len())).is_some()
+        });
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).expect("press keys");
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It has ended by now unless the test has failed.
+        let _ = self.demo.kill();
+        let _ = self.demo.wait();
+        if thread::panicking() {
+            eprintln!("{}", String::from_utf8_lossy(&lock(&self.shown)));
+        }
+    }
+}
+
+fn lock(shown: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
+    shown.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[test]
+fn on_a_terminal_the_live_view_opens_and_closes_until_the_user_has_seen_enough() {
+    let ground = Ground::new();
+    let mut terminal = Terminal::start(ground.demo(&[]));
+    terminal.wait_for("kill -9 ");
+    terminal.wait_for("q closes it.");
+    terminal.press("\n");
+    terminal.wait_for(VIEW_OPENS);
+    terminal.press("q");
+    terminal.wait_for(VIEW_CLOSES);
+    terminal.wait_for("0 failed");
+    terminal.wait_for("Enter opens the live view again");
+    terminal.press("q\n");
+    terminal.wait_for("0 failed");
+    let status = terminal.demo.wait().expect("wait");
+    assert_eq!(status.code(), Some(0));
+    ground.assert_nothing_is_left();
+}
+
+#[test]
+fn a_signal_ends_the_live_view_and_everything_else() {
+    let ground = Ground::new();
+    let mut terminal = Terminal::start(ground.demo(&[]));
+    terminal.wait_for("q closes it.");
+    terminal.press("\n");
+    terminal.wait_for(VIEW_OPENS);
+    let pid = rustix::process::Pid::from_child(&terminal.demo);
+    rustix::process::kill_process(pid, Signal::TERM).expect("signal");
+    terminal.wait_for(VIEW_CLOSES);
+    terminal.wait_for("0 failed");
+    assert_eq!(terminal.demo.wait().expect("wait").code(), Some(0));
+    ground.assert_nothing_is_left();
+}

@@ -1,0 +1,118 @@
+//! What the guide shows is what the program takes: every config in it is proved by `weir check`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use weir_testkit::TempDir;
+use weir_testkit::certificates::{Authority, Request};
+
+/// A piece of TOML in a text for people.
+struct Example {
+    /// File and line.
+    place: String,
+    text: String,
+}
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("above tests/e2e")
+}
+
+fn examples() -> Vec<Example> {
+    let guide = fs::read_dir(repository().join("docs/guide")).expect("docs/guide");
+    let mut files: Vec<PathBuf> = guide.map(|entry| entry.expect("docs/guide").path()).collect();
+    files.push(repository().join("README.md"));
+    files.sort();
+    files.iter().flat_map(|file| examples_of(file)).collect()
+}
+
+fn examples_of(file: &Path) -> Vec<Example> {
+    let text = fs::read_to_string(file).expect("a page");
+    let mut examples = Vec::new();
+    let mut open: Option<Example> = None;
+    for (at, line) in text.lines().enumerate() {
+        match (&mut open, line) {
+            (None, "```toml") => {
+                open = Some(Example { place: format!("{}:{}", file.display(), at + 2), text: String::new() });
+            }
+            (Some(_), "```") => examples.extend(open.take()),
+            (Some(example), line) => {
+                example.text.push_str(line);
+                example.text.push('\n');
+            }
+            (None, _) => {}
+        }
+    }
+    examples
+}
+
+/// What stands after each `prefix`, up to `end`.
+fn after<'a>(text: &'a str, prefix: &str, end: &[char]) -> BTreeSet<&'a str> {
+    text.split(prefix).skip(1).filter_map(|rest| rest.split(end).next()).collect()
+}
+
+/// The example with what it takes for granted: the pools and listeners it names but does not show, files where it says
+/// they are.
+fn completed(example: &str, files: &Path) -> String {
+    let mut text = example.to_owned();
+    let heads: String = text.lines().filter(|line| line.starts_with('[')).collect::<Vec<_>>().join("\n");
+    let mut listeners = after(&heads, "[listener.", &['.', ']']);
+    listeners.extend(after(example, "listener = \"", &['"']));
+    if listeners.is_empty() {
+        listeners.insert("web");
+    }
+    let mut pools = after(&heads, "[pool.", &['.', ']']);
+    pools.extend(after(example, "pool = \"", &['"']));
+    pools.insert("some");
+    for listener in listeners.into_iter().filter(|name| !heads.contains(&format!("[listener.{name}]"))) {
+        text.push_str(&format!("[listener.{listener}]\nbind = \"127.0.0.1:0\"\npool = \"some\"\n"));
+    }
+    for pool in pools.into_iter().filter(|name| !heads.contains(&format!("[pool.{name}]"))) {
+        text.push_str(&format!("[pool.{pool}]\nservers = \"127.0.0.1:1\"\n"));
+    }
+    if !heads.contains("[weir]") {
+        text.push_str("[weir]\ncontrol = false\nstate = false\n");
+    }
+    let files = files.to_str().expect("a path in UTF-8");
+    text.replace("/etc/weir/", &format!("{files}/")).replace("/var/log/weir/", &format!("{files}/"))
+}
+
+/// Every file that the guide names.
+fn write_files(directory: &Path) {
+    let authority = Authority::new("guide");
+    let issued = authority.issue(&Request::names(&["example.org", "example.net", "*.internal"]));
+    let both = format!("{}{}", issued.certificate_pem, issued.key_pem);
+    for name in ["example.org.pem", "example.net.pem", "internal.pem", "site.pem"] {
+        fs::write(directory.join(name), &both).expect("a certificate");
+    }
+    for name in ["ca.pem", "internal-ca.pem"] {
+        fs::write(directory.join(name), authority.pem()).expect("an authority");
+    }
+    let tomorrow = SystemTime::now() + Duration::from_secs(86_400);
+    fs::write(directory.join("ca.crl"), authority.revoke(&[], tomorrow)).expect("a revocation list");
+}
+
+#[test]
+fn every_config_in_the_guide_is_valid() {
+    let directory = TempDir::new().expect("temporary directory");
+    write_files(directory.path());
+    let examples = examples();
+    assert!(examples.len() >= 15, "only {} examples found", examples.len());
+    let config = directory.path().join("weir.toml");
+    let mut refused = Vec::new();
+    for Example { place, text } in examples {
+        let text = completed(&text, directory.path());
+        fs::write(&config, &text).expect("a config");
+        let check =
+            Command::new(weir_e2e::program()).args(["check", "--no-ports"]).arg(&config).output().unwrap();
+        if !check.status.success() {
+            let said = [check.stdout, check.stderr].concat();
+            refused.push(format!("{place}:\n{}\n{text}", String::from_utf8_lossy(&said)));
+        }
+    }
+    assert!(refused.is_empty(), "{}", refused.join("\n"));
+}

@@ -1,0 +1,10 @@
+//! HTTP/1 through Weir, byte by byte: RFC 9110, RFC 9112.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod bodies;
+mod interim;
+mod keep_alive;
+mod messages;
+mod old_version;
+mod upgrade;

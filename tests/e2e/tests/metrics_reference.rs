@@ -1,0 +1,106 @@
+//! docs/reference/metrics.md is made from what a running Weir says of its metrics.
+//! After a change there: `WEIR_UPDATE_DOCS=1 cargo test -p weir-e2e --test metrics_reference`
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use weir_e2e::Weir;
+use weir_testkit::certificates::{Authority, Request};
+use weir_testkit::{RawClient, RawServer, TempDir};
+
+const INTRODUCTION: &str = "\
+# Metrics
+
+<!-- Made from a running Weir. After a change: WEIR_UPDATE_DOCS=1 cargo test -p weir-e2e --test metrics_reference -->
+
+`[admin]` serves them at `/metrics`, in the text formats of Prometheus and OpenMetrics. Units are seconds and bytes, counters end in
+`_total` and start at 0 with the process, nothing is an average: quantiles come from the histograms. `?scope=process,listener,pool`
+leaves out the servers, of which there may be thousands.
+";
+
+/// How the names begin, and the labels that all of them have.
+const SECTIONS: [(&str, &str, &[&str]); 4] = [
+    ("weir_listener_", "Listeners", &["listener"]),
+    ("weir_pool_", "Pools", &["pool"]),
+    ("weir_server_", "Servers", &["pool", "server"]),
+    ("", "The process", &[]),
+];
+
+#[derive(Default)]
+struct Family {
+    kind: String,
+    meaning: String,
+    labels: BTreeSet<String>,
+}
+
+/// Every family of the page by its name.
+fn families(page: &str) -> BTreeMap<String, Family> {
+    let mut families = BTreeMap::<String, Family>::new();
+    for line in page.lines() {
+        if let Some((name, meaning)) = line.strip_prefix("# HELP ").and_then(|rest| rest.split_once(' ')) {
+            families.entry(name.to_owned()).or_default().meaning = meaning.to_owned();
+        } else if let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' '))
+        {
+            families.entry(name.to_owned()).or_default().kind = kind.to_owned();
+        } else if let Some((name, rest)) = line.split_once('{') {
+            let base = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
+            let known = base.filter(|base| families.contains_key(*base)).unwrap_or(name);
+            let family = families.get_mut(known).unwrap_or_else(|| panic!("{known} has no TYPE"));
+            let labels = rest.rsplit_once('}').expect("the labels' end").0;
+            family
+                .labels
+                .extend(labels.split("\",").filter_map(|label| Some(label.split_once('=')?.0.to_owned())));
+        }
+    }
+    families
+}
+
+fn reference(page: &str) -> String {
+    let mut text = INTRODUCTION.to_owned();
+    let families = families(page);
+    for (prefix, title, common) in SECTIONS.iter().rev().take(1).chain(&SECTIONS[..3]) {
+        write!(text, "\n## {title}\n\n| metric | kind | labels | meaning |\n|---|---|---|---|\n").unwrap();
+        let section = |name: &str| SECTIONS.iter().find(|(prefix, ..)| name.starts_with(prefix)).unwrap().0;
+        for (name, family) in families.iter().filter(|(name, _)| section(name) == *prefix) {
+            let own = family.labels.iter().map(String::as_str);
+            let own = own.filter(|label| *label != "le" && !common.contains(label));
+            let labels = common.iter().copied().chain(own);
+            let labels = labels.map(|label| format!("`{label}`")).collect::<Vec<_>>().join(", ");
+            let meaning = family.meaning.replace('|', "\\|");
+            writeln!(text, "| `{name}` | {} | {labels} | {meaning} |", family.kind).unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn the_reference_names_every_metric_and_no_other() {
+    let server = RawServer::answering("hi");
+    let directory = TempDir::new().unwrap();
+    let certificate = Authority::new("metrics").issue(&Request::names(&["a.example"]));
+    let files = certificate.write_to(directory.path(), "site");
+    // With everything that brings labels of its own.
+    let config = format!(
+        "{}check = \"tcp\"\n[listener.tls]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\
+         tls = {{ certificates = {{ certificate = {:?}, key = {:?} }} }}\n",
+        weir_e2e::web(&[server.addr()]),
+        files.certificate,
+        files.key,
+    );
+    let weir = Weir::start(&config);
+    let mut client = RawClient::connect(weir.addr("web"));
+    client.exchange(weir_e2e::get("/"));
+
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().join("docs/reference/metrics.md");
+    let expected = reference(weir.metrics().text());
+    if std::env::var_os("WEIR_UPDATE_DOCS").is_some() {
+        fs::write(&file, &expected).unwrap();
+    }
+    let written = fs::read_to_string(&file).unwrap_or_default();
+    assert!(written == expected, "docs/reference/metrics.md is out of date: WEIR_UPDATE_DOCS=1 brings it up");
+}

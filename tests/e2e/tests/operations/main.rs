@@ -1,0 +1,8 @@
+//! Running Weir: start, reload, stop.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod command_line;
+mod reload;
+mod start;
+mod stop;

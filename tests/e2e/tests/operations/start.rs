@@ -1,0 +1,69 @@
+//! Configs that cannot be run, and how that is said.
+
+use weir_e2e::{Weir, get, web};
+use weir_testkit::{RawClient, RawServer, Signal};
+
+#[test]
+fn a_bad_config_ends_with_1_and_names_the_place() {
+    let mut weir = Weir::launcher("[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"nowhere\"\n").spawn();
+    assert_eq!(weir.wait().code(), Some(1));
+    let log = weir.log().join("\n");
+    assert!(log.contains("nowhere") && log.contains("weir.toml"), "{log}");
+}
+
+#[test]
+fn an_address_in_use_ends_with_2_and_is_named() {
+    let server = RawServer::answering("hi");
+    let taken = server.addr().to_string();
+    let config = web(&[server.addr()]).replace("127.0.0.1:0", &taken);
+    let mut weir = Weir::launcher(&config).spawn();
+    assert_eq!(weir.wait().code(), Some(2));
+    let log = weir.log().join("\n");
+    assert!(log.contains(&taken), "{log}");
+}
+
+#[test]
+fn several_listeners_and_addresses_all_serve() {
+    let server = RawServer::answering("hi");
+    let config = format!(
+        "[listener.web]\nbind = [\"127.0.0.1:0\", \"[::1]:0\"]\npool = \"web\"\n\n\
+         [listener.other]\nbind = \"127.0.0.2:0\"\npool = \"web\"\n\n[pool.web]\nservers = \"{}\"\n",
+        server.addr()
+    );
+    let weir = Weir::start(&config);
+    let addrs: Vec<_> = ["web", "other"].iter().flat_map(|listener| weir.addrs(listener)).collect();
+    assert_eq!(addrs.len(), 3, "{addrs:?}");
+    for addr in addrs {
+        assert_eq!(RawClient::connect(addr).exchange(get("/")).status, 200, "{addr}");
+    }
+}
+
+#[test]
+fn environment_variables_fill_the_config() {
+    let server = RawServer::answering("hi");
+    let weir = Weir::launcher(&web(&["${BACKEND}"])).env("BACKEND", server.addr().to_string()).start();
+    assert_eq!(weir.client().exchange(get("/")).status, 200);
+}
+
+#[test]
+fn a_closed_standard_output_and_a_broken_pipe_end_nothing() {
+    let server = RawServer::answering("hi");
+    let weir = Weir::start(&web(&[server.addr()]));
+    weir.signal(Signal::PIPE);
+    assert_eq!(weir.client().exchange(get("/")).status, 200);
+}
+
+#[test]
+fn every_address_of_both_families_is_one_listener() {
+    let server = RawServer::answering("hi");
+    let weir = Weir::start(&web(&[server.addr()]).replace("127.0.0.1:0", ":0"));
+    let port = weir.addr("web").port();
+    for (to, from) in [("127.0.0.1", "127.0.0.1"), ("[::1]", "::1")] {
+        let before = server.received_in_all().len();
+        let mut client = RawClient::connect(format!("{to}:{port}").parse().unwrap());
+        assert_eq!(client.exchange("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").status, 200);
+        let received = String::from_utf8(server.received_in_all().split_off(before)).unwrap();
+        // An IPv4 client is told as one, though it came in through an IPv6 socket.
+        assert!(received.contains(&format!("X-Forwarded-For: {from}\r\n")), "{received}");
+    }
+}

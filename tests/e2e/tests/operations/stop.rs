@@ -1,0 +1,186 @@
+//! SIGTERM: no new connections, what was begun is finished, and then the end.
+
+use std::thread;
+use std::time::Duration;
+
+use weir_e2e::{Weir, get, web};
+use weir_testkit::{Ending, PATIENCE, RawClient, RawServer, ResponseError, Signal, wait_until};
+
+const UPGRADE: &str = "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+
+#[test]
+fn an_idle_weir_ends_with_0() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let server = RawServer::answering("hi");
+        let mut weir = Weir::start(&web(&[server.addr()]));
+        let mut idle = weir.client();
+        assert_eq!(idle.exchange(get("/")).status, 200);
+        weir.signal(signal);
+        assert_eq!(weir.wait().code(), Some(0));
+        assert_eq!(idle.ending(), Ending::Fin);
+    }
+}
+
+#[test]
+fn requests_in_flight_are_finished_and_say_close() {
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let server = RawServer::start(move |peer| {
+        peer.request()?;
+        let _ = wait.lock().unwrap().recv();
+        peer.respond("done")?;
+        peer.hold();
+        Ok(())
+    });
+    let mut weir = Weir::start(&web(&[server.addr()]));
+    let addr = weir.addr("web");
+    let mut busy = weir.client();
+    busy.send(get("/"));
+    server.wait_for_bytes(0, 10);
+    weir.signal(Signal::TERM);
+    wait_until("nobody accepts any more", PATIENCE, || RawClient::try_connect(addr).is_err());
+    go.send(()).unwrap();
+    let response = busy.response();
+    assert_eq!(response.text(), "done");
+    assert!(response.says_close(), "{:?}", response.headers);
+    assert_eq!(busy.ending(), Ending::Fin);
+    assert_eq!(weir.wait().code(), Some(0));
+}
+
+#[test]
+fn bodies_in_flight_are_finished_in_both_directions() {
+    let server = RawServer::start(|peer| {
+        let request = peer.request()?;
+        peer.respond(request.body)?;
+        peer.hold();
+        Ok(())
+    });
+    let mut weir = Weir::start(&web(&[server.addr()]));
+    let addr = weir.addr("web");
+    let mut client = weir.client();
+    client.send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n").send(vec![b'x'; 500_000]);
+    server.wait_for_bytes(0, 100_000);
+    weir.signal(Signal::TERM);
+    wait_until("nobody accepts any more", PATIENCE, || RawClient::try_connect(addr).is_err());
+    let response = client.exchange(vec![b'x'; 500_000]);
+    assert_eq!((response.status, response.body.len()), (200, 1_000_000));
+    assert_eq!(weir.wait().code(), Some(0));
+}
+
+#[test]
+fn a_request_that_was_sent_just_before_is_served() {
+    // Connections in the kernel's queue belong to us already: they must not be reset.
+    for _ in 0..5 {
+        let server = RawServer::answering("hi");
+        let mut weir = Weir::start(&web(&[server.addr()]));
+        let mut clients: Vec<RawClient> = (0..50)
+            .map(|_| {
+                let mut client = weir.client();
+                client.send(get("/"));
+                client
+            })
+            .collect();
+        weir.signal(Signal::TERM);
+        for client in &mut clients {
+            assert_eq!(client.response().status, 200);
+        }
+        assert_eq!(weir.wait().code(), Some(0));
+    }
+}
+
+#[test]
+fn clients_that_keep_asking_lose_nothing_when_weir_stops() {
+    let server = RawServer::answering("hi");
+    let mut weir = Weir::start(&web(&[server.addr()]));
+    let addr = weir.addr("web");
+    let (started, all_started) = std::sync::mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            let started = started.clone();
+            scope.spawn(move || {
+                let mut client = RawClient::connect(addr);
+                assert_eq!(client.exchange(get("/")).status, 200);
+                started.send(()).unwrap();
+                // Until it is told to go: no request may stay without its answer.
+                while !client.exchange(get("/")).says_close() {}
+                assert_eq!(client.ending(), Ending::Fin);
+            });
+        }
+        for _ in 0..8 {
+            all_started.recv().unwrap();
+        }
+        weir.signal(Signal::TERM);
+    });
+    assert_eq!(weir.wait().code(), Some(0));
+}
+
+#[test]
+fn after_the_deadline_what_is_left_is_cut() {
+    let server = RawServer::silent();
+    let config = format!("{}[weir]\ndrain-timeout = \"400ms\"\n", web(&[server.addr()]));
+    let mut weir = Weir::start(&config);
+    let mut stuck = weir.client();
+    stuck.send(get("/"));
+    server.wait_for_bytes(0, 10);
+    assert_eq!(weir.stop().code(), Some(0));
+    assert!(matches!(stuck.try_response(), Err(ResponseError::Nothing(_)) | Ok(_)));
+}
+
+#[test]
+fn tunnels_go_on_until_the_deadline_and_are_then_ended() {
+    let server = RawServer::start(|peer| {
+        peer.head()?;
+        peer.send(SWITCH)?;
+        loop {
+            let byte = peer.take(1)?;
+            peer.send(byte)?;
+        }
+    });
+    let config = format!("{}[weir]\ndrain-timeout = \"600ms\"\n", web(&[server.addr()]));
+    let mut weir = Weir::start(&config);
+    let addr = weir.addr("web");
+    let mut client = weir.client();
+    assert_eq!(client.exchange(UPGRADE).status, 101);
+    weir.signal(Signal::TERM);
+    wait_until("nobody accepts any more", PATIENCE, || RawClient::try_connect(addr).is_err());
+    assert_eq!(client.send("x").read_exact(1), b"x");
+    assert_eq!(weir.wait().code(), Some(0));
+    client.read_to_end();
+}
+
+#[test]
+fn a_second_signal_does_not_wait() {
+    let server = RawServer::silent();
+    let config = format!("{}[weir]\ndrain-timeout = \"10m\"\n", web(&[server.addr()]));
+    let mut weir = Weir::start(&config);
+    let addr = weir.addr("web");
+    let mut stuck = weir.client();
+    stuck.send(get("/"));
+    server.wait_for_bytes(0, 10);
+    weir.signal(Signal::TERM);
+    wait_until("nobody accepts any more", PATIENCE, || RawClient::try_connect(addr).is_err());
+    weir.signal(Signal::TERM);
+    weir.wait();
+}
+
+#[test]
+fn a_slow_client_that_has_begun_a_head_is_not_waited_for_forever() {
+    let server = RawServer::answering("hi");
+    let config = format!("{}[weir]\ndrain-timeout = \"500ms\"\n", web(&[server.addr()]));
+    let mut weir = Weir::start(&config);
+    let mut client = weir.client();
+    client.send("GET / HTTP/1.1\r\nHo");
+    // So that its bytes were read before the signal.
+    assert!(client.is_quiet(Duration::from_millis(100)));
+    assert_eq!(weir.stop().code(), Some(0));
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let server = RawServer::answering("hi");
+    let mut weir = Weir::start(&web(&[server.addr()]));
+    assert!(weir.control().exists());
+    assert_eq!(weir.stop().code(), Some(0));
+    assert!(!weir.control().exists(), "the control socket is still there");
+}

@@ -1,0 +1,6 @@
+//! What operators see: the access log and the metrics tell what happened.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod access_log;
+mod metrics;

@@ -1,0 +1,198 @@
+//! The table of smuggling cases against the real program: what its client gets, and every byte that its server gets,
+//! however the request is cut.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[allow(unreachable_pub)]
+#[path = "../../../logic/http/tests/smuggling/mod.rs"]
+mod table;
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use table::{Case, Verdict};
+use weir_e2e::Weir;
+use weir_testkit::{RawClient, RawServer, ResponseError};
+
+/// Cases run side by side, each with a listener, a pool and a server of its own.
+const LANES: usize = 8;
+/// Between two pieces, so that Weir reads them one by one.
+const PAUSE: Duration = Duration::from_micros(300);
+
+struct Lane {
+    server: RawServer,
+    /// Whole requests that the server has received.
+    whole: Arc<AtomicUsize>,
+}
+
+/// What a case came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Outcome {
+    verdict: Vec<Verdict>,
+    /// What the server received on each of its connections. A refused body is counted as nothing: how much of it went
+    /// out before it was refused depends on how it came.
+    received: Vec<String>,
+}
+
+#[test]
+fn every_case_gets_its_verdict_and_the_server_only_what_is_sound() {
+    let cases = table::requests();
+    let outcomes = in_lanes(&cases, |case, lane, addr| {
+        let outcome = lane.run(addr, case, &[&case.input]);
+        assert_eq!(outcome.verdict, case.verdict, "{}", case.rule);
+        outcome
+    });
+    let mut shown = String::new();
+    for (case, outcome) in cases.iter().zip(&outcomes) {
+        if outcome.received.is_empty() {
+            continue;
+        }
+        writeln!(shown, "= {}\n> {}", case.rule, case.input.escape_ascii()).unwrap();
+        for received in &outcome.received {
+            writeln!(shown, "server: {received}").unwrap();
+        }
+    }
+    insta::assert_snapshot!("what_servers_receive", shown);
+}
+
+#[test]
+fn a_case_cut_anywhere_comes_to_the_same() {
+    let cases = table::requests();
+    in_lanes(&cases, |case, lane, addr| {
+        let whole = lane.run(addr, case, &[&case.input]);
+        for cut in 1..case.input.len() {
+            let (first, rest) = case.input.split_at(cut);
+            let outcome = lane.run(addr, case, &[first, rest]);
+            assert_eq!(outcome, whole, "{} cut at {cut}", case.rule);
+        }
+        let bytes: Vec<&[u8]> = case.input.chunks(1).collect();
+        assert_eq!(lane.run(addr, case, &bytes), whole, "{} byte by byte", case.rule);
+    });
+}
+
+#[test]
+fn a_response_that_two_readers_could_understand_differently_is_never_passed_on() {
+    for case in table::responses() {
+        if case.verdict == [Verdict::Forward] || case.verdict == [Verdict::Incomplete] {
+            continue;
+        }
+        let input = case.input.clone();
+        let server = RawServer::start(move |peer| {
+            peer.request()?;
+            peer.send(&input)?;
+            peer.hold();
+            Ok(())
+        });
+        let weir = Weir::start(&weir_e2e::web(&[server.addr()]));
+        let mut client = weir.client();
+        client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+        match client.try_response() {
+            Ok(response) => assert_eq!(response.status, 502, "{}", case.rule),
+            Err(ResponseError::InBody(..)) if case.verdict == [Verdict::RefuseInBody(502)] => {}
+            Err(other) => panic!("{}: {other}", case.rule),
+        }
+        server.wait_for_end(0);
+    }
+}
+
+fn in_lanes<T: Send>(cases: &[Case], run: impl Fn(&Case, &Lane, SocketAddr) -> T + Sync) -> Vec<T> {
+    let lanes: Vec<Lane> = (0..LANES).map(|_| Lane::new()).collect();
+    let weir =
+        Weir::start(&lanes.iter().enumerate().map(|(number, lane)| lane.config(number)).collect::<String>());
+    let mut results: Vec<(usize, T)> = thread::scope(|scope| {
+        let threads: Vec<_> = lanes
+            .iter()
+            .enumerate()
+            .map(|(number, lane)| {
+                let (run, addr) = (&run, weir.addr(&format!("lane-{number}")));
+                scope.spawn(move || {
+                    let mine = cases.iter().enumerate().skip(number).step_by(LANES);
+                    mine.map(|(index, case)| (index, run(case, lane, addr))).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+impl Lane {
+    fn new() -> Self {
+        let whole = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&whole);
+        let server = RawServer::start(move |peer| {
+            while peer.request().is_ok() {
+                count.fetch_add(1, Ordering::SeqCst);
+                peer.respond("ok")?;
+            }
+            Ok(())
+        });
+        Self { server, whole }
+    }
+
+    /// One connection for each request, so that what the server received can be told apart.
+    fn config(&self, number: usize) -> String {
+        format!(
+            "[listener.lane-{number}]\nbind = \"127.0.0.1:0\"\npool = \"lane-{number}\"\n\n\
+             [pool.lane-{number}]\nservers = \"{}\"\nreuse = false\neject = false\n\n",
+            self.server.addr()
+        )
+    }
+
+    fn run(&self, addr: SocketAddr, case: &Case, pieces: &[&[u8]]) -> Outcome {
+        let (before, whole_before) = (self.server.connections(), self.whole.load(Ordering::SeqCst));
+        let mut client = RawClient::connect(addr);
+        for (index, piece) in pieces.iter().enumerate() {
+            if index > 0 {
+                thread::sleep(PAUSE);
+            }
+            if client.try_send(piece).is_err() {
+                break;
+            }
+        }
+        let mut verdict = Vec::new();
+        for expected in &case.verdict {
+            verdict.push(self.read_verdict(&mut client, *expected, case));
+        }
+        drop(client);
+        let connections = before..self.server.connections();
+        connections.clone().for_each(|number| self.server.wait_for_end(number));
+        let whole = self.whole.load(Ordering::SeqCst) - whole_before;
+        let sound = case.verdict.iter().filter(|verdict| **verdict == Verdict::Forward).count();
+        assert_eq!(whole, sound, "{}: whole requests at the server", case.rule);
+        if !case
+            .verdict
+            .iter()
+            .any(|verdict| matches!(verdict, Verdict::RefuseInBody(_) | Verdict::Incomplete))
+        {
+            // Of a head that is refused, the server gets no byte.
+            assert_eq!(connections.len(), sound, "{}: connections to the server", case.rule);
+        }
+        let received =
+            connections.take(sound).map(|number| self.server.received(number).escape_ascii().to_string());
+        Outcome { verdict, received: received.collect() }
+    }
+
+    fn read_verdict(&self, client: &mut RawClient, expected: Verdict, case: &Case) -> Verdict {
+        if expected == Verdict::Incomplete {
+            assert!(client.is_quiet(Duration::from_millis(20)), "{}", case.rule);
+            return Verdict::Incomplete;
+        }
+        let response = client.try_response().unwrap_or_else(|error| panic!("{}: {error}", case.rule));
+        if response.status == 200 {
+            return Verdict::Forward;
+        }
+        assert!(response.says_close(), "{}: {:?}", case.rule, response.headers);
+        client.half_close();
+        client.read_to_end();
+        match expected {
+            Verdict::RefuseInBody(_) => Verdict::RefuseInBody(response.status),
+            _ => Verdict::Refuse(response.status),
+        }
+    }
+}

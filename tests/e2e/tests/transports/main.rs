@@ -1,0 +1,9 @@
+//! What lies below HTTP: TCP mode, the PROXY protocol, Unix sockets, TLS.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod proxy_protocol;
+mod tcp_mode;
+mod tls;
+mod tls_peers;
+mod unix_sockets;

@@ -1,0 +1,80 @@
+use std::collections::VecDeque;
+
+/// What was typed after the program's name: words taken from the front, and options taken from anywhere.
+#[derive(Debug)]
+pub(crate) struct Arguments(VecDeque<String>);
+
+impl Arguments {
+    /// Those of this process. Arguments that are not UTF-8 are taken with replacement characters: none of ours can be.
+    pub(crate) fn from_process() -> Self {
+        Self(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(words: &[&str]) -> Self {
+        Self(words.iter().map(|&word| word.to_owned()).collect())
+    }
+
+    /// The first word that is left.
+    pub(crate) fn next(&mut self) -> Option<String> {
+        self.0.pop_front()
+    }
+
+    /// The value of `--name VALUE` or `--name=VALUE`.
+    ///
+    /// # Errors
+    /// The option stands last, without a value.
+    pub(crate) fn option(&mut self, name: &str) -> Result<Option<String>, String> {
+        for at in 0..self.0.len() {
+            if let Some(value) = self.0[at].strip_prefix(name).and_then(|rest| rest.strip_prefix('=')) {
+                let value = value.to_owned();
+                self.0.remove(at);
+                return Ok(Some(value));
+            }
+            if self.0[at] == name {
+                self.0.remove(at);
+                return self.0.remove(at).map(Some).ok_or_else(|| format!("{name} wants a value"));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Every word that is left.
+    pub(crate) fn rest(self) -> Vec<String> {
+        self.0.into()
+    }
+
+    /// # Errors
+    /// Something is left that nobody took.
+    pub(crate) fn finish(self) -> Result<(), String> {
+        match self.0.front() {
+            None => Ok(()),
+            Some(word) => Err(format!("what is {word:?} for?")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_is_found_anywhere_and_in_both_spellings() {
+        let mut arguments = Arguments::of(&["head", "--seconds", "3", "--out=dist", "body"]);
+        assert_eq!(arguments.option("--seconds"), Ok(Some("3".to_owned())));
+        assert_eq!(arguments.option("--out"), Ok(Some("dist".to_owned())));
+        assert_eq!(arguments.option("--binary"), Ok(None));
+        assert_eq!(arguments.rest(), ["head", "body"]);
+    }
+
+    #[test]
+    fn an_option_without_its_value_is_an_error() {
+        let mut arguments = Arguments::of(&["--seconds"]);
+        assert_eq!(arguments.option("--seconds"), Err("--seconds wants a value".to_owned()));
+    }
+
+    #[test]
+    fn a_word_that_nobody_took_is_an_error() {
+        assert_eq!(Arguments::of(&["--quick"]).finish(), Err("what is \"--quick\" for?".to_owned()));
+    }
+}

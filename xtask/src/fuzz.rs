@@ -1,0 +1,127 @@
+//! Builds and runs the libFuzzer targets of fuzz/ on stable Rust: with coverage feedback, without sanitizers (those are
+//! for nightly compilers).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use crate::arguments::Arguments;
+use crate::command;
+
+/// Named, so that the flags below reach the targets and not the build scripts on the way to them.
+const TRIPLE: &str = env!("XTASK_TARGET");
+
+/// What makes the compiler tell libFuzzer which code an input reached.
+const COVERAGE_FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+     -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Ccodegen-units=1";
+
+/// `fuzz [--seconds N] [TARGET...]`.
+pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
+    let seconds = match arguments.option("--seconds")? {
+        None => 30,
+        Some(text) => text.parse::<u32>().map_err(|error| format!("--seconds {text}: {error}"))?,
+    };
+    let fuzz = root.join("fuzz");
+    let all = targets(&fuzz.join("Cargo.toml"))?;
+    let wanted = arguments.rest();
+    if let Some(unknown) = wanted.iter().find(|name| !all.contains(name)) {
+        return Err(format!("no fuzz target {unknown:?}: one of {}", all.join(", ")));
+    }
+    let chosen = if wanted.is_empty() { all } else { wanted };
+    let programs = build(&fuzz)?;
+
+    // As many at a time as there are cores: a target is one thread.
+    let at_once = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut failed = Vec::new();
+    for batch in chosen.chunks(at_once) {
+        println!("fuzz: {} for {seconds} s", batch.join(", "));
+        let running = batch
+            .iter()
+            .map(|name| Run::start(&fuzz, &programs, name, seconds))
+            .collect::<Result<Vec<_>, _>>()?;
+        for run in running {
+            if let Err(why) = run.finish() {
+                failed.push(why);
+            }
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
+}
+
+/// The `[[bin]]` names of the fuzz package.
+fn targets(manifest: &Path) -> Result<Vec<String>, String> {
+    let at = manifest.display();
+    let text = fs::read_to_string(manifest).map_err(|error| format!("{at}: {error}"))?;
+    let table: toml::Table = text.parse().map_err(|error| format!("{at}: {error}"))?;
+    let bins = table.get("bin").and_then(|bins| bins.as_array()).map_or(&[][..], Vec::as_slice);
+    let names: Vec<_> = bins.iter().filter_map(|bin| bin.get("name")?.as_str()).map(str::to_owned).collect();
+    if names.is_empty() { Err(format!("{at}: no [[bin]] in it")) } else { Ok(names) }
+}
+
+/// Compiles every target; returns the directory of the programs.
+fn build(fuzz: &Path) -> Result<PathBuf, String> {
+    let target_dir = fuzz.join("target");
+    command::run(
+        command::cargo()
+            .current_dir(fuzz)
+            .env("RUSTFLAGS", COVERAGE_FLAGS)
+            .args(["build", "--release", "--bins", "--target", TRIPLE, "--target-dir"])
+            .arg(&target_dir),
+    )?;
+    Ok(target_dir.join(TRIPLE).join("release"))
+}
+
+/// One target at work.
+struct Run {
+    name: String,
+    child: std::process::Child,
+    log: PathBuf,
+    since: Instant,
+}
+
+impl Run {
+    fn start(fuzz: &Path, programs: &Path, name: &str, seconds: u32) -> Result<Self, String> {
+        // Found inputs go to the first directory; the second is the committed corpus, which stays as it is.
+        let found = fuzz.join("target/found").join(name);
+        let corpus = fuzz.join("corpus").join(name);
+        let artifacts = fuzz.join("artifacts").join(name);
+        for directory in [&found, &corpus, &artifacts] {
+            fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+        }
+        let log = fuzz.join("target").join(format!("{name}.log"));
+        let file = fs::File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+        let mut program = Command::new(programs.join(name));
+        program
+            .current_dir(fuzz)
+            .arg(format!("-max_total_time={seconds}"))
+            .args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"])
+            .arg(format!("-artifact_prefix={}/", artifacts.display()))
+            .args([&found, &corpus])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(file);
+        let child = program.spawn().map_err(|error| format!("fuzz target {name}: {error}"))?;
+        Ok(Self { name: name.to_owned(), child, log, since: Instant::now() })
+    }
+
+    /// Waits for its end and prints how much it tried.
+    fn finish(self) -> Result<(), String> {
+        let Self { name, mut child, log, since } = self;
+        let status = child.wait().map_err(|error| format!("fuzz target {name}: {error}"))?;
+        let said = fs::read_to_string(&log).unwrap_or_default();
+        if !status.success() {
+            let tail: Vec<_> = said.lines().rev().take(40).collect();
+            let tail: Vec<_> = tail.into_iter().rev().collect();
+            return Err(format!("fuzz target {name}: {status}\n{}", tail.join("\n")));
+        }
+        let tried = said.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+        println!(
+            "fuzz: {name}: {} inputs in {} s, no crash",
+            tried.unwrap_or(" ?").trim(),
+            since.elapsed().as_secs()
+        );
+        Ok(())
+    }
+}

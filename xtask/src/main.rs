@@ -1,0 +1,54 @@
+//! Repository chores behind `make`: `cargo xtask tidy | test | fuzz | package`.
+//!
+//! Knows the repository, not the product: it links to no other crate of the workspace, so it builds in seconds.
+
+mod arguments;
+mod command;
+mod fuzz;
+mod package;
+mod test;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use arguments::Arguments;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  tidy                             house rules that the compiler does not know
+  test [ARGUMENTS OF cargo test]   every test of the workspace, and a summary
+  fuzz [--seconds N] [TARGET...]   each fuzz target for N seconds (30)
+  package [--binary FILE] [--out DIR] [--only tarball|deb]
+                                   a tarball and a Debian package from the release build, or from FILE";
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_process();
+    let root = repository_root();
+    let done = match arguments.next().as_deref() {
+        Some("tidy") => tidy::run(&root),
+        Some("test") => test::run(&root, arguments),
+        Some("fuzz") => fuzz::run(&root, arguments),
+        Some("package") => package::run(&root, arguments),
+        Some("help" | "--help" | "-h") => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        Some(other) => Err(format!("unknown command {other:?}\n\n{USAGE}")),
+        None => Err(USAGE.to_owned()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The directory above xtask/, wherever the command was called.
+fn repository_root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_owned()
+}

@@ -1,0 +1,99 @@
+//! Runs every test and ends with one line that says what ran, so that a long log can be judged by its tail.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::arguments::Arguments;
+use crate::command;
+
+/// `cargo test --workspace`, and a summary of all its `test result` lines.
+pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
+    let mut cargo = command::cargo();
+    cargo.current_dir(root).args(["test", "--workspace", "--no-fail-fast"]).args(arguments.rest());
+    let spelled = command::spelled(&cargo);
+    let mut child = cargo.stdout(Stdio::piped()).spawn().map_err(|error| format!("{spelled}: {error}"))?;
+
+    let mut tally = Tally::default();
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).split(b'\n') {
+            let line = line.map_err(|error| format!("{spelled}: its output: {error}"))?;
+            let line = String::from_utf8_lossy(&line);
+            tally.read(&line);
+            // A closed pipe behind us must not stop the tests.
+            let _ = writeln!(std::io::stdout(), "{line}");
+        }
+    }
+    let status = child.wait().map_err(|error| format!("{spelled}: {error}"))?;
+    println!("\n{tally}");
+    if status.success() { Ok(()) } else { Err(format!("{spelled}: {status}")) }
+}
+
+/// What all test binaries said together.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Tally {
+    binaries: u32,
+    passed: u32,
+    failed: u32,
+    ignored: u32,
+    names_of_failed: Vec<String>,
+}
+
+impl Tally {
+    /// Takes notice of one line of libtest's output.
+    fn read(&mut self, line: &str) {
+        if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
+            self.names_of_failed.push(name.to_owned());
+        }
+        let Some((_, counts)) =
+            line.strip_prefix("test result: ").and_then(|verdict| verdict.split_once(". "))
+        else {
+            return;
+        };
+        self.binaries += 1;
+        for count in counts.split("; ") {
+            let mut words = count.split(' ');
+            let number = words.next().and_then(|word| word.parse::<u32>().ok()).unwrap_or(0);
+            match words.next() {
+                Some("passed") => self.passed += number,
+                Some("failed") => self.failed += number,
+                Some("ignored") => self.ignored += number,
+                _ => {}
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Tally {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for name in &self.names_of_failed {
+            writeln!(f, "failed: {name}")?;
+        }
+        let Self { binaries, passed, failed, ignored, .. } = self;
+        write!(f, "tests: {passed} passed, {failed} failed, {ignored} ignored, in {binaries} test programs")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tally_adds_up_what_every_test_program_reported() {
+        let mut tally = Tally::default();
+        for line in [
+            "running 3 tests",
+            "test codec::a_bare_lf_is_refused ... ok",
+            "test codec::a_bare_cr_is_refused ... FAILED",
+            "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+            "test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.00s",
+        ] {
+            tally.read(line);
+        }
+        assert_eq!(
+            tally.to_string(),
+            "failed: codec::a_bare_cr_is_refused\n\
+             tests: 7 passed, 1 failed, 1 ignored, in 2 test programs"
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! Unsafe code lives in two crates, where it can be read in one sitting. The compiler forbids it in the others; this rule
+//! also covers what has lints of its own.
+
+use super::Finding;
+use super::crates::WITH_UNSAFE;
+use super::tree::Tree;
+
+/// The keyword, written so that this file does not contain it as code.
+const KEYWORD: &str = concat!("un", "safe");
+
+/// The keyword stands in no Rust file outside the two crates.
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.ending(".rs") {
+        if WITH_UNSAFE.iter().any(|home| file.path.starts_with(&format!("{home}/"))) {
+            continue;
+        }
+        for (at, line) in file.text.lines().enumerate() {
+            if has_keyword(line) {
+                let message = format!("{KEYWORD} code lives in {} only", WITH_UNSAFE.join(" and "));
+                findings.push(Finding::new(&file.path, at + 1, message));
+            }
+        }
+    }
+    findings
+}
+
+/// The keyword as a word of its own, followed by what makes it code; comments and most strings do not look so.
+fn has_keyword(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or("");
+    code.match_indices(KEYWORD).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        let after = code[at + KEYWORD.len()..].trim_start();
+        let separate = !before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '"');
+        separate
+            && ["{", "fn ", "impl ", "impl<", "trait ", "extern "].iter().any(|next| after.starts_with(next))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block() -> String {
+        format!("let n = {KEYWORD} {{ read(fd) }};\n")
+    }
+
+    #[test]
+    fn a_block_outside_the_two_crates_is_found_with_its_line() {
+        let text = format!("//! Proxy.\n{}", block());
+        let tree = Tree::of(&[("io/proxy/src/lib.rs", &text)]);
+        let message = format!("{KEYWORD} code lives in io/net and io/kernel only");
+        assert_eq!(check(&tree), [Finding::new("io/proxy/src/lib.rs", 2, message)]);
+    }
+
+    #[test]
+    fn the_two_crates_may_hold_it() {
+        let tree = Tree::of(&[("io/net/src/splice.rs", &block()), ("io/kernel/src/map.rs", &block())]);
+        assert_eq!(check(&tree), []);
+    }
+
+    #[test]
+    fn a_crate_with_a_similar_path_may_not() {
+        assert_eq!(check(&Tree::of(&[("io/network/src/lib.rs", &block())])).len(), 1);
+    }
+
+    #[test]
+    fn comments_and_lint_names_are_not_code() {
+        let text = format!("// {KEYWORD} {{ }} is forbidden\n#![forbid({KEYWORD}_code)]\n");
+        assert_eq!(check(&Tree::of(&[("io/proxy/src/lib.rs", &text)])), []);
+    }
+}

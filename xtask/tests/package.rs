@@ -1,0 +1,256 @@
+//! Builds the Debian package and the tarball around the debug binary, unpacks them, and runs what they hold.
+
+#![allow(clippy::unwrap_used, reason = "what goes wrong here fails the test")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+
+/// A new empty directory that is gone when the test ends.
+fn directory() -> TempDir {
+    tempfile::Builder::new().prefix("weir-package-").tempdir().unwrap()
+}
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// The `weir` that was built with this test; built now where it was not. A whole test run builds it before any test.
+fn weir() -> &'static Path {
+    static WEIR: OnceLock<PathBuf> = OnceLock::new();
+    WEIR.get_or_init(|| {
+        // Both programs come out of the same profile's directory.
+        let weir = Path::new(env!("CARGO_BIN_EXE_xtask")).with_file_name("weir");
+        if !weir.exists() {
+            let mut cargo = Command::new(env!("CARGO"));
+            let target = weir.ancestors().nth(2).unwrap();
+            cargo.current_dir(repository()).args(["build", "--package", "weir", "--target-dir"]).arg(target);
+            succeed(&mut cargo);
+        }
+        weir
+    })
+}
+
+/// A program that packs in no time, for tests of everything but the program.
+const STAND_IN: &str = "/bin/true";
+
+fn package(only: &str, binary: &Path, out: &Path) -> PathBuf {
+    let mut xtask = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    xtask.args(["package", "--only", only, "--binary"]).arg(binary).arg("--out").arg(out);
+    let printed = succeed(&mut xtask);
+    PathBuf::from(printed.trim())
+}
+
+/// The Debian package with the debug binary: made once, because packing it takes seconds.
+fn real_deb() -> &'static Path {
+    static DEB: OnceLock<PathBuf> = OnceLock::new();
+    DEB.get_or_init(|| package("deb", weir(), &Path::new(env!("CARGO_TARGET_TMPDIR")).join("package")))
+}
+
+/// Unpacks a Debian package without installing it.
+fn unpack(package: &Path, into: &Path) {
+    succeed(Command::new("dpkg-deb").arg("--extract").arg(package).arg(into));
+}
+
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}\n{}", output.status, text(&output));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr[..]].concat()).into_owned()
+}
+
+fn has_program(name: &str) -> bool {
+    Command::new(name).arg("--version").output().is_ok()
+}
+
+#[test]
+fn the_unpacked_program_runs_and_accepts_the_shipped_config() {
+    let at = directory();
+    unpack(real_deb(), &at.path().join("root"));
+    let program = at.path().join("root/usr/sbin/weir");
+
+    let version = succeed(Command::new(&program).arg("--version"));
+    assert_eq!(version.trim(), format!("weir {}", env!("CARGO_PKG_VERSION")));
+
+    // It makes sockets and files in directories that systemd makes for it: they are not here.
+    let config = fs::read_to_string(at.path().join("root/etc/weir/weir.toml")).unwrap();
+    let config = format!("[weir]\ncontrol = false\nstate = false\n\n{config}");
+    let path = at.path().join("weir.toml");
+    fs::write(&path, config).unwrap();
+    let check = Command::new(&program).arg("check").arg("--no-ports").arg(&path).output().unwrap();
+    assert_eq!(check.status.code(), Some(0), "{}", text(&check));
+}
+
+#[test]
+fn the_package_says_what_it_needs_and_which_files_are_the_operators() {
+    let at = directory();
+    let package = real_deb();
+    let field = |name: &str| {
+        succeed(Command::new("dpkg-deb").arg("--field").arg(package).arg(name)).trim().to_owned()
+    };
+    assert_eq!(field("Package"), "weir");
+    assert_eq!(field("Version"), env!("CARGO_PKG_VERSION"));
+    assert!(field("Depends").starts_with("libc6 (>= 2."), "{}", field("Depends"));
+    assert!(field("Installed-Size").parse::<u32>().unwrap() > 1000);
+
+    let control = at.path().join("control");
+    succeed(Command::new("dpkg-deb").arg("--control").arg(package).arg(&control));
+    let conffiles = fs::read_to_string(control.join("conffiles")).unwrap();
+    assert_eq!(conffiles, "/etc/weir/weir.toml\n/etc/logrotate.d/weir\n");
+    let root = at.path().join("root");
+    unpack(package, &root);
+    for path in conffiles.lines() {
+        assert!(root.join(path.trim_start_matches('/')).is_file(), "{path} is not in the package");
+    }
+}
+
+#[test]
+fn every_script_of_the_package_is_valid_shell() {
+    for name in ["postinst", "prerm", "postrm"] {
+        succeed(Command::new("sh").arg("-n").arg(repository().join("packaging/debian").join(name)));
+    }
+}
+
+#[test]
+fn files_have_the_permissions_of_a_system_whatever_the_builder_s_umask_is() {
+    let at = directory();
+    let out = at.path().display();
+    let xtask = env!("CARGO_BIN_EXE_xtask");
+    let line = format!("umask 077; exec {xtask} package --only deb --binary {STAND_IN} --out {out}");
+    let package = succeed(Command::new("sh").args(["-c", &line]));
+    let root = at.path().join("root");
+    unpack(Path::new(package.trim()), &root);
+    let mode = |path: &str| fs::metadata(root.join(path)).unwrap().permissions().mode() & 0o7777;
+    assert_eq!(mode("usr/sbin/weir"), 0o755);
+    assert_eq!(mode("etc/weir/weir.toml"), 0o644);
+    for directory in ["usr", "usr/sbin", "etc", "etc/weir", "lib", "lib/systemd", "usr/share/doc/weir"] {
+        assert_eq!(mode(directory), 0o755, "{directory}");
+    }
+}
+
+#[test]
+fn building_twice_gives_the_same_bytes() {
+    let (first, second) = (directory(), directory());
+    for only in ["deb", "tarball"] {
+        let (a, b) =
+            (package(only, STAND_IN.as_ref(), first.path()), package(only, STAND_IN.as_ref(), second.path()));
+        assert_eq!(a.file_name(), b.file_name());
+        assert!(fs::read(&a).unwrap() == fs::read(&b).unwrap(), "{only}: two builds differ");
+    }
+}
+
+#[test]
+fn the_tarball_holds_one_directory_with_the_program_its_config_and_its_texts() {
+    let at = directory();
+    let tarball = package("tarball", STAND_IN.as_ref(), at.path());
+    succeed(
+        Command::new("tar").arg("--extract").arg("--file").arg(&tarball).arg("--directory").arg(at.path()),
+    );
+    let name = tarball.file_name().unwrap().to_str().unwrap().trim_end_matches(".tar.gz");
+    let root = at.path().join(name);
+    succeed(Command::new(root.join("bin/weir")).arg("--version"));
+    for path in [
+        "etc/weir/weir.toml",
+        "lib/systemd/system/weir.service",
+        "share/man/man8/weir.8.gz",
+        "share/doc/weir/LICENSE",
+        "share/doc/weir/docs/reference/config.md",
+        "share/doc/weir/docs/guide/systemd.md",
+    ] {
+        assert!(root.join(path).is_file(), "{path} is missing");
+    }
+}
+
+/// dpkg changes owners and runs scripts: only root may.
+fn may_install() -> bool {
+    succeed(Command::new("id").arg("-u")).trim() == "0"
+}
+
+/// dpkg with a root directory of its own, in which nothing else is installed.
+fn dpkg(root: &Path) -> Command {
+    let admin = root.join("var/lib/dpkg");
+    for directory in ["updates", "info"] {
+        fs::create_dir_all(admin.join(directory)).unwrap();
+    }
+    let status = admin.join("status");
+    if !status.exists() {
+        fs::write(status, "").unwrap();
+    }
+    let mut dpkg = Command::new("dpkg");
+    // libc6 is not installed there, and scripts run outside of it, told by DPKG_ROOT.
+    dpkg.arg(format!("--root={}", root.display()));
+    dpkg.args(["--force-depends", "--force-script-chrootless", "--force-confold"]);
+    dpkg
+}
+
+#[test]
+fn dpkg_installs_upgrades_and_purges_it_and_leaves_an_edited_config_alone() {
+    if !may_install() {
+        eprintln!("skipped: not root");
+        return;
+    }
+    let at = directory();
+    let package = package("deb", STAND_IN.as_ref(), at.path());
+    let root = at.path().join("root");
+    fs::create_dir_all(&root).unwrap();
+
+    succeed(dpkg(&root).arg("--install").arg(&package));
+    let status = succeed(dpkg(&root).args(["--status", "weir"]));
+    assert!(status.contains("Status: install ok installed"), "{status}");
+    let passwd = fs::read_to_string(root.join("etc/passwd")).unwrap_or_default();
+    assert!(passwd.lines().any(|line| line.starts_with("weir:")), "no account: {passwd:?}");
+
+    let config = root.join("etc/weir/weir.toml");
+    fs::write(&config, "# mine\n").unwrap();
+    succeed(dpkg(&root).arg("--install").arg(&package));
+    assert_eq!(fs::read_to_string(&config).unwrap(), "# mine\n");
+
+    fs::create_dir_all(root.join("var/lib/weir")).unwrap();
+    fs::write(root.join("var/lib/weir/state.toml"), "").unwrap();
+    succeed(dpkg(&root).args(["--remove", "weir"]));
+    assert!(!root.join("usr/sbin/weir").exists());
+    assert!(config.exists() && root.join("var/lib/weir/state.toml").exists());
+
+    succeed(dpkg(&root).args(["--purge", "weir"]));
+    assert!(!config.exists() && !root.join("var/lib/weir").exists());
+}
+
+#[test]
+fn systemd_understands_the_unit_and_finds_it_hardened() {
+    if !has_program("systemd-analyze") {
+        eprintln!("skipped: no systemd-analyze");
+        return;
+    }
+    let at = directory();
+    let root = at.path().join("root");
+    unpack(&package("deb", STAND_IN.as_ref(), at.path()), &root);
+
+    // `verify` looks for the programs that the unit calls, and for the targets that it waits for.
+    fs::create_dir_all(root.join("bin")).unwrap();
+    fs::copy("/bin/kill", root.join("bin/kill")).unwrap();
+    let system = root.join("lib/systemd/system");
+    for target in ["multi-user", "network-online", "basic", "sysinit", "shutdown"] {
+        fs::write(system.join(format!("{target}.target")), "[Unit]\n").unwrap();
+    }
+    let analyze = |words: &[&str]| {
+        let mut command = Command::new("systemd-analyze");
+        command.arg(format!("--root={}", root.display())).args(words);
+        command.output().unwrap()
+    };
+    let verify = analyze(&["verify", "--man=no", "weir.service"]);
+    let complaints: Vec<_> =
+        text(&verify).lines().filter(|line| line.contains("weir.service")).map(str::to_owned).collect();
+    assert_eq!(complaints, [""; 0]);
+    assert!(verify.status.success(), "{}", text(&verify));
+
+    // In tenths: 2.0 of 10 is what systemd calls "OK" with room to spare.
+    let security = analyze(&["security", "--offline=true", "--threshold=20", "--no-pager", "weir.service"]);
+    assert!(security.status.success(), "{}", text(&security));
+}
