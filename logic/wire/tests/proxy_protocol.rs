@@ -57,6 +57,15 @@ fn unknown_means_that_the_real_addresses_count_whatever_stands_behind_it() {
 }
 
 #[test]
+fn an_ipv4_client_that_the_sender_wrote_as_ipv6_is_read_as_ipv4() {
+    let line = b"PROXY TCP6 ::ffff:192.0.2.7 ::ffff:198.51.100.1 5 80\r\n";
+    assert_eq!(complete(line).0, inet("192.0.2.7:5", "198.51.100.1:80"));
+    let mapped = |last: [u8; 4]| [&[0; 10][..], &[0xff; 2], &last].concat();
+    let body = [mapped([192, 0, 2, 7]), mapped([198, 51, 100, 1]), vec![0, 5, 0, 80]].concat();
+    assert_eq!(complete(&v2(0x21, 0x21, &body)).0, inet("192.0.2.7:5", "198.51.100.1:80"));
+}
+
+#[test]
 fn a_malformed_line_is_refused() {
     use ProxyError::{Addresses, LineEnd, Protocol};
     let cases: &[(&str, ProxyError)] = &[

@@ -6,7 +6,7 @@ use super::Command;
 /// Between whom the client's connection to the proxy runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoints {
-    /// Internet addresses, both of one family when parsed.
+    /// Internet addresses. When parsed, both are of one family, and that is IPv4 wherever both can be written so.
     Inet {
         /// The client.
         source: SocketAddr,
@@ -17,6 +17,14 @@ pub enum Endpoints {
     Unix(Box<UnixEndpoints>),
     /// The sender does not say (`UNKNOWN`, `UNSPEC`): the connection's real addresses count.
     Unknown,
+}
+
+impl Endpoints {
+    /// A sender whose socket takes both families writes IPv4 clients as `::ffff:a.b.c.d`; here they are IPv4.
+    pub(super) fn inet(source: SocketAddr, destination: SocketAddr) -> Self {
+        let (source, destination) = one_family(source, destination);
+        Self::Inet { source, destination }
+    }
 }
 
 /// Between which Unix sockets the client's connection to the proxy runs.

@@ -50,7 +50,7 @@ fn inet<Ip: FromStr + Into<IpAddr>>(words: &str) -> Result<Endpoints, ProxyError
         return Err(ProxyError::Addresses);
     }
     let source = SocketAddr::new(source_ip, source_port);
-    Ok(Endpoints::Inet { source, destination: SocketAddr::new(destination_ip, destination_port) })
+    Ok(Endpoints::inet(source, SocketAddr::new(destination_ip, destination_port)))
 }
 
 /// Decimal digits without a sign or a leading zero, which Rust's own parser would let pass.

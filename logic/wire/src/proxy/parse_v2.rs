@@ -78,7 +78,7 @@ fn endpoints(family: u8, bytes: &mut Bytes<'_>) -> Option<Endpoints> {
 
 fn inet<Ip: Into<std::net::IpAddr>>(source: Ip, destination: Ip, bytes: &mut Bytes<'_>) -> Option<Endpoints> {
     let source = SocketAddr::new(source.into(), bytes.u16()?);
-    Some(Endpoints::Inet { source, destination: SocketAddr::new(destination.into(), bytes.u16()?) })
+    Some(Endpoints::inet(source, SocketAddr::new(destination.into(), bytes.u16()?)))
 }
 
 /// Checks that the additional fields (type-length-value) fill the rest of the header exactly, and the checksum if one
