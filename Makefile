@@ -6,6 +6,8 @@ SHELL := /bin/bash
 # The version that `make check` runs; compiled once into Cargo's own bin directory.
 CARGO_DENY_VERSION := 0.20.2
 FUZZ_SECONDS ?= 30
+# What the random inputs grow from; 0 = another one each time.
+FUZZ_SEED ?= 1
 # Passed on to the bench harness, e.g. BENCH='--only 1k-keepalive --repeats 3'.
 BENCH ?=
 
@@ -30,9 +32,9 @@ check: ## format, lints, house rules, dependencies, documentation
 		|| cargo install --locked --debug cargo-deny@$(CARGO_DENY_VERSION)
 	cargo deny --log-level error check bans licenses sources
 
-fuzz: ## every fuzz target for FUZZ_SECONDS (30)
+fuzz: ## every fuzz target for FUZZ_SECONDS (30), from FUZZ_SEED (1)
 	@scripts/setup build
-	cargo xtask fuzz --seconds $(FUZZ_SECONDS)
+	cargo xtask fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 docs: ## the code's documentation, in target/doc
 	@scripts/setup build

@@ -17,11 +17,15 @@ const COVERAGE_FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
      -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Ccodegen-units=1";
 
-/// `fuzz [--seconds N] [TARGET...]`.
+/// What the random inputs grow from unless told otherwise: one that is known, so that a failure is that of the change
+/// and comes again.
+const SEED: u32 = 1;
+
+/// `fuzz [--seconds N] [--seed N] [TARGET...]`.
 pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
-    let seconds = match arguments.option("--seconds")? {
-        None => 30,
-        Some(text) => text.parse::<u32>().map_err(|error| format!("--seconds {text}: {error}"))?,
+    let effort = Effort {
+        seconds: number(&mut arguments, "--seconds", 30)?,
+        seed: number(&mut arguments, "--seed", SEED)?,
     };
     let fuzz = root.join("fuzz");
     let all = targets(&fuzz.join("Cargo.toml"))?;
@@ -36,10 +40,10 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     let at_once = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut failed = Vec::new();
     for batch in chosen.chunks(at_once) {
-        println!("fuzz: {} for {seconds} s", batch.join(", "));
+        println!("fuzz: {} for {} s, seed {}", batch.join(", "), effort.seconds, effort.seed);
         let running = batch
             .iter()
-            .map(|name| Run::start(&fuzz, &programs, name, seconds))
+            .map(|name| Run::start(&fuzz, &programs, name, &effort))
             .collect::<Result<Vec<_>, _>>()?;
         for run in running {
             if let Err(why) = run.finish() {
@@ -48,6 +52,18 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
+}
+
+/// How long and from where each target searches.
+struct Effort {
+    seconds: u32,
+    /// 0 = another one each time.
+    seed: u32,
+}
+
+fn number(arguments: &mut Arguments, option: &str, default: u32) -> Result<u32, String> {
+    let Some(text) = arguments.option(option)? else { return Ok(default) };
+    text.parse().map_err(|error| format!("{option} {text}: {error}"))
 }
 
 /// The `[[bin]]` names of the fuzz package.
@@ -82,7 +98,7 @@ struct Run {
 }
 
 impl Run {
-    fn start(fuzz: &Path, programs: &Path, name: &str, seconds: u32) -> Result<Self, String> {
+    fn start(fuzz: &Path, programs: &Path, name: &str, effort: &Effort) -> Result<Self, String> {
         // Found inputs go to the first directory; the second is the committed corpus, which stays as it is.
         let found = fuzz.join("target/found").join(name);
         let corpus = fuzz.join("corpus").join(name);
@@ -95,7 +111,8 @@ impl Run {
         let mut program = Command::new(programs.join(name));
         program
             .current_dir(fuzz)
-            .arg(format!("-max_total_time={seconds}"))
+            .arg(format!("-max_total_time={}", effort.seconds))
+            .arg(format!("-seed={}", effort.seed))
             .args(["-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1"])
             .arg(format!("-artifact_prefix={}/", artifacts.display()))
             .args([&found, &corpus])

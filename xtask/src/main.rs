@@ -19,7 +19,7 @@ usage: cargo xtask COMMAND
 
   tidy                             house rules that the compiler does not know
   test [ARGUMENTS OF cargo test]   every test of the workspace, and a summary
-  fuzz [--seconds N] [TARGET...]   each fuzz target for N seconds (30)
+  fuzz [--seconds N] [--seed N] [TARGET...]   each fuzz target for N seconds (30); seed 0 = another one each time
   package [--binary FILE] [--out DIR] [--only tarball|deb]
                                    a tarball and a Debian package from the release build, or from FILE";
 
