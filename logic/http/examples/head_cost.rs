@@ -79,6 +79,7 @@ fn run(case: &str, count: u64) {
             request: RequestText::default(),
             server_scheme: Scheme::Http,
             client_version: Version::Http11,
+            date: "Tue, 07 May 2024 10:00:00 GMT",
             keep_alive: true,
         };
         for _ in 0..count {

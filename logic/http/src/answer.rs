@@ -73,7 +73,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-fn append_line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+pub(crate) fn append_line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
     out.extend_from_slice(value);

@@ -66,7 +66,7 @@ fn hop_by_hop_headers_stay_behind() {
 
 #[test]
 fn framing_passes_as_it_came() {
-    let chunked = "POST / HTTP/1.1\nHost: h\nTransfer-Encoding: Chunked\n\n";
+    let chunked = "POST / HTTP/1.1\nHost: h\ntransfer-encoding: chunked\n\n";
     assert_eq!(plain().request(chunked), chunked);
     let length = "POST / HTTP/1.1\nHost: h\nContent-Length: 0012\n\n";
     assert_eq!(plain().request(length), length);
@@ -435,4 +435,14 @@ fn rules_cannot_touch_what_frames_the_message() {
         let headers = RouteHeaders { request: Vec::new(), response: vec![rule] };
         assert!(RouteRewriter::compile(None, &headers).is_err(), "{name}");
     }
+}
+
+#[test]
+fn the_coding_goes_on_in_the_one_spelling_that_every_server_knows() {
+    let head = |coding: &str| format!("POST / HTTP/1.1\nHost: h\n{coding}\n\n");
+    let usual = Way::new().request(&head("Transfer-Encoding: chunked"));
+    for unusual in ["Transfer-Encoding: CHUNKED", "Transfer-Encoding:\tChunked  "] {
+        assert_eq!(Way::new().request(&head(unusual)), usual);
+    }
+    assert!(usual.contains("\nTransfer-Encoding: chunked\n"), "{usual}");
 }

@@ -123,6 +123,18 @@ fn the_answer_to_head_keeps_its_length_and_has_no_body() {
 }
 
 #[test]
+fn a_response_without_a_date_gets_the_time_of_its_receipt() {
+    let mut way = Way::new();
+    way.date = "Tue, 07 May 2024 10:00:00 GMT";
+    let plain = "HTTP/1.1 200 OK\nContent-Length: 3\n";
+    assert_eq!(to_http11(&way, &format!("{plain}\n")), format!("{plain}Date: {}\n\n", way.date));
+    let dated = format!("{plain}date: Mon, 06 May 2024 10:00:00 GMT\n\n");
+    assert_eq!(to_http11(&way, &dated), dated);
+    let interim = "HTTP/1.1 103 Early Hints\nLink: </a>\n\n";
+    assert_eq!(to_http11(&way, interim), interim);
+}
+
+#[test]
 fn via_and_request_id_are_added() {
     let mut way = Way::new();
     way.rules.via = Some("weir".into());

@@ -4,7 +4,7 @@ use std::io;
 use std::task::{Context, Poll};
 
 use weir_http::{
-    BodyScanner, Framing, HeadLimits, RequestText, ResponseContext, ResponseHead, ResponseTo, Scheme,
+    BodyScanner, Framing, HeadLimits, KnownHeader, RequestText, ResponseContext, ResponseHead, ResponseTo, Scheme,
     Version, is_worth_parsing, parse_response,
 };
 use weir_net::Stream;
@@ -171,11 +171,13 @@ fn pass(
         return Ok(Some(HeadOutcome::Interim));
     }
     let tls = client.tls.map(ClientTlsFacts::names);
+    let date = (!table.has(KnownHeader::Date)).then(|| worker.http_date());
     let context = ResponseContext {
         exchange: client.names(reading, tls.as_ref()),
         request: reading.request.text(),
         server_scheme: reading.scheme,
         client_version: reading.request.version,
+        date: date.as_deref().unwrap_or_default(),
         keep_alive: reading.request.keep_alive && reading.request_done && client.may_keep_alive(),
     };
     let http = &client.listener.http;

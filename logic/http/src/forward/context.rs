@@ -112,6 +112,8 @@ pub struct ResponseContext<'a> {
     pub server_scheme: Scheme,
     /// The client's version.
     pub client_version: Version,
+    /// The time of receipt, added as Date to a response that has none (RFC 9110 section 6.6.1); empty = none is added.
+    pub date: &'a str,
     /// Whether the client's connection may stay open: [`RequestHead::keep_alive`], and nothing speaks against it.
     pub keep_alive: bool,
 }

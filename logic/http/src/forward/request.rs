@@ -3,8 +3,11 @@
 use super::destination::UriMap;
 use super::forwarded_for::{Seen, nominates};
 use super::{Forwarder, RequestContext, RequestText, RouteRewriter, Scheme};
+use crate::answer::append_line;
 use crate::head::scan::list;
 use crate::{HeaderEntry, HeaderTable, KnownHeader, Method, RequestHead, Span, TargetForm, Version};
+
+const CHUNKED: &[u8] = b"chunked";
 
 impl Forwarder {
     /// Appends to `out` the head of a request as its server gets it, up to and with the empty line. `buf` and `table`
@@ -96,7 +99,7 @@ impl Writer<'_> {
     fn touched(&self) -> u64 {
         let forwarder = self.forwarder;
         let mut touched = forwarder.touched[usize::from(self.cx.exchange.peer.is_trusted())];
-        touched |= self.route.request.removed.known;
+        touched |= self.route.request.removed.known | KnownHeader::TransferEncoding.bit();
         if self.route.request.removed.has_others() || self.head.nominates {
             touched |= KnownHeader::Other.bit();
         }
@@ -124,6 +127,8 @@ impl Writer<'_> {
                     || (self.head.nominates && self.is_nominated(name))
             }
             KnownHeader::Upgrade => !self.upgrades(),
+            // A server that compares case would see no coding here, and read the body as its next request.
+            KnownHeader::TransferEncoding => entry.value().of(self.buf) != CHUNKED,
             _ => true,
         }
     }
@@ -135,6 +140,7 @@ impl Writer<'_> {
         }
         match entry.known() {
             KnownHeader::Host => self.append_host(out),
+            KnownHeader::TransferEncoding => append_line(out, "Transfer-Encoding", CHUNKED),
             KnownHeader::Destination | KnownHeader::If => {
                 let map = UriMap {
                     paths: &self.route.path,

@@ -4,6 +4,7 @@ use super::destination::UriMap;
 use super::forwarded_for::nominates;
 use super::forwarder::HOP_BY_HOP;
 use super::{Forwarder, ResponseContext, ResponseWritten, RouteRewriter};
+use crate::answer::append_line;
 use crate::head::set;
 use crate::{Framing, HeaderEntry, HeaderTable, KnownHeader, ResponseHead, Span, Version, number};
 
@@ -149,6 +150,10 @@ impl Writer<'_> {
         let removed = &self.route.response.removed;
         if removed.known & KnownHeader::Via.bit() == 0 {
             out.extend_from_slice(&self.forwarder.via[usize::from(self.head.version == Version::Http11)]);
+        }
+        let has_date = self.table.has(KnownHeader::Date) || self.cx.date.is_empty();
+        if !has_date && removed.known & KnownHeader::Date.bit() == 0 {
+            append_line(out, "Date", self.cx.date.as_bytes());
         }
         let exchange = &self.cx.exchange;
         if let Some(id) = self.forwarder.request_id.as_ref().filter(|_| self.has_request_id()) {

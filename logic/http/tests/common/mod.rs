@@ -36,6 +36,7 @@ pub(crate) struct Way {
     pub(crate) upgrade: bool,
     pub(crate) pass_expect: bool,
     pub(crate) close: bool,
+    pub(crate) date: &'static str,
 }
 
 impl Way {
@@ -51,6 +52,7 @@ impl Way {
             upgrade: true,
             pass_expect: true,
             close: false,
+            date: "",
         }
     }
 
@@ -115,6 +117,7 @@ impl Way {
             request,
             server_scheme: self.server_scheme,
             client_version,
+            date: self.date,
             keep_alive: !self.close,
         };
         let mut out = Vec::new();

@@ -44,7 +44,7 @@ impl Exchange {
                 self.count_failure();
                 Some(End::Cut(Cut::ServerTimeout))
             }
-            (None, Upload::Sending) if !self.upload.waits_for_sink() && self.head_sent == self.head.len() => {
+            (None, Upload::Sending) if !self.waits_for_server() => {
                 Some(End::Answer(Fault::BodyTimeout))
             }
             (None, _) => {
@@ -62,6 +62,8 @@ impl Exchange {
             (Some(download), _) if download.waits_for_sink() => clients.body,
             (None, _) if !self.unsent.is_empty() => clients.body,
             (Some(_), _) => servers.idle,
+            // The server has no room for what is there.
+            (None, Upload::Sending) if self.waits_for_server() => servers.idle,
             (None, Upload::Sending) => clients.body,
             (None, _) => servers.response,
         };
@@ -71,6 +73,11 @@ impl Exchange {
         let look = if client.stream.socket().is_watched() { Duration::MAX } else { FIRST_LOOK };
         self.idle_until = now + after.duration();
         client.deadline.arm(now, after.duration().min(limit).min(look));
+    }
+
+    /// Some of the request is here that the server has not taken yet.
+    fn waits_for_server(&self) -> bool {
+        self.upload.waits_for_sink() || self.head_sent < self.head.len()
     }
 
     pub(super) fn moved(&self) -> u64 {
