@@ -147,6 +147,35 @@ fn children_die_with_a_demo_that_is_killed() {
     wait_until("the end of all children", PATIENCE, || ground.processes().is_empty());
 }
 
+#[test]
+fn the_next_demo_removes_the_files_of_one_that_was_killed() {
+    let ground = Ground::new();
+    let mut killed = Child::spawn(ground.demo(&["--once"]));
+    killed.wait_for_line(DEMO_MAX, |line| line.contains("the balancer run"));
+    killed.signal(Signal::KILL);
+    killed.wait(PATIENCE);
+    wait_until("the end of all children", PATIENCE, || ground.processes().is_empty());
+    assert!(ground.has_files(), "nobody was left to remove them");
+    let mut next = Child::spawn(ground.demo(&["--once"]));
+    assert_eq!(next.wait(DEMO_MAX).code(), Some(0));
+    ground.assert_nothing_is_left();
+}
+
+#[test]
+fn a_demo_leaves_the_files_of_another_that_runs_alone() {
+    let ground = Ground::new();
+    let mut first = Terminal::start(ground.demo(&[]));
+    first.wait_for("q closes it.");
+    let mut second = Child::spawn(ground.demo(&["--once"]));
+    assert_eq!(second.wait(DEMO_MAX).code(), Some(0));
+    assert!(ground.has_files(), "those of the first");
+    let pid = rustix::process::Pid::from_child(&first.demo);
+    rustix::process::kill_process(pid, Signal::TERM).expect("signal");
+    first.wait_for("0 failed");
+    assert_eq!(first.demo.wait().expect("wait").code(), Some(0));
+    ground.assert_nothing_is_left();
+}
+
 /// A terminal with a demo in it.
 struct Terminal {
     master: File,

@@ -25,8 +25,8 @@ pub(crate) fn snapshot(snapshot: &Snapshot, style: Style) -> String {
 pub(crate) fn process(process: &ProcessSnapshot, style: Style) -> String {
     let head = format!("weir {} on {}", printable(&process.version), printable(&process.host));
     let uptime = human::span(process.uptime_ms);
-    let mut out =
-        format!("{}, process {}, {} workers, up {uptime}\n", style.bold(&head), process.pid, process.workers);
+    let workers = counted(process.workers.into(), "worker");
+    let mut out = format!("{}, process {}, {workers}, up {uptime}\n", style.bold(&head), process.pid);
     let limit =
         process.connections.limit.map_or(String::new(), |limit| format!(" of {}", human::count(limit)));
     out.push_str(&format!(
@@ -58,11 +58,12 @@ pub(crate) fn notices(process: &ProcessSnapshot) -> Vec<(Tone, String)> {
         notices.push((Tone::Bad, format!("the last reload was refused: {}", printable(error))));
     }
     if process.log_lines_dropped > 0 {
-        notices.push((Tone::Warning, format!("{} access log lines were lost", process.log_lines_dropped)));
+        let lines = counted(process.log_lines_dropped, "access log line");
+        notices.push((Tone::Warning, format!("{lines} {} lost", were(process.log_lines_dropped))));
     }
     if process.runtime_changes > 0 {
-        let text =
-            format!("{} servers were changed at runtime: weir ctl show runtime", process.runtime_changes);
+        let (servers, were) = (counted(process.runtime_changes, "server"), were(process.runtime_changes));
+        let text = format!("{servers} {were} changed at runtime: weir ctl show runtime");
         notices.push((Tone::Calm, text));
     }
     notices
@@ -122,7 +123,7 @@ fn pool_headline(pool: &PoolSnapshot, style: Style) -> String {
     }
     let faults = [("found no server", pool.nobody_left), ("found all servers busy", pool.busy)];
     for (what, count) in faults.iter().filter(|(_, count)| *count > 0) {
-        parts.push(style.paint(&format!("{} requests {what}", human::count(*count)), Tone::Bad));
+        parts.push(style.paint(&format!("{} {what}", counted(*count, "request")), Tone::Bad));
     }
     format!("{name}: {}", parts.join(", "))
 }
@@ -215,4 +216,53 @@ fn rate(per_second: u64) -> Cell {
 
 fn quantile(us: Option<u64>) -> Cell {
     us.map_or(NONE.to_owned(), human::latency).into()
+}
+
+/// `1 server`, `2 servers`.
+fn counted(count: u64, what: &str) -> String {
+    format!("{} {what}{}", human::count(count), if count == 1 { "" } else { "s" })
+}
+
+fn were(count: u64) -> &'static str {
+    if count == 1 { "was" } else { "were" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said if there is this many of everything.
+    fn said(count: u64) -> String {
+        let process = ProcessSnapshot {
+            workers: count.try_into().unwrap(),
+            log_lines_dropped: count,
+            runtime_changes: count,
+            ..ProcessSnapshot::default()
+        };
+        let pool = PoolSnapshot { nobody_left: count, busy: count, ..PoolSnapshot::default() };
+        let first_line = super::process(&process, Style::Plain).lines().next().map(str::to_owned);
+        let notices = notices(&process).into_iter().map(|(_, text)| text);
+        let lines = first_line.into_iter().chain(notices).chain([pool_headline(&pool, Style::Plain)]);
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn one_is_told_in_the_singular() {
+        insta::assert_snapshot!(said(1), @"
+        weir  on , process 0, 1 worker, up 0s
+        1 access log line was lost
+        1 server was changed at runtime: weir ctl show runtime
+        pool : down, , 0 of 0 servers in rotation, 1 request found no server, 1 request found all servers busy
+        ");
+    }
+
+    #[test]
+    fn several_are_told_in_the_plural() {
+        insta::assert_snapshot!(said(2), @"
+        weir  on , process 0, 2 workers, up 0s
+        2 access log lines were lost
+        2 servers were changed at runtime: weir ctl show runtime
+        pool : down, , 0 of 0 servers in rotation, 2 requests found no server, 2 requests found all servers busy
+        ");
+    }
 }

@@ -1,11 +1,13 @@
 //! `weir demo`: several real web servers of unequal speed, a balancer in front of them, steady traffic, a live view.
 //!
 //! Everything is a child process of its own, on loopback and on free ports, with its files in one temporary directory;
-//! all of it is gone when the demo ends, however it ends. Nothing here knows how balancing works: the demo uses what
-//! every user has, the config, the control socket and HTTP.
+//! all of it is gone when the demo ends. If it is killed, its children die with it, and the next demo removes its
+//! directory. Nothing here knows how balancing works: the demo uses what every user has, the config, the control socket
+//! and HTTP.
 
 mod child;
 mod config;
+mod directory;
 mod facts;
 mod hints;
 mod keyboard;

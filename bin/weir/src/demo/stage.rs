@@ -5,10 +5,10 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::time::Duration;
 
-use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use super::child::Child;
+use super::directory::Directory;
 use super::facts::{BalancerFacts, Facts, Files, ServerFacts};
 use super::server::{SERVERS, WebServer};
 use super::{config, panic};
@@ -20,13 +20,17 @@ pub(super) struct Stage {
     servers: Vec<Child>,
     balancer: Child,
     /// The last field: it is dropped when nobody writes there any more.
-    _directory: TempDir,
+    _directory: Directory,
 }
 
 impl Stage {
     /// Starts everything; returns when the balancer accepts. Within a [`tokio::task::LocalSet`].
     pub(super) async fn start() -> Result<Self, String> {
-        let directory = make_directory().map_err(|error| format!("temporary directory: {error}"))?;
+        // The config wants absolute paths, and TMPDIR may be another.
+        let directory = std::path::absolute(std::env::temp_dir())
+            .and_then(|parent| Directory::make_in(&parent))
+            .map_err(|error| format!("temporary directory: {error}"))?;
+        directory.remove_abandoned();
         panic::remove_on_abort(directory.path().to_owned());
         let files = Files::within(directory.path());
         let log = File::options().create(true).append(true).open(&files.log);
@@ -125,9 +129,4 @@ fn free_addresses() -> io::Result<(SocketAddr, SocketAddr)> {
     let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let (one, other) = (bind()?, bind()?);
     Ok((one.local_addr()?, other.local_addr()?))
-}
-
-fn make_directory() -> io::Result<TempDir> {
-    // The config wants absolute paths, and TMPDIR may be another.
-    tempfile::Builder::new().prefix("weir-demo-").tempdir_in(std::path::absolute(std::env::temp_dir())?)
 }

@@ -1,0 +1,35 @@
+//! Programs that people use against a balancer, or behind it, from Debian's packages. One that is not installed fails its
+//! test: `scripts/setup test` installs all of them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod browser;
+mod curl;
+mod load;
+mod nginx;
+mod tool;
+mod websocket;
+
+use weir_e2e::{Weir, web};
+use weir_origin::{Origin, OriginHandle};
+
+/// A Weir in front of two servers.
+struct Site {
+    weir: Weir,
+    origins: [OriginHandle; 2],
+}
+
+fn site() -> Site {
+    let origins = ["a", "b"].map(|name| Origin::builder().name(name).start().unwrap());
+    Site { weir: Weir::start(&web(&[origins[0].addr(), origins[1].addr()])), origins }
+}
+
+impl Site {
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.weir.addr("web"))
+    }
+
+    fn requests(&self) -> u64 {
+        self.origins.iter().map(OriginHandle::requests).sum()
+    }
+}
