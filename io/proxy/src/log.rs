@@ -60,8 +60,13 @@ pub(crate) fn tcp(worker: &Worker, live: &LocalLive, record: &TcpRecord<'_>) {
     });
 }
 
-/// Writes the line of a request that was sent to a server, or was to be.
-pub(crate) fn exchange(connection: &Connection, exchange: &Exchange, termination: Termination) {
+/// Writes the line of a request that was sent to a server, or was to be. `answer` is what Weir says in its place.
+pub(crate) fn exchange(
+    connection: &Connection,
+    exchange: &Exchange,
+    answer: Option<&Answer>,
+    termination: Termination,
+) {
     let Some(log) = &connection.live.log else { return };
     let server = exchange.lease().map(|lease| &*lease.server.shared);
     let address = server.map(ServerState::address);
@@ -74,8 +79,8 @@ pub(crate) fn exchange(connection: &Connection, exchange: &Exchange, termination
     log.borrow_mut().append(&AccessRecord {
         status,
         bytes_in: u64::from(exchange.request.head_bytes) + exchange.upload.bytes_read,
-        bytes_out: exchange.download_bytes(),
-        body_bytes_out: exchange.download_read(),
+        bytes_out: answer.map_or(exchange.download_bytes(), |answer| answer.bytes_total() as u64),
+        body_bytes_out: answer.map_or(exchange.download_read(), |answer| answer.body_bytes() as u64),
         route: route.map(|route| route.plan.name.as_str()),
         pool: Some(exchange.pool.shared.plan.name.as_str()),
         server: server.map(|server| server.name.as_str()),
@@ -102,8 +107,9 @@ pub(crate) fn answered(
         status: Some(answer.status),
         bytes_in: copy.head.len() as u64,
         bytes_out: answer.bytes_total() as u64,
+        body_bytes_out: answer.body_bytes() as u64,
         route: route.map(|route| route.plan.name.as_str()),
-        termination: Termination::ANSWERED,
+        termination: answer.termination(),
         ..record(connection, timing, Some(fields(copy, "")))
     });
 }

@@ -65,7 +65,7 @@ fn frontend(fields: &mut Fields<'_>, iid: usize, listener: &ListenerSnapshot) {
     match listener.protocol {
         Protocol::Http => {
             responses(fields, &listener.responses);
-            fields.set("intercepted", listener.answered);
+            fields.set("intercepted", listener.intercepted);
             fields.set("h1sess", listener.connections_total);
             fields.set("h1req", listener.requests_total);
         }

@@ -81,7 +81,7 @@ fn common(fields: &mut Fields<'_>, traffic: &Traffic, protocol: Protocol) {
     fields.set("smax", traffic.active.max);
     fields.maybe("slim", traffic.active.limit);
     fields.set("stot", traffic.requests_total);
-    fields.set("lbtot", traffic.requests_total);
+    fields.set("lbtot", traffic.tries_total);
     fields.set("bin", traffic.request_bytes);
     fields.set("bout", traffic.response_bytes);
     fields.set("econ", traffic.connect_errors);

@@ -24,15 +24,21 @@ const FAMILIES: &[Family<ListenerSnapshot>] = &[
     Family::counter("weir_listener_requests", "Requests (TCP: connections) read.", |l| {
         whole(l.requests_total)
     }),
-    Family::counter("weir_listener_requests_denied", "Requests that a rule refused.", |l| {
-        whole(l.requests_denied)
-    }),
+    Family::counter(
+        "weir_listener_requests_denied",
+        "Requests that a rule refused: a fixed response with 4xx, or a body larger than its route permits.",
+        |l| whole(l.requests_denied),
+    ),
     Family::counter(
         "weir_listener_request_errors",
         "Requests that could not be understood, or did not come in time.",
         |l| whole(l.request_errors),
     ),
-    Family::counter("weir_listener_answered", "Requests that Weir answered itself.", |l| whole(l.answered)),
+    Family::counter(
+        "weir_listener_intercepted",
+        "Requests that Weir answered without asking a server.",
+        |l| whole(l.intercepted),
+    ),
     Family::counter("weir_listener_client_aborts", "Clients that went away before the end.", |l| {
         whole(l.client_aborts)
     }),
@@ -55,6 +61,8 @@ pub(super) fn write(text: &mut Text, listeners: &[ListenerSnapshot]) {
     responses(text, "weir_listener_responses", "Responses to clients, by class of status.", &things, |l| {
         &l.responses
     });
+    let own = "Answers of Weir's own, those in a failed server's place included, by class of status.";
+    responses(text, "weir_listener_answered", own, &things, |l| &l.answered);
     let handshakes = "weir_listener_tls_handshakes";
     text.family(handshakes, Kind::Counter, "TLS handshakes with clients, by how they ended.");
     for (labels, listener) in things.iter().filter(|(_, listener)| listener.tls) {

@@ -14,9 +14,16 @@ const FAMILIES: &[Family<PoolSnapshot>] = &[
         whole(p.queue.current)
     }),
     Family::counter("weir_pool_queued", "Requests that had to wait for a server.", |p| whole(p.queued_total)),
-    Family::counter("weir_pool_requests", "Requests (TCP: connections) sent to the pool.", |p| {
-        whole(p.traffic.requests_total)
-    }),
+    Family::counter(
+        "weir_pool_requests",
+        "Requests (TCP: connections) that came to the pool, each once, however often it was tried.",
+        |p| whole(p.traffic.requests_total),
+    ),
+    Family::counter(
+        "weir_pool_tries",
+        "Times that a server was chosen: one for each try of a request.",
+        |p| whole(p.traffic.tries_total),
+    ),
     Family::counter("weir_pool_retries", "Further tries after the first.", |p| whole(p.traffic.retries)),
     Family::counter("weir_pool_redispatches", "Further tries that went to another server.", |p| {
         whole(p.traffic.redispatches)
@@ -34,6 +41,11 @@ const FAMILIES: &[Family<PoolSnapshot>] = &[
     Family::counter("weir_pool_response_errors", "Responses that did not come, or came broken.", |p| {
         whole(p.traffic.response_errors)
     }),
+    Family::counter(
+        "weir_pool_server_aborts",
+        "Responses that a server broke off, or let stall, after they had begun.",
+        |p| whole(p.traffic.server_aborts),
+    ),
     Family::counter("weir_pool_request_bytes", "Bytes from clients, sent to servers.", |p| {
         whole(p.traffic.request_bytes)
     }),

@@ -17,9 +17,11 @@ const FAMILIES: &[Family<ServerSnapshot>] = &[
     Family::gauge("weir_server_active_requests_limit", "Requests (TCP: connections) at once.", |s| {
         s.traffic.active.limit.map(Value::Whole)
     }),
-    Family::counter("weir_server_requests", "Requests (TCP: connections) sent to the server.", |s| {
-        whole(s.traffic.requests_total)
-    }),
+    Family::counter(
+        "weir_server_requests",
+        "Requests (TCP: connections) that the server was chosen for; each try is one.",
+        |s| whole(s.traffic.requests_total),
+    ),
     Family::counter("weir_server_connections_opened", "Connections opened to the server.", |s| {
         whole(s.traffic.connections_total)
     }),
@@ -37,9 +39,11 @@ const FAMILIES: &[Family<ServerSnapshot>] = &[
         "Clients that went away while the server worked for them.",
         |s| whole(s.traffic.client_aborts),
     ),
-    Family::counter("weir_server_server_aborts", "Responses that the server broke off.", |s| {
-        whole(s.traffic.server_aborts)
-    }),
+    Family::counter(
+        "weir_server_server_aborts",
+        "Responses that the server broke off, or let stall, after they had begun.",
+        |s| whole(s.traffic.server_aborts),
+    ),
     Family::counter("weir_server_retries", "Requests that were tried again after failing here.", |s| {
         whole(s.traffic.retries)
     }),

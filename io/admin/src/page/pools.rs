@@ -169,7 +169,7 @@ fn traffic_cells(page: &mut Html, protocol: Protocol, traffic: &Traffic) {
     parts::fault(page, traffic.connect_errors);
     parts::fault(page, traffic.response_errors);
     parts::number(page, traffic.retries);
-    let reused = traffic.reuses.saturating_mul(100).checked_div(traffic.requests_total);
+    let reused = traffic.reuses.saturating_mul(100).checked_div(traffic.tries_total);
     match reused {
         Some(percent) => page.add(format_args!("<td title=\"{} requests\">{percent}%</td>", traffic.reuses)),
         None => parts::none(page, 1),

@@ -82,7 +82,8 @@ fn listeners() -> Vec<ListenerSnapshot> {
         request_rate: PerSecond { current: 5_100, max: 18_000 },
         requests_denied: 4,
         request_errors: 230,
-        answered: 1_200,
+        answered: Responses::from([0, 200, 900, 30, 400, 0]),
+        intercepted: 1_120,
         client_aborts: 3_400,
         request_bytes: 9_876_543_210,
         response_bytes: 987_654_321_000,
@@ -201,6 +202,7 @@ fn traffic(active: u64) -> Traffic {
     Traffic {
         active: Level { current: active, max: active * 2, limit: Some(1_000) },
         requests_total: requests,
+        tries_total: requests,
         request_rate: PerSecond { current: active * 4, max: active * 9 },
         request_bytes: requests * 700,
         response_bytes: requests * 40_000,

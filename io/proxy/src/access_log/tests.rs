@@ -2,7 +2,7 @@ use std::fs;
 use std::io::Read;
 use std::net::UdpSocket;
 use std::os::unix::net::UnixDatagram;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use weir_config::plan::SyslogFacility;
@@ -219,4 +219,15 @@ fn a_log_that_is_dropped_still_writes_what_it_was_given() {
     let mut text = String::new();
     file.read_to_string(&mut text).unwrap();
     assert_eq!(text, LINE);
+}
+
+#[test]
+fn the_reference_page_of_the_access_log_is_up_to_date() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/access-log.md");
+    let page = weir_http::access_log::reference();
+    if std::env::var_os("WEIR_UPDATE_DOCS").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    let committed = fs::read_to_string(&path).unwrap_or_default();
+    assert!(committed == page, "stale: WEIR_UPDATE_DOCS=1 cargo test -p weir-proxy access_log");
 }

@@ -44,16 +44,15 @@ impl Controller {
 
 fn read_pools(records: &mut Records, elapsed: Duration) {
     for pool in &mut records.pools {
-        let (mut requests, mut active) = (pool.departed.requests(), pool.departed.active());
+        let mut active = pool.departed.active();
         for server in pool.members.iter_mut() {
             let server_requests = server.state.counters.sum(|shard| shard.requests.get());
             let server_active = u64::from(server.state.load.active());
             server.requests.read(server_requests, elapsed);
             server.active.read(server_active);
-            requests += server_requests;
             active += server_active;
         }
-        pool.requests.read(requests, elapsed);
+        pool.requests.read(pool.requests_total(), elapsed);
         pool.active.read(active);
         pool.queue.read(pool.shared.queue.length().into());
         pool.departed.fold();

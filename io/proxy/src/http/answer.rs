@@ -4,22 +4,30 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use weir_http::access_log::Termination;
 use weir_http::{Action, Answer as Message, RequestError, RequestHead, RequestText, Version};
 
 use super::connection::{ClientTlsFacts, Connection};
 use super::exchange::Exchange;
 use super::outcome::Fault;
 
+/// Of all errors the one that stands for a rule: the route says how large a body may be.
+const BODY_TOO_LARGE: u16 = 413;
+
 /// An answer on its way to the client.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     bytes: Vec<u8>,
+    /// Of these, the body.
+    body_bytes: usize,
     sent: usize,
     /// The connection may carry another request.
     pub(crate) keep_alive: bool,
     /// The client may still be sending: do not reset it before it has read the answer.
     pub(crate) linger: bool,
+    /// A rule refused the request.
+    pub(super) denied: bool,
 }
 
 /// What an answer must know of its request.
@@ -55,7 +63,9 @@ impl Answer {
             405 => &[("Allow", b"GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH")],
             _ => &[],
         };
-        Self::error(connection, status, To::request(head, keep_alive), allow)
+        let mut answer = Self::error(connection, status, To::request(head, keep_alive), allow);
+        answer.denied = status == BODY_TOO_LARGE;
+        answer
     }
 
     /// What a redirect or a fixed response says.
@@ -71,14 +81,12 @@ impl Answer {
         let route = &http.routes[index];
         let to = To::request(head, keep_alive);
         match &route.plan.action {
-            Action::Respond(response) => Self::page(
-                connection,
-                response.status,
-                to,
-                &[],
-                &response.content_type,
-                response.body.as_bytes(),
-            ),
+            Action::Respond(response) => {
+                let (status, body) = (response.status, response.body.as_bytes());
+                let mut answer = Self::page(connection, status, to, &[], &response.content_type, body);
+                answer.denied = (400..500).contains(&status);
+                answer
+            }
             Action::Redirect(rule) => {
                 let mut location = Vec::new();
                 if let Some(template) = &route.location {
@@ -116,6 +124,7 @@ impl Answer {
             _ => Self::error(connection, status, to, headers),
         };
         answer.linger = unread;
+        answer.denied = status == BODY_TOO_LARGE;
         answer
     }
 
@@ -152,12 +161,25 @@ impl Answer {
         };
         message.write(&mut bytes);
         connection.deadline.arm(Instant::now(), connection.listener.timeouts().body.duration());
-        Self { status, bytes, sent: 0, keep_alive: to.keep_alive, linger: false }
+        let bodiless = to.is_head || matches!(status, 204 | 304);
+        let body_bytes = if bodiless { 0 } else { body.len() };
+        let keep_alive = to.keep_alive;
+        Self { status, bytes, body_bytes, sent: 0, keep_alive, linger: false, denied: false }
+    }
+
+    /// How the access log has it, unless a server was to answer.
+    pub(crate) fn termination(&self) -> Termination {
+        if self.denied { Termination::BAD_REQUEST } else { Termination::ANSWERED }
     }
 
     /// How long it is.
     pub(crate) fn bytes_total(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// How long its body is.
+    pub(crate) fn body_bytes(&self) -> usize {
+        self.body_bytes
     }
 
     pub(super) fn bytes_sent(&self) -> usize {

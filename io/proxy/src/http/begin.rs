@@ -179,7 +179,7 @@ fn local(
     if whole {
         connection.received = rest[taken..].to_vec();
     }
-    connection.listener.counters(&connection.worker).answered.one();
+    connection.listener.counters(&connection.worker).intercepted.one();
     let keep = head.keep_alive && whole && connection.worker.drain.get() == Drain::No;
     let mut answer = answer(connection, keep);
     answer.linger |= !whole;

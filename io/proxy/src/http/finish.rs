@@ -1,11 +1,11 @@
 //! The end of a request: counted, logged, and what becomes of the connection.
 
-use weir_http::access_log::Termination;
+use weir_http::access_log::{Cause, Phase, Termination};
 
 use super::answer::Answer;
 use super::connection::Connection;
 use super::exchange::Exchange;
-use super::outcome::{Cut, End};
+use super::outcome::End;
 use crate::log;
 use crate::report;
 
@@ -40,8 +40,8 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
         End::Complete { .. } => After::Close,
         End::Cut(_) => After::Reset,
         End::Answer(ref fault) => {
-            exchange.set_fault_status(fault.status());
             let answer = Answer::fault(connection, &exchange, fault);
+            exchange.set_fault_status(answer.status);
             After::Answer(Box::new(answer))
         }
     };
@@ -49,9 +49,23 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
     if let Some(complaint) = end.complaint() {
         report::throttled(|| named(&exchange, &complaint));
     }
-    log::exchange(connection, &exchange, end.termination());
+    let answer = match &after {
+        After::Answer(answer) => Some(&**answer),
+        _ => None,
+    };
+    log::exchange(connection, &exchange, answer, end.termination(phase(&exchange)));
     exchange.release(&connection.worker);
     after
+}
+
+/// What was going on when it ended.
+fn phase(exchange: &Exchange) -> Phase {
+    match (&exchange.response, exchange.lease()) {
+        (Some(_), _) => Phase::Data,
+        (None, Some(_)) if exchange.timing.connect().is_none() => Phase::Connect,
+        (None, Some(_)) => Phase::Head,
+        (None, None) => Phase::Queue,
+    }
 }
 
 /// `complaint`, with the name of its victim.
@@ -78,19 +92,33 @@ pub(crate) fn finish_tunnel(
     counters.bytes_in.add(bytes_in);
     counters.bytes_out.add(bytes_out);
     counters.responses.count(101);
+    let by_client = termination.cause == Cause::Client;
+    if by_client {
+        counters.client_aborts.one();
+    }
     if let Some(lease) = exchange.lease() {
         let server = lease.server.counters();
         server.responses.count(101);
         server.bytes_in.add(bytes_out);
         server.bytes_out.add(bytes_in);
+        if by_client {
+            server.client_aborts.one();
+        }
+        if termination.cause == Cause::Server {
+            server.server_aborts.one();
+        }
     }
-    log::exchange(connection, exchange, termination);
+    log::exchange(connection, exchange, None, termination);
 }
 
 /// Counts an answer of Weir's own.
 pub(crate) fn finish_answer(connection: &Connection, answer: &Answer) {
     let counters = connection.listener.counters(&connection.worker);
     counters.responses.count(answer.status);
+    counters.answered.count(answer.status);
+    if answer.denied {
+        counters.requests_denied.one();
+    }
     counters.bytes_out.add(answer.bytes_sent() as u64);
 }
 
@@ -104,7 +132,10 @@ fn count(connection: &Connection, exchange: &Exchange, end: &End) {
         listener.responses.count(response.status);
         listener.duration.record(total_us);
     }
-    if matches!(end, End::Cut(Cut::ClientGone | Cut::ClientTimeout)) {
+    if end.is_bad_request() {
+        listener.request_errors.one();
+    }
+    if end.is_client_abort() {
         listener.client_aborts.one();
     }
     if let Some(lease) = exchange.lease() {
@@ -119,8 +150,11 @@ fn count(connection: &Connection, exchange: &Exchange, end: &End) {
         if let Some(first_byte) = exchange.timing.server() {
             server.first_byte.record(u64::from(first_byte));
         }
-        if matches!(end, End::Cut(Cut::ClientGone | Cut::ClientTimeout)) {
+        if end.is_client_abort() {
             server.client_aborts.one();
+        }
+        if end.is_server_abort() {
+            server.server_aborts.one();
         }
         lease.server.shared.touch(connection.worker.now());
     }

@@ -110,41 +110,75 @@ impl Fault {
     pub(crate) fn termination(&self) -> Termination {
         match self {
             Self::NobodyLeft | Self::Connect(_) => Termination::NO_SERVER,
-            Self::Busy => Termination::new(Cause::Server, Phase::Queue),
+            Self::Busy => Termination::BUSY,
             Self::QueueTimeout => Termination::QUEUE_TIMEOUT,
             Self::ConnectTimeout => Termination::CONNECT_TIMEOUT,
             Self::NoResponse(_) | Self::ClosedEarly | Self::ClosedInHead => Termination::NO_RESPONSE,
             Self::BadResponse(_) | Self::BadChunks(_) => Termination::BAD_RESPONSE,
             Self::ResponseTimeout => Termination::RESPONSE_TIMEOUT,
             Self::BodyTooLarge | Self::BodyFraming(_) => Termination::BAD_REQUEST,
-            Self::BodyTimeout => Termination::CLIENT_STALLED,
+            Self::BodyTimeout => Termination::CLIENT_STALLED_IN_REQUEST,
         }
     }
 }
 
 impl Cut {
-    /// How the access log has it.
-    pub(crate) fn termination(&self) -> Termination {
+    /// How the access log has it, in the phase that the exchange had reached.
+    fn termination(&self, phase: Phase) -> Termination {
         match self {
-            Self::ClientGone => Termination::CLIENT_LEFT_IN_DATA,
-            Self::ClientTimeout => Termination::CLIENT_STALLED,
+            Self::ClientGone => Termination::new(Cause::Client, phase),
+            Self::ClientTimeout => Termination::new(Cause::ClientTimeout, phase),
             Self::Server(_) => Termination::SERVER_BROKE_OFF,
             Self::ServerTimeout => Termination::SERVER_STALLED,
-            Self::Stopped => Termination::new(Cause::Killed, Phase::Data),
+            Self::Stopped => Termination::new(Cause::Killed, phase),
             Self::Fault(fault) => fault.termination(),
-            Self::Internal => Termination::new(Cause::Internal, Phase::Data),
+            Self::Internal => Termination::new(Cause::Internal, phase),
+        }
+    }
+
+    /// Whether the client went away or stood still.
+    fn is_clients(&self) -> bool {
+        matches!(self, Self::ClientGone | Self::ClientTimeout)
+    }
+
+    /// Whether the server broke off or stood still.
+    fn is_servers(&self) -> bool {
+        match self {
+            Self::Server(_) | Self::ServerTimeout => true,
+            Self::Fault(fault) => fault.is_servers(),
+            Self::ClientGone | Self::ClientTimeout | Self::Stopped | Self::Internal => false,
         }
     }
 }
 
 impl End {
-    /// How the access log has it.
-    pub(crate) fn termination(&self) -> Termination {
+    /// How the access log has it, in the phase that the exchange had reached.
+    pub(crate) fn termination(&self, phase: Phase) -> Termination {
         match self {
             Self::Complete { .. } | Self::Tunnel => Termination::NORMAL,
             Self::Answer(fault) => fault.termination(),
-            Self::Cut(cut) => cut.termination(),
+            Self::Cut(cut) => cut.termination(phase),
         }
+    }
+
+    /// Whether the request itself was malformed, or did not come in time, after its head.
+    pub(crate) fn is_bad_request(&self) -> bool {
+        match self {
+            Self::Answer(fault) | Self::Cut(Cut::Fault(fault)) => {
+                matches!(fault, Fault::BodyFraming(_) | Fault::BodyTimeout)
+            }
+            Self::Complete { .. } | Self::Cut(_) | Self::Tunnel => false,
+        }
+    }
+
+    /// Whether the client did not wait for the end of its response.
+    pub(crate) fn is_client_abort(&self) -> bool {
+        matches!(self, Self::Cut(cut) if cut.is_clients())
+    }
+
+    /// Whether the server did not finish a response that had begun.
+    pub(crate) fn is_server_abort(&self) -> bool {
+        matches!(self, Self::Cut(cut) if cut.is_servers())
     }
 }
 
@@ -189,6 +223,64 @@ impl fmt::Display for Fault {
             Self::BodyTooLarge => f.write_str("the request body is too large"),
             Self::BodyFraming(cause) => write!(f, "malformed request body: {cause}"),
             Self::BodyTimeout => f.write_str("the request body stopped coming"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn faults() -> Vec<Fault> {
+        let io = || io::Error::from(io::ErrorKind::ConnectionReset);
+        vec![
+            Fault::NobodyLeft,
+            Fault::Busy,
+            Fault::QueueTimeout,
+            Fault::Connect(ConnectError::Unresolved),
+            Fault::ConnectTimeout,
+            Fault::NoResponse(io()),
+            Fault::ClosedEarly,
+            Fault::ClosedInHead,
+            Fault::BadResponse(ResponseError::Status),
+            Fault::BadChunks(ChunkError::Size),
+            Fault::ResponseTimeout,
+            Fault::BodyTooLarge,
+            Fault::BodyFraming(ChunkError::Size),
+            Fault::BodyTimeout,
+        ]
+    }
+
+    fn cuts() -> Vec<Cut> {
+        let own = vec![Cut::ClientGone, Cut::Server(PumpError::Truncated), Cut::ServerTimeout, Cut::Stopped];
+        own.into_iter().chain(faults().into_iter().map(Cut::Fault)).collect()
+    }
+
+    #[test]
+    fn whatever_the_log_is_told_is_in_its_reference() {
+        for fault in faults() {
+            let code = End::Answer(fault).termination(Phase::Head);
+            assert!(code.is_documented(), "{code}");
+        }
+        for phase in [Phase::Queue, Phase::Connect, Phase::Head, Phase::Data] {
+            for cut in cuts() {
+                let code = cut.termination(phase);
+                assert!(code.is_documented(), "{code}: {cut:?}");
+            }
+        }
+        // Both need a server's connection.
+        for phase in [Phase::Head, Phase::Data] {
+            assert!(Cut::ClientTimeout.termination(phase).is_documented());
+            assert!(Cut::Internal.termination(phase).is_documented());
+        }
+    }
+
+    #[test]
+    fn each_cut_is_one_sides_doing_or_nobodys() {
+        for cut in cuts() {
+            let end = End::Cut(cut);
+            assert!(!(end.is_client_abort() && end.is_server_abort()), "{end:?}");
+            assert_eq!(end.is_server_abort(), end.complaint().is_some(), "{end:?}");
         }
     }
 }

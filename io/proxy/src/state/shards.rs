@@ -66,8 +66,12 @@ pub struct ListenerCounters {
     pub requests: Counter,
     /// Requests that could not be understood, or did not come in time.
     pub request_errors: Counter,
-    /// Requests answered by Weir itself.
-    pub answered: Counter,
+    /// Requests that a rule refused.
+    pub requests_denied: Counter,
+    /// Requests answered without a server being asked.
+    pub intercepted: Counter,
+    /// Answers of Weir's own by class, those included that it gave in a server's place.
+    pub answered: StatusClasses,
     /// Clients that went away before the end.
     pub client_aborts: Counter,
     /// From clients.
@@ -89,7 +93,7 @@ pub struct ListenerCounters {
 /// What one thread has counted for a pool as a whole.
 #[derive(Debug, Default)]
 pub struct PoolCounters {
-    /// Requests that were sent here.
+    /// Requests that came here, each once.
     pub requests: Counter,
     /// Requests for which no server was left.
     pub nobody_left: Counter,
@@ -101,8 +105,6 @@ pub struct PoolCounters {
     pub redispatches: Counter,
     /// Requests that waited for a server.
     pub queued: Counter,
-    /// Requests that wait now.
-    pub queue_length: Counter,
     /// Retries that the budget did not permit.
     pub retries_denied: Counter,
     /// How long requests waited for a server that had to.
@@ -112,7 +114,7 @@ pub struct PoolCounters {
 /// What one thread has counted for a server.
 #[derive(Debug, Default)]
 pub struct ServerCounters {
-    /// Requests sent.
+    /// Tries that it was chosen for: a request that is tried here again counts again.
     pub requests: Counter,
     /// Connections opened.
     pub connections: Counter,
@@ -126,6 +128,8 @@ pub struct ServerCounters {
     pub retries: Counter,
     /// Clients that went away while this server worked for them.
     pub client_aborts: Counter,
+    /// Responses that this server broke off, or let stall, after they had begun.
+    pub server_aborts: Counter,
     /// Outcomes that count for passive ejection.
     pub failures: Counter,
     /// To the server.

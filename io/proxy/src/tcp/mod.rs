@@ -102,6 +102,9 @@ impl Session {
             counters.client_aborts.one();
             server.client_aborts.one();
         }
+        if matches!(end, TunnelEnd::Server) {
+            server.server_aborts.one();
+        }
         let mut record = self.record(pool, Some(&reached.lease), (bytes_in, bytes_out), end.termination());
         record.connected_us = Some(connected_us);
         log::tcp(&self.worker, &live, &record);

@@ -28,12 +28,16 @@ pub struct ListenerSnapshot {
     pub requests_total: u64,
     /// The same, per second.
     pub request_rate: PerSecond,
-    /// Requests that a rule refused.
+    /// Requests that a rule refused, HAProxy's `dreq`: a route's fixed response with a status of 400 to 499, or a body
+    /// larger than the route permits. Those that no route takes, and those that are malformed, are not among them.
     pub requests_denied: u64,
     /// Requests that could not be understood, or did not come in time.
     pub request_errors: u64,
-    /// Requests that Weir answered itself (redirects, fixed responses, errors).
-    pub answered: u64,
+    /// Answers of Weir's own by class: redirects, fixed responses, errors, and what it says in the place of a server that
+    /// failed or was not to be had.
+    pub answered: Responses,
+    /// Requests that Weir answered without asking a server.
+    pub intercepted: u64,
     /// Clients that went away before the end.
     pub client_aborts: u64,
     /// Bytes from clients.

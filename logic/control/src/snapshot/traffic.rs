@@ -53,10 +53,13 @@ pub struct Responses {
 pub struct Traffic {
     /// Requests (TCP: connections) in flight; the limit is `connections_max`.
     pub active: Level,
-    /// Requests (TCP: connections) that were sent here.
+    /// Requests (TCP: connections) that came here. A pool counts a request once, however often it is tried; for a server
+    /// each try is one.
     pub requests_total: u64,
     /// The same, per second.
     pub request_rate: PerSecond,
+    /// Times that a server was chosen for a request (TCP: a connection): one for each try.
+    pub tries_total: u64,
     /// Bytes from clients, sent to the server.
     pub request_bytes: u64,
     /// Bytes from the server, for clients.
@@ -71,7 +74,8 @@ pub struct Traffic {
     pub response_errors: u64,
     /// Clients that went away while the server worked for them.
     pub client_aborts: u64,
-    /// Responses that the server broke off.
+    /// Responses (TCP: connections) that the server broke off, or let stall, after they had begun: HAProxy's `srv_abrt`. Of
+    /// responses, each is in `response_errors` as well.
     pub server_aborts: u64,
     /// Requests that were tried again after failing here.
     pub retries: u64,

@@ -9,6 +9,7 @@ mod json;
 mod line;
 mod ncsa;
 mod record;
+mod reference;
 mod termination;
 mod time;
 
@@ -17,5 +18,6 @@ mod tests;
 
 pub use line::{LineFormat, LineWriter};
 pub use record::{AccessRecord, ActiveCounts, Client, RequestFields, Subject, Timings, TlsSession};
+pub use reference::reference;
 pub use termination::{Cause, Phase, Termination};
 pub use time::append_rfc3339;

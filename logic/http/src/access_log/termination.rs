@@ -71,6 +71,8 @@ impl Termination {
     pub const NO_SERVER: Self = Self::new(Cause::Server, Phase::Connect);
     /// `sC--`: the connect timed out.
     pub const CONNECT_TIMEOUT: Self = Self::new(Cause::ServerTimeout, Phase::Connect);
+    /// `SQ--`: every server is at its limit, and nobody may wait.
+    pub const BUSY: Self = Self::new(Cause::Server, Phase::Queue);
     /// `sQ--`: the wait for a server timed out.
     pub const QUEUE_TIMEOUT: Self = Self::new(Cause::ServerTimeout, Phase::Queue);
     /// `SH--`: the server closed before its response's head was complete.
@@ -91,6 +93,8 @@ impl Termination {
     pub const CLIENT_LEFT_IN_CONNECT: Self = Self::new(Cause::Client, Phase::Connect);
     /// `CH--`: the client went away before the response began.
     pub const CLIENT_LEFT_IN_HEAD: Self = Self::new(Cause::Client, Phase::Head);
+    /// `cH--`: the rest of the request did not come in time.
+    pub const CLIENT_STALLED_IN_REQUEST: Self = Self::new(Cause::ClientTimeout, Phase::Head);
     /// `CD--`: the client went away in the middle of the response.
     pub const CLIENT_LEFT_IN_DATA: Self = Self::new(Cause::Client, Phase::Data);
     /// `cD--`: the client neither sent nor took anything for too long.

@@ -148,6 +148,151 @@ fn the_end_of_a_request_is_told_by_haproxys_letters() {
 }
 
 #[test]
+fn a_client_that_leaves_is_told_by_where_it_left() {
+    let silent = RawServer::silent();
+    let left_waiting = |weir: &Weir| {
+        let mut client = weir.client();
+        client.send(get("/"));
+        silent.wait_for_bytes(0, 4);
+        client.reset();
+    };
+    assert_eq!(state(&web(&[silent.addr()]), left_waiting), "CH--");
+
+    let uploaded = RawServer::silent();
+    let left_uploading = |weir: &Weir| {
+        let mut client = weir.client();
+        client.send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf");
+        uploaded.wait_for_bytes(0, 4);
+        client.reset();
+    };
+    assert_eq!(state(&web(&[uploaded.addr()]), left_uploading), "CH--");
+
+    let stalled = |weir: &Weir| {
+        let late = "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf";
+        assert_eq!(weir.client().exchange(late).status, 408);
+    };
+    let patient = RawServer::silent();
+    let impatient = web(&[patient.addr()]).replace("pool = ", "timeouts = { body = \"200ms\" }\npool = ");
+    assert_eq!(state(&impatient, stalled), "cH--");
+
+    let busy = RawServer::silent();
+    let one = format!("{{ address = \"{}\", max-connections = 1 }}", busy.addr());
+    let config = web(&[busy.addr()]).replace(&format!("\"{}\"", busy.addr()), &one);
+    let logged = Logged::start(&format!("{config}timeouts = {{ queue = \"20s\" }}\n"), "httplog");
+    let mut first = logged.weir.client();
+    first.send(get("/first"));
+    busy.wait_for_bytes(0, 4);
+    // A client that has been waited for: of others it may take longer to learn that they have left.
+    let mut waiting = logged.weir.client();
+    waiting.send("GET /waiting HTTP/1.1\r\n");
+    wait_until("its first line has come", PATIENCE, || {
+        logged.weir.metrics().get("weir_listener_connections", &["listener=\"web\""]) == 2.0
+    });
+    waiting.send("Host: a\r\n\r\n");
+    wait_until("it waits", PATIENCE, || {
+        logged.weir.metrics().get("weir_pool_queue_length", &["pool=\"web\""]) == 1.0
+    });
+    waiting.reset();
+    let line = logged.lines(1).remove(0);
+    assert!(
+        line.contains(" web/<NOSRV> ") && line.contains(" -1 0 - - CQ-- ") && line.contains("/waiting"),
+        "{line}"
+    );
+}
+
+#[test]
+fn what_a_rule_denies_and_what_overload_turns_away_have_their_letters() {
+    let denied = "[listener.web]\nbind = \"127.0.0.1:0\"\n\n[[route]]\nrespond = 403\n";
+    let ask = |weir: &Weir| drop(weir.client().send(get("/")).try_response());
+    assert_eq!(state(denied, ask), "PR--");
+
+    let server = RawServer::silent();
+    let one = format!("{{ address = \"{}\", max-connections = 1 }}", server.addr());
+    let config = web(&[server.addr()]).replace(&format!("\"{}\"", server.addr()), &one);
+    for (queue, letters) in [("0s", "SQ--"), ("100ms", "sQ--")] {
+        let config = format!("{config}timeouts = {{ queue = \"{queue}\" }}\n");
+        let mut first = None;
+        let run = |weir: &Weir| {
+            let mut client = weir.client();
+            client.send(get("/first"));
+            wait_until("it is in flight", PATIENCE, || {
+                weir.metrics().get("weir_pool_active_requests", &["pool=\"web\""]) == 1.0
+            });
+            assert_eq!(weir.client().exchange(get("/")).status, 503);
+            first = Some(client);
+        };
+        assert_eq!(state(&config, run), letters);
+    }
+}
+
+#[test]
+fn the_bytes_of_weirs_own_answers_are_in_the_log() {
+    let respond =
+        "[listener.web]\nbind = \"127.0.0.1:0\"\n\n[[route]]\nrespond = { status = 200, body = \"hello\" }\n";
+    let logged = Logged::start(respond, "common");
+    let whole = logged.weir.client().exchange(get("/"));
+    assert_eq!(whole.body, b"hello");
+    logged.weir.client().send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n").response_to_head();
+    let lines = logged.lines(2);
+    assert!(lines.iter().any(|line| line.ends_with("\"GET / HTTP/1.1\" 200 5")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.ends_with("\"HEAD / HTTP/1.1\" 200 0")), "{lines:?}");
+
+    let refusing = RefusingPort::new();
+    let logged = Logged::start(&format!("{}retry = false\n", web(&[refusing.addr()])), "json");
+    let answer = logged.weir.client().exchange(get("/"));
+    let line: serde_json::Value = serde_json::from_str(&logged.lines(1)[0]).unwrap();
+    assert_eq!(
+        (line["status"].as_u64(), line["body_bytes_out"].as_u64()),
+        (Some(502), Some(answer.body.len() as u64))
+    );
+    assert!(line["bytes_out"].as_u64() > line["body_bytes_out"].as_u64(), "{line}");
+}
+
+#[test]
+fn the_status_of_a_configured_answer_without_servers_is_in_the_log() {
+    let refusing = RefusingPort::new();
+    let config = format!(
+        "{}check = \"tcp\"\nwhen-empty = {{ respond = {{ status = 418, body = \"tea\" }} }}\n",
+        web(&[refusing.addr()])
+    );
+    let logged = Logged::start(&config, "json");
+    wait_until("the server is down", PATIENCE, || logged.weir.client().exchange(get("/")).status == 418);
+    wait_until("its line", PATIENCE, || logged.lines(1).iter().any(|line| line.contains("\"status\":418")));
+}
+
+#[test]
+fn every_key_of_a_line_is_in_the_reference_in_this_order() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .unwrap()
+        .join("docs/reference/access-log.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let table = page.split_once("\n## json\n").unwrap().1.split_once("\n## ").unwrap().0;
+    let rows = table.lines().filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0));
+    let documented: Vec<&str> = rows.collect();
+    let server = RawServer::answering("hello");
+    let config = format!("{}\n[[route]]\npath = \"/moved\"\nredirect = \"/\"\n", web(&[server.addr()]));
+    let logged = Logged::start(&config, "json");
+    logged.weir.client().exchange("GET / HTTP/1.1\r\nHost: a\r\nReferer: x\r\nUser-Agent: y\r\n\r\n");
+    logged.weir.client().exchange(get("/moved"));
+    logged.weir.client().exchange("nonsense\r\n\r\n");
+    for line in logged.lines(3) {
+        let places: Vec<Option<usize>> = line
+            .trim_matches(['{', '}'])
+            .split(",\"")
+            .map(|member| {
+                let key = member.trim_start_matches('"').split_once('"').unwrap().0;
+                documented.iter().position(|name| *name == key)
+            })
+            .collect();
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{line}");
+        let code = line.split_once("\"termination\":\"").unwrap().1.get(..4).unwrap();
+        assert!(page.contains(&format!("| `{code}` |")), "{code}");
+    }
+}
+
+#[test]
 fn a_refused_head_has_a_line_too() {
     let server = RawServer::answering("hello");
     let logged = Logged::start(&web(&[server.addr()]), "httplog");

@@ -3,4 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod access_log;
+mod blame;
+mod control_reference;
 mod metrics;

@@ -8,13 +8,14 @@ use crate::state::{LazyHistogram, ServerCounters, ServerState, Shards};
 /// What servers have counted, added up.
 #[derive(Debug, Clone, Default)]
 pub(in crate::control) struct ServerSums {
-    pub(in crate::control) requests: u64,
+    requests: u64,
     connections: u64,
     reuses: u64,
     connect_errors: u64,
     response_errors: u64,
     retries: u64,
     client_aborts: u64,
+    server_aborts: u64,
     bytes_out: u64,
     bytes_in: u64,
     responses: [u64; 6],
@@ -46,6 +47,7 @@ impl ServerSums {
             self.response_errors += shard.response_errors.get();
             self.retries += shard.retries.get();
             self.client_aborts += shard.client_aborts.get();
+            self.server_aborts += shard.server_aborts.get();
             self.bytes_out += shard.bytes_out.get();
             self.bytes_in += shard.bytes_in.get();
             for (sum, count) in self.responses.iter_mut().zip(shard.responses.get()) {
@@ -61,6 +63,7 @@ impl ServerSums {
     pub(in crate::control) fn traffic(&self) -> Traffic {
         Traffic {
             requests_total: self.requests,
+            tries_total: self.requests,
             request_bytes: self.bytes_out,
             response_bytes: self.bytes_in,
             connections_total: self.connections,
@@ -68,6 +71,7 @@ impl ServerSums {
             connect_errors: self.connect_errors,
             response_errors: self.response_errors,
             client_aborts: self.client_aborts,
+            server_aborts: self.server_aborts,
             retries: self.retries,
             responses: Responses::from(self.responses),
             connect: self.connect.latency(),
@@ -117,12 +121,6 @@ impl Departed {
             sums.add(&server.counters);
         }
         sums
-    }
-
-    /// Only the requests of [`Departed::sums`].
-    pub(in crate::control) fn requests(&self) -> u64 {
-        let leaving = self.leaving.iter().map(|server| server.counters.sum(|shard| shard.requests.get()));
-        self.folded.requests + leaving.sum::<u64>()
     }
 
     /// Requests that are still in flight at servers that have left.

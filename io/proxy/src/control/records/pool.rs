@@ -54,6 +54,11 @@ impl PoolRecord {
         }
     }
 
+    /// Requests that came here since the start, each once.
+    pub(in crate::control) fn requests_total(&self) -> u64 {
+        self.shared.counters.sum(|shard| shard.requests.get())
+    }
+
     /// Who takes requests.
     pub(in crate::control) fn rotation(&self) -> Rotation {
         self.rotation

@@ -2,7 +2,7 @@ use weir_config::plan::{ListenerPlan, Mode};
 use weir_control::{Level, ListenerSnapshot, ListenerStatus, Protocol, Responses, TlsCounts};
 
 use crate::control::records::{LatencySum, ListenerRecord, Records};
-use crate::state::{Counter, ListenerCounters};
+use crate::state::{Counter, ListenerCounters, StatusClasses};
 
 /// In plan order; then those that a reload has taken away and that still have connections.
 pub(super) fn all(records: &Records) -> Vec<ListenerSnapshot> {
@@ -17,11 +17,11 @@ fn of(record: &ListenerRecord) -> ListenerSnapshot {
     let state = &record.state;
     let plan = &state.plan;
     let sum = |counter: fn(&ListenerCounters) -> &Counter| state.counters.sum(|shard| counter(shard).get());
-    let mut responses = [0; 6];
+    let (mut responses, mut answered) = ([0; 6], [0; 6]);
     let mut duration = LatencySum::default();
     for shard in state.counters.iter() {
-        let counts = shard.responses.get();
-        responses.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        add(&mut responses, &shard.responses);
+        add(&mut answered, &shard.answered);
         duration.add(&shard.duration);
     }
     let limit = plan.connections_max.map(u64::from);
@@ -42,9 +42,10 @@ fn of(record: &ListenerRecord) -> ListenerSnapshot {
         connections_denied: sum(|shard| &shard.connections_denied),
         requests_total: record.requests_total(),
         request_rate: record.requests.rate(),
-        requests_denied: 0,
+        requests_denied: sum(|shard| &shard.requests_denied),
         request_errors: sum(|shard| &shard.request_errors),
-        answered: sum(|shard| &shard.answered),
+        answered: Responses::from(answered),
+        intercepted: sum(|shard| &shard.intercepted),
         client_aborts: sum(|shard| &shard.client_aborts),
         request_bytes: sum(|shard| &shard.bytes_in),
         response_bytes: sum(|shard| &shard.bytes_out),
@@ -56,6 +57,10 @@ fn of(record: &ListenerRecord) -> ListenerSnapshot {
         },
         duration: duration.latency(),
     }
+}
+
+fn add(sums: &mut [u64; 6], classes: &StatusClasses) {
+    sums.iter_mut().zip(classes.get()).for_each(|(sum, count)| *sum += count);
 }
 
 fn protocol(plan: &ListenerPlan) -> Protocol {

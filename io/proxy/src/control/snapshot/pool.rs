@@ -27,7 +27,11 @@ fn of(pool: &PoolRecord, protocol: Protocol, moment: Moment) -> PoolSnapshot {
         name: pool.name.to_string(),
         algorithm: shared.plan.algorithm.to_string(),
         protocol,
-        traffic: Traffic { redispatches: sum(|shard| &shard.redispatches), ..traffic(pool) },
+        traffic: Traffic {
+            requests_total: pool.requests_total(),
+            redispatches: sum(|shard| &shard.redispatches),
+            ..traffic(pool)
+        },
         queue: pool.queue.level(waiting, None),
         queued_total: sum(|shard| &shard.queued),
         queue_time: queue_time.latency(),
