@@ -160,7 +160,7 @@ impl Exchange {
                         self.state = State::Choose;
                     } else if client.deadline.poll_expired(cx) {
                         return Poll::Ready(End::Answer(Fault::QueueTimeout));
-                    } else if client.is_gone(cx, false) {
+                    } else if client.is_gone(cx, true) {
                         return Poll::Ready(End::Cut(Cut::ClientGone));
                     } else {
                         return Poll::Pending;
@@ -170,6 +170,9 @@ impl Exchange {
                     let opened = match opening.as_mut().poll(cx) {
                         Poll::Ready(opened) => opened.map_err(Fault::Connect),
                         Poll::Pending if client.deadline.poll_expired(cx) => Err(Fault::ConnectTimeout),
+                        Poll::Pending if client.is_gone(cx, false) => {
+                            return Poll::Ready(End::Cut(Cut::ClientGone));
+                        }
                         Poll::Pending => return Poll::Pending,
                     };
                     match opened {
