@@ -111,8 +111,24 @@ impl Socket {
 
     /// Writes from `bytes`; may take only some.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_send(cx, bytes, SendFlags::NOSIGNAL)
+    }
+
+    /// As [`Self::poll_write`], with more to follow at once (MSG_MORE): the kernel may keep the bytes for up to 200 ms, to send them
+    /// together with the next ones. If those do not come, [`Self::push`].
+    pub fn poll_write_more(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_send(cx, bytes, SendFlags::NOSIGNAL | SendFlags::MORE)
+    }
+
+    /// Sends what the kernel keeps in the hope of more.
+    pub fn push(&self) {
+        // The option is on already; setting it pushes (tcp(7)). On a broken socket the next write tells.
+        let _ = socket2::SockRef::from(self).set_tcp_nodelay(true);
+    }
+
+    fn poll_send(&self, cx: &mut Context<'_>, bytes: &[u8], flags: SendFlags) -> Poll<io::Result<usize>> {
         self.poll_steps(cx, Direction::Write, || {
-            let written = send(&self.fd, bytes, SendFlags::NOSIGNAL)?;
+            let written = send(&self.fd, bytes, flags)?;
             Ok(if written < bytes.len() { Step::Last(written) } else { Step::More(written) })
         })
     }
@@ -278,5 +294,31 @@ impl RawIo for Socket {
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+    use std::task::Waker;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_with_more_to_follow_goes_out_when_pushed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+        own.set_nonblocking(true).unwrap();
+        let mut socket = Socket::from_tcp(own.into());
+        let mut cx = Context::from_waker(Waker::noop());
+
+        assert!(matches!(socket.poll_write_more(&mut cx, b"head"), Poll::Ready(Ok(4))));
+        peer.set_nonblocking(true).unwrap();
+        let mut buffer = [0; 8];
+        assert_eq!(peer.read(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        socket.push();
+        assert_eq!(peer.read(&mut buffer).unwrap(), 4);
     }
 }

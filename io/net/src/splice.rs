@@ -38,7 +38,8 @@ pub fn poll_splice(
             Poll::Pending => return Poll::Pending,
         }
     }
-    let more_follows = wanted > progress.read && !progress.source_ended;
+    // Only what certainly follows at once may keep the kernel from sending: a server may pause here.
+    let more_follows = progress.read == pipe.capacity as u64 && wanted > progress.read;
     while !pipe.is_empty() {
         match poll_empty(cx, sink, pipe, more_follows) {
             Poll::Ready(Ok(written)) => progress.written += written as u64,

@@ -30,6 +30,14 @@ impl Stream {
         }
     }
 
+    /// As [`Self::poll_write`], with more to follow at once ([`Socket::poll_write_more`]).
+    pub fn poll_write_more(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Plain(socket) => socket.poll_write_more(cx, bytes),
+            Self::Tls(tls) => tls.poll_write(cx, bytes),
+        }
+    }
+
     /// Ready when nothing written is left in this process.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {

@@ -30,6 +30,8 @@ pub(crate) struct Pump {
     pipe: Option<Pipe>,
     /// No descriptors were left for a pipe: this body is copied.
     splice_denied: bool,
+    /// The sink's kernel keeps bytes back that were to go out together with the first spliced ones.
+    sink_holds: bool,
     source_ended: bool,
     /// Bytes that came from the source.
     pub(crate) bytes_read: u64,
@@ -77,6 +79,7 @@ impl Pump {
             payload_bytes_max: u64::MAX,
             pipe: None,
             splice_denied: false,
+            sink_holds: false,
             source_ended: false,
             bytes_read: 0,
             bytes_written: 0,
@@ -149,6 +152,16 @@ impl Pump {
         self.keep(worker, bytes);
     }
 
+    /// Whether most of the body can be spliced, if both streams can.
+    pub(crate) fn is_spliceable(&self) -> bool {
+        self.dechunker.is_none() && self.scanner.unread_max() >= SPLICE_MIN
+    }
+
+    /// The caller has sent the body's start with more to follow at once.
+    pub(crate) fn sink_holds(&mut self) {
+        self.sink_holds = true;
+    }
+
     /// Counts what the caller has sent itself.
     pub(crate) fn sent(&mut self, bytes: usize) {
         self.bytes_written += bytes as u64;
@@ -156,6 +169,20 @@ impl Pump {
 
     /// Moves what can be moved. Ready when the whole body has gone to the sink.
     pub(crate) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: &mut Stream,
+        sink: &mut Stream,
+        worker: &Worker,
+    ) -> Poll<Result<(), PumpError>> {
+        let polled = self.poll_moves(cx, source, sink, worker);
+        if std::mem::take(&mut self.sink_holds) {
+            sink.socket().push();
+        }
+        polled
+    }
+
+    fn poll_moves(
         &mut self,
         cx: &mut Context<'_>,
         source: &mut Stream,
@@ -260,6 +287,7 @@ impl Pump {
                 self.scanner.skip(progress.read);
                 self.bytes_read += progress.read;
                 self.bytes_written += progress.written;
+                self.sink_holds &= progress.written == 0;
                 if self.is_too_large() {
                     return Err(PumpError::TooLarge);
                 }

@@ -4,8 +4,8 @@ use std::io;
 use std::task::{Context, Poll};
 
 use weir_http::{
-    BodyScanner, Framing, HeadLimits, KnownHeader, RequestText, ResponseContext, ResponseHead, ResponseTo, Scheme,
-    Version, is_worth_parsing, parse_response,
+    BodyScanner, Framing, HeadLimits, KnownHeader, RequestText, ResponseContext, ResponseHead, ResponseTo,
+    Scheme, Version, is_worth_parsing, parse_response,
 };
 use weir_net::Stream;
 
@@ -62,6 +62,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) server_name: &'a str,
     /// All of the request has gone to the server. Else nobody may read the rest of it, and the client's connection ends.
     pub(crate) request_done: bool,
+    /// The body can be spliced, if it is long enough.
+    pub(crate) spliceable: bool,
     pub(crate) scheme: Scheme,
 }
 
@@ -91,8 +93,7 @@ pub(crate) fn poll_head(
         *reading.partial = partial;
     }
     loop {
-        let spliceable = server.splice_end().is_some() && client.stream.splice_end().is_some();
-        let window = if spliceable { FIRST_READ } else { FIRST_READ_COPY };
+        let window = if reading.spliceable { FIRST_READ } else { FIRST_READ_COPY };
         let read = {
             let mut scratch = client.worker.scratch.borrow_mut();
             match server.poll_read(cx, &mut scratch.body()[..window]) {
@@ -209,15 +210,16 @@ fn pass(
     }
     let body = download.take_first(&buf[body_at..]).map_err(Fault::BadChunks)?;
     let facts = facts(&head, written.keep_alive);
+    let more = reading.spliceable && download.is_spliceable();
     let sent = match (&body, received) {
         // The usual case: head and body lie next to each other and go out with one call.
         (None, Received::Scratch(_)) if reading.unsent.is_empty() => {
             let end = body_at + download.bytes_read as usize;
             match scratch.splice_head(&out, body_at, end) {
-                Some(message) => send(cx, client, message, &mut download),
+                Some(message) => send(cx, client, message, &mut download, more),
                 None => {
                     out.extend_from_slice(&scratch.body()[body_at..end]);
-                    send(cx, client, &out, &mut download)
+                    send(cx, client, &out, &mut download, more)
                 }
             }
         }
@@ -228,7 +230,7 @@ fn pass(
                 Some(decoded) => message.extend_from_slice(decoded),
                 None => message.extend_from_slice(&buf[body_at..body_at + download.bytes_read as usize]),
             }
-            send(cx, client, &message, &mut download)
+            send(cx, client, &message, &mut download, more)
         }
     };
     Ok(Some(match sent {
@@ -247,14 +249,24 @@ fn facts(head: &ResponseHead, client_keeps: bool) -> ResponseFacts {
     }
 }
 
-/// Sends `message` as far as the client has room; the pump keeps the rest.
+/// Sends `message` as far as the client has room; the pump keeps the rest. With `more` the pump splices on at once: one
+/// segment less, and one wake-up of the client less.
 fn send(
     cx: &mut Context<'_>,
     client: &mut ClientSide<'_>,
     message: &[u8],
     download: &mut Pump,
+    more: bool,
 ) -> io::Result<()> {
-    let sent = send_now(cx, client.stream, message)?;
+    let sent = if more {
+        download.sink_holds();
+        match client.stream.poll_write_more(cx, message) {
+            Poll::Pending => 0,
+            Poll::Ready(sent) => sent?,
+        }
+    } else {
+        send_now(cx, client.stream, message)?
+    };
     download.sent(sent);
     if sent < message.len() {
         download.keep(client.worker, &message[sent..]);

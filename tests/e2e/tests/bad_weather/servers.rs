@@ -205,6 +205,26 @@ fn a_body_that_stops_coming_is_cut_by_a_reset() {
 }
 
 #[test]
+fn a_head_reaches_the_client_while_its_large_body_is_still_to_come() {
+    const BODY: usize = 1_000_000;
+    let (head_came, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let server = RawServer::start(move |peer| {
+        peer.head()?;
+        peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY}\r\n\r\nfirst"))?;
+        wait.lock().unwrap().recv_timeout(weir_testkit::PATIENCE).unwrap();
+        peer.send(vec![b'x'; BODY - 5])
+    });
+    let weir = Weir::start(&web(&[server.addr()]));
+    let mut client = weir.client();
+    client.send(get("/"));
+    assert_eq!(client.response_head().status, 200);
+    assert_eq!(client.read_exact(5), b"first");
+    head_came.send(()).unwrap();
+    assert!(client.read_exact(BODY - 5).iter().all(|byte| *byte == b'x'));
+}
+
+#[test]
 fn a_server_that_sends_more_than_it_said_gives_what_it_said() {
     let server = RawServer::script([
         Step::ReadHead,

@@ -44,9 +44,7 @@ impl Exchange {
                 self.count_failure();
                 Some(End::Cut(Cut::ServerTimeout))
             }
-            (None, Upload::Sending) if !self.waits_for_server() => {
-                Some(End::Answer(Fault::BodyTimeout))
-            }
+            (None, Upload::Sending) if !self.waits_for_server() => Some(End::Answer(Fault::BodyTimeout)),
             (None, _) => {
                 let progress = self.progress();
                 self.failed(Fault::ResponseTimeout, progress, client)

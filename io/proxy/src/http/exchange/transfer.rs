@@ -86,6 +86,7 @@ impl Exchange {
         let Some(connection) = &mut self.connection else { return Poll::Ready(Ok(None)) };
         let Some(lease) = &self.lease else { return Poll::Ready(Ok(None)) };
         loop {
+            let spliceable = connection.stream.splice_end().is_some() && client.stream.splice_end().is_some();
             let mut reading = Reading {
                 request: &self.request,
                 timing: &mut self.timing,
@@ -94,6 +95,7 @@ impl Exchange {
                 pool: self.pool.shared.plan.name.as_str(),
                 server_name: lease.server.shared.name.as_str(),
                 request_done: self.upload_state == Upload::Done,
+                spliceable,
                 scheme: if self.pool.shared.plan.tls.is_some() { Scheme::Https } else { Scheme::Http },
             };
             let outcome = response::poll_head(cx, &mut connection.stream, client, &mut reading);
