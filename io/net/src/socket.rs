@@ -157,6 +157,15 @@ impl Socket {
         }
     }
 
+    /// Whether the peer's kernel has not confirmed all that was written (SIOCOUTQ, tcp(7)).
+    #[allow(unsafe_code)]
+    pub fn has_undelivered(&self) -> bool {
+        let mut bytes: libc::c_int = 0;
+        // SAFETY: the descriptor is open for as long as `self` lives; the call writes one c_int, which is live.
+        let result = unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+        result == 0 && bytes > 0
+    }
+
     /// Whether something is there to be read, as far as events tell: on an idle server connection that is surplus bytes
     /// or its end, and either way it must not be used again. Asks the kernel only if an event is pending that may be
     /// one of those already read (a splice does not tell when it has emptied the socket).
@@ -311,6 +320,7 @@ mod tests {
         let own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut peer, _) = listener.accept().unwrap();
         own.set_nonblocking(true).unwrap();
+        own.set_nodelay(true).unwrap();
         let mut socket = Socket::from_tcp(own.into());
         let mut cx = Context::from_waker(Waker::noop());
 
@@ -319,6 +329,9 @@ mod tests {
         let mut buffer = [0; 8];
         assert_eq!(peer.read(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
         socket.push();
+        // Unpushed, the kernel would keep it for 200 ms.
+        peer.set_nonblocking(false).unwrap();
+        peer.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
         assert_eq!(peer.read(&mut buffer).unwrap(), 4);
     }
 }

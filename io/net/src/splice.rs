@@ -38,10 +38,8 @@ pub fn poll_splice(
             Poll::Pending => return Poll::Pending,
         }
     }
-    // Only what certainly follows at once may keep the kernel from sending: a server may pause here.
-    let more_follows = progress.read == pipe.capacity as u64 && wanted > progress.read;
     while !pipe.is_empty() {
-        match poll_empty(cx, sink, pipe, more_follows) {
+        match poll_empty(cx, sink, pipe) {
             Poll::Ready(Ok(written)) => progress.written += written as u64,
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             Poll::Pending => break,
@@ -65,9 +63,9 @@ fn poll_fill(cx: &mut Context<'_>, source: &Socket, pipe: &mut Pipe, wanted: u64
     })
 }
 
-fn poll_empty(cx: &mut Context<'_>, sink: &Socket, pipe: &mut Pipe, more: bool) -> Poll<io::Result<usize>> {
-    let more = if more { SpliceFlags::MORE } else { SpliceFlags::empty() };
-    let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK | more;
+fn poll_empty(cx: &mut Context<'_>, sink: &Socket, pipe: &mut Pipe) -> Poll<io::Result<usize>> {
+    // Without MORE: the kernel would keep the last bytes for up to 200 ms, and a server may pause at any place.
+    let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
     let emptied = sink.poll_io(cx, Direction::Write, || {
         splice(&pipe.reader, None, sink, None, pipe.filled, flags).map_err(io::Error::from)
     });

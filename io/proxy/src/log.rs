@@ -60,14 +60,30 @@ pub(crate) fn tcp(worker: &Worker, live: &LocalLive, record: &TcpRecord<'_>) {
     });
 }
 
-/// Writes the line of a request that was sent to a server, or was to be. `answer` is what Weir says in its place.
+/// What the client got of an exchange.
+pub(crate) enum Given<'a> {
+    /// The server's response, as far as it came.
+    Response,
+    /// What Weir says in its place.
+    Answer(&'a Answer),
+    /// A change of protocol, and then so many bytes from and to the client, the response's head included.
+    Tunnel { bytes_in: u64, bytes_out: u64 },
+}
+
+/// Writes the line of a request that was sent to a server, or was to be.
 pub(crate) fn exchange(
     connection: &Connection,
     exchange: &Exchange,
-    answer: Option<&Answer>,
+    given: &Given<'_>,
     termination: Termination,
 ) {
     let Some(log) = &connection.live.log else { return };
+    let request = u64::from(exchange.request.head_bytes) + exchange.upload.bytes_read;
+    let (bytes_in, bytes_out, body_bytes_out) = match given {
+        Given::Response => (request, exchange.download_bytes(), exchange.download_read()),
+        Given::Answer(answer) => (request, answer.bytes_total() as u64, answer.body_bytes() as u64),
+        Given::Tunnel { bytes_in, bytes_out } => (request + bytes_in, *bytes_out, *bytes_out),
+    };
     let server = exchange.lease().map(|lease| &*lease.server.shared);
     let address = server.map(ServerState::address);
     let copy = exchange.request.copy.as_deref();
@@ -78,9 +94,9 @@ pub(crate) fn exchange(
     };
     log.borrow_mut().append(&AccessRecord {
         status,
-        bytes_in: u64::from(exchange.request.head_bytes) + exchange.upload.bytes_read,
-        bytes_out: answer.map_or(exchange.download_bytes(), |answer| answer.bytes_total() as u64),
-        body_bytes_out: answer.map_or(exchange.download_read(), |answer| answer.body_bytes() as u64),
+        bytes_in,
+        bytes_out,
+        body_bytes_out,
         route: route.map(|route| route.plan.name.as_str()),
         pool: Some(exchange.pool.shared.plan.name.as_str()),
         server: server.map(|server| server.name.as_str()),

@@ -441,7 +441,9 @@ fn rules_cannot_touch_what_frames_the_message() {
 fn the_coding_goes_on_in_the_one_spelling_that_every_server_knows() {
     let head = |coding: &str| format!("POST / HTTP/1.1\nHost: h\n{coding}\n\n");
     let usual = Way::new().request(&head("Transfer-Encoding: chunked"));
-    for unusual in ["Transfer-Encoding: CHUNKED", "Transfer-Encoding:\tChunked  "] {
+    for unusual in
+        ["Transfer-Encoding: CHUNKED", "Transfer-Encoding:\tchunked  ", "transfer-encoding:chunked"]
+    {
         assert_eq!(Way::new().request(&head(unusual)), usual);
     }
     assert!(usual.contains("\nTransfer-Encoding: chunked\n"), "{usual}");

@@ -113,6 +113,7 @@ pub(crate) async fn serve(mut connection: Connection) {
             After::Answer(_) | After::Close => return Box::pin(close(connection)).await,
             After::Linger => return Box::pin(linger(connection)).await,
             After::Reset => return connection.stream.socket().reset_on_close(),
+            After::ResetWhenDelivered => return Box::pin(reset_when_delivered(connection)).await,
             After::Tunnel(exchange) => return Box::pin(tunnel(connection, exchange)).await,
         }
     }
@@ -353,6 +354,26 @@ async fn close(mut connection: Connection) {
     if !connection.received.is_empty() {
         linger(connection).await;
     }
+}
+
+/// How often a client is looked at that is to be reset.
+const RESET_LOOK: Duration = Duration::from_millis(20);
+
+/// Resets the connection, for the client must not take the last response for whole. But a reset throws away what the
+/// kernel has not delivered yet, and that may be of complete responses to earlier requests: those get some time.
+async fn reset_when_delivered(connection: Connection) {
+    let worker = &connection.worker;
+    let until = worker.look_at_clock() + LINGER;
+    while connection.requests > 1
+        && connection.stream.socket().has_undelivered()
+        && worker.look_at_clock() < until
+        && worker.drain.get() < Drain::Cut
+    {
+        connection.deadline.arm(worker.now(), RESET_LOOK);
+        poll_fn(|cx| if connection.deadline.poll_expired(cx) { Poll::Ready(()) } else { Poll::Pending })
+            .await;
+    }
+    connection.stream.socket().reset_on_close();
 }
 
 /// Ends the own direction and reads on for a while: a close with unread bytes would be a reset, which can overtake the

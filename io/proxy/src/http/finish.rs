@@ -6,7 +6,7 @@ use super::answer::Answer;
 use super::connection::Connection;
 use super::exchange::Exchange;
 use super::outcome::End;
-use crate::log;
+use crate::log::{self, Given};
 use crate::report;
 
 /// What becomes of the client's connection.
@@ -21,6 +21,8 @@ pub(crate) enum After {
     Linger,
     /// It is reset: what the client got is not whole, and must not look so.
     Reset,
+    /// As [`After::Reset`], once complete responses before that one have been delivered.
+    ResetWhenDelivered,
     /// It becomes a tunnel.
     Tunnel(Box<Exchange>),
 }
@@ -38,6 +40,7 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
         // The client may have sent its next request already: a reset for it must not overtake this response.
         End::Complete { .. } if exchange.request.client_persists => After::Linger,
         End::Complete { .. } => After::Close,
+        End::Cut(ref cut) if cut.leaves_client() => After::ResetWhenDelivered,
         End::Cut(_) => After::Reset,
         End::Answer(ref fault) => {
             let answer = Answer::fault(connection, &exchange, fault);
@@ -49,11 +52,11 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
     if let Some(complaint) = end.complaint() {
         report::throttled(|| named(&exchange, &complaint));
     }
-    let answer = match &after {
-        After::Answer(answer) => Some(&**answer),
-        _ => None,
+    let given = match &after {
+        After::Answer(answer) => Given::Answer(answer),
+        _ => Given::Response,
     };
-    log::exchange(connection, &exchange, answer, end.termination(phase(&exchange)));
+    log::exchange(connection, &exchange, &given, end.termination(phase(&exchange)));
     exchange.release(&connection.worker);
     after
 }
@@ -108,7 +111,7 @@ pub(crate) fn finish_tunnel(
             server.server_aborts.one();
         }
     }
-    log::exchange(connection, exchange, None, termination);
+    log::exchange(connection, exchange, &Given::Tunnel { bytes_in, bytes_out }, termination);
 }
 
 /// Counts an answer of Weir's own.
@@ -137,6 +140,9 @@ fn count(connection: &Connection, exchange: &Exchange, end: &End) {
     }
     if end.is_client_abort() {
         listener.client_aborts.one();
+    }
+    if end.is_denied() {
+        listener.requests_denied.one();
     }
     if let Some(lease) = exchange.lease() {
         let server = lease.server.counters();

@@ -136,6 +136,11 @@ impl Cut {
         }
     }
 
+    /// Whether the client is still there, and this process has time for it.
+    pub(crate) fn leaves_client(&self) -> bool {
+        matches!(self, Self::Server(_) | Self::ServerTimeout | Self::Fault(_))
+    }
+
     /// Whether the client went away or stood still.
     fn is_clients(&self) -> bool {
         matches!(self, Self::ClientGone | Self::ClientTimeout)
@@ -169,6 +174,11 @@ impl End {
             }
             Self::Complete { .. } | Self::Cut(_) | Self::Tunnel => false,
         }
+    }
+
+    /// Whether a rule put an end to a response that had begun. (Answers count themselves.)
+    pub(crate) fn is_denied(&self) -> bool {
+        matches!(self, Self::Cut(Cut::Fault(Fault::BodyTooLarge)))
     }
 
     /// Whether the client did not wait for the end of its response.

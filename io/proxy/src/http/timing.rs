@@ -39,7 +39,10 @@ impl Timing {
 
     pub(crate) fn chosen(&mut self, now: Instant) {
         // Without a queue or a retry that takes no time worth a look at the clock.
-        self.chosen_us = if self.is_queued() || self.connected_us != NOT { self.elapsed(now) } else { 0 };
+        self.chosen_us = if self.is_queued() || self.chosen_us != NOT { self.elapsed(now) } else { 0 };
+        // What an earlier try reached does not count for this one.
+        self.connected_us = NOT;
+        self.request_sent_us = NOT;
     }
 
     pub(crate) fn connected(&mut self, now: Instant) {

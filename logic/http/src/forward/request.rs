@@ -127,8 +127,12 @@ impl Writer<'_> {
                     || (self.head.nominates && self.is_nominated(name))
             }
             KnownHeader::Upgrade => !self.upgrades(),
-            // A server that compares case would see no coding here, and read the body as its next request.
-            KnownHeader::TransferEncoding => entry.value().of(self.buf) != CHUNKED,
+            // A server that is strict in another way would see no coding here, and read the body as its next request.
+            KnownHeader::TransferEncoding => {
+                let usual = b"Transfer-Encoding: chunked\r\n";
+                entry.value().of(self.buf) != CHUNKED
+                    || !entry.line().of(self.buf).eq_ignore_ascii_case(usual)
+            }
             _ => true,
         }
     }

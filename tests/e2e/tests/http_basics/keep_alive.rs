@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use weir_e2e::{Weir, get, web};
-use weir_testkit::{Ending, PATIENCE, RawServer, Step, wait_until};
+use weir_testkit::{Ending, PATIENCE, RawServer, ResponseError, Step, wait_until};
 
 #[test]
 fn many_requests_of_one_client_use_one_connection_to_the_server() {
@@ -51,6 +51,31 @@ fn pipelined_requests_are_answered_in_their_order() {
     client.send(paths.iter().map(|path| get(path)).collect::<String>());
     for path in &paths {
         assert_eq!(client.response().text(), *path);
+    }
+}
+
+#[test]
+fn a_response_that_is_cut_takes_nothing_from_the_complete_one_before_it() {
+    // As much as the proxy's kernel takes at once and the client's does not.
+    const COMPLETE: usize = 100_000;
+    let server = RawServer::start(|peer| {
+        let first = peer.head()?;
+        if first.starts_with(b"GET /complete") {
+            peer.respond(vec![b'x'; COMPLETE])?;
+            peer.head()?;
+        }
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\ncut")?;
+        peer.reset();
+        Ok(())
+    });
+    let weir = Weir::start(&web(&[server.addr()]));
+    let mut client = weir.client().receive_buffer(4096);
+    client.send([get("/complete"), get("/cut")].concat());
+    server.wait_for_end(0);
+    assert_eq!(client.response().body.len(), COMPLETE);
+    match client.try_response() {
+        Err(ResponseError::InBody(Ending::Reset, response)) => assert_eq!(response.text(), "cut"),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use weir_e2e::{Weir, get, web};
-use weir_testkit::{PATIENCE, RawServer, RefusingPort, Signal, Step, TempDir, wait_until};
+use weir_testkit::{FullListener, PATIENCE, RawServer, RefusingPort, Signal, Step, TempDir, wait_until};
 
 struct Logged {
     weir: Weir,
@@ -182,13 +182,8 @@ fn a_client_that_leaves_is_told_by_where_it_left() {
     let mut first = logged.weir.client();
     first.send(get("/first"));
     busy.wait_for_bytes(0, 4);
-    // A client that has been waited for: of others it may take longer to learn that they have left.
     let mut waiting = logged.weir.client();
-    waiting.send("GET /waiting HTTP/1.1\r\n");
-    wait_until("its first line has come", PATIENCE, || {
-        logged.weir.metrics().get("weir_listener_connections", &["listener=\"web\""]) == 2.0
-    });
-    waiting.send("Host: a\r\n\r\n");
+    waiting.send(get("/waiting"));
     wait_until("it waits", PATIENCE, || {
         logged.weir.metrics().get("weir_pool_queue_length", &["pool=\"web\""]) == 1.0
     });
@@ -198,6 +193,21 @@ fn a_client_that_leaves_is_told_by_where_it_left() {
         line.contains(" web/<NOSRV> ") && line.contains(" -1 0 - - CQ-- ") && line.contains("/waiting"),
         "{line}"
     );
+}
+
+#[test]
+fn a_client_that_leaves_while_its_server_is_connected_to_is_noticed_and_logged() {
+    let full = FullListener::new();
+    let config = format!("{}timeouts = {{ connect = \"1h\" }}\n", web(&[full.addr()]));
+    let leave = |weir: &Weir| {
+        let mut client = weir.client();
+        client.send(get("/"));
+        wait_until("it is being connected to", PATIENCE, || {
+            weir.metrics().get("weir_pool_active_requests", &["pool=\"web\""]) == 1.0
+        });
+        client.reset();
+    };
+    assert_eq!(state(&config, leave), "CC--");
 }
 
 #[test]
@@ -362,6 +372,8 @@ fn a_tunnel_and_a_tcp_connection_have_a_line_when_they_end() {
     assert_eq!(client.read_to_end().0, b"abc");
     let line = logged.lines(1).remove(0);
     assert!(line.contains(" 101 ") && line.contains("/ws"), "{line}");
+    let bytes: usize = line.split_once(" 101 ").unwrap().1.split(' ').next().unwrap().parse().unwrap();
+    assert!(bytes > "HTTP/1.1 101 Switching Protocols\r\n\r\nabc".len(), "{line}");
 
     let echo = RawServer::start(|peer| {
         let bytes = peer.take(3)?;

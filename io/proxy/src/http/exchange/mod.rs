@@ -170,7 +170,7 @@ impl Exchange {
                     let opened = match opening.as_mut().poll(cx) {
                         Poll::Ready(opened) => opened.map_err(Fault::Connect),
                         Poll::Pending if client.deadline.poll_expired(cx) => Err(Fault::ConnectTimeout),
-                        Poll::Pending if client.is_gone(cx, false) => {
+                        Poll::Pending if client.is_gone(cx, true) => {
                             return Poll::Ready(End::Cut(Cut::ClientGone));
                         }
                         Poll::Pending => return Poll::Pending,
