@@ -9,27 +9,83 @@ use serde::{Deserialize, Serialize};
 pub enum Algorithm {
     /// Smooth weighted round robin (NGINX's formula).
     RoundRobin,
+    /// A fixed sequence in which each server stands as often as it weighs (HAProxy's static-rr).
+    StaticRr,
+    /// Passes over ever lighter servers (IPVS's wrr).
+    IpvsWrr,
     /// Fewest active requests for its weight, ties in round robin (HAProxy's leastconn key).
     #[default]
     LeastConnections,
+    /// Fewest active requests, whatever the weight (IPVS's lc).
+    IpvsLc,
+    /// Fewest active requests for its weight, ties to the first (IPVS's wlc).
+    IpvsWlc,
+    /// Shortest expected delay: fewest requests for its weight with the new one counted in (IPVS's sed).
+    Sed,
+    /// Never queue: an idle server if there is one, else the shortest expected delay (IPVS's nq).
+    Nq,
+    /// The first server that has room (HAProxy's first).
+    First,
+    /// The heaviest server that is left (IPVS's fo).
+    Failover,
+    /// The heaviest server until it has as many requests as it weighs, then the next (IPVS's ovf).
+    Overflow,
     /// Two weighted random draws, the less loaded of them (power of two choices).
     Random,
     /// Hash of the client's address over the weighted map (HAProxy's `source`, map-based).
     Source,
+    /// Hash of the client's address on a ring: few clients move when a server comes or goes (HAProxy's consistent).
+    Ring,
+    /// Hash of the client's address over Maglev's table: few clients move, and the shares are nearly even.
+    Maglev,
 }
 
 impl Algorithm {
     /// Every algorithm, in the order that `weir algorithms` lists them.
-    pub const ALL: [Self; 4] = [Self::RoundRobin, Self::LeastConnections, Self::Random, Self::Source];
+    pub const ALL: [Self; 15] = [
+        Self::RoundRobin,
+        Self::StaticRr,
+        Self::IpvsWrr,
+        Self::LeastConnections,
+        Self::IpvsLc,
+        Self::IpvsWlc,
+        Self::Sed,
+        Self::Nq,
+        Self::First,
+        Self::Failover,
+        Self::Overflow,
+        Self::Random,
+        Self::Source,
+        Self::Ring,
+        Self::Maglev,
+    ];
 
     /// The name in config, metrics and listings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::RoundRobin => "round-robin",
+            Self::StaticRr => "static-rr",
+            Self::IpvsWrr => "ipvs-wrr",
             Self::LeastConnections => "least-connections",
+            Self::IpvsLc => "ipvs-lc",
+            Self::IpvsWlc => "ipvs-wlc",
+            Self::Sed => "sed",
+            Self::Nq => "nq",
+            Self::First => "first",
+            Self::Failover => "failover",
+            Self::Overflow => "overflow",
             Self::Random => "random",
             Self::Source => "source",
+            Self::Ring => "ring",
+            Self::Maglev => "maglev",
         }
+    }
+}
+
+impl Algorithm {
+    /// Whether the client's address decides, as long as its server has room.
+    pub const fn goes_by_source(self) -> bool {
+        matches!(self, Self::Source | Self::Ring | Self::Maglev)
     }
 }
 

@@ -10,6 +10,8 @@ pub struct Candidate {
     /// Its place in the pool, its own for as long as it is in there. The pool gives the lowest free one to a new
     /// server: tables are as long as the highest slot.
     pub slot: usize,
+    /// Its place in the pool's order, which counts where the order decides: 0 is the first. At most a million.
+    pub rank: u32,
     /// Its share of the traffic; 0 receives nothing new.
     pub weight: Weight,
     /// Only chosen when no server without this mark is eligible.

@@ -28,11 +28,85 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         cost: "O(number of different weights)",
     },
     AlgorithmEntry {
+        algorithm: Algorithm::StaticRr,
+        origin: "HAProxy (static-rr)",
+        formula: "A sequence fixed in advance, in which each server stands as often as it weighs, filled as HAProxy fills it: \
+                  place by place, every server's score grows by its weight, the first of those with the most whole totals \
+                  in their score gets the place, and the total is taken off it. A change of weights makes a new sequence.",
+        when_to_use: "Where the sequence must be HAProxy's; otherwise round-robin spreads the heavy servers more evenly.",
+        cost: "O(1)",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::IpvsWrr,
+        origin: "IPVS (wrr)",
+        formula: "A threshold falls from the highest weight by the greatest common divisor of all weights; in each pass every \
+                  server that weighs at least the threshold is chosen once, in order. A heavy server's requests come in a \
+                  row at the start of the sequence.",
+        when_to_use: "Where the sequence must be the kernel's; otherwise round-robin.",
+        cost: "O(1)",
+    },
+    AlgorithmEntry {
         algorithm: Algorithm::LeastConnections,
         origin: "HAProxy (leastconn)",
         formula: "The smallest key of: 0 if idle, else (active + 1) * 4096 / (16 * weight), rounded down. Of equal \
                   keys the one chosen longest ago (HAProxy: the one whose key changed longest ago).",
         when_to_use: "The default. Requests of unequal cost, servers of unequal or changing speed, long connections.",
+        cost: "O(log n), shared by all workers without locks",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::IpvsLc,
+        origin: "IPVS (lc)",
+        formula: "The smallest active * 256 + inactive; of equals the first in the pool. The weight counts only in that 0 \
+                  gets nothing. Every connection that a proxy knows is active.",
+        when_to_use: "Equal servers, where the choice must be the kernel's; otherwise least-connections, which takes turns.",
+        cost: "O(log n), shared by all workers without locks",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::IpvsWlc,
+        origin: "IPVS (wlc)",
+        formula: "The smallest (active * 256 + inactive) / weight; of equals the first in the pool: an idle pool always starts \
+                  with the first. Every connection that a proxy knows is active.",
+        when_to_use: "Where the choice must be the kernel's; otherwise least-connections, which takes turns.",
+        cost: "O(log n), shared by all workers without locks",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::Sed,
+        origin: "IPVS (sed, shortest expected delay)",
+        formula: "The smallest (active + 1) / weight; of equals the first in the pool. A heavy server gets several requests \
+                  before a light idle one gets its first.",
+        when_to_use: "Servers of very unequal speed and few, long requests: a slow server should idle while a fast one is \
+                      expected to be done sooner.",
+        cost: "O(log n), shared by all workers without locks",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::Nq,
+        origin: "IPVS (nq, never queue)",
+        formula: "The first idle server if there is one, else the smallest (active + 1) / weight; of equals the first in the \
+                  pool.",
+        when_to_use: "As sed, where no server should idle while another one has work waiting.",
+        cost: "O(log n), shared by all workers without locks",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::First,
+        origin: "HAProxy (first)",
+        formula: "The first server in the pool that is below its maximum of connections; weights do not count.",
+        when_to_use: "Filling servers one after the other, so that the last ones can be switched off. Needs max-connections on \
+                      the servers.",
+        cost: "O(log n), shared by all workers without locks",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::Failover,
+        origin: "IPVS (fo, weighted failover)",
+        formula: "The highest weight of all servers that are up and have room; of equals the first in the pool.",
+        when_to_use: "One server works, the others stand by in the order of their weights.",
+        cost: "O(log n), shared by all workers without locks",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::Overflow,
+        origin: "IPVS (ovf, weighted overflow)",
+        formula: "The highest weight of all servers with active <= weight; of equals the first in the pool. If every server has \
+                  more, the smallest active / weight (IPVS: nobody).",
+        when_to_use: "Filling the preferred server up to a number of requests, its weight, before the next is used.",
         cost: "O(log n), shared by all workers without locks",
     },
     AlgorithmEntry {
@@ -54,18 +128,33 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         when_to_use: "Clients that should keep their server without cookies, where addresses are many and stable.",
         cost: "O(1)",
     },
+    AlgorithmEntry {
+        algorithm: Algorithm::Ring,
+        origin: "HAProxy (source, hash-type consistent, avalanche)",
+        formula: "Each server has 16 points on a ring of 2^32 places for each unit of its weight, hashed from its place \
+                  in the pool. The client address's 32-bit words are XORed and mixed (avalanche); the nearest point's \
+                  server is chosen, the next on the ring if that one is busy. When a server leaves, only its own \
+                  clients move. Above a million points all servers have fewer, evenly.",
+        when_to_use: "As source, where servers come and go; caches.",
+        cost: "O(log(points))",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::Maglev,
+        origin: "Google (Maglev, NSDI 2016); in IPVS as mh, in Envoy as maglev",
+        formula: "Servers take the places of a table of prime size in turn, each in an order of preference of its own, \
+                  in proportion to the weights; the mixed hash of the client's address is a place. The order comes from \
+                  the server's place in the pool (IPVS, Envoy: from its address). Shares are even within about 2%; some \
+                  clients of others move when a server leaves, too.",
+        when_to_use: "As ring, with more even shares; several balancers with the same config choose alike.",
+        cost: "O(1); a change of servers makes a new table",
+    },
 ];
 
 impl Algorithm {
     /// What `weir algorithms` tells about it.
     pub fn entry(self) -> &'static AlgorithmEntry {
-        let index = match self {
-            Self::RoundRobin => 0,
-            Self::LeastConnections => 1,
-            Self::Random => 2,
-            Self::Source => 3,
-        };
-        &ALGORITHMS[index]
+        // In the order of the list; a test keeps it so.
+        &ALGORITHMS[self as usize]
     }
 }
 

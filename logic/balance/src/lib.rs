@@ -13,20 +13,26 @@
 mod algorithm;
 mod candidate;
 mod catalogue;
+mod hash;
 mod hub;
+mod ipvs_wrr;
+mod key_rule;
 mod load;
 mod mix;
 mod picker;
 mod random;
+mod reference;
 mod roster;
 mod round_robin;
 mod source;
-mod source_map;
+mod static_rr;
 mod tournament;
+mod weighted_map;
 
 pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use candidate::Candidate;
 pub use catalogue::{ALGORITHMS, AlgorithmEntry};
 pub use load::ServerLoad;
 pub use picker::{Pick, PickInput, Picker};
+pub use reference::reference;
 pub use roster::Roster;

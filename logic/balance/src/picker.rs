@@ -1,10 +1,13 @@
 use std::net::IpAddr;
 
 use crate::Roster;
-use crate::mix::nth;
+use crate::hash::avalanche;
+use crate::ipvs_wrr::IpvsWrr;
+use crate::mix::{mix, nth};
 use crate::roster::Schedule;
 use crate::round_robin::RoundRobin;
 use crate::source::hash_of;
+use crate::static_rr::StaticRr;
 
 /// One worker's way of choosing in one pool: its own place in round robin, so that workers share nothing here.
 ///
@@ -16,13 +19,15 @@ pub struct Picker {
     generation: Option<u64>,
     rosters_seen: u64,
     round_robin: RoundRobin,
-    unkeyed: usize,
+    static_rr: StaticRr,
+    ipvs_wrr: IpvsWrr,
+    unkeyed: u32,
 }
 
 /// What a choice is made for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PickInput<'a> {
-    /// The client's address, if it has one (a Unix socket's peer has none). Used by `source`.
+    /// The client's address, if it has one (a Unix socket's peer has none). Used by `source`, `ring` and `maglev`.
     pub source: Option<IpAddr>,
     /// Evenly spread over all 64 bits, another for each pick. Used by `random`.
     pub random: u64,
@@ -45,7 +50,15 @@ impl Picker {
     /// Workers with different seeds start at different places in the round, so that they do not all send their first
     /// requests to one server. Seed 0 starts at the beginning.
     pub fn new(seed: u64) -> Self {
-        Self { seed, generation: None, rosters_seen: 0, round_robin: RoundRobin::default(), unkeyed: 0 }
+        Self {
+            seed,
+            generation: None,
+            rosters_seen: 0,
+            round_robin: RoundRobin::default(),
+            static_rr: StaticRr::default(),
+            ipvs_wrr: IpvsWrr::default(),
+            unkeyed: 0,
+        }
     }
 
     /// Chooses by the roster's algorithm. A busy or excluded server is passed over: in round robin it loses its turn.
@@ -59,19 +72,28 @@ impl Picker {
         let exclude = if excludes_all(roster, input.exclude) { &[] } else { input.exclude };
         let is_open = |slot: usize| roster.is_open(slot, exclude);
         let choice = match roster.schedule() {
-            Schedule::LeastConnections => None,
+            Schedule::Keys => None,
+            Schedule::StaticRr(map) => self.static_rr.pick(map, is_open),
+            Schedule::IpvsWrr(_) => self.ipvs_wrr.pick(is_open),
             Schedule::RoundRobin(classes) => self.round_robin.pick(classes, is_open),
             Schedule::Random(draw) => draw.pick(input.random, is_open, |slot| roster.candidate(slot)),
-            Schedule::Source(map) => match input.source {
-                Some(source) => map.pick(hash_of(source) as usize, is_open),
-                None => {
-                    self.unkeyed = self.unkeyed.wrapping_add(1);
-                    map.pick(self.unkeyed, is_open)
-                }
-            },
+            Schedule::Source(map) => map.pick(self.key(input) as usize, is_open),
+            Schedule::Ring(ring) => ring.pick(avalanche(self.key(input)), is_open),
+            Schedule::Maglev(table) => table.pick(mix(u64::from(self.key(input))), is_open),
         };
         let choice = choice.or_else(|| roster.any_open(exclude, input.random as usize));
         choice.map_or(Pick::Busy, Pick::Server)
+    }
+
+    /// The client's hash; a client without an address gets another one each time.
+    fn key(&mut self, input: &PickInput<'_>) -> u32 {
+        input.source.map_or_else(
+            || {
+                self.unkeyed = self.unkeyed.wrapping_add(1);
+                self.unkeyed
+            },
+            hash_of,
+        )
     }
 
     /// Goes on where it was as far as the new roster has the same, else at a place of its own.
@@ -79,10 +101,13 @@ impl Picker {
         let start =
             if self.seed == 0 && self.rosters_seen == 0 { 0 } else { nth(self.seed, self.rosters_seen) };
         if self.generation.is_none() {
-            self.unkeyed = (start >> 32) as usize;
+            self.unkeyed = (start >> 32) as u32;
+            self.static_rr = StaticRr::starting_at((start >> 32) as usize);
         }
-        if let Schedule::RoundRobin(classes) = roster.schedule() {
-            self.round_robin.turn_to(classes, start);
+        match roster.schedule() {
+            Schedule::RoundRobin(classes) => self.round_robin.turn_to(classes, start),
+            Schedule::IpvsWrr(thresholds) => self.ipvs_wrr.turn_to(thresholds, start),
+            _ => {}
         }
         self.generation = Some(roster.generation());
         self.rosters_seen += 1;

@@ -1,17 +1,20 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::hash::{Maglev, Ring};
 use crate::hub::Hub;
+use crate::ipvs_wrr::Thresholds;
+use crate::key_rule::KeyRule;
 use crate::random::WeightedDraw;
 use crate::round_robin::Classes;
-use crate::source_map::SourceMap;
 use crate::tournament::Tournament;
+use crate::weighted_map::WeightedMap;
 use crate::{Algorithm, Candidate, ServerLoad};
 
 /// Who may be chosen in one pool, and everything that can be worked out in advance for choosing.
 ///
 /// Made anew whenever a server comes, goes, or changes its weight or state; shared by all workers through an `Arc`.
-/// Immutable but for the keys of least-connections, which are lock-free.
+/// Immutable but for the keys of the servers, which are lock-free.
 ///
 /// Backup servers take part only when no other server is eligible, and then all of them, balanced (HAProxy's
 /// `option allbackups`; its default is the first of them alone).
@@ -29,10 +32,15 @@ pub struct Roster {
 /// What each algorithm works out in advance.
 #[derive(Debug)]
 pub(crate) enum Schedule {
+    /// By the tournament's keys.
+    Keys,
     RoundRobin(Classes),
-    LeastConnections,
+    StaticRr(WeightedMap),
+    IpvsWrr(Thresholds),
     Random(WeightedDraw),
-    Source(SourceMap),
+    Source(WeightedMap),
+    Ring(Ring),
+    Maglev(Maglev),
 }
 
 impl Roster {
@@ -107,6 +115,11 @@ impl Roster {
         }
     }
 
+    /// Whether there are servers to choose from, and none of them has room.
+    pub fn is_busy(&self) -> bool {
+        !self.members.is_empty() && self.any_open(&[], 0).is_none()
+    }
+
     pub(crate) fn schedule(&self) -> &Schedule {
         &self.schedule
     }
@@ -139,17 +152,19 @@ impl Roster {
         }
     }
 
-    /// Sets up keys where they will be asked for: by least-connections, and to find a server with room among many
-    /// that have none.
+    /// Sets up keys where they will be asked for: by algorithms that go by them, and to find a server with room among
+    /// many that have none.
     fn with_tournament(mut self, previous: Option<&Self>) -> Self {
         let limited = |slot: &usize| self.candidate(*slot).is_some_and(|c| c.connections_max.is_some());
-        if self.algorithm == Algorithm::LeastConnections || self.members.iter().any(limited) {
+        let rule = KeyRule::of(self.algorithm);
+        if rule.is_some() || self.members.iter().any(limited) {
             let mut entrants = self.candidates.clone();
             for entrant in &mut entrants {
                 entrant.take_if(|candidate| self.members.binary_search(&candidate.slot).is_err());
             }
             let before = previous.and_then(|previous| previous.tournament.as_deref());
-            self.tournament = Some(Arc::new(Tournament::new(entrants, before)));
+            self.tournament =
+                Some(Arc::new(Tournament::new(rule.unwrap_or(KeyRule::LeastConnections), entrants, before)));
         }
         self.hub.publish(self.generation, self.tournament.clone());
         self.refresh_all();
@@ -160,15 +175,31 @@ impl Roster {
 impl Schedule {
     fn new(algorithm: Algorithm, candidates: &[Option<Candidate>], members: &[usize]) -> Self {
         let weight = |slot: usize| candidates[slot].as_ref().map_or(0, |candidate| candidate.weight.get());
+        let rank = |slot: usize| candidates[slot].as_ref().map_or(0, |candidate| candidate.rank);
         let weighted: Vec<(usize, u32)> = members.iter().map(|slot| (*slot, weight(*slot))).collect();
+        let in_order = || {
+            let mut in_order = weighted.clone();
+            in_order.sort_by_key(|(slot, _)| rank(*slot));
+            in_order
+        };
+        let all_weights = candidates.iter().flatten().map(|candidate| candidate.weight.get());
+        let map = || WeightedMap::new(&in_order(), all_weights);
         match algorithm {
             Algorithm::RoundRobin => Self::RoundRobin(Classes::new(&weighted)),
-            Algorithm::LeastConnections => Self::LeastConnections,
+            Algorithm::StaticRr => Self::StaticRr(map()),
+            Algorithm::IpvsWrr => Self::IpvsWrr(Thresholds::new(&in_order())),
+            Algorithm::LeastConnections
+            | Algorithm::IpvsLc
+            | Algorithm::IpvsWlc
+            | Algorithm::Sed
+            | Algorithm::Nq
+            | Algorithm::First
+            | Algorithm::Failover
+            | Algorithm::Overflow => Self::Keys,
             Algorithm::Random => Self::Random(WeightedDraw::new(&weighted)),
-            Algorithm::Source => {
-                let all = candidates.iter().flatten().map(|candidate| candidate.weight.get());
-                Self::Source(SourceMap::new(&weighted, all))
-            }
+            Algorithm::Source => Self::Source(map()),
+            Algorithm::Ring => Self::Ring(Ring::new(&weighted)),
+            Algorithm::Maglev => Self::Maglev(Maglev::new(&weighted)),
         }
     }
 }

@@ -17,18 +17,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use crate::hub::Turns;
+use crate::key_rule::KeyRule;
 use crate::{Candidate, ServerLoad};
 
 /// Keys of all servers that may be chosen, and the way to the smallest.
 #[derive(Debug)]
 pub(crate) struct Tournament {
+    rule: KeyRule,
     /// By slot; none where nobody may be chosen.
     entrants: Box<[Option<Candidate>]>,
     /// From the root's only line to the leaves'.
     levels: Box<[Box<[Line]>]>,
 }
 
-/// A server's key, smaller is better: busy (1 bit), load (31 bits), the turn it was last chosen at (32 bits).
+/// A server's key, smaller is better: busy (1 bit), then its rule's key and what decides between equals: the turn it was
+/// last chosen at (31 and 32 bits), or the server's rank (43 and 20 bits) where the rule takes no turns.
 type Key = u64;
 
 const FAN_OUT: usize = 8;
@@ -36,6 +39,7 @@ const NEVER: Key = u64::MAX;
 const BUSY: Key = 1 << 63;
 const LOAD_MAX: u64 = (1 << 31) - 2;
 const TURN_MASK: Key = u32::MAX as u64;
+const RANK_BITS: u32 = 20;
 
 #[derive(Debug)]
 #[repr(align(64))]
@@ -43,7 +47,7 @@ struct Line([AtomicU64; FAN_OUT]);
 
 impl Tournament {
     /// Everybody in `entrants` (by slot) takes part; the turns of those who did before are taken over.
-    pub(crate) fn new(entrants: Box<[Option<Candidate>]>, previous: Option<&Self>) -> Self {
+    pub(crate) fn new(rule: KeyRule, entrants: Box<[Option<Candidate>]>, previous: Option<&Self>) -> Self {
         let mut levels = vec![lines(entrants.len().div_ceil(FAN_OUT).max(1))];
         while let Some(below) = levels.last()
             && below.len() > 1
@@ -51,11 +55,11 @@ impl Tournament {
             levels.push(lines(below.len().div_ceil(FAN_OUT)));
         }
         levels.reverse();
-        let tournament = Self { entrants, levels: levels.into() };
+        let tournament = Self { rule, entrants, levels: levels.into() };
         for (slot, entrant) in tournament.entrants.iter().enumerate() {
             if let Some(entrant) = entrant {
                 let turn = previous.and_then(|previous| previous.turn(slot, &entrant.load)).unwrap_or(0);
-                tournament.leaf(slot).store(key(entrant, turn), SeqCst);
+                tournament.leaf(slot).store(key(rule, entrant, turn), SeqCst);
             }
         }
         tournament.rebuild();
@@ -93,7 +97,7 @@ impl Tournament {
     /// Returns whether the leaf was changed.
     fn settle_leaf(&self, slot: usize, entrant: &Candidate, turns: Option<&Turns>) -> bool {
         let leaf = self.leaf(slot);
-        let mut chosen = turns;
+        let mut chosen = turns.filter(|_| self.rule.takes_turns());
         let mut changed = false;
         loop {
             let old = leaf.load(SeqCst);
@@ -104,7 +108,7 @@ impl Tournament {
                 self.forget_turns();
                 continue;
             }
-            let new = key(entrant, turn);
+            let new = key(self.rule, entrant, turn);
             if old == new {
                 return changed;
             }
@@ -167,7 +171,7 @@ impl Tournament {
     }
 
     fn turn(&self, slot: usize, load: &Arc<ServerLoad>) -> Option<u64> {
-        let entrant = self.entrants.get(slot)?.as_ref()?;
+        let entrant = self.entrants.get(slot)?.as_ref().filter(|_| self.rule.takes_turns())?;
         Arc::ptr_eq(&entrant.load, load).then(|| self.leaf(slot).load(SeqCst) & TURN_MASK)
     }
 
@@ -176,19 +180,15 @@ impl Tournament {
     }
 }
 
-/// HAProxy's leastconn key (lb_fwlc.c): 0 for an idle server whatever its weight, else (inflight + 1) * 4096 / eweight,
-/// where the effective weight is 16 times the configured one. Exact up to eight million requests per server.
-fn key(entrant: &Candidate, turn: u64) -> Key {
-    const EFFECTIVE_WEIGHT_SCALE: u64 = 16;
-    const EFFECTIVE_WEIGHT_MAX: u64 = 256 * EFFECTIVE_WEIGHT_SCALE;
+fn key(rule: KeyRule, entrant: &Candidate, turn: u64) -> Key {
     let active = entrant.load.active();
-    let effective_weight = u64::from(entrant.weight.get()) * EFFECTIVE_WEIGHT_SCALE;
-    let load = match active {
-        0 => 0,
-        active => (u64::from(active) + 1) * EFFECTIVE_WEIGHT_MAX / effective_weight.max(1),
-    };
+    let load = rule.key(active, entrant.weight);
     let busy = if entrant.connections_max.is_some_and(|max| active >= max) { BUSY } else { 0 };
-    busy | load.min(LOAD_MAX) << 32 | turn
+    if rule.takes_turns() {
+        busy | load.min(LOAD_MAX) << 32 | turn
+    } else {
+        busy | load << RANK_BITS | u64::from(entrant.rank).min((1 << RANK_BITS) - 1)
+    }
 }
 
 /// Makes `entry` equal to `value`, and leaves only when it has been seen to be. Returns whether it had to be changed.

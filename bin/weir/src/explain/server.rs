@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde::Serialize;
-use weir_balance::{Algorithm, Candidate, Pick, PickInput, Picker, Roster, ServerLoad};
+use weir_balance::{Candidate, Pick, PickInput, Picker, Roster, ServerLoad};
 use weir_config::plan::{PoolPlan, ServerPlan};
 use weir_model::Weight;
 
@@ -65,11 +65,12 @@ impl CandidateAnswer {
 
 /// The server that a client's address leads to.
 fn by_source(pool: &PoolPlan, client: Option<IpAddr>) -> Option<String> {
-    if pool.algorithm != Algorithm::Source {
+    if !pool.algorithm.goes_by_source() {
         return None;
     }
     let candidate = |(slot, server): (usize, &ServerPlan)| Candidate {
         slot,
+        rank: slot as u32,
         weight: server.weight,
         backup: server.backup,
         eligible: true,

@@ -97,10 +97,9 @@ impl LocalPool {
     /// How often a pick may lose a race for a server's last place before all are taken to be busy.
     const PICKS_MAX: usize = 4;
 
-    /// Whether a server would be chosen now; claims nothing.
-    pub(crate) fn is_busy(&self, random: u64) -> bool {
-        let input = PickInput { source: None, random, exclude: &[] };
-        matches!(self.picker.borrow_mut().pick(&self.view().shared.roster, &input), Pick::Busy)
+    /// Whether every server is at its limit.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.view().shared.roster.is_busy()
     }
 
     /// Notes what a server's response says about its health.

@@ -7,6 +7,7 @@ use super::*;
 fn entrants(count: usize) -> Box<[Option<Candidate>]> {
     let candidate = |slot| Candidate {
         slot,
+        rank: slot as u32,
         weight: Weight::ONE,
         backup: false,
         eligible: true,
@@ -19,7 +20,7 @@ fn entrants(count: usize) -> Box<[Option<Candidate>]> {
 #[test]
 fn the_turns_may_come_round_without_a_server_being_forgotten() {
     let entrants = entrants(20);
-    let tournament = Tournament::new(entrants.clone(), None);
+    let tournament = Tournament::new(KeyRule::LeastConnections, entrants.clone(), None);
     let turns = Turns::from(u32::MAX - 50);
     let mut picked = Vec::new();
     for _ in 0..200 {
@@ -39,7 +40,7 @@ fn trees_of_any_size_find_their_smallest_key() {
     for count in [1, 7, 8, 9, 64, 65, 512, 513, 10_000] {
         let entrants = entrants(count);
         let loads = |slot: usize| &entrants[slot].as_ref().unwrap().load;
-        let tournament = Tournament::new(entrants.clone(), None);
+        let tournament = Tournament::new(KeyRule::LeastConnections, entrants.clone(), None);
         for slot in (0..count).filter(|slot| *slot != count - 1) {
             loads(slot).add_one();
             tournament.refresh(slot, loads(slot), None);
@@ -56,12 +57,12 @@ fn the_keys_are_those_of_haproxy() {
     let mut entrants = entrants(1);
     let candidate = entrants[0].as_mut().unwrap();
     candidate.weight = Weight::new(3).unwrap();
-    let load_part = |candidate: &Candidate| key(candidate, 0) >> 32;
+    let load_part = |candidate: &Candidate| key(KeyRule::LeastConnections, candidate, 0) >> 32;
     assert_eq!(load_part(candidate), 0);
     candidate.load.add_one();
     assert_eq!(load_part(candidate), 2 * 4096 / 48);
     candidate.connections_max = Some(1);
-    assert_eq!(key(candidate, 0), BUSY | (2 * 4096 / 48) << 32);
+    assert_eq!(key(KeyRule::LeastConnections, candidate, 0), BUSY | (2 * 4096 / 48) << 32);
 }
 
 impl Tournament {
@@ -70,7 +71,7 @@ impl Tournament {
         let leaf_is_true = |slot: usize| match &self.entrants[slot] {
             Some(entrant) => {
                 let key_now = self.leaf(slot).load(SeqCst);
-                key_now == key(entrant, key_now & TURN_MASK)
+                key_now == key(self.rule, entrant, key_now & TURN_MASK)
             }
             None => self.leaf(slot).load(SeqCst) == NEVER,
         };
@@ -91,10 +92,11 @@ impl Tournament {
 #[allow(clippy::disallowed_methods, reason = "workers are threads: that is what is tested")]
 fn whenever_all_workers_stop_every_entry_is_true() {
     const WORKERS: usize = 3;
-    const STOPS: usize = 5_000;
-    for count in [2, 9, 70] {
+    const STOPS: usize = 3_000;
+    let rules = [KeyRule::LeastConnections, KeyRule::ShortestExpectedDelay, KeyRule::Overflow];
+    for (rule, count) in rules.into_iter().flat_map(|rule| [2, 9, 70].map(|count| (rule, count))) {
         let entrants = entrants(count);
-        let tournament = Tournament::new(entrants.clone(), None);
+        let tournament = Tournament::new(rule, entrants.clone(), None);
         let turns = Turns::default();
         let (stop, go_on) = (Barrier::new(WORKERS + 1), Barrier::new(WORKERS + 1));
         let work = |worker: usize| {
@@ -124,7 +126,7 @@ fn whenever_all_workers_stop_every_entry_is_true() {
                 wrong += usize::from(!tournament.is_true());
                 go_on.wait();
             }
-            assert_eq!(wrong, 0, "of {STOPS} times with {count} servers");
+            assert_eq!(wrong, 0, "of {STOPS} times with {count} servers by {rule:?}");
         });
     }
 }

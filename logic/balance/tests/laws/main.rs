@@ -1,5 +1,6 @@
 //! What every algorithm promises, from the outside.
 
+mod by_key;
 mod everyone;
 mod least_connections;
 mod pool;

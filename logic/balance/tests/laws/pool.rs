@@ -16,6 +16,7 @@ impl Pool {
     pub(crate) fn new(algorithm: Algorithm, weights: &[u32]) -> Self {
         let candidates = weights.iter().enumerate().map(|(slot, weight)| Candidate {
             slot,
+            rank: slot as u32,
             weight: Weight::new(*weight).unwrap_or_default(),
             backup: false,
             eligible: true,

@@ -34,17 +34,64 @@ fn clients_without_an_address_go_round_by_weight() {
     assert_eq!(counts(&slots(&mut Picker::new(5), &roster, 40), 2), [10, 30]);
 }
 
+/// Recorded from HAProxy itself: `tests/golden/record`.
+const HAPROXY: [(Algorithm, &str); 2] = [
+    (Algorithm::Source, include_str!("../golden/haproxy-source.txt")),
+    (Algorithm::Ring, include_str!("../golden/haproxy-ring.txt")),
+];
+
+#[test]
+fn a_thousand_clients_get_the_servers_that_haproxy_gives_them() {
+    for (algorithm, recorded) in HAPROXY {
+        let roster = Pool::new(algorithm, &[1, 2, 3, 1, 5]).roster();
+        assert_eq!(recorded.lines().count(), 1_000);
+        for line in recorded.lines() {
+            let (address, server) = line.split_once(' ').unwrap();
+            let picked = of_client(&roster, address.parse().unwrap(), &[]);
+            assert_eq!(picked, Pick::Server(server.parse().unwrap()), "{algorithm}: {line}");
+        }
+    }
+}
+
+const BY_SOURCE: [Algorithm; 3] = [Algorithm::Source, Algorithm::Ring, Algorithm::Maglev];
+
+#[test]
+fn the_algorithms_that_go_by_the_clients_address_say_so() {
+    let by_source: Vec<_> =
+        Algorithm::ALL.into_iter().filter(|algorithm| algorithm.goes_by_source()).collect();
+    assert_eq!(by_source, BY_SOURCE);
+}
+
 proptest! {
     #[test]
     fn a_client_keeps_its_server_whatever_the_load_and_the_worker(
+        algorithm in prop::sample::select(&BY_SOURCE[..]),
         weights in prop::collection::vec(1_u32..=20, 1..30), address: IpAddr, seed: u64, random: u64,
     ) {
-        let roster = Pool::new(Algorithm::Source, &weights).roster();
+        let roster = Pool::new(algorithm, &weights).roster();
         let expected = of_client(&roster, address, &[]);
         for slot in 0..weights.len() {
             roster.begin(slot);
         }
         let input = PickInput { source: Some(address), random, exclude: &[] };
         prop_assert_eq!(Picker::new(seed).pick(&roster, &input), expected);
+    }
+
+    #[test]
+    fn on_the_ring_only_the_clients_of_a_server_that_leaves_move(
+        weights in prop::collection::vec(1_u32..=20, 2..30),
+        leaver in any::<prop::sample::Index>(),
+        addresses in prop::collection::vec(any::<IpAddr>(), 50),
+    ) {
+        let mut pool = Pool::new(Algorithm::Ring, &weights);
+        let before = pool.roster();
+        let leaver = leaver.index(weights.len());
+        pool.candidates[leaver].eligible = false;
+        let after = pool.roster_after(&before);
+        for address in addresses {
+            let (old, new) = (of_client(&before, address, &[]), of_client(&after, address, &[]));
+            prop_assert!(new != Pick::Server(leaver));
+            prop_assert!(old == new || old == Pick::Server(leaver));
+        }
     }
 }

@@ -79,6 +79,21 @@ fn a_reload_changes_what_it_says_and_no_connection_ends() {
 }
 
 #[test]
+fn the_order_of_the_servers_is_that_of_the_new_config() {
+    let [a, b, c] = ["a", "b", "c"].map(RawServer::answering);
+    let config = |servers: &[&RawServer]| {
+        let addresses: Vec<_> = servers.iter().map(|server| server.addr()).collect();
+        format!("{}balance = \"first\"\n", web(&addresses))
+    };
+    let mut weir = Weir::start(&config(&[&a, &b]));
+    assert_eq!(weir.client().exchange(get("/")).text(), "a");
+    for (servers, first) in [([&c, &a, &b], "c"), ([&b, &c, &a], "b"), ([&a, &b, &c], "a")] {
+        weir.reload(&fixed(&config(&servers), &weir));
+        assert_eq!(weir.client().exchange(get("/")).text(), first);
+    }
+}
+
+#[test]
 fn a_request_in_flight_is_finished_by_the_server_that_has_it() {
     let (go, wait) = std::sync::mpsc::channel::<()>();
     let wait = std::sync::Mutex::new(wait);

@@ -54,11 +54,13 @@ impl Members {
         gone
     }
 
-    /// Puts the servers in this order; those that it does not name come last.
-    pub(super) fn arrange<'a>(&mut self, names: impl Iterator<Item = &'a ServerName>) {
+    /// Puts the servers in this order; those that it does not name come last. Returns whether that changed anything.
+    pub(super) fn arrange<'a>(&mut self, names: impl Iterator<Item = &'a ServerName>) -> bool {
         let rank: HashMap<usize, usize> =
             names.enumerate().filter_map(|(rank, name)| Some((*self.by_name.get(name)?, rank))).collect();
+        let before = self.order.clone();
         self.order.sort_by_key(|slot| rank.get(slot).copied().unwrap_or(usize::MAX));
+        self.order != before
     }
 
     pub(in crate::control) fn slot_of(&self, name: &ServerName) -> Option<usize> {

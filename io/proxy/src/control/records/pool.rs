@@ -120,7 +120,8 @@ impl PoolRecord {
 
     fn view(&self, algorithm: Algorithm) -> PoolView {
         let records = self.members.slots();
-        let candidates = records.iter().flatten().map(|record| record.candidate()).collect();
+        let candidates =
+            self.members.iter().enumerate().map(|(rank, record)| record.candidate(rank)).collect();
         let previous = self.shared.view();
         PoolView {
             roster: Arc::new(Roster::new(algorithm, candidates, Some(&previous.roster))),

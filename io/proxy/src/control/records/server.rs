@@ -76,10 +76,11 @@ impl ServerRecord {
         }
     }
 
-    pub(super) fn candidate(&self) -> Candidate {
+    pub(super) fn candidate(&self, rank: usize) -> Candidate {
         let spec = &self.spec.spec;
         Candidate {
             slot: self.state.slot,
+            rank: rank as u32,
             weight: spec.weight,
             backup: spec.backup,
             eligible: self.is_eligible(),

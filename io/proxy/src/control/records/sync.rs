@@ -33,7 +33,9 @@ impl PoolRecord {
         for server in wanted {
             self.put(server, plan, ground);
         }
-        self.members.arrange(names.iter());
+        if self.members.arrange(names.iter()) {
+            self.spoil();
+        }
     }
 
     /// Adds a server, or changes the one of this name. Returns its slot.

@@ -64,12 +64,11 @@ impl Exchange {
         }
         client.deadline.arm(client.worker.now(), wait_max - waited);
         let pool = Rc::clone(&self.pool);
-        let random = client.worker.random();
         self.state = State::Queued(Box::pin(async move {
             let place = pool.shared.queue.enter();
             let freed = place.server_freed();
             // A server may have become free between the pick and here.
-            if pool.is_busy(random) {
+            if pool.is_busy() {
                 freed.await;
             }
         }));

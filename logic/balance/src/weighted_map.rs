@@ -1,4 +1,4 @@
-//! HAProxy's weighted map for hashes (lb_map.c): each server as many times as it weighs, in HAProxy's order, so that
+//! HAProxy's weighted map for hashes and static-rr (lb_map.c): each server as many times as it weighs, in HAProxy's order, so that
 //! a client gets the server it would get there.
 //!
 //! HAProxy fills each place of the map by looking at every server: it adds its weight to its score, takes the first
@@ -9,15 +9,15 @@
 //! next open server in the map. Only the first backup server counts there, all of them here. A client without an
 //! address goes round the map, as it does there.
 
-/// Which slot each hash belongs to.
+/// Which slot each place belongs to.
 #[derive(Debug)]
-pub(crate) struct SourceMap(Box<[u32]>);
+pub(crate) struct WeightedMap(Box<[u32]>);
 
 /// Places looked at, from the hash's own on, before the search for an open server is left to others.
 const PLACES_MAX: usize = 64;
 
-impl SourceMap {
-    /// From slots and weights above 0, ascending by slot. `all_weights` are those of every server in the pool, usable
+impl WeightedMap {
+    /// From slots and weights above 0, in the pool's order. `all_weights` are those of every server in the pool, usable
     /// or not: their common divisor is taken out of the map, and must not change with the servers' health.
     pub(crate) fn new(members: &[(usize, u32)], all_weights: impl Iterator<Item = u32>) -> Self {
         let divisor = all_weights.filter(|weight| *weight > 0).fold(0, gcd).max(1);
@@ -28,10 +28,18 @@ impl SourceMap {
 
     /// The open server at `hash` or next to it. None if there was none within reach.
     pub(crate) fn pick(&self, hash: usize, is_open: impl Fn(usize) -> bool) -> Option<usize> {
+        self.find(hash, is_open).map(|(_, slot)| slot)
+    }
+
+    /// The first place from `start` on, round the map, whose server is open, and that server.
+    pub(crate) fn find(&self, start: usize, is_open: impl Fn(usize) -> bool) -> Option<(usize, usize)> {
         let places = self.0.len();
-        let first = hash.checked_rem(places)?;
-        let slot = |step: usize| self.0[(first + step) % places] as usize;
-        (0..places.min(PLACES_MAX)).map(slot).find(|slot| is_open(*slot))
+        let first = start.checked_rem(places)?;
+        let place = |step: usize| {
+            let place = (first + step) % places;
+            (place, self.0[place] as usize)
+        };
+        (0..places.min(PLACES_MAX)).map(place).find(|(_, slot)| is_open(*slot))
     }
 }
 
@@ -163,7 +171,7 @@ mod tests {
 
     #[test]
     fn the_common_divisor_of_all_weights_is_taken_out() {
-        let slots = |members: &[(usize, u32)], all: &[u32]| SourceMap::new(members, all.iter().copied()).0;
+        let slots = |members: &[(usize, u32)], all: &[u32]| WeightedMap::new(members, all.iter().copied()).0;
         assert_eq!(*slots(&[(0, 4), (1, 2)], &[4, 2, 0]), [0, 0, 1]);
         assert_eq!(*slots(&[(0, 4), (1, 2)], &[4, 2, 3]), [0, 0, 1, 0, 0, 1]);
     }
@@ -171,7 +179,7 @@ mod tests {
     #[test]
     fn ten_thousand_servers_each_have_their_place() {
         let members: Vec<(usize, u32)> = (0..10_000).map(|slot| (slot, 1)).collect();
-        let map = SourceMap::new(&members, std::iter::once(1));
+        let map = WeightedMap::new(&members, std::iter::once(1));
         assert!(map.0.iter().enumerate().all(|(place, slot)| place == *slot as usize));
     }
 

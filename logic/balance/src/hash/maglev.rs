@@ -1,0 +1,135 @@
+//! Maglev hashing (Eisenbud et al., "Maglev: A Fast and Reliable Software Network Load Balancer", NSDI 2016, section
+//! 3.4): each server has its own order of preference of a table's places, and the servers take places in turn. Nearly
+//! even shares, a pick is one look, and few keys move when a server comes or goes.
+
+use crate::mix::mix;
+
+/// Which slot each place of the table belongs to.
+#[derive(Debug)]
+pub(crate) struct Maglev(Box<[u32]>);
+
+/// Prime sizes: the first that is at least a hundred times the number of turns, as the paper advises for shares within
+/// 1%, and Envoy's default at least.
+const SIZES: [usize; 5] = [65_537, 131_071, 524_287, 1_048_573, 2_097_143];
+const PLACES_PER_TURN: usize = 100;
+/// Places looked at before the search for an open server is left to others.
+const PLACES_MAX: usize = 64;
+const FREE: u32 = u32::MAX;
+
+/// A server while the table is filled.
+struct Entrant {
+    slot: u32,
+    /// Places taken in each round.
+    turns: u32,
+    next: u64,
+    skip: u64,
+}
+
+impl Maglev {
+    /// From slots and weights above 0. A server's preferences come from its slot.
+    pub(crate) fn new(members: &[(usize, u32)]) -> Self {
+        let divisor = members.iter().map(|(_, weight)| *weight).fold(0, gcd).max(1);
+        let turns: usize = members.iter().map(|(_, weight)| (*weight / divisor) as usize).sum();
+        if turns == 0 {
+            return Self(Box::default());
+        }
+        let size =
+            *SIZES.iter().find(|size| **size >= turns * PLACES_PER_TURN).unwrap_or(&SIZES[SIZES.len() - 1]);
+        let entrant = |(slot, weight): &(usize, u32)| {
+            let (offset, skip) = (mix(*slot as u64 + 1), mix(!(*slot as u64)));
+            Entrant {
+                slot: *slot as u32,
+                turns: *weight / divisor,
+                next: offset % size as u64,
+                skip: skip % (size as u64 - 1) + 1,
+            }
+        };
+        Self(fill(size, members.iter().map(entrant).collect()))
+    }
+
+    /// The open server at `hash` or next to it. None if there was none within reach.
+    pub(crate) fn pick(&self, hash: u64, is_open: impl Fn(usize) -> bool) -> Option<usize> {
+        let places = self.0.len();
+        let first = (hash % places.max(1) as u64) as usize;
+        let slot = |step: usize| self.0.get((first + step) % places.max(1)).map(|slot| *slot as usize);
+        (0..places.min(PLACES_MAX)).filter_map(slot).find(|slot| is_open(*slot))
+    }
+}
+
+fn fill(size: usize, mut entrants: Vec<Entrant>) -> Box<[u32]> {
+    let mut table = vec![FREE; size];
+    let mut taken = 0;
+    loop {
+        for entrant in &mut entrants {
+            for _ in 0..entrant.turns {
+                // There is a free place, and every place comes in an order of preference: the size is prime.
+                while table[entrant.next as usize] != FREE {
+                    entrant.step(size);
+                }
+                table[entrant.next as usize] = entrant.slot;
+                entrant.step(size);
+                taken += 1;
+                if taken == size {
+                    return table.into();
+                }
+            }
+        }
+    }
+}
+
+impl Entrant {
+    fn step(&mut self, size: usize) {
+        self.next = (self.next + self.skip) % size as u64;
+    }
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn table(weights: &[u32]) -> Maglev {
+        let members: Vec<_> = weights.iter().copied().enumerate().filter(|(_, weight)| *weight > 0).collect();
+        Maglev::new(&members)
+    }
+
+    #[test]
+    fn the_sizes_are_prime() {
+        for size in SIZES {
+            assert!((2..).take_while(|d| d * d <= size).all(|divisor| size % divisor != 0), "{size}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20))]
+
+        #[test]
+        fn shares_follow_weights_within_two_percent(weights in prop::collection::vec(1_u32..=10, 1..40)) {
+            let table = table(&weights);
+            let total: u32 = weights.iter().sum();
+            for (slot, weight) in weights.iter().enumerate() {
+                let own = table.0.iter().filter(|owner| **owner as usize == slot).count() as f64;
+                let fair = table.0.len() as f64 * f64::from(*weight) / f64::from(total);
+                prop_assert!((own - fair).abs() <= fair * 0.02 + f64::from(*weight), "{own} of {fair}");
+            }
+        }
+
+        #[test]
+        fn a_server_that_leaves_moves_few_keys_of_others(servers in 3_usize..40, leaver in any::<prop::sample::Index>()) {
+            let leaver = leaver.index(servers);
+            let before = table(&vec![1; servers]);
+            let mut weights = vec![1; servers];
+            weights[leaver] = 0;
+            let after = table(&weights);
+            let places = before.0.iter().zip(&*after.0);
+            let moved = places.filter(|(old, new)| **old as usize != leaver && old != new).count();
+            // The paper's figure 12: some percent, not none.
+            prop_assert!((moved as f64) < before.0.len() as f64 * 0.05, "{moved} of {}", before.0.len());
+        }
+    }
+}

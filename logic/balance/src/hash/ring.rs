@@ -1,0 +1,138 @@
+//! Consistent hashing: servers stand many times on a ring of 2^32 places, and a key belongs to the server next to it.
+//! When a server comes or goes, only the keys next to its places move.
+
+use super::avalanche;
+
+/// A ring of (place, slot), ascending by place.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    points: Box<[Point]>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Point {
+    place: u32,
+    slot: u32,
+}
+
+/// The ring would cost more memory than it is worth: with more points all servers get fewer, evenly.
+const POINTS_MAX: u64 = 1 << 20;
+/// Points looked at before the search for an open server is left to others.
+const STEPS_MAX: usize = 256;
+
+impl Ring {
+    /// HAProxy's ring (lb_chash.c): 16 points for each unit of weight. A server's points depend on its slot alone,
+    /// which stands for HAProxy's server id, counted from 1.
+    pub(crate) fn new(members: &[(usize, u32)]) -> Self {
+        const POINTS_PER_WEIGHT: u64 = 16;
+        const EFFECTIVE_WEIGHT_RANGE: u32 = 256 * 16;
+        let points = Self::points(members, POINTS_PER_WEIGHT, |slot, points, place| {
+            let id = (slot as u32).wrapping_add(1);
+            for point in 0..points {
+                place(avalanche(id.wrapping_mul(EFFECTIVE_WEIGHT_RANGE).wrapping_add(point as u32)));
+            }
+        });
+        Self { points }
+    }
+
+    fn points(
+        members: &[(usize, u32)],
+        per_weight: u64,
+        places: impl Fn(usize, u64, &mut dyn FnMut(u32)),
+    ) -> Box<[Point]> {
+        let wanted: u64 = members.iter().map(|(_, weight)| u64::from(*weight) * per_weight).sum();
+        let share = |weight: u32| {
+            let own = u64::from(weight) * per_weight;
+            if wanted > POINTS_MAX { (own * POINTS_MAX / wanted).max(1) } else { own }
+        };
+        let mut points = Vec::with_capacity(wanted.min(POINTS_MAX) as usize + members.len());
+        for (slot, weight) in members {
+            places(*slot, share(*weight), &mut |place| points.push(Point { place, slot: *slot as u32 }));
+        }
+        // Where two points fall on one place, the first server's counts.
+        points.sort_unstable();
+        points.dedup_by_key(|point| point.place);
+        points.into()
+    }
+
+    /// The open server at `hash`, or the next one on the ring. None if there was none within reach.
+    pub(crate) fn pick(&self, hash: u32, is_open: impl Fn(usize) -> bool) -> Option<usize> {
+        let count = self.points.len();
+        let first = self.owner(hash)?;
+        let slot = |step: usize| self.points[(first + step) % count].slot as usize;
+        (0..count.min(STEPS_MAX)).map(slot).find(|slot| is_open(*slot))
+    }
+
+    /// The nearer of the points before and behind `hash`; the one before, if both are as near.
+    fn owner(&self, hash: u32) -> Option<usize> {
+        let count = self.points.len();
+        let next = self.points.partition_point(|point| point.place < hash).checked_rem(count)?;
+        let before = (next + count - 1) % count;
+        let to_before = hash.wrapping_sub(self.points[before].place);
+        let to_next = self.points[next].place.wrapping_sub(hash);
+        Some(if to_before <= to_next { before } else { next })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn members(weights: &[u32]) -> Vec<(usize, u32)> {
+        weights.iter().copied().enumerate().filter(|(_, weight)| *weight > 0).collect()
+    }
+
+    #[test]
+    fn a_ring_too_large_for_memory_keeps_its_proportions() {
+        let weights: Vec<u32> = (0..10_000).map(|slot| if slot % 2 == 0 { 256 } else { 128 }).collect();
+        let ring = Ring::new(&members(&weights));
+        assert!(ring.points.len() as u64 <= POINTS_MAX + 10_000);
+        let heavy = ring.points.iter().filter(|point| point.slot % 2 == 0).count();
+        let share = heavy as f64 / ring.points.len() as f64;
+        assert!((0.65..0.68).contains(&share), "{share}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_server_that_leaves_moves_only_its_own_keys(
+            weights in prop::collection::vec(1_u32..=8, 2..20),
+            leaver in any::<prop::sample::Index>(),
+        ) {
+            let leaver = leaver.index(weights.len());
+            let all = members(&weights);
+            let rest: Vec<_> = all.iter().copied().filter(|(slot, _)| *slot != leaver).collect();
+            let (before, after) = (Ring::new(&all), Ring::new(&rest));
+            for key in (0..2_000).map(avalanche) {
+                let owner = before.pick(key, |_| true).unwrap();
+                let new = after.pick(key, |_| true).unwrap();
+                prop_assert!(owner == new || owner == leaver);
+            }
+        }
+
+        #[test]
+        fn a_closed_server_is_passed_over(weights in prop::collection::vec(1_u32..=8, 2..20), key: u32) {
+            let ring = Ring::new(&members(&weights));
+            let owner = ring.pick(key, |_| true).unwrap();
+            let other = ring.pick(key, |slot| slot != owner).unwrap();
+            prop_assert!(other != owner);
+        }
+
+        #[test]
+        fn shares_follow_weights(weights in prop::collection::vec(1_u32..=4, 2..6)) {
+            const KEYS: u32 = 20_000;
+            let total: u32 = weights.iter().sum();
+            let ring = Ring::new(&members(&weights));
+            let mut counts = vec![0_u32; weights.len()];
+            for key in (0..KEYS).map(avalanche) {
+                counts[ring.pick(key, |_| true).unwrap()] += 1;
+            }
+            for (count, weight) in counts.iter().zip(&weights) {
+                let share = f64::from(*count) * f64::from(total) / (f64::from(KEYS) * f64::from(*weight));
+                // 16 points for a unit of weight are few: the arcs' lengths vary.
+                prop_assert!((0.25..2.5).contains(&share), "{counts:?} for {weights:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! HAProxy's static-rr: round the weighted map that its hashes use, too.
+
+use crate::weighted_map::WeightedMap;
+
+/// One worker's place in the map.
+#[derive(Debug, Default)]
+pub(crate) struct StaticRr {
+    next: usize,
+}
+
+impl StaticRr {
+    /// Starts at a place of the worker's own.
+    pub(crate) fn starting_at(start: usize) -> Self {
+        Self { next: start }
+    }
+
+    /// The next open server in the map, as map_get_server_rr (lb_map.c) finds it. None if there was none within reach.
+    pub(crate) fn pick(&mut self, map: &WeightedMap, is_open: impl Fn(usize) -> bool) -> Option<usize> {
+        let (place, slot) = map.find(self.next, is_open)?;
+        self.next = place + 1;
+        Some(slot)
+    }
+}
