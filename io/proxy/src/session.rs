@@ -110,6 +110,9 @@ async fn prepare(worker: &Rc<Worker>, listener: &ListenerState, mut arrival: Arr
     match accept_tls(tls, arrival).await {
         Ok(arrival) => {
             counters.tls_handshakes.one();
+            if matches!(&arrival.stream, Stream::Tls(tls) if tls.is_resumed()) {
+                counters.tls_resumed.one();
+            }
             Ok(arrival)
         }
         Err(error) => {

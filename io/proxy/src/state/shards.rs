@@ -126,6 +126,8 @@ pub struct ServerCounters {
     pub response_errors: Counter,
     /// Requests that were tried again after failing here.
     pub retries: Counter,
+    /// Of these, the ones that went on to another server.
+    pub redispatches: Counter,
     /// Clients that went away while this server worked for them.
     pub client_aborts: Counter,
     /// Responses that this server broke off, or let stall, after they had begun.

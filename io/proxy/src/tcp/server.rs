@@ -45,12 +45,17 @@ pub(super) async fn reach(
         };
         pool.server_failed(&lease.server);
         let permitted = tried.len() < usize::from(plan.retry.attempts);
-        if !permitted || !pool.retry_budget.borrow_mut().take(worker.now_ms()) {
+        if !permitted {
+            return Err(fault);
+        }
+        if !pool.retry_budget.borrow_mut().take(worker.now_ms()) {
+            pool.counters().retries_denied.one();
             return Err(fault);
         }
         pool.counters().retries.one();
         pool.counters().redispatches.one();
         lease.server.counters().retries.one();
+        lease.server.counters().redispatches.one();
         tried.push(lease.server.shared.slot);
     }
 }

@@ -93,6 +93,9 @@ fn retries_and_refusals_are_counted() {
     let retries = metrics.get("weir_pool_retries_total", &["pool=\"web\""]);
     assert!((3.0..=6.0).contains(&retries), "{retries} retries");
     assert_eq!(metrics.get("weir_server_response_errors_total", &["pool=\"web\""]), retries);
+    for series in ["weir_pool_redispatches_total", "weir_server_redispatches_total"] {
+        assert_eq!(metrics.get(series, &["pool=\"web\""]), retries, "{series}");
+    }
     assert_eq!(metrics.get("weir_listener_responses_total", &["code=\"2xx\""]), 6.0);
     assert_eq!(metrics.get("weir_listener_requests_total", &["listener=\"web\""]), 6.0);
 }

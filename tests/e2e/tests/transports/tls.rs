@@ -281,4 +281,9 @@ fn sessions_are_resumed() {
         let second = connect(&[version, "-sess_in", &path]);
         assert!(second.contains("Reused, TLS"), "{version}: {second}");
     }
+    let shaken = |result: &str| {
+        let labels = ["listener=\"web\"", &format!("result=\"{result}\"")];
+        weir.metrics().get("weir_listener_tls_handshakes_total", &labels)
+    };
+    assert_eq!((shaken("full"), shaken("resumed"), shaken("failed")), (2.0, 2.0, 0.0));
 }

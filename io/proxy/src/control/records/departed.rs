@@ -14,6 +14,7 @@ pub(in crate::control) struct ServerSums {
     connect_errors: u64,
     response_errors: u64,
     retries: u64,
+    redispatches: u64,
     client_aborts: u64,
     server_aborts: u64,
     bytes_out: u64,
@@ -46,6 +47,7 @@ impl ServerSums {
             self.connect_errors += shard.connect_errors.get();
             self.response_errors += shard.response_errors.get();
             self.retries += shard.retries.get();
+            self.redispatches += shard.redispatches.get();
             self.client_aborts += shard.client_aborts.get();
             self.server_aborts += shard.server_aborts.get();
             self.bytes_out += shard.bytes_out.get();
@@ -73,6 +75,7 @@ impl ServerSums {
             client_aborts: self.client_aborts,
             server_aborts: self.server_aborts,
             retries: self.retries,
+            redispatches: self.redispatches,
             responses: Responses::from(self.responses),
             connect: self.connect.latency(),
             first_byte: self.first_byte.latency(),

@@ -41,6 +41,7 @@ impl Exchange {
                 self.tried.push(lease.server.shared.slot);
                 self.redispatched = true;
                 self.pool.counters().redispatches.one();
+                lease.server.counters().redispatches.one();
             }
         }
         self.head_sent = 0;
