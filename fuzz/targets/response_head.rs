@@ -52,6 +52,7 @@ fuzz_target!(|buf: &[u8]| {
             request: RequestText { method: b"GET", host: b"h", path: b"/a", query: None },
             server_scheme: Scheme::Http,
             client_version,
+            date: "Tue, 07 May 2024 10:00:00 GMT",
             keep_alive: true,
         };
         let mut out = Vec::new();
