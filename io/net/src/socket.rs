@@ -114,8 +114,8 @@ impl Socket {
         self.poll_send(cx, bytes, SendFlags::NOSIGNAL)
     }
 
-    /// As [`Self::poll_write`], with more to follow at once (MSG_MORE): the kernel may keep the bytes for up to 200 ms, to send them
-    /// together with the next ones. If those do not come, [`Self::push`].
+    /// As [`Self::poll_write`], with more to follow at once (MSG_MORE): the kernel may keep the bytes for up to 200 ms, to
+    /// send them together with the next ones. If those do not come, [`Self::push`].
     pub fn poll_write_more(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_send(cx, bytes, SendFlags::NOSIGNAL | SendFlags::MORE)
     }

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::gcd::gcd_of;
 use crate::mix::below;
 
 /// The servers at each threshold.
@@ -45,7 +46,7 @@ impl Thresholds {
     /// From slots and weights above 0, in the pool's order.
     pub(crate) fn new(members: &[(usize, u32)]) -> Self {
         let mut weights: Vec<u32> = members.iter().map(|(_, weight)| *weight).collect();
-        let step = weights.iter().copied().fold(0, gcd).max(1);
+        let step = gcd_of(weights.iter().copied());
         weights.sort_unstable_by(|a, b| b.cmp(a));
         weights.dedup();
         let tier = |weight: u32| {
@@ -111,10 +112,6 @@ impl IpvsWrr {
     }
 }
 
-fn gcd(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -123,7 +120,7 @@ mod tests {
 
     /// The kernel's loop as it stands (ip_vs_wrr_schedule), with every server available.
     fn kernel(weights: &[u32], picks: usize) -> Vec<usize> {
-        let di = weights.iter().copied().filter(|weight| *weight > 0).fold(0, gcd).max(1);
+        let di = gcd_of(weights.iter().copied());
         let mw = weights.iter().max().copied().unwrap_or(0) - (di - 1);
         let (mut cw, mut current) = (0_i64, None::<usize>);
         let mut picked = Vec::new();

@@ -13,6 +13,7 @@
 mod algorithm;
 mod candidate;
 mod catalogue;
+mod gcd;
 mod hash;
 mod hub;
 mod ipvs_wrr;

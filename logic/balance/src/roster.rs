@@ -183,7 +183,7 @@ impl Schedule {
             in_order
         };
         let all_weights = candidates.iter().flatten().map(|candidate| candidate.weight.get());
-        let map = || WeightedMap::new(&in_order(), all_weights);
+        let map = || WeightedMap::new(&in_order(), all_weights.clone());
         match algorithm {
             Algorithm::RoundRobin => Self::RoundRobin(Classes::new(&weighted)),
             Algorithm::StaticRr => Self::StaticRr(map()),
@@ -199,7 +199,7 @@ impl Schedule {
             Algorithm::Random => Self::Random(WeightedDraw::new(&weighted)),
             Algorithm::Source => Self::Source(map()),
             Algorithm::Ring => Self::Ring(Ring::new(&weighted)),
-            Algorithm::Maglev => Self::Maglev(Maglev::new(&weighted)),
+            Algorithm::Maglev => Self::Maglev(Maglev::new(&weighted, all_weights)),
         }
     }
 }

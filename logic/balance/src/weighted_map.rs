@@ -9,6 +9,8 @@
 //! next open server in the map. Only the first backup server counts there, all of them here. A client without an
 //! address goes round the map, as it does there.
 
+use crate::gcd::gcd_of;
+
 /// Which slot each place belongs to.
 #[derive(Debug)]
 pub(crate) struct WeightedMap(Box<[u32]>);
@@ -20,7 +22,7 @@ impl WeightedMap {
     /// From slots and weights above 0, in the pool's order. `all_weights` are those of every server in the pool, usable
     /// or not: their common divisor is taken out of the map, and must not change with the servers' health.
     pub(crate) fn new(members: &[(usize, u32)], all_weights: impl Iterator<Item = u32>) -> Self {
-        let divisor = all_weights.filter(|weight| *weight > 0).fold(0, gcd).max(1);
+        let divisor = gcd_of(all_weights);
         let weights: Vec<u64> = members.iter().map(|(_, weight)| u64::from(weight / divisor)).collect();
         let slot = |member: usize| u32::try_from(members[member].0).unwrap_or(u32::MAX);
         Self(order(&weights).into_iter().map(slot).collect())
@@ -136,10 +138,6 @@ impl IndexSet {
         let word = group * 64 + words.trailing_zeros() as usize;
         Some(word * 64 + self.bits[word].trailing_zeros() as usize)
     }
-}
-
-fn gcd(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! 3.4): each server has its own order of preference of a table's places, and the servers take places in turn. Nearly
 //! even shares, a pick is one look, and few keys move when a server comes or goes.
 
+use crate::gcd::gcd_of;
 use crate::mix::mix;
 
 /// Which slot each place of the table belongs to.
@@ -14,32 +15,40 @@ const SIZES: [usize; 5] = [65_537, 131_071, 524_287, 1_048_573, 2_097_143];
 const PLACES_PER_TURN: usize = 100;
 /// Places looked at before the search for an open server is left to others.
 const PLACES_MAX: usize = 64;
+/// With more turns than this all servers get fewer, in proportion: a table with few rounds is uneven, and one with less
+/// than a round leaves servers out.
+const TURNS_MAX: usize = SIZES[SIZES.len() - 1] / 32;
 const FREE: u32 = u32::MAX;
 
 /// A server while the table is filled.
 struct Entrant {
     slot: u32,
     /// Places taken in each round.
-    turns: u32,
+    turns: usize,
     next: u64,
     skip: u64,
 }
 
 impl Maglev {
-    /// From slots and weights above 0. A server's preferences come from its slot.
-    pub(crate) fn new(members: &[(usize, u32)]) -> Self {
-        let divisor = members.iter().map(|(_, weight)| *weight).fold(0, gcd).max(1);
-        let turns: usize = members.iter().map(|(_, weight)| (*weight / divisor) as usize).sum();
-        if turns == 0 {
+    /// From slots and weights above 0. A server's preferences come from its slot. `all_weights` are those of every server
+    /// in the pool, usable or not: size and turns come from them, and must not change with the servers' health.
+    pub(crate) fn new(members: &[(usize, u32)], all_weights: impl Iterator<Item = u32> + Clone) -> Self {
+        if members.is_empty() {
             return Self(Box::default());
         }
+        let divisor = gcd_of(all_weights.clone());
+        let turns: usize = all_weights.map(|weight| (weight / divisor) as usize).sum();
+        let own_turns = |weight: u32| {
+            let own = (weight / divisor) as usize;
+            if turns > TURNS_MAX { (own * TURNS_MAX / turns).max(1) } else { own }
+        };
         let size =
             *SIZES.iter().find(|size| **size >= turns * PLACES_PER_TURN).unwrap_or(&SIZES[SIZES.len() - 1]);
         let entrant = |(slot, weight): &(usize, u32)| {
             let (offset, skip) = (mix(*slot as u64 + 1), mix(!(*slot as u64)));
             Entrant {
                 slot: *slot as u32,
-                turns: *weight / divisor,
+                turns: own_turns(*weight),
                 next: offset % size as u64,
                 skip: skip % (size as u64 - 1) + 1,
             }
@@ -83,10 +92,6 @@ impl Entrant {
     }
 }
 
-fn gcd(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { gcd(b, a % b) }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -94,8 +99,21 @@ mod tests {
     use super::*;
 
     fn table(weights: &[u32]) -> Maglev {
-        let members: Vec<_> = weights.iter().copied().enumerate().filter(|(_, weight)| *weight > 0).collect();
-        Maglev::new(&members)
+        without(weights, usize::MAX)
+    }
+
+    /// The table while one server of the pool is down.
+    fn without(weights: &[u32], down: usize) -> Maglev {
+        let members: Vec<_> = weights.iter().copied().enumerate().filter(|(slot, _)| *slot != down).collect();
+        Maglev::new(&members, weights.iter().copied())
+    }
+
+    #[test]
+    fn in_a_pool_of_any_size_every_server_has_places() {
+        let weights: Vec<u32> = (0..10_000).map(|slot| 1 + slot % 256).collect();
+        let mut places = vec![0; weights.len()];
+        table(&weights).0.iter().for_each(|slot| places[*slot as usize] += 1);
+        assert!(places.iter().all(|count| *count > 0));
     }
 
     #[test]
@@ -120,12 +138,19 @@ mod tests {
         }
 
         #[test]
-        fn a_server_that_leaves_moves_few_keys_of_others(servers in 3_usize..40, leaver in any::<prop::sample::Index>()) {
-            let leaver = leaver.index(servers);
-            let before = table(&vec![1; servers]);
-            let mut weights = vec![1; servers];
-            weights[leaver] = 0;
-            let after = table(&weights);
+        fn a_server_that_goes_down_moves_few_keys_of_others(
+            weights in prop_oneof![
+                prop::collection::vec(1_u32..=1, 3..40),
+                // One more turn than the smallest table is for; without the first server there is a common divisor.
+                prop::collection::vec(1_u32..=1, 656..=656),
+                prop::collection::vec(2_u32..=2, 10..40).prop_map(|twos| [&[3], &twos[..]].concat()),
+            ],
+            leaver in any::<prop::sample::Index>(),
+            first: bool,
+        ) {
+            let leaver = if first { 0 } else { leaver.index(weights.len()) };
+            let (before, after) = (table(&weights), without(&weights, leaver));
+            prop_assert_eq!(before.0.len(), after.0.len());
             let places = before.0.iter().zip(&*after.0);
             let moved = places.filter(|(old, new)| **old as usize != leaver && old != new).count();
             // The paper's figure 12: some percent, not none.
