@@ -25,6 +25,7 @@ mod resolve;
 mod scalar;
 mod schema;
 mod shape;
+pub mod simulation;
 mod source;
 mod spec;
 mod subject;

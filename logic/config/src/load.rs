@@ -34,7 +34,7 @@ impl Loaded {
 }
 
 /// Together; far more than any config, and little enough to be parsed in memory.
-const SOURCES_BYTES_MAX: usize = 64 << 20;
+pub(crate) const SOURCES_BYTES_MAX: usize = 64 << 20;
 
 /// What a config may refer to outside of its own text.
 #[derive(Clone, Copy)]

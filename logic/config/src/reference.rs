@@ -6,9 +6,14 @@ use crate::keys::{Key, Kind, Presence, ROOT, Section};
 
 /// The page in Markdown.
 pub fn reference() -> String {
-    let mut page = String::from(INTRODUCTION);
+    page(INTRODUCTION, &ROOT)
+}
+
+/// The page of a file whose outermost table is `root`.
+pub(crate) fn page(introduction: &str, root: &'static Section) -> String {
+    let mut page = String::from(introduction);
     let mut sections = Vec::new();
-    collect(&ROOT, &mut sections);
+    collect(root, &mut sections);
     for section in sections {
         // Writing to a String cannot fail.
         let _ = write!(page, "\n## {}\n\n{}\n", section.title, section.meaning);
@@ -83,6 +88,7 @@ fn row(key: &Key) -> String {
 fn form(kind: Kind) -> String {
     match kind {
         Kind::Integer { min, max } => format!("whole number, {min} to {max}"),
+        Kind::Number { min, max } => format!("number, {min} to {max}"),
         Kind::Duration { .. } => with_range("duration", kind),
         Kind::Size { .. } => with_range("size", kind),
         Kind::ByteRate => "size per second".to_owned(),

@@ -70,6 +70,13 @@ impl<'t, 'a> Table<'t, 'a> {
         }
     }
 
+    /// One of several tables below.
+    pub(crate) fn nth(&self, key: &str, index: usize) -> Table<'t, 'a> {
+        let node = self.many(key).get(index).filter(|node| matches!(node.value, Value::Table(_)));
+        let at = node.map_or(self.at, |node| node.span);
+        Table { node, at, ..self.table(key) }
+    }
+
     /// The table below, if the key is there.
     pub(crate) fn table_if(&self, key: &str) -> Option<Table<'t, 'a>> {
         self.get(key).map(|_| self.table(key))
@@ -129,6 +136,14 @@ impl<'t, 'a> Table<'t, 'a> {
         self.get(key).and_then(Node::integer).and_then(|number| T::try_from(number).ok())
     }
 
+    pub(crate) fn decimal(&self, key: &str) -> f64 {
+        self.decimal_if(key).or_else(|| self.default(key).parse().ok()).unwrap_or_default()
+    }
+
+    pub(crate) fn decimal_if(&self, key: &str) -> Option<f64> {
+        self.get(key).and_then(Node::decimal)
+    }
+
     /// What is written, or the default; empty if there is neither.
     pub(crate) fn text(&self, key: &str) -> String {
         self.text_if(key).map_or_else(|| self.default(key).to_owned(), |text| text.value)
@@ -172,7 +187,7 @@ impl<'t, 'a> Table<'t, 'a> {
     }
 
     /// The default as it is written, without the quotes of a text.
-    fn default(&self, key: &str) -> &'static str {
+    pub(crate) fn default(&self, key: &str) -> &'static str {
         match self.section.key(key).map(|key| key.presence) {
             Some(Presence::Default(text)) => text.trim_matches('"'),
             _ => "",
@@ -197,7 +212,7 @@ pub(crate) fn located_text(node: &Node) -> Option<Located<String>> {
 
 fn table_of(kind: Kind) -> Option<&'static Section> {
     match kind {
-        Kind::Table(section) => Some(section),
+        Kind::Table(section) | Kind::Tables(section) => Some(section),
         Kind::AnyOf(kinds) => kinds.iter().find_map(|kind| table_of(*kind)),
         Kind::OneOrMany(kind) => table_of(*kind),
         _ => None,

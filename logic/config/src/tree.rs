@@ -60,6 +60,15 @@ impl Node {
         }
     }
 
+    pub(crate) fn decimal(&self) -> Option<f64> {
+        match &self.value {
+            Value::Integer(number) => number.map(|number| number as f64),
+            Value::Float(text) => text.parse().ok(),
+            Value::Text(Text { text, substituted: true }) => text.trim().parse().ok(),
+            _ => None,
+        }
+    }
+
     /// The entries of a list, or the node itself.
     pub(crate) fn one_or_many(&self) -> &[Node] {
         match &self.value {

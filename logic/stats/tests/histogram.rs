@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use weir_stats::{Histogram, MICROS_MAX, Resolution, SharedHistogram};
 
 fn resolution() -> impl Strategy<Value = Resolution> {
-    prop::sample::select(&[Resolution::Coarse, Resolution::Fine][..])
+    prop::sample::select(&[Resolution::Coarse, Resolution::Fine, Resolution::Precise][..])
 }
 
 /// Times from a microsecond to an hour, all magnitudes alike.
@@ -22,6 +22,7 @@ fn promised_error(resolution: Resolution) -> f64 {
     match resolution {
         Resolution::Coarse => 0.125,
         Resolution::Fine => 0.0625,
+        Resolution::Precise => 1.0 / 256.0,
     }
 }
 

@@ -9,7 +9,7 @@ mod route;
 mod tls;
 
 pub(crate) use listener::{LISTENER, SNI};
-pub(crate) use pool::{POOL, SERVER};
+pub(crate) use pool::{ALGORITHM_NAMES, POOL, SERVER};
 pub(crate) use process::{ERROR_PAGE, FACILITIES, ROOT};
 pub(crate) use route::{HEADER_TEST, PATH, ROUTE};
 pub(crate) use tls::CERTIFICATE;
@@ -59,6 +59,8 @@ pub(crate) enum Kind {
     Off,
     /// A whole number.
     Integer { min: u64, max: u64 },
+    /// A number that may have a fraction.
+    Number { min: f64, max: f64 },
     /// A duration such as `"2s"`, in milliseconds here.
     Duration { min_ms: u64, max_ms: u64 },
     /// A size such as `"64KiB"`, in bytes here.

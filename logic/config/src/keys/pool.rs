@@ -13,7 +13,7 @@ pub(crate) static POOL: Section = Section {
     keys: &[
         key(
             "balance",
-            Choice(&ALGORITHMS),
+            Choice(&ALGORITHM_NAMES),
             Default("\"least-connections\""),
             "\"round-robin\"",
             "How a server is chosen; `weir algorithms` explains each.",
@@ -78,7 +78,7 @@ pub(crate) static POOL: Section = Section {
     ],
 };
 
-const ALGORITHMS: [&str; Algorithm::ALL.len()] = {
+pub(crate) const ALGORITHM_NAMES: [&str; Algorithm::ALL.len()] = {
     let mut names = [""; Algorithm::ALL.len()];
     let mut index = 0;
     while index < names.len() {

@@ -10,6 +10,7 @@ mod limits;
 mod outline;
 mod print;
 mod routes;
+mod simulation;
 
 use crate::{Diagnostic, Loaded, Outside, Source, load_with};
 

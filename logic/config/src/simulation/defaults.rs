@@ -1,0 +1,63 @@
+use super::{
+    Arrivals, BalancerPlan, Group, Measure, Pattern, Population, Scenario, Service, ServiceLaw, Sharing,
+    SimTime, Volume,
+};
+use weir_balance::Algorithm;
+use weir_model::Weight;
+
+impl Default for Scenario {
+    /// What an empty file says; a test proves it.
+    fn default() -> Self {
+        Self {
+            algorithms: Algorithm::ALL.to_vec(),
+            in_use: None,
+            requests: Some(100_000),
+            warm_up: 10_000,
+            seed: 1,
+            seeds: 5,
+            rank_by: Measure::P99,
+            arrivals: Arrivals::Drawn { pattern: Pattern::Poisson, volume: Volume::Load(0.8) },
+            service: Service::default(),
+            clients: Population { count: 10_000, zipf: 0.0 },
+            uris: Population { count: 10_000, zipf: 1.0 },
+            balancer: BalancerPlan::default(),
+            groups: vec![Group::default()],
+        }
+    }
+}
+
+impl Default for Service {
+    fn default() -> Self {
+        Self { law: ServiceLaw::Exponential, mean: SimTime(10_000_000) }
+    }
+}
+
+impl Default for BalancerPlan {
+    fn default() -> Self {
+        Self {
+            workers: 1,
+            retries: 2,
+            queue: SimTime(1_000_000_000),
+            down_after: SimTime(6_000_000_000),
+            up_after: SimTime(4_000_000_000),
+            network: SimTime(0),
+        }
+    }
+}
+
+impl Default for Group {
+    fn default() -> Self {
+        Self {
+            name: "servers".to_owned(),
+            count: 10,
+            speed: 1.0,
+            concurrency: 1,
+            sharing: Sharing::Fifo,
+            weight: Weight::ONE,
+            backup: false,
+            connections_max: None,
+            cache: None,
+            disturbances: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+use std::net::IpAddr;
+
+/// A request that is somewhere between its arrival and its end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Flight {
+    pub(crate) arrived_ns: u64,
+    pub(crate) work_ns: f64,
+    pub(crate) client: IpAddr,
+    pub(crate) uri: u64,
+    pub(crate) worker: u32,
+    pub(crate) is_measured: bool,
+    /// Where it is; `None` while it waits in the balancer.
+    pub(crate) server: Option<u32>,
+}
+
+/// The requests in flight, by number; numbers of ended ones are given again, so that there are as many places as there were
+/// requests at the same time.
+#[derive(Debug, Default)]
+pub(crate) struct Flights {
+    places: Vec<Place>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Place {
+    /// Differs for each request that had the place.
+    visit: u32,
+    flight: Option<Flight>,
+}
+
+/// One request among those in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FlightId {
+    place: u32,
+    visit: u32,
+}
+
+impl Flights {
+    pub(crate) fn add(&mut self, flight: Flight) -> FlightId {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Place { visit: 0, flight: None });
+            (self.places.len() - 1) as u32
+        });
+        let there = &mut self.places[place as usize];
+        there.visit = there.visit.wrapping_add(1);
+        there.flight = Some(flight);
+        FlightId { place, visit: there.visit }
+    }
+
+    /// `None` if it has ended.
+    pub(crate) fn get_mut(&mut self, id: FlightId) -> Option<&mut Flight> {
+        let place = self.places.get_mut(id.place as usize)?;
+        place.flight.as_mut().filter(|_| place.visit == id.visit)
+    }
+
+    pub(crate) fn remove(&mut self, id: FlightId) -> Option<Flight> {
+        self.get_mut(id)?;
+        self.free.push(id.place);
+        self.places[id.place as usize].flight.take()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.free.len() == self.places.len()
+    }
+
+    /// The most that there were at the same time.
+    pub(crate) fn peak(&self) -> u64 {
+        self.places.len() as u64
+    }
+}

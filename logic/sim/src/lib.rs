@@ -1,0 +1,37 @@
+//! "Which algorithm, on my traffic?" A discrete-event simulator around the very code that chooses servers in the proxy:
+//! `weir_balance`'s rosters and pickers, in virtual time.
+//!
+//! Reads no files and knows no clock: the caller brings the scenario, the lines of a log, and somebody to tell of progress.
+//! The same scenario gives the same result, to the last bit, on the same machine.
+//!
+//! - [`run`] plays one scenario with one algorithm and one seed and returns a [`Run`]. Its memory does not grow with the
+//!   number of requests: they are drawn or read as they come, and their latencies go into a histogram.
+//! - [`Report`] puts the runs of all algorithms and seeds together: means with confidence intervals, a ranking, and what to
+//!   make of it in plain words. It becomes JSON by `serde`, and a page by [`html`].
+//!
+//! What is simulated: arrivals, work, clients, URIs, servers with slots, queues, speeds and caches, deaths and slow-downs, the
+//! balancer's workers, its queue, its retries and the time until it knows that a server is dead. What is not: connections,
+//! bandwidth between balancer and servers, and the balancer's own work.
+
+mod arrivals;
+mod crowd;
+mod engine;
+mod in_flight;
+mod lru;
+mod pool;
+mod replay;
+mod report;
+mod rng;
+mod run;
+mod series;
+mod server;
+mod service;
+mod sticky;
+mod workload;
+mod zipf;
+
+pub use engine::run;
+pub use replay::LogError;
+pub use report::{AlgorithmReport, Figure, Latency, Recommendation, Report, Tie, Utilisation, html};
+pub use run::{Errors, Run};
+pub use series::Series;

@@ -1,0 +1,77 @@
+use std::sync::Arc;
+
+use weir_balance::{Algorithm, Candidate, Pick, PickInput, Picker, Roster, ServerLoad};
+use weir_config::simulation::Scenario;
+
+use crate::in_flight::Flight;
+use crate::rng::{Rng, Stream};
+
+/// The balancer's side: the roster that all workers share, and each worker's picker. As in the proxy, but that everybody
+/// works in turn.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    algorithm: Algorithm,
+    candidates: Vec<Candidate>,
+    roster: Roster,
+    is_stale: bool,
+    pickers: Vec<Picker>,
+    rng: Rng,
+}
+
+impl Pool {
+    pub(crate) fn new(scenario: &Scenario, algorithm: Algorithm, seed: u64) -> Self {
+        let groups = scenario.groups.iter().flat_map(|group| (0..group.count).map(move |_| group));
+        let candidates: Vec<Candidate> = groups
+            .enumerate()
+            .map(|(slot, group)| Candidate {
+                slot,
+                rank: slot as u32,
+                weight: group.weight,
+                backup: group.backup,
+                eligible: true,
+                connections_max: group.connections_max,
+                load: Arc::new(ServerLoad::default()),
+            })
+            .collect();
+        let mut rng = Rng::new(seed, Stream::Picks);
+        let pickers = (0..scenario.balancer.workers).map(|_| Picker::new(rng.next())).collect();
+        let roster = Roster::new(algorithm, candidates.clone(), None);
+        Self { algorithm, candidates, roster, is_stale: false, pickers, rng }
+    }
+
+    /// Chooses a server for a request that has failed on those in `exclude`, and counts it there.
+    pub(crate) fn choose(&mut self, flight: &Flight, exclude: &[usize]) -> Pick {
+        if std::mem::take(&mut self.is_stale) {
+            self.roster = Roster::new(self.algorithm, self.candidates.clone(), Some(&self.roster));
+        }
+        let input = PickInput { source: Some(flight.client), random: self.rng.next(), exclude };
+        let Some(picker) = self.pickers.get_mut(flight.worker as usize) else { return Pick::Nobody };
+        let pick = picker.pick(&self.roster, &input);
+        match pick {
+            Pick::Server(slot) if !self.roster.try_begin(slot) => Pick::Busy,
+            pick => pick,
+        }
+    }
+
+    /// A request of the server in `slot` is over.
+    pub(crate) fn end(&self, slot: usize) {
+        if let Some(candidate) = self.candidates.get(slot) {
+            self.roster.end(slot, &candidate.load);
+        }
+    }
+
+    /// The balancer learns that a server is dead, or back.
+    pub(crate) fn set_eligible(&mut self, slot: usize, eligible: bool) {
+        if let Some(candidate) = self.candidates.get_mut(slot).filter(|there| there.eligible != eligible) {
+            candidate.eligible = eligible;
+            self.is_stale = true;
+        }
+    }
+
+    /// Whether a server could have been chosen, as far as the balancer knows.
+    pub(crate) fn could_take(&self, slot: usize) -> bool {
+        self.candidates.get(slot).is_some_and(|candidate| {
+            candidate.eligible && candidate.connections_max.is_none_or(|max| candidate.load.active() < max)
+        })
+    }
+}

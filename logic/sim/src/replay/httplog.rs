@@ -1,0 +1,55 @@
+use super::date;
+use super::line::{Entry, Verdict, client, target};
+
+/// Whether a line is of this kind: `client:port [date.ms] listener pool/server ...`.
+pub(super) fn looks_like(line: &str) -> bool {
+    split(line).is_some_and(|(_, written, rest)| {
+        written.contains('.') && rest.split(' ').nth(1).is_some_and(|server| server.contains('/'))
+    })
+}
+
+/// HAProxy's `option httplog` and `option tcplog`, behind a syslog header or not.
+pub(super) fn parse(line: &str) -> Result<Verdict, String> {
+    let (name, written, rest) = split(line).ok_or("has no [date] behind the client")?;
+    let (at_ns, is_coarse) = date::clf(written).ok_or_else(|| format!("{written:?} is no date"))?;
+    let mut fields = rest.split_ascii_whitespace();
+    let (_listener, server) = (fields.next(), fields.next().ok_or("has no pool/server")?);
+    let timers = fields.next().ok_or("has no timers")?;
+    let service_ns = service_ns(timers).ok_or_else(|| format!("{timers:?} are no timers"))?;
+    if server.ends_with("/<NOSRV>") {
+        return Ok(Verdict::NoServer);
+    }
+    // HTTP lines have the status before the bytes.
+    let is_http = timers.split('/').count() == 5;
+    let bytes = fields.nth(usize::from(is_http));
+    let bytes = bytes.and_then(|bytes| bytes.trim_start_matches('+').parse().ok());
+    let request =
+        line.split_once('"').and_then(|(_, request)| request.rsplit_once('"')).map(|(request, _)| request);
+    let name = name.rsplit_once(':').map_or(name, |(address, _)| address);
+    let uri = request.and_then(target);
+    Ok(Verdict::Entry(Entry { at_ns, is_coarse, service_ns, bytes, client: client(name), uri }))
+}
+
+/// The client, the date, and what follows.
+fn split(line: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = line.split_once(" [")?;
+    let (written, rest) = rest.split_once("] ")?;
+    Some((before.rsplit(' ').next()?, written, rest))
+}
+
+/// What the server took: `TR/Tw/Tc/Tr/Ta` or `Tw/Tc/Tt`, all of it without what came before. The outer `None` = no timers;
+/// the inner = the server was not reached.
+fn service_ns(timers: &str) -> Option<Option<u64>> {
+    let read = timers.split('/').map(|timer| timer.trim_start_matches('+').parse::<i64>().ok());
+    let timers: Vec<i64> = read.collect::<Option<_>>()?;
+    let (before, all) = match timers.as_slice() {
+        [head, wait, connect, _, all] => ([*head, *wait, *connect], *all),
+        [wait, connect, all] => ([0, *wait, *connect], *all),
+        _ => return None,
+    };
+    if before.iter().any(|timer| *timer < 0) {
+        return Some(None);
+    }
+    let took_ms = before.iter().fold(all, |left, timer| left.saturating_sub(*timer));
+    Some(u64::try_from(took_ms).ok().and_then(|ms| ms.checked_mul(1_000_000)))
+}

@@ -1,0 +1,272 @@
+//! The page of a report: one file, nothing fetched from anywhere, no script.
+
+use std::fmt::Write;
+
+use weir_config::simulation::{Measure, SimTime};
+
+use super::chart::{self, Axis, Curve};
+use super::recommendation::percent;
+use super::{AlgorithmReport, Figure, Report};
+
+/// The report as a page.
+pub fn html(report: &Report) -> String {
+    let mut page = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    page.push_str("<title>weir simulate</title>\n<style>\n");
+    page.push_str(include_str!("style.css"));
+    // The rule that makes a curve stand out while the pointer is on the algorithm's row.
+    for at in 0..report.algorithms.len() {
+        let _ = writeln!(page, "body:has(.row{at}:hover) .line{at} {{ stroke-width: 4; opacity: 1; }}");
+    }
+    page.push_str("</style>\n</head>\n<body>\n<main>\n<h1>Which algorithm, on this traffic?</h1>\n");
+    section(&mut page, "verdict", &report.recommendation.text);
+    section(&mut page, "notes", &report.notes);
+    page.push_str(&table(report));
+    page.push_str("<h2>Latency</h2>\n<p class=\"hint\">How many of all requests were answered within which time; each line upwards is a \
+                   tenth of the requests that are left. Further left is better.</p>\n");
+    page.push_str(&legend(report));
+    page.push_str(&latency_chart(report));
+    page.push_str("<h2>Requests that wait</h2>\n<p class=\"hint\">At servers and in the balancer, over simulated time; the first seed.</p>\n");
+    page.push_str(&queue_chart(report));
+    page.push_str(&utilisation(report));
+    page.push_str("<h2>What was simulated</h2>\n");
+    section(&mut page, "scenario", &report.description);
+    let _ = writeln!(
+        page,
+        "<p class=\"hint\">Seed {}: the same scenario gives the same page. Figures are means over {} seeds; &plusmn; is half of the 95% \
+         confidence interval (Student's t).</p>",
+        report.scenario.seed, report.scenario.seeds
+    );
+    page.push_str("</main>\n</body>\n</html>\n");
+    page
+}
+
+fn section(page: &mut String, class: &str, lines: &[String]) {
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(page, "<div class=\"{class}\">");
+    for line in lines {
+        let _ = writeln!(page, "<p>{}</p>", escaped(line));
+    }
+    page.push_str("</div>\n");
+}
+
+fn table(report: &Report) -> String {
+    let has_cache = report.algorithms.iter().any(|algorithm| algorithm.cache_hit_share.is_some());
+    let mut out =
+        String::from("<div class=\"scroll\"><table>\n<thead><tr><th></th><th class=\"name\">algorithm</th>");
+    for measure in Measure::ALL {
+        let class = if measure == report.scenario.rank_by { " class=\"by\"" } else { "" };
+        let _ = write!(out, "<th{class}>{}</th>", measure.name());
+    }
+    out.push_str(
+        "<th>in use: least, mean, most</th><th>imbalance</th><th>waiting: mean, most</th><th>errors</th>",
+    );
+    if has_cache {
+        out.push_str("<th>cache hits</th>");
+    }
+    out.push_str("<th>clients moved</th></tr></thead>\n<tbody>\n");
+    for (at, algorithm) in report.algorithms.iter().enumerate() {
+        let _ = write!(
+            out,
+            "<tr class=\"row{at}\"><td>{}</td><td class=\"name\"><i class=\"key {}\"></i>{}</td>",
+            algorithm.rank,
+            colour(at),
+            algorithm.algorithm
+        );
+        for measure in Measure::ALL {
+            let class = if measure == report.scenario.rank_by { " class=\"by\"" } else { "" };
+            let _ = write!(out, "<td{class}>{}</td>", time(latency(algorithm, measure)));
+        }
+        let used = &algorithm.utilisation;
+        let _ = write!(
+            out,
+            "<td>{} {} {}</td><td>{:.2}</td><td>{:.1} &thinsp;{}</td><td>{}</td>",
+            percent(used.min.mean),
+            percent(used.mean.mean),
+            percent(used.max.mean),
+            algorithm.imbalance.mean,
+            algorithm.queue_mean.mean,
+            algorithm.queue_max,
+            if algorithm.error_share.mean == 0.0 {
+                "0".to_owned()
+            } else {
+                share(Some(algorithm.error_share))
+            },
+        );
+        if has_cache {
+            let _ = write!(out, "<td>{}</td>", share(algorithm.cache_hit_share));
+        }
+        let _ = writeln!(out, "<td>{}</td></tr>", share(algorithm.moved_share));
+    }
+    out.push_str("</tbody>\n</table></div>\n");
+    out
+}
+
+fn latency(algorithm: &AlgorithmReport, measure: Measure) -> Figure {
+    let latency = &algorithm.latency_s;
+    match measure {
+        Measure::Mean => latency.mean,
+        Measure::P50 => latency.p50,
+        Measure::P95 => latency.p95,
+        Measure::P99 => latency.p99,
+        Measure::P999 => latency.p999,
+    }
+}
+
+fn time(figure: Figure) -> String {
+    let margin = figure
+        .margin_share()
+        .map_or(String::new(), |share| format!(" <small>&plusmn;{}</small>", percent(share)));
+    format!("{}{margin}", SimTime::from_seconds(figure.mean))
+}
+
+fn share(figure: Option<Figure>) -> String {
+    match figure {
+        None => "&ndash;".to_owned(),
+        Some(figure) if figure.mean > 0.0 && figure.mean < 0.001 => format!("{:.4}%", figure.mean * 100.0),
+        Some(figure) => percent(figure.mean),
+    }
+}
+
+/// The best have colours of their own.
+const COLOURS: usize = 8;
+
+fn colour(at: usize) -> String {
+    if at < COLOURS { format!("c{at}") } else { "rest".to_owned() }
+}
+
+fn legend(report: &Report) -> String {
+    let mut out = String::from("<p class=\"legend\">");
+    for (at, algorithm) in report.algorithms.iter().enumerate() {
+        let _ = write!(
+            out,
+            "<span class=\"row{at}\"><i class=\"key {}\"></i>{}</span> ",
+            colour(at),
+            algorithm.algorithm
+        );
+    }
+    out.push_str("</p>\n");
+    out
+}
+
+/// The curves of all algorithms, the best drawn last.
+fn curves<'r>(report: &'r Report, points: impl Fn(&AlgorithmReport) -> Vec<(f64, f64)>) -> Vec<Curve<'r>> {
+    let curve = |(at, algorithm): (usize, &'r AlgorithmReport)| Curve {
+        name: algorithm.algorithm.name(),
+        class: format!("{} line{at}", colour(at)),
+        points: points(algorithm),
+    };
+    report.algorithms.iter().enumerate().rev().map(curve).collect()
+}
+
+/// So many nines are shown.
+const NINES_MAX: f64 = 4.0;
+
+fn latency_chart(report: &Report) -> String {
+    let curves = curves(report, distribution);
+    let shown = report.algorithms.iter().take(COLOURS);
+    let to = shown.filter_map(|algorithm| algorithm.latencies.quantile(0.9999)).max().unwrap_or(1);
+    let starts = report.algorithms.iter().filter_map(|algorithm| algorithm.latencies.quantile(0.02)).min();
+    // Three decades show where curves part; what is faster than that is equally fast.
+    let from = starts.unwrap_or(1).max(to / 1000).max(1);
+    let (from, to) = ((from as f64).log10(), (to.max(from * 2) as f64).log10());
+    let mut ticks = Vec::new();
+    for decade in from.floor() as i32..=to.ceil() as i32 {
+        for factor in [1.0, 2.0, 5.0] {
+            let micros: f64 = factor * 10_f64.powi(decade);
+            if (from..=to).contains(&micros.log10()) {
+                ticks.push((micros.log10(), SimTime::from_seconds(micros / 1e6).to_string()));
+            }
+        }
+    }
+    let x = Axis { title: "latency", from, to, ticks };
+    let labels =
+        [(0.0, "0%"), (0.5, "50%"), (0.9, "90%"), (0.99, "99%"), (0.999, "99.9%"), (0.9999, "99.99%")];
+    let y = Axis {
+        title: "requests answered",
+        from: 0.0,
+        to: NINES_MAX,
+        ticks: labels.into_iter().map(|(share, text)| (nines(share), text.to_owned())).collect(),
+    };
+    chart::curves("latency", "Distribution of latencies", &x, &y, &curves)
+}
+
+/// 0.9 is 1, 0.99 is 2.
+fn nines(share: f64) -> f64 {
+    -(1.0 - share).max(1e-9).log10()
+}
+
+/// Where each latency stands, by the logarithm of microseconds and by nines.
+fn distribution(algorithm: &AlgorithmReport) -> Vec<(f64, f64)> {
+    let count = algorithm.latencies.count().max(1) as f64;
+    let mut below = 0;
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for (first, last, counted) in algorithm.latencies.buckets() {
+        if points.is_empty() {
+            points.push(((first.max(1) as f64).log10(), 0.0));
+        }
+        below += counted;
+        let point = (((last + 1) as f64).log10(), nines(below as f64 / count));
+        // A hundredth of a nine is less than a pixel.
+        let is_new = points.last().is_none_or(|last| point.1 - last.1 >= 0.01);
+        if is_new {
+            points.push(point);
+        }
+        if point.1 > NINES_MAX + 0.5 {
+            break;
+        }
+    }
+    points
+}
+
+fn queue_chart(report: &Report) -> String {
+    let curves = curves(report, |algorithm| algorithm.queue.points().collect());
+    let shown = report.algorithms.iter().take(COLOURS);
+    let most = shown.flat_map(|algorithm| algorithm.queue.points()).map(|(_, mean)| mean).fold(0.0, f64::max);
+    let end = report.algorithms.iter().map(|algorithm| algorithm.queue.seconds()).fold(0.0, f64::max);
+    let (x, y) = (Axis::linear("seconds", end), Axis::linear("requests waiting", most * 1.05));
+    chart::curves("queue", "Waiting requests over time", &x, &y, &curves)
+}
+
+/// More servers are put together in so many bars.
+const BARS_MAX: usize = 120;
+
+fn utilisation(report: &Report) -> String {
+    let servers = report.scenario.servers() as usize;
+    let hint = if servers <= BARS_MAX {
+        "Each server's share of time in use, in the scenario's order; full height is 100%.".to_owned()
+    } else {
+        format!(
+            "The {servers} servers' share of time in use, the idlest first, {BARS_MAX} bars; full height is 100%."
+        )
+    };
+    let mut out = format!("<h2>Servers in use</h2>\n<p class=\"hint\">{hint}</p>\n<div class=\"used\">\n");
+    for (at, algorithm) in report.algorithms.iter().enumerate() {
+        let label = format!("Utilisation with {}", algorithm.algorithm);
+        let _ = writeln!(
+            out,
+            "<span class=\"row{at}\">{}</span>{}",
+            algorithm.algorithm,
+            chart::bars(&label, &colour(at), &binned(&algorithm.servers))
+        );
+    }
+    out.push_str("</div>\n");
+    out
+}
+
+/// As they are, or quantiles of them.
+fn binned(servers: &[f64]) -> Vec<f64> {
+    if servers.len() <= BARS_MAX {
+        return servers.to_vec();
+    }
+    let mut sorted = servers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    (0..BARS_MAX).map(|bar| sorted[(bar * (sorted.len() - 1)) / (BARS_MAX - 1)]).collect()
+}
+
+/// What an operator named must not become markup.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

@@ -1,0 +1,179 @@
+//! The runs of all algorithms and seeds, put together.
+
+mod chart;
+mod figures;
+mod html;
+mod recommendation;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use serde::Serialize;
+use weir_balance::Algorithm;
+use weir_config::simulation::{Measure, Scenario};
+use weir_stats::{Histogram, Resolution};
+
+use crate::{Errors, Run, Series};
+pub use figures::{Figure, Latency, Utilisation};
+pub use html::html;
+pub use recommendation::{Recommendation, Tie};
+
+/// What a comparison came to.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// What was simulated.
+    pub scenario: Scenario,
+    /// The same in words, one thing a line.
+    pub description: Vec<String>,
+    /// The best first.
+    pub algorithms: Vec<AlgorithmReport>,
+    /// What to make of it.
+    pub recommendation: Recommendation,
+    /// What one has to know to judge the figures.
+    pub notes: Vec<String>,
+}
+
+/// What one algorithm came to: means over seeds, with their intervals.
+#[derive(Debug, Clone, Serialize)]
+pub struct AlgorithmReport {
+    /// Which one.
+    pub algorithm: Algorithm,
+    /// Its place in the ranking, from 1.
+    pub rank: usize,
+    /// In seconds.
+    pub latency_s: Latency,
+    /// The share of requests that were not answered.
+    pub error_share: Figure,
+    /// How many, of all seeds.
+    pub errors: Errors,
+    /// The share of servers' slots that was in use.
+    pub utilisation: Utilisation,
+    /// Utilisation of the busiest server / mean of all; 1 = even.
+    pub imbalance: Figure,
+    /// Requests that waited, at servers and in the balancer: the mean over time.
+    pub queue_mean: Figure,
+    /// The most that waited at the same time, in any run.
+    pub queue_max: u64,
+    /// The share of requests that found their URI in the server's cache; `None` without caches.
+    pub cache_hit_share: Option<Figure>,
+    /// The share of clients who came again and were moved without need; `None` if nobody came again.
+    pub moved_share: Option<Figure>,
+    /// Requests that were measured, of all seeds.
+    pub measured: u64,
+    /// Latencies of all seeds together.
+    #[serde(skip)]
+    pub latencies: Histogram,
+    /// Each server's utilisation, the mean over seeds.
+    #[serde(skip)]
+    pub servers: Vec<f64>,
+    /// Waiting requests over time, of the first seed.
+    #[serde(skip)]
+    pub queue: Series,
+    /// What the ranking goes by, of each seed.
+    #[serde(skip)]
+    pub(crate) ranked: Vec<f64>,
+}
+
+impl Report {
+    /// Of the runs of each algorithm, in the order of the seeds.
+    ///
+    /// # Errors
+    /// A run has measured nothing: the log was over before the warm-up was.
+    pub fn new(scenario: &Scenario, results: &[(Algorithm, Vec<Run>)]) -> Result<Self, String> {
+        if results.iter().flat_map(|(_, runs)| runs).any(|run| run.measured == 0) {
+            return Err(format!(
+                "nothing was measured: fewer requests came than the {} of the warm-up",
+                scenario.warm_up
+            ));
+        }
+        let mut algorithms: Vec<AlgorithmReport> = results
+            .iter()
+            .map(|(algorithm, runs)| AlgorithmReport::new(*algorithm, runs, scenario.rank_by))
+            .collect();
+        rank(&mut algorithms);
+        let recommendation = Recommendation::new(scenario, &algorithms);
+        let skipped = results.first().and_then(|(_, runs)| runs.first()).map_or(0, |run| run.skipped);
+        Ok(Self {
+            description: words::describe(scenario),
+            notes: words::notes(scenario, &algorithms, skipped),
+            scenario: scenario.clone(),
+            algorithms,
+            recommendation,
+        })
+    }
+}
+
+impl AlgorithmReport {
+    fn new(algorithm: Algorithm, runs: &[Run], rank_by: Measure) -> Self {
+        let figure = |value: fn(&Run) -> f64| Figure::of(&runs.iter().map(value).collect::<Vec<_>>());
+        let optional = |value: fn(&Run) -> Option<f64>| {
+            runs.iter().map(value).collect::<Option<Vec<f64>>>().map(|values| Figure::of(&values))
+        };
+        let mut latencies = Histogram::new(Resolution::Precise);
+        runs.iter().for_each(|run| latencies.merge(&run.latency));
+        let mut errors = Errors::default();
+        for run in runs {
+            errors.refused += run.errors.refused;
+            errors.broken += run.errors.broken;
+            errors.timed_out += run.errors.timed_out;
+        }
+        let servers = runs.first().map_or(0, |run| run.utilisation.len());
+        let of_server =
+            |at: usize| runs.iter().map(|run| run.utilisation[at]).sum::<f64>() / runs.len() as f64;
+        Self {
+            algorithm,
+            rank: 0,
+            latency_s: Latency::of(runs),
+            error_share: figure(|run| run.errors.total() as f64 / run.measured.max(1) as f64),
+            errors,
+            utilisation: Utilisation {
+                min: figure(|run| run.utilisation.iter().copied().fold(f64::INFINITY, f64::min)),
+                mean: figure(mean_utilisation),
+                max: figure(max_utilisation),
+            },
+            imbalance: figure(|run| match mean_utilisation(run) {
+                mean if mean > 0.0 => max_utilisation(run) / mean,
+                _ => 1.0,
+            }),
+            queue_mean: figure(|run| run.queue_mean),
+            queue_max: runs.iter().map(|run| run.queue_max).max().unwrap_or(0),
+            cache_hit_share: optional(|run| run.cache.map(|(hits, asked)| hits as f64 / asked.max(1) as f64)),
+            moved_share: optional(|run| run.moved_share),
+            measured: runs.iter().map(|run| run.measured).sum(),
+            latencies,
+            servers: (0..servers).map(of_server).collect(),
+            queue: runs.first().map_or_else(Series::new, |run| run.queue.clone()),
+            ranked: runs.iter().map(|run| figures::latency(run, rank_by)).collect(),
+        }
+    }
+
+    /// The latency that the ranking goes by, in seconds.
+    pub fn ranked_s(&self) -> f64 {
+        weir_stats::mean(&self.ranked).unwrap_or(0.0)
+    }
+}
+
+/// More errors than the best has, by this share of all requests, outweigh any latency.
+const ERROR_SHARE_TOLERATED: f64 = 0.001;
+
+fn rank(algorithms: &mut [AlgorithmReport]) {
+    let errors = |report: &AlgorithmReport| report.error_share.mean;
+    let fewest = algorithms.iter().map(errors).fold(f64::INFINITY, f64::min);
+    let fails = |report: &AlgorithmReport| errors(report) > fewest + ERROR_SHARE_TOLERATED;
+    algorithms.sort_by(|a, b| {
+        let by_errors = if fails(a) { errors(a).total_cmp(&errors(b)) } else { std::cmp::Ordering::Equal };
+        // Stable: of equals the one that the scenario names first stands first.
+        fails(a).cmp(&fails(b)).then(by_errors).then(a.ranked_s().total_cmp(&b.ranked_s()))
+    });
+    for (index, report) in algorithms.iter_mut().enumerate() {
+        report.rank = index + 1;
+    }
+}
+
+fn mean_utilisation(run: &Run) -> f64 {
+    weir_stats::mean(&run.utilisation).unwrap_or(0.0)
+}
+
+fn max_utilisation(run: &Run) -> f64 {
+    run.utilisation.iter().copied().fold(0.0, f64::max)
+}

@@ -1,0 +1,159 @@
+//! A scenario and its pitfalls in plain words.
+
+use weir_balance::Algorithm;
+use weir_config::simulation::{
+    Arrivals, Disturbance, Group, LoggedTimes, Pattern, Scenario, Service, ServiceLaw, Sharing, Volume,
+};
+
+use super::AlgorithmReport;
+use super::recommendation::percent;
+
+/// What is simulated, one thing a line.
+pub(super) fn describe(scenario: &Scenario) -> Vec<String> {
+    let mut lines: Vec<String> = scenario.groups.iter().map(servers).collect();
+    const GROUPS_MAX: usize = 12;
+    if lines.len() > GROUPS_MAX {
+        let more = lines.len() - GROUPS_MAX;
+        lines.truncate(GROUPS_MAX);
+        lines.push(format!("and {more} more groups of servers: {} servers in all", scenario.servers()));
+    }
+    lines.push(arrivals(scenario));
+    lines.push(service(&scenario.service, &scenario.arrivals));
+    let workers = match scenario.balancer.workers {
+        1 => "1 worker".to_owned(),
+        workers => format!("{workers} workers"),
+    };
+    let requests = match scenario.requests {
+        Some(requests) => format!("{requests} requests a run"),
+        None => "the whole log".to_owned(),
+    };
+    let seeds = match scenario.seeds {
+        1 => "1 seed".to_owned(),
+        seeds => format!("{seeds} seeds"),
+    };
+    lines.push(format!(
+        "balancer: {workers}; {requests}, the first {} not measured, {seeds}",
+        scenario.warm_up
+    ));
+    lines
+}
+
+fn servers(group: &Group) -> String {
+    let mut text = format!("{}: {} x {} slots", group.name, group.count, group.concurrency);
+    if group.speed != 1.0 {
+        text.push_str(&format!(" of speed {}", group.speed));
+    }
+    if group.sharing == Sharing::Shared {
+        text.push_str(", shared");
+    }
+    text.push_str(&format!(", weight {}", group.weight));
+    if group.backup {
+        text.push_str(", backup");
+    }
+    if let Some(max) = group.connections_max {
+        text.push_str(&format!(", at most {max} at once"));
+    }
+    if let Some(cache) = group.cache {
+        text.push_str(&format!(", cache of {} URIs ({} times as fast)", cache.uris, cache.speed_up));
+    }
+    for disturbance in &group.disturbances {
+        let (what, span) = match disturbance {
+            Disturbance::Fail(span) => ("dead".to_owned(), span),
+            Disturbance::Slow(slow) => (format!("at {} of the speed", percent(slow.speed)), &slow.span),
+        };
+        let end = weir_config::simulation::SimTime(span.at.0.saturating_add(span.lasts.0));
+        text.push_str(&format!("; {} of them {what} from {} to {end}", span.servers, span.at));
+    }
+    text
+}
+
+fn arrivals(scenario: &Scenario) -> String {
+    let (pattern, volume) = match &scenario.arrivals {
+        Arrivals::Replay(replay) => {
+            let speed =
+                if replay.speed == 1.0 { String::new() } else { format!(", {} times as fast", replay.speed) };
+            return format!("arrivals: as in {}{speed}", replay.file.display());
+        }
+        Arrivals::Drawn { pattern, volume } => (pattern, volume),
+    };
+    let pattern = match pattern {
+        Pattern::Constant => "at equal distances".to_owned(),
+        Pattern::Poisson => "Poisson".to_owned(),
+        Pattern::Bursty(burst) => {
+            format!(
+                "bursts of {} times the mean rate for {}, every {} on average",
+                burst.factor, burst.on, burst.off
+            )
+        }
+        Pattern::Daily { day, .. } => format!("a daily curve, a day lasts {day}"),
+    };
+    let capacity = scenario.capacity_per_s();
+    let (rate, load) = match volume {
+        Volume::Load(load) => (load * capacity, *load),
+        Volume::PerSecond(rate) => (*rate, rate / capacity),
+    };
+    format!("arrivals: {pattern}, {}/s, {} of what the servers can do", rounded(rate), percent(load))
+}
+
+fn service(service: &Service, arrivals: &Arrivals) -> String {
+    let mean = service.mean;
+    let law = match service.law {
+        ServiceLaw::Deterministic => format!("{mean} each"),
+        ServiceLaw::Exponential => format!("exponential, mean {mean}"),
+        ServiceLaw::Lognormal { deviation } => {
+            format!("log-normal, mean {mean}, deviation {deviation} times that")
+        }
+        ServiceLaw::Pareto { shape, max } => format!("Pareto, mean {mean}, shape {shape}, at most {max}"),
+        ServiceLaw::BySize { base, .. } => format!("{base} and more by size, mean {mean}"),
+    };
+    match arrivals {
+        Arrivals::Replay(replay) if replay.times == LoggedTimes::Logged => {
+            format!("service times: as logged; where nothing is, {law}")
+        }
+        _ => format!("service times: {law}"),
+    }
+}
+
+/// What one has to know to judge the figures.
+pub(super) fn notes(scenario: &Scenario, ranked: &[AlgorithmReport], skipped: u64) -> Vec<String> {
+    let mut notes = Vec::new();
+    if ranked.iter().all(|report| report.utilisation.mean.mean > 0.98) {
+        notes.push(
+            "The servers are overloaded: queues grow for as long as a run lasts, and latencies say how long it was."
+                .to_owned(),
+        );
+    }
+    let first = ranked.iter().find(|report| report.algorithm == Algorithm::First);
+    if first.is_some() && scenario.groups.iter().all(|group| group.connections_max.is_none()) {
+        notes.push(
+            "first fills one server after the other up to its max-connections; no server has any here."
+                .to_owned(),
+        );
+    }
+    let failed: Vec<String> = ranked
+        .iter()
+        .filter(|report| report.error_share.mean > 0.0)
+        .map(|report| format!("{} {}", report.algorithm, precise_percent(report.error_share.mean)))
+        .collect();
+    if !failed.is_empty() {
+        notes.push(format!("Requests that were not answered: {}.", failed.join(", ")));
+    }
+    if skipped > 0 {
+        notes.push(format!("{skipped} lines of the log asked no server and were passed over."));
+    }
+    notes
+}
+
+/// A share that may be tiny.
+fn precise_percent(share: f64) -> String {
+    if share < 0.001 { format!("{:.4}%", share * 100.0) } else { format!("{:.2}%", share * 100.0) }
+}
+
+/// With three digits or more.
+fn rounded(value: f64) -> String {
+    if value >= 100.0 {
+        format!("{value:.0}")
+    } else {
+        format!("{value:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
+    }
+}

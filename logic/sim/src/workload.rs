@@ -1,0 +1,116 @@
+use std::io::BufRead;
+use std::net::{IpAddr, Ipv4Addr};
+
+use weir_config::simulation::{Arrivals as Plan, LoggedTimes, Scenario, Volume};
+
+use crate::arrivals::Arrivals;
+use crate::replay::{LogError, Replayed};
+use crate::rng::{Rng, Stream, hash, mix};
+use crate::service::Work;
+use crate::zipf::Zipf;
+
+/// A request before anything has become of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Request {
+    pub(crate) at_ns: u64,
+    /// At a server of speed 1, in nanoseconds.
+    pub(crate) work_ns: f64,
+    pub(crate) client: IpAddr,
+    /// The hash of what is asked for.
+    pub(crate) uri: u64,
+}
+
+/// Requests in the order of their arrival, made or read as they are asked for.
+pub(crate) struct Workload<'l> {
+    source: Source<'l>,
+    work: Work,
+    work_rng: Rng,
+    clients: Zipf,
+    client_rng: Rng,
+    uris: Zipf,
+    uri_rng: Rng,
+}
+
+enum Source<'l> {
+    Drawn(Arrivals),
+    Log { log: Box<Replayed<'l>>, times: LoggedTimes },
+}
+
+impl<'l> Workload<'l> {
+    /// `log` is what is to be replayed, if the scenario says so.
+    pub(crate) fn new(
+        scenario: &Scenario,
+        seed: u64,
+        log: Option<&'l mut dyn BufRead>,
+    ) -> Result<Self, LogError> {
+        let source = match (&scenario.arrivals, log) {
+            (Plan::Drawn { pattern, volume }, _) => {
+                let per_second = match volume {
+                    Volume::PerSecond(rate) => *rate,
+                    Volume::Load(load) => load * scenario.capacity_per_s(),
+                };
+                Source::Drawn(Arrivals::new(pattern, per_second, seed))
+            }
+            (Plan::Replay(replay), Some(log)) => {
+                let rng = Rng::new(seed, Stream::Arrivals);
+                Source::Log { log: Box::new(Replayed::new(replay, log, rng)), times: replay.times }
+            }
+            (Plan::Replay(_), None) => return Err(LogError::missing()),
+        };
+        Ok(Self {
+            source,
+            work: Work::new(&scenario.service),
+            work_rng: Rng::new(seed, Stream::Work),
+            clients: Zipf::new(scenario.clients),
+            client_rng: Rng::new(seed, Stream::Clients),
+            uris: Zipf::new(scenario.uris),
+            uri_rng: Rng::new(seed, Stream::Uris),
+        })
+    }
+
+    /// The next one; `None` at the end of the log.
+    pub(crate) fn next(&mut self) -> Result<Option<Request>, LogError> {
+        let (at_ns, logged) = match &mut self.source {
+            Source::Drawn(arrivals) => (arrivals.next(), None),
+            Source::Log { log, .. } => match log.next()? {
+                None => return Ok(None),
+                Some((at_ns, line)) => (at_ns, Some(line)),
+            },
+        };
+        let known_ns = match (&self.source, logged) {
+            (Source::Log { times: LoggedTimes::Logged, .. }, Some(line)) => line.service_ns,
+            _ => None,
+        };
+        // Everything is drawn in any case: what one line has and another has not must not shift the rest.
+        let drawn_ns = self.work.draw(&mut self.work_rng, logged.and_then(|line| line.bytes));
+        let client = client_address(self.clients.draw(&mut self.client_rng));
+        let uri = mix(self.uris.draw(&mut self.uri_rng).wrapping_add(1));
+        Ok(Some(Request {
+            at_ns,
+            work_ns: known_ns.map_or(drawn_ns, |ns| ns as f64),
+            client: logged.and_then(|line| line.client).unwrap_or(client),
+            uri: logged.and_then(|line| line.uri).unwrap_or(uri),
+        }))
+    }
+
+    /// Lines of the log that were passed over: no server was asked.
+    pub(crate) fn skipped(&self) -> u64 {
+        match &self.source {
+            Source::Drawn(_) => 0,
+            Source::Log { log, .. } => log.skipped(),
+        }
+    }
+}
+
+/// An address for a client of whom a number or a hash is known: spread over the whole space, as real ones are.
+pub(crate) fn client_address(client: u64) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from_bits((mix(client.wrapping_add(1)) >> 32) as u32))
+}
+
+/// Tells clients apart.
+pub(crate) fn client_key(client: IpAddr) -> u64 {
+    match client {
+        IpAddr::V4(address) => u64::from(address.to_bits()),
+        IpAddr::V6(address) => hash(&address.octets()),
+    }
+}
