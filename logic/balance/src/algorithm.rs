@@ -3,6 +3,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::HashFunction;
+
 /// How a pool chooses among its servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -34,15 +36,35 @@ pub enum Algorithm {
     Random,
     /// Hash of the client's address over the weighted map (HAProxy's `source`, map-based).
     Source,
-    /// Hash of the client's address on a ring: few clients move when a server comes or goes (HAProxy's consistent).
+    /// Hash of a key over the weighted map (HAProxy's `uri`, `hdr` and the like, map-based).
+    Hash,
+    /// Hash of a key on a ring: few keys move when a server comes or goes (HAProxy's consistent).
     Ring,
-    /// Hash of the client's address over Maglev's table: few clients move, and the shares are nearly even.
+    /// Hash of a key over Maglev's table: few keys move, and the shares are nearly even.
     Maglev,
+    /// Hash of a key on a ring whose points come from the servers' addresses (NGINX's `hash ... consistent`).
+    Ketama,
+    /// Every server draws for the key, by weight, and the highest wins: only the keys of a server that leaves move.
+    Rendezvous,
+    /// Hash of the client's network (NGINX's ip_hash).
+    NginxIpHash,
+    /// Hash of a key, hashed again while its server cannot be used (NGINX's `hash`).
+    NginxHash,
+    /// Hash of the client's address over 256 places (IPVS's sh).
+    IpvsSh,
+    /// Hash of the address that the client has connected to over 256 places (IPVS's dh).
+    IpvsDh,
+    /// Hash of the client's address over Maglev's table as the kernel fills it (IPVS's mh).
+    IpvsMh,
+    /// A key stays with its server until that one has too much to do and another has little (IPVS's lblc).
+    Lblc,
+    /// As lblc, with more servers for a key that is much asked for (IPVS's lblcr).
+    Lblcr,
 }
 
 impl Algorithm {
     /// Every algorithm, in the order that `weir algorithms` lists them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 25] = [
         Self::RoundRobin,
         Self::StaticRr,
         Self::IpvsWrr,
@@ -56,8 +78,18 @@ impl Algorithm {
         Self::Overflow,
         Self::Random,
         Self::Source,
+        Self::Hash,
         Self::Ring,
         Self::Maglev,
+        Self::Ketama,
+        Self::Rendezvous,
+        Self::NginxIpHash,
+        Self::NginxHash,
+        Self::IpvsSh,
+        Self::IpvsDh,
+        Self::IpvsMh,
+        Self::Lblc,
+        Self::Lblcr,
     ];
 
     /// The name in config, metrics and listings.
@@ -76,16 +108,52 @@ impl Algorithm {
             Self::Overflow => "overflow",
             Self::Random => "random",
             Self::Source => "source",
+            Self::Hash => "hash",
             Self::Ring => "ring",
             Self::Maglev => "maglev",
+            Self::Ketama => "ketama",
+            Self::Rendezvous => "rendezvous",
+            Self::NginxIpHash => "nginx-ip-hash",
+            Self::NginxHash => "nginx-hash",
+            Self::IpvsSh => "ipvs-sh",
+            Self::IpvsDh => "ipvs-dh",
+            Self::IpvsMh => "ipvs-mh",
+            Self::Lblc => "lblc",
+            Self::Lblcr => "lblcr",
         }
     }
 }
 
 impl Algorithm {
-    /// Whether the client's address decides, as long as its server has room.
-    pub const fn goes_by_source(self) -> bool {
-        matches!(self, Self::Source | Self::Ring | Self::Maglev)
+    /// Whether the key of a request decides, as long as its server has room.
+    pub const fn goes_by_key(self) -> bool {
+        matches!(
+            self,
+            Self::Source
+                | Self::Hash
+                | Self::Ring
+                | Self::Maglev
+                | Self::Ketama
+                | Self::Rendezvous
+                | Self::NginxIpHash
+                | Self::NginxHash
+                | Self::IpvsSh
+                | Self::IpvsDh
+                | Self::IpvsMh
+        )
+    }
+
+    /// Whether it looks at the key of a request.
+    pub const fn takes_key(self) -> bool {
+        self.goes_by_key() || matches!(self, Self::Lblc | Self::Lblcr)
+    }
+
+    /// The function that hashes keys unless the config says otherwise.
+    pub(crate) const fn own_function(self) -> HashFunction {
+        match self {
+            Self::Ketama | Self::NginxHash => HashFunction::Crc32,
+            _ => HashFunction::Sdbm,
+        }
     }
 }
 

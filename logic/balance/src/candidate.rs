@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use weir_model::Weight;
+use weir_model::{ServerAddress, Weight};
 
 use crate::ServerLoad;
 
@@ -12,6 +12,8 @@ pub struct Candidate {
     pub slot: usize,
     /// Its place in the pool's order, which counts where the order decides: 0 is the first. At most a million.
     pub rank: u32,
+    /// Where it listens, as the config has it: what algorithms go by whose choice must not depend on the order of servers.
+    pub address: ServerAddress,
     /// Its share of the traffic; 0 receives nothing new.
     pub weight: Weight,
     /// Only chosen when no server without this mark is eligible.
@@ -25,6 +27,11 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// Another number than that of any other server at the same time.
+    pub(crate) fn identity(&self) -> usize {
+        Arc::as_ptr(&self.load).addr()
+    }
+
     /// Whether it may be chosen at all, be it busy or not.
     pub(crate) fn is_usable(&self) -> bool {
         self.eligible && self.weight > Weight::ZERO

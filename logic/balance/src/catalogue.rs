@@ -113,7 +113,8 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         algorithm: Algorithm::Random,
         origin: "HAProxy (random(2)): the power of two choices",
         formula: "Two servers are drawn at random by weight, independently; the lower active / weight wins, the \
-                  first of equals. (HAProxy draws from a consistent ring, and breaks ties by request rate.)",
+                  first of equals. (HAProxy draws from a consistent ring, and breaks ties by request rate.) With `bounded-load` \
+                  a server that has its places is not drawn; see ring.",
         when_to_use: "Several balancers in front of the same servers, who do not know each other's load; servers \
                       that come and go.",
         cost: "O(log n)",
@@ -129,24 +130,129 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         cost: "O(1)",
     },
     AlgorithmEntry {
+        algorithm: Algorithm::Hash,
+        origin: "HAProxy (uri, hdr, url_param, rdp-cookie and hash; hash-type map-based)",
+        formula: "As source, by any `key`: its bytes are hashed by `function` (sdbm, djb2, wt6 or crc32, as HAProxy has them), \
+                  and mixed once more with `avalanche`. A request without the key goes to the next server in the map \
+                  (HAProxy: the same). By the client's address it is source.",
+        when_to_use: "Requests for one thing at one server (caches: `key = \"uri\"`), where servers seldom change; otherwise ring.",
+        cost: "O(1), and the length of the key",
+    },
+    AlgorithmEntry {
         algorithm: Algorithm::Ring,
-        origin: "HAProxy (source, hash-type consistent, avalanche)",
+        origin: "HAProxy (hash-type consistent; without options: source with avalanche)",
         formula: "Each server has 16 points on a ring of 2^32 places for each unit of its weight, hashed from its place \
-                  in the pool. The client address's 32-bit words are XORed and mixed (avalanche); the nearest point's \
-                  server is chosen, the next on the ring if that one is busy. When a server leaves, only its own \
-                  clients move. Above a million points all servers have fewer, evenly.",
-        when_to_use: "As source, where servers come and go; caches.",
-        cost: "O(log(points))",
+                  in the pool. The `key`, the client's address without one, is hashed as for hash, and mixed unless \
+                  `avalanche = false`; the nearest point's server is chosen, the next on the ring if that one is busy. When \
+                  a server leaves, only its own keys move. Above a million points all servers have fewer, evenly. With \
+                  `bounded-load` (HAProxy: hash-balance-factor) a server that has its share of ceil((active + 1) * F / 100) \
+                  places is passed over, active being all requests in the pool; two workers that choose at the same moment may \
+                  both take the last place.",
+        when_to_use: "As hash and source, where servers come and go; caches, with bounded-load where some keys are much asked for.",
+        cost: "O(log(points)), and the length of the key",
     },
     AlgorithmEntry {
         algorithm: Algorithm::Maglev,
         origin: "Google (Maglev, NSDI 2016); in IPVS as mh, in Envoy as maglev",
         formula: "Servers take the places of a table of prime size in turn, each in an order of preference of its own, \
-                  in proportion to the weights; the mixed hash of the client's address is a place. The order comes from \
+                  in proportion to the weights; the mixed hash of the `key`, the client's address without one, is a place. The order comes from \
                   the server's place in the pool (IPVS, Envoy: from its address). Shares are even within about 2%; some \
-                  clients of others move when a server leaves, too.",
+                  keys of others move when a server leaves, too.",
         when_to_use: "As ring, with more even shares; several balancers with the same config choose alike.",
         cost: "O(1); a change of servers makes a new table",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::Ketama,
+        origin: "NGINX (hash KEY consistent); Cache::Memcached::Fast",
+        formula: "Each server has 160 points on a ring of 2^32 places for each unit of its weight: the CRC-32 of its host, a zero \
+                  byte, its port and the point before. The first point at or behind the CRC-32 of the `key` (of an address as it \
+                  is written) is chosen, up to 20 points further if its server is down, busy or has failed the request, then the \
+                  servers take turns. The address is the one in the config, with its port (NGINX takes 80 for granted without \
+                  writing it). Of servers with one address the first has the points. Above a million points all have \
+                  fewer, evenly.",
+        when_to_use: "As ring, where several balancers list the same servers in any order, or stand beside NGINX.",
+        cost: "O(log(points)), and the length of the key",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::Rendezvous,
+        origin: "Thaler and Ravishankar (highest random weight, 1998); in Traefik and Sozu as hrw, in Envoy as rendezvous",
+        formula: "Every server draws -ln(u) / weight for the `key`, u being a hash of its address and the key; the least is chosen. \
+                  Approximated in that keys are put into 131,072 buckets first, and the draw is for the bucket: the keys \
+                  of one bucket stay together, and a server's share is off by about one part in the root of its buckets \
+                  (1% for 13,000 of them). When a server leaves, exactly its own keys move, each to its second choice.",
+        when_to_use: "As ring, with even shares, exact weights and no dependence on the order of servers; up to a thousand servers.",
+        cost: "O(1); O(n) the first time that a bucket is asked for after a change of servers, and where its server has no room",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::NginxIpHash,
+        origin: "NGINX (ip_hash)",
+        formula: "From 89 on, hash = (hash * 113 + octet) % 6271 over the first three octets of an IPv4 address or all of IPv6; \
+                  modulo the sum of the weights it is a place in the list of servers. If that server is down, busy or has \
+                  failed the request, the hash is carried on over the same octets, up to 20 times, then the servers take \
+                  turns. A client without an address counts as 0.0.0. IPv4 clients on a socket of both families hash as IPv4.",
+        when_to_use: "Where the choice must be NGINX's; otherwise source or ring: whole networks of clients share one server.",
+        cost: "O(log n)",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::NginxHash,
+        origin: "NGINX (hash KEY); Cache::Memcached",
+        formula: "Bits 16 to 30 of the CRC-32 of the `key` (of an address as it is written), modulo the sum of the weights, are a \
+                  place in the list of servers. If that server is down, busy or has failed the request, those of the key \
+                  with 1, 2, ... in front are added, up to 20 times, then the servers take turns, as they do for an empty key.",
+        when_to_use: "Where the choice must be NGINX's; otherwise ketama or ring, where fewer keys move.",
+        cost: "O(log n), and the length of the key",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::IpvsSh,
+        origin: "IPVS (sh, source hashing; flags sh-fallback and sh-port)",
+        formula: "256 places are filled with the servers in order, each as often as it weighs, round and round; the client's address \
+                  (another `key`: its hash), its port added with `port`, times 0x61c88647, the highest 8 bits, is a place. If its \
+                  server has no room, that many places further the same hash is looked up again (sh-fallback; IPVS: only on \
+                  demand); with `fallback = false` the request waits. Weights beyond 256 in sum leave the last servers \
+                  without a place. A server that is down has no places.",
+        when_to_use: "Where the choice must be the kernel's; otherwise source or ring.",
+        cost: "O(1)",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::IpvsDh,
+        origin: "IPVS (dh, destination hashing)",
+        formula: "256 places are filled with the servers in order, whatever they weigh; the address that the client has connected to \
+                  (another `key`: its hash), times 0x61c88647, the highest 8 bits, is a place. If its server has no room, \
+                  another is sought as by ipvs-sh; with `fallback = false` the request waits (IPVS: is refused).",
+        when_to_use: "Transparent caches, where the address says what is asked for and the choice must be the kernel's; otherwise \
+                      ring by uri or host.",
+        cost: "O(1)",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::IpvsMh,
+        origin: "IPVS (mh, Maglev hashing; flags mh-fallback and mh-port; table index 12)",
+        formula: "Maglev's table of 4,093 places. A server's offset and skip are SipHash-1-3 of its address and port, so that they \
+                  depend on its address alone; each turn it takes as many places as its weight over the common divisor, cut \
+                  to 6 bits. The client's address (another `key`: its hash), its port added with `port`, hashed alike, is a place. \
+                  Without room there another is sought as by ipvs-sh; with `fallback = false` the request waits. A name or a Unix \
+                  socket counts by its CRC-32. A server that is down has no places.",
+        when_to_use: "Balancers that must choose as the kernel does; otherwise maglev, with more places.",
+        cost: "O(1); a change of servers makes a new table",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::Lblc,
+        origin: "IPVS (lblc, locality-based least connections)",
+        formula: "A `key`, the address that the client has connected to without one, stays with the server that it was given to, \
+                  unless that one is gone or has no room, or has more requests than it weighs while another has fewer than half \
+                  of what it weighs: then, and the first time, it goes to the server with the fewest requests for its weight (ipvs-wlc). \
+                  16,384 keys are wanted; of more, those not asked for in 6 minutes go at the next minute, and at four times as many \
+                  the older half (IPVS: no limit); a key that was not asked for during `expiration` goes within half an hour.",
+        when_to_use: "Caches: each thing at one server, but no server flooded. Give it a key such as uri or host.",
+        cost: "O(log n), and a short lock for a 64th of the keys; whoever finds it held picks by load",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::Lblcr,
+        origin: "IPVS (lblcr, locality-based least connections with replication)",
+        formula: "As lblc, but a key has a set of servers, of which the one with the fewest requests for its weight is chosen. When that \
+                  one has too much to do, the least loaded server of all is added to the set. A set of several that has not changed \
+                  for `expiration` loses its most loaded member at the next request. At most 16 servers for a key (IPVS: no limit).",
+        when_to_use: "As lblc, where single keys are asked for more than one server can bear. Shorten expiration to minutes.",
+        cost: "O(log n) and the size of the set, and a short lock as for lblc",
     },
 ];
 

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 
 use arc_swap::ArcSwapOption;
 
+use crate::bounded_load::TotalLoad;
 use crate::tournament::Tournament;
 
 /// What all rosters of one pool share, old and new: where the newest keys are.
@@ -14,6 +15,7 @@ pub(crate) struct Hub {
     newest: AtomicU64,
     tournament: ArcSwapOption<Tournament>,
     turns: Turns,
+    total_load: TotalLoad,
 }
 
 /// Numbers the requests of a pool, so that of two equally loaded servers the one that waits longer is known.
@@ -35,6 +37,10 @@ impl Hub {
 
     pub(crate) fn turns(&self) -> &Turns {
         &self.turns
+    }
+
+    pub(crate) fn total_load(&self) -> &TotalLoad {
+        &self.total_load
     }
 }
 

@@ -40,7 +40,7 @@ impl KeyRule {
         Some(match algorithm {
             Algorithm::LeastConnections => Self::LeastConnections,
             Algorithm::IpvsLc => Self::IpvsLeastConnections,
-            Algorithm::IpvsWlc => Self::IpvsWeightedLeastConnections,
+            Algorithm::IpvsWlc | Algorithm::Lblc | Algorithm::Lblcr => Self::IpvsWeightedLeastConnections,
             Algorithm::Sed => Self::ShortestExpectedDelay,
             Algorithm::Nq => Self::NeverQueue,
             Algorithm::First => Self::First,
@@ -51,8 +51,16 @@ impl KeyRule {
             | Algorithm::IpvsWrr
             | Algorithm::Random
             | Algorithm::Source
+            | Algorithm::Hash
             | Algorithm::Ring
-            | Algorithm::Maglev => return None,
+            | Algorithm::Maglev
+            | Algorithm::Ketama
+            | Algorithm::Rendezvous
+            | Algorithm::NginxIpHash
+            | Algorithm::NginxHash
+            | Algorithm::IpvsSh
+            | Algorithm::IpvsDh
+            | Algorithm::IpvsMh => return None,
         })
     }
 

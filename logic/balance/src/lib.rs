@@ -11,21 +11,24 @@
 //! [`Roster::end`] on the roster of that moment.
 
 mod algorithm;
+mod bounded_load;
 mod candidate;
 mod catalogue;
 mod gcd;
 mod hash;
 mod hub;
 mod ipvs_wrr;
+mod key;
 mod key_rule;
 mod load;
+mod locality;
 mod mix;
 mod picker;
 mod random;
 mod reference;
 mod roster;
 mod round_robin;
-mod source;
+mod scheduling;
 mod static_rr;
 mod tournament;
 mod weighted_map;
@@ -33,7 +36,10 @@ mod weighted_map;
 pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use candidate::Candidate;
 pub use catalogue::{ALGORITHMS, AlgorithmEntry};
+pub use hash::{Digest, HashFunction};
+pub use key::Key;
 pub use load::ServerLoad;
 pub use picker::{Pick, PickInput, Picker};
 pub use reference::reference;
 pub use roster::Roster;
+pub use scheduling::{HashOptions, Scheduling};

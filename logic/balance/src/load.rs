@@ -1,5 +1,7 @@
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
+use crate::bounded_load::TotalLoad;
+
 /// What one server has to do right now, as all workers together know it.
 ///
 /// Alone on its cache lines, or two servers' workers would slow each other down (128 bytes: the prefetcher fetches
@@ -8,27 +10,59 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct ServerLoad {
+    /// And in the highest bit, whether they are in their pool's total as well: in one word, so that no request can come in
+    /// between.
     active: AtomicU32,
 }
+
+/// A change of this server's count goes into the pool's total, too.
+const IN_TOTAL: u32 = 1 << 31;
 
 impl ServerLoad {
     /// Requests (in TCP mode: connections) in flight.
     pub fn active(&self) -> u32 {
         // SeqCst, here and below: the tournament relies on one order of all counts and keys (see its page).
-        self.active.load(SeqCst)
+        self.active.load(SeqCst) & !IN_TOTAL
     }
 
-    pub(crate) fn add_one(&self) {
-        self.active.fetch_add(1, SeqCst);
+    pub(crate) fn add_one(&self, total: &TotalLoad) {
+        let before = self.active.fetch_add(1, SeqCst);
+        if before & IN_TOTAL != 0 {
+            total.add(1);
+        }
     }
 
     /// Counts one more unless that would be more than `max`.
-    pub(crate) fn add_one_within(&self, max: u32) -> bool {
-        self.active.fetch_update(SeqCst, SeqCst, |active| (active < max).then(|| active + 1)).is_ok()
+    pub(crate) fn add_one_within(&self, max: u32, total: &TotalLoad) -> bool {
+        let within = |active: u32| (active & !IN_TOTAL < max).then(|| active + 1);
+        let before = self.active.fetch_update(SeqCst, SeqCst, within);
+        if before.is_ok_and(|before| before & IN_TOTAL != 0) {
+            total.add(1);
+        }
+        before.is_ok()
     }
 
     /// One too many must not wrap around: a server with four billion requests would never be chosen again.
-    pub(crate) fn remove_one(&self) {
-        let _ = self.active.fetch_update(SeqCst, SeqCst, |active| active.checked_sub(1));
+    pub(crate) fn remove_one(&self, total: &TotalLoad) {
+        let one_less = |active: u32| (active & !IN_TOTAL > 0).then(|| active - 1);
+        let before = self.active.fetch_update(SeqCst, SeqCst, one_less);
+        if before.is_ok_and(|before| before & IN_TOTAL != 0) {
+            total.subtract(1);
+        }
+    }
+
+    /// From now on its requests, those in flight included, are in the total; or they are not.
+    pub(crate) fn set_in_total(&self, wanted: bool, total: &TotalLoad) {
+        if wanted {
+            let before = self.active.fetch_or(IN_TOTAL, SeqCst);
+            if before & IN_TOTAL == 0 {
+                total.add(before);
+            }
+        } else {
+            let before = self.active.fetch_and(!IN_TOTAL, SeqCst);
+            if before & IN_TOTAL != 0 {
+                total.subtract(before & !IN_TOTAL);
+            }
+        }
     }
 }

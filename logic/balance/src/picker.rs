@@ -1,13 +1,10 @@
-use std::net::IpAddr;
-
-use crate::Roster;
-use crate::hash::avalanche;
+use crate::hash::{avalanche, nginx_hash, nginx_ip_hash};
 use crate::ipvs_wrr::IpvsWrr;
 use crate::mix::{mix, nth};
 use crate::roster::Schedule;
 use crate::round_robin::RoundRobin;
-use crate::source::hash_of;
 use crate::static_rr::StaticRr;
+use crate::{Algorithm, Key, Roster, locality};
 
 /// One worker's way of choosing in one pool: its own place in round robin, so that workers share nothing here.
 ///
@@ -27,10 +24,13 @@ pub struct Picker {
 /// What a choice is made for.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PickInput<'a> {
-    /// The client's address, if it has one (a Unix socket's peer has none). Used by `source`, `ring` and `maglev`.
-    pub source: Option<IpAddr>,
+    /// What it goes by in the hash family; `None` = it has nothing of the kind (a Unix socket's peer has no address), and the
+    /// servers take turns.
+    pub key: Option<Key>,
     /// Evenly spread over all 64 bits, another for each pick. Used by `random`.
     pub random: u64,
+    /// Milliseconds since a moment that stays the same for all pickers of a pool. Used by `lblc` and `lblcr`.
+    pub now_ms: u64,
     /// Servers that this request has been tried on already: used again only if nobody else has room.
     pub exclude: &'a [usize],
 }
@@ -71,29 +71,80 @@ impl Picker {
         }
         let exclude = if excludes_all(roster, input.exclude) { &[] } else { input.exclude };
         let is_open = |slot: usize| roster.is_open(slot, exclude);
+        let is_open_member = |slot: usize| roster.is_member(slot) && is_open(slot);
+        let options = &roster.scheduling().hash;
+        let key = input.key.map(|key| {
+            let hash = key.hash();
+            if options.avalanche { avalanche(hash) } else { hash }
+        });
         let choice = match roster.schedule() {
             Schedule::Keys => None,
             Schedule::StaticRr(map) => self.static_rr.pick(map, is_open),
             Schedule::IpvsWrr(_) => self.ipvs_wrr.pick(is_open),
             Schedule::RoundRobin(classes) => self.round_robin.pick(classes, is_open),
-            Schedule::Random(draw) => draw.pick(input.random, is_open, |slot| roster.candidate(slot)),
-            Schedule::Source(map) => map.pick(self.key(input) as usize, is_open),
-            Schedule::Ring(ring) => ring.pick(avalanche(self.key(input)), is_open),
-            Schedule::Maglev(table) => table.pick(mix(u64::from(self.key(input))), is_open),
+            Schedule::Random(draw) => {
+                let permits = |slot: usize| is_open(slot) && roster.is_within_bound(slot);
+                draw.pick(input.random, permits, |slot| roster.candidate(slot))
+            }
+            Schedule::Map(map) => map.pick(key.unwrap_or_else(|| self.turn()) as usize, is_open),
+            Schedule::Ring(ring) => {
+                let permits = |slot: usize| is_open(slot) && roster.is_within_bound(slot);
+                match key {
+                    Some(hash) => ring.pick(hash, permits),
+                    None => ring.walk(self.turn(), permits),
+                }
+            }
+            Schedule::Ketama(ring) => {
+                let digest = input.key.map(Key::text_digest).filter(|digest| digest.bytes > 0);
+                let picked = digest.and_then(|digest| ring.pick(digest, is_open_member));
+                picked.or_else(|| self.in_turn(roster, is_open))
+            }
+            Schedule::NginxHash(servers) => {
+                let digest = input.key.map(Key::text_digest).filter(|digest| digest.bytes > 0);
+                let picked = digest.and_then(|digest| nginx_hash::pick(servers, digest, is_open_member));
+                picked.or_else(|| self.in_turn(roster, is_open))
+            }
+            Schedule::NginxIpHash(servers) => {
+                let picked = nginx_ip_hash::pick(servers, input.key, is_open_member);
+                picked.or_else(|| self.in_turn(roster, is_open))
+            }
+            Schedule::Rendezvous(draws) => match key {
+                Some(hash) => draws.pick(hash, is_open),
+                None => self.in_turn(roster, is_open),
+            },
+            Schedule::Ipvs(table) => match input.key {
+                Some(key) if !options.fallback => {
+                    let own = table.pick(key, false, |slot| roster.is_open(slot, &[]));
+                    return own.map_or(Pick::Busy, Pick::Server);
+                }
+                Some(key) => table.pick(key, true, is_open),
+                None => self.in_turn(roster, is_open),
+            },
+            Schedule::Locality(localities) => input.key.and_then(|key| {
+                let request = locality::Request { roster, key, exclude, now_ms: input.now_ms };
+                match roster.algorithm() {
+                    Algorithm::Lblcr => localities.lblcr(&request),
+                    _ => localities.lblc(&request),
+                }
+            }),
+            Schedule::Maglev(table) => {
+                table.pick(mix(u64::from(key.unwrap_or_else(|| self.turn()))), is_open)
+            }
         };
+        let choice = choice.or_else(|| roster.any_within_bound(exclude, input.random as usize));
         let choice = choice.or_else(|| roster.any_open(exclude, input.random as usize));
         choice.map_or(Pick::Busy, Pick::Server)
     }
 
-    /// The client's hash; a client without an address gets another one each time.
-    fn key(&mut self, input: &PickInput<'_>) -> u32 {
-        input.source.map_or_else(
-            || {
-                self.unkeyed = self.unkeyed.wrapping_add(1);
-                self.unkeyed
-            },
-            hash_of,
-        )
+    /// The next open server in weighted round robin.
+    fn in_turn(&mut self, roster: &Roster, is_open: impl Fn(usize) -> bool) -> Option<usize> {
+        self.round_robin.pick(roster.turns()?, is_open)
+    }
+
+    /// The next number of those that requests without a key go by.
+    fn turn(&mut self) -> u32 {
+        self.unkeyed = self.unkeyed.wrapping_add(1);
+        self.unkeyed
     }
 
     /// Goes on where it was as far as the new roster has the same, else at a place of its own.
@@ -103,6 +154,9 @@ impl Picker {
         if self.generation.is_none() {
             self.unkeyed = (start >> 32) as u32;
             self.static_rr = StaticRr::starting_at((start >> 32) as usize);
+        }
+        if let Some(classes) = roster.turns() {
+            self.round_robin.turn_to(classes, start);
         }
         match roster.schedule() {
             Schedule::RoundRobin(classes) => self.round_robin.turn_to(classes, start),

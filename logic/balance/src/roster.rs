@@ -1,15 +1,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::hash::{Maglev, Ring};
+use weir_model::{ServerAddress, Weight};
+
+use crate::bounded_load::Bound;
+use crate::hash::{ByWeight, IpvsKind, IpvsTable, Ketama, Maglev, Rendezvous, Ring};
 use crate::hub::Hub;
 use crate::ipvs_wrr::Thresholds;
 use crate::key_rule::KeyRule;
+use crate::locality::Localities;
 use crate::random::WeightedDraw;
 use crate::round_robin::Classes;
 use crate::tournament::Tournament;
 use crate::weighted_map::WeightedMap;
-use crate::{Algorithm, Candidate, ServerLoad};
+use crate::{Algorithm, Candidate, Scheduling, ServerLoad};
 
 /// Who may be chosen in one pool, and everything that can be worked out in advance for choosing.
 ///
@@ -20,11 +24,14 @@ use crate::{Algorithm, Candidate, ServerLoad};
 /// `option allbackups`; its default is the first of them alone).
 #[derive(Debug)]
 pub struct Roster {
-    algorithm: Algorithm,
+    scheduling: Scheduling,
     generation: u64,
     candidates: Box<[Option<Candidate>]>,
     members: Box<[usize]>,
     schedule: Schedule,
+    bound: Option<Bound>,
+    /// For requests that have nothing to go by, where the algorithm has no way of its own.
+    turns: Option<Classes>,
     tournament: Option<Arc<Tournament>>,
     hub: Arc<Hub>,
 }
@@ -38,9 +45,16 @@ pub(crate) enum Schedule {
     StaticRr(WeightedMap),
     IpvsWrr(Thresholds),
     Random(WeightedDraw),
-    Source(WeightedMap),
+    Map(WeightedMap),
     Ring(Ring),
     Maglev(Maglev),
+    Ketama(Ketama),
+    Rendezvous(Rendezvous),
+    NginxIpHash(ByWeight),
+    NginxHash(ByWeight),
+    Ipvs(IpvsTable),
+    /// By the tournament's keys, unless the key's server is known.
+    Locality(Arc<Localities>),
 }
 
 impl Roster {
@@ -48,22 +62,49 @@ impl Roster {
     /// differ; of two with the same slot the latter counts.
     ///
     /// `previous` may still be in use by workers when this returns: what they begin and end there counts here too.
-    pub fn new(algorithm: Algorithm, candidates: Vec<Candidate>, previous: Option<&Self>) -> Self {
+    pub fn new(
+        scheduling: impl Into<Scheduling>,
+        candidates: Vec<Candidate>,
+        previous: Option<&Self>,
+    ) -> Self {
+        let scheduling = scheduling.into();
         // Only ever compared for equality, so that a picker notices another roster: no hidden input.
         static GENERATION: AtomicU64 = AtomicU64::new(1);
         let generation = GENERATION.fetch_add(1, Relaxed);
 
         let candidates = by_slot(candidates);
         let members = members(&candidates);
-        let schedule = Schedule::new(algorithm, &candidates, &members);
+        let cohort = Cohort { candidates: &candidates, members: &members };
+        let known = previous.filter(|previous| previous.algorithm() == scheduling.algorithm);
+        let schedule = Schedule::new(scheduling, &cohort, known.map(Self::schedule));
+        let bound = bounded_load(&scheduling).map(|percent| Bound::new(percent, &cohort.in_order()));
+        let turns = schedule.needs_turns().then(|| Classes::new(&cohort.weighted()));
         let hub = previous.map_or_else(Arc::default, |previous| Arc::clone(&previous.hub));
-        let roster = Self { algorithm, generation, candidates, members, schedule, tournament: None, hub };
+        for candidate in candidates.iter().flatten() {
+            candidate.load.set_in_total(bound.is_some(), hub.total_load());
+        }
+        let roster = Self {
+            scheduling,
+            generation,
+            candidates,
+            members,
+            schedule,
+            bound,
+            turns,
+            tournament: None,
+            hub,
+        };
         roster.with_tournament(previous)
+    }
+
+    /// The algorithm that pickers follow here, and its options.
+    pub fn scheduling(&self) -> &Scheduling {
+        &self.scheduling
     }
 
     /// The algorithm that pickers follow here.
     pub fn algorithm(&self) -> Algorithm {
-        self.algorithm
+        self.scheduling.algorithm
     }
 
     /// Differs from that of every other roster in this process; says nothing about age.
@@ -85,7 +126,7 @@ impl Roster {
     /// Counts a request that has been given to the server in `slot`. False if there is no such server.
     pub fn begin(&self, slot: usize) -> bool {
         let Some(candidate) = self.candidate(slot) else { return false };
-        candidate.load.add_one();
+        candidate.load.add_one(self.hub.total_load());
         self.refresh(slot, &candidate.load, true);
         true
     }
@@ -94,7 +135,8 @@ impl Roster {
     /// may both have seen its last free place. False if nothing was counted.
     pub fn try_begin(&self, slot: usize) -> bool {
         let Some(candidate) = self.candidate(slot) else { return false };
-        let counted = candidate.load.add_one_within(candidate.connections_max.unwrap_or(u32::MAX));
+        let max = candidate.connections_max.unwrap_or(u32::MAX);
+        let counted = candidate.load.add_one_within(max, self.hub.total_load());
         if counted {
             self.refresh(slot, &candidate.load, true);
         }
@@ -104,7 +146,7 @@ impl Roster {
     /// Counts a request as over. `load` is that of the server it was given to, which may have left its slot since;
     /// any roster of the pool will do, the present one is best.
     pub fn end(&self, slot: usize, load: &Arc<ServerLoad>) {
-        load.remove_one();
+        load.remove_one(self.hub.total_load());
         self.refresh(slot, load, false);
     }
 
@@ -124,9 +166,38 @@ impl Roster {
         &self.schedule
     }
 
+    pub(crate) fn turns(&self) -> Option<&Classes> {
+        self.turns.as_ref()
+    }
+
+    /// Whether picks are made from this server.
+    pub(crate) fn is_member(&self, slot: usize) -> bool {
+        self.members.binary_search(&slot).is_ok()
+    }
+
+    /// The first by the tournament's keys among those with room; None if there are none, or no such keys.
+    pub(crate) fn least_loaded(&self, exclude: &[usize]) -> Option<usize> {
+        self.tournament.as_ref()?.pick(exclude)
+    }
+
     /// Whether a member may be given a request now: not excluded, and below its `connections_max`.
     pub(crate) fn is_open(&self, slot: usize, exclude: &[usize]) -> bool {
         !exclude.contains(&slot) && self.candidate(slot).is_some_and(Candidate::has_room)
+    }
+
+    /// Whether the bound on loads, if there is one, permits a member another request.
+    pub(crate) fn is_within_bound(&self, slot: usize) -> bool {
+        let Some(bound) = &self.bound else { return true };
+        let active = self.candidate(slot).map_or(0, |candidate| candidate.load.active());
+        bound.permits(slot, active, self.hub.total_load())
+    }
+
+    /// The first member from `start` on that may be given a request and has not reached its bound; None without a bound.
+    pub(crate) fn any_within_bound(&self, exclude: &[usize], start: usize) -> Option<usize> {
+        self.bound.as_ref()?;
+        let (before, behind) = self.members.split_at(start.checked_rem(self.members.len())?);
+        let mut from_start = behind.iter().chain(before).copied();
+        from_start.find(|slot| self.is_open(*slot, exclude) && self.is_within_bound(*slot))
     }
 
     /// The least loaded member outside `exclude`, or else inside; None if all are busy. Where no server has a limit
@@ -156,11 +227,11 @@ impl Roster {
     /// many that have none.
     fn with_tournament(mut self, previous: Option<&Self>) -> Self {
         let limited = |slot: &usize| self.candidate(*slot).is_some_and(|c| c.connections_max.is_some());
-        let rule = KeyRule::of(self.algorithm);
+        let rule = KeyRule::of(self.scheduling.algorithm);
         if rule.is_some() || self.members.iter().any(limited) {
             let mut entrants = self.candidates.clone();
             for entrant in &mut entrants {
-                entrant.take_if(|candidate| self.members.binary_search(&candidate.slot).is_err());
+                entrant.take_if(|candidate| !self.is_member(candidate.slot));
             }
             let before = previous.and_then(|previous| previous.tournament.as_deref());
             self.tournament =
@@ -172,22 +243,64 @@ impl Roster {
     }
 }
 
+/// The servers that a schedule is made for.
+struct Cohort<'a> {
+    candidates: &'a [Option<Candidate>],
+    members: &'a [usize],
+}
+
+impl Cohort<'_> {
+    fn weighted(&self) -> Vec<(usize, u32)> {
+        let weight =
+            |slot: usize| self.candidates[slot].as_ref().map_or(0, |candidate| candidate.weight.get());
+        self.members.iter().map(|slot| (*slot, weight(*slot))).collect()
+    }
+
+    /// In the pool's order.
+    fn in_order(&self) -> Vec<(usize, u32)> {
+        let rank = |slot: usize| self.candidates[slot].as_ref().map_or(0, |candidate| candidate.rank);
+        let mut in_order = self.weighted();
+        in_order.sort_by_key(|(slot, _)| rank(*slot));
+        in_order
+    }
+
+    /// With their addresses, in the pool's order.
+    fn addressed(&self) -> Vec<(usize, u32, &ServerAddress)> {
+        let address = |slot: usize| Some(&self.candidates[slot].as_ref()?.address);
+        let in_order = self.in_order().into_iter();
+        in_order.filter_map(|(slot, weight)| Some((slot, weight, address(slot)?))).collect()
+    }
+
+    /// The members, and the servers that would be among them if they were up, with their addresses, in the pool's order.
+    fn up_or_down(&self) -> Vec<(usize, u32, &ServerAddress)> {
+        let first = self.members.first().and_then(|slot| self.candidates[*slot].as_ref());
+        let backup = first.is_some_and(|candidate| candidate.backup);
+        let all = self.candidates.iter().flatten();
+        let mut alike: Vec<&Candidate> =
+            all.filter(|candidate| candidate.backup == backup && candidate.weight > Weight::ZERO).collect();
+        alike.sort_by_key(|candidate| candidate.rank);
+        alike.iter().map(|candidate| (candidate.slot, candidate.weight.get(), &candidate.address)).collect()
+    }
+
+    fn up_or_down_by_weight(&self) -> ByWeight {
+        let servers = self.up_or_down();
+        ByWeight::new(&servers.into_iter().map(|(slot, weight, _)| (slot, weight)).collect::<Vec<_>>())
+    }
+
+    /// Those of all servers, usable or not.
+    fn all_weights(&self) -> impl Iterator<Item = u32> + Clone {
+        self.candidates.iter().flatten().map(|candidate| candidate.weight.get())
+    }
+}
+
 impl Schedule {
-    fn new(algorithm: Algorithm, candidates: &[Option<Candidate>], members: &[usize]) -> Self {
-        let weight = |slot: usize| candidates[slot].as_ref().map_or(0, |candidate| candidate.weight.get());
-        let rank = |slot: usize| candidates[slot].as_ref().map_or(0, |candidate| candidate.rank);
-        let weighted: Vec<(usize, u32)> = members.iter().map(|slot| (*slot, weight(*slot))).collect();
-        let in_order = || {
-            let mut in_order = weighted.clone();
-            in_order.sort_by_key(|(slot, _)| rank(*slot));
-            in_order
-        };
-        let all_weights = candidates.iter().flatten().map(|candidate| candidate.weight.get());
-        let map = || WeightedMap::new(&in_order(), all_weights.clone());
-        match algorithm {
-            Algorithm::RoundRobin => Self::RoundRobin(Classes::new(&weighted)),
+    /// `known` is what the same algorithm had before.
+    fn new(scheduling: Scheduling, cohort: &Cohort<'_>, known: Option<&Self>) -> Self {
+        let map = || WeightedMap::new(&cohort.in_order(), cohort.all_weights());
+        match scheduling.algorithm {
+            Algorithm::RoundRobin => Self::RoundRobin(Classes::new(&cohort.weighted())),
             Algorithm::StaticRr => Self::StaticRr(map()),
-            Algorithm::IpvsWrr => Self::IpvsWrr(Thresholds::new(&in_order())),
+            Algorithm::IpvsWrr => Self::IpvsWrr(Thresholds::new(&cohort.in_order())),
             Algorithm::LeastConnections
             | Algorithm::IpvsLc
             | Algorithm::IpvsWlc
@@ -196,12 +309,37 @@ impl Schedule {
             | Algorithm::First
             | Algorithm::Failover
             | Algorithm::Overflow => Self::Keys,
-            Algorithm::Random => Self::Random(WeightedDraw::new(&weighted)),
-            Algorithm::Source => Self::Source(map()),
-            Algorithm::Ring => Self::Ring(Ring::new(&weighted)),
-            Algorithm::Maglev => Self::Maglev(Maglev::new(&weighted, all_weights)),
+            Algorithm::Random => Self::Random(WeightedDraw::new(&cohort.weighted())),
+            Algorithm::Source | Algorithm::Hash => Self::Map(map()),
+            Algorithm::Ring => Self::Ring(Ring::new(&cohort.weighted())),
+            Algorithm::Maglev => Self::Maglev(Maglev::new(&cohort.weighted(), cohort.all_weights())),
+            Algorithm::Ketama => Self::Ketama(Ketama::new(cohort.up_or_down().into_iter())),
+            Algorithm::Rendezvous => Self::Rendezvous(Rendezvous::new(cohort.addressed().into_iter())),
+            Algorithm::NginxIpHash => Self::NginxIpHash(cohort.up_or_down_by_weight()),
+            Algorithm::NginxHash => Self::NginxHash(cohort.up_or_down_by_weight()),
+            Algorithm::IpvsSh => Self::Ipvs(IpvsTable::new(IpvsKind::Source, &cohort.addressed())),
+            Algorithm::IpvsDh => Self::Ipvs(IpvsTable::new(IpvsKind::Destination, &cohort.addressed())),
+            Algorithm::IpvsMh => Self::Ipvs(IpvsTable::new(IpvsKind::Maglev, &cohort.addressed())),
+            Algorithm::Lblc | Algorithm::Lblcr => Self::Locality(match known {
+                Some(Self::Locality(known)) => Arc::clone(known),
+                _ => Arc::default(),
+            }),
         }
     }
+
+    /// Whether requests without a key, or whose tries have been in vain, go by round robin.
+    fn needs_turns(&self) -> bool {
+        matches!(
+            self,
+            Self::Ketama(_) | Self::Rendezvous(_) | Self::NginxIpHash(_) | Self::NginxHash(_) | Self::Ipvs(_)
+        )
+    }
+}
+
+/// The bound that holds: only some algorithms have one.
+fn bounded_load(scheduling: &Scheduling) -> Option<u32> {
+    let bounds = matches!(scheduling.algorithm, Algorithm::Ring | Algorithm::Random);
+    scheduling.hash.bounded_load_percent.filter(|_| bounds)
 }
 
 fn by_slot(candidates: Vec<Candidate>) -> Box<[Option<Candidate>]> {

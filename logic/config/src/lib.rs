@@ -12,6 +12,7 @@ mod diagnostic;
 pub mod diff;
 mod environment;
 mod expression;
+mod key_reader;
 mod keys;
 mod load;
 mod merge;
@@ -34,6 +35,7 @@ mod table;
 mod tree;
 
 pub use diagnostic::{Diagnostic, Place, Severity};
+pub use key_reader::KeyReader;
 pub use load::{Loaded, Outside, load, load_with};
 pub use plan::Plan;
 pub use print::{host_text, path_text, print};

@@ -28,11 +28,11 @@ pub(crate) fn byte_rate(text: &str) -> Result<u64, String> {
 }
 
 /// A share in whole percent.
-pub(crate) fn percent(text: &str, min: u8, max: u8) -> Result<u8, String> {
+pub(crate) fn percent(text: &str, min: u16, max: u16) -> Result<u16, String> {
     let kind = Kind::Percent { min, max };
     let number = text.trim().strip_suffix('%').ok_or_else(|| format!("the % is missing: expected {kind}"))?;
     let number: u64 = number.trim_end().parse().map_err(|_| format!("expected {kind}"))?;
-    match u8::try_from(number) {
+    match u16::try_from(number) {
         Ok(share) if (min..=max).contains(&share) => Ok(share),
         _ => Err(out_of_range(text, kind)),
     }

@@ -62,7 +62,9 @@ pub(crate) fn for_value(kind: Kind, value: &Value) -> Option<String> {
             Some(format!("write \"{number}B\" or \"{number}KiB\""))
         }
         (Kind::Size { .. }, Value::Text(there)) => with_unit(&text(there), SIZE_UNITS),
-        (Kind::Percent { .. }, Value::Integer(Some(number @ 0..=100))) => {
+        (Kind::Percent { min, max }, Value::Integer(Some(number)))
+            if (i64::from(min)..=i64::from(max)).contains(number) =>
+        {
             Some(format!("write \"{number}%\""))
         }
         (Kind::Integer { .. }, Value::Text(there)) => {

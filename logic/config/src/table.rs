@@ -122,8 +122,17 @@ impl<'t, 'a> Table<'t, 'a> {
         self.text_as(key, |text| scalar::byte_rate(text).ok()).unwrap_or_default()
     }
 
+    /// A share of at most the whole.
     pub(crate) fn percent(&self, key: &str) -> u8 {
-        self.text_as(key, |text| scalar::percent(text, 0, 100).ok()).unwrap_or_default()
+        u8::try_from(self.share(key)).unwrap_or_default()
+    }
+
+    pub(crate) fn share(&self, key: &str) -> u16 {
+        let (min, max) = self.kind(key, |kind| match kind {
+            Kind::Percent { min, max } => Some((min, max)),
+            _ => None,
+        });
+        self.text_as(key, |text| scalar::percent(text, min, max).ok()).unwrap_or_default()
     }
 
     pub(crate) fn number<T: TryFrom<i64> + Default>(&self, key: &str) -> T {

@@ -12,6 +12,7 @@ mod head;
 mod header_rule;
 mod limits;
 mod number;
+mod request_key;
 mod retry;
 mod route;
 mod routing;
@@ -31,6 +32,7 @@ pub use head::{
 };
 pub use header_rule::{HeaderAction, HeaderRule};
 pub use limits::HeadLimits;
+pub use request_key::{RequestKey, RequestKeyReader, UriPart};
 pub use retry::{FailedTry, Progress, RetryBudget, may_retry};
 pub use route::{
     Action, FixedResponse, HeaderMatch, HeaderTest, HostPattern, PathPattern, PathRewrite, RedirectRule,

@@ -229,7 +229,7 @@ impl<'s> Engine<'s> {
         let Some(flight) = self.flights.get_mut(id).copied() else { return true };
         self.tried.clear();
         for _ in 0..=self.scenario.balancer.retries {
-            let slot = match self.pool.choose(&flight, &self.tried) {
+            let slot = match self.pool.choose(&flight, self.now_ns, &self.tried) {
                 Pick::Busy if self.tried.is_empty() => return false,
                 Pick::Busy | Pick::Nobody => break,
                 Pick::Server(slot) => slot,

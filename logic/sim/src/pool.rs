@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use weir_balance::{Algorithm, Candidate, Pick, PickInput, Picker, Roster, ServerLoad};
 use weir_config::simulation::Scenario;
+use weir_model::ServerAddress;
 
 use crate::in_flight::Flight;
 use crate::rng::{Rng, Stream};
@@ -26,6 +27,7 @@ impl Pool {
             .map(|(slot, group)| Candidate {
                 slot,
                 rank: slot as u32,
+                address: address(slot),
                 weight: group.weight,
                 backup: group.backup,
                 eligible: true,
@@ -40,11 +42,13 @@ impl Pool {
     }
 
     /// Chooses a server for a request that has failed on those in `exclude`, and counts it there.
-    pub(crate) fn choose(&mut self, flight: &Flight, exclude: &[usize]) -> Pick {
+    /// Algorithms that go by a key go by the client's address.
+    pub(crate) fn choose(&mut self, flight: &Flight, now_ns: u64, exclude: &[usize]) -> Pick {
         if std::mem::take(&mut self.is_stale) {
             self.roster = Roster::new(self.algorithm, self.candidates.clone(), Some(&self.roster));
         }
-        let input = PickInput { source: Some(flight.client), random: self.rng.next(), exclude };
+        let (key, random) = (Some(flight.client.into()), self.rng.next());
+        let input = PickInput { key, random, now_ms: now_ns / 1_000_000, exclude };
         let Some(picker) = self.pickers.get_mut(flight.worker as usize) else { return Pick::Nobody };
         let pick = picker.pick(&self.roster, &input);
         match pick {
@@ -74,4 +78,11 @@ impl Pool {
             candidate.eligible && candidate.connections_max.is_none_or(|max| candidate.load.active() < max)
         })
     }
+}
+
+/// An address for each server, the same ones in every run.
+fn address(slot: usize) -> ServerAddress {
+    const FIRST: u32 = 0x0a00_0001;
+    let address = std::net::Ipv4Addr::from_bits(FIRST.wrapping_add(slot as u32));
+    ServerAddress::Inet(std::net::SocketAddr::from((address, 80)))
 }

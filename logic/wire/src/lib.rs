@@ -1,4 +1,4 @@
-//! Small wire protocols: the PROXY protocol and the TLS ClientHello.
+//! Small wire protocols: the PROXY protocol, the TLS ClientHello, and the cookie of remote desktop connections.
 //!
 //! Pure: a parser looks at the bytes that have come so far and says what they are, or that more are needed. It keeps
 //! nothing in between and reads no further than the message. Every parser takes any bytes without panicking, and
@@ -8,3 +8,4 @@ mod bytes;
 pub mod client_hello;
 mod crc32c;
 pub mod proxy;
+pub mod rdp;

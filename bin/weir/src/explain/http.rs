@@ -1,7 +1,8 @@
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
+use weir_balance::Key;
 use weir_config::plan::{HttpPlan, ListenerPlan, PoolPlan, RoutePlan};
-use weir_config::{Plan, host_text, path_text};
+use weir_config::{KeyReader, Plan, host_text, path_text};
 use weir_http::{
     Action, Exchange, Forwarder, HeaderTable, HeaderTest, Mismatch, Peer, RequestContext, RequestHead,
     RequestText, RouteMatch, RouteRequest, RouteRewriter, RouteTable, Scheme, Template, parse_request,
@@ -62,7 +63,15 @@ pub(super) fn explain(
         server: "",
         tls: None,
     };
-    let sent = Sent { buf, head: &head, table: &table, forwarder: &forwarder, peer: &peer, client };
+    let sent = Sent {
+        buf,
+        head: &head,
+        table: &table,
+        forwarder: &forwarder,
+        peer: &peer,
+        request: &request,
+        question,
+    };
     sent.act(plan, route, exchange, scheme, answer);
 }
 
@@ -73,7 +82,8 @@ struct Sent<'a> {
     table: &'a HeaderTable,
     forwarder: &'a Forwarder,
     peer: &'a Peer,
-    client: Option<IpAddr>,
+    request: &'a RouteRequest<'a>,
+    question: &'a Question,
 }
 
 impl Sent<'_> {
@@ -88,7 +98,7 @@ impl Sent<'_> {
         answer.outcome = match &route.action {
             Action::Pool(index) => match plan.pools.get(*index) {
                 Some(pool) => {
-                    let chosen = PoolAnswer::new(pool, self.client);
+                    let chosen = PoolAnswer::new(pool, self.key(pool));
                     answer.request = self.as_server_gets_it(route, pool, &chosen, exchange);
                     Outcome::Pool(chosen)
                 }
@@ -105,6 +115,14 @@ impl Sent<'_> {
             }
             Action::Respond(respond) => Outcome::Respond { status: respond.status },
         };
+    }
+
+    /// What the pool goes by.
+    fn key(&self, pool: &PoolPlan) -> Option<Key> {
+        let reader = KeyReader::compile(pool).ok()?;
+        // The port is not asked for.
+        let target = self.head.target.span.of(self.buf);
+        reader.of_request(self.request, target, None, || self.question.destination())
     }
 
     fn as_server_gets_it(

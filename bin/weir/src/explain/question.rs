@@ -1,4 +1,4 @@
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use weir_config::Plan;
 use weir_config::plan::{ListenerPlan, Mode};
@@ -55,6 +55,12 @@ impl Question {
             None => self.reaches(listener),
         };
         plan.listeners.iter().filter(is_meant).collect()
+    }
+
+    /// What the client connects to, if the URL has an address rather than a name.
+    pub(super) fn destination(&self) -> Option<SocketAddr> {
+        let host = self.host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&self.host);
+        Some(SocketAddr::new(host.parse().ok()?, self.port))
     }
 
     /// The scheme of an HTTP request on a listener.

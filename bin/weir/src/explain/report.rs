@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use super::answer::{Answer, Outcome};
-use super::server::{CandidateAnswer, PoolAnswer};
+use super::server::{CandidateAnswer, KeyAnswer, PoolAnswer};
 use crate::check::print_out;
 
 pub(super) fn print(answer: &Answer, json: bool) -> ExitCode {
@@ -70,15 +70,28 @@ fn pool_lines(out: &mut Lines, pool: &PoolAnswer) {
         (Some(server), candidates) => {
             let chosen = candidates.iter().find(|candidate| candidate.name == *server);
             out.line("server", &chosen.map_or_else(|| server.clone(), named));
-            out.more(&format!("by the client's address, while all {} are up", candidates.len()));
+            out.more(&format!("{}, while all {} are up", reason(pool), candidates.len()));
         }
         (None, candidates) => {
             out.line("server", &format!("one of {}", listed(candidates)));
+            if let Some(KeyAnswer { name, hash: None, .. }) = &pool.key {
+                out.more(&format!("in turn: the request has no {name}"));
+            }
             out.more(pool.rule);
         }
     }
     if !pool.backups.is_empty() {
         out.more(&format!("if none of these can: {}", listed(&pool.backups)));
+    }
+}
+
+/// Why it is this server.
+fn reason(pool: &PoolAnswer) -> String {
+    match &pool.key {
+        Some(KeyAnswer { name, hash: Some(hash), is_source: false }) => {
+            format!("by its {name} (hash {hash})")
+        }
+        _ => "by the client's address".to_owned(),
     }
 }
 

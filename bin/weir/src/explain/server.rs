@@ -1,11 +1,10 @@
 //! Which server a pool would choose, as far as that can be said beforehand.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde::Serialize;
-use weir_balance::{Candidate, Pick, PickInput, Picker, Roster, ServerLoad};
-use weir_config::plan::{PoolPlan, ServerPlan};
+use weir_balance::{Candidate, Key, Pick, PickInput, Picker, Roster, ServerLoad};
+use weir_config::plan::{KeyPlan, PoolPlan, ServerPlan};
 use weir_model::Weight;
 
 /// What a pool does with a request while all of its servers are up.
@@ -16,12 +15,25 @@ pub(super) struct PoolAnswer {
     pub(super) algorithm: &'static str,
     /// How it chooses.
     pub(super) rule: &'static str,
+    /// What it goes by, and what that is here; `None` = nothing of the kind.
+    pub(super) key: Option<KeyAnswer>,
     /// The server that it is, where that depends on the request alone.
     pub(super) server: Option<String>,
     /// The servers that it may be.
     pub(super) candidates: Vec<CandidateAnswer>,
     /// Servers that are asked only when none of the others can be.
     pub(super) backups: Vec<CandidateAnswer>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct KeyAnswer {
+    /// As the config calls it.
+    pub(super) name: String,
+    /// Its value as a number in hexadecimal digits; `None` = the request does not have it.
+    pub(super) hash: Option<String>,
+    /// It is the client's address.
+    #[serde(skip)]
+    pub(super) is_source: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -32,7 +44,7 @@ pub(super) struct CandidateAnswer {
 }
 
 impl PoolAnswer {
-    pub(super) fn new(pool: &PoolPlan, client: Option<IpAddr>) -> Self {
+    pub(super) fn new(pool: &PoolPlan, key: Option<Key>) -> Self {
         let usable = |server: &&ServerPlan| server.weight > Weight::ZERO;
         let (backups, main): (Vec<_>, Vec<_>) =
             pool.servers.iter().filter(usable).partition(|server| server.backup);
@@ -40,15 +52,26 @@ impl PoolAnswer {
         let (candidates, backups) = if main.is_empty() { (backups, main) } else { (main, backups) };
         let server = match candidates.as_slice() {
             [only] => Some(only.name.to_string()),
-            _ => by_source(pool, client),
+            _ => by_key(pool, key),
         };
         Self {
             name: pool.name.to_string(),
             algorithm: pool.algorithm.name(),
             rule: pool.algorithm.entry().formula,
+            key: pool.algorithm.takes_key().then(|| KeyAnswer::new(&pool.hash.key, key)),
             server,
             candidates: candidates.into_iter().map(CandidateAnswer::new).collect(),
             backups: backups.into_iter().map(CandidateAnswer::new).collect(),
+        }
+    }
+}
+
+impl KeyAnswer {
+    fn new(plan: &KeyPlan, key: Option<Key>) -> Self {
+        Self {
+            name: plan.to_string(),
+            hash: key.map(|key| format!("{:08x}", key.hash())),
+            is_source: *plan == KeyPlan::Source,
         }
     }
 }
@@ -63,22 +86,24 @@ impl CandidateAnswer {
     }
 }
 
-/// The server that a client's address leads to.
-fn by_source(pool: &PoolPlan, client: Option<IpAddr>) -> Option<String> {
-    if !pool.algorithm.goes_by_source() {
+/// The server that a key leads to.
+fn by_key(pool: &PoolPlan, key: Option<Key>) -> Option<String> {
+    if key.is_none() || !pool.algorithm.goes_by_key() {
         return None;
     }
     let candidate = |(slot, server): (usize, &ServerPlan)| Candidate {
         slot,
         rank: slot as u32,
+        address: server.address.clone(),
         weight: server.weight,
         backup: server.backup,
         eligible: true,
         connections_max: server.connections_max,
         load: Arc::new(ServerLoad::default()),
     };
-    let roster = Roster::new(pool.algorithm, pool.servers.iter().enumerate().map(candidate).collect(), None);
-    match Picker::new(0).pick(&roster, &PickInput { source: Some(client?), ..PickInput::default() }) {
+    let candidates = pool.servers.iter().enumerate().map(candidate).collect();
+    let roster = Roster::new(pool.scheduling(), candidates, None);
+    match Picker::new(0).pick(&roster, &PickInput { key, ..PickInput::default() }) {
         Pick::Server(slot) => pool.servers.get(slot).map(|server| server.name.to_string()),
         Pick::Busy | Pick::Nobody => None,
     }

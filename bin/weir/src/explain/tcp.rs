@@ -1,5 +1,7 @@
+use std::net::SocketAddr;
+
 use weir_config::plan::TcpPlan;
-use weir_config::{Plan, host_text};
+use weir_config::{KeyReader, Plan, host_text};
 
 use super::answer::{Answer, Outcome, PassedOver, RouteAnswer};
 use super::question::{Question, Spoken};
@@ -34,6 +36,11 @@ pub(super) fn explain(plan: &Plan, tcp: &TcpPlan, question: &Question, answer: &
 
 fn to_pool(plan: &Plan, pool: usize, question: &Question, answer: &mut Answer) {
     if let Some(pool) = plan.pools.get(pool) {
-        answer.outcome = Outcome::Pool(PoolAnswer::new(pool, Some(question.client)));
+        // What a client would send first is not known: no cookie.
+        let client = SocketAddr::new(question.client, 0);
+        let reader = KeyReader::compile(pool).ok();
+        let key =
+            reader.and_then(|reader| reader.of_connection(Some(client), || question.destination(), None));
+        answer.outcome = Outcome::Pool(PoolAnswer::new(pool, key));
     }
 }

@@ -1,9 +1,9 @@
 //! From a request's bytes to what becomes of it: an exchange with a server, or an answer of Weir's own.
 
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Instant;
 
+use weir_balance::Key;
 use weir_http::access_log::Termination;
 use weir_http::{
     Action, BodyScanner, Framing, HeaderTable, Method, RequestContext, RequestHead, RouteRequest, Scheme,
@@ -99,7 +99,12 @@ fn decide(connection: &mut Connection, request: &Parsed<'_>) -> Begun {
     {
         return status(connection, 413, Some(index));
     }
-    Begun::Exchange(send_to(connection, request, index, pool, source))
+    let target = head.target.span.of(buf);
+    let key = pool.shared.key.as_ref();
+    let key = key.and_then(|reader| {
+        reader.of_request(&wanted, target, connection.peer_address(), || connection.own_address())
+    });
+    Begun::Exchange(send_to(connection, request, index, pool, key))
 }
 
 /// Sends a request to `pool`.
@@ -108,7 +113,7 @@ fn send_to(
     request: &Parsed<'_>,
     route_index: usize,
     pool: Rc<LocalPool>,
-    source: Option<IpAddr>,
+    key: Option<Key>,
 ) -> Box<Exchange> {
     let Parsed { buf, head, table, timing } = *request;
     let worker = Rc::clone(&connection.worker);
@@ -161,7 +166,7 @@ fn send_to(
         id,
         copy: needs_copy.then(|| RequestCopy::of(buf, head, table, &worker.buffers)),
     };
-    Box::new(Exchange::new(pool, facts, *timing, Message { head: out, upload, broken }, source))
+    Box::new(Exchange::new(pool, facts, *timing, Message { head: out, upload, broken }, key))
 }
 
 /// Answers without a server. If a body follows that has not all come, the connection ends after the answer.

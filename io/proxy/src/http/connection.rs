@@ -217,8 +217,12 @@ impl Connection {
     }
 
     fn proxied(&self) -> Option<ProxiedClient> {
-        let source = SocketAddr::new(self.peer.ip()?, self.peer.port());
-        Some(ProxiedClient { source, destination: self.own_address()? })
+        Some(ProxiedClient { source: self.peer_address()?, destination: self.own_address()? })
+    }
+
+    /// Who has connected.
+    pub(super) fn peer_address(&self) -> Option<SocketAddr> {
+        Some(SocketAddr::new(self.peer.ip()?, self.peer.port()))
     }
 
     /// The time in which the next request must begin; the first one's head must have come by then.

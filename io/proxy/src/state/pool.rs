@@ -5,6 +5,7 @@ use arc_swap::ArcSwap;
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 use weir_balance::Roster;
+use weir_config::KeyReader;
 use weir_config::plan::PoolPlan;
 
 use super::{PoolCounters, ServerState, Shards};
@@ -14,6 +15,8 @@ use super::{PoolCounters, ServerState, Shards};
 pub struct PoolState {
     /// Its settings. The servers in here are those of the file; the true ones are in the view.
     pub plan: PoolPlan,
+    /// What its algorithm goes by; `None` = nothing.
+    pub key: Option<KeyReader>,
     /// What was counted, kept over reloads.
     pub counters: Arc<Shards<PoolCounters>>,
     /// Those who wait for a server, kept over reloads.
@@ -41,8 +44,11 @@ pub struct Queue {
 impl PoolState {
     /// A pool with its first view.
     pub fn new(plan: PoolPlan, counters: Arc<Shards<PoolCounters>>, view: PoolView) -> Self {
+        // The config has let nothing through that does not compile.
+        let key = KeyReader::compile(&plan).ok();
         Self {
             plan,
+            key,
             counters,
             queue: Arc::default(),
             view: ArcSwap::from_pointee(view),

@@ -1,11 +1,12 @@
 //! TCP mode: bytes both ways between a client and a server of its own.
 
+mod first_bytes;
 mod server;
-mod sni;
 
 use std::rc::Rc;
 use std::time::Instant;
 
+use weir_balance::Key;
 use weir_http::BodyScanner;
 use weir_net::{Deadline, Stream};
 
@@ -60,7 +61,7 @@ impl Session {
             routes => {
                 self.deadline.arm(Instant::now(), listener.tcp.head_timeout.duration());
                 let name = self.read_server_name().await.ok()?;
-                let found = routes.iter().find(|route| sni::takes(route, name.as_deref()));
+                let found = routes.iter().find(|route| first_bytes::takes(route, name.as_deref()));
                 found.map(|route| route.pool).or(listener.tcp.pool)
             }
         }?;
@@ -70,8 +71,8 @@ impl Session {
     async fn pass_on(mut self, live: Rc<LocalLive>, pool: &Rc<LocalPool>) {
         let proxied = self.proxied();
         let idle = self.listener.tcp.idle_timeout.duration();
-        let source = self.source.map(|address| address.ip());
-        let mut reached = match server::reach(&self.worker, pool, source, proxied, &self.deadline).await {
+        let key = self.key(pool).await;
+        let mut reached = match server::reach(&self.worker, pool, key, proxied, &self.deadline).await {
             Ok(reached) => reached,
             Err(fault) => {
                 log::tcp(&self.worker, &live, &self.record(pool, None, (0, 0), fault.termination()));
@@ -110,9 +111,26 @@ impl Session {
         log::tcp(&self.worker, &live, &record);
     }
 
+    /// What the pool's algorithm goes by.
+    async fn key(&mut self, pool: &LocalPool) -> Option<Key> {
+        let reader = pool.shared.key.as_ref()?;
+        let cookie = match reader.rdp_cookie() {
+            Some(name) => {
+                self.deadline.arm(Instant::now(), self.listener.tcp.head_timeout.duration());
+                self.read_rdp_cookie(name).await
+            }
+            None => None,
+        };
+        reader.of_connection(self.source, || self.own_address(), cookie.as_deref())
+    }
+
     fn proxied(&self) -> Option<ProxiedClient> {
-        let destination = self.destination.or_else(|| self.client.socket().local_address())?;
-        Some(ProxiedClient { source: self.source?, destination })
+        Some(ProxiedClient { source: self.source?, destination: self.own_address()? })
+    }
+
+    /// What the client has connected to.
+    fn own_address(&self) -> Option<std::net::SocketAddr> {
+        self.destination.or_else(|| self.client.socket().local_address())
     }
 
     fn record<'a>(

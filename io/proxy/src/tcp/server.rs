@@ -1,11 +1,11 @@
 //! Finds a server for a TCP connection and connects to it, trying others while nothing has been sent.
 
 use std::future::{Future, poll_fn};
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::Instant;
 
+use weir_balance::Key;
 use weir_net::Deadline;
 
 use crate::connect::{ProxiedClient, connect};
@@ -22,7 +22,7 @@ pub(super) struct Reached {
 pub(super) async fn reach(
     worker: &Worker,
     pool: &Rc<LocalPool>,
-    source: Option<IpAddr>,
+    key: Option<Key>,
     client: Option<ProxiedClient>,
     deadline: &Deadline,
 ) -> Result<Reached, Fault> {
@@ -31,7 +31,7 @@ pub(super) async fn reach(
     pool.counters().requests.one();
     pool.retry_budget.borrow_mut().request();
     loop {
-        let lease = choose(worker, pool, source, &tried, deadline).await?;
+        let lease = choose(worker, pool, key, &tried, deadline).await?;
         let opening = connect(Rc::clone(pool), Rc::clone(&lease.server), client);
         deadline.arm(Instant::now(), plan.timeouts.connect.duration());
         lease.server.counters().requests.one();
@@ -63,12 +63,13 @@ pub(super) async fn reach(
 async fn choose(
     worker: &Worker,
     pool: &Rc<LocalPool>,
-    source: Option<IpAddr>,
+    key: Option<Key>,
     tried: &[usize],
     deadline: &Deadline,
 ) -> Result<Lease, Fault> {
     let wait_max = pool.shared.plan.timeouts.queue.duration();
-    match pool.choose(source, worker.random(), tried) {
+    worker.look_at_clock();
+    match pool.choose(worker, key, tried) {
         Choice::Server(lease) => return Ok(lease),
         Choice::Nobody => return Err(nobody_left(pool)),
         Choice::Busy if wait_max.is_zero() => {
@@ -83,7 +84,7 @@ async fn choose(
     deadline.arm(queued, wait_max);
     loop {
         let freed = place.server_freed();
-        match pool.choose(source, worker.random(), tried) {
+        match pool.choose(worker, key, tried) {
             Choice::Server(lease) => {
                 pool.counters().queue_time.record(queued.elapsed().as_micros() as u64);
                 return Ok(lease);

@@ -1,13 +1,13 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use weir_balance::{Pick, PickInput, Picker};
+use weir_balance::{Key, Pick, PickInput, Picker};
 use weir_health::TrafficOutcome;
 use weir_http::RetryBudget;
 
+use super::Worker;
 use super::server::LocalServer;
 use crate::state::{PoolCounters, PoolState, PoolView, ServerState, Shared};
 
@@ -75,10 +75,10 @@ impl LocalPool {
         self.shared.counters.of(self.thread)
     }
 
-    /// Chooses a server and claims it.
-    pub(crate) fn choose(self: &Rc<Self>, source: Option<IpAddr>, random: u64, exclude: &[usize]) -> Choice {
+    /// Chooses a server for a request that goes by `key`, and claims it.
+    pub(crate) fn choose(self: &Rc<Self>, worker: &Worker, key: Option<Key>, exclude: &[usize]) -> Choice {
         let view = self.view();
-        let input = PickInput { source, random, exclude };
+        let input = PickInput { key, random: worker.random(), now_ms: worker.recent_ms(), exclude };
         for _ in 0..Self::PICKS_MAX {
             let slot = match self.picker.borrow_mut().pick(&view.shared.roster, &input) {
                 Pick::Busy => return Choice::Busy,

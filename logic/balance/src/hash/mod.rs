@@ -1,9 +1,23 @@
 //! Keys to servers: tables that few keys leave when a server comes or goes.
 
 mod avalanche;
+mod by_weight;
+mod crc32;
+mod function;
+mod ipvs;
+mod ketama;
 mod maglev;
+pub(crate) mod nginx_hash;
+pub(crate) mod nginx_ip_hash;
+mod rendezvous;
 mod ring;
+mod siphash;
 
 pub(crate) use avalanche::avalanche;
+pub(crate) use by_weight::ByWeight;
+pub use function::{Digest, HashFunction};
+pub(crate) use ipvs::{IpvsKind, IpvsTable};
+pub(crate) use ketama::Ketama;
 pub(crate) use maglev::Maglev;
+pub(crate) use rendezvous::Rendezvous;
 pub(crate) use ring::Ring;

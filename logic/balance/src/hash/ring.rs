@@ -57,8 +57,16 @@ impl Ring {
 
     /// The open server at `hash`, or the next one on the ring. None if there was none within reach.
     pub(crate) fn pick(&self, hash: u32, is_open: impl Fn(usize) -> bool) -> Option<usize> {
+        self.find(self.owner(hash)?, is_open)
+    }
+
+    /// The open server at the `turn`th point, counted round the ring, or the next one.
+    pub(crate) fn walk(&self, turn: u32, is_open: impl Fn(usize) -> bool) -> Option<usize> {
+        self.find((turn as usize).checked_rem(self.points.len())?, is_open)
+    }
+
+    fn find(&self, first: usize, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         let count = self.points.len();
-        let first = self.owner(hash)?;
         let slot = |step: usize| self.points[(first + step) % count].slot as usize;
         (0..count.min(STEPS_MAX)).map(slot).find(|slot| is_open(*slot))
     }

@@ -1,13 +1,15 @@
 use std::sync::Barrier;
 
-use weir_model::Weight;
+use weir_model::{ServerAddress, Weight};
 
 use super::*;
+use crate::bounded_load::TotalLoad;
 
 fn entrants(count: usize) -> Box<[Option<Candidate>]> {
     let candidate = |slot| Candidate {
         slot,
         rank: slot as u32,
+        address: ServerAddress::Unix("/run/web.sock".into()),
         weight: Weight::ONE,
         backup: false,
         eligible: true,
@@ -42,7 +44,7 @@ fn trees_of_any_size_find_their_smallest_key() {
         let loads = |slot: usize| &entrants[slot].as_ref().unwrap().load;
         let tournament = Tournament::new(KeyRule::LeastConnections, entrants.clone(), None);
         for slot in (0..count).filter(|slot| *slot != count - 1) {
-            loads(slot).add_one();
+            loads(slot).add_one(&TotalLoad::default());
             tournament.refresh(slot, loads(slot), None);
         }
         assert_eq!(tournament.pick(&[]), Some(count - 1));
@@ -59,7 +61,7 @@ fn the_keys_are_those_of_haproxy() {
     candidate.weight = Weight::new(3).unwrap();
     let load_part = |candidate: &Candidate| key(KeyRule::LeastConnections, candidate, 0) >> 32;
     assert_eq!(load_part(candidate), 0);
-    candidate.load.add_one();
+    candidate.load.add_one(&TotalLoad::default());
     assert_eq!(load_part(candidate), 2 * 4096 / 48);
     candidate.connections_max = Some(1);
     assert_eq!(key(KeyRule::LeastConnections, candidate, 0), BUSY | (2 * 4096 / 48) << 32);
@@ -97,17 +99,17 @@ fn whenever_all_workers_stop_every_entry_is_true() {
     for (rule, count) in rules.into_iter().flat_map(|rule| [2, 9, 70].map(|count| (rule, count))) {
         let entrants = entrants(count);
         let tournament = Tournament::new(rule, entrants.clone(), None);
-        let turns = Turns::default();
+        let (turns, total) = (Turns::default(), TotalLoad::default());
         let (stop, go_on) = (Barrier::new(WORKERS + 1), Barrier::new(WORKERS + 1));
         let work = |worker: usize| {
             for round in 0..STOPS {
                 for step in 0..4 + worker {
                     let slot = tournament.pick(&[]).unwrap_or((round + step) % count);
                     let load = &entrants[slot].as_ref().unwrap().load;
-                    load.add_one();
+                    load.add_one(&total);
                     tournament.refresh(slot, load, Some(&turns));
                     if step % 2 == 0 {
-                        load.remove_one();
+                        load.remove_one(&total);
                         tournament.refresh(slot, load, None);
                     }
                 }

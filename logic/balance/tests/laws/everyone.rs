@@ -1,7 +1,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use proptest::prelude::*;
-use weir_balance::{Algorithm, Pick, PickInput, Picker};
+use weir_balance::{Algorithm, Key, Pick, PickInput, Picker};
 use weir_model::Weight;
 
 use crate::pool::{Pool, pick};
@@ -12,8 +12,9 @@ fn algorithm() -> impl Strategy<Value = Algorithm> {
 
 fn picks(pool: &Pool, count: u32) -> Vec<Pick> {
     let (roster, mut picker) = (pool.roster(), Picker::new(1));
-    let source = |index: u32| Some(IpAddr::from(Ipv4Addr::from_bits(index)));
-    let input = |index: u32| PickInput { source: source(index), random: u64::from(index), exclude: &[] };
+    let key =
+        |index: u32| Some(Key::from(IpAddr::from(Ipv4Addr::from_bits(index.wrapping_mul(0x0101_0101)))));
+    let input = |index: u32| PickInput { key: key(index), random: u64::from(index), ..PickInput::default() };
     let mut one = |index: u32| {
         let pick = picker.pick(&roster, &input(index));
         if let Pick::Server(slot) = pick {
@@ -89,7 +90,7 @@ fn a_picker_follows_a_pool_to_another_algorithm() {
         [Algorithm::Source, Algorithm::LeastConnections, Algorithm::Random, Algorithm::RoundRobin]
     {
         assert!(matches!(pick(&mut picker, &roster, 1), Pick::Server(_)));
-        pool.algorithm = algorithm;
+        pool.scheduling = algorithm.into();
         roster = pool.roster_after(&roster);
         assert!(matches!(pick(&mut picker, &roster, 1), Pick::Server(_)));
         assert_eq!(roster.algorithm(), algorithm);
@@ -122,7 +123,7 @@ proptest! {
         let tier: Vec<_> = if usable(false).count() > 0 { usable(false).collect() } else { usable(true).collect() };
         let mut picker = Picker::new(seed);
         for (source, random, exclude) in requests {
-            let input = PickInput { source: Some(source), random, exclude: &exclude };
+            let input = PickInput { key: Some(source.into()), random, exclude: &exclude, ..PickInput::default() };
             let open: Vec<usize> = tier.iter()
                 .filter(|c| c.connections_max.is_none_or(|max| c.load.active() < max)).map(|c| c.slot).collect();
             match picker.pick(&roster, &input) {

@@ -1,7 +1,12 @@
 //! What every algorithm promises, from the outside.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod by_key;
 mod everyone;
+mod golden;
+mod hashes;
+mod ipvs;
 mod least_connections;
 mod pool;
 mod random;

@@ -1,38 +1,50 @@
 //! A pool to choose from, and shorthands.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use weir_balance::{Algorithm, Candidate, Pick, PickInput, Picker, Roster, ServerLoad};
-use weir_model::Weight;
+use weir_balance::{Candidate, Key, Pick, PickInput, Picker, Roster, Scheduling, ServerLoad};
+use weir_model::{ServerAddress, Weight};
 
 /// Servers that a test changes at will; each keeps its load.
 pub(crate) struct Pool {
-    pub(crate) algorithm: Algorithm,
+    pub(crate) scheduling: Scheduling,
     pub(crate) candidates: Vec<Candidate>,
 }
 
 impl Pool {
     /// Eligible servers of these weights in slots 0, 1, ...
-    pub(crate) fn new(algorithm: Algorithm, weights: &[u32]) -> Self {
+    pub(crate) fn new(scheduling: impl Into<Scheduling>, weights: &[u32]) -> Self {
         let candidates = weights.iter().enumerate().map(|(slot, weight)| Candidate {
             slot,
             rank: slot as u32,
+            address: address(slot),
             weight: Weight::new(*weight).unwrap_or_default(),
             backup: false,
             eligible: true,
             connections_max: None,
             load: Arc::new(ServerLoad::default()),
         });
-        Self { algorithm, candidates: candidates.collect() }
+        Self { scheduling: scheduling.into(), candidates: candidates.collect() }
     }
 
     pub(crate) fn roster(&self) -> Roster {
-        Roster::new(self.algorithm, self.candidates.clone(), None)
+        Roster::new(self.scheduling, self.candidates.clone(), None)
     }
 
     pub(crate) fn roster_after(&self, previous: &Roster) -> Roster {
-        Roster::new(self.algorithm, self.candidates.clone(), Some(previous))
+        Roster::new(self.scheduling, self.candidates.clone(), Some(previous))
     }
+}
+
+/// Where the server of this slot listens.
+fn address(slot: usize) -> ServerAddress {
+    ServerAddress::Inet(SocketAddr::from((Ipv4Addr::from_bits(0x0a00_0001 + slot as u32), 8080)))
+}
+
+/// The pick for a key, of a picker that has not picked before.
+pub(crate) fn of_key(roster: &Roster, key: Key, exclude: &[usize]) -> Pick {
+    Picker::new(0).pick(roster, &PickInput { key: Some(key), exclude, ..PickInput::default() })
 }
 
 /// Picks as the first worker with this random number.

@@ -3,10 +3,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use proptest::prelude::*;
 use weir_balance::{Algorithm, Pick, PickInput, Picker, Roster};
 
-use crate::pool::{Pool, counts, slots};
+use crate::pool::{Pool, counts, of_key, slots};
 
 fn of_client(roster: &Roster, source: IpAddr, exclude: &[usize]) -> Pick {
-    Picker::new(0).pick(roster, &PickInput { source: Some(source), exclude, ..PickInput::default() })
+    of_key(roster, source.into(), exclude)
 }
 
 fn client(bits: u32) -> IpAddr {
@@ -55,13 +55,6 @@ fn a_thousand_clients_get_the_servers_that_haproxy_gives_them() {
 
 const BY_SOURCE: [Algorithm; 3] = [Algorithm::Source, Algorithm::Ring, Algorithm::Maglev];
 
-#[test]
-fn the_algorithms_that_go_by_the_clients_address_say_so() {
-    let by_source: Vec<_> =
-        Algorithm::ALL.into_iter().filter(|algorithm| algorithm.goes_by_source()).collect();
-    assert_eq!(by_source, BY_SOURCE);
-}
-
 proptest! {
     #[test]
     fn a_client_keeps_its_server_whatever_the_load_and_the_worker(
@@ -73,7 +66,7 @@ proptest! {
         for slot in 0..weights.len() {
             roster.begin(slot);
         }
-        let input = PickInput { source: Some(address), random, exclude: &[] };
+        let input = PickInput { key: Some(address.into()), random, ..PickInput::default() };
         prop_assert_eq!(Picker::new(seed).pick(&roster, &input), expected);
     }
 

@@ -50,6 +50,7 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
     let PoolPlan {
         name: _,
         algorithm,
+        hash,
         servers: _,
         check,
         ejection,
@@ -61,7 +62,7 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         nobody_left,
     } = old;
     parts([
-        (*algorithm != new.algorithm, PoolPart::Balance),
+        (*algorithm != new.algorithm || *hash != new.hash, PoolPart::Balance),
         (*check != new.check, PoolPart::Check),
         (*ejection != new.ejection, PoolPart::Eject),
         (*tls != new.tls, PoolPart::Tls),

@@ -1,6 +1,7 @@
 //! Every key of the config file: name, type, range, default, meaning. The parser, the JSON Schema and the reference
 //! page all work from these tables, so that they cannot tell different stories.
 
+mod balance;
 mod describe;
 mod listener;
 mod pool;
@@ -8,8 +9,9 @@ mod process;
 mod route;
 mod tls;
 
+pub(crate) use balance::{ALGORITHM_NAMES, EXPRESSION};
 pub(crate) use listener::{LISTENER, SNI};
-pub(crate) use pool::{ALGORITHM_NAMES, POOL, SERVER};
+pub(crate) use pool::{POOL, SERVER};
 pub(crate) use process::{ERROR_PAGE, FACILITIES, ROOT};
 pub(crate) use route::{HEADER_TEST, PATH, ROUTE};
 pub(crate) use tls::CERTIFICATE;
@@ -68,7 +70,7 @@ pub(crate) enum Kind {
     /// A size each second such as `"1KiB/s"`.
     ByteRate,
     /// A share such as `"20%"`.
-    Percent { min: u8, max: u8 },
+    Percent { min: u16, max: u16 },
     /// A text; these words say of what.
     Text(&'static str),
     /// One of these texts.

@@ -1,7 +1,6 @@
-use weir_balance::Algorithm;
-
 use super::Kind::{AnyOf, Choice, Flag, Integer, Off, On, OneOrMany, Percent, Table, Text};
 use super::Presence::{Default, Otherwise, Required};
+use super::balance::{ALGORITHM_NAMES, BALANCE};
 use super::process::HEADER_TEXTS;
 use super::tls::TLS_OUT;
 use super::{COUNT, DAY_MS, DURATION, DURATION_OR_ZERO, Section, key};
@@ -13,7 +12,7 @@ pub(crate) static POOL: Section = Section {
     keys: &[
         key(
             "balance",
-            Choice(&ALGORITHM_NAMES),
+            AnyOf(&[Choice(&ALGORITHM_NAMES), Table(&BALANCE)]),
             Default("\"least-connections\""),
             "\"round-robin\"",
             "How a server is chosen; `weir algorithms` explains each.",
@@ -76,16 +75,6 @@ pub(crate) static POOL: Section = Section {
             "What clients get when no server can be used.",
         ),
     ],
-};
-
-pub(crate) const ALGORITHM_NAMES: [&str; Algorithm::ALL.len()] = {
-    let mut names = [""; Algorithm::ALL.len()];
-    let mut index = 0;
-    while index < names.len() {
-        names[index] = Algorithm::ALL[index].name();
-        index += 1;
-    }
-    names
 };
 
 pub(crate) static SERVER: Section = Section {

@@ -1,6 +1,7 @@
 //! The Plan: a config that has been proved valid. Every reference resolves, every number is in its range, every default
 //! is filled in. Nothing here is an `Option` for want of a value: `None` always means "the operator wants none".
 
+mod balance;
 mod listener;
 mod pool;
 mod process;
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+pub use balance::{HashPlan, KeyPlan};
 pub use listener::{
     ClientTimeouts, HttpPlan, ListenerPlan, Mode, ProxyProtocolIn, RoutePlan, SniRoute, TcpPlan,
 };

@@ -1,10 +1,10 @@
 use serde::Serialize;
-use weir_balance::Algorithm;
+use weir_balance::{Algorithm, Scheduling};
 use weir_health::{CheckTiming, EjectionRule};
 use weir_http::FixedResponse;
 use weir_model::{Millis, PoolName, ServerAddress, ServerName, Weight};
 
-use super::TlsOut;
+use super::{HashPlan, TlsOut};
 
 /// Servers that can answer, and how to choose (`[pool.NAME]`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -13,6 +13,8 @@ pub struct PoolPlan {
     pub name: PoolName,
     /// How it chooses.
     pub algorithm: Algorithm,
+    /// What it goes by, for the algorithms that hash.
+    pub hash: HashPlan,
     /// In file order, names unique. May be empty: servers can be added at runtime.
     pub servers: Vec<ServerPlan>,
     /// Active checks; `None` = servers count as up.
@@ -31,6 +33,13 @@ pub struct PoolPlan {
     pub reuse: ConnectionReuse,
     /// What clients get when no server is left.
     pub nobody_left: NobodyLeft,
+}
+
+impl PoolPlan {
+    /// The algorithm with its options.
+    pub fn scheduling(&self) -> Scheduling {
+        Scheduling { algorithm: self.algorithm, hash: self.hash.options }
+    }
 }
 
 /// One server.

@@ -1,6 +1,7 @@
 //! The plan as a config with every default written out. Loading it gives the same plan again (but for the places that
 //! routes remember).
 
+mod balance;
 mod listener;
 mod pool;
 mod process;

@@ -11,7 +11,7 @@ use crate::plan::{CheckKind, CheckPlan, HttpCheck, PoolPlan, ProxyProtocolOut, S
 pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
     let name = bare(pool.name.as_str());
     writer.table(&format!("[pool.{name}]"));
-    writer.key("balance", Printed(pool.algorithm));
+    super::balance::print(writer, pool);
     writer.lines("servers", pool.servers.iter().map(server));
     writer.key_or_off(
         "proxy-protocol",

@@ -19,6 +19,9 @@ pub(super) struct Printed<T>(pub(super) T);
 /// A share in percent.
 pub(super) struct Percent(pub(super) u8);
 
+/// A share in percent that may be more than the whole.
+pub(super) struct Share(pub(super) u32);
+
 /// Nothing, or what the operator does not want.
 pub(super) const OFF: bool = false;
 
@@ -115,6 +118,12 @@ impl<T: Display> Spelled for Printed<T> {
 }
 
 impl Spelled for Percent {
+    fn spelled(&self) -> Value {
+        Value::String(format!("{}%", self.0))
+    }
+}
+
+impl Spelled for Share {
     fn spelled(&self) -> Value {
         Value::String(format!("{}%", self.0))
     }

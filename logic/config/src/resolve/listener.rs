@@ -1,6 +1,6 @@
 use weir_http::{Action, RouteHeaders, RouteMatch};
 
-use super::pools::Pools;
+use super::pools::{Pools, Traffic};
 use super::route::Placed;
 use super::unreachable;
 use crate::context::Context;
@@ -26,10 +26,10 @@ pub(super) fn resolve(
 
 /// The listener's own `pool` as its last route.
 fn own_route(cx: &Context<'_>, pools: &mut Pools, spec: &ListenerSpec) -> Option<Placed> {
-    let name = spec.pool.as_ref()?;
+    let name = spec.pool.as_ref().filter(|_| matches!(spec.mode, ModeSpec::Http { .. }))?;
     let subject = Subject::default().named("listener", spec.name.value.as_str());
-    let pool = pools.find(cx, &subject, name)?;
-    matches!(spec.mode, ModeSpec::Http { .. }).then(|| Placed {
+    let pool = pools.find(cx, &subject, name, Traffic::Http)?;
+    Some(Placed {
         index: None,
         span: name.span,
         what: subject.key("pool").to_string(),
@@ -65,7 +65,7 @@ fn listener(cx: &Context<'_>, pools: &mut Pools, spec: ListenerSpec, routes: Vec
         }),
         ModeSpec::Tcp { sni, idle_timeout, head_timeout } => Mode::Tcp(TcpPlan {
             sni_routes: sni.into_iter().filter_map(|sni| sni_route(cx, pools, &subject, sni)).collect(),
-            pool: spec.pool.as_ref().and_then(|name| pools.find(cx, &subject, name)),
+            pool: spec.pool.as_ref().and_then(|name| pools.find(cx, &subject, name, Traffic::Tcp)),
             idle_timeout,
             head_timeout,
         }),
@@ -82,6 +82,6 @@ fn listener(cx: &Context<'_>, pools: &mut Pools, spec: ListenerSpec, routes: Vec
 }
 
 fn sni_route(cx: &Context<'_>, pools: &mut Pools, subject: &Subject, sni: SniSpec) -> Option<SniRoute> {
-    let pool = pools.find(cx, &subject.key("sni"), sni.pool.as_ref()?)?;
+    let pool = pools.find(cx, &subject.key("sni"), sni.pool.as_ref()?, Traffic::Tcp)?;
     Some(SniRoute { hosts: sni.hosts, pool })
 }

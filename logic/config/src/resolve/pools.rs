@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use crate::context::Context;
 use crate::diagnostic::Problem;
-use crate::source::Located;
+use crate::source::{Located, Span};
 use crate::spec::PoolSpec;
 use crate::subject::Subject;
 use crate::suggest;
@@ -13,6 +13,33 @@ pub(super) struct Pools {
     names: Vec<Located<String>>,
     indices: HashMap<String, usize>,
     used: Vec<bool>,
+    keys: Vec<PoolKey>,
+}
+
+/// What refers to a pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Traffic {
+    Http,
+    Tcp,
+}
+
+/// What a pool goes by, as far as it must fit to those who refer to it.
+struct PoolKey {
+    /// The one kind that has it; `None` = both.
+    needs: Option<Traffic>,
+    at: Option<Span>,
+}
+
+impl PoolKey {
+    fn of(pool: &PoolSpec) -> Self {
+        let key = &pool.plan.hash.key;
+        let needs = match pool.plan.algorithm.takes_key() {
+            true if key.needs_http() => Some(Traffic::Http),
+            true if key.needs_tcp() => Some(Traffic::Tcp),
+            _ => None,
+        };
+        Self { needs, at: pool.key_at }
+    }
 }
 
 impl Pools {
@@ -21,19 +48,25 @@ impl Pools {
             |pool: &PoolSpec| Located { value: pool.name.value.as_str().to_owned(), span: pool.name.span };
         let names: Vec<_> = pools.iter().map(name).collect();
         let indices = names.iter().enumerate().map(|(index, name)| (name.value.clone(), index)).collect();
-        Self { used: vec![false; names.len()], names, indices }
+        Self { used: vec![false; names.len()], names, indices, keys: pools.iter().map(PoolKey::of).collect() }
     }
 
-    /// The index of the pool that `subject` names; reported if there is none.
+    /// The index of the pool that `subject` names; reported if there is none, or if it goes by what this traffic has not.
     pub(super) fn find(
         &mut self,
         cx: &Context<'_>,
         subject: &Subject,
         name: &Located<String>,
+        traffic: Traffic,
     ) -> Option<usize> {
         match self.indices.get(&name.value) {
             Some(index) => {
                 self.used[*index] = true;
+                if let PoolKey { needs: Some(needs), at } = self.keys[*index]
+                    && needs != traffic
+                {
+                    cx.report(unfit(subject, name, needs, at));
+                }
                 Some(*index)
             }
             None => {
@@ -56,6 +89,28 @@ impl Pools {
                 format!("pool {} is not used by any route or listener", name.value),
             ));
         }
+    }
+}
+
+/// A pool that goes by what those who come to it do not have.
+fn unfit(subject: &Subject, pool: &Located<String>, needs: Traffic, at: Option<Span>) -> Problem {
+    let pool_name = short(&pool.value);
+    let (message, help) = match needs {
+        Traffic::Http => (
+            format!(
+                "{subject}: pool {pool_name} chooses by a part of HTTP requests, and a TCP listener sees none"
+            ),
+            "choose by key = \"source\" there, or set mode = \"http\" in the listener",
+        ),
+        Traffic::Tcp => (
+            format!("{subject}: pool {pool_name} chooses by rdp-cookie, which HTTP requests do not have"),
+            "choose by another key there, or set mode = \"tcp\" in the listener",
+        ),
+    };
+    let problem = Problem::error(pool.span, message).help(help);
+    match at {
+        Some(at) => problem.also(at, "the key of the pool"),
+        None => problem,
     }
 }
 

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use weir_http::Action;
 
-use super::pools::{Pools, unknown};
+use super::pools::{Pools, Traffic, unknown};
 use crate::context::Context;
 use crate::diagnostic::Problem;
 use crate::plan::RoutePlan;
@@ -94,7 +94,7 @@ fn tcp_listener(subject: &Subject, name: &Located<String>, listener: &ListenerSp
 
 fn plan(cx: &Context<'_>, pools: &mut Pools, route: &RouteSpec) -> Option<RoutePlan> {
     let action = match route.action.as_ref()? {
-        ActionSpec::Pool(name) => Action::Pool(pools.find(cx, &route.subject, name)?),
+        ActionSpec::Pool(name) => Action::Pool(pools.find(cx, &route.subject, name, Traffic::Http)?),
         ActionSpec::Redirect(redirect) => Action::Redirect(redirect.clone()),
         ActionSpec::Respond(response) => Action::Respond(response.clone()),
     };

@@ -1,6 +1,7 @@
 //! The Spec: what the file says, value by value, each valid in itself. Whether the parts fit together (does this pool
 //! exist, is this route ever reached) is decided when the [`crate::Plan`] is made of it.
 
+mod balance;
 mod check;
 mod header;
 mod listener;
@@ -20,6 +21,7 @@ use crate::subject::Subject;
 use crate::table::Table;
 use crate::tree::Node;
 
+pub(crate) use balance::default_key;
 pub(crate) use listener::{ListenerSpec, ModeSpec, SniSpec};
 pub(crate) use pool::PoolSpec;
 pub(crate) use route::{ActionSpec, RouteSpec};

@@ -1,6 +1,5 @@
 use std::collections::HashMap;
 
-use weir_balance::Algorithm;
 use weir_health::EjectionRule;
 use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight};
 
@@ -21,6 +20,8 @@ use crate::tree::{Node, Value};
 pub(crate) struct PoolSpec {
     pub(crate) name: Located<PoolName>,
     pub(crate) plan: PoolPlan,
+    /// Where its key stands, or else its `balance`.
+    pub(crate) key_at: Option<Span>,
 }
 
 pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Option<PoolSpec> {
@@ -34,9 +35,11 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         );
     }
     let name = super::route::name(cx, "pool", name)?;
+    let (algorithm, hash) = super::balance::read(&table);
     let plan = PoolPlan {
         name: name.value.clone(),
-        algorithm: table.text("balance").parse::<Algorithm>().unwrap_or_default(),
+        algorithm,
+        hash,
         servers: servers(&table),
         check: super::check::read(&table),
         ejection: (!table.is_off("eject")).then(|| ejection(&table.table("eject"))),
@@ -52,7 +55,9 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         nobody_left: nobody_left(&table.table("when-empty")),
     };
     warn_of_servers(&table, &plan);
-    Some(PoolSpec { name, plan })
+    let balance = table.get("balance");
+    let key_at = balance.and_then(|node| node.get("key")).or(balance).map(|node| node.span);
+    Some(PoolSpec { name, plan, key_at })
 }
 
 fn warn_of_servers(table: &Table<'_, '_>, plan: &PoolPlan) {

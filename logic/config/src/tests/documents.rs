@@ -93,7 +93,7 @@ fn the_schema_accepts_what_the_parser_accepts_and_refuses_unknown_keys() {
         ("workers = 4", "workers = \"4\""),
         ("workers = 4", "worker = 4"),
         ("weight = 2", "weight = 300"),
-        ("\"round-robin\"", "\"rr\""),
+        ("\"lblcr\"", "\"rr\""),
     ] {
         assert!(text.contains(good));
         assert!(!valid(&text.replacen(good, bad, 1)), "{bad}");

@@ -1,3 +1,4 @@
+mod balance;
 mod diff;
 mod directory;
 mod documents;

@@ -4,6 +4,7 @@
 
 mod choice;
 mod health;
+mod keys;
 mod limits;
 mod operator;
 

@@ -131,6 +131,7 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
     let PoolPlan {
         name,
         algorithm,
+        hash,
         servers: _,
         check,
         ejection,
@@ -143,6 +144,7 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
     } = a;
     *name == b.name
         && *algorithm == b.algorithm
+        && *hash == b.hash
         && *check == b.check
         && *ejection == b.ejection
         && *tls == b.tls

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Weak};
 
 use tokio::time::Instant;
-use weir_balance::{Algorithm, Roster};
+use weir_balance::{Roster, Scheduling};
 use weir_config::plan::PoolPlan;
 use weir_model::PoolName;
 
@@ -35,7 +35,7 @@ impl PoolRecord {
     /// A pool without servers.
     pub(in crate::control) fn new(plan: &PoolPlan, tls: PoolTls, threads: usize, now: Instant) -> Self {
         let counters: Arc<Shards<PoolCounters>> = Arc::new(Shards::new(threads));
-        let roster = Arc::new(Roster::new(plan.algorithm, Vec::new(), None));
+        let roster = Arc::new(Roster::new(plan.scheduling(), Vec::new(), None));
         let view = PoolView { roster, servers: Vec::new() };
         Self {
             name: plan.name.clone(),
@@ -87,7 +87,7 @@ impl PoolRecord {
 
     /// Tells workers how things stand. O(number of servers).
     pub(in crate::control) fn publish(&mut self, now: Instant) {
-        let view = self.view(self.shared.plan.algorithm);
+        let view = self.view(self.shared.plan.scheduling());
         self.tell_former(&view);
         self.shared.publish(view);
         self.published(now);
@@ -96,7 +96,7 @@ impl PoolRecord {
     /// Goes by another plan from now on, with its servers as they are. Requests that began under the old one finish
     /// under it, but see its servers come and go.
     pub(in crate::control) fn replace(&mut self, plan: &PoolPlan, now: Instant) {
-        let view = self.view(plan.algorithm);
+        let view = self.view(plan.scheduling());
         self.former.push(Arc::downgrade(&self.shared));
         self.tell_former(&view);
         let state = PoolState::new(without_servers(plan), Arc::clone(&self.shared.counters), view);
@@ -118,13 +118,13 @@ impl PoolRecord {
         });
     }
 
-    fn view(&self, algorithm: Algorithm) -> PoolView {
+    fn view(&self, scheduling: Scheduling) -> PoolView {
         let records = self.members.slots();
         let candidates =
             self.members.iter().enumerate().map(|(rank, record)| record.candidate(rank)).collect();
         let previous = self.shared.view();
         PoolView {
-            roster: Arc::new(Roster::new(algorithm, candidates, Some(&previous.roster))),
+            roster: Arc::new(Roster::new(scheduling, candidates, Some(&previous.roster))),
             servers: records.iter().map(|record| Some(Arc::clone(&record.as_ref()?.state))).collect(),
         }
     }
@@ -140,6 +140,7 @@ fn without_servers(plan: &PoolPlan) -> PoolPlan {
     PoolPlan {
         name: plan.name.clone(),
         algorithm: plan.algorithm,
+        hash: plan.hash.clone(),
         servers: Vec::new(),
         check: plan.check.clone(),
         ejection: plan.ejection.clone(),

@@ -81,6 +81,7 @@ impl ServerRecord {
         Candidate {
             slot: self.state.slot,
             rank: rank as u32,
+            address: spec.address.clone(),
             weight: spec.weight,
             backup: spec.backup,
             eligible: self.is_eligible(),

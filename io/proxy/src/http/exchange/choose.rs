@@ -11,7 +11,7 @@ use crate::worker::{Choice, ServerConnection};
 impl Exchange {
     pub(super) fn choose(&mut self, cx: &mut Context<'_>, client: &mut ClientSide<'_>) -> Result<(), Fault> {
         let plan = &self.pool.shared.plan;
-        match self.pool.choose(self.source, client.worker.random(), &self.tried) {
+        match self.pool.choose(client.worker, self.key, &self.tried) {
             Choice::Server(lease) => {
                 let now = client.worker.now();
                 if self.timing.is_queued() {

@@ -10,12 +10,12 @@ mod retry;
 mod transfer;
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use weir_balance::Key;
 use weir_http::{ChunkError, Progress};
 
 use super::outcome::{Cut, End, Fault};
@@ -41,8 +41,8 @@ pub(crate) struct Exchange {
     upload_state: Upload,
     /// Bytes of the upload that are in `head`: the request can be sent again while no more were read.
     upload_in_head: u64,
-    /// The client's address, for algorithms that ask.
-    source: Option<IpAddr>,
+    /// What it goes by, for algorithms that ask.
+    key: Option<Key>,
     /// What is wrong with the body's first bytes.
     broken: Option<ChunkError>,
     state: State,
@@ -100,7 +100,7 @@ impl Exchange {
         request: RequestFacts,
         timing: Timing,
         message: Message,
-        source: Option<IpAddr>,
+        key: Option<Key>,
     ) -> Self {
         let Message { head, upload, broken } = message;
         let upload_in_head = upload.bytes_read;
@@ -115,7 +115,7 @@ impl Exchange {
             upload,
             upload_state: Upload::Sending,
             upload_in_head,
-            source,
+            key,
             broken,
             state: State::Choose,
             lease: None,

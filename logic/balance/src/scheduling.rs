@@ -1,0 +1,59 @@
+use serde::Serialize;
+use weir_model::Millis;
+
+use crate::{Algorithm, HashFunction, Key};
+
+/// An algorithm and its options: how one pool chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Scheduling {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// What the algorithms of the hash family go by; the others do not look at it, but for `bounded_load_percent`.
+    pub hash: HashOptions,
+}
+
+/// Options of the hash family.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct HashOptions {
+    /// How a key that is not an address becomes a number.
+    pub function: HashFunction,
+    /// Whether the key's hash is mixed once more (HAProxy's `avalanche`). Used by `hash`, `source` and `ring`.
+    pub avalanche: bool,
+    /// No server may have more than this share of its fair part of all requests, in percent, over 100; `None` = no bound.
+    /// Used by `ring` and `random` (HAProxy's hash-balance-factor).
+    pub bounded_load_percent: Option<u32>,
+    /// Whether another server is sought when the key's own has no room; else the request waits. Used by IPVS's hashes.
+    pub fallback: bool,
+    /// Whether the client's port counts as well as its address, where it is known. Used by `ipvs-sh` and `ipvs-mh`.
+    pub port: bool,
+    /// How long `lblc` and `lblcr` remember a key that nobody asks for, and `lblcr` keeps a set that does not change.
+    pub expiration: Millis,
+}
+
+impl HashOptions {
+    /// IPVS's lblc_expiration and lblcr_expiration: a day.
+    pub const EXPIRATION: Millis = Millis(24 * 60 * 60 * 1_000);
+
+    /// What holds for an algorithm that is named alone.
+    pub const fn of(algorithm: Algorithm) -> Self {
+        Self {
+            function: algorithm.own_function(),
+            avalanche: matches!(algorithm, Algorithm::Ring),
+            bounded_load_percent: None,
+            fallback: true,
+            port: false,
+            expiration: Self::EXPIRATION,
+        }
+    }
+
+    /// The key that stands for these bytes.
+    pub fn key_of(&self, bytes: &[u8]) -> Key {
+        Key::Digest(self.function.digest(bytes))
+    }
+}
+
+impl From<Algorithm> for Scheduling {
+    fn from(algorithm: Algorithm) -> Self {
+        Self { algorithm, hash: HashOptions::of(algorithm) }
+    }
+}

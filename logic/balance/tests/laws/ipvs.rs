@@ -1,0 +1,289 @@
+//! IPVS's hashes and caches: each pick is what the kernel's loop finds.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use proptest::prelude::*;
+use weir_balance::{Algorithm, Candidate, HashOptions, Key, Pick, PickInput, Picker, Scheduling};
+use weir_model::{Millis, ServerAddress};
+
+use crate::pool::{Pool, of_key};
+
+fn client(bits: u32) -> Key {
+    Key::from(IpAddr::from(Ipv4Addr::from_bits(bits)))
+}
+
+/// ip_vs_sh_hashkey and ip_vs_dh_hashkey.
+fn place_of_256(address: u32, port: u16, offset: u32) -> usize {
+    let hash = address.wrapping_add(u32::from(port)).wrapping_mul(0x61c8_8647) >> 24;
+    (offset.wrapping_add(hash) & 255) as usize
+}
+
+/// ip_vs_sh_reassign; with every weight 1, ip_vs_dh_reassign.
+fn table_of_256(weights: &[u32]) -> Vec<usize> {
+    let (mut dest, mut count) = (0, 0);
+    let mut table = Vec::new();
+    for _ in 0..256 {
+        if dest == weights.len() {
+            dest = 0;
+        }
+        table.push(dest);
+        count += 1;
+        if count >= weights[dest] {
+            dest += 1;
+            count = 0;
+        }
+    }
+    table
+}
+
+/// ip_vs_sh_get_fallback.
+fn with_fallback(
+    table: &[usize],
+    address: u32,
+    port: u16,
+    is_available: impl Fn(usize) -> bool,
+) -> Option<usize> {
+    let first = place_of_256(address, port, 0);
+    if is_available(table[first]) {
+        return Some(table[first]);
+    }
+    (0..256)
+        .map(|offset| table[place_of_256(address, port, (offset + first as u32) % 256)])
+        .find(|dest| is_available(*dest))
+}
+
+/// hsiphash: SipHash-1-3 with both halves of the key alike, as a 64-bit kernel has it.
+fn hsiphash(number: u32, half: u64) -> u32 {
+    let (mut a, mut b) = (0x736f_6d65_7073_6575 ^ half, 0x646f_7261_6e64_6f6d ^ half);
+    let (mut c, mut d) = (0x6c79_6765_6e65_7261 ^ half, 0x7465_6462_7974_6573 ^ half);
+    let message = 4 << 56 | u64::from(number);
+    d ^= message;
+    for step in 0..4 {
+        if step == 1 {
+            a ^= message;
+            c ^= 0xff;
+        }
+        a = u64::wrapping_add(a, b);
+        c = u64::wrapping_add(c, d);
+        b = b.rotate_left(13) ^ a;
+        d = d.rotate_left(16) ^ c;
+        a = a.rotate_left(32);
+        c = c.wrapping_add(b);
+        a = a.wrapping_add(d);
+        b = b.rotate_left(17) ^ c;
+        d = d.rotate_left(21) ^ a;
+        c = c.rotate_left(32);
+    }
+    (a ^ b ^ c ^ d) as u32
+}
+
+/// ip_vs_mh_permutate and ip_vs_mh_populate with the default table index of 12.
+fn maglev_table(servers: &[Candidate]) -> Vec<usize> {
+    const SIZE: u32 = 4_093;
+    fn gcd(a: u32, b: u32) -> u32 {
+        if b == 0 { a } else { gcd(b, a % b) }
+    }
+    let weights: Vec<u32> = servers.iter().map(|server| server.weight.get()).collect();
+    let divisor = weights.iter().copied().fold(0, gcd);
+    let bits = 32 - (weights.iter().max().unwrap() / divisor).leading_zeros() as i32;
+    let shift = (bits - 12 / 2).max(0);
+    let value = |server: &Candidate| match &server.address {
+        ServerAddress::Inet(std::net::SocketAddr::V4(address)) => {
+            address.ip().to_bits().wrapping_add(u32::from(address.port()))
+        }
+        other => panic!("{other:?}"),
+    };
+    let mut perm: Vec<u32> =
+        servers.iter().map(|server| hsiphash(value(server), 2_654_435_761) % SIZE).collect();
+    let skip: Vec<u32> =
+        servers.iter().map(|server| hsiphash(value(server), 2_654_446_892) % (SIZE - 1) + 1).collect();
+    let mut table = vec![usize::MAX; SIZE as usize];
+    let (mut dest, mut taken, mut turn) = (0, 0, 0);
+    while taken < SIZE {
+        while table[perm[dest] as usize] != usize::MAX {
+            perm[dest] += skip[dest];
+            if perm[dest] >= SIZE {
+                perm[dest] -= SIZE;
+            }
+        }
+        table[perm[dest] as usize] = dest;
+        taken += 1;
+        turn += 1;
+        if turn >= ((weights[dest] / divisor) >> shift).max(1) {
+            turn = 0;
+            dest = (dest + 1) % servers.len();
+        }
+    }
+    table
+}
+
+/// A server set's entry in the kernel's cache.
+#[derive(Clone)]
+struct Cached {
+    key: u32,
+    /// The newest first.
+    set: Vec<usize>,
+    changed_ms: u64,
+}
+
+fn active(server: &Candidate) -> u64 {
+    u64::from(server.load.active())
+}
+
+fn weight(server: &Candidate) -> u64 {
+    u64::from(server.weight.get())
+}
+
+/// The first of `places` with the least (`sign` = 1) overhead for its weight.
+fn least(servers: &[Candidate], places: impl Iterator<Item = usize>) -> usize {
+    let is_less = |a: usize, b: usize| {
+        active(&servers[a]) * weight(&servers[b]) < active(&servers[b]) * weight(&servers[a])
+    };
+    places.reduce(|best, new| if is_less(new, best) { new } else { best }).unwrap()
+}
+
+fn most(servers: &[Candidate], set: &[usize]) -> usize {
+    let is_less = |a: usize, b: usize| {
+        active(&servers[a]) * weight(&servers[b]) < active(&servers[b]) * weight(&servers[a])
+    };
+    set.iter().copied().reduce(|most, new| if is_less(most, new) { new } else { most }).unwrap()
+}
+
+fn is_overloaded(servers: &[Candidate], dest: usize) -> bool {
+    active(&servers[dest]) > weight(&servers[dest])
+        && servers.iter().any(|server| active(server) * 2 < weight(server))
+}
+
+/// ip_vs_lblc_schedule and ip_vs_lblcr_schedule.
+fn schedule(
+    cache: &mut Vec<Cached>,
+    servers: &[Candidate],
+    key: u32,
+    now: u64,
+    expiration: Option<u64>,
+) -> usize {
+    let all = || 0..servers.len();
+    let Some(entry) = cache.iter_mut().find(|entry| entry.key == key) else {
+        let dest = least(servers, all());
+        cache.push(Cached { key, set: vec![dest], changed_ms: now });
+        return dest;
+    };
+    let dest = least(servers, entry.set.iter().copied());
+    if let Some(expiration) = expiration
+        && entry.set.len() > 1
+        && now > entry.changed_ms + expiration
+    {
+        let most = most(servers, &entry.set);
+        entry.set.retain(|server| *server != most);
+        entry.changed_ms = now;
+    }
+    if !is_overloaded(servers, dest) {
+        return dest;
+    }
+    let dest = least(servers, all());
+    match expiration {
+        None => entry.set = vec![dest],
+        Some(_) if entry.set.contains(&dest) => {}
+        Some(_) => {
+            entry.set.insert(0, dest);
+            entry.changed_ms = now;
+        }
+    }
+    dest
+}
+
+proptest! {
+    #[test]
+    fn sh_and_dh_pick_as_the_kernel_does(
+        weights in prop::collection::vec(1_u32..=40, 1..20),
+        full in prop::collection::vec(any::<bool>(), 20),
+        clients in prop::collection::vec((any::<u32>(), any::<u16>()), 1..50),
+    ) {
+        let ones = vec![1; weights.len()];
+        for (algorithm, table) in
+            [(Algorithm::IpvsSh, table_of_256(&weights)), (Algorithm::IpvsDh, table_of_256(&ones))]
+        {
+            let mut pool = Pool::new(algorithm, &weights);
+            for candidate in &mut pool.candidates {
+                candidate.connections_max = full[candidate.slot].then_some(0);
+            }
+            let roster = pool.roster();
+            for (address, port) in &clients {
+                let key = Key::Address(Ipv4Addr::from_bits(*address).into(), *port);
+                let expected = with_fallback(&table, *address, *port, |slot| !full[slot]);
+                // Servers without a place in the table come last.
+                if let Some(expected) = expected {
+                    prop_assert_eq!(of_key(&roster, key, &[]), Pick::Server(expected), "{}", algorithm);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn mh_picks_as_the_kernel_does(
+        weights in prop::collection::vec(prop_oneof![1_u32..=4, 1_u32..=256], 1..20),
+        clients in prop::collection::vec((any::<u32>(), any::<u16>()), 1..50),
+    ) {
+        let pool = Pool::new(Algorithm::IpvsMh, &weights);
+        let (roster, table) = (pool.roster(), maglev_table(&pool.candidates));
+        for (address, port) in &clients {
+            let key = Key::Address(Ipv4Addr::from_bits(*address).into(), *port);
+            let place = hsiphash(address.wrapping_add(u32::from(*port)), 2_654_435_761) % 4_093;
+            prop_assert_eq!(of_key(&roster, key, &[]), Pick::Server(table[place as usize]));
+        }
+    }
+
+    #[test]
+    fn lblc_and_lblcr_pick_as_the_kernel_does(
+        weights in prop::collection::vec(1_u32..=6, 1..8),
+        replicates: bool,
+        expiration in 1_u64..2_000,
+        events in prop::collection::vec((0_u32..4, 0_u64..500, prop::option::of(any::<prop::sample::Index>())), 1..200),
+    ) {
+        let algorithm = if replicates { Algorithm::Lblcr } else { Algorithm::Lblc };
+        // Nothing expires of itself here: the kernel's timer is tested beside the table.
+        let options = HashOptions { expiration: Millis(expiration), ..HashOptions::of(algorithm) };
+        let mut pool = Pool::new(Scheduling { algorithm, hash: options }, &weights);
+        let mut roster = pool.roster();
+        let (mut picker, mut cache, mut running) = (Picker::new(0), Vec::new(), Vec::new());
+        let mut now_ms = 1;
+        for (key, later, end) in events {
+            // Half an hour of requests is not reached.
+            now_ms += later;
+            if let Some(end) = end.filter(|_| running.len() > 6) {
+                let slot: usize = running.swap_remove(end.index(running.len()));
+                roster.end(slot, &pool.candidates[slot].load);
+                roster = pool.roster_after(&roster);
+            }
+            let expected =
+                schedule(&mut cache, &pool.candidates, key, now_ms, replicates.then_some(expiration));
+            let input = PickInput { key: Some(client(key)), now_ms, ..PickInput::default() };
+            prop_assert_eq!(picker.pick(&roster, &input), Pick::Server(expected));
+            roster.begin(expected);
+            running.push(expected);
+        }
+        pool.candidates.clear();
+    }
+}
+
+#[test]
+fn a_key_moves_on_when_its_server_goes_and_another_has_its_slot() {
+    for algorithm in [Algorithm::Lblc, Algorithm::Lblcr] {
+        let mut pool = Pool::new(algorithm, &[1; 3]);
+        let roster = pool.roster();
+        assert_eq!(of_key(&roster, client(1), &[]), Pick::Server(0));
+        pool.candidates[0].load = Default::default();
+        let roster = pool.roster_after(&roster);
+        roster.begin(0);
+        // One request is not too much: the key would stay where it was.
+        assert_eq!(of_key(&roster, client(1), &[]), Pick::Server(1), "{algorithm}");
+    }
+}
+
+#[test]
+fn a_key_leaves_a_server_that_has_failed_it() {
+    let roster = Pool::new(Algorithm::Lblc, &[1; 3]).roster();
+    assert_eq!(of_key(&roster, client(1), &[]), Pick::Server(0));
+    assert_eq!(of_key(&roster, client(1), &[0]), Pick::Server(1));
+    assert_eq!(of_key(&roster, client(1), &[]), Pick::Server(1));
+}

@@ -1,0 +1,128 @@
+use weir_balance::{Algorithm, HashFunction};
+
+use super::Kind::{AnyOf, Choice, Flag, Integer, Percent, Table, Text};
+use super::Presence::{Default, Otherwise, Required};
+use super::{DURATION, Section, key};
+
+pub(crate) static BALANCE: Section = Section {
+    noun: "",
+    title: "[pool.NAME.balance]",
+    meaning: "How a server is chosen, where the name of an algorithm does not suffice: `balance = { algorithm = \"hash\", key = \"uri\" }`.",
+    keys: &[
+        key(
+            "algorithm",
+            Choice(&ALGORITHM_NAMES),
+            Required,
+            "\"hash\"",
+            "Its name; `weir algorithms` explains each.",
+        ),
+        key(
+            "key",
+            AnyOf(&[
+                Text(
+                    "`source`, `destination`, `uri`, `host`, `path`, `url-param NAME`, `header NAME`, `cookie NAME` or `rdp-cookie`",
+                ),
+                Table(&EXPRESSION),
+            ]),
+            Otherwise(
+                "`source`, the client's address; for `ipvs-dh`, `lblc` and `lblcr` `destination`, the one that it has connected to",
+            ),
+            "\"header X-Tenant\"",
+            "What requests are kept together by, for the algorithms that hash. One that does not have it goes to the next server in turn. `rdp-cookie` (`mstshash`, or `rdp-cookie NAME`) is for TCP mode, the parts of a request are for HTTP.",
+        ),
+        key("len", COUNT, Otherwise("all of it"), "48", "Of the `uri`, only so many bytes count."),
+        key("depth", COUNT, Otherwise("all of them"), "3", "Of the `uri`, only so many directories count."),
+        key("whole", Flag, Default("false"), "true", "Of the `uri`, the query counts too."),
+        key(
+            "path-only",
+            Flag,
+            Default("false"),
+            "true",
+            "Of the `uri`, scheme and authority do not count where a client sends them.",
+        ),
+        key(
+            "use-domain-only",
+            Flag,
+            Default("false"),
+            "true",
+            "Of the `header`, only the label before the last dot counts: of `www.example.org`, `example`.",
+        ),
+        key(
+            "function",
+            Choice(&FUNCTIONS),
+            Otherwise("`sdbm`; `ketama` and `nginx-hash` have `crc32`"),
+            "\"djb2\"",
+            "How the bytes of a key become a number. An address is one already.",
+        ),
+        key(
+            "avalanche",
+            Flag,
+            Otherwise("true for `ring`, false for `hash` and `source`"),
+            "true",
+            "Whether that number is mixed once more, so that similar keys go to different servers.",
+        ),
+        key(
+            "bounded-load",
+            Percent { min: 101, max: 10_000 },
+            Otherwise("no bound"),
+            "\"150%\"",
+            "A server that has more than this share of its fair part of the pool's requests is passed over. For `ring` and `random`.",
+        ),
+        key(
+            "fallback",
+            Flag,
+            Default("true"),
+            "false",
+            "Whether another server is sought where the key's own has no room; else the request waits. For `ipvs-sh`, `ipvs-dh` and `ipvs-mh`.",
+        ),
+        key(
+            "port",
+            Flag,
+            Default("false"),
+            "true",
+            "Whether the client's port counts as well, unless another balancer says who the client is. For `ipvs-sh` and `ipvs-mh`.",
+        ),
+        key(
+            "expiration",
+            DURATION,
+            Default("\"1d\""),
+            "\"10m\"",
+            "How long a key is remembered that nobody asks for, and how long a key's set of servers stays without change before it shrinks. For `lblc` and `lblcr`.",
+        ),
+    ],
+};
+
+pub(crate) static EXPRESSION: Section = Section {
+    noun: "",
+    title: "[pool.NAME.balance.key]",
+    meaning: "A key that is worked out.",
+    keys: &[key(
+        "expression",
+        Text("a CEL expression"),
+        Required,
+        "\"client_ip + path\"",
+        "An expression as in a route's `when`, but for a text, bytes, a number or a bool. An error, and anything else, is no key.",
+    )],
+};
+
+const COUNT: super::Kind = Integer { min: 1, max: 65_535 };
+
+pub(crate) const ALGORITHM_NAMES: [&str; Algorithm::ALL.len()] = {
+    let mut names = [""; Algorithm::ALL.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = Algorithm::ALL[index].name();
+        index += 1;
+    }
+    names
+};
+
+const FUNCTIONS: [&str; HashFunction::ALL.len()] = {
+    let mut names = [""; HashFunction::ALL.len()];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = HashFunction::ALL[index].name();
+        index += 1;
+    }
+    names
+};

@@ -1,0 +1,51 @@
+use toml::Value;
+use weir_balance::HashOptions;
+use weir_http::RequestKey;
+
+use super::writer::{Printed, Share, Spelled, Writer, table};
+use crate::plan::{KeyPlan, PoolPlan};
+use crate::spec::default_key;
+
+/// The name of the algorithm where nothing else is said, else a table.
+pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
+    let default = HashOptions::of(pool.algorithm);
+    let options = &pool.hash.options;
+    let (key, function) = (&pool.hash.key, options.function);
+    if options == &default && key == &default_key(pool.algorithm) {
+        return writer.key("balance", Printed(pool.algorithm));
+    }
+    let uri = match key {
+        KeyPlan::Request(RequestKey::Uri(part)) => *part,
+        _ => weir_http::UriPart::default(),
+    };
+    let domain_only = matches!(key, KeyPlan::Request(RequestKey::Header { domain_only: true, .. }));
+    let yes = |is: bool| is.then(|| true.spelled());
+    writer.key(
+        "balance",
+        table([
+            ("algorithm", Some(Printed(pool.algorithm).spelled())),
+            ("key", (key != &default_key(pool.algorithm)).then(|| key_value(key))),
+            ("len", uri.bytes_max.map(|max| max.spelled())),
+            ("depth", uri.depth.map(|depth| depth.spelled())),
+            ("whole", yes(uri.whole)),
+            ("path-only", yes(uri.path_only)),
+            ("use-domain-only", yes(domain_only)),
+            ("function", (function != default.function).then(|| Printed(function).spelled())),
+            ("avalanche", (options.avalanche != default.avalanche).then(|| options.avalanche.spelled())),
+            ("fallback", (!options.fallback).then(|| false.spelled())),
+            ("port", yes(options.port)),
+            (
+                "expiration",
+                (options.expiration != default.expiration).then(|| Printed(options.expiration).spelled()),
+            ),
+            ("bounded-load", options.bounded_load_percent.map(|share| Share(share).spelled())),
+        ]),
+    );
+}
+
+fn key_value(key: &KeyPlan) -> Value {
+    match key {
+        KeyPlan::Request(RequestKey::Expression(text)) => table([("expression", Some(text.spelled()))]),
+        key => Printed(key).spelled(),
+    }
+}

@@ -1,0 +1,197 @@
+//! `balance`, in its short or its long form.
+
+use weir_balance::{Algorithm, HashFunction, HashOptions};
+use weir_http::{RequestKey, UriPart};
+
+use super::header::is_token;
+use crate::expression;
+use crate::keys::EXPRESSION;
+use crate::plan::{HashPlan, KeyPlan};
+use crate::source::Located;
+use crate::table::Table;
+use crate::tree::{Value, short};
+
+/// The algorithm of a pool, and what it goes by.
+pub(super) fn read(pool: &Table<'_, '_>) -> (Algorithm, HashPlan) {
+    let table = pool.table("balance");
+    let is_long = pool.get("balance").is_some_and(|node| matches!(node.value, Value::Table(_)));
+    let name = if is_long { table.text("algorithm") } else { pool.text("balance") };
+    let algorithm: Algorithm = name.parse().unwrap_or_default();
+    let key = key(&table).unwrap_or_else(|| default_key(algorithm));
+    let options = options(&table, algorithm);
+    // What an unknown algorithm would take is not known either.
+    if is_long && name == algorithm.name() {
+        check_fit(&table, algorithm, &key);
+    }
+    (algorithm, HashPlan { key, options })
+}
+
+/// What an algorithm goes by that is named alone.
+pub(crate) fn default_key(algorithm: Algorithm) -> KeyPlan {
+    match algorithm {
+        Algorithm::IpvsDh | Algorithm::Lblc | Algorithm::Lblcr => KeyPlan::Destination,
+        _ => KeyPlan::Source,
+    }
+}
+
+fn options(table: &Table<'_, '_>, algorithm: Algorithm) -> HashOptions {
+    let default = HashOptions::of(algorithm);
+    let function = table.text_if("function");
+    let named = |name: &str| HashFunction::ALL.into_iter().find(|function| function.name() == name);
+    HashOptions {
+        function: function.and_then(|name| named(&name.value)).unwrap_or(default.function),
+        avalanche: table.get("avalanche").map_or(default.avalanche, |_| table.flag("avalanche")),
+        bounded_load_percent: table.get("bounded-load").map(|_| u32::from(table.share("bounded-load"))),
+        fallback: table.flag("fallback"),
+        port: table.flag("port"),
+        expiration: table.duration("expiration"),
+    }
+}
+
+fn key(table: &Table<'_, '_>) -> Option<KeyPlan> {
+    let node = table.get("key")?;
+    if matches!(node.value, Value::Table(_)) {
+        return worked_out(&Table::new(table.cx, table.subject.key("key"), &EXPRESSION, node));
+    }
+    let text = table.text_if("key")?;
+    match parse(table, &text) {
+        Ok(key) => Some(key),
+        Err((message, help)) => {
+            table.report("key", text.span, message, help);
+            None
+        }
+    }
+}
+
+fn worked_out(table: &Table<'_, '_>) -> Option<KeyPlan> {
+    let text = table.text_if("expression")?;
+    match expression::check(&text.value) {
+        Ok(()) => Some(KeyPlan::Request(RequestKey::Expression(text.value))),
+        Err(cause) => {
+            table.error("expression", text.span, cause);
+            None
+        }
+    }
+}
+
+const KEYS: &str =
+    "there are source, destination, uri, host, path, url-param NAME, header NAME, cookie NAME, rdp-cookie";
+
+fn parse(table: &Table<'_, '_>, text: &Located<String>) -> Result<KeyPlan, (String, Option<String>)> {
+    let mut words = text.value.split_ascii_whitespace();
+    let (kind, name) = (words.next().unwrap_or(""), words.next());
+    let word = |word: &str| format!("{:?}", short(word));
+    if let Some(more) = words.next() {
+        return Err((format!("{} is one word too many", word(more)), None));
+    }
+    let bare = |key: KeyPlan| match name {
+        None => Ok(key),
+        Some(name) => Err((format!("{kind} has no name: {} is too much", word(name)), None)),
+    };
+    let named = |example: &str| match name {
+        Some(name) => Ok(name.to_owned()),
+        None => {
+            Err((format!("{kind} of which name?"), Some(format!("for example: key = \"{kind} {example}\""))))
+        }
+    };
+    let token = |name: String, what: &str| match is_token(&name) {
+        true => Ok(name),
+        false => Err((format!("{} is not the name of a {what}", word(&name)), None)),
+    };
+    let request = |key: RequestKey| Ok(KeyPlan::Request(key));
+    match kind {
+        "source" => bare(KeyPlan::Source),
+        "destination" => bare(KeyPlan::Destination),
+        "uri" => bare(KeyPlan::Request(RequestKey::Uri(uri_part(table)))),
+        "host" => bare(KeyPlan::Request(RequestKey::Host)),
+        "path" => bare(KeyPlan::Request(RequestKey::Path)),
+        "url-param" => request(RequestKey::UrlParam(named("id")?)),
+        "header" => request(RequestKey::Header {
+            name: token(named("X-Tenant")?, "header")?,
+            domain_only: table.flag("use-domain-only"),
+        }),
+        "cookie" => request(RequestKey::Cookie(token(named("session")?, "cookie")?)),
+        "rdp-cookie" => Ok(KeyPlan::RdpCookie(name.unwrap_or("mstshash").to_owned())),
+        _ => Err((format!("{} is not a key", word(kind)), Some(help(kind)))),
+    }
+}
+
+/// What other balancers call it, or the list.
+fn help(kind: &str) -> String {
+    let ours = match kind {
+        "hdr" => "header NAME",
+        "url_param" | "query" | "param" => "url-param NAME",
+        "src" | "ip" | "client" | "client_ip" => "source",
+        "dst" => "destination",
+        "url" => "uri",
+        "rdp_cookie" | "mstshash" => "rdp-cookie",
+        _ => return KEYS.to_owned(),
+    };
+    format!("did you mean {ours:?}?")
+}
+
+fn uri_part(table: &Table<'_, '_>) -> UriPart {
+    UriPart {
+        bytes_max: table.number_if("len"),
+        depth: table.number_if("depth"),
+        whole: table.flag("whole"),
+        path_only: table.flag("path-only"),
+    }
+}
+
+/// Reports options that the algorithm, or the key, has no use for.
+fn check_fit(table: &Table<'_, '_>, algorithm: Algorithm, key: &KeyPlan) {
+    let only = |option: &str, fits: bool, whose: &str| {
+        if let (Some(node), false) = (table.get(option), fits) {
+            table.error(option, node.span, format!("only {whose}"));
+        }
+    };
+    let takes = |option| takes_option(algorithm, option);
+    if let (Some(node), false) = (table.get("key"), takes("key")) {
+        let help =
+            (algorithm == Algorithm::Source).then(|| "use algorithm = \"hash\" for other keys".to_owned());
+        table.report("key", node.span, format!("{algorithm} {}", no_key(algorithm)), help);
+    }
+    for option in ["len", "depth", "whole", "path-only"] {
+        only(option, matches!(key, KeyPlan::Request(RequestKey::Uri(_))), "for key = \"uri\"");
+    }
+    let is_header = matches!(key, KeyPlan::Request(RequestKey::Header { .. }));
+    only("use-domain-only", is_header, "for key = \"header NAME\"");
+    for option in ["function", "avalanche", "bounded-load", "fallback", "port", "expiration"] {
+        only(option, takes(option), &format!("for {}", takers(option)));
+    }
+    let is_number = matches!(key, KeyPlan::Source | KeyPlan::Destination);
+    if takes("function") {
+        only("function", !is_number, "for keys that are not addresses: those are numbers already");
+    }
+    if takes("port") {
+        only("port", matches!(key, KeyPlan::Source), "for key = \"source\"");
+    }
+}
+
+fn no_key(algorithm: Algorithm) -> &'static str {
+    if algorithm.goes_by_key() { "goes by the client's address alone" } else { "does not hash" }
+}
+
+/// Whether an algorithm has a use for an option.
+fn takes_option(algorithm: Algorithm, option: &str) -> bool {
+    use Algorithm::{
+        Hash, IpvsDh, IpvsMh, IpvsSh, Ketama, Lblc, Lblcr, NginxHash, NginxIpHash, Random, Ring, Source,
+    };
+    match option {
+        "key" => algorithm.takes_key() && !matches!(algorithm, Source | NginxIpHash),
+        "function" => takes_option(algorithm, "key") && !matches!(algorithm, Ketama | NginxHash),
+        "avalanche" => matches!(algorithm, Source | Hash | Ring),
+        "bounded-load" => matches!(algorithm, Ring | Random),
+        "fallback" => matches!(algorithm, IpvsSh | IpvsDh | IpvsMh),
+        "port" => matches!(algorithm, IpvsSh | IpvsMh),
+        "expiration" => matches!(algorithm, Lblc | Lblcr),
+        _ => false,
+    }
+}
+
+/// The algorithms that have a use for an option.
+fn takers(option: &str) -> String {
+    let names = Algorithm::ALL.into_iter().filter(|algorithm| takes_option(*algorithm, option));
+    names.map(Algorithm::name).collect::<Vec<_>>().join(", ")
+}

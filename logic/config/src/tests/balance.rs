@@ -1,0 +1,117 @@
+//! `balance`: an algorithm, and what it goes by.
+
+use weir_balance::Algorithm;
+use weir_http::RequestKey;
+
+use super::print::assert_round_trip;
+use super::{complaints, load_text, messages};
+use crate::plan::{KeyPlan, PoolPlan};
+
+fn config(mode: &str, balance: &str) -> String {
+    format!(
+        "[listener.web]\nbind = \":80\"\nmode = \"{mode}\"\npool = \"web\"\n\n[pool.web]\nbalance = {balance}\nservers = \"10.0.0.1:80\"\n"
+    )
+}
+
+fn pool(balance: &str) -> PoolPlan {
+    let loaded = load_text(&config("http", balance)).unwrap_or_else(|errors| panic!("{}", errors[0]));
+    assert_eq!(loaded.warnings, []);
+    loaded.plan.pools.into_iter().next().unwrap()
+}
+
+#[test]
+fn a_name_alone_is_the_table_with_nothing_else() {
+    for algorithm in Algorithm::ALL {
+        let short = pool(&format!("\"{algorithm}\""));
+        assert_eq!(short, pool(&format!("{{ algorithm = \"{algorithm}\" }}")));
+        assert_eq!(short.algorithm, algorithm);
+        assert!(!short.hash.key.needs_http() && !short.hash.key.needs_tcp());
+    }
+    assert!(pool("\"ring\"").hash.options.avalanche && !pool("\"hash\"").hash.options.avalanche);
+}
+
+#[test]
+fn every_kind_of_key_is_read_and_printed() {
+    for key in [
+        "\"source\"",
+        "\"destination\"",
+        "\"uri\"",
+        "\"host\"",
+        "\"path\"",
+        "\"url-param id\"",
+        "\"header  X-Tenant\"",
+        "\"cookie session\"",
+        "{ expression = \"host + path\" }",
+    ] {
+        assert_round_trip(&config("http", &format!("{{ algorithm = \"hash\", key = {key} }}")));
+    }
+    for key in ["\"rdp-cookie\"", "\"rdp-cookie msts\"", "\"source\"", "\"destination\""] {
+        assert_round_trip(&config("tcp", &format!("{{ algorithm = \"ring\", key = {key} }}")));
+    }
+    let cookie = pool("{ algorithm = \"hash\", key = \"cookie session\" }").hash.key;
+    assert_eq!(cookie, KeyPlan::Request(RequestKey::Cookie("session".to_owned())));
+}
+
+#[test]
+fn a_key_that_is_none_is_told_what_there_is() {
+    let wrong = |key: &str| complaints(&config("http", &format!("{{ algorithm = \"hash\", key = {key} }}")));
+    let all: String = [
+        "\"hdr X-Tenant\"",
+        "\"header\"",
+        "\"header a b\"",
+        "\"header é\"",
+        "\"uri x\"",
+        "\"sourc\"",
+        "\"\"",
+        "{ expression = \"path +\" }",
+        "{}",
+        "5",
+    ]
+    .map(wrong)
+    .concat();
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn options_that_do_nothing_are_errors() {
+    let wrong = |balance: &str| messages(&config("http", &format!("{{ {balance} }}"))).join("\n");
+    let all = [
+        "algorithm = \"source\", key = \"uri\"",
+        "algorithm = \"nginx-ip-hash\", key = \"uri\"",
+        "algorithm = \"round-robin\", key = \"uri\"",
+        "algorithm = \"hash\", key = \"host\", len = 5, depth = 1, whole = true, path-only = true",
+        "algorithm = \"hash\", key = \"uri\", use-domain-only = true",
+        "algorithm = \"hash\", function = \"crc32\"",
+        "algorithm = \"ketama\", key = \"uri\", function = \"crc32\", avalanche = true",
+        "algorithm = \"hash\", key = \"uri\", function = \"md5\"",
+        "algorithm = \"maglev\", bounded-load = \"150%\"",
+        "algorithm = \"ring\", bounded-load = \"90%\"",
+        "algorithm = \"ring\", bounded-load = 150",
+        "algorithm = \"hash\", fallback = false",
+        "algorithm = \"ipvs-dh\", port = true",
+        "algorithm = \"ipvs-sh\", key = \"uri\", port = true",
+        "algorithm = \"ring\", expiration = \"1h\"",
+        "algorithm = \"hsah\", key = \"uri\"",
+        "key = \"uri\"",
+    ]
+    .map(wrong)
+    .join("\n");
+    insta::assert_snapshot!(all);
+}
+
+#[test]
+fn a_pool_and_those_who_refer_to_it_must_speak_alike() {
+    insta::assert_snapshot!(
+        [
+            complaints(&config("tcp", "{ algorithm = \"hash\", key = \"uri\" }")),
+            complaints(&config("http", "{ algorithm = \"hash\", key = \"rdp-cookie\" }")),
+        ]
+        .concat()
+    );
+    let sni = "[listener.a]\nbind = \":1\"\nmode = \"tcp\"\nsni = { host = \"x.org\", pool = \"web\" }\n\
+               [pool.web]\nbalance = { algorithm = \"ring\", key = \"host\" }\nservers = \"a:1\"\n";
+    assert_eq!(
+        messages(sni),
+        ["listener a: sni: pool web chooses by a part of HTTP requests, and a TCP listener sees none"]
+    );
+}

@@ -1,0 +1,131 @@
+//! Which servers HAProxy itself picks for a thousand requests each, from the config to the server: recorded by
+//! logic/balance/tests/golden/record.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::sync::Arc;
+
+use weir_balance::{Candidate, Pick, PickInput, Picker, Roster};
+use weir_config::plan::PoolPlan;
+use weir_config::{KeyReader, Source};
+use weir_http::{HeadLimits, HeaderTable, RouteRequest, Scheme, parse_request};
+
+/// The weights that the script gives its servers.
+const WEIGHTS: [u32; 5] = [1, 2, 3, 1, 5];
+
+/// A pool of Weir's that chooses as one of HAProxy's.
+struct Column {
+    name: &'static str,
+    reader: KeyReader,
+    roster: Roster,
+}
+
+impl Column {
+    /// Of `BALANCE / HASH-TYPE`, in HAProxy's words.
+    fn new(name: &'static str) -> Self {
+        let (balance, hash_type) = name.split_once(" / ").unwrap();
+        let mut words = hash_type.split(' ');
+        let algorithm = if words.next() == Some("consistent") { "ring" } else { "hash" };
+        let mut options = vec![format!("algorithm = \"{algorithm}\"")];
+        // There, `consistent` without a function has it, too.
+        let mut avalanche = hash_type == "consistent";
+        for word in words {
+            match word {
+                "avalanche" => avalanche = true,
+                function => options.push(format!("function = \"{function}\"")),
+            }
+        }
+        options.push(format!("avalanche = {avalanche}"));
+        options.extend(key(balance));
+        let plan = pool(&options.join(", "));
+        let candidate = |(slot, server): (usize, &weir_config::plan::ServerPlan)| Candidate {
+            slot,
+            rank: slot as u32,
+            address: server.address.clone(),
+            weight: server.weight,
+            backup: false,
+            eligible: true,
+            connections_max: None,
+            load: Arc::default(),
+        };
+        let candidates = plan.servers.iter().enumerate().map(candidate).collect();
+        let roster = Roster::new(plan.scheduling(), candidates, None);
+        Self { name, reader: KeyReader::compile(&plan).unwrap(), roster }
+    }
+
+    fn pick(&self, text: &str) -> Pick {
+        let mut headers = HeaderTable::new();
+        let head = parse_request(text.as_bytes(), &HeadLimits::default(), &mut headers).unwrap().unwrap();
+        let request = RouteRequest::of(&head, text.as_bytes(), &headers, None, Scheme::Http, "web");
+        let key = self.reader.of_request(&request, head.target.span.of(text.as_bytes()), None, || None);
+        assert!(key.is_some(), "{text}");
+        Picker::new(0).pick(&self.roster, &PickInput { key, ..PickInput::default() })
+    }
+}
+
+/// The options for HAProxy's `balance`.
+fn key(balance: &str) -> Vec<String> {
+    let mut words = balance.split(' ');
+    let mut options = vec![match words.next().unwrap() {
+        "uri" => "key = \"uri\"".to_owned(),
+        "hdr(X-Key)" => "key = \"header x-key\"".to_owned(),
+        "url_param" => format!("key = \"url-param {}\"", words.next().unwrap()),
+        other => panic!("{other}"),
+    }];
+    while let Some(word) = words.next() {
+        options.push(match word {
+            "whole" => "whole = true".to_owned(),
+            "use_domain_only" => "use-domain-only = true".to_owned(),
+            number => format!("{number} = {}", words.next().unwrap()),
+        });
+    }
+    options
+}
+
+fn pool(options: &str) -> PoolPlan {
+    let server =
+        |(slot, weight): (usize, &u32)| format!("{{ address = \"10.0.0.{slot}:80\", weight = {weight} }}");
+    let servers: Vec<String> = WEIGHTS.iter().enumerate().map(server).collect();
+    let text = format!(
+        "[listener.web]\nbind = \":80\"\npool = \"web\"\n[pool.web]\nbalance = {{ {options} }}\nservers = [{}]\n",
+        servers.join(", ")
+    );
+    let source = Source { name: "weir.toml".to_owned(), text };
+    let loaded =
+        weir_config::load(&[source], &|_| None).unwrap_or_else(|errors| panic!("{options}: {}", errors[0]));
+    loaded.plan.pools.into_iter().next().unwrap()
+}
+
+/// Asks for each key of a file, in the request that it stands for, what each column picked.
+fn assert_recorded(text: &'static str, request: impl Fn(&str) -> String) {
+    let (columns, lines): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with("# "));
+    let columns: Vec<Column> = columns.into_iter().map(|line| Column::new(&line[2..])).collect();
+    assert!(columns.len() >= 16);
+    assert_eq!(lines.len(), 1_000);
+    for line in lines {
+        let (digits, key) = line.split_once(' ').unwrap();
+        assert_eq!(digits.len(), columns.len());
+        for (column, digit) in columns.iter().zip(digits.bytes()) {
+            let picked = column.pick(&request(key));
+            assert_eq!(picked, Pick::Server(usize::from(digit - b'0')), "{}: {key}", column.name);
+        }
+    }
+}
+
+#[test]
+fn by_uri() {
+    let recorded = include_str!("../../balance/tests/golden/haproxy-uri.txt");
+    assert_recorded(recorded, |uri| format!("GET {uri} HTTP/1.1\r\nHost: h\r\n\r\n"));
+}
+
+#[test]
+fn by_header() {
+    let recorded = include_str!("../../balance/tests/golden/haproxy-header.txt");
+    assert_recorded(recorded, |value| format!("GET / HTTP/1.1\r\nHost: h\r\nX-Key: {value}\r\n\r\n"));
+}
+
+#[test]
+fn by_parameter() {
+    let recorded = include_str!("../../balance/tests/golden/haproxy-url-param.txt");
+    assert_recorded(recorded, |query| format!("GET /?{query} HTTP/1.1\r\nHost: h\r\n\r\n"));
+}
