@@ -15,6 +15,8 @@ pub(crate) struct Machine {
     pub(crate) memory_gib: u64,
     pub(crate) kernel: String,
     pub(crate) system: String,
+    /// Whose network settings, and the congestion control among them.
+    pub(crate) network: String,
     /// Running processes averaged over the minute before the start: more than a little is noise.
     pub(crate) load_before: f64,
 }
@@ -36,6 +38,7 @@ impl Machine {
             memory_gib: memory_kb.unwrap_or(0) / (1 << 20),
             kernel: format!("Linux {}", read_line("/proc/sys/kernel/osrelease")),
             system: pretty.unwrap_or("unknown").trim_matches('"').to_owned(),
+            network: crate::network::describe(),
             load_before: load.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0.0),
         }
     }

@@ -9,6 +9,7 @@ mod error;
 mod idle;
 mod latency;
 mod machine;
+mod network;
 mod openloop;
 mod options;
 mod origin;
@@ -30,17 +31,22 @@ use clap::Parser;
 use options::{Command, Options};
 
 fn main() -> ExitCode {
-    let done = match Options::parse().command {
-        Command::Compare(options) => comparison::run(&options),
-        Command::Soak(options) => soak::run(&options),
-    };
-    match done {
-        Ok(true) => ExitCode::SUCCESS,
-        // The answer is no: a ratio or a limit was not kept.
-        Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            eprintln!("weir-bench: {error}");
-            ExitCode::from(2)
-        }
+    run(&Options::parse()).unwrap_or_else(|error| {
+        eprintln!("weir-bench: {error}");
+        ExitCode::from(2)
+    })
+}
+
+fn run(options: &Options) -> error::Result<ExitCode> {
+    if options.in_own_network {
+        network::settle()?;
+    } else if !options.host_network {
+        return network::run_inside();
     }
+    let kept = match &options.command {
+        Command::Compare(options) => comparison::run(options),
+        Command::Soak(options) => soak::run(options),
+    };
+    // 1: the answer is no, a ratio or a limit was not kept.
+    kept.map(|kept| ExitCode::from(u8::from(!kept)))
 }

@@ -9,6 +9,12 @@ use crate::scenario::Scenario;
 #[derive(Debug, Parser)]
 #[command(name = "weir-bench", version)]
 pub(crate) struct Options {
+    /// Measure with the machine's own network settings, not in a namespace with Debian's
+    #[arg(long, global = true)]
+    pub(crate) host_network: bool,
+    /// Set where this program has started itself
+    #[arg(long, hide = true)]
+    pub(crate) in_own_network: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

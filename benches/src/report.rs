@@ -126,13 +126,14 @@ fn spread(figures: Vec<(usize, f64)>, decimals: usize) -> String {
 pub(crate) fn verdict(results: &Results) -> Verdict {
     let machine = &results.machine;
     let mut text = format!(
-        "\n## Weir against its rivals\n\n{} ({} cores, {} GiB), {}, {}; load before the start {:.2}; {} turns of {} s, {} connections\n\n\
+        "\n## Weir against its rivals\n\n{} ({} cores, {} GiB), {}, {}, {}; load before the start {:.2}; {} turns of {} s, {} connections\n\n\
          | scenario | Weir | best rival | ratio: median (min..max) | required | target | |\n|---|---|---|---|---|---|---|\n",
         machine.cpu,
         machine.cores,
         machine.memory_gib,
         machine.kernel,
         machine.system,
+        machine.network,
         machine.load_before,
         results.turns,
         results.turn_s,
@@ -224,7 +225,7 @@ fn latency_row(results: &Results, result: &ScenarioResult, weir: usize) -> Optio
     let differences: Vec<_> = pairs(&ours, &theirs).map(|(ours, theirs)| ours - theirs).collect();
     let median = |figures: &[(usize, f64)]| Spread::of(figures.iter().map(|(_, figure)| *figure));
     let (our_median, their_median) = (median(&ours)?.median, median(&theirs)?.median);
-    let Interval { low, mean, high } = Interval::of(&differences)?;
+    let Interval { low, median: middle, high } = Interval::of(&differences)?;
     // Worse only if the whole interval says so.
     let kept = low <= 0.0;
     let verdict = match (kept, high <= 0.0) {
@@ -235,7 +236,7 @@ fn latency_row(results: &Results, result: &ScenarioResult, weir: usize) -> Optio
     let cells = [
         format!("p99 {our_median:.0} us"),
         format!("p99 {their_median:.0} us ({})", results.contestants[haproxy].name),
-        format!("difference {mean:+.1} us (95%: {low:+.1}..{high:+.1})"),
+        format!("difference {middle:+.1} us (95%: {low:+.1}..{high:+.1})"),
         "<= 0".to_owned(),
         "<= 0".to_owned(),
     ];

@@ -20,27 +20,42 @@ impl Spread {
     }
 }
 
-/// A mean with its 95% confidence interval (Student's t).
+/// A median with the order statistics around it that hold the true one with at least 95% confidence, whatever the
+/// distribution: one turn in which the machine stood still cannot stretch it (sign test; Conover, Practical
+/// Nonparametric Statistics, section 3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Interval {
     pub(crate) low: f64,
-    pub(crate) mean: f64,
+    pub(crate) median: f64,
     pub(crate) high: f64,
 }
 
 impl Interval {
-    /// `None` with fewer than two values: one alone says nothing about its spread.
+    /// `None` with fewer than six values: even their extremes would not be 95% certain.
     pub(crate) fn of(values: &[f64]) -> Option<Self> {
-        let count = values.len();
-        if count < 2 {
-            return None;
-        }
-        let n = count as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        let margin = student_t_975(count - 1) * (variance / n).sqrt();
-        Some(Self { low: mean - margin, mean, high: mean + margin })
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let below = values_outside(sorted.len())?;
+        let (low, high) = (sorted[below], sorted[sorted.len() - 1 - below]);
+        Some(Self { low, median: median_of_sorted(&sorted), high })
     }
+}
+
+/// How many of `count` sorted values may be left out at each end: the most for which a fair coin shows so few heads, or
+/// fewer, in at most 2.5% of the cases.
+fn values_outside(count: usize) -> Option<usize> {
+    let mut exactly = 0.5f64.powi(i32::try_from(count).ok()?);
+    let mut at_most = 0.0;
+    let mut outside = None;
+    for heads in 0..count {
+        at_most += exactly;
+        if at_most > 0.025 {
+            break;
+        }
+        outside = Some(heads);
+        exactly *= (count - heads) as f64 / (heads + 1) as f64;
+    }
+    outside
 }
 
 /// The value that a share of the sorted samples does not exceed (nearest rank); 0 without samples.
@@ -52,15 +67,6 @@ pub(crate) fn quantile(sorted: &[u64], share: f64) -> u64 {
 fn median_of_sorted(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
-}
-
-/// The 97.5% point of Student's t distribution, from the usual tables; beyond them that of the normal distribution.
-fn student_t_975(degrees: usize) -> f64 {
-    const TABLE: [f64; 20] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,
-        2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-    ];
-    TABLE.get(degrees.saturating_sub(1)).copied().unwrap_or(1.96)
 }
 
 #[cfg(test)]
@@ -85,17 +91,22 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_is_that_of_a_worked_example() {
-        // Mean 5, standard deviation 2, n = 4: the margin is 3.182 * 2 / 2.
-        let interval = Interval::of(&[3.0, 7.0, 5.0 - 2f64.sqrt(), 5.0 + 2f64.sqrt()]);
-        let Some(Interval { low, mean, high }) = interval else { panic!("no interval") };
-        assert!((mean - 5.0).abs() < 1e-9);
-        assert!((high - (5.0 + 3.182)).abs() < 1e-9);
-        assert!((low - (5.0 - 3.182)).abs() < 1e-9);
+    fn the_interval_leaves_out_as_many_values_as_the_tables_of_the_sign_test_say() {
+        // n and the rank of the lower end, counted from 1: the usual table for 95%.
+        for (count, rank) in [(6, 1), (8, 1), (9, 2), (11, 2), (12, 3), (15, 4), (20, 6), (25, 8)] {
+            assert_eq!(values_outside(count), Some(rank - 1), "{count} values");
+        }
     }
 
     #[test]
-    fn one_value_has_no_interval() {
-        assert_eq!(Interval::of(&[1.0]), None);
+    fn one_wild_value_does_not_stretch_the_interval() {
+        let values = [5.0, 1e9, 3.0, 1.0, 2.0, 4.0, 6.0, 7.0, 8.0];
+        assert_eq!(Interval::of(&values), Some(Interval { low: 2.0, median: 5.0, high: 8.0 }));
+    }
+
+    #[test]
+    fn too_few_values_have_no_interval() {
+        assert_eq!(Interval::of(&[1.0; 5]), None);
+        assert!(Interval::of(&[1.0; 6]).is_some());
     }
 }

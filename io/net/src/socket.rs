@@ -166,6 +166,26 @@ impl Socket {
         result == 0 && bytes > 0
     }
 
+    /// Has the kernel tell of input only when so many bytes are there, the peer has ended, or its window is nearly used up
+    /// (SO_RCVLOWAT, socket(7)); 1 = of every byte, as in the beginning. What is there already is told at once if it
+    /// suffices. Reading takes what there is, as ever.
+    #[allow(unsafe_code)]
+    pub fn tell_of_input_from(&self, bytes: u32) {
+        let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+        let length = size_of::<libc::c_int>() as libc::socklen_t;
+        // SAFETY: the descriptor is open for as long as `self` lives; the call reads one c_int, which is live.
+        // It fails only on a socket that is already gone, and of that the next read tells.
+        let _ = unsafe {
+            libc::setsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_RCVLOWAT,
+                (&raw const bytes).cast(),
+                length,
+            )
+        };
+    }
+
     /// Whether something is there to be read, as far as events tell: on an idle server connection that is surplus bytes
     /// or its end, and either way it must not be used again. Asks the kernel only if an event is pending that may be
     /// one of those already read (a splice does not tell when it has emptied the socket).

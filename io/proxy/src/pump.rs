@@ -5,7 +5,7 @@ use std::io;
 use std::task::{Context, Poll};
 
 use weir_http::{BodyScanner, ChunkError, Dechunker};
-use weir_net::{Pipe, Stream, poll_splice};
+use weir_net::{Pipe, Socket, Stream, poll_splice};
 
 use crate::worker::Worker;
 
@@ -13,6 +13,11 @@ use crate::worker::Worker;
 const SPLICE_MIN: u64 = 8 * 1024;
 /// One read when copying: large enough to spread the cost of the calls, small enough to stay in the cache.
 const COPY_BYTES: usize = 64 * 1024;
+
+/// While so much of a body is still to come, its source wakes us for every [`BULK_BATCH`] only, not for every segment:
+/// fewer calls and fewer acknowledgements. A small body, and the end of a large one, is passed on as it comes.
+const BULK_MIN: u64 = 512 * 1024;
+const BULK_BATCH: u32 = 256 * 1024;
 
 /// After so many bytes it is the turn of the worker's other tasks.
 const TURN_BYTES: u64 = 512 * 1024;
@@ -30,6 +35,10 @@ pub(crate) struct Pump {
     pipe: Option<Pipe>,
     /// No descriptors were left for a pipe: this body is copied.
     splice_denied: bool,
+    /// The source tells of nothing less than [`BULK_BATCH`].
+    in_bulk: bool,
+    /// Whether batches may be waited for: not once one has taken too long.
+    may_batch: bool,
     /// The sink's kernel keeps bytes back that were to go out together with the first spliced ones.
     sink_holds: bool,
     source_ended: bool,
@@ -79,6 +88,8 @@ impl Pump {
             payload_bytes_max: u64::MAX,
             pipe: None,
             splice_denied: false,
+            in_bulk: false,
+            may_batch: false,
             sink_holds: false,
             source_ended: false,
             bytes_read: 0,
@@ -160,6 +171,31 @@ impl Pump {
     /// The caller has sent the body's start with more to follow at once.
     pub(crate) fn sink_holds(&mut self) {
         self.sink_holds = true;
+    }
+
+    /// Lets a large body's source wake us for batches only; the caller watches [`Pump::is_in_bulk`].
+    pub(crate) fn batch(&mut self) {
+        self.may_batch = true;
+    }
+
+    /// Whether bytes may be kept waiting in the source's kernel until a batch is complete: not for long, then call
+    /// [`Pump::leave_bulk`].
+    pub(crate) fn is_in_bulk(&self) -> bool {
+        self.in_bulk
+    }
+
+    /// A batch is not complete in time: `source` is slow or has paused. From now on it is passed on as it comes.
+    pub(crate) fn leave_bulk(&mut self, source: &Stream) {
+        self.may_batch = false;
+        self.enter_or_leave_bulk(source.socket());
+    }
+
+    fn enter_or_leave_bulk(&mut self, source: &Socket) {
+        let bulk = self.may_batch && self.scanner.remaining_exact().is_some_and(|left| left >= BULK_MIN);
+        if bulk != self.in_bulk {
+            self.in_bulk = bulk;
+            source.tell_of_input_from(if bulk { BULK_BATCH } else { 1 });
+        }
     }
 
     /// Counts what the caller has sent itself.
@@ -294,6 +330,7 @@ impl Pump {
                 if progress.source_ended {
                     self.end_of_source()?;
                 }
+                self.enter_or_leave_bulk(from);
                 Ok(Poll::Ready(()))
             }
         }

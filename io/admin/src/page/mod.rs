@@ -59,17 +59,26 @@ fn notices(page: &mut Html, process: &ProcessSnapshot) {
         notice(page, Tone::Bad, "The last reload was refused; the config before it stays in force.", error);
     }
     if process.log_lines_dropped > 0 {
-        let text =
-            format!("{} access log lines were lost: its target is full or slow.", process.log_lines_dropped);
-        notice(page, Tone::Warning, "Access log", &text);
+        notice(page, Tone::Warning, "Access log", &lines_lost(process.log_lines_dropped));
     }
     if process.runtime_changes > 0 {
-        let text = format!(
-            "{} servers differ from the config by what was changed at runtime.",
-            process.runtime_changes
-        );
-        notice(page, Tone::Calm, "Runtime changes", &text);
+        notice(page, Tone::Calm, "Runtime changes", &runtime_changes(process.runtime_changes));
     }
+}
+
+fn lines_lost(lines: u64) -> String {
+    let subject = if lines == 1 {
+        "1 access log line was".to_owned()
+    } else {
+        format!("{lines} access log lines were")
+    };
+    format!("{subject} lost: its target is full or slow.")
+}
+
+fn runtime_changes(servers: u64) -> String {
+    let subject =
+        if servers == 1 { "1 server differs".to_owned() } else { format!("{servers} servers differ") };
+    format!("{subject} from the config by what was changed at runtime.")
 }
 
 fn notice(page: &mut Html, tone: Tone, title: &str, text: &str) {
@@ -124,4 +133,17 @@ fn footer(page: &mut Html) {
         "<footer>Refreshed every {REFRESH_S} s &middot; the same as <a href=\"status.json\">JSON</a>, \
          <a href=\"status.csv\">CSV</a>, <a href=\"metrics\">metrics</a></footer></body></html>\n"
     ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notice_of_one_is_told_in_the_singular() {
+        assert!(lines_lost(1).starts_with("1 access log line was lost"));
+        assert!(lines_lost(2).starts_with("2 access log lines were lost"));
+        assert!(runtime_changes(1).starts_with("1 server differs from"));
+        assert!(runtime_changes(2).starts_with("2 servers differ from"));
+    }
 }

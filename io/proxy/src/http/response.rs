@@ -205,6 +205,7 @@ fn pass(
     let tunnel = head.status == 101;
     let framing = if tunnel { Framing::UntilClose } else { head.framing };
     let mut download = Pump::new(BodyScanner::new(framing));
+    download.batch();
     if written.dechunk {
         download.dechunk();
     }

@@ -438,3 +438,37 @@ fn stands_still(count: &AtomicUsize) -> bool {
     }
     true
 }
+
+#[test]
+fn what_a_server_has_sent_of_a_large_body_arrives_while_it_pauses() {
+    // Pieces below, at and above the batches in which large bodies are moved; in the middle, and near the end.
+    const PIECES: [usize; 8] = [700_000, 1, 100_000, 300_000, 2_000_000, 50_000, 600_000, 3];
+    let total: usize = PIECES.iter().sum();
+    let (arrived, next) = std::sync::mpsc::channel::<()>();
+    let next = std::sync::Mutex::new(next);
+    let server = RawServer::start(move |peer| {
+        let next = next.lock().unwrap();
+        for _ in 0..2 {
+            peer.request()?;
+            peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {total}\r\n\r\n"))?;
+            for piece in PIECES {
+                peer.send(vec![b'x'; piece])?;
+                // Goes on only when all of it has come out at the other end.
+                let _ = next.recv();
+            }
+        }
+        Ok(())
+    });
+    let weir = Weir::start(&web(&[server.addr()]));
+    let mut client = weir.client();
+    // The second response comes over a connection that has been through it already.
+    for _ in 0..2 {
+        client.send(get("/"));
+        client.response_head();
+        for piece in PIECES {
+            assert_eq!(client.read_exact(piece).len(), piece);
+            arrived.send(()).unwrap();
+        }
+    }
+    assert_eq!(server.connections(), 1);
+}

@@ -101,6 +101,18 @@ fn retries_and_refusals_are_counted() {
 }
 
 #[test]
+fn a_retry_on_the_only_server_is_no_redispatch() {
+    let broken = RawServer::script([Step::ReadRequest]);
+    let weir = Weir::start(&format!("{}retry = {{ attempts = 2 }}\neject = false\n", web(&[broken.addr()])));
+    assert_eq!(weir.client().exchange(get("/")).status, 502);
+    let metrics = counted(&weir, 1.0);
+    assert_eq!(metrics.get("weir_pool_retries_total", &["pool=\"web\""]), 2.0);
+    for series in ["weir_pool_redispatches_total", "weir_server_redispatches_total"] {
+        assert_eq!(metrics.get(series, &["pool=\"web\""]), 0.0, "{series}");
+    }
+}
+
+#[test]
 fn a_reload_keeps_the_counts_of_what_stays() {
     let server = RawServer::answering("hi");
     let config = web(&[server.addr()]);

@@ -19,6 +19,13 @@ impl Exchange {
                 }
                 self.timing.chosen(now);
                 lease.server.counters().requests.one();
+                if let Some(left) = self.left.take()
+                    && left.shared.uid != lease.server.shared.uid
+                {
+                    self.redispatched = true;
+                    self.pool.counters().redispatches.one();
+                    left.counters().redispatches.one();
+                }
                 let reusable = plan.proxy_protocol.is_none() && !self.fresh_only;
                 let sure = !self.request.method.is_safe();
                 let idle = if reusable {

@@ -24,7 +24,7 @@ use super::response::ResponseFacts;
 use super::timing::Timing;
 use crate::connect::ConnectError;
 use crate::pump::Pump;
-use crate::worker::{Drain, Lease, LocalPool, ServerConnection, Worker};
+use crate::worker::{Drain, Lease, LocalPool, LocalServer, ServerConnection, Worker};
 
 pub(crate) use client_side::ClientSide;
 use pace::RateWindow;
@@ -53,6 +53,8 @@ pub(crate) struct Exchange {
     fresh_only: bool,
     /// Servers that failed this request already.
     tried: Vec<usize>,
+    /// The server that failed the last try; whether the request leaves it is seen when another is chosen.
+    left: Option<Rc<LocalServer>>,
     pub(crate) retries: u8,
     pub(crate) redispatched: bool,
     /// Bytes of a response head that has not all come.
@@ -123,6 +125,7 @@ impl Exchange {
             reused: false,
             fresh_only: false,
             tried: Vec::new(),
+            left: None,
             retries: 0,
             redispatched: false,
             partial: Vec::new(),

@@ -10,6 +10,9 @@ use crate::http::outcome::{Cut, End, Fault};
 /// looked at: it may have gone.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 
+/// A batch of a large body that is not complete after this long (or a tick of the timers later) is passed on as it is.
+const BATCH_WAIT_MAX: Duration = Duration::from_millis(10);
+
 /// Watches the minimum rate of bodies.
 #[derive(Default)]
 pub(super) struct RateWindow {
@@ -32,6 +35,12 @@ impl Exchange {
             return Poll::Pending;
         }
         let now = client.worker.now();
+        if let (Some(download), Some(connection)) = (&mut self.download, &self.connection)
+            && download.is_in_bulk()
+            && !download.waits_for_sink()
+        {
+            download.leave_bulk(&connection.stream);
+        }
         if now < self.idle_until && !self.rate.is_too_low(now, self.moved(), client) {
             let limit = self.rate.next_check(now, self.moved_at_arm, client);
             client.deadline.arm(now, (self.idle_until - now).min(limit));
@@ -69,8 +78,10 @@ impl Exchange {
         let bodies = self.download.is_some() || self.upload_state == Upload::Sending;
         let limit = if bodies { self.rate.next_check(now, self.moved_at_arm, client) } else { Duration::MAX };
         let look = if client.stream.socket().is_watched() { Duration::MAX } else { FIRST_LOOK };
+        let in_bulk = self.download.as_ref().is_some_and(|it| it.is_in_bulk() && !it.waits_for_sink());
+        let batch = if in_bulk { BATCH_WAIT_MAX } else { Duration::MAX };
         self.idle_until = now + after.duration();
-        client.deadline.arm(now, after.duration().min(limit).min(look));
+        client.deadline.arm(now, after.duration().min(limit).min(look).min(batch));
     }
 
     /// Some of the request is here that the server has not taken yet.

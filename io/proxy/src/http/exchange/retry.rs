@@ -1,5 +1,7 @@
 //! What happens when a try fails: another one where that is safe, else the client learns of it.
 
+use std::rc::Rc;
+
 use weir_http::Progress;
 
 use super::{ClientSide, Exchange, State, Upload};
@@ -39,9 +41,7 @@ impl Exchange {
             self.fresh_only = true;
             if !self.reused {
                 self.tried.push(lease.server.shared.slot);
-                self.redispatched = true;
-                self.pool.counters().redispatches.one();
-                lease.server.counters().redispatches.one();
+                self.left = Some(Rc::clone(&lease.server));
             }
         }
         self.head_sent = 0;
