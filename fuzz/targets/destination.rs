@@ -1,0 +1,32 @@
+//! Destination headers and paths: any bytes get a verdict; a path has no segment that could lead elsewhere, and its href
+//! reads back; what goes to another server can stand in a request line.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_dav::header::{Destination, OwnNames};
+use weir_dav::path::{DavPath, PathLimits, RequestPath};
+
+fuzz_target!(|text: &[u8]| {
+    let limits = PathLimits { bytes_max: 256, name_bytes_max: 64, depth_max: 16 };
+    let own = OwnNames::new(["h", "[::1]:8080"]).expect("sound names");
+    match Destination::parse(text, &own, &limits) {
+        Err(_) => {}
+        Ok(Destination::Own(read)) => is_sound(&read, &limits),
+        Ok(Destination::Elsewhere(url)) => {
+            assert!(url.target.starts_with('/') && url.target.bytes().all(|byte| byte.is_ascii_graphic()));
+            assert!(!url.host.is_empty() && url.host != "h" && url.port != 0);
+        }
+    }
+    if let Ok(read) = DavPath::parse(text, &limits) {
+        is_sound(&read, &limits);
+    }
+});
+
+fn is_sound(read: &RequestPath, limits: &PathLimits) {
+    let path = &read.path;
+    assert!(path.depth() <= limits.depth_max && path.relative_bytes().len() <= limits.bytes_max);
+    for segment in path.segments() {
+        assert!(segment != b"." && segment != b".." && !segment.contains(&0) && !segment.contains(&b'/'));
+    }
+    assert_eq!(DavPath::parse(path.href(read.trailing_slash).as_bytes(), limits).as_ref(), Ok(read));
+}

@@ -1,0 +1,18 @@
+//! Digests of contents: how they are computed, and how Digest (RFC 3230), Repr-Digest and Content-Digest (RFC 9530) say
+//! them.
+
+mod algorithm;
+mod error;
+mod hasher;
+mod instance;
+mod structured;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use algorithm::Algorithm;
+pub use error::DigestError;
+pub use hasher::Hasher;
+pub use instance::{parse_digest, write_digest};
+pub use structured::{parse_repr_digest, write_repr_digest};
+pub use value::Digest;

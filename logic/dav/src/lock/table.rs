@@ -1,0 +1,251 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Change, Lock, LockError};
+use crate::header::LockToken;
+use crate::path::DavPath;
+
+/// All locks of a storage area. Serialises as a list of locks.
+///
+/// A lock that has ended counts nowhere; it leaves the table with the next [`Self::expire`] or [`Self::lock`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Lock>", into = "Vec<Lock>")]
+pub struct LockTable {
+    /// No list is empty.
+    by_root: BTreeMap<DavPath, Vec<Lock>>,
+    roots: BTreeMap<LockToken, DavPath>,
+    ends: BTreeSet<(u64, LockToken)>,
+}
+
+/// What a request shows of locks: its tokens ([`crate::if_header::IfHeader::submitted_tokens`]), and who sent it.
+#[derive(Debug, Clone, Copy)]
+pub struct Submitted<'a> {
+    /// Tokens from the If header.
+    pub tokens: &'a [&'a LockToken],
+    /// The one who sent the request, as in [`Lock::principal`].
+    pub principal: &'a str,
+}
+
+impl LockTable {
+    /// Adds a lock (RFC 4918 section 9.10), unless others exclude it: those that cover its root, and, if it is infinite,
+    /// those below.
+    pub fn lock(&mut self, lock: Lock, now_s: u64, locks_max: usize) -> Result<(), LockError> {
+        self.expire(now_s);
+        let mut conflicts: Vec<_> = self
+            .locks_on(&lock.root, now_s)
+            .chain(self.below(&lock.root).filter(|_| lock.infinite))
+            .filter(|other| !lock.agrees_with(other))
+            .map(|other| (other.root.clone(), other.collection))
+            .collect();
+        if !conflicts.is_empty() {
+            conflicts.sort();
+            conflicts.dedup();
+            return Err(LockError::Conflict(conflicts));
+        }
+        if self.roots.contains_key(&lock.token) {
+            return Err(LockError::TokenTaken);
+        }
+        if self.len() >= locks_max {
+            return Err(LockError::TooMany);
+        }
+        self.insert(lock);
+        Ok(())
+    }
+
+    /// Lets a lock end later (RFC 4918 section 9.10.2). The token must be that of a lock that covers `path`, made by
+    /// `principal`.
+    pub fn refresh(
+        &mut self,
+        path: &DavPath,
+        token: &LockToken,
+        principal: &str,
+        timeout_s: u32,
+        now_s: u64,
+    ) -> Result<&Lock, LockError> {
+        let mut lock = self.find(path, token, Some(principal), now_s)?.clone();
+        self.remove(token);
+        lock.expires_s = now_s.saturating_add(u64::from(timeout_s));
+        let root = lock.root.clone();
+        self.insert(lock);
+        let found = self.by_root.get(&root).and_then(|locks| locks.iter().find(|lock| lock.token == *token));
+        found.ok_or(LockError::NoSuchLock)
+    }
+
+    /// Takes a lock away (RFC 4918 section 9.11). The token must be that of a lock that covers `path`; `principal` must
+    /// have made it, `None` may take away any.
+    pub fn unlock(
+        &mut self,
+        path: &DavPath,
+        token: &LockToken,
+        principal: Option<&str>,
+        now_s: u64,
+    ) -> Result<Lock, LockError> {
+        self.find(path, token, principal, now_s)?;
+        self.remove(token).ok_or(LockError::NoSuchLock)
+    }
+
+    /// The locks that cover a resource, those with the shortest root last: its `lockdiscovery`.
+    pub fn locks_on(&self, path: &DavPath, now_s: u64) -> impl Iterator<Item = &Lock> {
+        let roots = std::iter::successors(Some(path.clone()), DavPath::parent);
+        let path = path.clone();
+        roots
+            .filter_map(|root| self.by_root.get(&root))
+            .flatten()
+            .filter(move |lock| lock.is_live(now_s) && lock.covers(&path))
+    }
+
+    /// Whether the lock with this token covers the resource: what the If header asks (RFC 4918 section 10.4.4).
+    pub fn is_locked_by(&self, path: &DavPath, token: &LockToken, now_s: u64) -> bool {
+        self.find(path, token, None, now_s).is_ok()
+    }
+
+    /// What stands in the way of a change: the roots of locks of which none was submitted, each once, and whether it is a
+    /// collection. Empty = the change may go ahead; else 423 with `lock-token-submitted` and these (RFC 4918 sections 7.1,
+    /// 7.4 and 16). Where a resource has several locks, which must be shared ones, one of them is enough.
+    pub fn missing(
+        &self,
+        path: &DavPath,
+        change: Change,
+        submitted: Submitted<'_>,
+        now_s: u64,
+    ) -> Vec<(DavPath, bool)> {
+        let mut missing = BTreeSet::new();
+        let mut need = |resource: &DavPath| {
+            let shown = |lock: &Lock| {
+                *lock.principal == *submitted.principal && submitted.tokens.contains(&&lock.token)
+            };
+            if !self.locks_on(resource, now_s).any(shown) {
+                missing
+                    .extend(self.locks_on(resource, now_s).map(|lock| (lock.root.clone(), lock.collection)));
+            }
+        };
+        need(path);
+        if change != Change::Modify
+            && let Some(parent) = path.parent()
+        {
+            need(&parent);
+        }
+        if change == Change::Remove {
+            let (from, to) = path.range_below();
+            self.by_root.range(from..to).for_each(|(root, _)| need(root));
+        }
+        missing.into_iter().collect()
+    }
+
+    /// Forgets the locks of a resource that is gone, and of all that was below it: after DELETE, and at the source of MOVE,
+    /// whose locks do not move along (RFC 4918 sections 7.6 and 9.6). Locks from above stay: they go on covering the path.
+    pub fn forget(&mut self, path: &DavPath) -> Vec<Lock> {
+        let mut gone = self.forget_below(path);
+        gone.extend(self.take_root(path));
+        gone
+    }
+
+    /// Forgets the locks below a resource that was overwritten by COPY or MOVE; its own lock stays, and protects what took
+    /// its place (RFC 4918 section 7.6).
+    pub fn forget_below(&mut self, path: &DavPath) -> Vec<Lock> {
+        let (from, to) = path.range_below();
+        let roots: Vec<_> = self.by_root.range(from..to).map(|(root, _)| root.clone()).collect();
+        roots.iter().flat_map(|root| self.take_root(root)).collect()
+    }
+
+    /// Removes the locks that have ended (RFC 4918 section 6.6), and returns them.
+    pub fn expire(&mut self, now_s: u64) -> Vec<Lock> {
+        let mut ended = Vec::new();
+        while let Some((end, token)) = self.ends.first().cloned()
+            && end <= now_s
+        {
+            ended.extend(self.remove(&token));
+            self.ends.remove(&(end, token));
+        }
+        ended
+    }
+
+    /// When the next lock ends.
+    pub fn next_end_s(&self) -> Option<u64> {
+        self.ends.first().map(|(end, _)| *end)
+    }
+
+    /// All locks, also those that have ended and are still in the table.
+    pub fn iter(&self) -> impl Iterator<Item = &Lock> {
+        self.by_root.values().flatten()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.roots.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.roots.is_empty()
+    }
+
+    fn below(&self, path: &DavPath) -> impl Iterator<Item = &Lock> {
+        let (from, to) = path.range_below();
+        self.by_root.range(from..to).flat_map(|(_, locks)| locks)
+    }
+
+    fn find(
+        &self,
+        path: &DavPath,
+        token: &LockToken,
+        principal: Option<&str>,
+        now_s: u64,
+    ) -> Result<&Lock, LockError> {
+        let locks = self.roots.get(token).and_then(|root| self.by_root.get(root));
+        let lock = locks.and_then(|locks| locks.iter().find(|lock| lock.token == *token));
+        let lock =
+            lock.filter(|lock| lock.is_live(now_s) && lock.covers(path)).ok_or(LockError::NoSuchLock)?;
+        match principal {
+            Some(principal) if *principal != *lock.principal => Err(LockError::NotOwner),
+            _ => Ok(lock),
+        }
+    }
+
+    fn insert(&mut self, lock: Lock) {
+        self.roots.insert(lock.token.clone(), lock.root.clone());
+        self.ends.insert((lock.expires_s, lock.token.clone()));
+        self.by_root.entry(lock.root.clone()).or_default().push(lock);
+    }
+
+    fn remove(&mut self, token: &LockToken) -> Option<Lock> {
+        let root = self.roots.remove(token)?;
+        let locks = self.by_root.get_mut(&root)?;
+        let at = locks.iter().position(|lock| lock.token == *token)?;
+        let lock = locks.remove(at);
+        if locks.is_empty() {
+            self.by_root.remove(&root);
+        }
+        self.ends.remove(&(lock.expires_s, lock.token.clone()));
+        Some(lock)
+    }
+
+    fn take_root(&mut self, root: &DavPath) -> Vec<Lock> {
+        let locks = self.by_root.remove(root).unwrap_or_default();
+        for lock in &locks {
+            self.roots.remove(&lock.token);
+            self.ends.remove(&(lock.expires_s, lock.token.clone()));
+        }
+        locks
+    }
+}
+
+/// From where it was kept. Of locks with the same token the first counts.
+impl From<Vec<Lock>> for LockTable {
+    fn from(locks: Vec<Lock>) -> Self {
+        let mut table = Self::default();
+        for lock in locks {
+            if !table.roots.contains_key(&lock.token) {
+                table.insert(lock);
+            }
+        }
+        table
+    }
+}
+
+impl From<LockTable> for Vec<Lock> {
+    fn from(table: LockTable) -> Self {
+        table.by_root.into_values().flatten().collect()
+    }
+}

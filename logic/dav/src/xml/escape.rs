@@ -1,0 +1,37 @@
+//! Characters as they are written.
+
+use std::fmt::Write as _;
+
+use super::chars::is_xml;
+
+/// Appends text such that it reads back as it is. What no XML document can contain becomes U+FFFD.
+pub(super) fn text(out: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\r' => out.push_str("&#13;"),
+            c if is_xml(c) => out.push(c),
+            _ => out.push(char::REPLACEMENT_CHARACTER),
+        }
+    }
+}
+
+/// Appends an attribute, with a blank before it.
+pub(super) fn attribute(out: &mut String, name: &str, value: &str) {
+    out.push(' ');
+    out.push_str(name);
+    out.push_str("=\"");
+    for c in value.chars() {
+        match c {
+            '"' => out.push_str("&quot;"),
+            // White space in attributes would be read as blanks.
+            '\t' | '\n' => {
+                let _ = write!(out, "&#{};", u32::from(c));
+            }
+            c => text(out, c.encode_utf8(&mut [0; 4])),
+        }
+    }
+    out.push('"');
+}

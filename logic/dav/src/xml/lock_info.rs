@@ -1,0 +1,69 @@
+use super::decode::decode;
+use super::fragment::LANG;
+use super::reader::Reader;
+use super::{Fragment, XmlError, XmlLimits};
+use crate::lock::Scope;
+
+/// The body of a LOCK that makes a lock (RFC 4918 sections 9.10.1 and 14.11). A LOCK without body refreshes one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockInfo {
+    /// Exclusive or shared.
+    pub scope: Scope,
+    /// What the client says about who holds it: the element `DAV:owner`.
+    pub owner: Option<Fragment>,
+}
+
+impl LockInfo {
+    /// Reads the body. The only type of lock is the write lock (RFC 4918 section 7).
+    pub fn parse(body: &[u8], limits: &XmlLimits) -> Result<Self, XmlError> {
+        let decoded = decode(body, limits)?;
+        let mut reader = Reader::new(&decoded, limits);
+        let root = reader.root()?;
+        if root.name.as_dav() != Some("lockinfo") {
+            return Err(XmlError::WrongRoot);
+        }
+        let (mut scope, mut write, mut owner) = (None, false, None);
+        while let Some(child) = reader.child()? {
+            let again = match child.name.as_dav() {
+                Some("lockscope") => {
+                    let read = match choice(&mut reader)?.as_deref() {
+                        Some("exclusive") => Scope::Exclusive,
+                        Some("shared") => Scope::Shared,
+                        _ => return Err(XmlError::Content),
+                    };
+                    scope.replace(read).is_some()
+                }
+                Some("locktype") => {
+                    if choice(&mut reader)?.as_deref() != Some("write") {
+                        return Err(XmlError::Content);
+                    }
+                    std::mem::replace(&mut write, true)
+                }
+                Some("owner") => {
+                    let read = Fragment::read(&mut reader, child, root.attribute(LANG))?;
+                    owner.replace(read).is_some()
+                }
+                _ => {
+                    reader.skip()?;
+                    false
+                }
+            };
+            if again {
+                return Err(XmlError::Content);
+            }
+        }
+        reader.end()?;
+        let scope = scope.filter(|_| write).ok_or(XmlError::Content)?;
+        Ok(Self { scope, owner })
+    }
+}
+
+/// The first element of the namespace `DAV:` in the one that is open, which is read to its end.
+fn choice(reader: &mut Reader<'_>) -> Result<Option<String>, XmlError> {
+    let mut chosen = None;
+    while let Some(child) = reader.child()? {
+        reader.skip()?;
+        chosen = chosen.or_else(|| child.name.as_dav().map(str::to_owned));
+    }
+    Ok(chosen)
+}

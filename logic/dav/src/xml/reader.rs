@@ -1,0 +1,245 @@
+//! A reader that gives elements with their namespaces and refuses everything else that XML can do: document types,
+//! entities, processing instructions. What quick-xml leaves to its caller is checked here: characters, names, namespaces,
+//! one root.
+
+use std::borrow::Cow;
+
+use quick_xml::XmlVersion;
+use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
+
+use super::chars::{is_ncname, is_space, is_xml};
+use super::decode::Decoded;
+use super::scope::{Binding, Scope};
+use super::{PropName, XmlError, XmlLimits};
+
+pub(super) struct Reader<'a> {
+    events: quick_xml::Reader<&'a [u8]>,
+    limits: &'a XmlLimits,
+    utf16: bool,
+    scope: Scope,
+    elements: usize,
+    /// Something was read already: an XML declaration would come too late.
+    begun: bool,
+}
+
+/// A start tag.
+#[derive(Debug)]
+pub(super) struct Element {
+    pub(super) name: PropName,
+    /// As written, with prefix.
+    pub(super) qualified: Box<str>,
+    pub(super) declared: Vec<Binding>,
+    /// Names as written, and values without escapes; no declarations.
+    pub(super) attributes: Vec<(Box<str>, String)>,
+}
+
+impl Element {
+    pub(super) fn prefix(&self) -> &str {
+        split(&self.qualified).0
+    }
+
+    pub(super) fn attribute(&self, qualified: &str) -> Option<&str> {
+        self.attributes.iter().find(|(name, _)| &**name == qualified).map(|(_, value)| value.as_str())
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Item<'a> {
+    Open(Element),
+    Text(Cow<'a, str>),
+    Close,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(decoded: &'a Decoded<'_>, limits: &'a XmlLimits) -> Self {
+        let mut events = quick_xml::Reader::from_str(&decoded.text);
+        let config = events.config_mut();
+        config.expand_empty_elements = true;
+        config.check_comments = true;
+        let (utf16, scope) = (decoded.utf16, Scope::default());
+        Self { events, limits, utf16, scope, elements: 0, begun: false }
+    }
+
+    /// The start of the root element.
+    pub(super) fn root(&mut self) -> Result<Element, XmlError> {
+        match self.next()? {
+            Some(Item::Open(element)) => Ok(element),
+            _ => Err(XmlError::Malformed),
+        }
+    }
+
+    /// The next element in the one that is open; `None` once that one was closed. Text is left out.
+    pub(super) fn child(&mut self) -> Result<Option<Element>, XmlError> {
+        loop {
+            match self.next()? {
+                Some(Item::Open(element)) => return Ok(Some(element)),
+                Some(Item::Text(_)) => {}
+                Some(Item::Close) => return Ok(None),
+                None => return Err(XmlError::Malformed),
+            }
+        }
+    }
+
+    /// Reads to the end of the element that is open.
+    pub(super) fn skip(&mut self) -> Result<(), XmlError> {
+        let around = self.scope.depth().saturating_sub(1);
+        while self.scope.depth() > around {
+            self.next()?;
+        }
+        Ok(())
+    }
+
+    /// Reads to the end of the document, after the root was closed.
+    pub(super) fn end(&mut self) -> Result<(), XmlError> {
+        match self.next()? {
+            None => Ok(()),
+            Some(_) => Err(XmlError::Malformed),
+        }
+    }
+
+    pub(super) fn in_force(&self) -> impl Iterator<Item = &Binding> {
+        self.scope.in_force()
+    }
+
+    /// The next item; `None` at the end of a document that was complete.
+    pub(super) fn next(&mut self) -> Result<Option<Item<'a>>, XmlError> {
+        loop {
+            let event = self.events.read_event().map_err(|_| XmlError::Malformed)?;
+            let first = !std::mem::replace(&mut self.begun, true);
+            let inside = self.scope.depth() > 0;
+            let text = match event {
+                Event::Decl(declaration) if first => {
+                    self.check_declaration(&declaration)?;
+                    continue;
+                }
+                Event::Decl(_) => return Err(XmlError::Malformed),
+                Event::Comment(comment) if comment.chars().all(is_xml) => continue,
+                Event::Comment(_) => return Err(XmlError::Malformed),
+                Event::DocType(_) => return Err(XmlError::DocumentType),
+                Event::PI(_) => return Err(XmlError::ProcessingInstruction),
+                Event::Start(tag) | Event::Empty(tag) => {
+                    return self.open(&tag).map(|open| Some(Item::Open(open)));
+                }
+                Event::End(_) => {
+                    self.scope.leave();
+                    return Ok(Some(Item::Close));
+                }
+                Event::Eof if inside || self.elements == 0 => return Err(XmlError::Malformed),
+                Event::Eof => return Ok(None),
+                Event::Text(text) if text.contains("]]>") => return Err(XmlError::Malformed),
+                Event::Text(text) if !inside && text.chars().all(is_space) => continue,
+                Event::Text(text) => text.xml10_content(),
+                Event::CData(text) => text.xml10_content(),
+                Event::GeneralRef(reference) => resolve(&reference)?.to_string().into(),
+            };
+            if !inside || !text.chars().all(is_xml) {
+                return Err(XmlError::Malformed);
+            }
+            return Ok(Some(Item::Text(text)));
+        }
+    }
+
+    fn check_declaration(&self, declaration: &BytesDecl<'_>) -> Result<(), XmlError> {
+        if declaration.version().map_err(|_| XmlError::Malformed)? != "1.0" {
+            return Err(XmlError::Malformed);
+        }
+        let Some(encoding) = declaration.encoding() else { return Ok(()) };
+        let encoding = encoding.map_err(|_| XmlError::Malformed)?.to_ascii_lowercase();
+        match (encoding.as_str(), self.utf16) {
+            ("utf-16", true) | ("utf-8" | "utf8" | "us-ascii", false) => Ok(()),
+            _ => Err(XmlError::Encoding),
+        }
+    }
+
+    fn open(&mut self, tag: &BytesStart<'_>) -> Result<Element, XmlError> {
+        self.elements += 1;
+        if self.scope.depth() == 0 && self.elements > 1 {
+            return Err(XmlError::Malformed);
+        }
+        if self.elements > self.limits.elements_max {
+            return Err(XmlError::TooMany);
+        }
+        if self.scope.depth() == self.limits.depth_max {
+            return Err(XmlError::TooDeep);
+        }
+        let (mut declared, mut attributes) = (Vec::new(), Vec::new());
+        for attribute in tag.attributes() {
+            let attribute = attribute.map_err(|_| XmlError::Malformed)?;
+            if declared.len() + attributes.len() == self.limits.attributes_max {
+                return Err(XmlError::TooMany);
+            }
+            let name = self.checked_name(attribute.key.into_inner())?;
+            if attribute.value.contains('<') {
+                return Err(XmlError::Malformed);
+            }
+            let value = attribute.normalized_value(XmlVersion::Implicit1_0).map_err(|_| XmlError::Entity)?;
+            if !value.chars().all(is_xml) {
+                return Err(XmlError::Malformed);
+            }
+            let prefix = match split(name) {
+                ("", "xmlns") => Some(""),
+                ("xmlns", prefix) => Some(prefix),
+                _ => None,
+            };
+            match prefix {
+                Some(_) if value.len() > self.limits.name_bytes_max => return Err(XmlError::TooLarge),
+                Some(prefix) => declared.push(Binding::new(prefix, &value)?),
+                None => attributes.push((name.into(), value.into_owned())),
+            }
+        }
+        self.scope.enter(&declared, self.limits.attributes_max)?;
+        self.check_attributes(&attributes)?;
+
+        let qualified = self.checked_name(tag.name().into_inner())?;
+        let (prefix, local) = split(qualified);
+        if prefix == "xmlns" {
+            return Err(XmlError::Namespace);
+        }
+        let name = PropName::of(self.scope.resolve(prefix)?, local);
+        Ok(Element { name, qualified: qualified.into(), declared, attributes })
+    }
+
+    /// A qualified name: at most one colon, names on both sides of it.
+    fn checked_name<'n>(&self, qualified: &'n str) -> Result<&'n str, XmlError> {
+        let (prefix, local) = split(qualified);
+        if qualified.len() > self.limits.name_bytes_max {
+            return Err(XmlError::TooLarge);
+        }
+        let sound = is_ncname(local) && (is_ncname(prefix) || !qualified.contains(':'));
+        if sound { Ok(qualified) } else { Err(XmlError::Malformed) }
+    }
+
+    /// Every prefix is declared, and no two names mean the same (Namespaces in XML 1.0 section 6.3).
+    fn check_attributes(&self, attributes: &[(Box<str>, String)]) -> Result<(), XmlError> {
+        let mut seen = Vec::with_capacity(attributes.len());
+        for (name, _) in attributes {
+            let (prefix, local) = split(name);
+            if prefix.is_empty() {
+                // Without prefix it is in no namespace; the same name twice is noticed by the parser.
+                continue;
+            }
+            let expanded = (self.scope.resolve(prefix)?, local);
+            if seen.contains(&expanded) {
+                return Err(XmlError::Namespace);
+            }
+            seen.push(expanded);
+        }
+        Ok(())
+    }
+}
+
+/// Prefix, which may be empty, and local name.
+fn split(qualified: &str) -> (&str, &str) {
+    qualified.split_once(':').unwrap_or(("", qualified))
+}
+
+fn resolve(reference: &BytesRef<'_>) -> Result<char, XmlError> {
+    match &**reference {
+        "amp" => Ok('&'),
+        "lt" => Ok('<'),
+        "gt" => Ok('>'),
+        "apos" => Ok('\''),
+        "quot" => Ok('"'),
+        _ => reference.resolve_char_ref().ok().flatten().ok_or(XmlError::Entity),
+    }
+}

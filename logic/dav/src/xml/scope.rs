@@ -1,0 +1,83 @@
+//! Namespace declarations in force (Namespaces in XML 1.0 section 6).
+
+use super::XmlError;
+use super::chars::is_ncname;
+
+const XML: &str = "http://www.w3.org/XML/1998/namespace";
+const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
+
+/// A declaration: `xmlns:prefix="namespace"`, or `xmlns="namespace"` with an empty prefix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Binding {
+    pub(super) prefix: Box<str>,
+    pub(super) namespace: Box<str>,
+}
+
+impl Binding {
+    /// Checks what Namespaces in XML forbids (section 3).
+    pub(super) fn new(prefix: &str, namespace: &str) -> Result<Self, XmlError> {
+        let sound = match (prefix, namespace) {
+            ("xmlns", _) | (_, XMLNS) => false,
+            ("xml", namespace) => namespace == XML,
+            (_, XML) => false,
+            ("", _) => true,
+            (prefix, namespace) => !namespace.is_empty() && is_ncname(prefix),
+        };
+        if sound {
+            Ok(Self { prefix: prefix.into(), namespace: namespace.into() })
+        } else {
+            Err(XmlError::Namespace)
+        }
+    }
+
+    /// As the name of the attribute that declares it.
+    pub(super) fn attribute(&self) -> String {
+        if self.prefix.is_empty() { "xmlns".to_owned() } else { format!("xmlns:{}", self.prefix) }
+    }
+}
+
+/// The declarations of all open elements.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    bindings: Vec<Binding>,
+    /// For each open element, how many bindings there were before it.
+    marks: Vec<usize>,
+}
+
+impl Scope {
+    pub(super) fn enter(&mut self, declared: &[Binding], bindings_max: usize) -> Result<(), XmlError> {
+        self.marks.push(self.bindings.len());
+        self.bindings.extend_from_slice(declared);
+        if self.bindings.len() > bindings_max { Err(XmlError::TooMany) } else { Ok(()) }
+    }
+
+    pub(super) fn leave(&mut self) {
+        if let Some(mark) = self.marks.pop() {
+            self.bindings.truncate(mark);
+        }
+    }
+
+    /// Number of open elements.
+    pub(super) fn depth(&self) -> usize {
+        self.marks.len()
+    }
+
+    /// The namespace of a prefix; the empty prefix is that of elements without one.
+    pub(super) fn resolve(&self, prefix: &str) -> Result<&str, XmlError> {
+        let bound = self.bindings.iter().rev().find(|binding| &*binding.prefix == prefix);
+        match (bound, prefix) {
+            (Some(binding), _) => Ok(&binding.namespace),
+            (None, "") => Ok(""),
+            (None, "xml") => Ok(XML),
+            (None, _) => Err(XmlError::Namespace),
+        }
+    }
+
+    /// What is in force: each prefix once.
+    pub(super) fn in_force(&self) -> impl Iterator<Item = &Binding> {
+        self.bindings.iter().enumerate().filter_map(|(at, binding)| {
+            let hidden = self.bindings[at + 1..].iter().any(|later| later.prefix == binding.prefix);
+            (!hidden).then_some(binding)
+        })
+    }
+}
