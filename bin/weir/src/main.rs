@@ -8,6 +8,7 @@ mod demo;
 mod explain;
 mod origin;
 mod run;
+mod simulate;
 mod top;
 
 use std::process::ExitCode;
@@ -35,6 +36,7 @@ enum Verb {
     Explain(explain::ExplainArgs),
     Ctl(ctl::CtlArgs),
     Top(top::TopArgs),
+    Simulate(simulate::SimulateArgs),
     Algorithms(algorithms::AlgorithmsArgs),
     /// Serve as a test web server
     #[command(hide = true)]
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Verb::Explain(args) => explain::run(args),
         Verb::Ctl(args) => ctl::run(&args),
         Verb::Top(args) => top::run(&args),
+        Verb::Simulate(args) => simulate::run(&args),
         Verb::Algorithms(args) => algorithms::run(&args),
         Verb::Origin(args) => origin::run(&args),
     }

@@ -141,6 +141,11 @@ impl Tie {
         if self.fails {
             return format!("{which}, {name}, leaves more requests without an answer.");
         }
+        // Percentages of four digits say less than the factor.
+        if self.more_share >= 9.0 {
+            let noise = if has_seeds { "; that is beyond noise" } else { "" };
+            return format!("{which}, {name}, has {:.0} times as much{noise}.", 1.0 + self.more_share);
+        }
         let more = percent(self.more_share);
         match (self.low, self.high) {
             (Some(low), Some(high)) if has_seeds => format!(

@@ -81,7 +81,7 @@ fn arrivals(scenario: &Scenario) -> String {
         Pattern::Poisson => "Poisson".to_owned(),
         Pattern::Bursty(burst) => {
             format!(
-                "bursts of {} times the mean rate for {}, every {} on average",
+                "bursts of {} times the mean rate, {} long and {} apart on average",
                 burst.factor, burst.on, burst.off
             )
         }

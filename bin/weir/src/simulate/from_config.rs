@@ -1,0 +1,83 @@
+//! The servers of a real pool.
+
+use std::path::Path;
+
+use weir_config::plan::{PoolPlan, ServerPlan};
+use weir_config::simulation::{Disturbance, Failure, Group, Scenario, SimTime, SlowDown};
+use weir_model::Millis;
+
+use crate::check::{self, Refusal, print_diagnostics};
+
+/// Puts a pool's servers into the scenario. What a config does not say of a server (its speed, slots, cache) is what the
+/// scenario's only group has.
+pub(super) fn apply(scenario: &mut Scenario, config: &Path, pool: Option<&str>) -> Result<(), String> {
+    let plan = match check::load(config) {
+        Ok(loaded) => loaded.plan,
+        Err(Refusal::Unreadable(cause)) => return Err(cause.to_string()),
+        Err(Refusal::Wrong(diagnostics)) => {
+            print_diagnostics(&diagnostics);
+            return Err(format!("{}: the config is wrong", config.display()));
+        }
+    };
+    let place = config.display();
+    let names = || plan.pools.iter().map(|pool| pool.name.as_str()).collect::<Vec<_>>().join(", ");
+    let found = match (pool, plan.pools.as_slice()) {
+        (Some(name), pools) => pools
+            .iter()
+            .find(|pool| pool.name.as_str() == name)
+            .ok_or_else(|| format!("{place}: there is no pool {name}; there are: {}", names()))?,
+        (None, [only]) => only,
+        (None, []) => return Err(format!("{place}: the config has no pool")),
+        (None, _) => return Err(format!("{place}: which pool? --pool with one of {}", names())),
+    };
+    let [like] = scenario.groups.as_slice() else {
+        return Err(
+            "--config: the scenario has several groups of servers; one says what all of the pool's are like"
+                .to_owned(),
+        );
+    };
+    if found.servers.is_empty() {
+        return Err(format!("{place}: pool {} has no servers", found.name));
+    }
+    scenario.groups = found.servers.iter().enumerate().map(|(at, server)| group(at, server, like)).collect();
+    scenario.in_use = Some(found.algorithm);
+    balancer(scenario, found);
+    Ok(())
+}
+
+fn group(at: usize, server: &ServerPlan, like: &Group) -> Group {
+    // "The first ones" of the group are the first ones of the pool.
+    let concerns = |span: Failure| (at < span.servers as usize).then_some(Failure { servers: 1, ..span });
+    let disturbances = like.disturbances.iter().filter_map(|disturbance| match *disturbance {
+        Disturbance::Fail(span) => concerns(span).map(Disturbance::Fail),
+        Disturbance::Slow(slow) => {
+            concerns(slow.span).map(|span| Disturbance::Slow(SlowDown { span, ..slow }))
+        }
+    });
+    Group {
+        name: server.name.to_string(),
+        count: 1,
+        weight: server.weight,
+        backup: server.backup,
+        connections_max: server.connections_max,
+        disturbances: disturbances.collect(),
+        ..like.clone()
+    }
+}
+
+fn balancer(scenario: &mut Scenario, pool: &PoolPlan) {
+    scenario.balancer.retries = pool.retry.attempts.into();
+    scenario.balancer.queue = time(pool.timeouts.queue, 1);
+    if let Some(check) = &pool.check {
+        // The first outcome that differs takes an interval to come, at most; the others come faster.
+        let timing = &check.timing;
+        let until =
+            |outcomes: u64| SimTime(time(timing.interval, 1).0 + time(timing.fast_interval, outcomes - 1).0);
+        scenario.balancer.down_after = until(u64::from(timing.fall).max(1));
+        scenario.balancer.up_after = until(u64::from(timing.rise).max(1));
+    }
+}
+
+fn time(duration: Millis, times: u64) -> SimTime {
+    SimTime(duration.0.saturating_mul(1_000_000).saturating_mul(times)).min(SimTime::MAX)
+}

@@ -1,0 +1,115 @@
+//! The report in a terminal.
+
+use weir_config::simulation::SimTime;
+use weir_control::Tone;
+use weir_sim::{AlgorithmReport, Figure, Report};
+
+use crate::ctl::table::{Align, Cell, Style, Table, printable};
+
+/// What was simulated, the table, and what to make of it.
+pub(super) fn render(report: &Report, style: Style) -> String {
+    let mut out = String::new();
+    for line in &report.description {
+        out.push_str(&printable(line));
+        out.push('\n');
+    }
+    out.push('\n');
+    out.push_str(&table(report).render("", style));
+    out.push('\n');
+    for (at, line) in report.recommendation.text.iter().enumerate() {
+        out.push_str(&if at == 0 { style.bold(line) } else { line.clone() });
+        out.push('\n');
+    }
+    for note in &report.notes {
+        out.push_str(&printable(note));
+        out.push('\n');
+    }
+    out
+}
+
+fn table(report: &Report) -> Table {
+    let has = |value: fn(&AlgorithmReport) -> bool| report.algorithms.iter().any(value);
+    let has_errors = has(|algorithm| algorithm.error_share.mean > 0.0);
+    let has_cache = has(|algorithm| algorithm.cache_hit_share.is_some());
+    let mut columns = vec![
+        ("#", Align::Right),
+        ("ALGORITHM", Align::Left),
+        ("P50", Align::Right),
+        ("P95", Align::Right),
+        ("P99", Align::Right),
+        ("P99.9", Align::Right),
+        ("IN USE", Align::Right),
+        ("IMBAL", Align::Right),
+        ("WAITING", Align::Right),
+        ("MOVED", Align::Right),
+    ];
+    if has_errors {
+        columns.push(("ERRORS", Align::Right));
+    }
+    if has_cache {
+        columns.push(("HITS", Align::Right));
+    }
+    let mut table = Table::new(&columns);
+    for algorithm in &report.algorithms {
+        let latency = &algorithm.latency_s;
+        let used = &algorithm.utilisation;
+        let mut cells: Vec<Cell> = vec![
+            algorithm.rank.to_string().into(),
+            name(report, algorithm),
+            time(latency.p50),
+            time(latency.p95),
+            time(latency.p99),
+            time(latency.p999),
+            format!(
+                "{:.0}-{:.0}-{:.0}%",
+                used.min.mean * 100.0,
+                used.mean.mean * 100.0,
+                used.max.mean * 100.0
+            )
+            .into(),
+            format!("{:.2}", algorithm.imbalance.mean).into(),
+            format!("{} / {}", short(algorithm.queue_mean.mean), algorithm.queue_max).into(),
+            share(algorithm.moved_share),
+        ];
+        if has_errors {
+            let errors = share(Some(algorithm.error_share));
+            let is_bad = algorithm.error_share.mean > 0.0;
+            cells.push(if is_bad { Cell::toned(errors.text, Tone::Bad) } else { errors });
+        }
+        if has_cache {
+            cells.push(share(algorithm.cache_hit_share));
+        }
+        table.row(cells);
+    }
+    table
+}
+
+/// The winner and those who are as good stand out.
+fn name(report: &Report, algorithm: &AlgorithmReport) -> Cell {
+    let name = algorithm.algorithm.name();
+    let recommendation = &report.recommendation;
+    let is_best =
+        recommendation.winner == algorithm.algorithm || recommendation.ties.contains(&algorithm.algorithm);
+    if is_best { Cell::toned(name, Tone::Good) } else { name.into() }
+}
+
+fn time(figure: Figure) -> Cell {
+    let margin = figure.margin_share().map_or(String::new(), |share| match share * 100.0 {
+        percent if percent < 1.0 => " ±<1%".to_owned(),
+        percent => format!(" ±{percent:.0}%"),
+    });
+    format!("{}{margin}", SimTime::from_seconds(figure.mean)).into()
+}
+
+fn share(figure: Option<Figure>) -> Cell {
+    match figure {
+        None => "-".into(),
+        Some(figure) if figure.mean == 0.0 => "0".into(),
+        Some(figure) if figure.mean < 0.001 => "<0.1%".into(),
+        Some(figure) => format!("{:.1}%", figure.mean * 100.0).into(),
+    }
+}
+
+fn short(value: f64) -> String {
+    if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") }
+}

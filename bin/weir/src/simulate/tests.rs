@@ -1,0 +1,178 @@
+use std::fs;
+
+use clap::Parser;
+use weir_balance::Algorithm;
+use weir_config::simulation::{Arrivals, Disturbance, Failure, Group, Measure, SimTime, Volume};
+use weir_model::Weight;
+
+use super::*;
+
+#[derive(Debug, Parser)]
+struct Cli {
+    #[command(flatten)]
+    args: SimulateArgs,
+}
+
+fn arguments(words: &[&str]) -> Result<SimulateArgs, String> {
+    let words = ["simulate"].iter().chain(words);
+    Cli::try_parse_from(words).map(|cli| cli.args).map_err(|cause| cause.to_string())
+}
+
+fn scenario(words: &[&str], mut scenario: Scenario) -> Result<Scenario, String> {
+    arguments(words)?.override_in(&mut scenario).map(|()| scenario)
+}
+
+#[test]
+fn options_go_before_the_scenario() {
+    let words =
+        ["--servers", "3", "--concurrency", "4", "--load", "0.5", "--service", "2ms", "--requests", "500"];
+    let more = [
+        "--algorithms",
+        "ring,random,ring",
+        "--rank-by",
+        "p50",
+        "--workers",
+        "2",
+        "--seed",
+        "9",
+        "--seeds",
+        "2",
+    ];
+    let got = scenario(&[&words[..], &more].concat(), Scenario::default()).unwrap();
+    assert_eq!((got.groups[0].count, got.groups[0].concurrency), (3, 4));
+    assert!(matches!(got.arrivals, Arrivals::Drawn { volume: Volume::Load(0.5), .. }));
+    assert_eq!(got.service.mean, SimTime(2_000_000));
+    assert_eq!((got.requests, got.warm_up), (Some(500), 50));
+    assert_eq!(got.algorithms, [Algorithm::Ring, Algorithm::Random]);
+    assert_eq!((got.rank_by, got.balancer.workers, got.seed, got.seeds), (Measure::P50, 2, 9, 2));
+}
+
+#[test]
+fn a_replay_reads_the_whole_log_unless_told_otherwise() {
+    let got = scenario(&["--replay", "x.log"], Scenario::default()).unwrap();
+    assert_eq!((got.requests, got.warm_up), (None, 0));
+    let got = scenario(&["--replay", "x.log", "--requests", "70"], Scenario::default()).unwrap();
+    assert_eq!((got.requests, got.warm_up), (Some(70), 0));
+    assert!(scenario(&["--load", "1"], got).unwrap_err().contains("replays a log"));
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    let refused: [(&[&str], &str); 7] = [
+        (&["--load", "0"], "out of range"),
+        (&["--load", "nan"], "out of range"),
+        (&["--load", "1", "--rate", "5"], "cannot be used with"),
+        (&["--service", "0"], "more than 0"),
+        (&["--service", "5"], "such as"),
+        (&["--algorithms", "best"], "unknown algorithm"),
+        (&["--rank-by", "p90"], "one of mean, p50"),
+    ];
+    for (words, cause) in refused {
+        let error = arguments(words).unwrap_err();
+        assert!(error.contains(cause), "{words:?}: {error}");
+    }
+    let two = Scenario { groups: vec![Group::default(); 2], ..Scenario::default() };
+    assert!(scenario(&["--servers", "5"], two).unwrap_err().contains("several groups"));
+    let warm = Scenario { requests: None, warm_up: 100, ..Scenario::default() };
+    assert!(scenario(&["--replay", "x"], warm).is_ok());
+}
+
+const CONFIG: &str = r#"
+[listener.web]
+bind = "127.0.0.1:0"
+pool = "web"
+
+[pool.web]
+balance = "round-robin"
+check = { http = "GET /", interval = "2s", fast-interval = "1s", rise = 2, fall = 3 }
+retry = { attempts = 1 }
+timeouts = { queue = "250ms" }
+servers = [
+    { name = "big", address = "10.0.0.1:80", weight = 4, max-connections = 50 },
+    "10.0.0.2:80",
+    { name = "spare", address = "10.0.0.3:80", backup = true },
+]
+
+[pool.empty]
+"#;
+
+fn with_config(text: &str, pool: Option<&str>) -> Result<Scenario, String> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("weir.toml");
+    fs::write(&path, text).unwrap();
+    let fail = Disturbance::Fail(Failure { at: SimTime(1), lasts: SimTime(2), servers: 2 });
+    let like = Group { concurrency: 8, disturbances: vec![fail], ..Group::default() };
+    let mut scenario = Scenario { groups: vec![like], ..Scenario::default() };
+    from_config::apply(&mut scenario, &path, pool).map(|()| scenario)
+}
+
+#[test]
+fn a_pool_of_a_config_brings_its_servers_and_its_algorithm() {
+    let got = with_config(CONFIG, Some("web")).unwrap();
+    let told: Vec<_> = got
+        .groups
+        .iter()
+        .map(|group| {
+            (group.name.as_str(), group.weight.get(), group.backup, group.connections_max, group.concurrency)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [("big", 4, false, Some(50), 8), ("10.0.0.2:80", 1, false, None, 8), ("spare", 1, true, None, 8)]
+    );
+    assert_eq!(got.groups[0].weight, Weight::new(4).unwrap());
+    let failing: Vec<usize> = got.groups.iter().map(|group| group.disturbances.len()).collect();
+    assert_eq!(failing, [1, 1, 0], "the first two");
+    assert_eq!(got.in_use, Some(Algorithm::RoundRobin));
+    assert_eq!((got.balancer.retries, got.balancer.queue), (1, SimTime(250_000_000)));
+    assert_eq!(
+        (got.balancer.down_after, got.balancer.up_after),
+        (SimTime(4_000_000_000), SimTime(3_000_000_000))
+    );
+}
+
+#[test]
+fn a_pool_that_cannot_be_simulated_is_told_by_name() {
+    let error = |pool| with_config(CONFIG, pool).unwrap_err();
+    assert!(
+        error(None).ends_with("which pool? --pool with one of empty, web")
+            || error(None).ends_with("web, empty")
+    );
+    assert!(error(Some("wbe")).contains("there is no pool wbe"));
+    assert!(error(Some("empty")).ends_with("pool empty has no servers"));
+    assert!(with_config("[pool.x]\nbalanec = 1\n", None).unwrap_err().ends_with("the config is wrong"));
+}
+
+#[test]
+fn the_terminal_gets_a_ranked_table_and_the_verdict() {
+    let words =
+        ["--algorithms", "least-connections,round-robin,maglev", "--requests", "5000", "--seeds", "2"];
+    let report = simulate(&arguments(&words).unwrap()).unwrap();
+    insta::assert_snapshot!(table::render(&report, Style::Plain));
+}
+
+#[test]
+fn threads_change_nothing() {
+    let text = |threads: &str| {
+        let words = ["--requests", "2000", "--seeds", "2", "--threads", threads];
+        serde_json::to_string(&simulate(&arguments(&words).unwrap()).unwrap()).unwrap()
+    };
+    assert_eq!(text("1"), text("3"));
+}
+
+#[test]
+fn a_log_that_is_not_there_and_one_that_is_none_are_told_with_their_names() {
+    let error = |path: &str| simulate(&arguments(&["--replay", path]).unwrap()).unwrap_err();
+    assert!(
+        error("/nowhere/access.log").starts_with("/nowhere/access.log: No such file"),
+        "{}",
+        error("/nowhere/x")
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    fs::write(&path, "arrival_s\n1\noops\n").unwrap();
+    let path = path.to_str().unwrap();
+    assert_eq!(error(path), format!("{path}: line 3: \"oops\" is no number"));
+    fs::write(path, "").unwrap();
+    assert!(error(path).contains("nothing was measured"), "{}", error(path));
+}

@@ -1,0 +1,64 @@
+//! A pick is made for every request: it must not ask for memory.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use weir_balance::{Algorithm, Candidate, Pick, PickInput, Picker, Roster, ServerLoad};
+use weir_model::{ServerAddress, Weight};
+
+fn roster(algorithm: Algorithm, servers: usize, connections_max: Option<u32>) -> Roster {
+    let candidate = |slot: usize| Candidate {
+        slot,
+        rank: slot as u32,
+        address: ServerAddress::Inet((Ipv4Addr::from_bits(0x0a00_0001 + slot as u32), 80).into()),
+        weight: Weight::new(1 + slot as u32 % 5).unwrap(),
+        backup: false,
+        eligible: true,
+        connections_max,
+        load: Arc::new(ServerLoad::default()),
+    };
+    Roster::new(algorithm, (0..servers).map(candidate).collect(), None)
+}
+
+fn pick(picker: &mut Picker, roster: &Roster, number: u64, exclude: &[usize]) -> Pick {
+    let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let key = Some(IpAddr::V4(Ipv4Addr::from_bits((random >> 32) as u32)).into());
+    picker.pick(roster, &PickInput { key, random, now_ms: number, exclude })
+}
+
+#[test]
+fn no_algorithm_allocates_when_it_picks_and_counts() {
+    for algorithm in Algorithm::ALL {
+        for (servers, connections_max) in [(3, None), (100, None), (100, Some(2)), (1_000, None)] {
+            let roster = roster(algorithm, servers, connections_max);
+            let mut picker = Picker::new(7);
+            // The first pick after a change of the roster may.
+            pick(&mut picker, &roster, 0, &[]);
+            let mut picked = 0;
+            let counted = allocation_counter::measure(|| {
+                for number in 1..=1_000 {
+                    if let Pick::Server(slot) =
+                        pick(&mut picker, &roster, number, &[1, 2][..number as usize % 3])
+                    {
+                        roster.begin(slot);
+                        picked += 1;
+                        if number % 2 == 0
+                            && let Some(candidate) = roster.candidate(slot)
+                        {
+                            roster.end(slot, &candidate.load);
+                        }
+                    }
+                }
+            });
+            assert!(picked > 0, "{algorithm}");
+            // Every key is new here, and these two remember where each went: an entry, its list, now and then a node.
+            let remembers = matches!(algorithm, Algorithm::Lblc | Algorithm::Lblcr);
+            let allowed = if remembers { 2 * picked } else { 0 };
+            assert!(
+                counted.count_total <= allowed,
+                "{algorithm} with {servers} servers: {}",
+                counted.count_total
+            );
+        }
+    }
+}
