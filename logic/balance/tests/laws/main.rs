@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod by_key;
+mod concurrency;
 mod everyone;
 mod golden;
 mod hashes;
 mod ipvs;
 mod least_connections;
 mod pool;
+mod queue;
 mod random;
 mod round_robin;
 mod source;
