@@ -1,0 +1,13 @@
+//! Configurations of StoRM: any text becomes TOML that can be read, and notes.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_access::convert::{Source, convert_storm};
+
+fuzz_target!(|text: &str| {
+    let (area, application) = text.split_once("\n---\n").unwrap_or((text, text));
+    let area = Source { name: "a.properties", text: area };
+    let converted = convert_storm(&[area], Some(Source { name: "application.yml", text: application }));
+    let read: Result<toml::Table, _> = converted.toml.parse();
+    assert!(read.is_ok(), "{read:?}\n{}", converted.toml);
+});

@@ -1,0 +1,27 @@
+//! Scopes and paths: what a scope admits begins with its components; what is printed reads the same; no token survives
+//! redaction.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_access::redact::redact_url;
+use weir_access::wlcg::{Operation, ScopeSet};
+use weir_access::{AccessPath, Action};
+
+fuzz_target!(|text: &str| {
+    let (scopes, asked) = text.split_once('\n').unwrap_or((text, "/"));
+    let set = ScopeSet::parse(scopes.split(' '));
+    let printed: Vec<_> = set.scopes().iter().map(ToString::to_string).collect();
+    let again = ScopeSet::parse(printed.iter().map(String::as_str));
+    assert_eq!(again.scopes(), set.scopes());
+    if let Ok(path) = AccessPath::from_encoded(asked) {
+        if let Some(scope) = set.permits(&Action::Read, &path) {
+            assert_eq!(scope.operation, Operation::Read);
+            assert!(path.components().starts_with(scope.path.components()));
+        }
+        assert_eq!(AccessPath::from_plain(&path.to_string()).as_ref(), Ok(&path));
+    }
+    let redacted = redact_url(text).into_owned();
+    assert_eq!(redact_url(&redacted), redacted, "redacting again changes nothing");
+    let url = format!("/a?{}&access_token=Zq9Zq8", text.replace("Zq9Zq8", ""));
+    assert!(!redact_url(&url).contains("Zq9Zq8"));
+});

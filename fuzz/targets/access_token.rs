@@ -1,0 +1,64 @@
+//! Tokens and what carries them: no bytes do harm, none pass for a token that is signed, no error shows them.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_access::{AccessPath, Crypto, PublicKey};
+use weir_access::basic::{Htpasswd, parse_authorization};
+use weir_access::identity::parse_forwarded;
+use weir_access::issue::{MacaroonRequest, Minting, OwnKey, OwnKeys, Presentation, TokenRequest};
+use weir_access::jwt::{Algorithm, Claims, Issuer, Jws, KeySet, Metadata, issuer_of, verify};
+
+fuzz_target!(|bytes: &[u8]| {
+    let root = AccessPath::root();
+    let _ = Claims::parse(bytes);
+    let _ = Metadata::parse(bytes, "https://a.example");
+    let _ = MacaroonRequest::parse(bytes, &root);
+    let _ = TokenRequest::parse(Some("application/x-www-form-urlencoded"), bytes);
+    let keys = KeySet::parse(bytes).unwrap_or_default();
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let _ = Htpasswd::parse(text);
+    let _ = parse_authorization(text);
+    let _ = parse_forwarded(text);
+    let _ = Jws::parse(text);
+    let issuer = issuer_of(text).unwrap_or_default();
+    assert!(verify(text, &Issuer::new(&issuer), &keys, &NeverVerifies, 1_800_000_000).is_err(), "nothing has been signed");
+    let key = OwnKey::hs256("k", &[7; 32]).expect("long enough");
+    let keys = OwnKeys { current: key, previous: Vec::new() };
+    let minting = Minting { issuer, lifetime_max_secs: 60, keys };
+    let client = std::net::IpAddr::from([192, 0, 2, 1]);
+    let presentation = Presentation { path: &root, method: "GET", client };
+    assert!(minting.verify(text, &presentation, &NeverVerifies, 0, 1_800_000_000).is_err(), "nothing has been signed");
+});
+
+/// Cannot be talked into anything: what is fuzzed is what stands around the crypto library.
+struct NeverVerifies;
+
+impl Crypto for NeverVerifies {
+    fn verifies(&self, _: Algorithm, _: &PublicKey, _: &[u8], _: &[u8]) -> bool {
+        false
+    }
+
+    fn sign_es256(&self, _: &[u8], _: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn public_point_p256(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn hmac_sha256(&self, _: &[u8], _: &[&[u8]]) -> [u8; 32] {
+        [0; 32]
+    }
+
+    fn sha256(&self, _: &[&[u8]]) -> [u8; 32] {
+        [0; 32]
+    }
+
+    fn sha512(&self, _: &[&[u8]]) -> [u8; 64] {
+        [0; 64]
+    }
+
+    fn equal(&self, _: &[u8], _: &[u8]) -> bool {
+        false
+    }
+}

@@ -1,0 +1,89 @@
+use super::Notes;
+use super::properties::{Properties, Property};
+use crate::rule::AreaSpec;
+
+/// One storage area on its way.
+#[derive(Debug, Clone)]
+pub(super) struct Area {
+    pub(super) name: String,
+    pub(super) root: String,
+    pub(super) access_points: Vec<String>,
+    pub(super) tape: bool,
+    pub(super) rules: AreaSpec,
+}
+
+impl Area {
+    /// Reads one file of `sa.d`. `None`: without a name, a root or an access point there is no area, as notes say.
+    pub(super) fn read(text: &str, notes: &mut Notes<'_>) -> Option<Self> {
+        let properties = match Properties::parse(text) {
+            Ok(properties) => properties,
+            Err(error) => {
+                notes.add(error.line, "\\u without four hexadecimal digits: the file is left out");
+                return None;
+            }
+        };
+        // What StoRM takes for granted where nothing is said.
+        let mut area = Self {
+            name: String::new(),
+            root: String::new(),
+            access_points: Vec::new(),
+            tape: false,
+            rules: AreaSpec { policies: false, ..AreaSpec::default() },
+        };
+        for entry in properties.entries() {
+            area.take(entry, notes);
+        }
+        let given = [
+            ("name", !area.name.is_empty()),
+            ("rootPath", !area.root.is_empty()),
+            ("accessPoints", !area.access_points.is_empty()),
+        ];
+        if let Some((missing, _)) = given.iter().find(|(_, given)| !given) {
+            notes.add(1, format!("{missing} is missing: the file is left out"));
+            return None;
+        }
+        let points: Vec<_> = area.access_points.iter().map(String::as_str).collect();
+        if let Err(error) = area.rules.resolve(&area.name, &points) {
+            notes.add(1, format!("{error}: the file is left out"));
+            return None;
+        }
+        if area.rules.token_scopes && (area.rules.issuers_read || area.rules.issuers_write) {
+            let line = properties.get("wlcgScopeAuthzEnabled").map_or(1, |entry| entry.line);
+            let text =
+                "tokens with storage scopes are limited to them here; orgsGrant* is for tokens without";
+            notes.add(line, text);
+        }
+        Some(area)
+    }
+
+    fn take(&mut self, entry: &Property, notes: &mut Notes<'_>) {
+        let value = entry.value.trim();
+        let rules = &mut self.rules;
+        let switch = match entry.key.as_str() {
+            "name" => return value.clone_into(&mut self.name),
+            "rootPath" => return value.clone_into(&mut self.root),
+            "accessPoints" => return self.access_points = parts(value),
+            "vos" => return rules.vos = parts(value),
+            "orgs" => return rules.issuers = parts(value),
+            "authenticatedReadEnabled" => &mut rules.authenticated_read,
+            "anonymousReadEnabled" => &mut rules.anonymous_read,
+            "voMapEnabled" => &mut rules.vo_map_read,
+            "voMapGrantsWriteAccess" => &mut rules.vo_map_write,
+            "orgsGrantReadPermission" => &mut rules.issuers_read,
+            "orgsGrantWritePermission" => &mut rules.issuers_write,
+            "wlcgScopeAuthzEnabled" => &mut rules.token_scopes,
+            "fineGrainedAuthzEnabled" => &mut rules.policies,
+            "tapeEnabled" => &mut self.tape,
+            other => return notes.add(entry.line, format!("{other} is not known here")),
+        };
+        *switch = value.eq_ignore_ascii_case("true");
+        if !*switch && !value.eq_ignore_ascii_case("false") {
+            notes.add(entry.line, format!("{} is neither true nor false: taken as false", entry.key));
+        }
+    }
+}
+
+/// Parted at commas.
+fn parts(value: &str) -> Vec<String> {
+    value.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}

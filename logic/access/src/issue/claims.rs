@@ -1,0 +1,139 @@
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::AccessPath;
+use crate::identity::{BasicUser, Identity, TokenIdentity, X509Subject};
+use crate::jwt::TokenError;
+use crate::wlcg::ScopeSet;
+
+/// The claims of an own token.
+#[derive(Serialize, Deserialize)]
+pub(super) struct OwnClaims {
+    pub(super) iss: String,
+    pub(super) aud: String,
+    pub(super) sub: String,
+    pub(super) iat: u64,
+    pub(super) nbf: u64,
+    pub(super) exp: u64,
+    pub(super) jti: String,
+    pub(super) scope: String,
+    #[serde(rename = "weir.holder")]
+    pub(super) holder: Holder,
+    #[serde(rename = "weir.bound", default, skip_serializing_if = "Option::is_none")]
+    pub(super) binding: Option<Binding>,
+}
+
+/// Who asked for an own token.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Holder {
+    Anonymous,
+    Token {
+        issuer: String,
+        subject: String,
+        client: Option<String>,
+        groups: Vec<String>,
+        scopes: Vec<String>,
+        expires: u64,
+    },
+    X509(X509Subject),
+    Basic(BasicUser),
+}
+
+/// What a token is for, and nothing else: a redirect to a node carries one in a URL, where it is easily seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Binding {
+    /// The path, from the root of the server, as [`AccessPath`] prints it.
+    pub path: String,
+    /// The method. A token for GET is good for HEAD, too.
+    pub method: String,
+    /// The client's address.
+    pub client: IpAddr,
+}
+
+/// How a token is presented.
+#[derive(Debug, Clone, Copy)]
+pub struct Presentation<'a> {
+    /// With which path.
+    pub path: &'a AccessPath,
+    /// With which method.
+    pub method: &'a str,
+    /// By whom.
+    pub client: IpAddr,
+}
+
+impl Holder {
+    /// `None`: the bearer of an own token gets no further one.
+    pub(super) fn of(identity: &Identity) -> Option<Self> {
+        Some(match identity {
+            Identity::Anonymous => Self::Anonymous,
+            Identity::Token(token) => Self::Token {
+                issuer: token.issuer.clone(),
+                subject: token.subject.clone(),
+                client: token.client_id.clone(),
+                groups: token.groups.clone(),
+                scopes: token.scopes.clone(),
+                expires: token.expires_unix_secs,
+            },
+            Identity::X509(subject) => Self::X509((**subject).clone()),
+            Identity::Basic(user) => Self::Basic(user.clone()),
+            Identity::Delegated(_) => return None,
+        })
+    }
+
+    pub(super) fn into_identity(self) -> Identity {
+        match self {
+            Self::Anonymous => Identity::Anonymous,
+            Self::X509(subject) => Identity::X509(Box::new(subject)),
+            Self::Basic(user) => Identity::Basic(user),
+            Self::Token { issuer, subject, client, groups, scopes, expires } => {
+                Identity::Token(Box::new(TokenIdentity {
+                    issuer,
+                    subject,
+                    client_id: client,
+                    groups,
+                    storage_scopes: ScopeSet::parse(scopes.iter().map(String::as_str)),
+                    scopes,
+                    audience: Vec::new(),
+                    profile: None,
+                    expires_unix_secs: expires,
+                    token_id: None,
+                }))
+            }
+        }
+    }
+
+    pub(super) fn subject(&self) -> &str {
+        match self {
+            Self::Anonymous => "anonymous",
+            Self::Token { subject, .. } => subject,
+            Self::X509(x509) => &x509.subject,
+            Self::Basic(user) => &user.name,
+        }
+    }
+}
+
+impl Binding {
+    /// To exactly this request.
+    pub fn to(presentation: &Presentation<'_>) -> Self {
+        Self {
+            path: presentation.path.to_string(),
+            method: presentation.method.to_owned(),
+            client: presentation.client.to_canonical(),
+        }
+    }
+
+    pub(super) fn check(&self, presentation: &Presentation<'_>) -> Result<(), TokenError> {
+        let head_for_get = self.method == "GET" && presentation.method == "HEAD";
+        if self.path != presentation.path.to_string() {
+            Err(TokenError::Bound("path"))
+        } else if self.method != presentation.method && !head_for_get {
+            Err(TokenError::Bound("method"))
+        } else if self.client != presentation.client.to_canonical() {
+            Err(TokenError::Bound("client"))
+        } else {
+            Ok(())
+        }
+    }
+}

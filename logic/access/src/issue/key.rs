@@ -1,0 +1,146 @@
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::crypto::Crypto;
+use crate::jwt::{Algorithm, Jws, TokenError, VerificationKey};
+
+/// A key that makes Weir's own tokens.
+pub struct OwnKey {
+    id: String,
+    material: Material,
+}
+
+enum Material {
+    Hmac(Vec<u8>),
+    /// The private key in PKCS #8, and the point.
+    P256 {
+        pkcs8: Vec<u8>,
+        point: Vec<u8>,
+        public: VerificationKey,
+    },
+}
+
+/// The key in use, and those before it, whose tokens have not all ended.
+pub struct OwnKeys {
+    /// Makes tokens.
+    pub current: OwnKey,
+    /// Verify only.
+    pub previous: Vec<OwnKey>,
+}
+
+/// Why bytes are no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyError {
+    /// Fewer than 32 bytes for HMAC.
+    TooShort,
+    /// Not a PKCS #8 private key over P-256.
+    NotP256,
+}
+
+impl OwnKey {
+    /// HS256 with a secret of at least 32 random bytes (RFC 7518 section 3.2): for a Weir alone, or several that share it.
+    ///
+    /// # Errors
+    /// It is shorter.
+    pub fn hs256(id: &str, secret: &[u8]) -> Result<Self, KeyError> {
+        if secret.len() < 32 {
+            return Err(KeyError::TooShort);
+        }
+        let material = Material::Hmac(secret.to_vec());
+        Ok(Self { id: id.to_owned(), material })
+    }
+
+    /// ES256 with a private key in PKCS #8 (DER): others can verify with the public half.
+    ///
+    /// # Errors
+    /// It is no such key.
+    pub fn es256(id: &str, pkcs8: &[u8], crypto: &dyn Crypto) -> Result<Self, KeyError> {
+        let point = crypto.public_point_p256(pkcs8).filter(|point| point.len() == 65);
+        let point = point.ok_or(KeyError::NotP256)?;
+        let public = VerificationKey::p256(Some(id.to_owned()), &point);
+        let material = Material::P256 { pkcs8: pkcs8.to_vec(), point, public };
+        Ok(Self { id: id.to_owned(), material })
+    }
+
+    /// What its tokens are signed with.
+    pub fn algorithm(&self) -> Algorithm {
+        match self.material {
+            Material::Hmac(_) => Algorithm::Hs256,
+            Material::P256 { .. } => Algorithm::Es256,
+        }
+    }
+
+    /// The public half as a JWK; `None` for a secret, which has none.
+    pub fn public_jwk(&self) -> Option<serde_json::Value> {
+        let Material::P256 { point, .. } = &self.material else { return None };
+        // An uncompressed point: 4, x, y.
+        let (x, y) = point.get(1..65)?.split_at(32);
+        Some(serde_json::json!({
+            "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": self.id,
+            "x": URL_SAFE_NO_PAD.encode(x), "y": URL_SAFE_NO_PAD.encode(y),
+        }))
+    }
+
+    /// Signs claims. `None`: the crypto library refused.
+    pub(super) fn sign(&self, claims: &[u8], crypto: &dyn Crypto) -> Option<String> {
+        let header = serde_json::json!({ "alg": self.algorithm().name(), "typ": "JWT", "kid": self.id });
+        let mut token = URL_SAFE_NO_PAD.encode(header.to_string());
+        token.push('.');
+        token.push_str(&URL_SAFE_NO_PAD.encode(claims));
+        let signature = match &self.material {
+            Material::Hmac(secret) => crypto.hmac_sha256(secret, &[token.as_bytes()]).to_vec(),
+            Material::P256 { pkcs8, .. } => crypto.sign_es256(pkcs8, token.as_bytes())?,
+        };
+        token.push('.');
+        token.push_str(&URL_SAFE_NO_PAD.encode(signature));
+        Some(token)
+    }
+
+    fn verifies(&self, jws: &Jws<'_>, crypto: &dyn Crypto) -> bool {
+        if jws.algorithm != self.algorithm() || jws.key_id.as_ref() != Some(&self.id) {
+            return false;
+        }
+        match &self.material {
+            Material::Hmac(secret) => {
+                crypto.equal(&crypto.hmac_sha256(secret, &[jws.signing_input]), &jws.signature)
+            }
+            Material::P256 { public, .. } => {
+                public.verifies(crypto, jws.algorithm, jws.signing_input, &jws.signature)
+            }
+        }
+    }
+}
+
+impl OwnKeys {
+    /// Whether one of them has signed the token.
+    pub(super) fn verify(&self, jws: &Jws<'_>, crypto: &dyn Crypto) -> Result<(), TokenError> {
+        let mut keys = std::iter::once(&self.current).chain(&self.previous);
+        if keys.any(|key| key.verifies(jws, crypto)) { Ok(()) } else { Err(TokenError::SignatureInvalid) }
+    }
+
+    /// The public halves as a key set (RFC 7517 section 5).
+    pub fn public_key_set(&self) -> serde_json::Value {
+        let keys = std::iter::once(&self.current).chain(&self.previous);
+        serde_json::json!({ "keys": keys.filter_map(OwnKey::public_jwk).collect::<Vec<_>>() })
+    }
+}
+
+/// Without the secret.
+impl fmt::Debug for OwnKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OwnKey({}, {})", self.id, self.algorithm())
+    }
+}
+
+impl fmt::Display for KeyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooShort => "a secret for HS256 has at least 32 bytes",
+            Self::NotP256 => "not a PKCS #8 private key over P-256",
+        })
+    }
+}
+
+impl std::error::Error for KeyError {}

@@ -1,0 +1,19 @@
+//! Weir's own tokens: the token endpoint (RFC 6749 section 4.4), macaroon requests as clients of dCache send them, and
+//! short-lived tokens for redirects to a node.
+//!
+//! An own token carries who asked for it. It never grants anything by itself: whoever bears it may do what the holder may at
+//! that moment, within the token's scopes, until its end.
+
+mod claims;
+mod duration;
+mod key;
+mod macaroon;
+mod request;
+mod token;
+
+pub use claims::{Binding, Presentation};
+pub use duration::{DurationError, parse_duration};
+pub use key::{KeyError, OwnKey, OwnKeys};
+pub use macaroon::{MacaroonError, MacaroonRequest, macaroon_response};
+pub use request::{RequestError, TokenRequest, error_response, token_response};
+pub use token::{Grant, IssueError, Issued, Minting, narrow};

@@ -1,0 +1,135 @@
+use std::fmt;
+
+use super::token::{IssueError, Issued};
+use crate::percent;
+use crate::wlcg::ScopeSet;
+
+/// A request to the token endpoint (RFC 6749 section 4.4.2), with a `lifetime` in seconds as an extension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenRequest {
+    /// The storage scopes asked for; none asks for everything. Others are not ours to give and are left out (section 3.3).
+    pub scopes: ScopeSet,
+    /// In seconds.
+    pub lifetime_secs: Option<u64>,
+}
+
+/// The errors of section 5.2 that the endpoint answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestError {
+    /// `invalid_request`: what is wrong with it.
+    Invalid(&'static str),
+    /// `unsupported_grant_type`
+    GrantType,
+    /// `invalid_scope`: what is wrong with it.
+    Scope(&'static str),
+}
+
+impl TokenRequest {
+    /// Longest body, in bytes.
+    pub const BYTES_MAX: usize = 64 * 1024;
+    /// Longest `scope`, in characters.
+    pub const SCOPE_CHARS_MAX: usize = 16_384;
+
+    /// Reads a form (`application/x-www-form-urlencoded`). Unknown parameters are ignored (section 3.2).
+    ///
+    /// # Errors
+    /// One of section 5.2.
+    pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Self, RequestError> {
+        use RequestError::{GrantType, Invalid, Scope};
+        let media = content_type.and_then(|value| value.split(';').next()).map(str::trim);
+        if !media.is_some_and(|media| media.eq_ignore_ascii_case("application/x-www-form-urlencoded")) {
+            return Err(Invalid("the body must be a form"));
+        }
+        if body.len() > Self::BYTES_MAX {
+            return Err(Invalid("the form is too long"));
+        }
+        let body = std::str::from_utf8(body).map_err(|_| Invalid("the form is not UTF-8"))?;
+        let (mut grant_type, mut scope, mut lifetime) = (None, None, None);
+        for pair in body.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let decode = |text| percent::decode_form(text).ok_or(Invalid("the form is wrongly encoded"));
+            let place = match decode(name)?.as_str() {
+                "grant_type" => &mut grant_type,
+                "scope" => &mut scope,
+                "lifetime" => &mut lifetime,
+                _ => continue,
+            };
+            let value = decode(value)?;
+            // Without a value it counts as left out; twice is an error (section 3.2).
+            if !value.is_empty() && place.replace(value).is_some() {
+                return Err(Invalid("a parameter is there twice"));
+            }
+        }
+        match grant_type.as_deref() {
+            None => return Err(Invalid("grant_type is missing")),
+            Some("client_credentials") => {}
+            Some(_) => return Err(GrantType),
+        }
+        let lifetime_secs = match lifetime {
+            None => None,
+            Some(text) => {
+                let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
+                Some(seconds.ok_or(Invalid("lifetime is a number of seconds above zero"))?)
+            }
+        };
+        let scope = scope.unwrap_or_default();
+        if scope.chars().count() > Self::SCOPE_CHARS_MAX {
+            return Err(Scope("the scope is too long"));
+        }
+        let scopes = ScopeSet::parse(scope.split(' ').filter(|word| !word.is_empty()));
+        if scopes.invalid() > 0 {
+            return Err(Scope("a storage scope has no path, or one that cannot be used"));
+        }
+        if scopes.is_absent() && !scope.trim().is_empty() {
+            return Err(Scope("none of the scopes is about storage"));
+        }
+        Ok(Self { scopes, lifetime_secs })
+    }
+}
+
+/// The body of a success (section 5.1); it goes out with `Cache-Control: no-store`.
+pub fn token_response(issued: &Issued) -> String {
+    serde_json::json!({
+        "access_token": issued.token,
+        "token_type": "Bearer",
+        "expires_in": issued.expires_in_secs,
+        "scope": issued.scope,
+    })
+    .to_string()
+}
+
+/// Status and body of a failure (section 5.2).
+pub fn error_response(error: &RequestError) -> (u16, String) {
+    let (code, description) = match error {
+        RequestError::Invalid(why) => ("invalid_request", (*why).to_owned()),
+        RequestError::GrantType => ("unsupported_grant_type", "only client_credentials".to_owned()),
+        RequestError::Scope(why) => ("invalid_scope", (*why).to_owned()),
+    };
+    (400, serde_json::json!({ "error": code, "error_description": description }).to_string())
+}
+
+impl From<IssueError> for RequestError {
+    fn from(error: IssueError) -> Self {
+        match error {
+            IssueError::NoScope => Self::Scope("none of the scopes asked for may be had"),
+            IssueError::Anonymous => Self::Invalid("a token is for somebody in particular"),
+            IssueError::AlreadyDelegated => {
+                Self::Invalid("the bearer of one of our tokens gets no further one")
+            }
+            IssueError::Ended => Self::Invalid("the credential that it would rest on has ended"),
+            IssueError::TooLarge => Self::Invalid("groups and scopes do not fit into a token"),
+            IssueError::Signing => Self::Invalid("it could not be signed"),
+        }
+    }
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(why) | Self::Scope(why) => f.write_str(why),
+            Self::GrantType => f.write_str("only client_credentials"),
+        }
+    }
+}
+
+impl std::error::Error for RequestError {}

@@ -1,0 +1,26 @@
+//! JSON Web Tokens, verified: JWS in compact form (RFC 7515), algorithms (RFC 7518, RFC 8037), claims (RFC 7519), with
+//! the advice of RFC 8725.
+//!
+//! What an issuer may sign with is configured, never taken from the token. `none` and HMAC with a public key are thus
+//! impossible. Header members that bring keys along (`jwk`, `jku`, `x5u`, `x5c`) are ignored, `crit` is refused. No error
+//! shows any part of a token.
+
+mod algorithm;
+mod cache;
+mod claims;
+mod error;
+mod jws;
+mod key;
+mod key_set;
+mod metadata;
+mod verify;
+
+pub use algorithm::Algorithm;
+pub use cache::{CachePolicy, KeyCache};
+pub use claims::Claims;
+pub use error::TokenError;
+pub use jws::Jws;
+pub use key::VerificationKey;
+pub use key_set::{KeySet, KeySetError};
+pub use metadata::{Metadata, MetadataError, metadata_urls};
+pub use verify::{Audiences, Issuer, ProfileRule, check_times, issuer_of, verify};

@@ -1,0 +1,166 @@
+use super::area::{AreaRules, Place};
+use super::policy::{Effect, PolicyAction};
+use super::reason::{Cause, Decision, Reason};
+use crate::identity::{Identity, TokenIdentity};
+use crate::wlcg::ScopeSet;
+use crate::{AccessPath, Action};
+
+/// One thing that somebody wants to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// Who.
+    pub identity: &'a Identity,
+    /// What.
+    pub action: &'a Action,
+    /// Where, from the root of the server.
+    pub path: &'a AccessPath,
+}
+
+/// Decides by the rules of an area, in the order that the module's text states.
+pub fn decide<'a>(area: &'a AreaRules, request: Request<'a>) -> Decision<'a> {
+    let Request { identity, action, path } = request;
+    Decision { identity, action, path, reason: area.judge(identity, action, path) }
+}
+
+/// Half of a rename, or the whole of anything else.
+struct Half<'a> {
+    place: Place<'a>,
+    action: Action,
+    policy_action: PolicyAction,
+}
+
+/// What policies say to a half.
+enum Ruling<'a> {
+    Denied(Reason<'a>),
+    Permitted(Reason<'a>),
+    Silent(Reason<'a>),
+}
+
+impl AreaRules {
+    fn judge<'a>(&'a self, identity: &'a Identity, action: &'a Action, path: &'a AccessPath) -> Reason<'a> {
+        let Some(halves) = self.halves(action, path) else {
+            return Reason::new(false, Cause::OutsideArea { area: &self.name });
+        };
+        match identity {
+            Identity::Delegated(delegation) => {
+                let holder = self.judge(&delegation.holder, action, path);
+                if !holder.allows {
+                    return holder;
+                }
+                let holder = Reason::with(true, Cause::Holder, vec![holder]);
+                Reason::all(vec![holder, by_scopes(&delegation.scopes, action, path.clone())])
+            }
+            Identity::Token(token) if !token.storage_scopes.is_absent() => {
+                self.judge_capability(identity, token, action, path, &halves)
+            }
+            _ => Reason::all(halves.iter().map(|half| self.by_rules(identity, half)).collect()),
+        }
+    }
+
+    /// A token that is limited to its scopes.
+    fn judge_capability<'a>(
+        &'a self,
+        identity: &'a Identity,
+        token: &'a TokenIdentity,
+        action: &'a Action,
+        path: &AccessPath,
+        halves: &[Half<'a>],
+    ) -> Reason<'a> {
+        for half in halves {
+            if let Ruling::Denied(reason) = self.by_policies(identity, half) {
+                return reason;
+            }
+        }
+        let scopes = self.by_issuers_scopes(token, action, path);
+        if !self.token_scopes {
+            let mut needed: Vec<_> = halves.iter().map(|half| self.by_rules(identity, half)).collect();
+            let limit = Reason::with(scopes.allows, Cause::ScopesOff { area: &self.name }, vec![scopes]);
+            needed.push(limit);
+            return Reason::all(needed);
+        }
+        if !self.switches.issuers.contains(&token.issuer) {
+            return Reason::new(false, Cause::IssuerNotListed { area: &self.name, issuer: &token.issuer });
+        }
+        scopes
+    }
+
+    /// A token's scopes, from where its issuer's scopes begin.
+    fn by_issuers_scopes<'a>(
+        &'a self,
+        token: &'a TokenIdentity,
+        action: &Action,
+        path: &AccessPath,
+    ) -> Reason<'a> {
+        let outside = |base| Reason::new(false, Cause::OutsideScopeBase { base });
+        let base = self.scope_bases.get(&token.issuer).or(self.access_points.first());
+        let below = |path| self.below_scope_base(&token.issuer, path);
+        let moved = match action {
+            Action::Rename { to } => below(to).map(|to| Action::Rename { to }),
+            other => Some(other.clone()),
+        };
+        match (below(path), moved, base) {
+            (Some(path), Some(action), _) => by_scopes(&token.storage_scopes, &action, path),
+            (_, _, Some(base)) => outside(base),
+            (_, _, None) => Reason::new(false, Cause::OutsideArea { area: &self.name }),
+        }
+    }
+
+    /// Policies, then switches, then no.
+    fn by_rules<'a>(&'a self, identity: &'a Identity, half: &Half<'a>) -> Reason<'a> {
+        let silent = match self.by_policies(identity, half) {
+            Ruling::Denied(reason) | Ruling::Permitted(reason) => return reason,
+            Ruling::Silent(reason) => reason,
+        };
+        match self.switches.grants(identity, &half.action) {
+            Some(grant) => Reason::with(true, Cause::Switch { area: &self.name, grant }, vec![silent]),
+            None => {
+                let nothing = Cause::Nothing { area: &self.name, action: half.policy_action };
+                Reason::with(false, nothing, vec![silent, Reason::new(false, Cause::NoSwitch)])
+            }
+        }
+    }
+
+    fn by_policies<'a>(&'a self, identity: &'a Identity, half: &Half<'a>) -> Ruling<'a> {
+        let policies = self.policies.as_deref();
+        for (at, policy) in policies.into_iter().flatten().enumerate() {
+            let Some(applies) = policy.applies(identity, half.policy_action, &half.place.path) else {
+                continue;
+            };
+            let cause = Cause::Policy {
+                area: &self.name,
+                number: at + 1,
+                policy,
+                principal: applies.principal,
+                action: applies.action,
+                path: applies.path,
+                access_point: half.place.access_point,
+                below: applies.below,
+            };
+            return match policy.effect {
+                Effect::Deny => Ruling::Denied(Reason::new(false, cause)),
+                Effect::Permit => Ruling::Permitted(Reason::new(true, cause)),
+            };
+        }
+        Ruling::Silent(Reason::new(false, Cause::NoPolicy(policies.map(<[_]>::len))))
+    }
+
+    /// `None`: an end is outside the area.
+    fn halves(&self, action: &Action, path: &AccessPath) -> Option<Vec<Half<'_>>> {
+        let half = |action: &Action, path: &AccessPath| {
+            let place = self.locate(path)?;
+            let policy_action = PolicyAction::of(action, &place.path);
+            Some(Half { place, action: action.clone(), policy_action })
+        };
+        match action {
+            Action::Rename { to } => Some(vec![half(&Action::Delete, path)?, half(&Action::Create, to)?]),
+            _ => Some(vec![half(action, path)?]),
+        }
+    }
+}
+
+fn by_scopes<'a>(scopes: &'a ScopeSet, action: &Action, path: AccessPath) -> Reason<'a> {
+    match scopes.permits(action, &path) {
+        Some(scope) => Reason::new(true, Cause::Scope(scope)),
+        None => Reason::new(false, Cause::NoScope(scopes)),
+    }
+}

@@ -1,0 +1,95 @@
+use std::fmt;
+
+use crate::Action;
+use crate::identity::Identity;
+
+/// The rules that hold for a whole area.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Switches {
+    /// Everybody may read.
+    pub anonymous_read: bool,
+    /// Everybody who has proved to be somebody may read.
+    pub authenticated_read: bool,
+    /// Organisations whose members, by VOMS, may do everything.
+    pub vos: Vec<String>,
+    /// Those whom a VO map file makes members of [`Switches::vos`] may read.
+    pub vo_map_read: bool,
+    /// And write.
+    pub vo_map_write: bool,
+    /// Issuers whose tokens count here.
+    pub issuers: Vec<String>,
+    /// Bearers of their tokens may read.
+    pub issuers_read: bool,
+    /// And write.
+    pub issuers_write: bool,
+}
+
+/// The switch that grants something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grant<'a> {
+    /// `anonymous-read`
+    AnonymousRead,
+    /// `authenticated-read`
+    AuthenticatedRead,
+    /// `vos`
+    Vo(&'a str),
+    /// `vo-map-read`
+    VoMapRead(&'a str),
+    /// `vo-map-write`
+    VoMapWrite(&'a str),
+    /// `issuers-read`
+    IssuerRead(&'a str),
+    /// `issuers-write`
+    IssuerWrite(&'a str),
+}
+
+impl Switches {
+    /// The switch that grants `action`, if one does. Staging moves tapes: it is granted to those who are known to read,
+    /// never to everybody.
+    pub fn grants(&self, identity: &Identity, action: &Action) -> Option<Grant<'_>> {
+        if self.anonymous_read && action.is_reading() {
+            return Some(Grant::AnonymousRead);
+        }
+        if self.authenticated_read && action.is_reading() && identity.is_authenticated() {
+            return Some(Grant::AuthenticatedRead);
+        }
+        let reads = action.is_reading() || *action == Action::Stage;
+        match identity {
+            Identity::Delegated(delegation) => self.grants(&delegation.holder, action),
+            Identity::X509(subject) => {
+                if let Some(vo) = self.vos.iter().find(|vo| subject.is_voms_member(vo)) {
+                    return Some(Grant::Vo(vo));
+                }
+                let vo = self.vos.iter().find(|vo| subject.mapped_vos.contains(vo))?;
+                match reads {
+                    true => self.vo_map_read.then_some(Grant::VoMapRead(vo)),
+                    false => self.vo_map_write.then_some(Grant::VoMapWrite(vo)),
+                }
+            }
+            Identity::Token(token) => {
+                let issuer = self.issuers.iter().find(|issuer| **issuer == token.issuer)?;
+                match reads {
+                    true => self.issuers_read.then_some(Grant::IssuerRead(issuer)),
+                    false => self.issuers_write.then_some(Grant::IssuerWrite(issuer)),
+                }
+            }
+            Identity::Anonymous | Identity::Basic(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Grant<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AnonymousRead => f.write_str("lets anybody read (anonymous-read)"),
+            Self::AuthenticatedRead => f.write_str("lets whoever is authenticated read (authenticated-read)"),
+            Self::Vo(vo) => write!(f, "lets members of {vo} read and write (vos)"),
+            Self::VoMapRead(vo) => write!(f, "lets mapped members of {vo} read (vo-map-read)"),
+            Self::VoMapWrite(vo) => write!(f, "lets mapped members of {vo} write (vo-map-write)"),
+            Self::IssuerRead(issuer) => write!(f, "lets bearers of tokens from {issuer} read (issuers-read)"),
+            Self::IssuerWrite(issuer) => {
+                write!(f, "lets bearers of tokens from {issuer} write (issuers-write)")
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! What comes from strangers, made fit for one line of text.
+
+use std::fmt;
+
+/// Shows a text without control characters and no longer than fits a line.
+pub(crate) struct Printable<'a>(pub(crate) &'a str);
+
+const CHARS_MAX: usize = 200;
+
+impl fmt::Display for Printable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write as _;
+        for (at, c) in self.0.chars().enumerate() {
+            if at == CHARS_MAX {
+                return f.write_str("...");
+            }
+            f.write_char(if c.is_control() { '\u{fffd}' } else { c })?;
+        }
+        Ok(())
+    }
+}

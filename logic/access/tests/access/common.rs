@@ -1,0 +1,122 @@
+//! Keys that sign, and identities to ask with.
+
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{
+    self, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RsaKeyPair,
+};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+use weir_access::AccessPath;
+use weir_access::identity::{Identity, TokenIdentity, Voms, X509Subject};
+use weir_access::wlcg::ScopeSet;
+
+pub(crate) const NOW: u64 = 1_800_000_000;
+pub(crate) const ISSUER: &str = "https://tokens.example/cms";
+
+pub(crate) enum Signer {
+    P256(EcdsaKeyPair),
+    Ed25519(Ed25519KeyPair),
+    Rsa(Box<RsaKeyPair>),
+}
+
+impl Signer {
+    pub(crate) fn p256() -> Self {
+        Self::P256(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap())
+    }
+
+    pub(crate) fn ed25519() -> Self {
+        Self::Ed25519(Ed25519KeyPair::generate().unwrap())
+    }
+
+    pub(crate) fn rsa() -> Self {
+        Self::Rsa(Box::new(RsaKeyPair::generate(aws_lc_rs::rsa::KeySize::Rsa2048).unwrap()))
+    }
+
+    pub(crate) fn sign(&self, algorithm: &str, message: &[u8]) -> Vec<u8> {
+        match self {
+            Self::P256(pair) => pair.sign(&SystemRandom::new(), message).unwrap().as_ref().to_vec(),
+            Self::Ed25519(pair) => pair.sign(message).as_ref().to_vec(),
+            Self::Rsa(pair) => {
+                let encoding = match algorithm {
+                    "RS384" => &signature::RSA_PKCS1_SHA384,
+                    "RS512" => &signature::RSA_PKCS1_SHA512,
+                    "PS256" => &signature::RSA_PSS_SHA256,
+                    "PS384" => &signature::RSA_PSS_SHA384,
+                    "PS512" => &signature::RSA_PSS_SHA512,
+                    _ => &signature::RSA_PKCS1_SHA256,
+                };
+                let mut made = vec![0; pair.public_modulus_len()];
+                pair.sign(encoding, &SystemRandom::new(), message, &mut made).unwrap();
+                made
+            }
+        }
+    }
+
+    /// Its public half, with whatever else `more` says.
+    pub(crate) fn jwk(&self, more: Value) -> Value {
+        let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        let mut jwk = match self {
+            Self::P256(pair) => {
+                let point = pair.public_key().as_ref();
+                json!({ "kty": "EC", "crv": "P-256", "x": text(&point[1..33]), "y": text(&point[33..]) })
+            }
+            Self::Ed25519(pair) => {
+                json!({ "kty": "OKP", "crv": "Ed25519", "x": text(pair.public_key().as_ref()) })
+            }
+            // RSAPublicKey in DER: 30 82 LL LL, 02 82 01 01 00 and 256 bytes of n, 02 03 and e.
+            Self::Rsa(pair) => {
+                let der = pair.public_key().as_ref();
+                json!({ "kty": "RSA", "n": text(&der[8..265]), "e": text(&der[der.len() - 3..]) })
+            }
+        };
+        for (name, value) in more.as_object().unwrap() {
+            jwk[name] = value.clone();
+        }
+        jwk
+    }
+
+    pub(crate) fn token(&self, header: &Value, claims: &Value) -> String {
+        let text = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let input = format!("{}.{}", text(header), text(claims));
+        let made = self.sign(header["alg"].as_str().unwrap_or_default(), input.as_bytes());
+        format!("{input}.{}", URL_SAFE_NO_PAD.encode(made))
+    }
+}
+
+/// Claims of the WLCG profile, good at [`NOW`].
+pub(crate) fn claims(scope: &str) -> Value {
+    json!({
+        "iss": ISSUER, "sub": "jo", "aud": "https://wlcg.cern.ch/jwt/v1/any", "exp": NOW + 600, "iat": NOW - 5,
+        "nbf": NOW - 5, "jti": "t1", "wlcg.ver": "1.0", "scope": scope, "wlcg.groups": ["/cms", "/cms/prod"],
+    })
+}
+
+pub(crate) fn path(text: &str) -> AccessPath {
+    AccessPath::from_encoded(text).unwrap()
+}
+
+pub(crate) fn bearer(scopes: &str, groups: &[&str]) -> Identity {
+    let words = || scopes.split(' ').filter(|word| !word.is_empty());
+    Identity::Token(Box::new(TokenIdentity {
+        issuer: ISSUER.to_owned(),
+        subject: "jo".to_owned(),
+        client_id: Some("robot".to_owned()),
+        groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+        scopes: words().map(str::to_owned).collect(),
+        storage_scopes: ScopeSet::parse(words()),
+        audience: Vec::new(),
+        profile: None,
+        expires_unix_secs: NOW + 600,
+        token_id: None,
+    }))
+}
+
+pub(crate) fn member(vo: &str, fqans: &[&str]) -> Identity {
+    let fqans = fqans.iter().map(|fqan| (*fqan).to_owned()).collect();
+    Identity::X509(Box::new(X509Subject {
+        subject: "CN=Jo,O=Example,C=IT".to_owned(),
+        voms: Some(Voms { vo: vo.to_owned(), fqans, not_after_unix_secs: Some(NOW + 100) }),
+        ..X509Subject::default()
+    }))
+}

@@ -1,0 +1,224 @@
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+use serde_json::{Value, json};
+use weir_access::Action;
+use weir_access::identity::Identity;
+use weir_access::issue::{
+    Binding, Grant, IssueError, MacaroonError, MacaroonRequest, Minting, OwnKey, OwnKeys, Presentation,
+    RequestError, TokenRequest, error_response, macaroon_response, narrow, token_response,
+};
+use weir_access::jwt::{Algorithm, KeySet, TokenError};
+use weir_access::wlcg::ScopeSet;
+
+use crate::common::{NOW, bearer, claims, member, path};
+use crate::crypto::AwsLc;
+
+fn hs256() -> OwnKey {
+    OwnKey::hs256("k1", &[7; 32]).unwrap()
+}
+
+fn es256() -> OwnKey {
+    let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new()).unwrap();
+    OwnKey::es256("k2", pkcs8.as_ref(), &AwsLc).unwrap()
+}
+
+fn minting(current: OwnKey, previous: Vec<OwnKey>) -> Minting {
+    Minting {
+        issuer: "https://dav.example".to_owned(),
+        lifetime_max_secs: 3600,
+        keys: OwnKeys { current, previous },
+    }
+}
+
+fn grant<'a>(holder: &'a Identity, scopes: &str, lifetime_secs: Option<u64>) -> Grant<'a> {
+    let scopes = ScopeSet::parse(scopes.split(' ')).scopes().to_vec();
+    Grant { holder, scopes, lifetime_secs, binding: None, token_id: "t1".to_owned() }
+}
+
+fn at<'a>(path: &'a weir_access::AccessPath, method: &'a str, client: &str) -> Presentation<'a> {
+    Presentation { path, method, client: client.parse().unwrap() }
+}
+
+#[test]
+fn a_token_stands_for_its_holder_within_its_scopes() {
+    let here = path("/cms/x");
+    for holder in [member("cms", &["/cms"]), bearer("", &["/cms"])] {
+        for minting in [minting(hs256(), vec![]), minting(es256(), vec![])] {
+            let issued = minting.issue(grant(&holder, "storage.read:/cms", None), &AwsLc, NOW).unwrap();
+            let identity = minting.verify(&issued.token, &at(&here, "GET", "::1"), &AwsLc, 0, NOW).unwrap();
+            let Identity::Delegated(delegation) = identity else { panic!("{identity}") };
+            assert_eq!(
+                (delegation.holder.to_string(), delegation.token_id.as_str()),
+                (holder.to_string(), "t1")
+            );
+            assert_eq!(delegation.scopes.to_string(), "storage.read:/cms");
+            assert_eq!(delegation.expires_unix_secs, NOW + issued.expires_in_secs);
+        }
+    }
+}
+
+#[test]
+fn its_life_is_the_least_of_what_is_asked_permitted_and_left() {
+    let minting = minting(hs256(), vec![]);
+    let (voms, user) =
+        (member("cms", &[]), Identity::Basic(weir_access::identity::BasicUser { name: "jo".to_owned() }));
+    let life = |holder, asked| {
+        minting
+            .issue(grant(holder, "storage.read:/", asked), &AwsLc, NOW)
+            .map(|issued| issued.expires_in_secs)
+    };
+    assert_eq!(life(&user, None), Ok(3600));
+    assert_eq!(life(&user, Some(60)), Ok(60));
+    assert_eq!(life(&user, Some(u64::MAX)), Ok(3600));
+    assert_eq!(life(&voms, Some(3000)), Ok(100), "the VOMS statement ends then");
+    assert_eq!(
+        minting.issue(grant(&voms, "storage.read:/", None), &AwsLc, NOW + 100),
+        Err(IssueError::Ended)
+    );
+}
+
+#[test]
+fn nobody_gets_more_by_asking() {
+    let minting = minting(hs256(), vec![]);
+    assert_eq!(
+        minting.issue(grant(&Identity::Anonymous, "storage.read:/", None), &AwsLc, NOW),
+        Err(IssueError::Anonymous)
+    );
+    let holder = member("cms", &[]);
+    assert_eq!(minting.issue(grant(&holder, "openid", None), &AwsLc, NOW), Err(IssueError::NoScope));
+    let issued = minting.issue(grant(&holder, "storage.read:/a", None), &AwsLc, NOW).unwrap();
+    let here = path("/");
+    let again = minting.verify(&issued.token, &at(&here, "GET", "::1"), &AwsLc, 0, NOW).unwrap();
+    assert_eq!(
+        minting.issue(grant(&again, "storage.modify:/", None), &AwsLc, NOW),
+        Err(IssueError::AlreadyDelegated)
+    );
+    let requested = ScopeSet::parse(["storage.read:/a", "storage.modify:/a", "storage.read:/b"]);
+    let kept = narrow(&requested, |action, at| *action == Action::Read && *at == path("/a"));
+    assert_eq!(ScopeSet::of(kept).to_string(), "storage.read:/a");
+}
+
+#[test]
+fn a_bound_token_is_good_for_one_request_only() {
+    let minting = minting(es256(), vec![]);
+    let here = path("/cms/x%20y");
+    let holder = Identity::Anonymous;
+    let bound = Grant {
+        binding: Some(Binding::to(&at(&here, "GET", "::ffff:192.0.2.7"))),
+        ..grant(&holder, "storage.read:/cms", Some(60))
+    };
+    let token = minting.issue(bound, &AwsLc, NOW).unwrap().token;
+    let ask = |text: &str, method: &str, client: &str| {
+        minting.verify(&token, &at(&path(text), method, client), &AwsLc, 0, NOW + 59).err()
+    };
+    assert_eq!(ask("/cms/x%20y", "GET", "192.0.2.7"), None);
+    assert_eq!(ask("/cms/x%20y", "HEAD", "192.0.2.7"), None);
+    assert_eq!(ask("/cms/x", "GET", "192.0.2.7"), Some(TokenError::Bound("path")));
+    assert_eq!(ask("/cms/x%20y", "PUT", "192.0.2.7"), Some(TokenError::Bound("method")));
+    assert_eq!(ask("/cms/x%20y", "GET", "192.0.2.8"), Some(TokenError::Bound("client")));
+    let late = minting.verify(&token, &at(&here, "GET", "192.0.2.7"), &AwsLc, 0, NOW + 60);
+    assert_eq!(late, Err(TokenError::Expired { ago_secs: 0 }));
+}
+
+#[test]
+fn tokens_outlive_a_change_of_keys_and_no_forgery_passes() {
+    let holder = member("cms", &[]);
+    let here = path("/");
+    let show = at(&here, "GET", "::1");
+    let old =
+        minting(hs256(), vec![]).issue(grant(&holder, "storage.read:/", None), &AwsLc, NOW).unwrap().token;
+    assert!(minting(es256(), vec![hs256()]).verify(&old, &show, &AwsLc, 0, NOW).is_ok());
+    let forgotten = minting(es256(), vec![]).verify(&old, &show, &AwsLc, 0, NOW);
+    assert_eq!(forgotten, Err(TokenError::SignatureInvalid));
+    let other_secret = minting(OwnKey::hs256("k1", &[8; 32]).unwrap(), vec![]);
+    assert_eq!(other_secret.verify(&old, &show, &AwsLc, 0, NOW), Err(TokenError::SignatureInvalid));
+    let elsewhere = Minting { issuer: "https://other.example".to_owned(), ..minting(hs256(), vec![]) };
+    assert_eq!(elsewhere.verify(&old, &show, &AwsLc, 0, NOW), Err(TokenError::IssuerUnknown));
+    let foreign = crate::common::Signer::p256().token(&json!({ "alg": "ES256", "kid": "k2" }), &claims(""));
+    assert_eq!(
+        minting(es256(), vec![]).verify(&foreign, &show, &AwsLc, 0, NOW),
+        Err(TokenError::SignatureInvalid)
+    );
+}
+
+#[test]
+fn the_public_half_is_published_and_the_secret_is_not() {
+    let keys = OwnKeys { current: es256(), previous: vec![hs256()] };
+    let set = keys.public_key_set();
+    assert_eq!(set["keys"].as_array().unwrap().len(), 1);
+    assert_eq!(KeySet::parse(set.to_string().as_bytes()).unwrap().len(), 1);
+    assert_eq!(format!("{keys:?}"), "OwnKeys(OwnKey(k2, ES256) and 1 before it)");
+    assert!(OwnKey::hs256("k", &[0; 31]).is_err() && OwnKey::es256("k", &[0; 32], &AwsLc).is_err());
+    assert_eq!(hs256().algorithm(), Algorithm::Hs256);
+}
+
+const FORM: Option<&str> = Some("application/x-www-form-urlencoded; charset=utf-8");
+
+#[test]
+fn token_requests_are_read_as_the_standard_has_them() {
+    let read = |body: &str| TokenRequest::parse(FORM, body.as_bytes());
+    let request =
+        read("grant_type=client_credentials&scope=storage.read%3A%2Fa+openid&lifetime=60&x=y").unwrap();
+    assert_eq!((request.scopes.to_string().as_str(), request.lifetime_secs), ("storage.read:/a", Some(60)));
+    assert!(read("grant_type=client_credentials").unwrap().scopes.is_absent());
+    for (body, error) in [
+        ("", "invalid_request"),
+        ("scope=x", "invalid_request"),
+        ("grant_type=password", "unsupported_grant_type"),
+        ("grant_type=client_credentials&grant_type=client_credentials", "invalid_request"),
+        ("grant_type=client_credentials&lifetime=0", "invalid_request"),
+        ("grant_type=client_credentials&lifetime=-5", "invalid_request"),
+        ("grant_type=client_credentials&lifetime=soon", "invalid_request"),
+        ("grant_type=client_credentials&scope=%", "invalid_request"),
+        ("grant_type=client_credentials&scope=openid", "invalid_scope"),
+        ("grant_type=client_credentials&scope=storage.read", "invalid_scope"),
+        ("grant_type=client_credentials&scope=storage.read:/a/../b", "invalid_scope"),
+    ] {
+        let (status, answer) = error_response(&read(body).unwrap_err());
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!((status, answer["error"].as_str()), (400, Some(error)), "{body}");
+    }
+    let long = format!("grant_type=client_credentials&scope={}", "a".repeat(16_385));
+    assert_eq!(read(&long), Err(RequestError::Scope("the scope is too long")));
+    assert!(TokenRequest::parse(Some("application/json"), b"{}").is_err());
+    assert!(TokenRequest::parse(None, b"grant_type=client_credentials").is_err());
+}
+
+#[test]
+fn answers_have_the_members_that_clients_look_for() {
+    let holder = member("cms", &[]);
+    let issued =
+        minting(hs256(), vec![]).issue(grant(&holder, "storage.read:/a", None), &AwsLc, NOW).unwrap();
+    let answer: Value = serde_json::from_str(&token_response(&issued)).unwrap();
+    let expected = json!({ "access_token": issued.token, "token_type": "Bearer", "expires_in": 100, "scope": "storage.read:/a" });
+    assert_eq!(answer, expected);
+    let answer: Value = serde_json::from_str(&macaroon_response(&issued)).unwrap();
+    assert_eq!(answer, json!({ "macaroon": issued.token }));
+    assert_eq!(format!("{issued:?}"), "Issued(100 s, storage.read:/a)");
+}
+
+#[test]
+fn macaroon_requests_become_scopes() {
+    let target = path("/cms/a");
+    let read = |body: Value| MacaroonRequest::parse(body.to_string().as_bytes(), &target);
+    let all = read(json!({ "validity": "PT1H" })).unwrap();
+    assert_eq!((all.lifetime_secs, all.scopes.scopes().len()), (Some(3600), 5));
+    let some =
+        read(json!({ "caveats": ["activity:DOWNLOAD,LIST,UPLOAD", "path:/cms/a/b"], "validity": "PT180M" }))
+            .unwrap();
+    assert_eq!(some.scopes.to_string(), "storage.read:/cms/a/b storage.create:/cms/a/b");
+    let twice = read(json!({ "caveats": ["activity:DOWNLOAD,UPLOAD", "activity:UPLOAD,DELETE"] })).unwrap();
+    assert_eq!(twice.scopes.to_string(), "storage.create:/cms/a");
+    for (body, error) in [
+        (json!([]), MacaroonError::Malformed),
+        (json!({ "validity": 5 }), MacaroonError::Malformed),
+        (json!({ "caveats": ["before:2030-01-01T00:00:00Z"] }), MacaroonError::Caveat),
+        (json!({ "caveats": ["activity:FLY"] }), MacaroonError::Activity),
+        (json!({ "caveats": ["activity:LIST"] }), MacaroonError::MetadataOnly),
+        (json!({ "caveats": ["path:/cms/b"] }), MacaroonError::Path),
+        (json!({ "caveats": ["path:/cms/a/../b"] }), MacaroonError::Path),
+    ] {
+        assert_eq!(read(body.clone()), Err(error), "{body}");
+    }
+    assert!(matches!(read(json!({ "validity": "P1M" })), Err(MacaroonError::Validity(_))));
+}

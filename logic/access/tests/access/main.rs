@@ -1,0 +1,16 @@
+//! Identities, tokens, rules and what comes of them, through the crate's public face.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A helper that fails is a test that fails.
+
+mod common;
+mod convert;
+mod crypto;
+mod identities;
+mod issuing;
+mod keys;
+mod passwords;
+mod paths;
+mod redacting;
+mod refusals;
+mod rules;
+mod scopes;
+mod tokens;
