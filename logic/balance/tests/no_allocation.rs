@@ -1,5 +1,7 @@
 //! A pick is made for every request: it must not ask for memory.
 
+#![allow(clippy::unwrap_used)]
+
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
