@@ -13,4 +13,5 @@ fuzz_target!(|text: &str| {
     let client = "192.0.2.7".parse().ok();
     let request = RouteRequest::of(&head, buf, &headers, client, Scheme::Https, "front");
     let _ = expression.evaluate(&request);
+    let _ = expression.evaluate_key(&request);
 });

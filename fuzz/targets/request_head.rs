@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_http::{
-    Exchange, ForwardedFor, Forwarder, ForwardingRules, HeadLimits, HeaderTable, PathRewrite, RequestContext,
+    CookieEdit, Exchange, ForwardedFor, Forwarder, ForwardingRules, HeadLimits, HeaderTable, PathRewrite, RequestContext,
     RouteHeaders, RouteRewriter, Scheme, parse_request,
 };
 
@@ -42,7 +42,9 @@ fuzz_target!(|buf: &[u8]| {
     let forwarder = Forwarder::compile(&rules, Scheme::Https);
     let rewrite = PathRewrite::Prefix { from: "/a".into(), to: "/b/c".into() };
     let route = RouteRewriter::compile(Some(&rewrite), &RouteHeaders::default()).expect("a sound route");
-    for client in ["192.0.2.7:1", "10.0.0.1:1"] {
+    let untrusted = [CookieEdit::Keep, CookieEdit::Remove(b"a"), CookieEdit::Unprefix(b"a")];
+    let clients = untrusted.map(|cookie| ("192.0.2.7:1", cookie)).into_iter();
+    for (client, cookie) in clients.chain([("10.0.0.1:1", CookieEdit::Keep)]) {
         let peer = forwarder.peer(client.parse().expect("an address"));
         let _ = forwarder.client_address(buf, &table, &peer);
         let exchange = Exchange {
@@ -61,6 +63,7 @@ fuzz_target!(|buf: &[u8]| {
             upgrade: true,
             pass_expect: true,
             close: false,
+            cookie,
         };
         let mut out = Vec::new();
         forwarder.write_request(&mut out, buf, &head, &table, &route, &cx);

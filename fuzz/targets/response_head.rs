@@ -5,7 +5,8 @@
 use libfuzzer_sys::fuzz_target;
 use weir_http::{
     Exchange, ForwardedFor, Forwarder, ForwardingRules, Framing, HeadLimits, HeaderTable, PathRewrite,
-    RequestText, ResponseContext, ResponseTo, RouteHeaders, RouteRewriter, Scheme, Version, parse_response,
+    RequestText, ResponseContext, ResponseTo, RouteHeaders, RouteRewriter, Scheme, SetCookieEdit, Version,
+    parse_response,
 };
 
 fuzz_target!(|buf: &[u8]| {
@@ -38,7 +39,15 @@ fuzz_target!(|buf: &[u8]| {
     let rewrite = PathRewrite::Prefix { from: "/a".into(), to: "/b/c".into() };
     let route = RouteRewriter::compile(Some(&rewrite), &RouteHeaders::default()).expect("a sound route");
     let peer = forwarder.peer("192.0.2.7:1".parse().expect("an address"));
-    for client_version in [Version::Http10, Version::Http11] {
+    let line = b"Set-Cookie: a=w1; Path=/\r\n";
+    let edits = [
+        (Version::Http10, None),
+        (Version::Http11, None),
+        (Version::Http11, Some(SetCookieEdit::Insert { name: b"a", line, no_cache: true })),
+        (Version::Http11, Some(SetCookieEdit::Rewrite { name: b"a", value: b"w1" })),
+        (Version::Http11, Some(SetCookieEdit::Prefix { name: b"a", value: b"w1" })),
+    ];
+    for (client_version, cookie) in edits {
         let cx = ResponseContext {
             exchange: Exchange {
                 peer: &peer,
@@ -54,6 +63,7 @@ fuzz_target!(|buf: &[u8]| {
             client_version,
             date: "Tue, 07 May 2024 10:00:00 GMT",
             keep_alive: true,
+            cookie,
         };
         let mut out = Vec::new();
         let written = forwarder.write_response(&mut out, buf, &head, &table, &route, &cx);

@@ -13,6 +13,7 @@ mod pump;
 pub mod report;
 mod session;
 pub mod state;
+pub mod sticky;
 mod tcp;
 mod tunnel;
 mod worker;

@@ -20,6 +20,9 @@ pub struct Candidate {
     pub backup: bool,
     /// Up, not ejected, not drained, not in maintenance.
     pub eligible: bool,
+    /// Takes requests of clients that are bound to it: up, neither ejected nor in maintenance. It may be drained, or have
+    /// weight 0: then it gets no others.
+    pub keeps_clients: bool,
     /// With this many requests in flight it takes no more, and with a lower limit of its load no more than that. None =
     /// no limit: then its load's does not hold either.
     pub connections_max: Option<u32>,

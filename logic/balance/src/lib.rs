@@ -8,6 +8,7 @@
 //! - [`Picker`]: one per worker and pool: the worker's own place in round robin.
 //! - [`Concurrency`]: one per server where the limit of its requests is to be found: follows its latency.
 //! - [`Queue`]: one per pool: the order of those who wait because nobody has room. Only touched while somebody waits.
+//! - [`StickyTable`], [`StickyToken`], [`Standing`]: which server a client is bound to, and whether it may have it.
 //!
 //! To pick is to ask the picker with the roster, then at once [`Roster::begin`]; when the request is over,
 //! [`Roster::end`] on the roster of that moment.
@@ -34,6 +35,7 @@ mod roster;
 mod round_robin;
 mod scheduling;
 mod static_rr;
+mod sticky;
 mod tournament;
 mod weighted_map;
 
@@ -49,3 +51,7 @@ pub use queue::{Departures, Next, Queue, Rank, Ticket};
 pub use reference::reference;
 pub use roster::Roster;
 pub use scheduling::{HashOptions, Scheduling};
+pub use sticky::{
+    Standing, StickyKey, StickyKeys, StickyTable, StickyTableCounts, StickyTableRule, StickyToken, TokenAge,
+    TokenLife, masked_source,
+};

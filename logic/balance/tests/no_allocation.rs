@@ -16,6 +16,7 @@ fn roster(algorithm: Algorithm, servers: usize, connections_max: Option<u32>) ->
         weight: Weight::new(1 + slot as u32 % 5).unwrap(),
         backup: false,
         eligible: true,
+        keeps_clients: true,
         connections_max,
         load: Arc::new(ServerLoad::default()),
     };

@@ -45,6 +45,7 @@ impl Column {
             weight: server.weight,
             backup: false,
             eligible: true,
+            keeps_clients: true,
             connections_max: None,
             load: Arc::default(),
         };

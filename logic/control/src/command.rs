@@ -72,6 +72,15 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         server: Option<ServerName>,
     },
+    /// Forgets which clients have which server: they are balanced anew. Refused where clients carry this themselves, in a
+    /// cookie.
+    ClearSticky {
+        /// The pool.
+        pool: PoolName,
+        /// Only this client: its address, its session or the value of the expression; `None` = all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+    },
     /// Reads the config again, as SIGHUP does.
     Reload,
 }
@@ -89,6 +98,8 @@ pub enum What {
     Listeners,
     /// The pools and their servers.
     Pools,
+    /// The pools whose clients stay with their servers, without these.
+    Sticky,
     /// What was changed at runtime.
     Runtime,
 }
@@ -131,7 +142,7 @@ impl Command {
     pub const fn right(&self) -> Right {
         match self {
             Self::Show { .. } => Right::Read,
-            Self::ServerState { .. } | Self::ServerWeight { .. } => Right::Operate,
+            Self::ServerState { .. } | Self::ServerWeight { .. } | Self::ClearSticky { .. } => Right::Operate,
             Self::ServerAddress { .. }
             | Self::AddServer { .. }
             | Self::RemoveServer { .. }
@@ -150,6 +161,7 @@ impl Command {
             Self::AddServer { .. } => "add-server",
             Self::RemoveServer { .. } => "remove-server",
             Self::Reset { .. } => "reset",
+            Self::ClearSticky { .. } => "clear-sticky",
             Self::Reload => "reload",
         }
     }
@@ -174,7 +186,8 @@ impl fmt::Display for AdminState {
 
 impl What {
     /// Every part, in the order in which help texts name them.
-    pub const ALL: [Self; 5] = [Self::All, Self::Process, Self::Listeners, Self::Pools, Self::Runtime];
+    pub const ALL: [Self; 6] =
+        [Self::All, Self::Process, Self::Listeners, Self::Pools, Self::Sticky, Self::Runtime];
 
     /// The name on the wire and on the command line.
     pub const fn name(self) -> &'static str {
@@ -183,6 +196,7 @@ impl What {
             Self::Process => "process",
             Self::Listeners => "listeners",
             Self::Pools => "pools",
+            Self::Sticky => "sticky",
             Self::Runtime => "runtime",
         }
     }

@@ -18,5 +18,5 @@ pub use runtime::{AddedServer, BadRuntimeState, EffectiveServer, Origin, Overrid
 pub use snapshot::{
     CheckCode, CheckSnapshot, Health, Latency, Level, ListenerSnapshot, ListenerStatus, PerSecond,
     PoolSnapshot, PoolStatus, ProcessSnapshot, Protocol, Responses, ServerSnapshot, ServerState, Snapshot,
-    TlsCounts, Tone, Traffic,
+    StickySnapshot, StickyTableSnapshot, TlsCounts, Tone, Traffic,
 };

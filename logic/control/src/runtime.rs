@@ -155,7 +155,7 @@ impl RuntimeState {
             Command::Reset { pool, server: None } => {
                 self.pool.remove(pool);
             }
-            Command::Show { .. } | Command::Reload => {}
+            Command::Show { .. } | Command::ClearSticky { .. } | Command::Reload => {}
         }
     }
 

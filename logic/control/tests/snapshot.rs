@@ -4,7 +4,7 @@
 
 use weir_control::{
     AdminState, Code, Health, ListenerSnapshot, PoolSnapshot, PoolStatus, ProcessSnapshot, ServerSnapshot,
-    ServerState, Snapshot, Tone, What,
+    ServerState, Snapshot, StickySnapshot, Tone, What,
 };
 use weir_model::Name;
 
@@ -86,6 +86,11 @@ fn only_the_part_that_was_asked_for_is_told() {
     assert_eq!(parts(What::Pools, None), (0, 0, 2));
     assert_eq!(parts(What::Pools, Some("api")), (0, 0, 1));
     assert_eq!(parts(What::All, Some("api")), (7, 0, 1));
+    assert_eq!(parts(What::Sticky, None), (0, 0, 0), "no pool is sticky");
+    let mut sticky = snapshot();
+    sticky.pools[1].sticky = Some(StickySnapshot::default());
+    let part = sticky.select(What::Sticky, None).unwrap();
+    assert_eq!((part.pools.len(), part.pools[0].servers.len()), (1, 0));
 }
 
 #[test]

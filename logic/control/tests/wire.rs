@@ -52,6 +52,16 @@ fn commands() -> Vec<(Command, serde_json::Value, Right)> {
         ),
         (remove, json!({"remove-server": {"pool": "web", "server": "w1", "force": true}}), Right::Admin),
         (Command::Reset { pool, server: None }, json!({"reset": {"pool": "web"}}), Right::Admin),
+        (
+            Command::ClearSticky { pool: name("web"), key: None },
+            json!({"clear-sticky": {"pool": "web"}}),
+            Right::Operate,
+        ),
+        (
+            Command::ClearSticky { pool: name("web"), key: Some("192.0.2.7".to_owned()) },
+            json!({"clear-sticky": {"pool": "web", "key": "192.0.2.7"}}),
+            Right::Operate,
+        ),
         (Command::Reload, json!("reload"), Right::Admin),
     ]
 }

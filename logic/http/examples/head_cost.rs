@@ -11,8 +11,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use weir_http::{
-    Exchange, ForwardedFor, Forwarder, ForwardingRules, HeadLimits, HeaderTable, RequestContext, RequestText,
-    ResponseContext, ResponseTo, RouteRewriter, Scheme, Version, parse_request, parse_response,
+    CookieEdit, Exchange, ForwardedFor, Forwarder, ForwardingRules, HeadLimits, HeaderTable, RequestContext,
+    RequestText, ResponseContext, ResponseTo, RouteRewriter, Scheme, Version, parse_request, parse_response,
 };
 
 const WRK: &[u8] = b"GET /1k HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
@@ -81,6 +81,7 @@ fn run(case: &str, count: u64) {
             client_version: Version::Http11,
             date: "Tue, 07 May 2024 10:00:00 GMT",
             keep_alive: true,
+            cookie: None,
         };
         for _ in 0..count {
             out.clear();
@@ -104,6 +105,7 @@ fn run(case: &str, count: u64) {
         upgrade: true,
         pass_expect: true,
         close: false,
+        cookie: CookieEdit::Keep,
     };
     for _ in 0..count {
         out.clear();

@@ -5,6 +5,7 @@
 pub mod access_log;
 mod answer;
 mod body;
+mod cookie;
 pub mod expression;
 mod forward;
 mod forwarding;
@@ -17,9 +18,14 @@ mod retry;
 mod route;
 mod routing;
 mod template;
+mod url_param;
 
 pub use answer::{Answer, reason};
 pub use body::{BodyScanner, ChunkError, ChunkScanner, Dechunker, TrailerFault};
+pub use cookie::{
+    CookieAttributes, CookieEdit, PREFIX_END, SameSite, SetCookieEdit, append_set_cookie, cookie_pairs,
+    cookies_named, is_cookie_name, is_cookie_value, set_cookie_pair,
+};
 pub use forward::{
     Exchange, Forwarder, Peer, RequestContext, RequestText, ResponseContext, ResponseWritten, RewriteError,
     RouteRewriter, Scheme, TlsNames,
@@ -40,3 +46,4 @@ pub use route::{
 };
 pub use routing::{Explanation, Mismatch, RouteError, RouteRequest, RouteTable};
 pub use template::{Template, TemplateError, Variables};
+pub use url_param::url_param;

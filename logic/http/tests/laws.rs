@@ -7,8 +7,8 @@ use common::Way;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use weir_http::{
-    BodyScanner, ChunkScanner, Dechunker, Framing, HeadLimits, HeaderTable, RequestContext, ResponseTo,
-    TlsNames, parse_request, parse_response,
+    BodyScanner, ChunkScanner, CookieEdit, Dechunker, Framing, HeadLimits, HeaderTable, RequestContext,
+    ResponseTo, TlsNames, parse_request, parse_response,
 };
 
 /// Lines that are sound, nearly sound, and known; what heads are made of.
@@ -180,6 +180,7 @@ proptest! {
                 upgrade,
                 pass_expect,
                 close,
+                cookie: CookieEdit::Remove(b"a"),
             };
             let mut out = Vec::new();
             forwarder.write_request(&mut out, &buf, &head, &table, &way.route, &cx);

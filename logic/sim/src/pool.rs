@@ -31,6 +31,8 @@ impl Pool {
                 weight: group.weight,
                 backup: group.backup,
                 eligible: true,
+                // Nobody is bound to a server here.
+                keeps_clients: false,
                 connections_max: group.connections_max,
                 load: Arc::new(ServerLoad::default()),
             })

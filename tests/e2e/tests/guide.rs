@@ -92,6 +92,7 @@ fn write_files(directory: &Path) {
     for name in ["ca.pem", "internal-ca.pem"] {
         fs::write(directory.join(name), authority.pem()).expect("an authority");
     }
+    fs::write(directory.join("sticky.key"), "a secret of some length").expect("a secret");
     let tomorrow = SystemTime::now() + Duration::from_secs(86_400);
     fs::write(directory.join("ca.crl"), authority.revoke(&[], tomorrow)).expect("a revocation list");
 }

@@ -85,7 +85,7 @@ fn the_reference_names_every_metric_and_no_other() {
     let files = certificate.write_to(directory.path(), "site");
     // With everything that brings labels of its own.
     let config = format!(
-        "{}check = \"tcp\"\n[listener.tls]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\
+        "{}check = \"tcp\"\nsticky = {{ source = true }}\n[listener.tls]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\
          tls = {{ certificates = {{ certificate = {:?}, key = {:?} }} }}\n",
         weir_e2e::web(&[server.addr()]),
         files.certificate,

@@ -3,6 +3,7 @@
 mod files;
 mod ports;
 mod report;
+mod sticky;
 mod tls;
 
 use std::path::{Path, PathBuf};
@@ -79,6 +80,7 @@ pub(crate) fn prove(config: &Path, depth: Depth) -> Result<Loaded, Refusal> {
     let mut loaded = load(config)?;
     let mut found = files::check(&loaded);
     found.extend(tls::check(&loaded));
+    found.extend(sticky::check(&loaded));
     if depth == Depth::FilesAndPorts {
         found.extend(ports::check(&loaded));
     }

@@ -6,9 +6,9 @@ use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight};
 /// What is asked or to be done.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum CtlCommand {
-    /// Show how things stand: all, process, listeners, pools, or runtime (what was changed at runtime)
+    /// Show how things stand: all, process, listeners, pools, sticky, or runtime (what was changed at runtime)
     Show {
-        /// all, process, listeners, pools or runtime.
+        /// all, process, listeners, pools, sticky or runtime.
         #[arg(default_value = "all", value_parser = What::from_str)]
         what: What,
         /// Only this pool.
@@ -78,8 +78,26 @@ pub(super) enum CtlCommand {
         #[arg(value_name = "POOL[/SERVER]")]
         path: PoolOrServer,
     },
+    /// Forget something that was remembered
+    Clear {
+        #[command(subcommand)]
+        what: ClearCommand,
+    },
     /// Read the config again, as SIGHUP does
     Reload,
+}
+
+/// What is to be forgotten.
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum ClearCommand {
+    /// Which clients of a pool have which server: they are balanced anew
+    Sticky {
+        /// The pool.
+        #[arg(value_parser = name)]
+        pool: PoolName,
+        /// Only this client: its address, its session, or the value of the pool's expression.
+        key: Option<String>,
+    },
 }
 
 /// `POOL/SERVER`.
@@ -132,6 +150,9 @@ impl CtlCommand {
             Self::Reset { path: PoolOrServer { pool, server } } => {
                 Command::Reset { pool: pool.clone(), server: server.clone() }
             }
+            Self::Clear { what: ClearCommand::Sticky { pool, key } } => {
+                Command::ClearSticky { pool: pool.clone(), key: key.clone() }
+            }
             Self::Reload => Command::Reload,
         }
     }
@@ -160,6 +181,12 @@ impl CtlCommand {
             }
             Self::Reset { path: PoolOrServer { pool, server: Some(server) } } => {
                 format!("{pool}/{server} is as the config has it")
+            }
+            Self::Clear { what: ClearCommand::Sticky { pool, key: None } } => {
+                format!("no client of {pool} has a server any more")
+            }
+            Self::Clear { what: ClearCommand::Sticky { pool, key: Some(key) } } => {
+                format!("{key} has no server of {pool} any more")
             }
             Self::Reload => "the config was read again".to_owned(),
         }

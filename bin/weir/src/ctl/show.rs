@@ -1,6 +1,6 @@
-use weir_control::{Override, RuntimeState, Snapshot, What};
+use weir_control::{Override, PoolSnapshot, RuntimeState, Snapshot, What, human};
 
-use super::table::{Align, Style, Table};
+use super::table::{Align, Cell, Style, Table};
 use super::tables;
 
 /// The part of a snapshot that was asked for.
@@ -12,8 +12,38 @@ pub(super) fn snapshot(snapshot: &Snapshot, what: What, style: Style) -> String 
             let pools: Vec<_> = snapshot.pools.iter().map(|pool| tables::pool(pool, style)).collect();
             pools.join("\n")
         }
+        What::Sticky => sticky(&snapshot.pools, style),
         What::All | What::Runtime => tables::snapshot(snapshot, style),
     }
+}
+
+/// The pools whose clients stay with their servers.
+fn sticky(pools: &[PoolSnapshot], style: Style) -> String {
+    const COLUMNS: [(&str, Align); 9] = [
+        ("POOL", Align::Left),
+        ("BY", Align::Left),
+        ("HITS", Align::Right),
+        ("MISSES", Align::Right),
+        ("REDISPATCHES", Align::Right),
+        ("ENTRIES", Align::Right),
+        ("LIMIT", Align::Right),
+        ("EXPIRED", Align::Right),
+        ("EVICTED", Align::Right),
+    ];
+    let mut table = Table::new(&COLUMNS);
+    for (pool, sticky) in pools.iter().filter_map(|pool| Some((pool, pool.sticky.as_ref()?))) {
+        let counts = [sticky.hits, sticky.misses, sticky.redispatches];
+        let entries = match sticky.table {
+            Some(table) => [table.entries, table.entries_max, table.expired, table.evicted].map(human::count),
+            // Clients carry theirs.
+            None => ["-"; 4].map(str::to_owned),
+        };
+        let mut row: Vec<Cell> = vec![pool.name.as_str().into(), sticky.method.as_str().into()];
+        row.extend(counts.map(|count| human::count(count).into()));
+        row.extend(entries.map(Cell::from));
+        table.row(row);
+    }
+    if pools.is_empty() { "no pool is sticky\n".to_owned() } else { table.render("", style) }
 }
 
 /// What was changed at runtime.

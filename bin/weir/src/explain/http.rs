@@ -8,6 +8,8 @@ use weir_http::{
     RequestText, RouteMatch, RouteRequest, RouteRewriter, RouteTable, Scheme, Template, parse_request,
 };
 
+use weir_proxy::sticky::request_edit;
+
 use super::answer::{Answer, Outcome, PassedOver, RouteAnswer};
 use super::question::Question;
 use super::server::PoolAnswer;
@@ -98,7 +100,7 @@ impl Sent<'_> {
         answer.outcome = match &route.action {
             Action::Pool(index) => match plan.pools.get(*index) {
                 Some(pool) => {
-                    let chosen = PoolAnswer::new(pool, self.key(pool));
+                    let chosen = PoolAnswer::with_sticky(pool, self.key(pool), Some(self.request));
                     answer.request = self.as_server_gets_it(route, pool, &chosen, exchange);
                     Outcome::Pool(chosen)
                 }
@@ -141,6 +143,7 @@ impl Sent<'_> {
             upgrade: self.head.upgrade.is_some(),
             pass_expect: true,
             close: pool.reuse.idle_max == 0 || pool.proxy_protocol.is_some(),
+            cookie: request_edit(pool),
         };
         let mut out = Vec::new();
         self.forwarder.write_request(&mut out, self.buf, self.head, self.table, &rewriter, &context);

@@ -5,6 +5,7 @@ mod http;
 mod question;
 mod report;
 mod server;
+mod sticky;
 mod tcp;
 
 use std::net::IpAddr;

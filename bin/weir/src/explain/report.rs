@@ -64,6 +64,13 @@ pub(super) fn text(answer: &Answer) -> String {
 
 fn pool_lines(out: &mut Lines, pool: &PoolAnswer) {
     out.line("pool", &format!("{}, {}", pool.name, pool.algorithm));
+    if let Some(sticky) = &pool.sticky {
+        out.line("sticky", &sticky.finding);
+        if let Some(server) = &sticky.server {
+            out.line("server", server);
+            return out.more("the client stays with it while it is up, be it drained or not");
+        }
+    }
     match (&pool.server, pool.candidates.as_slice()) {
         (_, []) => out.line("server", "none: 503 until one is added"),
         (Some(server), [only]) if only.name == *server => out.line("server", &named(only)),

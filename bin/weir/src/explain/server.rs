@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde::Serialize;
 use weir_balance::{Candidate, Key, Pick, PickInput, Picker, Roster, ServerLoad};
 use weir_config::plan::{KeyPlan, PoolPlan, ServerPlan};
+use weir_http::RouteRequest;
 use weir_model::Weight;
+
+use super::sticky::{self, StickyAnswer};
 
 /// What a pool does with a request while all of its servers are up.
 #[derive(Debug, Serialize)]
@@ -17,6 +20,8 @@ pub(super) struct PoolAnswer {
     pub(super) rule: &'static str,
     /// What it goes by, and what that is here; `None` = nothing of the kind.
     pub(super) key: Option<KeyAnswer>,
+    /// What stickiness makes of the request; `None` = the pool is not sticky.
+    pub(super) sticky: Option<StickyAnswer>,
     /// The server that it is, where that depends on the request alone.
     pub(super) server: Option<String>,
     /// The servers that it may be.
@@ -44,7 +49,7 @@ pub(super) struct CandidateAnswer {
 }
 
 impl PoolAnswer {
-    pub(super) fn new(pool: &PoolPlan, key: Option<Key>) -> Self {
+    fn new(pool: &PoolPlan, key: Option<Key>) -> Self {
         let usable = |server: &&ServerPlan| server.weight > Weight::ZERO;
         let (backups, main): (Vec<_>, Vec<_>) =
             pool.servers.iter().filter(usable).partition(|server| server.backup);
@@ -59,10 +64,21 @@ impl PoolAnswer {
             algorithm: pool.algorithm.name(),
             rule: pool.algorithm.entry().formula,
             key: pool.algorithm.takes_key().then(|| KeyAnswer::new(&pool.hash.key, key)),
+            sticky: None,
             server,
             candidates: candidates.into_iter().map(CandidateAnswer::new).collect(),
             backups: backups.into_iter().map(CandidateAnswer::new).collect(),
         }
+    }
+
+    /// The like for a client that may have a server already.
+    pub(super) fn with_sticky(pool: &PoolPlan, key: Option<Key>, request: Option<&RouteRequest<'_>>) -> Self {
+        let mut answer = Self::new(pool, key);
+        answer.sticky = sticky::explain(pool, request);
+        if let Some(server) = answer.sticky.as_ref().and_then(|sticky| sticky.server.clone()) {
+            answer.server = Some(server);
+        }
+        answer
     }
 }
 
@@ -98,6 +114,7 @@ fn by_key(pool: &PoolPlan, key: Option<Key>) -> Option<String> {
         weight: server.weight,
         backup: server.backup,
         eligible: true,
+        keeps_clients: true,
         connections_max: server.connections_max,
         load: Arc::new(ServerLoad::default()),
     };

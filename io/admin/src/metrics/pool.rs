@@ -35,6 +35,33 @@ const FAMILIES: &[Family<PoolSnapshot>] = &[
         whole(p.nobody_left)
     }),
     Family::counter("weir_pool_busy", "Requests for which every server was at its limit.", |p| whole(p.busy)),
+    Family::counter("weir_pool_sticky_hits", "Requests that went to the server they were bound to.", |p| {
+        whole(p.sticky.as_ref()?.hits)
+    }),
+    Family::counter(
+        "weir_pool_sticky_misses",
+        "Requests that were bound to no server, or to one that nobody knows.",
+        |p| whole(p.sticky.as_ref()?.misses),
+    ),
+    Family::counter(
+        "weir_pool_sticky_redispatches",
+        "Requests that could not have the server they were bound to, and got another.",
+        |p| whole(p.sticky.as_ref()?.redispatches),
+    ),
+    Family::gauge("weir_pool_sticky_entries", "Clients whose server is remembered.", |p| {
+        whole(p.sticky.as_ref()?.table?.entries)
+    }),
+    Family::gauge("weir_pool_sticky_entries_limit", "Clients whose server can be remembered.", |p| {
+        whole(p.sticky.as_ref()?.table?.entries_max)
+    }),
+    Family::counter(
+        "weir_pool_sticky_expired",
+        "Clients forgotten because they were not seen for long.",
+        |p| whole(p.sticky.as_ref()?.table?.expired),
+    ),
+    Family::counter("weir_pool_sticky_evicted", "Clients forgotten for lack of room.", |p| {
+        whole(p.sticky.as_ref()?.table?.evicted)
+    }),
     Family::counter("weir_pool_connect_errors", "Connections to servers that could not be opened.", |p| {
         whole(p.traffic.connect_errors)
     }),

@@ -1,9 +1,7 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
-use weir_control::{
-    AdminState, Answer, Code, Command, EffectiveServer, Refusal, Reply, ServerSpec, Snapshot, What,
-};
+use weir_control::{AdminState, Answer, Code, Command, EffectiveServer, Refusal, Reply, ServerSpec, What};
 use weir_model::{PoolName, ServerAddress, ServerName};
 
 use super::Controller;
@@ -22,6 +20,7 @@ impl Controller {
     pub async fn apply(self: &Arc<Self>, command: Command) -> Reply {
         match &command {
             Command::Show { what, pool } => self.show(*what, pool.as_ref()),
+            Command::ClearSticky { pool, key } => self.clear_sticky(pool, key.as_deref()),
             Command::Reload => Reply::error(Code::Internal, "a reload does not belong here"),
             _ => match self.change(&command) {
                 Err(refusal) => refusal.into(),
@@ -44,19 +43,39 @@ impl Controller {
         if what == What::Runtime {
             return Reply::Ok(Answer::Runtime(self.records().runtime.clone()));
         }
-        let all = self.snapshot();
-        let mut part = Snapshot { time_unix_ms: all.time_unix_ms, ..Snapshot::default() };
-        if matches!(what, What::All | What::Process) {
-            part.process = all.process;
-        }
-        if matches!(what, What::All | What::Listeners) {
-            part.listeners = all.listeners;
-        }
-        if matches!(what, What::All | What::Pools) {
-            part.pools = all.pools;
-            part.pools.retain(|one| pool.is_none_or(|pool| one.name == pool.as_str()));
-        }
+        let part = match self.snapshot().select(what, pool) {
+            Ok(part) => part,
+            Err(refusal) => return refusal.into(),
+        };
         Reply::Ok(Answer::Snapshot(Box::new(part)))
+    }
+
+    /// Nothing of this is kept over a restart, so that nothing is saved.
+    fn clear_sticky(&self, pool: &PoolName, key: Option<&str>) -> Reply {
+        let sticky = {
+            let records = self.records();
+            match records.pool(pool) {
+                None => return no_pool(pool).into(),
+                Some(record) => record.shared.sticky.clone(),
+            }
+        };
+        let Some(sticky) = sticky else {
+            let message = format!("pool {pool} is not sticky: nothing is remembered of its clients");
+            return refusal(Code::BadCommand, message).into();
+        };
+        // A large table takes a moment: the records must not be held meanwhile.
+        match sticky.forget(key) {
+            None => {
+                let message =
+                    format!("pool {pool}: clients carry their server in a cookie: there is no table");
+                refusal(Code::BadCommand, message).into()
+            }
+            Some(0) => Reply::Ok(Answer::Done { changed: false, notes: Vec::new() }),
+            Some(forgotten) => {
+                let clients = count(forgotten as u64, "client was", "clients were");
+                Reply::Ok(Answer::Done { changed: true, notes: vec![format!("{clients} forgotten")] })
+            }
+        }
     }
 
     fn change(self: &Arc<Self>, command: &Command) -> Result<Done, Refusal> {
@@ -139,7 +158,7 @@ fn victim(command: &Command) -> Option<(&PoolName, Option<&ServerName>)> {
         | Command::RemoveServer { pool, server, .. } => Some((pool, Some(server))),
         Command::AddServer { pool, server } => Some((pool, Some(&server.name))),
         Command::Reset { pool, server } => Some((pool, server.as_ref())),
-        Command::Show { .. } | Command::Reload => None,
+        Command::Show { .. } | Command::ClearSticky { .. } | Command::Reload => None,
     }
 }
 
@@ -172,7 +191,9 @@ fn permit(command: &Command, pool: &PoolRecord, is_overridden: bool) -> Result<(
             if *force { Ok(()) } else { unused(pool, record) }
         }
         Command::Reset { server: Some(server), .. } if !is_overridden => existing(pool, server).map(drop),
-        Command::Reset { .. } | Command::Show { .. } | Command::Reload => Ok(()),
+        Command::Reset { .. } | Command::Show { .. } | Command::ClearSticky { .. } | Command::Reload => {
+            Ok(())
+        }
     }
 }
 

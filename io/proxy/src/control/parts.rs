@@ -13,12 +13,21 @@ use weir_net::tls::{ClientTls, ServerTls};
 
 use super::records::tls_host;
 use crate::state::ModeState;
+use crate::sticky::Secret;
 
 /// The parts of a plan, in its order.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) listeners: Vec<ListenerParts>,
-    pub(super) pools: Vec<Change<PoolTls>>,
+    pub(super) pools: Vec<PoolParts>,
+}
+
+/// A pool's parts.
+#[derive(Debug)]
+pub(super) struct PoolParts {
+    pub(super) tls: Change<PoolTls>,
+    /// What its sticky cookies are made with.
+    pub(super) sticky: Option<Secret>,
 }
 
 /// A listener's parts.
@@ -78,7 +87,7 @@ impl Parts {
         });
         let listeners = listeners.collect();
         let pools = plan.pools.iter().filter_map(|pool| {
-            let made = PoolTls::make(pool, before.pools.get(&pool.name));
+            let made = PoolParts::make(pool, before.pools.get(&pool.name));
             made.map_err(|problem| note(vec![format!("pool {}: {problem}", pool.name)])).ok()
         });
         let pools = pools.collect();
@@ -106,6 +115,12 @@ impl ListenerParts {
                 Err(mode.into_iter().chain(tls).collect())
             }
         }
+    }
+}
+
+impl PoolParts {
+    fn make(plan: &PoolPlan, before: Option<&PoolTls>) -> Result<Self, String> {
+        Ok(Self { tls: PoolTls::make(plan, before)?, sticky: Secret::read(plan)? })
     }
 }
 

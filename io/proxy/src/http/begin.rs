@@ -17,6 +17,7 @@ use super::request::{RequestCopy, RequestFacts};
 use super::timing::Timing;
 use crate::log;
 use crate::pump::Pump;
+use crate::sticky::{Bond, Request, request_edit};
 use crate::worker::{Drain, LocalPool};
 
 /// What the bytes read so far have come to.
@@ -104,7 +105,12 @@ fn decide(connection: &mut Connection, request: &Parsed<'_>) -> Begun {
     let key = key.and_then(|reader| {
         reader.of_request(&wanted, target, connection.peer_address(), || connection.own_address())
     });
-    Begun::Exchange(send_to(connection, request, index, pool, key))
+    let bond = pool.shared.sticky.as_ref().map(|sticky| {
+        let secure = http.forwarder.scheme() == Scheme::Https;
+        let now = connection.worker.now();
+        Box::new(Bond::of_request(sticky, &Request { head: &wanted, secure, now }))
+    });
+    Begun::Exchange(send_to(connection, request, index, pool, key, bond))
 }
 
 /// Sends a request to `pool`.
@@ -114,6 +120,7 @@ fn send_to(
     route_index: usize,
     pool: Rc<LocalPool>,
     key: Option<Key>,
+    bond: Option<Box<Bond>>,
 ) -> Box<Exchange> {
     let Parsed { buf, head, table, timing } = *request;
     let worker = Rc::clone(&connection.worker);
@@ -139,6 +146,7 @@ fn send_to(
         upgrade: head.upgrade.is_some(),
         pass_expect: true,
         close: pool.shared.plan.reuse.idle_max == 0 || pool.shared.plan.proxy_protocol.is_some(),
+        cookie: request_edit(&pool.shared.plan),
     };
     let mut out = worker.buffers.take();
     http.forwarder.write_request(&mut out, buf, head, table, &route.rewriter, &context);
@@ -166,7 +174,7 @@ fn send_to(
         id,
         copy: needs_copy.then(|| RequestCopy::of(buf, head, table, &worker.buffers)),
     };
-    Box::new(Exchange::new(pool, facts, *timing, Message { head: out, upload, broken }, key))
+    Box::new(Exchange::new(pool, facts, *timing, Message { head: out, upload, broken, bond }, key))
 }
 
 /// Answers without a server. If a body follows that has not all come, the connection ends after the answer.

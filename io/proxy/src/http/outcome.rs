@@ -32,6 +32,8 @@ pub(crate) enum End {
 pub(crate) enum Fault {
     /// No server is up.
     NobodyLeft,
+    /// The server that the client is bound to takes nothing, and no other may have the request.
+    StickyGone,
     /// Every server is at its limit.
     Busy,
     /// It waited too long for a server.
@@ -83,7 +85,7 @@ impl Fault {
     /// The status that the client gets.
     pub(crate) fn status(&self) -> u16 {
         match self {
-            Self::NobodyLeft | Self::Busy | Self::QueueTimeout => 503,
+            Self::NobodyLeft | Self::StickyGone | Self::Busy | Self::QueueTimeout => 503,
             Self::Connect(_)
             | Self::NoResponse(_)
             | Self::ClosedEarly
@@ -109,7 +111,7 @@ impl Fault {
     /// How the access log has it.
     pub(crate) fn termination(&self) -> Termination {
         match self {
-            Self::NobodyLeft | Self::Connect(_) => Termination::NO_SERVER,
+            Self::NobodyLeft | Self::StickyGone | Self::Connect(_) => Termination::NO_SERVER,
             Self::Busy => Termination::BUSY,
             Self::QueueTimeout => Termination::QUEUE_TIMEOUT,
             Self::ConnectTimeout => Termination::CONNECT_TIMEOUT,
@@ -220,6 +222,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NobodyLeft => f.write_str("no server is up"),
+            Self::StickyGone => f.write_str("the server that the client is bound to takes nothing"),
             Self::Busy => f.write_str("every server is at its limit"),
             Self::QueueTimeout => f.write_str("waited too long for a server"),
             Self::Connect(cause) => cause.fmt(f),
@@ -245,6 +248,7 @@ mod tests {
         let io = || io::Error::from(io::ErrorKind::ConnectionReset);
         vec![
             Fault::NobodyLeft,
+            Fault::StickyGone,
             Fault::Busy,
             Fault::QueueTimeout,
             Fault::Connect(ConnectError::Unresolved),

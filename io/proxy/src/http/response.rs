@@ -15,6 +15,8 @@ use super::outcome::Fault;
 use super::request::RequestFacts;
 use super::timing::Timing;
 use crate::pump::Pump;
+use crate::state::ServerState;
+use crate::sticky::Bond;
 
 /// A first read no larger than this leaves the body of a large response in the kernel, from where it can be spliced.
 const FIRST_READ: usize = 4 * 1024;
@@ -59,7 +61,9 @@ pub(crate) struct Reading<'a> {
     /// Interim heads that the client had no room for.
     pub(crate) unsent: &'a mut Vec<u8>,
     pub(crate) pool: &'a str,
-    pub(crate) server_name: &'a str,
+    pub(crate) server: &'a ServerState,
+    /// What binds the request to its server; tells what becomes of cookies.
+    pub(crate) bond: Option<&'a mut Bond>,
     /// All of the request has gone to the server. Else nobody may read the rest of it, and the client's connection ends.
     pub(crate) request_done: bool,
     /// The body can be spliced, if it is long enough.
@@ -171,6 +175,9 @@ fn pass(
         reading.partial.extend_from_slice(&buf[body_at..]);
         return Ok(Some(HeadOutcome::Interim));
     }
+    if let (Some(bond), false) = (&mut reading.bond, head.is_interim()) {
+        bond.answered(reading.server, buf, &table, worker.now());
+    }
     let tls = client.tls.map(ClientTlsFacts::names);
     let date = (!table.has(KnownHeader::Date)).then(|| worker.http_date());
     let context = ResponseContext {
@@ -180,6 +187,7 @@ fn pass(
         client_version: reading.request.version,
         date: date.as_deref().unwrap_or_default(),
         keep_alive: reading.request.keep_alive && reading.request_done && client.may_keep_alive(),
+        cookie: reading.bond.as_deref().and_then(Bond::edit),
     };
     let http = &client.listener.http;
     let written = http.forwarder.write_response(

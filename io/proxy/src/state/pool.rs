@@ -9,6 +9,7 @@ use weir_config::KeyReader;
 use weir_config::plan::PoolPlan;
 
 use super::{PoolCounters, ServerState, Shards};
+use crate::sticky::StickyState;
 
 /// One pool as the workers see it: fixed settings, and a view of its servers that is swapped as a whole.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub struct PoolState {
     pub counters: Arc<Shards<PoolCounters>>,
     /// Those who wait for a server, kept over reloads.
     pub queue: Arc<Queue>,
+    /// Who has which server; `None` = each request is balanced by itself.
+    pub sticky: Option<Arc<StickyState>>,
     view: ArcSwap<PoolView>,
     generation: AtomicU64,
 }
@@ -43,14 +46,23 @@ pub struct Queue {
 
 impl PoolState {
     /// A pool with its first view.
-    pub fn new(plan: PoolPlan, counters: Arc<Shards<PoolCounters>>, view: PoolView) -> Self {
+    pub fn new(
+        plan: PoolPlan,
+        counters: Arc<Shards<PoolCounters>>,
+        sticky: Option<Arc<StickyState>>,
+        view: PoolView,
+    ) -> Self {
         // The config has let nothing through that does not compile.
         let key = KeyReader::compile(&plan).ok();
+        if let Some(sticky) = &sticky {
+            sticky.follow(&view.servers);
+        }
         Self {
             plan,
             key,
             counters,
             queue: Arc::default(),
+            sticky,
             view: ArcSwap::from_pointee(view),
             generation: AtomicU64::new(1),
         }
@@ -75,11 +87,18 @@ impl PoolState {
     /// Makes `view` the one that every worker uses from its next pick on. Only the control plane calls this.
     pub fn publish(&self, view: PoolView) {
         let roster = Arc::clone(&view.roster);
-        self.view.store(Arc::new(view));
+        if let Some(sticky) = &self.sticky {
+            sticky.follow(&view.servers);
+        }
+        let before = self.view.swap(Arc::new(view));
         self.generation.fetch_add(1, Ordering::Release);
         // Requests that began or ended while the roster was being made are not in its keys yet.
         roster.refresh_all();
         self.queue.wake_all();
+        if self.sticky.is_some() {
+            // Whose server is no longer what it was may have to look for another.
+            before.servers.iter().flatten().for_each(|server| server.bound.wake_all());
+        }
     }
 }
 
@@ -96,13 +115,16 @@ impl Queue {
         QueuePlace(self)
     }
 
-    /// A request has ended: the first in the queue may try.
-    pub fn wake_one(&self) {
-        if self.waiting.load(Ordering::SeqCst) > 0 {
+    /// A request has ended: the first in the queue may try. False if nobody waits.
+    pub fn wake_one(&self) -> bool {
+        let is_waited_for = self.waiting.load(Ordering::SeqCst) > 0;
+        if is_waited_for {
             self.server_freed.notify_one();
         }
+        is_waited_for
     }
 
+    /// Something has changed for all.
     fn wake_all(&self) {
         self.server_freed.notify_waiters();
     }

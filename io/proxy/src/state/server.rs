@@ -9,7 +9,7 @@ use weir_balance::ServerLoad;
 use weir_model::ServerName;
 use weir_net::tls::TlsConnector;
 
-use super::{ServerCounters, Shards};
+use super::{Queue, ServerCounters, Shards};
 
 /// One server as the workers see it. Lives as long as anyone talks to it, reloads included.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub struct ServerState {
     pub load: Arc<ServerLoad>,
     /// What was counted.
     pub counters: Shards<ServerCounters>,
+    /// Requests that are bound to it, and wait because it is at its limit.
+    pub bound: Queue,
     /// Failures since the last success, over all workers.
     pub consecutive_failures: AtomicU32,
     address: ArcSwap<String>,
@@ -65,6 +67,7 @@ impl ServerState {
             slot,
             load: Arc::default(),
             counters: Shards::new(threads),
+            bound: Queue::default(),
             consecutive_failures: AtomicU32::new(0),
             endpoint: ArcSwap::from_pointee(endpoint),
             connector: ArcSwapOption::empty(),

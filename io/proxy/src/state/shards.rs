@@ -107,6 +107,12 @@ pub struct PoolCounters {
     pub queued: Counter,
     /// Retries that the budget did not permit.
     pub retries_denied: Counter,
+    /// Requests that went to the server they were bound to.
+    pub sticky_hits: Counter,
+    /// Requests that were bound to no server, or to one that nobody knows.
+    pub sticky_misses: Counter,
+    /// Requests that could not have the server they were bound to, and got another.
+    pub sticky_redispatches: Counter,
     /// How long requests waited for a server that had to.
     pub queue_time: LazyHistogram,
 }

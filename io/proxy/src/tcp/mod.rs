@@ -14,6 +14,7 @@ use crate::connect::ProxiedClient;
 use crate::log::{self, TcpRecord};
 use crate::pump::Pump;
 use crate::session::Arrival;
+use crate::sticky::Bond;
 use crate::tunnel::{Tunnel, TunnelEnd};
 use crate::worker::{LocalLive, LocalPool, LocalTcp, Worker};
 
@@ -72,7 +73,10 @@ impl Session {
         let proxied = self.proxied();
         let idle = self.listener.tcp.idle_timeout.duration();
         let key = self.key(pool).await;
-        let mut reached = match server::reach(&self.worker, pool, key, proxied, &self.deadline).await {
+        let source = self.source.map(|address| address.ip());
+        let bond = pool.shared.sticky.as_ref().map(|sticky| Bond::of_source(sticky, source, Instant::now()));
+        let reached = server::reach(&self.worker, pool, key, bond, proxied, &self.deadline).await;
+        let mut reached = match reached {
             Ok(reached) => reached,
             Err(fault) => {
                 log::tcp(&self.worker, &live, &self.record(pool, None, (0, 0), fault.termination()));

@@ -10,6 +10,7 @@ use weir_net::Deadline;
 
 use crate::connect::{ProxiedClient, connect};
 use crate::http::Fault;
+use crate::sticky::{Bond, Bound};
 use crate::worker::{Choice, Lease, LocalPool, ServerConnection, Worker};
 
 /// A server that was reached.
@@ -23,15 +24,17 @@ pub(super) async fn reach(
     worker: &Worker,
     pool: &Rc<LocalPool>,
     key: Option<Key>,
+    mut bond: Option<Bond>,
     client: Option<ProxiedClient>,
     deadline: &Deadline,
 ) -> Result<Reached, Fault> {
     let plan = &pool.shared.plan;
     let mut tried = Vec::new();
+    let mut tries = 0;
     pool.counters().requests.one();
     pool.retry_budget.borrow_mut().request();
     loop {
-        let lease = choose(worker, pool, key, &tried, deadline).await?;
+        let lease = choose(worker, pool, key, &tried, bond.as_mut(), deadline).await?;
         let opening = connect(Rc::clone(pool), Rc::clone(&lease.server), client);
         deadline.arm(Instant::now(), plan.timeouts.connect.duration());
         lease.server.counters().requests.one();
@@ -44,8 +47,7 @@ pub(super) async fn reach(
             None => Fault::ConnectTimeout,
         };
         pool.server_failed(&lease.server);
-        let permitted = tried.len() < usize::from(plan.retry.attempts);
-        if !permitted {
+        if tries >= plan.retry.attempts {
             return Err(fault);
         }
         if !pool.retry_budget.borrow_mut().take(worker.now_ms()) {
@@ -53,10 +55,13 @@ pub(super) async fn reach(
             return Err(fault);
         }
         pool.counters().retries.one();
-        pool.counters().redispatches.one();
         lease.server.counters().retries.one();
-        lease.server.counters().redispatches.one();
-        tried.push(lease.server.shared.slot);
+        tries += 1;
+        if !bond.as_ref().is_some_and(Bond::is_faithful) {
+            pool.counters().redispatches.one();
+            lease.server.counters().redispatches.one();
+            tried.push(lease.server.shared.slot);
+        }
     }
 }
 
@@ -65,38 +70,55 @@ async fn choose(
     pool: &Rc<LocalPool>,
     key: Option<Key>,
     tried: &[usize],
+    mut bond: Option<&mut Bond>,
     deadline: &Deadline,
 ) -> Result<Lease, Fault> {
     let wait_max = pool.shared.plan.timeouts.queue.duration();
+    let mut queued = None;
     worker.look_at_clock();
-    match pool.choose(worker, key, tried) {
-        Choice::Server(lease) => return Ok(lease),
-        Choice::Nobody => return Err(nobody_left(pool)),
-        Choice::Busy if wait_max.is_zero() => {
+    loop {
+        let bound = bond.as_mut().map_or(Bound::Free, |bond| bond.claim(pool, tried));
+        let server = match bound {
+            Bound::Gone => return Err(Fault::StickyGone),
+            Bound::Wait(server) => Some(server),
+            Bound::Server(lease) => return Ok(settled(pool, lease, bond, queued)),
+            Bound::Free => match pool.choose(worker, key, tried) {
+                Choice::Server(lease) => return Ok(settled(pool, lease, bond, queued)),
+                Choice::Nobody => return Err(nobody_left(pool)),
+                Choice::Busy => None,
+            },
+        };
+        if wait_max.is_zero() {
             pool.counters().busy.one();
             return Err(Fault::Busy);
         }
-        Choice::Busy => {}
-    }
-    let queued = Instant::now();
-    let place = pool.shared.queue.enter();
-    pool.counters().queued.one();
-    deadline.arm(queued, wait_max);
-    loop {
-        let freed = place.server_freed();
-        match pool.choose(worker, key, tried) {
-            Choice::Server(lease) => {
-                pool.counters().queue_time.record(queued.elapsed().as_micros() as u64);
-                return Ok(lease);
-            }
-            Choice::Nobody => return Err(nobody_left(pool)),
-            Choice::Busy if before(deadline, freed).await.is_none() => {
-                pool.counters().busy.one();
-                return Err(Fault::QueueTimeout);
-            }
-            Choice::Busy => {}
+        if queued.is_none() {
+            let now = Instant::now();
+            queued = Some(now);
+            pool.counters().queued.one();
+            deadline.arm(now, wait_max);
+        }
+        let pool_waits = Rc::clone(pool);
+        let in_time = match server {
+            Some(server) => before(deadline, pool_waits.server_freed(server)).await,
+            None => before(deadline, pool_waits.any_freed()).await,
+        };
+        if in_time.is_none() {
+            pool.counters().busy.one();
+            return Err(Fault::QueueTimeout);
         }
     }
+}
+
+/// Counts a server as chosen. `queued` = since when the connection has waited.
+fn settled(pool: &LocalPool, lease: Lease, bond: Option<&mut Bond>, queued: Option<Instant>) -> Lease {
+    if let Some(queued) = queued {
+        pool.counters().queue_time.record(queued.elapsed().as_micros() as u64);
+    }
+    if let Some(bond) = bond {
+        bond.settled(&lease.server.shared, pool.counters(), Instant::now());
+    }
+    lease
 }
 
 fn nobody_left(pool: &LocalPool) -> Fault {

@@ -19,7 +19,7 @@ use weir_http::HeaderTable;
 use weir_net::{BufferPool, PipePool, Timers};
 
 pub(crate) use live::{LocalHttp, LocalListener, LocalLive, LocalTcp};
-pub(crate) use pool::{Choice, Lease, LocalPool};
+pub(crate) use pool::{Choice, Claim, Lease, LocalPool};
 pub(crate) use scratch::Scratch;
 pub(crate) use server::{LocalServer, ServerConnection};
 

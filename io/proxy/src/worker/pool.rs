@@ -3,13 +3,14 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use weir_balance::{Key, Pick, PickInput, Picker};
+use weir_balance::{Key, Pick, PickInput, Picker, Standing};
 use weir_health::TrafficOutcome;
 use weir_http::RetryBudget;
 
 use super::Worker;
 use super::server::LocalServer;
 use crate::state::{PoolCounters, PoolState, PoolView, ServerState, Shared};
+use crate::sticky::Known;
 
 /// A pool as one worker sees it.
 pub(crate) struct LocalPool {
@@ -42,6 +43,16 @@ pub(crate) enum Choice {
     Busy,
     /// No server is left.
     Nobody,
+}
+
+/// What a claim to a certain server came to.
+pub(crate) enum Claim {
+    /// It is this request's.
+    Server(Lease),
+    /// It is at its limit.
+    Busy(Rc<LocalServer>),
+    /// It takes nothing, or is no longer there.
+    Gone,
 }
 
 impl LocalPool {
@@ -94,11 +105,57 @@ impl LocalPool {
         Choice::Busy
     }
 
+    /// Claims a certain server, be it in rotation or draining.
+    pub(crate) fn claim(self: &Rc<Self>, known: Known) -> Claim {
+        let view = self.view();
+        let server = view.servers.get(known.slot).and_then(Option::as_ref);
+        let Some(server) = server.filter(|server| server.shared.uid == known.uid) else { return Claim::Gone };
+        match view.shared.roster.standing(known.slot) {
+            Standing::Gone => Claim::Gone,
+            Standing::Open if view.shared.roster.try_begin(known.slot) => {
+                Claim::Server(Lease { pool: Rc::clone(self), server: Rc::clone(server) })
+            }
+            Standing::Open | Standing::Busy => Claim::Busy(Rc::clone(server)),
+        }
+    }
+
+    /// Waits until any server may have become free.
+    pub(crate) async fn any_freed(self: Rc<Self>) {
+        let place = self.shared.queue.enter();
+        let freed = place.server_freed();
+        // A server may have become free between the pick and here.
+        if self.is_busy() {
+            freed.await;
+        }
+    }
+
+    /// Waits until a certain server may have become free.
+    pub(crate) async fn server_freed(self: Rc<Self>, server: Rc<LocalServer>) {
+        let _counted = self.shared.queue.enter();
+        let mut call = Call { pool: &self.shared, is_answered: false };
+        let place = server.shared.bound.enter();
+        let freed = place.server_freed();
+        // It may have become free between the claim and here.
+        if self.is_server_busy(&server) {
+            freed.await;
+        }
+        call.is_answered = true;
+    }
+
+    /// Whether a server is at its limit, and will be able to take its clients' requests again.
+    fn is_server_busy(&self, server: &LocalServer) -> bool {
+        let view = self.view();
+        let slot = server.shared.slot;
+        let is_there = view.servers.get(slot).and_then(Option::as_ref);
+        is_there.is_some_and(|there| there.shared.uid == server.shared.uid)
+            && view.shared.roster.standing(slot) == Standing::Busy
+    }
+
     /// How often a pick may lose a race for a server's last place before all are taken to be busy.
     const PICKS_MAX: usize = 4;
 
     /// Whether every server is at its limit.
-    pub(crate) fn is_busy(&self) -> bool {
+    fn is_busy(&self) -> bool {
         self.view().shared.roster.is_busy()
     }
 
@@ -160,10 +217,27 @@ impl LocalView {
     }
 }
 
+/// Who gives up waiting for a server may have been called already: then the call goes on to those who take any.
+struct Call<'a> {
+    pool: &'a PoolState,
+    is_answered: bool,
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.pool.queue.wake_one();
+        }
+    }
+}
+
 impl Drop for Lease {
     fn drop(&mut self) {
         let view = self.pool.view();
         view.shared.roster.end(self.server.shared.slot, &self.server.shared.load);
-        self.pool.shared.queue.wake_one();
+        // Who waits for this very server is not helped by any other.
+        if self.pool.shared.sticky.is_none() || !self.server.shared.bound.wake_one() {
+            self.pool.shared.queue.wake_one();
+        }
     }
 }

@@ -17,6 +17,7 @@ fn roster(servers: usize) -> Roster {
         weight: Weight::ONE,
         backup: false,
         eligible: true,
+        keeps_clients: true,
         connections_max: None,
         load: Arc::default(),
     };

@@ -13,6 +13,7 @@ fn entrants(count: usize) -> Box<[Option<Candidate>]> {
         weight: Weight::ONE,
         backup: false,
         eligible: true,
+        keeps_clients: true,
         connections_max: None,
         load: Arc::default(),
     };

@@ -14,4 +14,5 @@ mod queue;
 mod random;
 mod round_robin;
 mod source;
+mod sticky;
 mod stress;

@@ -22,6 +22,7 @@ impl Pool {
             weight: Weight::new(*weight).unwrap_or_default(),
             backup: false,
             eligible: true,
+            keeps_clients: true,
             connections_max: None,
             load: Arc::new(ServerLoad::default()),
         });

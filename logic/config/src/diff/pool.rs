@@ -12,6 +12,8 @@ use crate::plan::PoolPlan;
 pub enum PoolPart {
     /// `balance`.
     Balance,
+    /// `sticky`.
+    Sticky,
     /// `check`.
     Check,
     /// `eject`.
@@ -51,6 +53,7 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         name: _,
         algorithm,
         hash,
+        sticky,
         servers: _,
         check,
         ejection,
@@ -63,6 +66,7 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
     } = old;
     parts([
         (*algorithm != new.algorithm || *hash != new.hash, PoolPart::Balance),
+        (*sticky != new.sticky, PoolPart::Sticky),
         (*check != new.check, PoolPart::Check),
         (*ejection != new.ejection, PoolPart::Eject),
         (*tls != new.tls, PoolPart::Tls),
@@ -90,6 +94,7 @@ impl fmt::Display for PoolPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Balance => "balance",
+            Self::Sticky => "sticky",
             Self::Check => "check",
             Self::Eject => "eject",
             Self::Tls => "tls",

@@ -7,6 +7,7 @@ mod listener;
 mod pool;
 mod process;
 mod route;
+mod sticky;
 mod tls;
 
 pub(crate) use balance::{ALGORITHM_NAMES, EXPRESSION};

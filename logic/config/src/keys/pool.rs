@@ -2,6 +2,7 @@ use super::Kind::{AnyOf, Choice, Flag, Integer, Off, On, OneOrMany, Percent, Tab
 use super::Presence::{Default, Otherwise, Required};
 use super::balance::{ALGORITHM_NAMES, BALANCE};
 use super::process::HEADER_TEXTS;
+use super::sticky::STICKY;
 use super::tls::TLS_OUT;
 use super::{COUNT, DAY_MS, DURATION, DURATION_OR_ZERO, Section, key};
 
@@ -37,6 +38,13 @@ pub(crate) static POOL: Section = Section {
             Otherwise("every key has its default"),
             "{ failures = 3 }",
             "Ejection of servers that fail with real traffic; `false` = off.",
+        ),
+        key(
+            "sticky",
+            AnyOf(&[Table(&STICKY), Off]),
+            Default("false"),
+            "{ cookie = \"SRV\" }",
+            "Keeps a client with the server it has begun with; `false` = each request is balanced by itself.",
         ),
         key("tls", AnyOf(&[Flag, Table(&TLS_OUT)]), Default("false"), "true", "TLS towards the servers."),
         key(

@@ -5,6 +5,7 @@ mod balance;
 mod listener;
 mod pool;
 mod process;
+mod sticky;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,10 @@ pub use pool::{
 };
 pub use process::{
     AccessLogFormat, AccessLogPlan, AdminPlan, LogTarget, ProcessPlan, ResolverPlan, SyslogFacility,
+};
+pub use sticky::{
+    CookieMode, CookieValue, LearnFrom, StickyBy, StickyCookie, StickyKeyPlace, StickyLearn, StickyPlan,
+    StickySource, StickyTablePlan, WhenBusy, WhenGone,
 };
 pub use tls::{Certificate, ClientAuth, TlsIn, TlsOut, TlsVersion};
 

@@ -4,7 +4,7 @@ use weir_health::{CheckTiming, EjectionRule};
 use weir_http::FixedResponse;
 use weir_model::{Millis, PoolName, ServerAddress, ServerName, Weight};
 
-use super::{HashPlan, TlsOut};
+use super::{HashPlan, StickyPlan, TlsOut};
 
 /// Servers that can answer, and how to choose (`[pool.NAME]`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -15,6 +15,8 @@ pub struct PoolPlan {
     pub algorithm: Algorithm,
     /// What it goes by, for the algorithms that hash.
     pub hash: HashPlan,
+    /// Clients stay with their server; `None` = each request is balanced by itself.
+    pub sticky: Option<StickyPlan>,
     /// In file order, names unique. May be empty: servers can be added at runtime.
     pub servers: Vec<ServerPlan>,
     /// Active checks; `None` = servers count as up.

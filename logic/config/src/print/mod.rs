@@ -6,6 +6,7 @@ mod listener;
 mod pool;
 mod process;
 mod route;
+mod sticky;
 mod writer;
 
 use crate::Plan;

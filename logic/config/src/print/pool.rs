@@ -5,6 +5,7 @@ use weir_model::Millis;
 use super::listener::{certificate, version};
 use super::process::path;
 use super::route::response;
+use super::sticky;
 use super::writer::{OFF, Percent, Printed, Spelled, Writer, bare, table};
 use crate::plan::{CheckKind, CheckPlan, HttpCheck, PoolPlan, ProxyProtocolOut, ServerPlan, TlsOut};
 
@@ -28,6 +29,12 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
     }
     if pool.tls.is_none() {
         writer.key("tls", OFF);
+    }
+    if pool.sticky.is_none() {
+        sticky::print_off(writer);
+    }
+    if let Some(sticky) = &pool.sticky {
+        sticky::print(writer, &name, sticky);
     }
     if let Some(check) = &pool.check {
         print_check(writer, &name, check);

@@ -2,6 +2,7 @@ use std::collections::HashMap;
 
 use crate::context::Context;
 use crate::diagnostic::Problem;
+use crate::plan::StickyBy;
 use crate::source::{Located, Span};
 use crate::spec::PoolSpec;
 use crate::subject::Subject;
@@ -14,6 +15,8 @@ pub(super) struct Pools {
     indices: HashMap<String, usize>,
     used: Vec<bool>,
     keys: Vec<PoolKey>,
+    /// For each where it is said that only HTTP can tell its clients apart.
+    sticky_needs_http: Vec<Option<Span>>,
 }
 
 /// What refers to a pool.
@@ -48,7 +51,17 @@ impl Pools {
             |pool: &PoolSpec| Located { value: pool.name.value.as_str().to_owned(), span: pool.name.span };
         let names: Vec<_> = pools.iter().map(name).collect();
         let indices = names.iter().enumerate().map(|(index, name)| (name.value.clone(), index)).collect();
-        Self { used: vec![false; names.len()], names, indices, keys: pools.iter().map(PoolKey::of).collect() }
+        let sticky_needs_http = |pool: &PoolSpec| {
+            let by = &pool.plan.sticky.as_ref()?.by;
+            if matches!(by, StickyBy::Source(..)) { None } else { pool.sticky_at }
+        };
+        Self {
+            used: vec![false; names.len()],
+            keys: pools.iter().map(PoolKey::of).collect(),
+            sticky_needs_http: pools.iter().map(sticky_needs_http).collect(),
+            names,
+            indices,
+        }
     }
 
     /// The index of the pool that `subject` names; reported if there is none, or if it goes by what this traffic has not.
@@ -66,6 +79,9 @@ impl Pools {
                     && needs != traffic
                 {
                     cx.report(unfit(subject, name, needs, at));
+                }
+                if let (Traffic::Tcp, Some(sticky)) = (traffic, self.sticky_needs_http[*index]) {
+                    cx.report(sticky_needs_http(name, sticky));
                 }
                 Some(*index)
             }
@@ -137,4 +153,14 @@ pub(super) fn unknown<'n>(
         true => problem.help(format!("define it: [{noun}.{}]", short(&name.value))),
         false => problem.help(format!("there are {}{more}", listed.join(", "))),
     }
+}
+
+/// A TCP listener's pool with a stickiness that only HTTP has.
+fn sticky_needs_http(pool: &Located<String>, sticky: Span) -> Problem {
+    let message = format!(
+        "pool {}: sticky: a TCP listener knows no more of a client than its address",
+        short(&pool.value)
+    );
+    let problem = Problem::error(sticky, message).also(pool.span, "a TCP listener uses the pool here");
+    problem.help("write sticky = { source = true }, or give the listener a pool of its own")
 }

@@ -22,6 +22,8 @@ pub(crate) struct PoolSpec {
     pub(crate) plan: PoolPlan,
     /// Where its key stands, or else its `balance`.
     pub(crate) key_at: Option<Span>,
+    /// Where its stickiness is written.
+    pub(crate) sticky_at: Option<Span>,
 }
 
 pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Option<PoolSpec> {
@@ -40,6 +42,7 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         name: name.value.clone(),
         algorithm,
         hash,
+        sticky: super::sticky::read(&table),
         servers: servers(&table),
         check: super::check::read(&table),
         ejection: (!table.is_off("eject")).then(|| ejection(&table.table("eject"))),
@@ -57,7 +60,8 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     warn_of_servers(&table, &plan);
     let balance = table.get("balance");
     let key_at = balance.and_then(|node| node.get("key")).or(balance).map(|node| node.span);
-    Some(PoolSpec { name, plan, key_at })
+    let sticky_at = table.get("sticky").map(|node| node.span);
+    Some(PoolSpec { name, plan, key_at, sticky_at })
 }
 
 fn warn_of_servers(table: &Table<'_, '_>, plan: &PoolPlan) {

@@ -6,6 +6,7 @@ mod pool;
 mod process;
 mod server;
 mod state;
+mod sticky;
 mod traffic;
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ pub use pool::{PoolSnapshot, PoolStatus};
 pub use process::ProcessSnapshot;
 pub use server::{CheckCode, CheckSnapshot, Health, ServerSnapshot};
 pub use state::{ServerState, Tone};
+pub use sticky::{StickySnapshot, StickyTableSnapshot};
 pub use traffic::{Level, PerSecond, Responses, Traffic};
 
 /// Everything at one instant.
@@ -52,8 +54,13 @@ impl Snapshot {
         if !matches!(what, What::All | What::Listeners) || (what == What::All && pool.is_some()) {
             self.listeners.clear();
         }
-        if !matches!(what, What::All | What::Pools) {
-            self.pools.clear();
+        match what {
+            What::All | What::Pools => {}
+            What::Sticky => {
+                self.pools.retain(|pool| pool.sticky.is_some());
+                self.pools.iter_mut().for_each(|pool| pool.servers.clear());
+            }
+            What::Process | What::Listeners | What::Runtime => self.pools.clear(),
         }
         Ok(self)
     }

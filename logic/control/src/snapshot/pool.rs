@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Latency, Level, Protocol, ServerSnapshot, Traffic};
+use super::{Latency, Level, Protocol, ServerSnapshot, StickySnapshot, Traffic};
 
 /// A pool and its servers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -26,6 +26,8 @@ pub struct PoolSnapshot {
     pub busy: u64,
     /// Retries that the budget did not permit.
     pub retries_denied: u64,
+    /// How clients stay with its servers; `None` = each request is balanced by itself.
+    pub sticky: Option<StickySnapshot>,
     /// Since it last became usable or unusable.
     pub changed_ms_ago: u64,
     /// How long it was unusable, in all.

@@ -1,5 +1,5 @@
 use super::Peer;
-use crate::{RequestHead, Variables, Version, split_authority};
+use crate::{CookieEdit, RequestHead, SetCookieEdit, Variables, Version, split_authority};
 
 /// The scheme of a URI; which port is the default one depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +74,8 @@ pub struct RequestContext<'a> {
     pub pass_expect: bool,
     /// Ask the server to close after this exchange.
     pub close: bool,
+    /// What becomes of a cookie that is Weir's own.
+    pub cookie: CookieEdit<'a>,
 }
 
 /// What is left of a request when its response comes. Needed only where [`super::RouteRewriter::needs_request`] says so.
@@ -116,6 +118,8 @@ pub struct ResponseContext<'a> {
     pub date: &'a str,
     /// Whether the client's connection may stay open: [`RequestHead::keep_alive`], and nothing speaks against it.
     pub keep_alive: bool,
+    /// The cookie that names the server; `None` = cookies pass as they are.
+    pub cookie: Option<SetCookieEdit<'a>>,
 }
 
 /// What became of a response head.

@@ -112,6 +112,9 @@ impl Writer<'_> {
         if let Some(id) = forwarder.request_id.as_ref().filter(|_| !self.cx.exchange.request_id.is_empty()) {
             touched |= id.known.bit();
         }
+        if self.cx.cookie.is_some() {
+            touched |= KnownHeader::Cookie.bit();
+        }
         touched
     }
 
@@ -127,6 +130,7 @@ impl Writer<'_> {
                     || (self.head.nominates && self.is_nominated(name))
             }
             KnownHeader::Upgrade => !self.upgrades(),
+            KnownHeader::Cookie => self.drops_cookies() || self.cx.cookie.changes(entry.value().of(self.buf)),
             // A server that is strict in another way would see no coding here, and read the body as its next request.
             KnownHeader::TransferEncoding => {
                 let usual = b"Transfer-Encoding: chunked\r\n";
@@ -145,6 +149,7 @@ impl Writer<'_> {
         match entry.known() {
             KnownHeader::Host => self.append_host(out),
             KnownHeader::TransferEncoding => append_line(out, "Transfer-Encoding", CHUNKED),
+            KnownHeader::Cookie => self.append_cookies(out, entry),
             KnownHeader::Destination | KnownHeader::If => {
                 let map = UriMap {
                     paths: &self.route.path,
@@ -163,6 +168,23 @@ impl Writer<'_> {
                 out.extend_from_slice(b"\r\n");
             }
             _ => {}
+        }
+    }
+
+    /// A Cookie line without what is Weir's own; nothing if nothing else was in it.
+    fn append_cookies(&self, out: &mut Vec<u8>, entry: &HeaderEntry) {
+        if self.drops_cookies() {
+            return;
+        }
+        let start = out.len();
+        out.extend_from_slice(entry.name().of(self.buf));
+        out.extend_from_slice(b": ");
+        let value = out.len();
+        self.cx.cookie.append(out, entry.value().of(self.buf));
+        if out.len() == value {
+            out.truncate(start);
+        } else {
+            out.extend_from_slice(b"\r\n");
         }
     }
 
@@ -265,6 +287,13 @@ impl Writer<'_> {
         self.table.all(KnownHeader::Te).any(|entry| {
             list(entry.value().of(self.buf)).any(|coding| coding.eq_ignore_ascii_case(b"trailers"))
         })
+    }
+
+    /// Whether a rule takes every Cookie line away.
+    fn drops_cookies(&self) -> bool {
+        let id = self.forwarder.request_id.as_ref().filter(|_| !self.cx.exchange.request_id.is_empty());
+        let removed = self.forwarder.identity.known | self.route.request.removed.known;
+        (removed | id.map_or(0, |id| id.known.bit())) & KnownHeader::Cookie.bit() != 0
     }
 
     fn is_request_id(&self, name: &[u8]) -> bool {

@@ -5,8 +5,10 @@ use super::forwarded_for::nominates;
 use super::forwarder::HOP_BY_HOP;
 use super::{Forwarder, ResponseContext, ResponseWritten, RouteRewriter};
 use crate::answer::append_line;
-use crate::head::set;
-use crate::{Framing, HeaderEntry, HeaderTable, KnownHeader, ResponseHead, Span, Version, number};
+use crate::head::{scan::list, set};
+use crate::{
+    Framing, HeaderEntry, HeaderTable, KnownHeader, ResponseHead, SetCookieEdit, Span, Version, number,
+};
 
 const LOCATIONS: u64 = set(&[KnownHeader::Location, KnownHeader::ContentLocation]);
 
@@ -86,6 +88,9 @@ impl Writer<'_> {
             if let Some(id) = self.forwarder.request_id.as_ref().filter(|_| self.has_request_id()) {
                 touched |= id.known.bit();
             }
+            if self.cx.cookie.is_some() {
+                touched |= KnownHeader::SetCookie.bit();
+            }
         }
         if self.head.status < 200 || self.head.status == 204 {
             // RFC 9110 section 8.6, RFC 9112 section 6.1: neither may stand there.
@@ -114,12 +119,19 @@ impl Writer<'_> {
                     || (self.head.nominates && self.is_nominated(name))
             }
             KnownHeader::Upgrade => !self.upgrades(),
+            KnownHeader::SetCookie => {
+                let edits = |edit: &SetCookieEdit<'_>| edit.changes(entry.value().of(self.buf));
+                self.drops_set_cookies() || self.cx.cookie.as_ref().is_some_and(edits)
+            }
             _ => true,
         }
     }
 
     fn append_changed(&self, out: &mut Vec<u8>, entry: &HeaderEntry) {
         let known = entry.known().bit();
+        if entry.known() == KnownHeader::SetCookie {
+            return self.append_set_cookie(out, entry);
+        }
         if known & LOCATIONS == 0 || (self.is_final() && self.route.response.removed.known & known != 0) {
             return;
         }
@@ -134,6 +146,39 @@ impl Writer<'_> {
         out.extend_from_slice(b": ");
         map.append_outward(out, entry.value().of(self.buf));
         out.extend_from_slice(b"\r\n");
+    }
+
+    /// A server's Set-Cookie line with Weir's value, or nothing.
+    fn append_set_cookie(&self, out: &mut Vec<u8>, entry: &HeaderEntry) {
+        let Some(edit) = self.cx.cookie.as_ref().filter(|_| !self.drops_set_cookies()) else { return };
+        let start = out.len();
+        out.extend_from_slice(entry.name().of(self.buf));
+        out.extend_from_slice(b": ");
+        if edit.append(out, entry.value().of(self.buf)) {
+            out.extend_from_slice(b"\r\n");
+        } else {
+            out.truncate(start);
+        }
+    }
+
+    /// The line that names the server, whatever the route removes of the server's own.
+    fn append_inserted_cookie(&self, out: &mut Vec<u8>) {
+        let Some(SetCookieEdit::Insert { line, no_cache, .. }) = self.cx.cookie else { return };
+        out.extend_from_slice(line);
+        if no_cache && !line.is_empty() && !self.is_private() {
+            append_line(out, "Cache-Control", b"private");
+        }
+    }
+
+    /// Whether no shared cache keeps the response anyway.
+    fn is_private(&self) -> bool {
+        let removed = self.route.response.removed.known & KnownHeader::CacheControl.bit() != 0;
+        let says_so = |entry: &HeaderEntry| {
+            list(entry.value().of(self.buf)).any(|directive| {
+                directive.eq_ignore_ascii_case(b"private") || directive.eq_ignore_ascii_case(b"no-store")
+            })
+        };
+        !removed && self.table.all(KnownHeader::CacheControl).any(says_so)
     }
 
     fn append_own_lines(&self, out: &mut Vec<u8>, keep_alive: bool) {
@@ -163,6 +208,9 @@ impl Writer<'_> {
                 id.append(out, exchange.request_id);
             }
         }
+        if self.cx.cookie.is_some() {
+            self.append_inserted_cookie(out);
+        }
         if self.route.response.adds_any() {
             let variables = exchange.variables(self.forwarder.scheme, &self.cx.request);
             self.route.response.append_added(out, &variables);
@@ -181,6 +229,13 @@ impl Writer<'_> {
 
     fn has_request_id(&self) -> bool {
         !self.cx.exchange.request_id.is_empty()
+    }
+
+    /// Whether a rule takes every Set-Cookie line of the server away.
+    fn drops_set_cookies(&self) -> bool {
+        let id = self.forwarder.request_id.as_ref().filter(|_| self.has_request_id());
+        let removed = self.route.response.removed.known | id.map_or(0, |id| id.known.bit());
+        self.is_final() && removed & KnownHeader::SetCookie.bit() != 0
     }
 
     fn is_request_id(&self, name: &[u8]) -> bool {

@@ -2,9 +2,9 @@
 #![allow(dead_code)] // Each test file uses its part.
 
 use weir_http::{
-    Exchange, ForwardedFor, Forwarder, ForwardingRules, HeadLimits, HeaderTable, Peer, RequestContext,
-    RequestText, ResponseContext, ResponseTo, ResponseWritten, RouteRewriter, Scheme, TlsNames, Version,
-    parse_request, parse_response,
+    CookieEdit, Exchange, ForwardedFor, Forwarder, ForwardingRules, HeadLimits, HeaderTable, Peer,
+    RequestContext, RequestText, ResponseContext, ResponseTo, ResponseWritten, RouteRewriter, Scheme,
+    SetCookieEdit, TlsNames, Version, parse_request, parse_response,
 };
 
 /// What a listener has whose operator configured nothing.
@@ -37,6 +37,8 @@ pub(crate) struct Way {
     pub(crate) pass_expect: bool,
     pub(crate) close: bool,
     pub(crate) date: &'static str,
+    pub(crate) cookie: CookieEdit<'static>,
+    pub(crate) set_cookie: Option<SetCookieEdit<'static>>,
 }
 
 impl Way {
@@ -53,6 +55,8 @@ impl Way {
             pass_expect: true,
             close: false,
             date: "",
+            cookie: CookieEdit::Keep,
+            set_cookie: None,
         }
     }
 
@@ -80,6 +84,7 @@ impl Way {
             upgrade: self.upgrade,
             pass_expect: self.pass_expect,
             close: self.close,
+            cookie: self.cookie,
         };
         let mut out = b"before".to_vec();
         forwarder.write_request(&mut out, &buf, &head, &table, &self.route, &cx);
@@ -119,6 +124,7 @@ impl Way {
             client_version,
             date: self.date,
             keep_alive: !self.close,
+            cookie: self.set_cookie,
         };
         let mut out = Vec::new();
         let written = forwarder.write_response(&mut out, &buf, &head, &table, &self.route, &cx);

@@ -12,7 +12,7 @@ use weir_model::PoolName;
 use super::{Ground, ListenerBook, PoolRecord, ProcessRecord, Records};
 use crate::access_log::LogPort;
 use crate::control::names::NameBook;
-use crate::control::parts::{Change, ListenerParts, Parts};
+use crate::control::parts::{Change, ListenerParts, Parts, PoolParts};
 use crate::state::{ListenerState, Live};
 
 impl Records {
@@ -60,7 +60,7 @@ impl Records {
         }
         let mut known: HashMap<PoolName, PoolRecord> =
             self.pools.drain(..).map(|pool| (pool.name.clone(), pool)).collect();
-        for (pool, tls) in plan.pools.iter().zip(parts.pools) {
+        for (pool, PoolParts { tls, sticky }) in plan.pools.iter().zip(parts.pools) {
             let wanted = self.runtime.apply(&pool.name, specs.get(&pool.name).map_or(&[], Vec::as_slice));
             let mut ground = Ground { names: &mut self.names, threads, now };
             let record = match known.remove(&pool.name) {
@@ -69,17 +69,19 @@ impl Records {
                         Change::New(tls) => tls,
                         Change::Same => Default::default(),
                     };
-                    let mut record = PoolRecord::new(pool, tls, threads, now);
+                    let mut record = PoolRecord::new(pool, tls, sticky, threads, now);
                     record.sync(wanted, pool, &mut ground);
                     record.publish_first(now);
                     record
                 }
                 Some(mut record) => {
-                    let is_new = matches!(tls, Change::New(_)) || !same_settings(&record.shared.plan, pool);
+                    let is_new = matches!(tls, Change::New(_))
+                        || !same_settings(&record.shared.plan, pool)
+                        || !record.has_sticky(pool, sticky.as_ref());
                     record.configure(pool, tls, &mut ground);
                     record.sync(wanted, pool, &mut ground);
                     match is_new {
-                        true => record.replace(pool, now),
+                        true => record.replace(pool, sticky, now),
                         false if record.is_stale() => record.publish(now),
                         false => {}
                     }
@@ -132,6 +134,7 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
         name,
         algorithm,
         hash,
+        sticky,
         servers: _,
         check,
         ejection,
@@ -145,6 +148,7 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
     *name == b.name
         && *algorithm == b.algorithm
         && *hash == b.hash
+        && *sticky == b.sticky
         && *check == b.check
         && *ejection == b.ejection
         && *tls == b.tls

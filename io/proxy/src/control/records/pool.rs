@@ -10,6 +10,7 @@ use super::members::Members;
 use super::{LevelMeter, RateMeter, Rotation, UpClock};
 use crate::control::parts::PoolTls;
 use crate::state::{PoolCounters, PoolState, PoolView, Shards};
+use crate::sticky::{Secret, StickyState};
 
 /// One pool, as the control plane knows it.
 #[derive(Debug)]
@@ -33,13 +34,20 @@ pub(in crate::control) struct PoolRecord {
 
 impl PoolRecord {
     /// A pool without servers.
-    pub(in crate::control) fn new(plan: &PoolPlan, tls: PoolTls, threads: usize, now: Instant) -> Self {
+    pub(in crate::control) fn new(
+        plan: &PoolPlan,
+        tls: PoolTls,
+        secret: Option<Secret>,
+        threads: usize,
+        now: Instant,
+    ) -> Self {
         let counters: Arc<Shards<PoolCounters>> = Arc::new(Shards::new(threads));
         let roster = Arc::new(Roster::new(plan.scheduling(), Vec::new(), None));
         let view = PoolView { roster, servers: Vec::new() };
+        let sticky = StickyState::new(plan, secret).map(Arc::new);
         Self {
             name: plan.name.clone(),
-            shared: Arc::new(PoolState::new(without_servers(plan), counters, view)),
+            shared: Arc::new(PoolState::new(without_servers(plan), counters, sticky, view)),
             former: Vec::new(),
             tls,
             members: Members::default(),
@@ -95,13 +103,26 @@ impl PoolRecord {
 
     /// Goes by another plan from now on, with its servers as they are. Requests that began under the old one finish
     /// under it, but see its servers come and go.
-    pub(in crate::control) fn replace(&mut self, plan: &PoolPlan, now: Instant) {
+    pub(in crate::control) fn replace(&mut self, plan: &PoolPlan, secret: Option<Secret>, now: Instant) {
         let view = self.view(plan.scheduling());
         self.former.push(Arc::downgrade(&self.shared));
         self.tell_former(&view);
-        let state = PoolState::new(without_servers(plan), Arc::clone(&self.shared.counters), view);
+        let sticky = match self.has_sticky(plan, secret.as_ref()) {
+            true => self.shared.sticky.clone(),
+            false => StickyState::new(plan, secret).map(Arc::new),
+        };
+        let state = PoolState::new(without_servers(plan), Arc::clone(&self.shared.counters), sticky, view);
         self.shared = Arc::new(state.succeeding(&self.shared));
         self.published(now);
+    }
+
+    /// Whether its stickiness is that of a plan: then its clients keep their servers.
+    pub(in crate::control) fn has_sticky(&self, plan: &PoolPlan, secret: Option<&Secret>) -> bool {
+        match (&self.shared.sticky, &plan.sticky) {
+            (None, None) => true,
+            (Some(state), Some(plan)) => state.is_made_of(plan, secret),
+            _ => false,
+        }
     }
 
     /// The first view after the pool was made: its state so far was not one.
@@ -141,6 +162,7 @@ fn without_servers(plan: &PoolPlan) -> PoolPlan {
         name: plan.name.clone(),
         algorithm: plan.algorithm,
         hash: plan.hash.clone(),
+        sticky: plan.sticky.clone(),
         servers: Vec::new(),
         check: plan.check.clone(),
         ejection: plan.ejection.clone(),

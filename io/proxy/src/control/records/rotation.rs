@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn a_count_says_who_is_left_and_who_takes_over() {
         let mut rotation = Rotation::default();
-        let one = |backup, present, ejected| Counted { backup, present, ejected };
+        let one = |backup, present, ejected| Counted { backup, present, ejected, keeps_clients: present };
         for _ in 0..3 {
             rotation.recount(None, Some(one(false, true, false)));
         }

@@ -37,6 +37,8 @@ pub(super) struct Counted {
     /// It would get requests if it were not ejected.
     pub(super) present: bool,
     pub(super) ejected: bool,
+    /// It takes requests of clients that are bound to it. Not counted, but workers must learn of it.
+    pub(super) keeps_clients: bool,
 }
 
 impl ServerRecord {
@@ -62,6 +64,11 @@ impl ServerRecord {
         self.is_wanted() && self.health.is_up() && !self.health.is_ejected()
     }
 
+    /// Whether it takes requests of clients that are bound to it: drained or without weight it still does.
+    fn keeps_clients(&self) -> bool {
+        self.spec.state != AdminState::Maintenance && self.health.is_up() && !self.health.is_ejected()
+    }
+
     /// Whether the operator wants it to get requests.
     fn is_wanted(&self) -> bool {
         self.spec.state == AdminState::Ready && self.spec.spec.weight > Weight::ZERO
@@ -73,6 +80,7 @@ impl ServerRecord {
             backup: self.spec.spec.backup,
             present: self.is_wanted() && self.health.is_up(),
             ejected: self.health.is_ejected(),
+            keeps_clients: self.keeps_clients(),
         }
     }
 
@@ -85,6 +93,7 @@ impl ServerRecord {
             weight: spec.weight,
             backup: spec.backup,
             eligible: self.is_eligible(),
+            keeps_clients: self.keeps_clients(),
             connections_max: spec.connections_max,
             load: Arc::clone(&self.state.load),
         }

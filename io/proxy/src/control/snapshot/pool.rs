@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
 use weir_config::plan::{ListenerPlan, Mode};
-use weir_control::{PoolSnapshot, Protocol, Traffic};
+use weir_control::{PoolSnapshot, Protocol, StickySnapshot, StickyTableSnapshot, Traffic};
 
 use super::{Moment, millis, server};
 use crate::control::records::{LatencySum, PoolRecord, Records};
@@ -38,11 +38,30 @@ fn of(pool: &PoolRecord, protocol: Protocol, moment: Moment) -> PoolSnapshot {
         nobody_left: sum(|shard| &shard.nobody_left),
         busy: sum(|shard| &shard.busy),
         retries_denied: sum(|shard| &shard.retries_denied),
+        sticky: sticky(pool),
         changed_ms_ago: millis(pool.clock.lasts(moment.now)),
         downtime_ms: millis(pool.clock.downtime(moment.now)),
         times_down: pool.clock.times_down(),
         servers: pool.members.iter().map(|record| server::of(record, moment)).collect(),
     }
+}
+
+fn sticky(pool: &PoolRecord) -> Option<StickySnapshot> {
+    let state = pool.shared.sticky.as_ref()?;
+    let sum = |counter: fn(&PoolCounters) -> &Counter| pool.shared.counters.sum(|shard| counter(shard).get());
+    let table = state.table_counts().map(|counts| StickyTableSnapshot {
+        entries: counts.entries,
+        entries_max: counts.entries_max,
+        expired: counts.expired,
+        evicted: counts.evicted,
+    });
+    Some(StickySnapshot {
+        method: state.method().to_owned(),
+        hits: sum(|shard| &shard.sticky_hits),
+        misses: sum(|shard| &shard.sticky_misses),
+        redispatches: sum(|shard| &shard.sticky_redispatches),
+        table,
+    })
 }
 
 /// Of all its servers, those that have left included.

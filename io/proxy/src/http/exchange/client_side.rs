@@ -34,7 +34,7 @@ impl ClientSide<'_> {
                 .get(reading.request.route)
                 .map_or("", |route| route.plan.name.as_str()),
             pool: reading.pool,
-            server: reading.server_name,
+            server: reading.server.name.as_str(),
             tls,
         }
     }

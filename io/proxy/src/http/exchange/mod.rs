@@ -24,6 +24,7 @@ use super::response::ResponseFacts;
 use super::timing::Timing;
 use crate::connect::ConnectError;
 use crate::pump::Pump;
+use crate::sticky::Bond;
 use crate::worker::{Drain, Lease, LocalPool, LocalServer, ServerConnection, Worker};
 
 pub(crate) use client_side::ClientSide;
@@ -45,6 +46,8 @@ pub(crate) struct Exchange {
     key: Option<Key>,
     /// What is wrong with the body's first bytes.
     broken: Option<ChunkError>,
+    /// Which server it is bound to, where the pool is sticky.
+    bond: Option<Box<Bond>>,
     state: State,
     lease: Option<Lease>,
     connection: Option<ServerConnection>,
@@ -94,6 +97,8 @@ pub(crate) struct Message {
     pub(crate) upload: Pump,
     /// What is wrong with the body's first bytes.
     pub(crate) broken: Option<ChunkError>,
+    /// Which server it is bound to, where the pool is sticky.
+    pub(crate) bond: Option<Box<Bond>>,
 }
 
 impl Exchange {
@@ -104,7 +109,7 @@ impl Exchange {
         message: Message,
         key: Option<Key>,
     ) -> Self {
-        let Message { head, upload, broken } = message;
+        let Message { head, upload, broken, bond } = message;
         let upload_in_head = upload.bytes_read;
         pool.counters().requests.one();
         pool.retry_budget.borrow_mut().request();
@@ -119,6 +124,7 @@ impl Exchange {
             upload_in_head,
             key,
             broken,
+            bond,
             state: State::Choose,
             lease: None,
             connection: None,

@@ -39,7 +39,8 @@ impl Exchange {
             lease.server.counters().retries.one();
             // A connection that had gone stale says nothing against its server; but the next may be stale as well.
             self.fresh_only = true;
-            if !self.reused {
+            let stays = self.bond.as_ref().is_some_and(|bond| bond.is_faithful());
+            if !self.reused && !stays {
                 self.tried.push(lease.server.shared.slot);
                 self.left = Some(Rc::clone(&lease.server));
             }

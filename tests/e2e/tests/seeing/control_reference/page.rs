@@ -15,11 +15,12 @@ bind = \"127.0.0.1:0\"
 pool = \"web\"
 
 [pool.web]
+sticky = { source = true }
 servers = [{ name = \"w1\", address = \"10.0.0.11:8080\" }, { name = \"w2\", address = \"10.0.0.12:8080\" }]
 ";
 
 /// The parts of a snapshot, in the order of their sections.
-pub(super) const SNAPSHOT: [&str; 18] = [
+pub(super) const SNAPSHOT: [&str; 20] = [
     "Snapshot",
     "ProcessSnapshot",
     "ListenerSnapshot",
@@ -27,6 +28,8 @@ pub(super) const SNAPSHOT: [&str; 18] = [
     "Protocol",
     "TlsCounts",
     "PoolSnapshot",
+    "StickySnapshot",
+    "StickyTableSnapshot",
     "ServerSnapshot",
     "Origin",
     "AdminState",
@@ -90,6 +93,7 @@ fn examples() -> Vec<Value> {
         json!({"show": {"what": "runtime"}}),
         json!({"remove-server": {"pool": "web", "server": "w3", "force": true}}),
         json!({"reset": {"pool": "web", "server": "w1"}}),
+        json!({"clear-sticky": {"pool": "web", "key": "192.0.2.7"}}),
         json!("reload"),
     ]
 }

@@ -1,0 +1,68 @@
+//! Clients stay with their servers: by cookie, by session, by address.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod cookie;
+mod gone;
+mod table;
+mod value;
+
+use weir_e2e::Weir;
+use weir_testkit::{RawServer, Response};
+
+/// A server that tells its name in the body, and in each response which Cookie lines it was sent. `lines` come besides.
+fn server(name: &'static str, lines: &'static str) -> RawServer {
+    RawServer::responding(move |request| {
+        let cookies = request.header_values("cookie").join(" | ");
+        let path = request.request_line().split(' ').nth(1).unwrap_or_default().to_owned();
+        let own = if path.starts_with("/login") { lines } else { "" };
+        let length = name.len();
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nX-Got: {cookies}\r\n{own}\r\n{name}")
+            .into_bytes()
+    })
+}
+
+/// A listener and a pool `web` in round robin of these servers, called w0, w1, ..., with these further keys. One worker,
+/// so that clients without a server get them in turn.
+fn config(servers: &[&RawServer], keys: &str) -> String {
+    config_of(servers, "", keys)
+}
+
+/// The like, with further keys for each server.
+fn config_of(servers: &[&RawServer], each: &str, keys: &str) -> String {
+    let servers: Vec<String> = servers
+        .iter()
+        .enumerate()
+        .map(|(index, server)| format!("{{ name = \"w{index}\", address = \"{}\"{each} }}", server.addr()))
+        .collect();
+    format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nbalance = \"round-robin\"\nservers = [{}]\n{keys}\n\n[weir]\nworkers = 1\n",
+        servers.join(", ")
+    )
+}
+
+/// The answer to a request with these lines, over a connection of its own.
+fn ask(weir: &Weir, target: &str, lines: &str) -> Response {
+    weir.client().exchange(format!("GET {target} HTTP/1.1\r\nHost: a.example\r\n{lines}\r\n"))
+}
+
+/// Who answers a client that sends these lines.
+fn who(weir: &Weir, lines: &str) -> String {
+    let response = ask(weir, "/", lines);
+    assert_eq!(response.status, 200, "{}", response.text());
+    response.text()
+}
+
+/// The value of a cookie that a response sets.
+fn set(response: &Response, cookie: &str) -> Option<String> {
+    let lines = response.header_values("set-cookie");
+    let line = lines.iter().find_map(|line| line.strip_prefix(cookie)?.strip_prefix('='))?;
+    Some(line.split(';').next().unwrap_or_default().to_owned())
+}
+
+/// A new client's cookie, and its server.
+fn new_client(weir: &Weir, cookie: &str) -> (String, String) {
+    let response = ask(weir, "/", "");
+    let value = set(&response, cookie).expect("the cookie is set");
+    (format!("Cookie: {cookie}={value}\r\n"), response.text())
+}
