@@ -90,7 +90,7 @@ fn what_may_be_left_out_has_its_default() {
 #[test]
 fn a_wrong_command_is_refused_with_its_reason() {
     let wrong = |wire: serde_json::Value| serde_json::from_value::<Command>(wire).unwrap_err().to_string();
-    insta::assert_snapshot!(wrong(json!("shutdown")), @"unknown variant `shutdown`, expected one of `show`, `server-state`, `server-weight`, `server-address`, `add-server`, `remove-server`, `reset`, `reload`");
+    insta::assert_snapshot!(wrong(json!("shutdown")), @"unknown variant `shutdown`, expected one of `show`, `server-state`, `server-weight`, `server-address`, `add-server`, `remove-server`, `reset`, `clear-sticky`, `reload`");
     insta::assert_snapshot!(wrong(json!({"server-weight": {"pool": "web", "server": "w1", "weight": 257}})), @"weight 257 is out of range: 0 to 256");
     insta::assert_snapshot!(wrong(json!({"server-weight": {"pool": "web", "server": "w1"}})), @"missing field `weight`");
     insta::assert_snapshot!(wrong(json!({"reset": {"pool": "web", "serv": "w1"}})), @"unknown field `serv`, expected `pool` or `server`");
