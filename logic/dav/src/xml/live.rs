@@ -59,7 +59,7 @@ impl LiveProperty {
     /// Its name.
     pub fn name(self) -> PropName {
         let (namespace, local) = self.parts();
-        PropName::of(namespace, local)
+        PropName::of(namespace.into(), local)
     }
 
     /// The live property of this name.

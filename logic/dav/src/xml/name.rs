@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::Arc;
 
 use super::chars::{is_ncname, is_xml};
 use super::{DAV, escape};
@@ -6,7 +7,8 @@ use super::{DAV, escape};
 /// The name of a property or another element: a namespace, which may be empty, and a local name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PropName {
-    namespace: Box<str>,
+    /// Shared with the other names of a body: a long URI that many names have is kept once.
+    namespace: Arc<str>,
     local: Box<str>,
 }
 
@@ -17,8 +19,8 @@ impl PropName {
         sound.then(|| Self { namespace: namespace.into(), local: local.into() })
     }
 
-    pub(super) fn of(namespace: &str, local: &str) -> Self {
-        Self { namespace: namespace.into(), local: local.into() }
+    pub(super) fn of(namespace: Arc<str>, local: &str) -> Self {
+        Self { namespace, local: local.into() }
     }
 
     /// The URI of its namespace; empty if it is in none.

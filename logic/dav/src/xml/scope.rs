@@ -1,5 +1,7 @@
 //! Namespace declarations in force (Namespaces in XML 1.0 section 6).
 
+use std::sync::Arc;
+
 use super::XmlError;
 use super::chars::is_ncname;
 
@@ -10,7 +12,7 @@ const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Binding {
     pub(super) prefix: Box<str>,
-    pub(super) namespace: Box<str>,
+    pub(super) namespace: Arc<str>,
 }
 
 impl Binding {
@@ -63,12 +65,12 @@ impl Scope {
     }
 
     /// The namespace of a prefix; the empty prefix is that of elements without one.
-    pub(super) fn resolve(&self, prefix: &str) -> Result<&str, XmlError> {
+    pub(super) fn resolve(&self, prefix: &str) -> Result<Arc<str>, XmlError> {
         let bound = self.bindings.iter().rev().find(|binding| &*binding.prefix == prefix);
         match (bound, prefix) {
-            (Some(binding), _) => Ok(&binding.namespace),
-            (None, "") => Ok(""),
-            (None, "xml") => Ok(XML),
+            (Some(binding), _) => Ok(Arc::clone(&binding.namespace)),
+            (None, "") => Ok(Arc::default()),
+            (None, "xml") => Ok(XML.into()),
             (None, _) => Err(XmlError::Namespace),
         }
     }
