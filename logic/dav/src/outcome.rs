@@ -103,7 +103,7 @@ outcomes! {
     LockConflict = 423, "there is a lock that excludes this one";
     /// Left undone because another part of the request failed (RFC 4918 section 11.4).
     FailedDependency = 424, "not done, because another part of the request failed";
-    /// Too many locks (RFC 6585 section 4 has the status for requests).
+    /// The table of locks is full (RFC 4918 section 11.5).
     TooManyLocks = 507, "no more locks can be kept";
 
     /// The server's own fault (RFC 9110 section 15.6.1).

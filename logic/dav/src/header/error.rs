@@ -31,11 +31,9 @@ pub enum HeaderError {
 }
 
 impl HeaderError {
-    /// What the client gets.
+    /// What the client gets. Also for a path that is too long: 414 is about the target of a request alone (RFC 9110
+    /// section 15.5.15).
     pub const fn outcome(self) -> Outcome {
-        match self {
-            Self::Path(error) => error.outcome(),
-            _ => Outcome::BadHeader,
-        }
+        Outcome::BadHeader
     }
 }
