@@ -51,7 +51,7 @@ pub(super) struct RouteAnswer {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Outcome {
     /// A server gets it.
-    Pool(PoolAnswer),
+    Pool(Box<PoolAnswer>),
     /// Weir answers.
     Redirect { status: u16, location: String },
     /// Weir answers.

@@ -102,7 +102,7 @@ impl Sent<'_> {
                 Some(pool) => {
                     let chosen = PoolAnswer::with_sticky(pool, self.key(pool), Some(self.request));
                     answer.request = self.as_server_gets_it(route, pool, &chosen, exchange);
-                    Outcome::Pool(chosen)
+                    Outcome::Pool(Box::new(chosen))
                 }
                 None => Outcome::default(),
             },

@@ -41,6 +41,6 @@ fn to_pool(plan: &Plan, pool: usize, question: &Question, answer: &mut Answer) {
         let reader = KeyReader::compile(pool).ok();
         let key =
             reader.and_then(|reader| reader.of_connection(Some(client), || question.destination(), None));
-        answer.outcome = Outcome::Pool(PoolAnswer::with_sticky(pool, key, None));
+        answer.outcome = Outcome::Pool(Box::new(PoolAnswer::with_sticky(pool, key, None)));
     }
 }
