@@ -21,6 +21,10 @@ const DECODINGS_MAX: usize = 8;
 /// `url`, or any part of one, without the values of [`SECRET_NAMES`].
 pub fn redact_url(url: &str) -> Cow<'_, str> {
     let is_separator = |c: char| matches!(c, '?' | '&' | ';' | '#' | '/' | ' ' | ',' | '"' | '\'');
+    // The usual case, at the price of one look: nothing is assigned, and nothing is hidden.
+    if !url.contains(['=', '%']) {
+        return Cow::Borrowed(url);
+    }
     if !url.split(is_separator).any(|piece| secret_in(piece).is_some()) {
         return Cow::Borrowed(url);
     }
