@@ -8,7 +8,7 @@ use weir_http::access_log::{Cause, Phase, Termination};
 use weir_net::{Deadline, Stream};
 
 use crate::pump::{Pump, PumpError};
-use crate::worker::{Drain, Worker};
+use crate::worker::{Drain, Lease, Worker};
 
 /// Both directions of a connection that is passed on as bytes.
 pub(crate) struct Tunnel {
@@ -61,8 +61,16 @@ impl Tunnel {
         deadline: &Deadline,
         idle: Duration,
         worker: &Worker,
+        lease: Option<&Lease>,
     ) -> TunnelEnd {
-        let end = poll_fn(|cx| self.poll(cx, client, server, deadline, idle, worker)).await;
+        let begun = Instant::now();
+        let meter = Meter { lease, begun };
+        let end = poll_fn(|cx| {
+            let polled = self.poll(cx, client, server, deadline, idle, worker);
+            meter.read(self, worker);
+            polled
+        })
+        .await;
         self.upload.release(worker);
         self.download.release(worker);
         // Who was broken off shall see it; who was only silent, or in the way of a stop, is told goodbye.
@@ -115,6 +123,28 @@ impl Tunnel {
             _ if expired => Poll::Ready(TunnelEnd::Idle),
             _ => Poll::Pending,
         }
+    }
+}
+
+/// What a tunnel's bytes count as, where a response's status would.
+pub(crate) const TUNNELLED: u16 = 200;
+
+/// Measures a tunnel for the algorithm that its server was chosen by.
+struct Meter<'a> {
+    lease: Option<&'a Lease>,
+    begun: Instant,
+}
+
+impl Meter<'_> {
+    /// The server's first byte is its answer, unless it has upgraded the connection with one.
+    fn read(&self, tunnel: &Tunnel, worker: &Worker) {
+        let Some(lease) = self.lease.filter(|lease| lease.is_measured()) else { return };
+        let now = worker.look_at_clock();
+        if tunnel.download.bytes_read > 0 {
+            let waited = now.saturating_duration_since(self.begun).as_micros();
+            lease.answered(now, u32::try_from(waited).unwrap_or(u32::MAX), TUNNELLED);
+        }
+        lease.moved(now, tunnel.upload.bytes_written + tunnel.download.bytes_read);
     }
 }
 

@@ -32,8 +32,16 @@ pub enum Algorithm {
     Failover,
     /// The heaviest server until it has as many requests as it weighs, then the next (IPVS's ovf).
     Overflow,
-    /// Two weighted random draws, the less loaded of them (power of two choices).
+    /// Two or more weighted random draws, the least loaded of them (power of two choices).
     Random,
+    /// Random draws and the fewest active requests, or a schedule by weight over active requests (Envoy's least request).
+    LeastRequest,
+    /// Two random draws, the one with less latency times load (Finagle's and Envoy's peak EWMA).
+    PeakEwma,
+    /// The least estimated time for what a server has to do (NGINX's least_time).
+    LeastResponseTime,
+    /// Fewest bytes in the last 14 seconds (NetScaler's least bandwidth).
+    LeastBandwidth,
     /// Hash of the client's address over the weighted map (HAProxy's `source`, map-based).
     Source,
     /// Hash of a key over the weighted map (HAProxy's `uri`, `hdr` and the like, map-based).
@@ -64,7 +72,7 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// Every algorithm, in the order that `weir algorithms` lists them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 29] = [
         Self::RoundRobin,
         Self::StaticRr,
         Self::IpvsWrr,
@@ -77,6 +85,10 @@ impl Algorithm {
         Self::Failover,
         Self::Overflow,
         Self::Random,
+        Self::LeastRequest,
+        Self::PeakEwma,
+        Self::LeastResponseTime,
+        Self::LeastBandwidth,
         Self::Source,
         Self::Hash,
         Self::Ring,
@@ -107,6 +119,10 @@ impl Algorithm {
             Self::Failover => "failover",
             Self::Overflow => "overflow",
             Self::Random => "random",
+            Self::LeastRequest => "least-request",
+            Self::PeakEwma => "peak-ewma",
+            Self::LeastResponseTime => "least-response-time",
+            Self::LeastBandwidth => "least-bandwidth",
             Self::Source => "source",
             Self::Hash => "hash",
             Self::Ring => "ring",
@@ -125,6 +141,28 @@ impl Algorithm {
 }
 
 impl Algorithm {
+    /// Whether a part of a weight counts, as slow start, agents, zones and subsets have it; else only whole weights do.
+    pub const fn weighs_portions(self) -> bool {
+        !matches!(
+            self,
+            Self::StaticRr
+                | Self::IpvsWrr
+                | Self::IpvsLc
+                | Self::First
+                | Self::Failover
+                | Self::Source
+                | Self::Hash
+                | Self::Maglev
+                | Self::Ketama
+                | Self::Rendezvous
+                | Self::NginxIpHash
+                | Self::NginxHash
+                | Self::IpvsSh
+                | Self::IpvsDh
+                | Self::IpvsMh
+        )
+    }
+
     /// Whether the key of a request decides, as long as its server has room.
     pub const fn goes_by_key(self) -> bool {
         matches!(

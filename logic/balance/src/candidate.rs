@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use weir_model::{ServerAddress, Weight};
 
-use crate::ServerLoad;
+use crate::{Portion, ServerLoad};
 
 /// A server as a pool puts it up for choice.
 #[derive(Debug, Clone)]
@@ -16,8 +16,15 @@ pub struct Candidate {
     pub address: ServerAddress,
     /// Its share of the traffic; 0 receives nothing new.
     pub weight: Weight,
-    /// Only chosen when no server without this mark is eligible.
+    /// What counts of the weight right now. In a roster it is less where the subset or the zone has only a part of it.
+    /// Algorithms that know whole weights only do not look at it.
+    pub portion: Portion,
+    /// Only chosen when no server of a lower number is eligible.
+    pub priority: u16,
+    /// Only chosen when no server without this mark is eligible, whatever its priority.
     pub backup: bool,
+    /// It is near: in the zone of this Weir, or zones do not count.
+    pub is_local: bool,
     /// Up, not ejected, not drained, not in maintenance.
     pub eligible: bool,
     /// Takes requests of clients that are bound to it: up, neither ejected nor in maintenance. It may be drained, or have
@@ -39,6 +46,11 @@ impl Candidate {
     /// Whether it may be chosen at all, be it busy or not.
     pub(crate) fn is_usable(&self) -> bool {
         self.eligible && self.weight > Weight::ZERO
+    }
+
+    /// What counts of its weight, in thousandths of a unit.
+    pub(crate) fn share(&self) -> u32 {
+        self.weight.get() * self.portion.get()
     }
 
     /// Whether it has room for one more request right now.

@@ -111,13 +111,58 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
     },
     AlgorithmEntry {
         algorithm: Algorithm::Random,
-        origin: "HAProxy (random(2)): the power of two choices",
-        formula: "Two servers are drawn at random by weight, independently; the lower active / weight wins, the \
+        origin: "HAProxy (random(draws)): the power of two choices. IPVS's twos is the same with two draws",
+        formula: "`draws` servers (2) are drawn at random by weight, independently; the lowest active / weight wins, the \
                   first of equals. (HAProxy draws from a consistent ring, and breaks ties by request rate.) With `bounded-load` \
                   a server that has its places is not drawn; see ring.",
         when_to_use: "Several balancers in front of the same servers, who do not know each other's load; servers \
                       that come and go.",
+        cost: "O(draws * log n)",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::LeastRequest,
+        origin: "Envoy (least request)",
+        formula: "Where all weights are equal: `choices` servers (2) are drawn at random, the fewest active requests win, the \
+                  first of equals. Where they differ, or with a `bias`: earliest deadline first, a server being due again \
+                  (active + 1)^bias / weight after it was chosen, by the requests that it had then; the bias is 1 unless \
+                  given. Each worker has its own schedule and its own place to start.",
+        when_to_use: "As in Envoy, whose default among the dynamic ones it is; otherwise least-connections knows all servers' \
+                      loads and needs no luck.",
         cost: "O(log n)",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::PeakEwma,
+        origin: "Finagle (the average) and Envoy (the cost)",
+        formula: "Two different servers are drawn at random by weight; the lower cost wins, the first of equals: round trip \
+                  time * (active + 1) / weight. The time is from the request's last byte to the response's first, averaged: a \
+                  slower one counts at once, a faster one pulls the average down by how long ago it last changed \
+                  (e^(-t / `decay`), 10 s), and each look at it makes it fade likewise. Before the first answer it is `default-rtt` (10 ms), \
+                  and the cost a million + active if there are requests. Failed requests are not measured. (In Envoy \
+                  weights do not count, and nothing fades while a server is idle.)",
+        when_to_use: "Servers whose speed changes, or that are differently far away: a slow one is avoided after one slow \
+                      answer, and tried again soon.",
+        cost: "O(log n)",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::LeastResponseTime,
+        origin: "NGINX (least_time)",
+        formula: "The smallest t * (active + 1) / weight, of equals the one chosen longest ago. t is the moving average (a new \
+                  one counts 5 %) of the time until the response's head, or with `until = \"last-byte\"` its last byte, \
+                  halved for each `forgive` (10 s) without a request; with `inflight` at least the average time that \
+                  requests have been waiting; rounded up to the next 20 ms, above 5 s taken as 5 s. Failed requests are \
+                  not measured. The time's effect on an idle server is worked out at least once in n picks; equal is what \
+                  is equal to 24 binary digits. (NGINX: of equals the next in smooth weighted round robin.)",
+        when_to_use: "Servers of unequal speed whose answers are of one kind, so that their times can be compared.",
+        cost: "O(log n), shared by all workers without locks",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::LeastBandwidth,
+        origin: "NetScaler (least bandwidth)",
+        formula: "The fewest bytes in both directions within the last 14 seconds, over the weight; of equals the one chosen \
+                  longest ago. Bytes count as they move. That an idle server's bytes grow old is worked out at least once \
+                  in n picks; equal is what is equal to 24 binary digits.",
+        when_to_use: "Large transfers of unequal size, where the servers' network is what runs out.",
+        cost: "O(log n), shared by all workers without locks",
     },
     AlgorithmEntry {
         algorithm: Algorithm::Source,

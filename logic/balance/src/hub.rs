@@ -1,9 +1,11 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use arc_swap::ArcSwapOption;
 
 use crate::bounded_load::TotalLoad;
+use crate::measure::Moment;
 use crate::tournament::Tournament;
 
 /// What all rosters of one pool share, old and new: where the newest keys are.
@@ -16,6 +18,7 @@ pub(crate) struct Hub {
     tournament: ArcSwapOption<Tournament>,
     turns: Turns,
     total_load: TotalLoad,
+    clock_ms: AtomicU64,
 }
 
 /// Numbers the requests of a pool, so that of two equally loaded servers the one that waits longer is known.
@@ -41,6 +44,19 @@ impl Hub {
 
     pub(crate) fn total_load(&self) -> &TotalLoad {
         &self.total_load
+    }
+
+    /// It is at least so late. Only called where keys depend on the time.
+    pub(crate) fn set_clock(&self, now_ms: u64) {
+        // Written once a millisecond, read much more often.
+        if self.clock_ms.load(Relaxed) < now_ms {
+            self.clock_ms.fetch_max(now_ms, Relaxed);
+        }
+    }
+
+    /// The latest time that was told, and the number of requests given out.
+    pub(crate) fn moment(&self) -> Moment {
+        Moment { now_ms: self.clock_ms.load(Relaxed), picks: self.turns.0.load(Relaxed) }
     }
 }
 

@@ -5,6 +5,7 @@
 //! The parts, and who holds them:
 //! - [`ServerLoad`]: one per server, shared by all workers: what it has to do right now.
 //! - [`Roster`]: one per pool, immutable but for the keys in it; made anew when a server comes, goes or changes.
+//! - [`Watch`]: one per request: measures it, where the algorithm goes by measurements.
 //! - [`Picker`]: one per worker and pool: the worker's own place in round robin.
 //! - [`Concurrency`]: one per server where the limit of its requests is to be found: follows its latency.
 //! - [`Queue`]: one per pool: the order of those who wait because nobody has room. Only touched while somebody waits.
@@ -18,6 +19,9 @@ mod bounded_load;
 mod candidate;
 mod catalogue;
 mod concurrency;
+mod cost;
+mod draw;
+mod edf;
 mod gcd;
 mod hash;
 mod hub;
@@ -26,16 +30,21 @@ mod key;
 mod key_rule;
 mod load;
 mod locality;
+mod measure;
+mod membership;
 mod mix;
+mod options;
 mod picker;
+mod portion;
 mod queue;
-mod random;
 mod reference;
 mod roster;
 mod round_robin;
 mod scheduling;
+mod slow_start;
 mod static_rr;
 mod sticky;
+mod subset;
 mod tournament;
 mod weighted_map;
 
@@ -46,12 +55,18 @@ pub use concurrency::{Concurrency, ConcurrencyAlgorithm, ConcurrencyRule};
 pub use hash::{Digest, HashFunction};
 pub use key::Key;
 pub use load::ServerLoad;
+pub use measure::Watch;
+pub use membership::{Membership, ZoneRule};
+pub use options::{Hundredths, MeasureOptions, ResponseEnd};
 pub use picker::{Pick, PickInput, Picker};
+pub use portion::Portion;
 pub use queue::{Departures, Next, Queue, Rank, Ticket};
 pub use reference::reference;
 pub use roster::Roster;
 pub use scheduling::{HashOptions, Scheduling};
+pub use slow_start::SlowStart;
 pub use sticky::{
     Standing, StickyKey, StickyKeys, StickyTable, StickyTableCounts, StickyTableRule, StickyToken, TokenAge,
     TokenLife, masked_source,
 };
+pub use subset::Subset;

@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use crate::bounded_load::TotalLoad;
+use crate::measure::Measures;
 
 /// What one server has to do right now, as all workers together know it.
 ///
@@ -15,11 +16,12 @@ pub struct ServerLoad {
     active: AtomicU32,
     /// A limit that was found by measurement.
     limit: AtomicU32,
+    measures: Measures,
 }
 
 impl Default for ServerLoad {
     fn default() -> Self {
-        Self { active: AtomicU32::new(0), limit: AtomicU32::new(u32::MAX) }
+        Self { active: AtomicU32::new(0), limit: AtomicU32::new(u32::MAX), measures: Measures::default() }
     }
 }
 
@@ -41,6 +43,11 @@ impl ServerLoad {
 
     pub(crate) fn set_limit(&self, limit: u32) {
         self.limit.store(limit, SeqCst);
+    }
+
+    /// What was measured, as far as the pool's algorithm asks for it.
+    pub(crate) fn measures(&self) -> &Measures {
+        &self.measures
     }
 
     pub(crate) fn add_one(&self, total: &TotalLoad) {

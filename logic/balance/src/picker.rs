@@ -1,10 +1,13 @@
+use crate::cost::{is_less_loaded, peak_cost, request_weight};
+use crate::draw::Draw;
+use crate::edf::Edf;
 use crate::hash::{avalanche, nginx_hash, nginx_ip_hash};
 use crate::ipvs_wrr::IpvsWrr;
-use crate::mix::{mix, nth};
+use crate::mix::{below, mix, nth};
 use crate::roster::Schedule;
 use crate::round_robin::RoundRobin;
 use crate::static_rr::StaticRr;
-use crate::{Algorithm, Key, Roster, locality};
+use crate::{Algorithm, Candidate, Key, Roster, locality};
 
 /// One worker's way of choosing in one pool: its own place in round robin, so that workers share nothing here.
 ///
@@ -18,6 +21,9 @@ pub struct Picker {
     round_robin: RoundRobin,
     static_rr: StaticRr,
     ipvs_wrr: IpvsWrr,
+    edf: Edf,
+    /// Whose key was last brought up to date, where keys change with the time.
+    refreshed: usize,
     unkeyed: u32,
 }
 
@@ -27,9 +33,10 @@ pub struct PickInput<'a> {
     /// What it goes by in the hash family; `None` = it has nothing of the kind (a Unix socket's peer has no address), and the
     /// servers take turns.
     pub key: Option<Key>,
-    /// Evenly spread over all 64 bits, another for each pick. Used by `random`.
+    /// Evenly spread over all 64 bits, another for each pick. Used by `random`, `least-request` and `peak-ewma`.
     pub random: u64,
-    /// Milliseconds since a moment that stays the same for all pickers of a pool. Used by `lblc` and `lblcr`.
+    /// Milliseconds since a moment that stays the same for all pickers of a pool. Used by algorithms that remember or
+    /// measure.
     pub now_ms: u64,
     /// Servers that this request has been tried on already: used again only if nobody else has room.
     pub exclude: &'a [usize],
@@ -57,6 +64,8 @@ impl Picker {
             round_robin: RoundRobin::default(),
             static_rr: StaticRr::default(),
             ipvs_wrr: IpvsWrr::default(),
+            edf: Edf::default(),
+            refreshed: 0,
             unkeyed: 0,
         }
     }
@@ -77,14 +86,31 @@ impl Picker {
             let hash = key.hash();
             if options.avalanche { avalanche(hash) } else { hash }
         });
+        let candidate = |slot: usize| roster.candidate(slot);
+        let measure = &roster.scheduling().measure;
+        let now_ms = input.now_ms;
         let choice = match roster.schedule() {
+            Schedule::Keys if roster.goes_by_time() => {
+                roster.pick_by_time(exclude, now_ms, &mut self.refreshed)
+            }
             Schedule::Keys => None,
             Schedule::StaticRr(map) => self.static_rr.pick(map, is_open),
             Schedule::IpvsWrr(_) => self.ipvs_wrr.pick(is_open),
             Schedule::RoundRobin(classes) => self.round_robin.pick(classes, is_open),
-            Schedule::Random(draw) => {
+            Schedule::Random(servers) => {
                 let permits = |slot: usize| is_open(slot) && roster.is_within_bound(slot);
-                draw.pick(input.random, permits, |slot| roster.candidate(slot))
+                let draw = Draw { draws: measure.draws, distinct: false, random: input.random };
+                servers.pick(&draw, permits, candidate, is_less_loaded)
+            }
+            Schedule::FewestRequests(servers) => {
+                let draw = Draw { draws: measure.draws, distinct: false, random: input.random };
+                servers.pick(&draw, is_open, candidate, |a, b| a.load.active() < b.load.active())
+            }
+            Schedule::Edf => self.edf.pick(is_open, |slot| edf_weight(roster, slot)),
+            Schedule::PeakEwma(servers) => {
+                let draw = Draw { draws: 2, distinct: true, random: input.random };
+                let cost = |candidate: &Candidate| peak_cost(candidate, measure, now_ms);
+                servers.pick(&draw, is_open, candidate, |a, b| cost(a) < cost(b))
             }
             Schedule::Map(map) => map.pick(key.unwrap_or_else(|| self.turn()) as usize, is_open),
             Schedule::Ring(ring) => {
@@ -161,11 +187,23 @@ impl Picker {
         match roster.schedule() {
             Schedule::RoundRobin(classes) => self.round_robin.turn_to(classes, start),
             Schedule::IpvsWrr(thresholds) => self.ipvs_wrr.turn_to(thresholds, start),
+            Schedule::Edf => {
+                let members = roster.members();
+                let lead = below(start, (members.len() as u64 + 1).min(EDF_LEAD_MAX));
+                self.edf.start(members, lead, |slot| edf_weight(roster, slot));
+            }
             _ => {}
         }
         self.generation = Some(roster.generation());
         self.rosters_seen += 1;
     }
+}
+
+/// How far into its schedule a worker may start; working that out takes as many steps.
+const EDF_LEAD_MAX: u64 = 256;
+
+fn edf_weight(roster: &Roster, slot: usize) -> f64 {
+    roster.candidate(slot).map_or(1.0, |candidate| request_weight(candidate, &roster.scheduling().measure))
 }
 
 /// Then they are all allowed again. Cheap in the usual case: few are excluded.

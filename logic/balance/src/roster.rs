@@ -4,24 +4,26 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use weir_model::{ServerAddress, Weight};
 
 use crate::bounded_load::Bound;
+use crate::draw::WeightedDraw;
 use crate::hash::{ByWeight, IpvsKind, IpvsTable, Ketama, Maglev, Rendezvous, Ring};
 use crate::hub::Hub;
 use crate::ipvs_wrr::Thresholds;
 use crate::key_rule::KeyRule;
 use crate::locality::Localities;
-use crate::random::WeightedDraw;
+use crate::measure::{Moment, Wants};
 use crate::round_robin::Classes;
 use crate::tournament::Tournament;
 use crate::weighted_map::WeightedMap;
-use crate::{Algorithm, Candidate, Scheduling, ServerLoad};
+use crate::{Algorithm, Candidate, Portion, Scheduling, ServerLoad, Watch};
 
 /// Who may be chosen in one pool, and everything that can be worked out in advance for choosing.
 ///
 /// Made anew whenever a server comes, goes, or changes its weight or state; shared by all workers through an `Arc`.
 /// Immutable but for the keys of the servers, which are lock-free.
 ///
-/// Backup servers take part only when no other server is eligible, and then all of them, balanced (HAProxy's
-/// `option allbackups`; its default is the first of them alone).
+/// Servers come in tiers: those with the lowest priority number first, backup servers last. A tier takes part only when
+/// those before it do not suffice, and then all of it, balanced (HAProxy's `option allbackups`; its default is the first
+/// backup server alone).
 #[derive(Debug)]
 pub struct Roster {
     scheduling: Scheduling,
@@ -45,6 +47,11 @@ pub(crate) enum Schedule {
     StaticRr(WeightedMap),
     IpvsWrr(Thresholds),
     Random(WeightedDraw),
+    /// Envoy's least request where all weights are equal.
+    FewestRequests(WeightedDraw),
+    /// Envoy's least request where weights differ: each picker's own.
+    Edf,
+    PeakEwma(WeightedDraw),
     Map(WeightedMap),
     Ring(Ring),
     Maglev(Maglev),
@@ -72,8 +79,8 @@ impl Roster {
         static GENERATION: AtomicU64 = AtomicU64::new(1);
         let generation = GENERATION.fetch_add(1, Relaxed);
 
-        let candidates = by_slot(candidates);
-        let members = members(&candidates);
+        let mut candidates = by_slot(candidates);
+        let members = scheduling.membership.settle(&mut candidates);
         let cohort = Cohort { candidates: &candidates, members: &members };
         let known = previous.filter(|previous| previous.algorithm() == scheduling.algorithm);
         let schedule = Schedule::new(scheduling, &cohort, known.map(Self::schedule));
@@ -117,8 +124,8 @@ impl Roster {
         self.candidates.get(slot)?.as_ref()
     }
 
-    /// The slots that picks are made from, busy servers included, in ascending order: the eligible servers, or the
-    /// eligible backup servers if there are no others.
+    /// The slots that picks are made from, busy servers included, in ascending order: the eligible servers of the best
+    /// tier, as far as zone and subset permit.
     pub fn members(&self) -> &[usize] {
         &self.members
     }
@@ -142,6 +149,25 @@ impl Roster {
         counted
     }
 
+    /// Whether the algorithm goes by measurements.
+    pub fn measures(&self) -> bool {
+        self.scheduling.measure.wants(self.scheduling.algorithm).anything()
+    }
+
+    /// Measures a request that has just been given to the server in `slot`. `now_ms` counts from where
+    /// [`PickInput::now_ms`](crate::PickInput::now_ms) does.
+    pub fn watch(&self, slot: usize, now_ms: u64) -> Watch {
+        match self.candidate(slot) {
+            Some(candidate) => Watch::new(
+                slot,
+                self.scheduling.measure.wants(self.scheduling.algorithm),
+                &candidate.load,
+                now_ms,
+            ),
+            None => Watch::new(slot, Wants::default(), &ServerLoad::default(), 0),
+        }
+    }
+
     /// Counts a request as over. `load` is that of the server it was given to, which may have left its slot since;
     /// any roster of the pool will do, the present one is best.
     pub fn end(&self, slot: usize, load: &Arc<ServerLoad>) {
@@ -161,7 +187,7 @@ impl Roster {
     /// Works out every key from the true loads. [`Roster::new`] has done so already: calling this is harmless.
     pub fn refresh_all(&self) {
         if let Some(tournament) = &self.tournament {
-            tournament.refresh_all();
+            tournament.refresh_all(self.hub.moment());
         }
     }
 
@@ -183,6 +209,32 @@ impl Roster {
         }
         let rooms = self.members.iter().filter_map(|slot| self.candidate(*slot)).map(Candidate::room);
         Some(rooms.fold(0, u64::saturating_add))
+    }
+
+    /// The least key's slot where keys change with the time. An idle server's key is then as of its last change; each
+    /// pick brings one more up to date, the one in `slot`, and the least again until it stays the least.
+    pub(crate) fn pick_by_time(&self, exclude: &[usize], now_ms: u64, slot: &mut usize) -> Option<usize> {
+        const LOOKS_MAX: usize = 4;
+        let tournament = self.tournament.as_deref()?;
+        self.hub.set_clock(now_ms);
+        let mut moment = self.hub.moment();
+        // This pick counts, too.
+        moment.picks = moment.picks.wrapping_add(1);
+        *slot = (*slot + 1) % tournament.slots().max(1);
+        tournament.refresh_one(*slot, moment);
+        let mut least = tournament.pick(exclude)?;
+        for _ in 1..LOOKS_MAX {
+            if !tournament.refresh_one(least, moment) {
+                break;
+            }
+            least = tournament.pick(exclude)?;
+        }
+        Some(least)
+    }
+
+    /// Whether keys change while nothing happens.
+    pub(crate) fn goes_by_time(&self) -> bool {
+        self.tournament.as_ref().is_some_and(|tournament| tournament.goes_by_time())
     }
 
     pub(crate) fn schedule(&self) -> &Schedule {
@@ -234,31 +286,42 @@ impl Roster {
         (0..count).filter_map(nth).find(|slot| !exclude.contains(slot)).or_else(|| nth(0))
     }
 
+    /// A new measurement of the server in `slot` is there.
+    pub(crate) fn measured(&self, slot: usize, load: &Arc<ServerLoad>, now_ms: u64) {
+        self.hub.set_clock(now_ms);
+        self.refresh(slot, load, false);
+    }
+
     fn refresh(&self, slot: usize, load: &Arc<ServerLoad>, chosen: bool) {
         let turns = chosen.then(|| self.hub.turns());
         if let Some(tournament) = &self.tournament {
-            tournament.refresh(slot, load, turns);
+            tournament.refresh(slot, load, turns, self.moment_of(tournament));
         }
         // After the count has changed, never before: a roster made before this line has its keys refreshed here, one
         // made after it has read the new count.
         if let Some(newer) = self.hub.newer_than(self.generation) {
-            newer.refresh(slot, load, turns);
+            newer.refresh(slot, load, turns, self.moment_of(&newer));
         }
+    }
+
+    /// The moment, if it counts: asking for it costs a look at what all workers write.
+    fn moment_of(&self, tournament: &Tournament) -> Moment {
+        if tournament.goes_by_time() { self.hub.moment() } else { Moment::default() }
     }
 
     /// Sets up keys where they will be asked for: by algorithms that go by them, and to find a server with room among
     /// many that have none.
     fn with_tournament(mut self, previous: Option<&Self>) -> Self {
         let limited = |slot: &usize| self.candidate(*slot).is_some_and(|c| c.connections_max.is_some());
-        let rule = KeyRule::of(self.scheduling.algorithm);
+        let rule = KeyRule::of(&self.scheduling);
         if rule.is_some() || self.members.iter().any(limited) {
             let mut entrants = self.candidates.clone();
             for entrant in &mut entrants {
                 entrant.take_if(|candidate| !self.is_member(candidate.slot));
             }
             let before = previous.and_then(|previous| previous.tournament.as_deref());
-            self.tournament =
-                Some(Arc::new(Tournament::new(rule.unwrap_or(KeyRule::LeastConnections), entrants, before)));
+            let rule = rule.unwrap_or(KeyRule::LeastConnections);
+            self.tournament = Some(Arc::new(Tournament::new(rule, entrants, before, self.hub.moment())));
         }
         self.hub.publish(self.generation, self.tournament.clone());
         self.refresh_all();
@@ -277,6 +340,22 @@ impl Cohort<'_> {
         let weight =
             |slot: usize| self.candidates[slot].as_ref().map_or(0, |candidate| candidate.weight.get());
         self.members.iter().map(|slot| (*slot, weight(*slot))).collect()
+    }
+
+    /// What counts of each member's weight, in thousandths.
+    fn thousandths(&self) -> Vec<(usize, u32)> {
+        let share = |slot: usize| self.candidates[slot].as_ref().map_or(0, Candidate::share);
+        self.members.iter().map(|slot| (*slot, share(*slot))).collect()
+    }
+
+    /// The same in the largest unit: in the usual case the weights themselves, so that a sequence is that of its origin.
+    fn shares(&self) -> Vec<(usize, u32)> {
+        let whole = Portion::WHOLE.get();
+        let mut shares = self.thousandths();
+        if shares.iter().all(|(_, share)| share.is_multiple_of(whole)) {
+            shares.iter_mut().for_each(|(_, share)| *share /= whole);
+        }
+        shares
     }
 
     /// In the pool's order.
@@ -320,8 +399,10 @@ impl Schedule {
     /// `known` is what the same algorithm had before.
     fn new(scheduling: Scheduling, cohort: &Cohort<'_>, known: Option<&Self>) -> Self {
         let map = || WeightedMap::new(&cohort.in_order(), cohort.all_weights());
+        let shares = cohort.shares();
+        let equal = shares.windows(2).all(|two| two[0].1 == two[1].1);
         match scheduling.algorithm {
-            Algorithm::RoundRobin => Self::RoundRobin(Classes::new(&cohort.weighted())),
+            Algorithm::RoundRobin => Self::RoundRobin(Classes::new(&shares)),
             Algorithm::StaticRr => Self::StaticRr(map()),
             Algorithm::IpvsWrr => Self::IpvsWrr(Thresholds::new(&cohort.in_order())),
             Algorithm::LeastConnections
@@ -331,10 +412,17 @@ impl Schedule {
             | Algorithm::Nq
             | Algorithm::First
             | Algorithm::Failover
-            | Algorithm::Overflow => Self::Keys,
-            Algorithm::Random => Self::Random(WeightedDraw::new(&cohort.weighted())),
+            | Algorithm::Overflow
+            | Algorithm::LeastResponseTime
+            | Algorithm::LeastBandwidth => Self::Keys,
+            Algorithm::Random => Self::Random(WeightedDraw::new(&shares)),
+            Algorithm::LeastRequest if equal && scheduling.measure.bias.is_none() => {
+                Self::FewestRequests(WeightedDraw::new(&shares))
+            }
+            Algorithm::LeastRequest => Self::Edf,
+            Algorithm::PeakEwma => Self::PeakEwma(WeightedDraw::new(&shares)),
             Algorithm::Source | Algorithm::Hash => Self::Map(map()),
-            Algorithm::Ring => Self::Ring(Ring::new(&cohort.weighted())),
+            Algorithm::Ring => Self::Ring(Ring::new(&cohort.thousandths())),
             Algorithm::Maglev => Self::Maglev(Maglev::new(&cohort.weighted(), cohort.all_weights())),
             Algorithm::Ketama => Self::Ketama(Ketama::new(cohort.up_or_down().into_iter())),
             Algorithm::Rendezvous => Self::Rendezvous(Rendezvous::new(cohort.addressed().into_iter())),
@@ -373,13 +461,4 @@ fn by_slot(candidates: Vec<Candidate>) -> Box<[Option<Candidate>]> {
         by_slot[slot] = Some(candidate);
     }
     by_slot.into()
-}
-
-fn members(candidates: &[Option<Candidate>]) -> Box<[usize]> {
-    let tier = |backup: bool| -> Box<[usize]> {
-        let usable = candidates.iter().flatten().filter(|candidate| candidate.is_usable());
-        usable.filter(|candidate| candidate.backup == backup).map(|candidate| candidate.slot).collect()
-    };
-    let primaries = tier(false);
-    if primaries.is_empty() { tier(true) } else { primaries }
 }

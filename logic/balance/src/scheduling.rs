@@ -1,13 +1,17 @@
 use serde::Serialize;
 use weir_model::Millis;
 
-use crate::{Algorithm, HashFunction, Key};
+use crate::{Algorithm, HashFunction, Key, MeasureOptions, Membership};
 
 /// An algorithm and its options: how one pool chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Scheduling {
     /// The algorithm.
     pub algorithm: Algorithm,
+    /// What the algorithms that draw servers or go by measurements are told.
+    pub measure: MeasureOptions,
+    /// Which of the servers take part.
+    pub membership: Membership,
     /// What the algorithms of the hash family go by; the others do not look at it, but for `bounded_load_percent`.
     pub hash: HashOptions,
 }
@@ -54,6 +58,7 @@ impl HashOptions {
 
 impl From<Algorithm> for Scheduling {
     fn from(algorithm: Algorithm) -> Self {
-        Self { algorithm, hash: HashOptions::of(algorithm) }
+        let hash = HashOptions::of(algorithm);
+        Self { algorithm, measure: MeasureOptions::default(), membership: Membership::default(), hash }
     }
 }

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use crate::hub::Turns;
 use crate::key_rule::KeyRule;
+use crate::measure::Moment;
 use crate::{Candidate, ServerLoad};
 
 /// Keys of all servers that may be chosen, and the way to the smallest.
@@ -47,7 +48,12 @@ struct Line([AtomicU64; FAN_OUT]);
 
 impl Tournament {
     /// Everybody in `entrants` (by slot) takes part; the turns of those who did before are taken over.
-    pub(crate) fn new(rule: KeyRule, entrants: Box<[Option<Candidate>]>, previous: Option<&Self>) -> Self {
+    pub(crate) fn new(
+        rule: KeyRule,
+        entrants: Box<[Option<Candidate>]>,
+        previous: Option<&Self>,
+        moment: Moment,
+    ) -> Self {
         let mut levels = vec![lines(entrants.len().div_ceil(FAN_OUT).max(1))];
         while let Some(below) = levels.last()
             && below.len() > 1
@@ -59,7 +65,7 @@ impl Tournament {
         for (slot, entrant) in tournament.entrants.iter().enumerate() {
             if let Some(entrant) = entrant {
                 let turn = previous.and_then(|previous| previous.turn(slot, &entrant.load)).unwrap_or(0);
-                tournament.leaf(slot).store(key(rule, entrant, turn), SeqCst);
+                tournament.leaf(slot).store(key(rule, entrant, turn, moment), SeqCst);
             }
         }
         tournament.rebuild();
@@ -73,30 +79,49 @@ impl Tournament {
 
     /// Brings the key of `slot` up to date with its load, if `load` is what this tournament knows there: a slot may
     /// have been given to another server since. With `turns` the server has just been chosen.
-    pub(crate) fn refresh(&self, slot: usize, load: &Arc<ServerLoad>, turns: Option<&Turns>) {
+    pub(crate) fn refresh(&self, slot: usize, load: &Arc<ServerLoad>, turns: Option<&Turns>, moment: Moment) {
         let Some(Some(entrant)) = self.entrants.get(slot) else { return };
         if !Arc::ptr_eq(&entrant.load, load) {
             return;
         }
-        if self.settle_leaf(slot, entrant, turns) {
+        if self.settle_leaf(slot, entrant, turns, moment) {
             self.settle_above(slot);
         }
     }
 
     /// Brings every key up to date with its load.
-    pub(crate) fn refresh_all(&self) {
-        for (slot, entrant) in self.entrants.iter().enumerate() {
-            if let Some(entrant) = entrant
-                && self.settle_leaf(slot, entrant, None)
-            {
-                self.settle_above(slot);
-            }
+    pub(crate) fn refresh_all(&self, moment: Moment) {
+        for slot in 0..self.entrants.len() {
+            self.refresh_one(slot, moment);
         }
     }
 
+    /// Brings one key up to date, whoever has it. Returns whether that changed it.
+    pub(crate) fn refresh_one(&self, slot: usize, moment: Moment) -> bool {
+        let Some(Some(entrant)) = self.entrants.get(slot) else { return false };
+        let changed = self.settle_leaf(slot, entrant, None, moment);
+        if changed {
+            self.settle_above(slot);
+        }
+        changed
+    }
+
+    /// Whether keys change while nothing happens at their servers.
+    pub(crate) fn goes_by_time(&self) -> bool {
+        self.rule.goes_by_time()
+    }
+
+    /// Slots, free ones included.
+    pub(crate) fn slots(&self) -> usize {
+        self.entrants.len()
+    }
+
     /// Returns whether the leaf was changed.
-    fn settle_leaf(&self, slot: usize, entrant: &Candidate, turns: Option<&Turns>) -> bool {
+    fn settle_leaf(&self, slot: usize, entrant: &Candidate, turns: Option<&Turns>, moment: Moment) -> bool {
         let leaf = self.leaf(slot);
+        if turns.is_some() {
+            self.rule.chosen(&entrant.load, moment);
+        }
         let mut chosen = turns.filter(|_| self.rule.takes_turns());
         let mut changed = false;
         loop {
@@ -108,7 +133,7 @@ impl Tournament {
                 self.forget_turns();
                 continue;
             }
-            let new = key(self.rule, entrant, turn);
+            let new = key(self.rule, entrant, turn, moment);
             if old == new {
                 return changed;
             }
@@ -180,9 +205,9 @@ impl Tournament {
     }
 }
 
-fn key(rule: KeyRule, entrant: &Candidate, turn: u64) -> Key {
+fn key(rule: KeyRule, entrant: &Candidate, turn: u64, moment: Moment) -> Key {
     let active = entrant.load.active();
-    let load = rule.key(active, entrant.weight);
+    let load = rule.key(entrant, active, moment);
     let busy = if active >= entrant.max() { BUSY } else { 0 };
     if rule.takes_turns() {
         busy | load.min(LOAD_MAX) << 32 | turn

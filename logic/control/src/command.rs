@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use weir_model::{PoolName, ServerAddress, ServerName, Weight};
+use weir_model::{PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
 use crate::Right;
 
@@ -132,6 +132,15 @@ pub struct ServerSpec {
     /// Gets requests only when no other server can.
     #[serde(default)]
     pub backup: bool,
+    /// Gets requests only when no server of a lower number can.
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
+    pub priority: u16,
+    /// Where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<ZoneName>,
+    /// Where its agent listens, if not where the others' do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_port: Option<u16>,
     /// Requests (TCP: connections) at once; `None` = no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_max: Option<u32>,

@@ -16,7 +16,12 @@ pub use reply::{Answer, Code, Refusal, Reply};
 pub use right::Right;
 pub use runtime::{AddedServer, BadRuntimeState, EffectiveServer, Origin, Override, RuntimeState};
 pub use snapshot::{
-    CheckCode, CheckSnapshot, Health, Latency, Level, ListenerSnapshot, ListenerStatus, PerSecond,
-    PoolSnapshot, PoolStatus, ProcessSnapshot, Protocol, Responses, ServerSnapshot, ServerState, Snapshot,
-    StickySnapshot, StickyTableSnapshot, TlsCounts, Tone, Traffic,
+    AgentSnapshot, CheckCode, CheckSnapshot, Health, Latency, Level, ListenerSnapshot, ListenerStatus,
+    PerSecond, PoolSnapshot, PoolStatus, ProcessSnapshot, Protocol, Responses, ServerSnapshot, ServerState,
+    Snapshot, StickySnapshot, StickyTableSnapshot, TlsCounts, Tone, Traffic,
 };
+
+/// What is 0 unless stated is left out where it is 0.
+fn is_zero(number: &u16) -> bool {
+    *number == 0
+}

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use weir_model::{PoolName, ServerAddress, ServerName, Weight};
+use weir_model::{PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
 use crate::{AdminState, Command, ServerSpec};
 
@@ -48,6 +48,15 @@ pub struct AddedServer {
     /// Gets requests only when no other server can.
     #[serde(default)]
     pub backup: bool,
+    /// Gets requests only when no server of a lower number can.
+    #[serde(default, skip_serializing_if = "crate::is_zero")]
+    pub priority: u16,
+    /// Where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<ZoneName>,
+    /// Where its agent listens, if not where the others' do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_port: Option<u16>,
     /// Requests (TCP: connections) at once; `None` = no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_max: Option<u32>,
@@ -270,8 +279,10 @@ impl Override {
     }
 
     fn added_as(&self, name: &ServerName, added: &AddedServer) -> EffectiveServer {
-        let AddedServer { address, weight, backup, connections_max } = added.clone();
-        let spec = ServerSpec { name: name.clone(), address, weight, backup, connections_max };
+        let AddedServer { address, weight, backup, priority, zone, agent_port, connections_max } =
+            added.clone();
+        let name = name.clone();
+        let spec = ServerSpec { name, address, weight, backup, priority, zone, agent_port, connections_max };
         let state = self.state.unwrap_or_default();
         let overridden = self.state.map(|_| "state").into_iter().collect();
         EffectiveServer { spec, state, origin: Origin::Runtime, overridden }
@@ -286,8 +297,9 @@ impl EffectiveServer {
 
 impl From<&ServerSpec> for AddedServer {
     fn from(spec: &ServerSpec) -> Self {
-        let ServerSpec { name: _, address, weight, backup, connections_max } = spec.clone();
-        Self { address, weight, backup, connections_max }
+        let ServerSpec { name: _, address, weight, backup, priority, zone, agent_port, connections_max } =
+            spec.clone();
+        Self { address, weight, backup, priority, zone, agent_port, connections_max }
     }
 }
 

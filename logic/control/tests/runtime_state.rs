@@ -18,6 +18,9 @@ fn spec(server: &str, address: &str) -> ServerSpec {
         address: address.parse().unwrap(),
         weight: Weight::ONE,
         backup: false,
+        priority: 0,
+        zone: None,
+        agent_port: None,
         connections_max: None,
     }
 }

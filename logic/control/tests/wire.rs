@@ -18,6 +18,9 @@ fn commands() -> Vec<(Command, serde_json::Value, Right)> {
         address: "10.0.0.1:80".parse().unwrap(),
         weight: Weight::new(5).unwrap(),
         backup: true,
+        priority: 0,
+        zone: None,
+        agent_port: None,
         connections_max: Some(10),
     };
     let both = |pool: &Name, server: &Name| (pool.clone(), server.clone());

@@ -9,6 +9,6 @@ mod quantity;
 mod weight;
 
 pub use address::{BindAddress, ServerAddress, ServerHost};
-pub use name::{ListenerName, Name, PoolName, RouteName, ServerName};
+pub use name::{ListenerName, Name, PoolName, RouteName, ServerName, ZoneName};
 pub use quantity::{ByteSize, Millis, Rate};
 pub use weight::{Weight, WeightOutOfRange};

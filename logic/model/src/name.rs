@@ -89,6 +89,8 @@ pub type RouteName = Name;
 pub type PoolName = Name;
 /// Names a server within its pool.
 pub type ServerName = Name;
+/// Names a zone: a room, a site, a region.
+pub type ZoneName = Name;
 
 #[cfg(test)]
 mod tests {

@@ -210,6 +210,7 @@ impl<'s> Engine<'s> {
             worker,
             is_measured,
             server: None,
+            stay: None,
         });
         if self.line.is_empty() && self.dispatch(flight) {
             return;
@@ -235,10 +236,14 @@ impl<'s> Engine<'s> {
                 Pick::Server(slot) => slot,
             };
             if self.health[slot].failures == 0 {
+                let stay = self.pool.stay(slot, self.now_ns);
+                if let Some(flight) = self.flights.get_mut(id) {
+                    flight.stay = Some(stay);
+                }
                 self.give(id, &flight, slot);
                 return true;
             }
-            self.pool.end(slot);
+            self.pool.end(slot, None, None);
             self.tried.push(slot);
         }
         self.fail(id, |errors| errors.refused += 1);
@@ -270,7 +275,7 @@ impl<'s> Engine<'s> {
         }
         while let Some(id) = self.with_queue(server as usize, |server, now_ns| server.finish(now_ns)) {
             if let Some(flight) = self.flights.remove(id) {
-                self.pool.end(server as usize);
+                self.pool.end(server as usize, flight.stay, Some(self.now_ns));
                 self.note_latency(&flight);
             }
         }
@@ -327,7 +332,8 @@ impl<'s> Engine<'s> {
         health.episode += 1;
         let episode = health.episode;
         while let Some(id) = self.with_queue(server as usize, |server, now_ns| server.lose(now_ns)) {
-            self.pool.end(server as usize);
+            let stay = self.flights.get_mut(id).and_then(|flight| flight.stay);
+            self.pool.end(server as usize, stay, None);
             self.fail(id, |errors| errors.broken += 1);
         }
         let notice_ns = self.now_ns.saturating_add(self.scenario.balancer.down_after.0);

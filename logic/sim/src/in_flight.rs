@@ -1,5 +1,7 @@
 use std::net::IpAddr;
 
+use weir_balance::Watch;
+
 /// A request that is somewhere between its arrival and its end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flight {
@@ -11,6 +13,15 @@ pub(crate) struct Flight {
     pub(crate) is_measured: bool,
     /// Where it is; `None` while it waits in the balancer.
     pub(crate) server: Option<u32>,
+    /// Measures it at its server, for algorithms that go by that.
+    pub(crate) stay: Option<Stay>,
+}
+
+/// A request at a server, as the balancer sees it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stay {
+    pub(crate) begun_ns: u64,
+    pub(crate) watch: Watch,
 }
 
 /// The requests in flight, by number; numbers of ended ones are given again, so that there are as many places as there were

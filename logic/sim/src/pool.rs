@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use weir_balance::{Algorithm, Candidate, Pick, PickInput, Picker, Roster, ServerLoad};
+use weir_balance::{Algorithm, Candidate, Pick, PickInput, Picker, Portion, Roster, ServerLoad};
 use weir_config::simulation::Scenario;
 use weir_model::ServerAddress;
 
-use crate::in_flight::Flight;
+use crate::in_flight::{Flight, Stay};
 use crate::rng::{Rng, Stream};
 
 /// The balancer's side: the roster that all workers share, and each worker's picker. As in the proxy, but that everybody
@@ -29,7 +29,10 @@ impl Pool {
                 rank: slot as u32,
                 address: address(slot),
                 weight: group.weight,
+                portion: Portion::WHOLE,
+                priority: 0,
                 backup: group.backup,
+                is_local: true,
                 eligible: true,
                 // Nobody is bound to a server here.
                 keeps_clients: false,
@@ -59,11 +62,24 @@ impl Pool {
         }
     }
 
-    /// A request of the server in `slot` is over.
-    pub(crate) fn end(&self, slot: usize) {
-        if let Some(candidate) = self.candidates.get(slot) {
-            self.roster.end(slot, &candidate.load);
+    /// Measures a request that was given to the server in `slot`.
+    pub(crate) fn stay(&self, slot: usize, now_ns: u64) -> Stay {
+        Stay { begun_ns: now_ns, watch: self.roster.watch(slot, now_ns / 1_000_000) }
+    }
+
+    /// A request of the server in `slot` is over; `answered_ns` is when its answer came, if it did. Head and last byte come
+    /// at once, and no bytes are counted.
+    pub(crate) fn end(&self, slot: usize, stay: Option<Stay>, answered_ns: Option<u64>) {
+        let Some(Candidate { load, .. }) = self.candidates.get(slot) else { return };
+        if let Some(Stay { begun_ns, mut watch }) = stay {
+            if let Some(now_ns) = answered_ns {
+                let (now_ms, took_us) = (now_ns / 1_000_000, now_ns.saturating_sub(begun_ns) / 1_000);
+                watch.answered(&self.roster, load, now_ms, took_us, true);
+                watch.completed(&self.roster, load, now_ms, true);
+            }
+            watch.end(load);
         }
+        self.roster.end(slot, load);
     }
 
     /// The balancer learns that a server is dead, or back.

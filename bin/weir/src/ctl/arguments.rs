@@ -1,7 +1,7 @@
 use std::str::FromStr;
 
 use weir_control::{AdminState, Command, ServerSpec, What};
-use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight};
+use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
 /// What is asked or to be done.
 #[derive(Debug, clap::Subcommand)]
@@ -61,6 +61,15 @@ pub(super) enum CtlCommand {
         /// Give it requests only when no other server can take them.
         #[arg(long)]
         backup: bool,
+        /// Give it requests only when no server of a lower number can take them.
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        priority: u16,
+        /// Where it is.
+        #[arg(long, value_name = "ZONE", value_parser = name)]
+        zone: Option<ZoneName>,
+        /// Where its agent listens, if not where the others' do.
+        #[arg(long, value_name = "PORT")]
+        agent_port: Option<u16>,
         /// The most requests (TCP: connections) at once.
         #[arg(long, value_name = "N")]
         connections_max: Option<u32>,
@@ -134,13 +143,26 @@ impl CtlCommand {
                 server: server.clone(),
                 address: address.clone(),
             },
-            Self::Add { pool, name, address, weight, backup, connections_max } => Command::AddServer {
+            Self::Add {
+                pool,
+                name,
+                address,
+                weight,
+                backup,
+                priority,
+                zone,
+                agent_port,
+                connections_max,
+            } => Command::AddServer {
                 pool: pool.clone(),
                 server: ServerSpec {
                     name: name.clone(),
                     address: address.clone(),
                     weight: *weight,
                     backup: *backup,
+                    priority: *priority,
+                    zone: zone.clone(),
+                    agent_port: *agent_port,
                     connections_max: *connections_max,
                 },
             },

@@ -65,6 +65,11 @@ fn describe(change: &Override) -> String {
         if added.backup {
             parts.push("backup".to_owned());
         }
+        if added.priority > 0 {
+            parts.push(format!("priority {}", added.priority));
+        }
+        parts.extend(added.zone.as_ref().map(|zone| format!("in zone {zone}")));
+        parts.extend(added.agent_port.map(|port| format!("agent at port {port}")));
         parts.extend(added.connections_max.map(|max| format!("at most {max} at once")));
     }
     if change.removed {

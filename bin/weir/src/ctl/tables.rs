@@ -152,7 +152,7 @@ fn servers(pool: &PoolSnapshot, style: Style) -> String {
             Cell::toned(state.to_string(), state.tone()),
             human::span(server.changed_ms_ago).into(),
             changed(server, "address", &server.address).into(),
-            changed(server, "weight", &server.weight.to_string()).into(),
+            weight(server).into(),
         ];
         row.extend(traffic(&server.traffic));
         row.push(check(server));
@@ -179,8 +179,20 @@ fn traffic(traffic: &Traffic) -> [Cell; 8] {
 
 /// The name with what is special about it: `spare (backup)`, `w9 (added)`.
 pub(crate) fn name(server: &ServerSnapshot) -> String {
-    let marks = [("backup", server.backup), ("added", server.origin == Origin::Runtime)];
-    let marks: Vec<_> = marks.iter().filter(|(_, is)| *is).map(|(mark, _)| *mark).collect();
+    let mut marks = Vec::new();
+    if server.backup {
+        marks.push("backup".to_owned());
+    }
+    if server.priority > 0 {
+        marks.push(format!("priority {}", server.priority));
+    }
+    marks.extend(server.zone.as_ref().map(|zone| format!("zone {}", printable(zone))));
+    if server.stands_by {
+        marks.push("stands by".to_owned());
+    }
+    if server.origin == Origin::Runtime {
+        marks.push("added".to_owned());
+    }
     if marks.is_empty() { server.name.clone() } else { format!("{} ({})", server.name, marks.join(", ")) }
 }
 
@@ -190,8 +202,25 @@ fn changed(server: &ServerSnapshot, what: &str, text: &str) -> String {
     format!("{text}{}", if is_changed { "*" } else { "" })
 }
 
-/// `L7OK 200 1.87ms`, and what went wrong.
+/// `2`, or `2 (25%)` while only a part of it counts.
+fn weight(server: &ServerSnapshot) -> String {
+    let weight = changed(server, "weight", &server.weight.to_string());
+    match server.weight_percent {
+        Some(percent) => format!("{weight} ({percent}%)"),
+        None => weight,
+    }
+}
+
+/// `L7OK 200 1.87ms`, and what went wrong; `; agent: 75%`, where it has one.
 pub(crate) fn check(server: &ServerSnapshot) -> Cell {
+    let cell = check_alone(server);
+    let Some(agent) = &server.agent else { return cell };
+    let remark =
+        if agent.remark.is_empty() { String::new() } else { format!(" ({})", printable(&agent.remark)) };
+    Cell { text: format!("{}; agent: {}{remark}", cell.text, printable(&agent.says)), ..cell }
+}
+
+fn check_alone(server: &ServerSnapshot) -> Cell {
     let Some(check) = &server.check else { return NONE.into() };
     let status = check.status.map_or(String::new(), |status| format!(" {status}"));
     let text = format!("{}{status} {}", check.code.name(), human::latency(check.duration_us));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use weir_balance::{Candidate, Key, Pick, PickInput, Picker, Roster, ServerLoad};
+use weir_balance::{Candidate, Key, Pick, PickInput, Picker, Portion, Roster, ServerLoad};
 use weir_config::plan::{KeyPlan, PoolPlan, ServerPlan};
 use weir_http::RouteRequest;
 use weir_model::Weight;
@@ -112,7 +112,10 @@ fn by_key(pool: &PoolPlan, key: Option<Key>) -> Option<String> {
         rank: slot as u32,
         address: server.address.clone(),
         weight: server.weight,
+        portion: Portion::WHOLE,
+        priority: server.priority,
         backup: server.backup,
+        is_local: pool.zone.is_none() || server.zone == pool.zone,
         eligible: true,
         keeps_clients: true,
         connections_max: server.connections_max,

@@ -11,6 +11,16 @@ const FAMILIES: &[Family<ServerSnapshot>] = &[
     Family::gauge("weir_server_effective_weight", "Its share right now, slow start included.", |s| {
         whole(s.effective_weight.into())
     }),
+    Family::gauge(
+        "weir_server_weight_percent",
+        "What counts of its weight right now: slow start, agent, zone and subset; 0 while it takes nothing.",
+        |s| whole(if s.effective_weight == 0 { 0 } else { s.weight_percent.unwrap_or(100).into() }),
+    ),
+    Family::gauge(
+        "weir_server_agent_answered",
+        "1 if the agent answered the last question; absent without one.",
+        |s| s.agent.as_ref().map(|agent| Value::Whole((!agent.is_silent).into())),
+    ),
     Family::gauge("weir_server_active_requests", "Requests (TCP: connections) in flight.", |s| {
         whole(s.traffic.active.current)
     }),

@@ -1,5 +1,6 @@
 use weir_control::{
-    AdminState, CheckSnapshot, Origin, PoolSnapshot, Protocol, ServerSnapshot, Tone, Traffic, human,
+    AdminState, AgentSnapshot, CheckSnapshot, Origin, PoolSnapshot, Protocol, ServerSnapshot, Tone, Traffic,
+    human,
 };
 
 use super::html::{Html, class, esc};
@@ -89,6 +90,20 @@ fn server_row(page: &mut Html, pool: &PoolSnapshot, server: &ServerSnapshot) {
     if server.backup {
         parts::tag(page, "backup", "gets requests only when no other server can");
     }
+    if server.priority > 0 {
+        let text = format!("priority {}", server.priority);
+        parts::tag(page, &text, "gets requests only when no server of a lower number can");
+    }
+    if let Some(zone) = &server.zone {
+        parts::tag(page, zone, "its zone");
+    }
+    if server.stands_by {
+        parts::tag(
+            page,
+            "stands by",
+            "could take requests, but others are preferred: by priority, zone or subset",
+        );
+    }
     if server.origin == Origin::Runtime {
         parts::tag(page, "added", "added at runtime, not in the config");
     }
@@ -98,7 +113,7 @@ fn server_row(page: &mut Html, pool: &PoolSnapshot, server: &ServerSnapshot) {
     page.add(format_args!("</td><td class=\"text\">{}", esc(&server.address)));
     changed(page, server, "address");
     page.add(format_args!("</td>"));
-    check_cell(page, server.check.as_ref());
+    check_cell(page, server.check.as_ref(), server.agent.as_ref());
     weight_cell(page, server);
     traffic_cells(page, pool.protocol, &server.traffic);
     page.add(format_args!("</tr>\n"));
@@ -125,9 +140,17 @@ fn changed(page: &mut Html, server: &ServerSnapshot, what: &str) {
     }
 }
 
-fn check_cell(page: &mut Html, check: Option<&CheckSnapshot>) {
+fn check_cell(page: &mut Html, check: Option<&CheckSnapshot>, agent: Option<&AgentSnapshot>) {
     let Some(check) = check else {
-        return page.add(format_args!("<td class=\"text zero\">&ndash;</td>"));
+        match agent {
+            None => page.add(format_args!("<td class=\"text zero\">&ndash;</td>")),
+            Some(agent) => {
+                page.add(format_args!("<td class=\"text\">"));
+                agent_part(page, agent);
+                page.add(format_args!("</td>"));
+            }
+        }
+        return;
     };
     let tone = if check.code.passed() { "" } else { " fault" };
     let ago = human::span(check.ms_ago);
@@ -136,14 +159,29 @@ fn check_cell(page: &mut Html, check: Option<&CheckSnapshot>) {
     if let Some(status) = check.status {
         page.add(format_args!(" {status}"));
     }
-    page.add(format_args!(" <small>{}</small></td>", human::latency(check.duration_us)));
+    page.add(format_args!(" <small>{}</small>", human::latency(check.duration_us)));
+    if let Some(agent) = agent {
+        page.add(format_args!("<br>"));
+        agent_part(page, agent);
+    }
+    page.add(format_args!("</td>"));
+}
+
+/// What the server's agent says, its remark in the tool tip.
+fn agent_part(page: &mut Html, agent: &AgentSnapshot) {
+    let ago = human::span(agent.ms_ago);
+    let silent = if agent.is_silent { " silent" } else { "" };
+    page.add(format_args!("<small title=\"{}; {ago} ago\">agent{silent}", esc(&agent.remark)));
+    page.add(format_args!(" {}</small>", esc(&agent.says)));
 }
 
 fn weight_cell(page: &mut Html, server: &ServerSnapshot) {
     let (weight, now) = (server.weight, server.effective_weight);
     let zero = if weight == 0 { " class=\"zero\"" } else { "" };
     page.add(format_args!("<td{zero} title=\"right now {now}\">{weight}"));
-    if server.takes_requests() && now != weight {
+    if let Some(percent) = server.weight_percent {
+        page.add(format_args!("<small> now {percent}%</small>"));
+    } else if server.takes_requests() && now != weight {
         page.add(format_args!("<small> now {now}</small>"));
     }
     changed(page, server, "weight");

@@ -94,14 +94,19 @@ impl Controller {
         if pool.is_stale() {
             pool.publish(now);
         }
-        let is_checked = pool.shared.plan.check.is_some();
+        let (is_checked, has_agents) = (pool.shared.plan.check.is_some(), pool.shared.plan.agent.is_some());
+        let start = |server: &mut ServerRecord| {
+            self.start_check(name, is_checked, server);
+            self.start_agent(name, has_agents, server);
+        };
+        self.rises.notify_one();
         match server {
             Some(server) => {
                 if let Some(server) = pool.members.get_mut(server) {
-                    self.start_check(name, is_checked, server);
+                    start(server);
                 }
             }
-            None => pool.members.iter_mut().for_each(|server| self.start_check(name, is_checked, server)),
+            None => pool.members.iter_mut().for_each(start),
         }
         let notes = notes(pool, server.and_then(|server| pool.members.get(server)), command);
         self.start_names(&mut records);

@@ -15,6 +15,7 @@ use super::publish::keep_publishing;
 use super::random::Random;
 use super::rates::keep_reading;
 use super::records::Records;
+use super::rises::keep_raising;
 use super::{EventLog, Setup, StartError};
 use crate::state::Shared;
 
@@ -34,6 +35,8 @@ pub struct Controller {
     pub(super) check_permits: Semaphore,
     /// Something is to be published.
     pub(super) news: Notify,
+    /// A server's weight may have to rise.
+    pub(super) rises: Notify,
     /// A name has been answered for, or has not.
     pub(super) name_answered: Notify,
     /// Where the runtime state is kept.
@@ -68,6 +71,7 @@ impl Controller {
             random: Random::seeded(),
             check_permits: Semaphore::new(CHECKS_MAX),
             news: Notify::new(),
+            rises: Notify::new(),
             name_answered: Notify::new(),
             state_file,
             saved_version: tokio::sync::Mutex::new(0),
@@ -78,7 +82,7 @@ impl Controller {
         Ok((Arc::new(controller), shared))
     }
 
-    /// Starts checks, name resolution, ejection, rates and the watch over certificates, on the current runtime. Only the
+    /// Starts checks, agents, name resolution, ejection, rates and the watch over certificates, on the current runtime. Only the
     /// first call does anything.
     pub fn spawn_tasks(self: &Arc<Self>) {
         let handle = Handle::current();
@@ -87,6 +91,7 @@ impl Controller {
         }
         handle.spawn(keep_publishing(Arc::clone(self)));
         handle.spawn(keep_judging(Arc::clone(self)));
+        handle.spawn(keep_raising(Arc::clone(self)));
         handle.spawn(keep_reading(Arc::clone(self)));
         self.start_missing(&mut self.records());
         self.save_later();
@@ -105,9 +110,13 @@ impl Controller {
     /// Starts every task that the plan in force needs and that does not run.
     pub(super) fn start_missing(self: &Arc<Self>, records: &mut Records) {
         for pool in &mut records.pools {
-            let is_checked = pool.shared.plan.check.is_some();
+            let (is_checked, has_agents) =
+                (pool.shared.plan.check.is_some(), pool.shared.plan.agent.is_some());
             let name = pool.name.clone();
-            pool.members.iter_mut().for_each(|server| self.start_check(&name, is_checked, server));
+            for server in pool.members.iter_mut() {
+                self.start_check(&name, is_checked, server);
+                self.start_agent(&name, has_agents, server);
+            }
         }
         self.start_names(records);
         self.watch_certificates(records);

@@ -3,6 +3,7 @@
 //! One thread with its own current-thread runtime runs all of it. It decides with the logic crates and publishes what
 //! came of it; workers only read. Opens no listening sockets and reads no config: the program does, and tells.
 
+mod agents;
 mod apply;
 mod certificates;
 mod checks;
@@ -20,6 +21,7 @@ mod random;
 mod rates;
 mod records;
 mod reload;
+mod rises;
 mod setup;
 mod snapshot;
 mod state_file;

@@ -23,6 +23,7 @@ impl Controller {
         for pool in records.pools.iter_mut().filter(|pool| pool.is_stale()) {
             pool.publish(now);
         }
+        self.rises.notify_one();
     }
 }
 

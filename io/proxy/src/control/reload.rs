@@ -60,6 +60,7 @@ impl Controller {
         records.process.reloads += 1;
         records.process.reload_error = None;
         self.start_missing(&mut records);
+        self.rises.notify_one();
         drop(records);
         self.save_later();
         notes.extend(dropped);

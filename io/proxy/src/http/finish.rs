@@ -153,6 +153,11 @@ fn count(connection: &Connection, exchange: &Exchange, end: &End) {
             server.total.record(total_us);
             exchange.pool.server_answered(&lease.server, response.status);
         }
+        let now = connection.worker.now();
+        lease.moved(now, exchange.server_bytes());
+        if let (End::Complete { .. }, Some(response)) = (end, &exchange.response) {
+            lease.completed(now, response.status);
+        }
         if let Some(first_byte) = exchange.timing.server() {
             server.first_byte.record(u64::from(first_byte));
         }

@@ -20,7 +20,7 @@ pub(super) async fn tunnel(mut connection: Connection, mut exchange: Box<Exchang
     let mut tunnel = Tunnel::new(upload, download);
     let idle = connection.listener.timeouts().tunnel.duration();
     let Connection { stream, deadline, worker, .. } = &mut connection;
-    let end = tunnel.run(stream, &mut server.stream, deadline, idle, worker).await;
+    let end = tunnel.run(stream, &mut server.stream, deadline, idle, worker, exchange.lease()).await;
     let termination: Termination = end.termination();
     finish_tunnel(
         &connection,

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use tokio::sync::Notify;
@@ -34,6 +35,8 @@ pub struct Shared {
     pub connections_max: u32,
     /// Wakes the control plane: a server may have to be ejected.
     pub traffic_alarm: Notify,
+    /// What measurements count their time from.
+    started: Instant,
     live: ArcSwap<Live>,
     generation: AtomicU64,
 }
@@ -46,9 +49,15 @@ impl Shared {
             open: OpenConnections::default(),
             connections_max,
             traffic_alarm: Notify::new(),
+            started: Instant::now(),
             live: ArcSwap::from_pointee(live),
             generation: AtomicU64::new(1),
         }
+    }
+
+    /// Milliseconds since the start that all workers share.
+    pub fn millis(&self, now: Instant) -> u64 {
+        now.saturating_duration_since(self.started).as_millis() as u64
     }
 
     /// The plan in force.

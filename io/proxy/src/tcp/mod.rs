@@ -15,7 +15,7 @@ use crate::log::{self, TcpRecord};
 use crate::pump::Pump;
 use crate::session::Arrival;
 use crate::sticky::Bond;
-use crate::tunnel::{Tunnel, TunnelEnd};
+use crate::tunnel::{TUNNELLED, Tunnel, TunnelEnd};
 use crate::worker::{LocalLive, LocalPool, LocalTcp, Worker};
 
 /// A client's connection in TCP mode.
@@ -92,8 +92,18 @@ impl Session {
         }
         let mut tunnel = Tunnel::new(upload, Pump::new(BodyScanner::UntilClose));
         let end = tunnel
-            .run(&mut self.client, &mut reached.connection.stream, &self.deadline, idle, &self.worker)
+            .run(
+                &mut self.client,
+                &mut reached.connection.stream,
+                &self.deadline,
+                idle,
+                &self.worker,
+                Some(&reached.lease),
+            )
             .await;
+        if matches!(end, TunnelEnd::Clean) {
+            reached.lease.completed(self.worker.look_at_clock(), TUNNELLED);
+        }
         let (bytes_in, bytes_out) = (tunnel.upload.bytes_read, tunnel.download.bytes_written);
         let counters = self.listener.counters(&self.worker);
         counters.bytes_in.add(bytes_in);

@@ -133,11 +133,6 @@ impl Worker {
         now
     }
 
-    /// [`Worker::now`] in milliseconds since this worker started.
-    pub(crate) fn recent_ms(&self) -> u64 {
-        self.now().saturating_duration_since(self.started).as_millis() as u64
-    }
-
     /// Milliseconds since this worker started.
     pub(crate) fn now_ms(&self) -> u64 {
         self.started.elapsed().as_millis() as u64

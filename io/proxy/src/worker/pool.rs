@@ -2,8 +2,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
-use weir_balance::{Key, Pick, PickInput, Picker, Standing};
+use weir_balance::{Key, Pick, PickInput, Picker, Roster, Standing, Watch};
 use weir_health::TrafficOutcome;
 use weir_http::RetryBudget;
 
@@ -33,6 +34,7 @@ pub(crate) struct LocalView {
 pub(crate) struct Lease {
     pool: Rc<LocalPool>,
     pub(crate) server: Rc<LocalServer>,
+    watch: RefCell<Watch>,
 }
 
 /// What a worker's pick came to.
@@ -89,7 +91,8 @@ impl LocalPool {
     /// Chooses a server for a request that goes by `key`, and claims it.
     pub(crate) fn choose(self: &Rc<Self>, worker: &Worker, key: Option<Key>, exclude: &[usize]) -> Choice {
         let view = self.view();
-        let input = PickInput { key, random: worker.random(), now_ms: worker.recent_ms(), exclude };
+        let now_ms = self.process.millis(worker.now());
+        let input = PickInput { key, random: worker.random(), now_ms, exclude };
         for _ in 0..Self::PICKS_MAX {
             let slot = match self.picker.borrow_mut().pick(&view.shared.roster, &input) {
                 Pick::Busy => return Choice::Busy,
@@ -99,7 +102,8 @@ impl LocalPool {
             let Some(server) = view.servers.get(slot).and_then(Option::as_ref) else { return Choice::Nobody };
             // Another worker may have taken the server's last place since the pick.
             if view.shared.roster.try_begin(slot) {
-                return Choice::Server(Lease { pool: Rc::clone(self), server: Rc::clone(server) });
+                let watch = RefCell::new(view.shared.roster.watch(slot, now_ms));
+                return Choice::Server(Lease { pool: Rc::clone(self), server: Rc::clone(server), watch });
             }
         }
         Choice::Busy
@@ -113,7 +117,10 @@ impl LocalPool {
         match view.shared.roster.standing(known.slot) {
             Standing::Gone => Claim::Gone,
             Standing::Open if view.shared.roster.try_begin(known.slot) => {
-                Claim::Server(Lease { pool: Rc::clone(self), server: Rc::clone(server) })
+                let roster = &view.shared.roster;
+                let now_ms = if roster.measures() { self.process.millis(Instant::now()) } else { 0 };
+                let watch = RefCell::new(roster.watch(known.slot, now_ms));
+                Claim::Server(Lease { pool: Rc::clone(self), server: Rc::clone(server), watch })
             }
             Standing::Open | Standing::Busy => Claim::Busy(Rc::clone(server)),
         }
@@ -231,9 +238,53 @@ impl Drop for Call<'_> {
     }
 }
 
+impl Lease {
+    /// The response's head has come: measures it, where the algorithm goes by that.
+    /// A tunnel's first byte counts as one with status 200.
+    pub(crate) fn answered(&self, now: Instant, round_trip_us: u32, status: u16) {
+        self.measure(|watch, roster| {
+            let (now_ms, counts) = (self.pool.process.millis(now), counts(status));
+            watch.answered(roster, &self.server.shared.load, now_ms, round_trip_us.into(), counts);
+        });
+    }
+
+    /// So many bytes have been moved in both directions so far.
+    pub(crate) fn moved(&self, now: Instant, bytes: u64) {
+        self.measure(|watch, roster| {
+            watch.moved(roster, &self.server.shared.load, self.pool.process.millis(now), bytes);
+        });
+    }
+
+    /// The response's last byte has come.
+    pub(crate) fn completed(&self, now: Instant, status: u16) {
+        self.measure(|watch, roster| {
+            let now_ms = self.pool.process.millis(now);
+            watch.completed(roster, &self.server.shared.load, now_ms, counts(status));
+        });
+    }
+
+    /// Whether the algorithm goes by measurements.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.watch.borrow().is_on()
+    }
+
+    fn measure(&self, measure: impl FnOnce(&mut Watch, &Roster)) {
+        let mut watch = self.watch.borrow_mut();
+        if watch.is_on() {
+            measure(&mut watch, &self.pool.view().shared.roster);
+        }
+    }
+}
+
+/// A server that fails fast shall not look fast.
+fn counts(status: u16) -> bool {
+    !TrafficOutcome::of_status(status).is_failure()
+}
+
 impl Drop for Lease {
     fn drop(&mut self) {
         let view = self.pool.view();
+        self.watch.get_mut().end(&self.server.shared.load);
         view.shared.roster.end(self.server.shared.slot, &self.server.shared.load);
         // Who waits for this very server is not helped by any other.
         if self.pool.shared.sticky.is_none() || !self.server.shared.bound.wake_one() {

@@ -17,11 +17,13 @@ struct Point {
 
 /// The ring would cost more memory than it is worth: with more points all servers get fewer, evenly.
 const POINTS_MAX: u64 = 1 << 20;
+/// Weights are in thousandths.
+const UNIT: u64 = 1_000;
 /// Points looked at before the search for an open server is left to others.
 const STEPS_MAX: usize = 256;
 
 impl Ring {
-    /// HAProxy's ring (lb_chash.c): 16 points for each unit of weight. A server's points depend on its slot alone,
+    /// HAProxy's ring (lb_chash.c): 16 points for each unit of weight, which is a thousand here, at least one. A server's points depend on its slot alone,
     /// which stands for HAProxy's server id, counted from 1.
     pub(crate) fn new(members: &[(usize, u32)]) -> Self {
         const POINTS_PER_WEIGHT: u64 = 16;
@@ -40,9 +42,10 @@ impl Ring {
         per_weight: u64,
         places: impl Fn(usize, u64, &mut dyn FnMut(u32)),
     ) -> Box<[Point]> {
-        let wanted: u64 = members.iter().map(|(_, weight)| u64::from(*weight) * per_weight).sum();
+        let points_of = |weight: u32| (u64::from(weight) * per_weight / UNIT).max(1);
+        let wanted: u64 = members.iter().map(|(_, weight)| points_of(*weight)).sum();
         let share = |weight: u32| {
-            let own = u64::from(weight) * per_weight;
+            let own = points_of(weight);
             if wanted > POINTS_MAX { (own * POINTS_MAX / wanted).max(1) } else { own }
         };
         let mut points = Vec::with_capacity(wanted.min(POINTS_MAX) as usize + members.len());
@@ -89,7 +92,8 @@ mod tests {
     use super::*;
 
     fn members(weights: &[u32]) -> Vec<(usize, u32)> {
-        weights.iter().copied().enumerate().filter(|(_, weight)| *weight > 0).collect()
+        let thousandths = weights.iter().map(|weight| weight * 1_000);
+        thousandths.enumerate().filter(|(_, weight)| *weight > 0).collect()
     }
 
     #[test]

@@ -3,7 +3,10 @@ use std::sync::Barrier;
 use weir_model::{ServerAddress, Weight};
 
 use super::*;
+use crate::Portion;
 use crate::bounded_load::TotalLoad;
+
+const NOW: Moment = Moment { now_ms: 0, picks: 0 };
 
 fn entrants(count: usize) -> Box<[Option<Candidate>]> {
     let candidate = |slot| Candidate {
@@ -11,7 +14,10 @@ fn entrants(count: usize) -> Box<[Option<Candidate>]> {
         rank: slot as u32,
         address: ServerAddress::Unix("/run/web.sock".into()),
         weight: Weight::ONE,
+        portion: Portion::WHOLE,
+        priority: 0,
         backup: false,
+        is_local: true,
         eligible: true,
         keeps_clients: true,
         connections_max: None,
@@ -23,12 +29,12 @@ fn entrants(count: usize) -> Box<[Option<Candidate>]> {
 #[test]
 fn the_turns_may_come_round_without_a_server_being_forgotten() {
     let entrants = entrants(20);
-    let tournament = Tournament::new(KeyRule::LeastConnections, entrants.clone(), None);
+    let tournament = Tournament::new(KeyRule::LeastConnections, entrants.clone(), None, NOW);
     let turns = Turns::from(u32::MAX - 50);
     let mut picked = Vec::new();
     for _ in 0..200 {
         let slot = tournament.pick(&[]).unwrap();
-        tournament.refresh(slot, &entrants[slot].as_ref().unwrap().load, Some(&turns));
+        tournament.refresh(slot, &entrants[slot].as_ref().unwrap().load, Some(&turns), NOW);
         picked.push(slot);
     }
     // Once in the middle the order begins anew.
@@ -43,10 +49,10 @@ fn trees_of_any_size_find_their_smallest_key() {
     for count in [1, 7, 8, 9, 64, 65, 512, 513, 10_000] {
         let entrants = entrants(count);
         let loads = |slot: usize| &entrants[slot].as_ref().unwrap().load;
-        let tournament = Tournament::new(KeyRule::LeastConnections, entrants.clone(), None);
+        let tournament = Tournament::new(KeyRule::LeastConnections, entrants.clone(), None, NOW);
         for slot in (0..count).filter(|slot| *slot != count - 1) {
             loads(slot).add_one(&TotalLoad::default());
-            tournament.refresh(slot, loads(slot), None);
+            tournament.refresh(slot, loads(slot), None, NOW);
         }
         assert_eq!(tournament.pick(&[]), Some(count - 1));
         let second = tournament.pick(&[count - 1]);
@@ -60,12 +66,12 @@ fn the_keys_are_those_of_haproxy() {
     let mut entrants = entrants(1);
     let candidate = entrants[0].as_mut().unwrap();
     candidate.weight = Weight::new(3).unwrap();
-    let load_part = |candidate: &Candidate| key(KeyRule::LeastConnections, candidate, 0) >> 32;
+    let load_part = |candidate: &Candidate| key(KeyRule::LeastConnections, candidate, 0, NOW) >> 32;
     assert_eq!(load_part(candidate), 0);
     candidate.load.add_one(&TotalLoad::default());
     assert_eq!(load_part(candidate), 2 * 4096 / 48);
     candidate.connections_max = Some(1);
-    assert_eq!(key(KeyRule::LeastConnections, candidate, 0), BUSY | (2 * 4096 / 48) << 32);
+    assert_eq!(key(KeyRule::LeastConnections, candidate, 0, NOW), BUSY | (2 * 4096 / 48) << 32);
 }
 
 impl Tournament {
@@ -74,7 +80,7 @@ impl Tournament {
         let leaf_is_true = |slot: usize| match &self.entrants[slot] {
             Some(entrant) => {
                 let key_now = self.leaf(slot).load(SeqCst);
-                key_now == key(self.rule, entrant, key_now & TURN_MASK)
+                key_now == key(self.rule, entrant, key_now & TURN_MASK, NOW)
             }
             None => self.leaf(slot).load(SeqCst) == NEVER,
         };
@@ -99,7 +105,7 @@ fn whenever_all_workers_stop_every_entry_is_true() {
     let rules = [KeyRule::LeastConnections, KeyRule::ShortestExpectedDelay, KeyRule::Overflow];
     for (rule, count) in rules.into_iter().flat_map(|rule| [2, 9, 70].map(|count| (rule, count))) {
         let entrants = entrants(count);
-        let tournament = Tournament::new(rule, entrants.clone(), None);
+        let tournament = Tournament::new(rule, entrants.clone(), None, NOW);
         let (turns, total) = (Turns::default(), TotalLoad::default());
         let (stop, go_on) = (Barrier::new(WORKERS + 1), Barrier::new(WORKERS + 1));
         let work = |worker: usize| {
@@ -108,10 +114,10 @@ fn whenever_all_workers_stop_every_entry_is_true() {
                     let slot = tournament.pick(&[]).unwrap_or((round + step) % count);
                     let load = &entrants[slot].as_ref().unwrap().load;
                     load.add_one(&total);
-                    tournament.refresh(slot, load, Some(&turns));
+                    tournament.refresh(slot, load, Some(&turns), NOW);
                     if step % 2 == 0 {
                         load.remove_one(&total);
-                        tournament.refresh(slot, load, None);
+                        tournament.refresh(slot, load, None, NOW);
                     }
                 }
                 stop.wait();

@@ -31,7 +31,7 @@ fn key(roster: &Roster, index: u32) -> Key {
 /// With CRC-32 where there is a choice: sdbm of keys so alike is uneven by itself.
 fn well_mixed(algorithm: Algorithm) -> Scheduling {
     let function = weir_balance::HashFunction::Crc32;
-    Scheduling { algorithm, hash: HashOptions { function, ..HashOptions::of(algorithm) } }
+    Scheduling { hash: HashOptions { function, ..HashOptions::of(algorithm) }, ..algorithm.into() }
 }
 
 fn owners(roster: &Roster, keys: u32) -> Vec<usize> {
@@ -181,7 +181,7 @@ proptest! {
         keys in prop::collection::vec((0_u32..5, any::<u64>(), prop::option::of(any::<prop::sample::Index>())), 1..300),
     ) {
         let hash = HashOptions { bounded_load_percent: Some(factor), ..HashOptions::of(algorithm) };
-        let pool = Pool::new(Scheduling { algorithm, hash }, &weights);
+        let pool = Pool::new(Scheduling { hash, ..algorithm.into() }, &weights);
         let roster = pool.roster();
         let mut picker = Picker::new(0);
         let mut running: Vec<usize> = Vec::new();

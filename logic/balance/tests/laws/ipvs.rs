@@ -243,7 +243,7 @@ proptest! {
         let algorithm = if replicates { Algorithm::Lblcr } else { Algorithm::Lblc };
         // Nothing expires of itself here: the kernel's timer is tested beside the table.
         let options = HashOptions { expiration: Millis(expiration), ..HashOptions::of(algorithm) };
-        let mut pool = Pool::new(Scheduling { algorithm, hash: options }, &weights);
+        let mut pool = Pool::new(Scheduling { hash: options, ..algorithm.into() }, &weights);
         let mut roster = pool.roster();
         let (mut picker, mut cache, mut running) = (Picker::new(0), Vec::new(), Vec::new());
         let mut now_ms = 1;

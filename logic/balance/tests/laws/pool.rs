@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use weir_balance::{Candidate, Key, Pick, PickInput, Picker, Roster, Scheduling, ServerLoad};
+use weir_balance::{Candidate, Key, Pick, PickInput, Picker, Portion, Roster, Scheduling, ServerLoad};
 use weir_model::{ServerAddress, Weight};
 
 /// Servers that a test changes at will; each keeps its load.
@@ -20,7 +20,10 @@ impl Pool {
             rank: slot as u32,
             address: address(slot),
             weight: Weight::new(*weight).unwrap_or_default(),
+            portion: Portion::WHOLE,
+            priority: 0,
             backup: false,
+            is_local: true,
             eligible: true,
             keeps_clients: true,
             connections_max: None,

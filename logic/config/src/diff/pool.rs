@@ -16,6 +16,12 @@ pub enum PoolPart {
     Sticky,
     /// `check`.
     Check,
+    /// `agent`.
+    Agent,
+    /// `slow-start`.
+    SlowStart,
+    /// `min-healthy`, `zone`, `subset`.
+    Membership,
     /// `eject`.
     Eject,
     /// `tls`.
@@ -54,8 +60,13 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         algorithm,
         hash,
         sticky,
+        measure,
         servers: _,
         check,
+        agent,
+        slow_start,
+        membership,
+        zone,
         ejection,
         tls,
         proxy_protocol,
@@ -65,9 +76,12 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         nobody_left,
     } = old;
     parts([
-        (*algorithm != new.algorithm || *hash != new.hash, PoolPart::Balance),
+        ((algorithm, hash, measure) != (&new.algorithm, &new.hash, &new.measure), PoolPart::Balance),
         (*sticky != new.sticky, PoolPart::Sticky),
         (*check != new.check, PoolPart::Check),
+        (*agent != new.agent, PoolPart::Agent),
+        (*slow_start != new.slow_start, PoolPart::SlowStart),
+        ((membership, zone) != (&new.membership, &new.zone), PoolPart::Membership),
         (*ejection != new.ejection, PoolPart::Eject),
         (*tls != new.tls, PoolPart::Tls),
         (*proxy_protocol != new.proxy_protocol, PoolPart::ProxyProtocol),
@@ -96,6 +110,9 @@ impl fmt::Display for PoolPart {
             Self::Balance => "balance",
             Self::Sticky => "sticky",
             Self::Check => "check",
+            Self::Agent => "agent",
+            Self::SlowStart => "slow-start",
+            Self::Membership => "min-healthy, zone and subset",
             Self::Eject => "eject",
             Self::Tls => "tls",
             Self::ProxyProtocol => "proxy-protocol",

@@ -89,6 +89,56 @@ pub(crate) static BALANCE: Section = Section {
             "\"10m\"",
             "How long a key is remembered that nobody asks for, and how long a key's set of servers stays without change before it shrinks. For `lblc` and `lblcr`.",
         ),
+        key("draws", DRAWS, Default("2"), "3", "For `random`: servers drawn for each request."),
+        key(
+            "choices",
+            DRAWS,
+            Default("2"),
+            "3",
+            "For `least-request`: servers drawn where all weights are equal.",
+        ),
+        key(
+            "bias",
+            Percent { min: 0, max: 1_000 },
+            Otherwise("100%, where weights differ"),
+            "\"150%\"",
+            "For `least-request`: how much requests in flight count, weight / (active + 1)^bias; 0% = not at all. Written, it holds for equal weights, too.",
+        ),
+        key(
+            "decay",
+            DURATION,
+            Default("\"10s\""),
+            "\"5s\"",
+            "For `peak-ewma`: within this time an old round trip time fades to 1/e.",
+        ),
+        key(
+            "default-rtt",
+            DURATION,
+            Default("\"10ms\""),
+            "\"1ms\"",
+            "For `peak-ewma`: the round trip time that is supposed before the first answer.",
+        ),
+        key(
+            "until",
+            Choice(&["header", "last-byte"]),
+            Default("\"header\""),
+            "\"last-byte\"",
+            "For `least-response-time`: whether the time until the head of a response counts or until its end.",
+        ),
+        key(
+            "inflight",
+            Flag,
+            Default("false"),
+            "true",
+            "For `least-response-time`: whether the time counts that requests have been waiting which have no answer yet.",
+        ),
+        key(
+            "forgive",
+            super::Kind::Duration { min_ms: 1_000, max_ms: super::DAY_MS },
+            Default("\"10s\""),
+            "\"30s\"",
+            "For `least-response-time`: half of a server's time is forgiven for each such time without a request. Whole seconds count.",
+        ),
     ],
 };
 
@@ -105,6 +155,7 @@ pub(crate) static EXPRESSION: Section = Section {
     )],
 };
 
+const DRAWS: super::Kind = Integer { min: 1, max: 32 };
 const COUNT: super::Kind = Integer { min: 1, max: 65_535 };
 
 pub(crate) const ALGORITHM_NAMES: [&str; Algorithm::ALL.len()] = {

@@ -7,6 +7,7 @@ mod listener;
 mod pool;
 mod process;
 mod route;
+mod spread;
 mod sticky;
 mod tls;
 

@@ -1,7 +1,8 @@
-use super::Kind::{AnyOf, Choice, Flag, Integer, Off, On, OneOrMany, Percent, Table, Text};
+use super::Kind::{AnyOf, Choice, Duration, Flag, Integer, Off, On, OneOrMany, Percent, Table, Text};
 use super::Presence::{Default, Otherwise, Required};
 use super::balance::{ALGORITHM_NAMES, BALANCE};
 use super::process::HEADER_TEXTS;
+use super::spread::{AGENT, SLOW_START, SUBSET, ZONE};
 use super::sticky::STICKY;
 use super::tls::TLS_OUT;
 use super::{COUNT, DAY_MS, DURATION, DURATION_OR_ZERO, Section, key};
@@ -45,6 +46,41 @@ pub(crate) static POOL: Section = Section {
             Default("false"),
             "{ cookie = \"SRV\" }",
             "Keeps a client with the server it has begun with; `false` = each request is balanced by itself.",
+        ),
+        key(
+            "agent",
+            AnyOf(&[Table(&AGENT), Off]),
+            Default("false"),
+            "{ port = 9999 }",
+            "A program beside each server that says how it is.",
+        ),
+        key(
+            "slow-start",
+            AnyOf(&[Duration { min_ms: 100, max_ms: DAY_MS }, Table(&SLOW_START), Off]),
+            Default("false"),
+            "\"30s\"",
+            "How long the weight of a server takes to rise that has come up.",
+        ),
+        key(
+            "min-healthy",
+            Percent { min: 0, max: 100 },
+            Default("\"0%\""),
+            "\"50%\"",
+            "Servers of the next `priority` take part as soon as less than this share of the weight is up; 0% = only when nobody is.",
+        ),
+        key(
+            "zone",
+            AnyOf(&[Text("the name of a zone"), Table(&ZONE), Off]),
+            Otherwise("the `zone` of `[weir]`"),
+            "\"a\"",
+            "The zone that this Weir is in: its servers are preferred; `false` = zones do not count.",
+        ),
+        key(
+            "subset",
+            AnyOf(&[Table(&SUBSET), Off]),
+            Default("false"),
+            "{ size = 20, instance = 3, instances = 10 }",
+            "Only a part of the servers, for one of several Weirs.",
         ),
         key("tls", AnyOf(&[Flag, Table(&TLS_OUT)]), Default("false"), "true", "TLS towards the servers."),
         key(
@@ -106,6 +142,27 @@ pub(crate) static SERVER: Section = Section {
             "Its share; 0 = gets nothing new.",
         ),
         key("backup", Flag, Default("false"), "true", "Gets requests only when no other server can."),
+        key(
+            "priority",
+            Integer { min: 0, max: 65_535 },
+            Default("0"),
+            "1",
+            "Gets requests only when no server of a lower number can; `backup` comes after all numbers.",
+        ),
+        key(
+            "zone",
+            Text("the name of a zone"),
+            Otherwise("none: it is near to nobody"),
+            "\"a\"",
+            "Where it is.",
+        ),
+        key(
+            "agent-port",
+            Integer { min: 1, max: 65_535 },
+            Otherwise("the `port` of the pool's `agent`"),
+            "9998",
+            "Where its agent listens.",
+        ),
         key(
             "max-connections",
             COUNT,

@@ -108,6 +108,13 @@ pub(crate) static WEIR: Section = Section {
             "50000",
             "Client connections of all listeners together. One more is closed at once.",
         ),
+        key(
+            "zone",
+            Text("the name of a zone"),
+            Otherwise("none: zones do not count, but in pools with a `zone` of their own"),
+            "\"a\"",
+            "Where this Weir is: servers of the same zone are preferred.",
+        ),
     ],
 };
 

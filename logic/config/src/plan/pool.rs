@@ -1,8 +1,8 @@
 use serde::Serialize;
-use weir_balance::{Algorithm, Scheduling};
+use weir_balance::{Algorithm, MeasureOptions, Membership, Scheduling, SlowStart};
 use weir_health::{CheckTiming, EjectionRule};
 use weir_http::FixedResponse;
-use weir_model::{Millis, PoolName, ServerAddress, ServerName, Weight};
+use weir_model::{Millis, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
 use super::{HashPlan, StickyPlan, TlsOut};
 
@@ -17,10 +17,20 @@ pub struct PoolPlan {
     pub hash: HashPlan,
     /// Clients stay with their server; `None` = each request is balanced by itself.
     pub sticky: Option<StickyPlan>,
+    /// What the algorithms that draw servers or go by measurements are told.
+    pub measure: MeasureOptions,
     /// In file order, names unique. May be empty: servers can be added at runtime.
     pub servers: Vec<ServerPlan>,
     /// Active checks; `None` = servers count as up.
     pub check: Option<CheckPlan>,
+    /// A program beside each server that says how it is; `None` = there is none.
+    pub agent: Option<AgentPlan>,
+    /// How the weight of a server rises that has come up; `None` = at once.
+    pub slow_start: Option<SlowStart>,
+    /// Which of its servers take part.
+    pub membership: Membership,
+    /// The zone whose servers are preferred; `None` = zones do not count.
+    pub zone: Option<ZoneName>,
     /// Ejection by real traffic; `None` = off.
     pub ejection: Option<EjectionRule>,
     /// TLS towards its servers; `None` = plaintext.
@@ -40,7 +50,12 @@ pub struct PoolPlan {
 impl PoolPlan {
     /// The algorithm with its options.
     pub fn scheduling(&self) -> Scheduling {
-        Scheduling { algorithm: self.algorithm, hash: self.hash.options }
+        Scheduling {
+            algorithm: self.algorithm,
+            hash: self.hash.options,
+            measure: self.measure,
+            membership: self.membership,
+        }
     }
 }
 
@@ -55,8 +70,27 @@ pub struct ServerPlan {
     pub weight: Weight,
     /// Gets requests only when no other server can.
     pub backup: bool,
+    /// Gets requests only when no server of a lower number can.
+    pub priority: u16,
+    /// Where it is.
+    pub zone: Option<ZoneName>,
+    /// Where its agent listens, if not where the others' do.
+    pub agent_port: Option<u16>,
     /// Requests (TCP: connections) at once; `None` = no limit.
     pub connections_max: Option<u32>,
+}
+
+/// A program beside each server, asked over TCP how the server is (`agent = ...`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AgentPlan {
+    /// Where it listens, at the server's address.
+    pub port: u16,
+    /// Between the end of one answer and the next question.
+    pub interval: Millis,
+    /// From the connect to the end of the answer.
+    pub timeout: Millis,
+    /// What is sent to it first; `None` = nothing.
+    pub send: Option<String>,
 }
 
 /// Active checks (`check = ...`).

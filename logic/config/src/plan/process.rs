@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use weir_model::{BindAddress, Millis};
+use weir_model::{BindAddress, Millis, ZoneName};
 
 /// What concerns the process as a whole (`[weir]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -17,6 +17,8 @@ pub struct ProcessPlan {
     pub drain_timeout: Millis,
     /// Client connections of all listeners together; `None` = what the descriptor limit allows.
     pub connections_max: Option<u32>,
+    /// Where this Weir is; `None` = zones do not count, but in pools that have one of their own.
+    pub zone: Option<ZoneName>,
 }
 
 /// The HTTP face for operators and machines (`[admin]`).

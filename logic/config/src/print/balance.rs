@@ -1,5 +1,5 @@
 use toml::Value;
-use weir_balance::HashOptions;
+use weir_balance::{Algorithm, HashOptions, MeasureOptions, ResponseEnd};
 use weir_http::RequestKey;
 
 use super::writer::{Printed, Share, Spelled, Writer, table};
@@ -11,7 +11,8 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
     let default = HashOptions::of(pool.algorithm);
     let options = &pool.hash.options;
     let (key, function) = (&pool.hash.key, options.function);
-    if options == &default && key == &default_key(pool.algorithm) {
+    let (measure, usual) = (&pool.measure, MeasureOptions::default());
+    if options == &default && key == &default_key(pool.algorithm) && *measure == usual {
         return writer.key("balance", Printed(pool.algorithm));
     }
     let uri = match key {
@@ -20,6 +21,7 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
     };
     let domain_only = matches!(key, KeyPlan::Request(RequestKey::Header { domain_only: true, .. }));
     let yes = |is: bool| is.then(|| true.spelled());
+    let draws = if pool.algorithm == Algorithm::LeastRequest { "choices" } else { "draws" };
     writer.key(
         "balance",
         table([
@@ -39,6 +41,16 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
                 (options.expiration != default.expiration).then(|| Printed(options.expiration).spelled()),
             ),
             ("bounded-load", options.bounded_load_percent.map(|share| Share(share).spelled())),
+            (draws, (measure.draws != usual.draws).then(|| measure.draws.spelled())),
+            ("bias", measure.bias.map(|bias| Share(bias.0).spelled())),
+            ("decay", (measure.decay != usual.decay).then(|| Printed(measure.decay).spelled())),
+            (
+                "default-rtt",
+                (measure.default_rtt != usual.default_rtt).then(|| Printed(measure.default_rtt).spelled()),
+            ),
+            ("until", (measure.until == ResponseEnd::LastByte).then(|| "last-byte".spelled())),
+            ("inflight", yes(measure.inflight)),
+            ("forgive", (measure.forgive != usual.forgive).then(|| Printed(measure.forgive).spelled())),
         ]),
     );
 }

@@ -6,7 +6,7 @@ use super::listener::{certificate, version};
 use super::process::path;
 use super::route::response;
 use super::sticky;
-use super::writer::{OFF, Percent, Printed, Spelled, Writer, bare, table};
+use super::writer::{OFF, Percent, Printed, Share, Spelled, Writer, bare, table};
 use crate::plan::{CheckKind, CheckPlan, HttpCheck, PoolPlan, ProxyProtocolOut, ServerPlan, TlsOut};
 
 pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
@@ -21,6 +21,7 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
             ProxyProtocolOut::V2 => "v2",
         }),
     );
+    spread(writer, pool);
     if pool.check.is_none() {
         writer.key("check", OFF);
     }
@@ -52,8 +53,45 @@ fn server(server: &ServerPlan) -> Value {
         ("address", Some(Printed(&server.address).spelled())),
         ("weight", Some(server.weight.get().spelled())),
         ("backup", Some(server.backup.spelled())),
+        ("priority", (server.priority > 0).then(|| server.priority.spelled())),
+        ("zone", server.zone.as_ref().map(|zone| Printed(zone).spelled())),
+        ("agent-port", server.agent_port.map(|port| port.spelled())),
         ("max-connections", server.connections_max.map(|max| max.spelled())),
     ])
+}
+
+/// How load is spread over tiers, zones and Weirs, and how it comes to new servers.
+fn spread(writer: &mut Writer, pool: &PoolPlan) {
+    writer.key("min-healthy", Percent(pool.membership.min_healthy_percent));
+    let stay = pool.membership.zones.map(|rule| Percent(rule.stay_percent).spelled());
+    let zone =
+        pool.zone.as_ref().map(|zone| table([("name", Some(Printed(zone).spelled())), ("stay", stay)]));
+    writer.key_or_off("zone", zone);
+    let subset = pool.membership.subset.map(|subset| {
+        table([
+            ("size", Some(subset.size.spelled())),
+            ("instance", Some(subset.instance.spelled())),
+            ("instances", Some(subset.instances.spelled())),
+        ])
+    });
+    writer.key_or_off("subset", subset);
+    let slow_start = pool.slow_start.map(|rule| {
+        table([
+            ("window", Some(Printed(rule.window).spelled())),
+            ("aggression", Some(Share(rule.aggression.0).spelled())),
+            ("min-weight", Some(Percent(rule.min_percent).spelled())),
+        ])
+    });
+    writer.key_or_off("slow-start", slow_start);
+    let agent = pool.agent.as_ref().map(|agent| {
+        table([
+            ("port", Some(agent.port.spelled())),
+            ("interval", Some(Printed(agent.interval).spelled())),
+            ("timeout", Some(Printed(agent.timeout).spelled())),
+            ("send", agent.send.as_ref().map(Spelled::spelled)),
+        ])
+    });
+    writer.key_or_off("agent", agent);
 }
 
 fn print_check(writer: &mut Writer, name: &str, check: &CheckPlan) {

@@ -17,13 +17,14 @@ pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
     let routes = route::by_listener(cx, &mut pools, &spec);
     let listeners = listener::resolve(cx, &mut pools, spec.listeners, routes);
     pools.warn_of_unused(cx);
+    let zone = spec.process.zone.clone();
     Plan {
         process: spec.process,
         admin: spec.admin.map(|admin| admin.value),
         access_log: spec.access_log,
         resolver: spec.resolver,
         listeners,
-        pools: spec.pools.into_iter().map(|pool| pool.plan).collect(),
+        pools: spec.pools.into_iter().map(|pool| pool.in_zone(zone.as_ref())).collect(),
         error_pages: spec.error_pages,
     }
 }

@@ -1,6 +1,6 @@
 //! `balance`, in its short or its long form.
 
-use weir_balance::{Algorithm, HashFunction, HashOptions};
+use weir_balance::{Algorithm, HashFunction, HashOptions, Hundredths, MeasureOptions, ResponseEnd};
 use weir_http::{RequestKey, UriPart};
 
 use super::header::is_token;
@@ -12,7 +12,7 @@ use crate::table::Table;
 use crate::tree::{Value, short};
 
 /// The algorithm of a pool, and what it goes by.
-pub(super) fn read(pool: &Table<'_, '_>) -> (Algorithm, HashPlan) {
+pub(super) fn read(pool: &Table<'_, '_>) -> (Algorithm, HashPlan, MeasureOptions) {
     let table = pool.table("balance");
     let is_long = pool.get("balance").is_some_and(|node| matches!(node.value, Value::Table(_)));
     let name = if is_long { table.text("algorithm") } else { pool.text("balance") };
@@ -23,7 +23,20 @@ pub(super) fn read(pool: &Table<'_, '_>) -> (Algorithm, HashPlan) {
     if is_long && name == algorithm.name() {
         check_fit(&table, algorithm, &key);
     }
-    (algorithm, HashPlan { key, options })
+    (algorithm, HashPlan { key, options }, measure(&table, algorithm))
+}
+
+fn measure(table: &Table<'_, '_>, algorithm: Algorithm) -> MeasureOptions {
+    let draws = if algorithm == Algorithm::LeastRequest { "choices" } else { "draws" };
+    MeasureOptions {
+        draws: table.number(draws),
+        bias: table.get("bias").map(|_| Hundredths(table.share("bias").into())),
+        decay: table.duration("decay"),
+        default_rtt: table.duration("default-rtt"),
+        until: if table.text("until") == "last-byte" { ResponseEnd::LastByte } else { ResponseEnd::Header },
+        inflight: table.flag("inflight"),
+        forgive: table.duration("forgive"),
+    }
 }
 
 /// What an algorithm goes by that is named alone.
@@ -157,7 +170,23 @@ fn check_fit(table: &Table<'_, '_>, algorithm: Algorithm, key: &KeyPlan) {
     }
     let is_header = matches!(key, KeyPlan::Request(RequestKey::Header { .. }));
     only("use-domain-only", is_header, "for key = \"header NAME\"");
-    for option in ["function", "avalanche", "bounded-load", "fallback", "port", "expiration"] {
+    let options = [
+        "function",
+        "avalanche",
+        "bounded-load",
+        "fallback",
+        "port",
+        "expiration",
+        "draws",
+        "choices",
+        "bias",
+        "decay",
+        "default-rtt",
+        "until",
+        "inflight",
+        "forgive",
+    ];
+    for option in options {
         only(option, takes(option), &format!("for {}", takers(option)));
     }
     let is_number = matches!(key, KeyPlan::Source | KeyPlan::Destination);
@@ -176,7 +205,8 @@ fn no_key(algorithm: Algorithm) -> &'static str {
 /// Whether an algorithm has a use for an option.
 fn takes_option(algorithm: Algorithm, option: &str) -> bool {
     use Algorithm::{
-        Hash, IpvsDh, IpvsMh, IpvsSh, Ketama, Lblc, Lblcr, NginxHash, NginxIpHash, Random, Ring, Source,
+        Hash, IpvsDh, IpvsMh, IpvsSh, Ketama, Lblc, Lblcr, LeastRequest, LeastResponseTime, NginxHash,
+        NginxIpHash, PeakEwma, Random, Ring, Source,
     };
     match option {
         "key" => algorithm.takes_key() && !matches!(algorithm, Source | NginxIpHash),
@@ -186,6 +216,10 @@ fn takes_option(algorithm: Algorithm, option: &str) -> bool {
         "fallback" => matches!(algorithm, IpvsSh | IpvsDh | IpvsMh),
         "port" => matches!(algorithm, IpvsSh | IpvsMh),
         "expiration" => matches!(algorithm, Lblc | Lblcr),
+        "draws" => algorithm == Random,
+        "choices" | "bias" => algorithm == LeastRequest,
+        "decay" | "default-rtt" => algorithm == PeakEwma,
+        "until" | "inflight" | "forgive" => algorithm == LeastResponseTime,
         _ => false,
     }
 }

@@ -9,6 +9,7 @@ mod matching;
 mod pool;
 mod process;
 mod route;
+mod spread;
 mod sticky;
 mod tls;
 

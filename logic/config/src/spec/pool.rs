@@ -1,9 +1,10 @@
 use std::collections::HashMap;
 
+use weir_balance::Membership;
 use weir_health::EjectionRule;
-use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight};
+use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
-use super::tls;
+use super::{spread, tls};
 use crate::context::Context;
 use crate::diagnostic::Problem;
 use crate::keys::{POOL, SERVER};
@@ -24,6 +25,16 @@ pub(crate) struct PoolSpec {
     pub(crate) key_at: Option<Span>,
     /// Where its stickiness is written.
     pub(crate) sticky_at: Option<Span>,
+    pub(crate) zone: spread::ZoneSpec,
+}
+
+impl PoolSpec {
+    /// The plan, given the zone that the process is in.
+    pub(crate) fn in_zone(self, process: Option<&ZoneName>) -> PoolPlan {
+        let zone = self.zone.own.or_else(|| process.cloned()).filter(|_| !self.zone.is_off);
+        let zones = zone.as_ref().map(|_| self.zone.rule);
+        PoolPlan { zone, membership: Membership { zones, ..self.plan.membership }, ..self.plan }
+    }
 }
 
 pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Option<PoolSpec> {
@@ -37,14 +48,23 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         );
     }
     let name = super::route::name(cx, "pool", name)?;
-    let (algorithm, hash) = super::balance::read(&table);
+    let (algorithm, hash, measure) = super::balance::read(&table);
     let plan = PoolPlan {
         name: name.value.clone(),
         algorithm,
         hash,
         sticky: super::sticky::read(&table),
+        measure,
         servers: servers(&table),
         check: super::check::read(&table),
+        agent: spread::agent(&table),
+        slow_start: spread::slow_start(&table),
+        membership: Membership {
+            min_healthy_percent: table.percent("min-healthy"),
+            zones: None,
+            subset: spread::subset(&table),
+        },
+        zone: None,
         ejection: (!table.is_off("eject")).then(|| ejection(&table.table("eject"))),
         tls,
         proxy_protocol: match table.text_if("proxy-protocol") {
@@ -61,7 +81,9 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     let balance = table.get("balance");
     let key_at = balance.and_then(|node| node.get("key")).or(balance).map(|node| node.span);
     let sticky_at = table.get("sticky").map(|node| node.span);
-    Some(PoolSpec { name, plan, key_at, sticky_at })
+    let zone = spread::zone(&table);
+    warn_of_spread(&table, &plan, &zone);
+    Some(PoolSpec { name, plan, key_at, sticky_at, zone })
 }
 
 fn warn_of_servers(table: &Table<'_, '_>, plan: &PoolPlan) {
@@ -91,6 +113,23 @@ fn warn_of_servers(table: &Table<'_, '_>, plan: &PoolPlan) {
     }
 }
 
+/// What is written for nothing.
+fn warn_of_spread(table: &Table<'_, '_>, plan: &PoolPlan, zone: &spread::ZoneSpec) {
+    let warn = |span, message: &str| {
+        table.cx.report(Problem::warning(span, format!("{}: {message}", table.subject)))
+    };
+    let has_zones = plan.servers.is_empty() || plan.servers.iter().any(|server| server.zone.is_some());
+    if let (Some(node), false, Some(_)) = (table.get("zone"), has_zones, &zone.own) {
+        warn(node.span, "no server has a zone: all are elsewhere, and the pool's zone changes nothing");
+    }
+    let algorithm = plan.algorithm;
+    if let (Some(node), true, false) =
+        (table.get("slow-start"), plan.slow_start.is_some(), algorithm.weighs_portions())
+    {
+        warn(node.span, &format!("{algorithm} goes by whole weights: slow-start changes nothing"));
+    }
+}
+
 fn servers(table: &Table<'_, '_>) -> Vec<ServerPlan> {
     let mut servers = Vec::new();
     let mut places: HashMap<ServerName, Span> = HashMap::new();
@@ -117,6 +156,9 @@ fn server(table: &Table<'_, '_>, index: usize, node: &Node) -> Option<(ServerPla
             address: address.value,
             weight: Weight::ONE,
             backup: false,
+            priority: 0,
+            zone: None,
+            agent_port: None,
             connections_max: None,
         };
         return Some((server, node.span));
@@ -130,6 +172,9 @@ fn server(table: &Table<'_, '_>, index: usize, node: &Node) -> Option<(ServerPla
         name: name.value,
         weight: Weight::new(table.number("weight")).unwrap_or_default(),
         backup: table.flag("backup"),
+        priority: table.number("priority"),
+        zone: spread::zone_name(&table),
+        agent_port: table.number_if("agent-port"),
         connections_max: table.number_if("max-connections"),
         address: address.value,
     };

@@ -25,6 +25,7 @@ pub(super) fn process(table: &Table<'_, '_>) -> ProcessPlan {
         state: path_unless_off(table, "state"),
         drain_timeout: table.duration("drain-timeout"),
         connections_max: table.number_if("max-connections"),
+        zone: super::spread::zone_name(table),
     }
 }
 

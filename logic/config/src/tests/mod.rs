@@ -12,6 +12,7 @@ mod outline;
 mod print;
 mod routes;
 mod simulation;
+mod spread;
 mod sticky;
 
 use crate::{Diagnostic, Loaded, Outside, Source, load_with};

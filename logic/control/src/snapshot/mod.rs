@@ -18,7 +18,7 @@ pub use latency::Latency;
 pub use listener::{ListenerSnapshot, ListenerStatus, Protocol, TlsCounts};
 pub use pool::{PoolSnapshot, PoolStatus};
 pub use process::ProcessSnapshot;
-pub use server::{CheckCode, CheckSnapshot, Health, ServerSnapshot};
+pub use server::{AgentSnapshot, CheckCode, CheckSnapshot, Health, ServerSnapshot};
 pub use state::{ServerState, Tone};
 pub use sticky::{StickySnapshot, StickyTableSnapshot};
 pub use traffic::{Level, PerSecond, Responses, Traffic};

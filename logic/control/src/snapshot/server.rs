@@ -15,8 +15,16 @@ pub struct ServerSnapshot {
     pub address: String,
     /// Its share, as configured or changed at runtime.
     pub weight: u32,
-    /// Its share right now, slow start included; 0 while it takes nothing.
+    /// Its share right now, rounded up; 0 while it takes nothing.
     pub effective_weight: u32,
+    /// What counts of its weight right now, in percent: slow start, agent, zone and subset. `None` = all of it.
+    pub weight_percent: Option<u32>,
+    /// It could take requests, but others are preferred: by priority, zone or subset.
+    pub stands_by: bool,
+    /// Gets requests only when no server of a lower number can.
+    pub priority: u16,
+    /// Where it is.
+    pub zone: Option<String>,
     /// Gets requests only when no other server can.
     pub backup: bool,
     /// Who defined it.
@@ -29,6 +37,8 @@ pub struct ServerSnapshot {
     pub health: Health,
     /// The last check; `None` = not checked (yet).
     pub check: Option<CheckSnapshot>,
+    /// What its agent has said; `None` = it has none, or it was not asked yet.
+    pub agent: Option<AgentSnapshot>,
     /// Checks that failed.
     pub check_failures: u64,
     /// How often it went down.
@@ -92,6 +102,20 @@ pub struct CheckSnapshot {
     /// How long it took.
     pub duration_us: u64,
     /// Since it ended.
+    pub ms_ago: u64,
+}
+
+/// What the agent of a server has said.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentSnapshot {
+    /// All that holds, in its words: `up ready 75%`.
+    pub says: String,
+    /// Its last remark, or why there was no answer.
+    pub remark: String,
+    /// It did not answer the last time.
+    pub is_silent: bool,
+    /// Since it was asked.
     pub ms_ago: u64,
 }
 

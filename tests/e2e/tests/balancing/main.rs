@@ -6,6 +6,7 @@ mod choice;
 mod health;
 mod keys;
 mod limits;
+mod measured;
 mod operator;
 
 use weir_e2e::{Weir, get};

@@ -22,7 +22,7 @@ impl Controller {
         server: &mut ServerRecord,
     ) {
         let Some(runtime) = self.runtime.get() else { return };
-        if server.check.is_some() || !is_checked || server.spec.state == AdminState::Maintenance {
+        if server.check.is_some() || !is_checked || server.admin() == AdminState::Maintenance {
             return;
         }
         let target = Target { pool: pool.clone(), slot: server.state.slot, uid: server.state.uid };
@@ -83,7 +83,10 @@ impl Controller {
     }
 }
 
-fn find<'a>(pool: &'a mut PoolRecord, target: &Target) -> Option<(usize, &'a mut ServerRecord)> {
+pub(in crate::control) fn find<'a>(
+    pool: &'a mut PoolRecord,
+    target: &Target,
+) -> Option<(usize, &'a mut ServerRecord)> {
     let server = pool.members.at_mut(target.slot).filter(|server| server.state.uid == target.uid)?;
     Some((target.slot, server))
 }

@@ -9,5 +9,6 @@ mod task;
 #[cfg(test)]
 mod tests;
 
+pub(super) use duty::find;
 pub(super) use probe::Probe;
 pub(super) use task::{Target, keep_checking};

@@ -2,10 +2,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use weir_config::plan::CheckPlan;
-use weir_control::{CheckCode, CheckSnapshot, Health};
+use weir_control::{AgentSnapshot, CheckCode, CheckSnapshot, Health};
 use weir_health::{
     CheckState, EjectionRule, EjectionState, PoolEjections, TrafficSample, Transition, Verdict,
 };
+
+use weir_wire::agent::{AgentReply, AgentState, AgentWish};
 
 use super::UpClock;
 
@@ -14,6 +16,8 @@ use super::UpClock;
 pub(in crate::control) struct HealthRecord {
     check: Option<CheckState>,
     ejection: Option<Box<EjectionState>>,
+    /// `None` = there is none, or it has not been asked yet.
+    agent: Option<Box<AgentRecord>>,
     last: Option<(CheckResult, Instant)>,
     /// Why it cannot be reached at all, whatever checks may say.
     unreachable: Option<String>,
@@ -35,6 +39,26 @@ pub(in crate::control) struct CheckResult {
     pub(in crate::control) duration: Duration,
 }
 
+/// What a server's agent has said.
+#[derive(Debug, Default)]
+pub(in crate::control) struct AgentRecord {
+    /// All in all.
+    pub(in crate::control) state: AgentState,
+    /// The remark of its last answer, or why there was none.
+    remark: String,
+    is_silent: bool,
+    at: Option<Instant>,
+}
+
+/// What an agent's answer has changed.
+#[derive(Debug, Default)]
+pub(in crate::control) struct AgentChange {
+    pub(in crate::control) anything: bool,
+    pub(in crate::control) left_maintenance: bool,
+    /// Something that an operator should know: told once, until it changes.
+    pub(in crate::control) trouble: Option<String>,
+}
+
 /// What a check has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::control) struct HealthChange {
@@ -50,6 +74,7 @@ impl HealthRecord {
         Self {
             check,
             ejection: ejection.map(|_| Box::default()),
+            agent: None,
             last: None,
             unreachable: None,
             clock: UpClock::new(is_up, now),
@@ -82,8 +107,61 @@ impl HealthRecord {
         self.update(now);
     }
 
+    /// Its agent counts no longer.
+    pub(super) fn forget_agent(&mut self, now: Instant) {
+        self.agent = None;
+        self.update(now);
+    }
+
+    /// Takes in what its agent has said, or why it has said nothing.
+    pub(in crate::control) fn on_agent(
+        &mut self,
+        answer: &Result<AgentReply, String>,
+        now: Instant,
+    ) -> AgentChange {
+        let agent = self.agent.get_or_insert_default();
+        agent.at = Some(now);
+        let reply = match answer {
+            Ok(reply) => reply,
+            Err(why) => {
+                let told = (!agent.is_silent).then(|| format!("{why}; what it said before holds"));
+                agent.is_silent = true;
+                agent.remark.clone_from(why);
+                return AgentChange { trouble: told, ..AgentChange::default() };
+            }
+        };
+        let strange = reply.unknown.as_ref().map(|word| format!("{word:?} means nothing"));
+        let remark = strange.clone().unwrap_or_else(|| reply.remark.clone());
+        let trouble = strange.filter(|_| remark != agent.remark);
+        agent.is_silent = false;
+        agent.remark = remark;
+        let was_away = agent.state.wish() == AgentWish::Maintenance;
+        let anything = agent.state.on_reply(reply);
+        let left_maintenance = was_away && agent.state.wish() != AgentWish::Maintenance;
+        if anything {
+            self.changed = now;
+            self.update(now);
+        }
+        AgentChange { anything, left_maintenance, trouble }
+    }
+
+    pub(in crate::control) fn agent(&self) -> Option<&AgentRecord> {
+        self.agent.as_deref()
+    }
+
+    /// What its agent has said, for faces.
+    pub(in crate::control) fn last_agent(&self, now: Instant) -> Option<AgentSnapshot> {
+        let agent = self.agent()?;
+        Some(AgentSnapshot {
+            says: agent.state.words(),
+            remark: agent.remark.clone(),
+            is_silent: agent.is_silent,
+            ms_ago: now.saturating_duration_since(agent.at?).as_millis() as u64,
+        })
+    }
+
     /// Begins anew: it was in maintenance, and nobody has looked since.
-    pub(super) fn restart(&mut self, check: Option<&CheckPlan>, now: Instant) {
+    pub(in crate::control) fn restart(&mut self, check: Option<&CheckPlan>, now: Instant) {
         self.check = check.map(|check| CheckState::new(&check.timing));
         self.last = None;
         self.update(now);
@@ -169,6 +247,9 @@ impl HealthRecord {
     /// In one word for faces.
     pub(in crate::control) fn health(&self, since_start: Duration) -> Health {
         let ejected_until = self.ejection.as_ref().and_then(|ejection| ejection.ejected_until());
+        if self.agent.as_ref().is_some_and(|agent| !agent.state.is_up()) {
+            return Health::Down;
+        }
         let Some(check) = self.check.as_ref().filter(|_| self.unreachable.is_none()) else {
             return match (&self.unreachable, ejected_until) {
                 (Some(_), _) => Health::Down,
@@ -209,7 +290,9 @@ impl HealthRecord {
     }
 
     fn update(&mut self, now: Instant) -> Option<Duration> {
-        let is_up = self.unreachable.is_none() && self.check.as_ref().is_none_or(CheckState::is_up);
+        let agent_lets = self.agent.as_ref().is_none_or(|agent| agent.state.is_up());
+        let is_up =
+            self.unreachable.is_none() && agent_lets && self.check.as_ref().is_none_or(CheckState::is_up);
         self.clock.set(is_up, now)
     }
 

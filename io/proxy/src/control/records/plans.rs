@@ -123,8 +123,9 @@ impl Records {
 
 /// A server of the config, as commands name it.
 pub(in crate::control) fn spec_of(server: &ServerPlan) -> ServerSpec {
-    let ServerPlan { name, address, weight, backup, connections_max } = server.clone();
-    ServerSpec { name, address, weight, backup, connections_max }
+    let ServerPlan { name, address, weight, backup, priority, zone, agent_port, connections_max } =
+        server.clone();
+    ServerSpec { name, address, weight, backup, priority, zone, agent_port, connections_max }
 }
 
 /// Whether two plans of a pool differ in nothing but servers.
@@ -135,8 +136,13 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
         algorithm,
         hash,
         sticky,
+        measure,
         servers: _,
         check,
+        agent,
+        slow_start,
+        membership,
+        zone,
         ejection,
         tls,
         proxy_protocol,
@@ -147,9 +153,14 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
     } = a;
     *name == b.name
         && *algorithm == b.algorithm
+        && *measure == b.measure
         && *hash == b.hash
         && *sticky == b.sticky
         && *check == b.check
+        && *agent == b.agent
+        && *slow_start == b.slow_start
+        && *membership == b.membership
+        && *zone == b.zone
         && *ejection == b.ejection
         && *tls == b.tls
         && *proxy_protocol == b.proxy_protocol

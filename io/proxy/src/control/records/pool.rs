@@ -1,7 +1,7 @@
 use std::sync::{Arc, Weak};
 
 use tokio::time::Instant;
-use weir_balance::{Roster, Scheduling};
+use weir_balance::{Roster, SlowStart};
 use weir_config::plan::PoolPlan;
 use weir_model::PoolName;
 
@@ -30,6 +30,8 @@ pub(in crate::control) struct PoolRecord {
     pub(in crate::control) queue: LevelMeter,
     pub(super) rotation: Rotation,
     is_stale: bool,
+    /// When weights rise next; `None` = all have risen.
+    rises_at: Option<Instant>,
 }
 
 impl PoolRecord {
@@ -59,6 +61,7 @@ impl PoolRecord {
             queue: LevelMeter::default(),
             rotation: Rotation::default(),
             is_stale: true,
+            rises_at: None,
         }
     }
 
@@ -84,7 +87,7 @@ impl PoolRecord {
     }
 
     /// What workers see is no longer true.
-    pub(super) fn spoil(&mut self) {
+    pub(in crate::control) fn spoil(&mut self) {
         self.is_stale = true;
     }
 
@@ -95,16 +98,17 @@ impl PoolRecord {
 
     /// Tells workers how things stand. O(number of servers).
     pub(in crate::control) fn publish(&mut self, now: Instant) {
-        let view = self.view(self.shared.plan.scheduling());
+        let shared = Arc::clone(&self.shared);
+        let view = self.view(&shared.plan, now);
         self.tell_former(&view);
-        self.shared.publish(view);
+        shared.publish(view);
         self.published(now);
     }
 
     /// Goes by another plan from now on, with its servers as they are. Requests that began under the old one finish
     /// under it, but see its servers come and go.
     pub(in crate::control) fn replace(&mut self, plan: &PoolPlan, secret: Option<Secret>, now: Instant) {
-        let view = self.view(plan.scheduling());
+        let view = self.view(plan, now);
         self.former.push(Arc::downgrade(&self.shared));
         self.tell_former(&view);
         let sticky = match self.has_sticky(plan, secret.as_ref()) {
@@ -125,9 +129,15 @@ impl PoolRecord {
         }
     }
 
+    /// When weights rise next; `None` = all have risen.
+    pub(in crate::control) fn rises_at(&self) -> Option<Instant> {
+        self.rises_at
+    }
+
     /// The first view after the pool was made: its state so far was not one.
     pub(in crate::control) fn publish_first(&mut self, now: Instant) {
         self.clock = UpClock::new(self.rotation.is_usable(), now);
+        self.members.iter_mut().for_each(|record| record.rise.at_start());
         self.publish(now);
     }
 
@@ -139,13 +149,17 @@ impl PoolRecord {
         });
     }
 
-    fn view(&self, scheduling: Scheduling) -> PoolView {
+    fn view(&mut self, plan: &PoolPlan, now: Instant) -> PoolView {
+        let rising =
+            self.members.iter_mut().filter_map(|record| record.look_at_rise(plan, now).then_some(()));
+        let step = plan.slow_start.map(|rule| rule.window.duration() / SlowStart::STEPS);
+        self.rises_at = if rising.count() > 0 { step.map(|step| now + step) } else { None };
         let records = self.members.slots();
         let candidates =
-            self.members.iter().enumerate().map(|(rank, record)| record.candidate(rank)).collect();
+            self.members.iter().enumerate().map(|(rank, record)| record.candidate(rank, plan)).collect();
         let previous = self.shared.view();
         PoolView {
-            roster: Arc::new(Roster::new(scheduling, candidates, Some(&previous.roster))),
+            roster: Arc::new(Roster::new(plan.scheduling(), candidates, Some(&previous.roster))),
             servers: records.iter().map(|record| Some(Arc::clone(&record.as_ref()?.state))).collect(),
         }
     }
@@ -163,8 +177,13 @@ fn without_servers(plan: &PoolPlan) -> PoolPlan {
         algorithm: plan.algorithm,
         hash: plan.hash.clone(),
         sticky: plan.sticky.clone(),
+        measure: plan.measure,
         servers: Vec::new(),
         check: plan.check.clone(),
+        agent: plan.agent.clone(),
+        slow_start: plan.slow_start,
+        membership: plan.membership,
+        zone: plan.zone.clone(),
         ejection: plan.ejection.clone(),
         tls: plan.tls.clone(),
         proxy_protocol: plan.proxy_protocol,

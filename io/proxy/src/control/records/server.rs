@@ -2,12 +2,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::time::Instant;
-use weir_balance::Candidate;
+use weir_balance::{Candidate, Portion};
+use weir_config::plan::PoolPlan;
 use weir_control::{AdminState, EffectiveServer};
 use weir_model::{ServerAddress, Weight};
 use weir_net::tls::ClientTls;
+use weir_wire::agent::AgentWish;
 
-use super::{Ground, HealthRecord, LevelMeter, RateMeter};
+use super::{Ground, HealthRecord, LevelMeter, RateMeter, Rise};
 use crate::control::names::NameUser;
 use crate::control::task::Task;
 use crate::state::{Endpoint, ServerState};
@@ -24,6 +26,10 @@ pub(in crate::control) struct ServerRecord {
     pub(in crate::control) active: LevelMeter,
     /// Checks it; `None` = nothing is to be checked, or not started yet.
     pub(in crate::control) check: Option<Task>,
+    /// Asks its agent; `None` = it has none, or not started yet.
+    pub(in crate::control) agent: Option<Task>,
+    /// How its weight rises.
+    pub(super) rise: Rise,
     /// TLS cannot be set up towards it. Plaintext instead must never happen: it counts as unreachable.
     tls_fault: Option<String>,
     /// As the pool has counted it.
@@ -54,6 +60,8 @@ impl ServerRecord {
             requests: RateMeter::default(),
             active: LevelMeter::default(),
             check: None,
+            agent: None,
+            rise: Rise::default(),
             tls_fault: None,
             counted: None,
         }
@@ -66,12 +74,32 @@ impl ServerRecord {
 
     /// Whether it takes requests of clients that are bound to it: drained or without weight it still does.
     fn keeps_clients(&self) -> bool {
-        self.spec.state != AdminState::Maintenance && self.health.is_up() && !self.health.is_ejected()
+        self.admin() != AdminState::Maintenance && self.health.is_up() && !self.health.is_ejected()
     }
 
     /// Whether the operator wants it to get requests.
     fn is_wanted(&self) -> bool {
-        self.spec.state == AdminState::Ready && self.spec.spec.weight > Weight::ZERO
+        self.admin() == AdminState::Ready && self.spec.spec.weight > Weight::ZERO && self.agent_percent() > 0
+    }
+
+    /// What the operator wants, or its agent, if that wants less.
+    pub(in crate::control) fn admin(&self) -> AdminState {
+        let wish = self.health.agent().map_or(AgentWish::Ready, |agent| agent.state.wish());
+        match (self.spec.state, wish) {
+            (AdminState::Maintenance, _) | (_, AgentWish::Maintenance) => AdminState::Maintenance,
+            (AdminState::Drain, _) | (_, AgentWish::Drain) => AdminState::Drain,
+            (AdminState::Ready, AgentWish::Ready) => AdminState::Ready,
+        }
+    }
+
+    fn agent_percent(&self) -> u32 {
+        self.health.agent().map_or(100, |agent| agent.state.weight_percent())
+    }
+
+    /// Requests at once, as the config or its agent has it.
+    pub(in crate::control) fn connections_max(&self) -> Option<u32> {
+        let agent = self.health.agent().and_then(|agent| agent.state.connections_max());
+        agent.unwrap_or(self.spec.spec.connections_max)
     }
 
     /// What it adds to its pool's counts.
@@ -84,17 +112,28 @@ impl ServerRecord {
         }
     }
 
-    pub(super) fn candidate(&self, rank: usize) -> Candidate {
+    /// Works out how far its weight has risen. Returns whether it is to rise further.
+    pub(super) fn look_at_rise(&mut self, plan: &PoolPlan, now: Instant) -> bool {
+        let is_up = self.is_eligible();
+        self.rise.look(is_up, plan.slow_start.as_ref(), now);
+        plan.slow_start.is_some() && self.rise.goes_on()
+    }
+
+    /// As it is put up for choice.
+    pub(super) fn candidate(&self, rank: usize, plan: &PoolPlan) -> Candidate {
         let spec = &self.spec.spec;
         Candidate {
             slot: self.state.slot,
             rank: rank as u32,
             address: spec.address.clone(),
             weight: spec.weight,
+            portion: self.rise.portion().of(Portion::percent(self.agent_percent())),
+            priority: spec.priority,
             backup: spec.backup,
+            is_local: plan.zone.is_none() || spec.zone == plan.zone,
             eligible: self.is_eligible(),
             keeps_clients: self.keeps_clients(),
-            connections_max: spec.connections_max,
+            connections_max: self.connections_max(),
             load: Arc::clone(&self.state.load),
         }
     }

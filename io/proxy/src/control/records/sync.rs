@@ -79,12 +79,13 @@ impl PoolRecord {
     ) {
         let before = &self.shared.plan;
         let check_changed = before.check != plan.check || before.proxy_protocol != plan.proxy_protocol;
+        let agent_changed = before.agent != plan.agent;
         let rules_changed = check_changed || before.ejection != plan.ejection;
         let has_new_tls = matches!(tls, Change::New(_));
         if let Change::New(tls) = tls {
             self.tls = tls;
         }
-        if !rules_changed && !has_new_tls {
+        if !rules_changed && !has_new_tls && !agent_changed {
             return;
         }
         let name = self.name.clone();
@@ -94,6 +95,12 @@ impl PoolRecord {
             }
             if check_changed || has_new_tls {
                 record.check = None;
+            }
+            if agent_changed {
+                record.agent = None;
+            }
+            if plan.agent.is_none() {
+                record.health.forget_agent(ground.now);
             }
             if has_new_tls {
                 let user = NameUser::new(&name, record.state.slot, &record.spec.spec.address);
@@ -127,6 +134,7 @@ impl PoolRecord {
             record.locate(&user, self.tls.traffic.as_deref(), ground);
             // What is at the new address is not known yet: it is checked at once.
             record.check = None;
+            record.agent = None;
         }
         match (before.state, record.spec.state) {
             (before, now) if before == now => {}

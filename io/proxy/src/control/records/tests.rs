@@ -32,6 +32,9 @@ fn record(name: &str, slot: usize) -> ServerRecord {
         address: "10.0.0.1:80".parse().unwrap(),
         weight: Weight::ONE,
         backup: false,
+        priority: 0,
+        zone: None,
+        agent_port: None,
         connections_max: None,
     };
     let pool = PoolName::new("web").unwrap();

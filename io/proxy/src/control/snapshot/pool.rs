@@ -22,6 +22,7 @@ fn of(pool: &PoolRecord, protocol: Protocol, moment: Moment) -> PoolSnapshot {
     let sum = |counter: fn(&PoolCounters) -> &Counter| shared.counters.sum(|shard| counter(shard).get());
     let mut queue_time = LatencySum::default();
     shared.counters.iter().for_each(|shard| queue_time.add(&shard.queue_time));
+    let view = shared.view();
     let waiting = u64::from(shared.queue.length());
     PoolSnapshot {
         name: pool.name.to_string(),
@@ -42,7 +43,7 @@ fn of(pool: &PoolRecord, protocol: Protocol, moment: Moment) -> PoolSnapshot {
         changed_ms_ago: millis(pool.clock.lasts(moment.now)),
         downtime_ms: millis(pool.clock.downtime(moment.now)),
         times_down: pool.clock.times_down(),
-        servers: pool.members.iter().map(|record| server::of(record, moment)).collect(),
+        servers: pool.members.iter().map(|record| server::of(record, &view.roster, moment)).collect(),
     }
 }
 
@@ -73,7 +74,7 @@ fn traffic(pool: &PoolRecord) -> Traffic {
     for record in pool.members.iter() {
         sums.add(&record.state.counters);
         active += u64::from(record.state.load.active());
-        limit = limit.zip(record.spec.spec.connections_max).map(|(sum, max)| sum + u64::from(max));
+        limit = limit.zip(record.connections_max()).map(|(sum, max)| sum + u64::from(max));
         idle = idle.into_iter().chain(record.state.idle_for()).min();
     }
     Traffic {

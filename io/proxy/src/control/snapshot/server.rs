@@ -1,12 +1,15 @@
+use weir_balance::{Portion, Roster};
 use weir_control::{ServerSnapshot, Traffic};
 
 use super::{Moment, millis};
 use crate::control::records::{ServerRecord, ServerSums};
 
-pub(super) fn of(record: &ServerRecord, moment: Moment) -> ServerSnapshot {
+pub(super) fn of(record: &ServerRecord, roster: &Roster, moment: Moment) -> ServerSnapshot {
     let spec = &record.spec.spec;
     let (state, health) = (&record.state, &record.health);
     let weight = spec.weight.get();
+    let takes_part = roster.members().binary_search(&state.slot).is_ok();
+    let portion = roster.candidate(state.slot).map_or(Portion::WHOLE, |candidate| candidate.portion);
     let active = u64::from(state.load.active());
     let mut sums = ServerSums::default();
     sums.add(&state.counters);
@@ -14,20 +17,25 @@ pub(super) fn of(record: &ServerRecord, moment: Moment) -> ServerSnapshot {
         name: spec.name.to_string(),
         address: spec.address.to_string(),
         weight,
-        effective_weight: if record.is_eligible() { weight } else { 0 },
+        effective_weight: if takes_part { portion.weight(weight) } else { 0 },
+        weight_percent: Some(portion.as_percent()).filter(|_| takes_part && portion != Portion::WHOLE),
+        stands_by: record.is_eligible() && !takes_part && !spec.backup,
+        priority: spec.priority,
+        zone: spec.zone.as_ref().map(ToString::to_string),
         backup: spec.backup,
         origin: record.spec.origin,
         overridden: record.spec.overridden.iter().map(|what| (*what).to_owned()).collect(),
-        admin: record.spec.state,
+        admin: record.admin(),
         health: health.health(moment.since_start),
         check: health.last_check(moment.now),
+        agent: health.last_agent(moment.now),
         check_failures: health.check_failures,
         times_down: health.clock().times_down(),
         ejections: health.ejections,
         changed_ms_ago: millis(health.unchanged_for(moment.now)),
         downtime_ms: millis(health.clock().downtime(moment.now)),
         traffic: Traffic {
-            active: record.active.level(active, spec.connections_max.map(u64::from)),
+            active: record.active.level(active, record.connections_max().map(u64::from)),
             request_rate: record.requests.rate(),
             idle_ms: state.idle_for().map(millis),
             ..sums.traffic()

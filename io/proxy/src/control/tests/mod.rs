@@ -6,5 +6,6 @@ mod ejection;
 mod reload;
 mod rig;
 mod snapshot;
+mod spread;
 
 pub(in crate::control) use rig::{Rig, eventually, plan, whole_plan};

@@ -23,8 +23,12 @@ pub(super) struct RateWindow {
 impl Exchange {
     /// Nothing can move now: keeps the deadline in step with what has moved since, and sees whether it has passed.
     pub(super) fn wait(&mut self, cx: &mut Context<'_>, client: &mut ClientSide<'_>) -> Poll<Option<End>> {
-        if self.moved() != self.moved_at_arm {
+        let moved = self.moved();
+        if moved != self.moved_at_arm {
             self.arm(client);
+            if let Some(lease) = &self.lease {
+                lease.moved(client.worker.now(), self.server_bytes());
+            }
         }
         let expired = client.deadline.poll_expired(cx);
         // Without an upload nobody else reads from the client.
@@ -87,6 +91,11 @@ impl Exchange {
     /// Some of the request is here that the server has not taken yet.
     fn waits_for_server(&self) -> bool {
         self.upload.waits_for_sink() || self.head_sent < self.head.len()
+    }
+
+    /// Bytes that went to the server and came from it, as far as its heads are not concerned.
+    pub(crate) fn server_bytes(&self) -> u64 {
+        self.head_sent as u64 + self.upload.bytes_written + self.download_read()
     }
 
     pub(super) fn moved(&self) -> u64 {

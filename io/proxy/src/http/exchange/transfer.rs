@@ -105,11 +105,21 @@ impl Exchange {
                 Poll::Ready(Err(fault)) => return Poll::Ready(Err(fault)),
                 Poll::Ready(Ok(HeadOutcome::Interim)) => {}
                 Poll::Ready(Ok(HeadOutcome::Final(facts, download))) => {
+                    lease.answered(
+                        client.worker.now(),
+                        self.timing.server().unwrap_or_default(),
+                        facts.status,
+                    );
                     self.response = Some(facts);
                     self.download = Some(download);
                     return Poll::Ready(Ok(None));
                 }
                 Poll::Ready(Ok(HeadOutcome::Tunnel(facts, download))) => {
+                    lease.answered(
+                        client.worker.now(),
+                        self.timing.server().unwrap_or_default(),
+                        facts.status,
+                    );
                     self.response = Some(facts);
                     self.download = Some(download);
                     return Poll::Ready(Ok(Some(End::Tunnel)));

@@ -20,7 +20,7 @@ servers = [{ name = \"w1\", address = \"10.0.0.11:8080\" }, { name = \"w2\", add
 ";
 
 /// The parts of a snapshot, in the order of their sections.
-pub(super) const SNAPSHOT: [&str; 20] = [
+pub(super) const SNAPSHOT: [&str; 21] = [
     "Snapshot",
     "ProcessSnapshot",
     "ListenerSnapshot",
@@ -35,6 +35,7 @@ pub(super) const SNAPSHOT: [&str; 20] = [
     "AdminState",
     "Health",
     "CheckSnapshot",
+    "AgentSnapshot",
     "CheckCode",
     "Traffic",
     "Level",
@@ -209,6 +210,7 @@ fn row(page: &mut String, field: &Member, all: &[Declared]) {
         (true, "What") => "`\"all\"`",
         (true, "bool") => "`false`",
         (true, "Weight") => "`1`",
+        (true, "u16") => "`0`",
         (true, "Vec<String>") => "`[]`",
         (true, of) if of.starts_with("Option<") => "none",
         (true, of) => panic!("the default of {} ({of}) is not known here", field.name),
@@ -239,7 +241,7 @@ fn bare(of: &str) -> &'static str {
         "u16" | "u32" | "u64" => "number",
         "bool" => "true or false",
         "String" => "text",
-        "PoolName" | "ServerName" => "name",
+        "PoolName" | "ServerName" | "ZoneName" => "name",
         "ServerAddress" => "address",
         "Weight" => "0 to 256",
         "(u64, u64)" => "pairs of numbers",

@@ -1,0 +1,35 @@
+//! Slow start: raises the weights of servers that have come up, step by step.
+
+use std::sync::Arc;
+
+use tokio::time::{Instant, sleep_until};
+
+use super::Controller;
+
+/// Makes new rosters when weights rise: for each pool once in a step, however many of its servers are rising.
+pub(super) async fn keep_raising(controller: Arc<Controller>) {
+    loop {
+        match controller.next_rise() {
+            None => controller.rises.notified().await,
+            Some(at) => {
+                tokio::select! {
+                    () = sleep_until(at) => controller.raise(),
+                    () = controller.rises.notified() => {}
+                }
+            }
+        }
+    }
+}
+
+impl Controller {
+    fn next_rise(&self) -> Option<Instant> {
+        self.records().pools.iter().filter_map(|pool| pool.rises_at()).min()
+    }
+
+    fn raise(&self) {
+        let now = Instant::now();
+        let mut records = self.records();
+        let due = records.pools.iter_mut().filter(|pool| pool.rises_at().is_some_and(|at| at <= now));
+        due.for_each(|pool| pool.publish(now));
+    }
+}

@@ -1,0 +1,90 @@
+//! Slow start, tiers, zones and subsets, from the config to the rosters.
+
+use std::time::Duration;
+
+use weir_control::RuntimeState;
+
+use super::{Rig, plan};
+
+fn drain(state: &str) -> String {
+    format!(r#"{{"server-state": {{"pool": "web", "server": "a", "state": "{state}"}}}}"#)
+}
+
+fn percent(rig: &Rig, server: &str) -> Option<u32> {
+    rig.shown(server).weight_percent
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_returns_rises_step_by_step_and_none_does_at_the_start() {
+    let rig = Rig::running(plan(
+        "[pool.web]\nservers = [{ name = \"a\", address = \"10.0.0.1:80\" }, { name = \"b\", address = \"10.0.0.2:80\" }]\n\
+         slow-start = \"20s\"",
+    ));
+    assert_eq!((percent(&rig, "a"), percent(&rig, "b")), (None, None));
+    rig.done(&drain("drain")).await;
+    rig.done(&drain("ready")).await;
+    assert_eq!((percent(&rig, "a"), percent(&rig, "b")), (Some(10), None));
+    let mut generations = Vec::new();
+    let mut seen = Vec::new();
+    for _ in 0..250 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        seen.push(percent(&rig, "a"));
+        generations.push(rig.pool("web").generation());
+    }
+    seen.dedup();
+    generations.dedup();
+    assert_eq!(seen.last(), Some(&None), "{seen:?}");
+    assert!(seen.contains(&Some(50)) && seen.is_sorted_by_key(|percent| percent.unwrap_or(100)), "{seen:?}");
+    assert!((15..=22).contains(&generations.len()), "one roster for each step: {}", generations.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_added_rises_and_many_that_rise_at_once_share_their_rosters() {
+    let rig = Rig::running(plan(
+        "[pool.web]\nservers = \"10.0.0.1:80\"\nslow-start = { window = \"10s\", min-weight = \"1%\" }",
+    ));
+    for number in 0..20 {
+        let add = format!(
+            r#"{{"add-server": {{"pool": "web", "server": {{"name": "n{number}", "address": "10.0.1.{number}:80"}}}}}}"#
+        );
+        rig.done(&add).await;
+        tokio::time::sleep(Duration::from_millis(17)).await;
+    }
+    assert_eq!(percent(&rig, "n19"), Some(10), "a second counts at least: a tenth of the window");
+    let before = rig.pool("web").generation();
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    assert_eq!((percent(&rig, "n0"), percent(&rig, "n19")), (None, None));
+    let made = rig.pool("web").generation() - before;
+    assert!(made <= 24, "{made} rosters");
+}
+
+#[tokio::test]
+async fn tiers_zones_and_subsets_reach_the_roster_and_the_faces() {
+    let servers = "[pool.web]\nservers = [\
+                   { name = \"a\", address = \"10.0.0.1:80\", zone = \"x\" }, \
+                   { name = \"b\", address = \"10.0.0.2:80\", zone = \"y\" }, \
+                   { name = \"c\", address = \"10.0.0.3:80\", zone = \"x\", priority = 1 }]\n";
+    let rig = Rig::still(plan(servers), RuntimeState::default());
+    assert_eq!(rig.rotation(), ["a", "b"]);
+    assert!(rig.shown("c").stands_by && rig.shown("c").priority == 1);
+    assert_eq!(rig.shown("b").zone.as_deref(), Some("y"));
+    rig.reload(plan(&format!("{servers}zone = \"x\""))).await;
+    assert_eq!(rig.rotation(), ["a"]);
+    assert!(rig.shown("b").stands_by && rig.shown("b").effective_weight == 0);
+    rig.done(&drain("drain")).await;
+    assert_eq!(rig.rotation(), ["b"]);
+    rig.done(&drain("ready")).await;
+    rig.reload(plan(&format!("{servers}subset = {{ size = 1, instance = 1, instances = 2 }}"))).await;
+    assert_eq!(rig.rotation(), ["b"]);
+    assert!(rig.shown("a").stands_by);
+}
+
+#[tokio::test]
+async fn a_server_added_at_runtime_has_a_tier_and_a_zone() {
+    let rig =
+        Rig::still(plan("[pool.web]\nservers = \"10.0.0.1:80\"\nzone = \"x\""), RuntimeState::default());
+    let add = r#"{"add-server": {"pool": "web", "server": {"name": "n", "address": "10.0.0.2:80", "zone": "x", "priority": 3}}}"#;
+    rig.done(add).await;
+    let shown = rig.shown("n");
+    assert_eq!((shown.priority, shown.zone.as_deref(), shown.stands_by), (3, Some("x"), true));
+}

@@ -1,0 +1,75 @@
+use serde::Serialize;
+
+/// How much of its weight counts for a server right now: slow start, what its agent says, its part in a subset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Portion(u32);
+
+const WHOLE: u32 = 1_000;
+
+impl Portion {
+    /// All of it.
+    pub const WHOLE: Self = Self(WHOLE);
+    /// Ten times its weight.
+    pub const MAX: Self = Self(10 * WHOLE);
+
+    /// In thousandths, at least one: who shall get nothing is not eligible.
+    pub const fn thousandths(thousandths: u32) -> Self {
+        match thousandths {
+            0 => Self(1),
+            more if more > Self::MAX.0 => Self::MAX,
+            some => Self(some),
+        }
+    }
+
+    /// In percent, at least a tenth of one.
+    pub const fn percent(percent: u32) -> Self {
+        Self::thousandths(percent.saturating_mul(WHOLE / 100))
+    }
+
+    /// Of a share from 0 to 1.
+    pub fn share(share: f64) -> Self {
+        Self::thousandths((share * f64::from(WHOLE)).round() as u32)
+    }
+
+    /// A portion of this portion.
+    pub fn of(self, other: Self) -> Self {
+        Self::thousandths((u64::from(self.0) * u64::from(other.0) / u64::from(WHOLE)) as u32)
+    }
+
+    /// In thousandths.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+
+    /// What counts of a weight, rounded up.
+    pub const fn weight(self, weight: u32) -> u32 {
+        weight.saturating_mul(self.0).div_ceil(WHOLE)
+    }
+
+    /// In percent, rounded up.
+    pub const fn as_percent(self) -> u32 {
+        self.0.div_ceil(WHOLE / 100)
+    }
+}
+
+impl Default for Portion {
+    fn default() -> Self {
+        Self::WHOLE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_portion_is_never_nothing_and_never_too_much() {
+        assert_eq!(Portion::percent(0).get(), 1);
+        assert_eq!(Portion::percent(u32::MAX), Portion::MAX);
+        assert_eq!(Portion::share(-1.0).get(), 1);
+        assert_eq!(Portion::share(f64::NAN).get(), 1);
+        assert_eq!(Portion::percent(10).of(Portion::percent(50)), Portion::percent(5));
+        assert_eq!(Portion::percent(75).of(Portion::WHOLE), Portion::percent(75));
+        assert_eq!(Portion::thousandths(1).as_percent(), 1);
+    }
+}

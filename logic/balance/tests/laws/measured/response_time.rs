@@ -1,0 +1,192 @@
+use proptest::prelude::*;
+use weir_balance::{Algorithm, MeasureOptions, ResponseEnd};
+
+use super::{Request, Rig};
+
+/// One server as ngx_http_upstream_least_time_module.c keeps it.
+#[derive(Default)]
+struct Peer {
+    weight: u64,
+    average_ms: u64,
+    checked_s: u64,
+    conns: u64,
+}
+
+const FAIL_TIMEOUT_S: u64 = 10;
+
+impl Peer {
+    fn eta(&self, now_ms: u64) -> u64 {
+        let mut time = self.average_ms;
+        let idle_s = now_ms / 1_000 - self.checked_s;
+        if idle_s > FAIL_TIMEOUT_S {
+            let shift = idle_s / (FAIL_TIMEOUT_S + 1);
+            time = if shift < 64 { time >> shift } else { 0 };
+        }
+        time = if time > 5_000 { 5_000 } else { time + 20 - time % 20 };
+        time * (1 + self.conns)
+    }
+
+    fn chosen(&mut self, now_ms: u64) {
+        if now_ms / 1_000 - self.checked_s > FAIL_TIMEOUT_S {
+            self.checked_s = now_ms / 1_000;
+        }
+        self.conns += 1;
+    }
+
+    fn answered(&mut self, ms: u64) {
+        self.average_ms = match self.average_ms {
+            0 => ms,
+            average => (0.5 + (ms as f64 * 0.05 + average as f64 * 0.95)) as u64,
+        };
+    }
+}
+
+fn rig(until: ResponseEnd, weights: &[u32]) -> Rig {
+    Rig::new(Algorithm::LeastResponseTime, MeasureOptions { until, ..MeasureOptions::default() }, weights)
+}
+
+fn rig_with_inflight(until: ResponseEnd, inflight: bool, weights: &[u32]) -> Rig {
+    let options = MeasureOptions { until, inflight, ..MeasureOptions::default() };
+    Rig::new(Algorithm::LeastResponseTime, options, weights)
+}
+
+fn best(peers: &[Peer], now_ms: u64) -> impl Fn(usize) -> bool {
+    let cost = |peer: &Peer| (peer.eta(now_ms), peer.weight);
+    let costs: Vec<_> = peers.iter().map(cost).collect();
+    move |slot| costs.iter().all(|(eta, weight)| costs[slot].0 * weight <= eta * costs[slot].1)
+}
+
+proptest! {
+    #[test]
+    fn the_chosen_server_has_the_least_estimated_time_by_its_weight(
+        weights in prop::collection::vec(1_u32..9, 1..30),
+        last_byte: bool,
+        steps in prop::collection::vec((0_u64..60, any::<bool>(), any::<prop::sample::Index>(), any::<bool>()), 1..150),
+    ) {
+        let mut rig = rig(if last_byte { ResponseEnd::LastByte } else { ResponseEnd::Header }, &weights);
+        let mut peers: Vec<Peer> =
+            weights.iter().map(|weight| Peer { weight: (*weight).into(), ..Peer::default() }).collect();
+        let mut running: Vec<Request> = Vec::new();
+        for (pass, begins, index, counts) in steps {
+            rig.pass_ms(pass);
+            let now_ms = rig.now_us / 1_000;
+            if begins || running.is_empty() {
+                let request = rig.begin();
+                prop_assert!(best(&peers, now_ms)(request.slot), "{} at {now_ms} ms", request.slot);
+                peers[request.slot].chosen(now_ms);
+                running.push(request);
+            } else {
+                let mut request = running.swap_remove(index.index(running.len()));
+                let peer = &mut peers[request.slot];
+                if counts {
+                    peer.answered(now_ms - request.begun_us / 1_000);
+                }
+                peer.conns -= 1;
+                rig.answer(&mut request, counts);
+                rig.finish(request, counts);
+            }
+        }
+    }
+}
+
+/// Lets `slot` answer so often in `ms` that this is its average.
+fn answers(rig: &mut Rig, slot: usize, ms: u64) {
+    let request = rig.begin_at(slot);
+    rig.pass_ms(ms);
+    rig.end(request);
+}
+
+#[test]
+fn a_slow_server_is_tried_again_when_enough_of_its_time_is_forgiven() {
+    let mut rig = rig(ResponseEnd::Header, &[1, 1]);
+    answers(&mut rig, 0, 800);
+    answers(&mut rig, 1, 90);
+    let start_us = rig.now_us;
+    let mut requests = 0;
+    let tried = loop {
+        rig.pass_ms(500);
+        let request = rig.begin();
+        if request.slot == 0 {
+            break (rig.now_us - start_us) / 1_000_000;
+        }
+        rig.pass_ms(90);
+        rig.end(request);
+        requests += 1;
+        assert!(requests < 1_000, "never tried again");
+    };
+    // 800 > 90, 400, 200 > 90; 100 is rounded to 120, above the 100 of the other; 50 is less. Each 11 s, and one request.
+    assert!((43..=46).contains(&tried), "{tried}");
+}
+
+#[test]
+fn times_above_five_seconds_are_equally_bad() {
+    let mut rig = rig(ResponseEnd::LastByte, &[1, 1]);
+    answers(&mut rig, 0, 5_100);
+    answers(&mut rig, 1, 9_000);
+    let kept: Vec<Request> = (0..6).map(|_| rig.begin()).collect();
+    assert_eq!([rig.active(0), rig.active(1)], [3, 3], "then requests alone count");
+    kept.into_iter().for_each(|request| rig.drop(request));
+}
+
+#[test]
+fn close_times_take_turns() {
+    let mut rig = rig(ResponseEnd::Header, &[1; 3]);
+    for (slot, ms) in [(0, 41), (1, 59), (2, 50)] {
+        answers(&mut rig, slot, ms);
+    }
+    let mut picked = Vec::new();
+    for _ in 0..6 {
+        let mut request = rig.begin();
+        picked.push(request.slot);
+        rig.pass_ms(50);
+        rig.answer(&mut request, true);
+        rig.drop(request);
+    }
+    assert_eq!(picked, [0, 1, 2, 0, 1, 2]);
+}
+
+#[test]
+fn a_server_that_keeps_requests_waiting_is_avoided_where_those_count() {
+    for (inflight, expected) in [(false, 0), (true, 1)] {
+        let mut rig = rig_with_inflight(ResponseEnd::Header, inflight, &[1, 1]);
+        answers(&mut rig, 0, 20);
+        answers(&mut rig, 1, 110);
+        let hanging = rig.begin_at(0);
+        rig.pass_ms(2_000);
+        // 40 ms * 2 requests against 120 ms, were it not for the two seconds.
+        let request = rig.begin();
+        assert_eq!(request.slot, expected, "inflight: {inflight}");
+        rig.drop(request);
+        rig.drop(hanging);
+        rig.pass_ms(2_000);
+        assert_eq!(rig.pick(), 0, "nobody waits any more");
+    }
+}
+
+#[test]
+fn a_request_waits_until_the_head_or_the_last_byte_by_what_is_measured() {
+    for (until, expected) in [(ResponseEnd::Header, 0), (ResponseEnd::LastByte, 1)] {
+        let mut rig = rig_with_inflight(until, true, &[1, 1]);
+        answers(&mut rig, 0, 20);
+        answers(&mut rig, 1, 110);
+        let mut downloading = rig.begin_at(0);
+        rig.pass_ms(20);
+        rig.answer(&mut downloading, true);
+        rig.pass_ms(3_000);
+        assert_eq!(rig.pick(), expected, "{until:?}");
+        rig.finish(downloading, true);
+    }
+}
+
+#[test]
+fn failures_are_not_measured() {
+    let mut rig = rig(ResponseEnd::Header, &[1, 1]);
+    answers(&mut rig, 0, 100);
+    answers(&mut rig, 1, 200);
+    for _ in 0..500 {
+        let mut request = rig.begin_at(1);
+        rig.answer(&mut request, false);
+        rig.finish(request, false);
+    }
+    assert_eq!(rig.pick(), 0);
+}
