@@ -16,7 +16,8 @@ fn a_draining_server_finishes_what_it_has_and_gets_nothing_new() {
     let weir = Weir::start(&pool(&[(&a, ""), (&b, "")], ""));
     let mut kept: Vec<_> = (0..2).map(|_| weir.client()).collect();
     for client in &mut kept {
-        client.send(get("/delay/400"));
+        // Long enough for both to be seen at once on a machine that is busy.
+        client.send(get("/delay/2000"));
     }
     wait_until("one request each", PATIENCE, || a.active() == 1 && b.active() == 1);
     weir.obey(&state("a", "drain"));
