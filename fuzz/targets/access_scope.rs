@@ -22,6 +22,7 @@ fuzz_target!(|text: &str| {
     }
     let redacted = redact_url(text).into_owned();
     assert_eq!(redact_url(&redacted), redacted, "redacting again changes nothing");
-    let url = format!("/a?{}&access_token=Zq9Zq8", text.replace("Zq9Zq8", ""));
+    // By something that is in no secret: what is left on both sides of nothing could be one.
+    let url = format!("/a?{}&access_token=Zq9Zq8", text.replace("Zq9Zq8", "-"));
     assert!(!redact_url(&url).contains("Zq9Zq8"));
 });
