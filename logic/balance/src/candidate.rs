@@ -18,7 +18,8 @@ pub struct Candidate {
     pub backup: bool,
     /// Up, not ejected, not drained, not in maintenance.
     pub eligible: bool,
-    /// With this many requests in flight it takes no more. None = no limit.
+    /// With this many requests in flight it takes no more, and with a lower limit of its load no more than that. None =
+    /// no limit: then its load's does not hold either.
     pub connections_max: Option<u32>,
     /// What it has to do; the same for as long as the server exists.
     pub load: Arc<ServerLoad>,
@@ -32,6 +33,19 @@ impl Candidate {
 
     /// Whether it has room for one more request right now.
     pub(crate) fn has_room(&self) -> bool {
-        self.connections_max.is_none_or(|max| self.load.active() < max)
+        self.load.active() < self.max()
+    }
+
+    /// How many more requests it has room for; `u64::MAX` = any number.
+    pub(crate) fn room(&self) -> u64 {
+        match self.max() {
+            u32::MAX => u64::MAX,
+            max => max.saturating_sub(self.load.active()).into(),
+        }
+    }
+
+    /// With this many requests in flight it takes no more; `u32::MAX` = no limit.
+    pub(crate) fn max(&self) -> u32 {
+        self.connections_max.map_or(u32::MAX, |max| max.min(self.load.limit()))
     }
 }

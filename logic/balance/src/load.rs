@@ -5,10 +5,18 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 /// Alone on its cache lines, or two servers' workers would slow each other down (128 bytes: the prefetcher fetches
 /// lines in pairs). Changed through [`Roster::begin`](crate::Roster::begin) and [`Roster::end`](crate::Roster::end)
 /// only, which keep the keys that least-connections goes by in step.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(align(128))]
 pub struct ServerLoad {
     active: AtomicU32,
+    /// A limit that was found by measurement.
+    limit: AtomicU32,
+}
+
+impl Default for ServerLoad {
+    fn default() -> Self {
+        Self { active: AtomicU32::new(0), limit: AtomicU32::new(u32::MAX) }
+    }
 }
 
 impl ServerLoad {
@@ -16,6 +24,16 @@ impl ServerLoad {
     pub fn active(&self) -> u32 {
         // SeqCst, here and below: the tournament relies on one order of all counts and keys (see its page).
         self.active.load(SeqCst)
+    }
+
+    /// With this many requests in flight it takes no more, whatever its candidate permits; `u32::MAX` = no such limit.
+    /// [`Roster::limit`](crate::Roster::limit) changes it.
+    pub fn limit(&self) -> u32 {
+        self.limit.load(SeqCst)
+    }
+
+    pub(crate) fn set_limit(&self, limit: u32) {
+        self.limit.store(limit, SeqCst);
     }
 
     pub(crate) fn add_one(&self) {

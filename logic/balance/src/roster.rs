@@ -94,7 +94,7 @@ impl Roster {
     /// may both have seen its last free place. False if nothing was counted.
     pub fn try_begin(&self, slot: usize) -> bool {
         let Some(candidate) = self.candidate(slot) else { return false };
-        let counted = candidate.load.add_one_within(candidate.connections_max.unwrap_or(u32::MAX));
+        let counted = candidate.load.add_one_within(candidate.max());
         if counted {
             self.refresh(slot, &candidate.load, true);
         }
@@ -108,6 +108,15 @@ impl Roster {
         self.refresh(slot, load, false);
     }
 
+    /// The server in `slot` takes this many requests at most from now on, if its candidate has a limit at all. As for
+    /// [`Roster::end`], any roster of the pool will do.
+    pub fn limit(&self, slot: usize, load: &Arc<ServerLoad>, limit: u32) {
+        if load.limit() != limit {
+            load.set_limit(limit);
+            self.refresh(slot, load, false);
+        }
+    }
+
     /// Works out every key from the true loads. [`Roster::new`] has done so already: calling this is harmless.
     pub fn refresh_all(&self) {
         if let Some(tournament) = &self.tournament {
@@ -118,6 +127,21 @@ impl Roster {
     /// Whether there are servers to choose from, and none of them has room.
     pub fn is_busy(&self) -> bool {
         !self.members.is_empty() && self.any_open(&[], 0).is_none()
+    }
+
+    /// Whether a server in this slot may be chosen and has room for one more request.
+    pub fn has_room(&self, slot: usize) -> bool {
+        self.members.binary_search(&slot).is_ok() && self.is_open(slot, &[])
+    }
+
+    /// How many more requests all servers together have room for; `u64::MAX` if one has no limit, `None` if there is no
+    /// server to choose from. O(number of servers).
+    pub fn room(&self) -> Option<u64> {
+        if self.members.is_empty() {
+            return None;
+        }
+        let rooms = self.members.iter().filter_map(|slot| self.candidate(*slot)).map(Candidate::room);
+        Some(rooms.fold(0, u64::saturating_add))
     }
 
     pub(crate) fn schedule(&self) -> &Schedule {

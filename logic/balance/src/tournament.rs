@@ -183,7 +183,7 @@ impl Tournament {
 fn key(rule: KeyRule, entrant: &Candidate, turn: u64) -> Key {
     let active = entrant.load.active();
     let load = rule.key(active, entrant.weight);
-    let busy = if entrant.connections_max.is_some_and(|max| active >= max) { BUSY } else { 0 };
+    let busy = if active >= entrant.max() { BUSY } else { 0 };
     if rule.takes_turns() {
         busy | load.min(LOAD_MAX) << 32 | turn
     } else {

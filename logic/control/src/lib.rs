@@ -16,7 +16,7 @@ pub use reply::{Answer, Code, Refusal, Reply};
 pub use right::Right;
 pub use runtime::{AddedServer, BadRuntimeState, EffectiveServer, Origin, Override, RuntimeState};
 pub use snapshot::{
-    CheckCode, CheckSnapshot, Health, Latency, Level, ListenerSnapshot, ListenerStatus, PerSecond,
-    PoolSnapshot, PoolStatus, ProcessSnapshot, Protocol, Responses, ServerSnapshot, ServerState, Snapshot,
-    TlsCounts, Tone, Traffic,
+    BreakerSnapshot, BreakerStatus, CheckCode, CheckSnapshot, Health, Latency, Level, ListenerSnapshot,
+    ListenerStatus, PerSecond, PoolSnapshot, PoolStatus, ProcessSnapshot, Protocol, Responses,
+    ServerSnapshot, ServerState, Snapshot, TlsCounts, Tone, Traffic,
 };

@@ -56,6 +56,7 @@ pub(super) fn backend(fields: &mut Fields<'_>, iid: usize, pool: &PoolSnapshot) 
     fields.text("svname", "BACKEND");
     fields.set("qcur", pool.queue.current);
     fields.set("qmax", pool.queue.max);
+    fields.maybe("qlimit", pool.queue.limit);
     common(fields, &pool.traffic, pool.protocol);
     fields.text("status", if pool.status() == PoolStatus::Down { "DOWN" } else { "UP" });
     fields.set("weight", servers().map(|server| server.effective_weight).sum::<u32>());

@@ -37,6 +37,9 @@ impl Controller {
             if let Some(rule) = &shared.plan.ejection {
                 judge_pool(pool, rule, since_start, now, &mut events);
             }
+            if let Some(rule) = &shared.plan.breaker {
+                events.extend(pool.breaker_event(rule));
+            }
         }
         drop(records);
         if !events.is_empty() {

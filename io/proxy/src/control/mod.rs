@@ -10,6 +10,7 @@ mod controller;
 mod ejection;
 mod error;
 mod event_log;
+mod hedging;
 mod names;
 mod parts;
 mod phrase;

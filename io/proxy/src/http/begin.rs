@@ -4,6 +4,8 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Instant;
 
+use weir_balance::Rank;
+use weir_config::plan::Priority;
 use weir_http::access_log::Termination;
 use weir_http::{
     Action, BodyScanner, Framing, HeaderTable, Method, RequestContext, RequestHead, RouteRequest, Scheme,
@@ -161,7 +163,23 @@ fn send_to(
         id,
         copy: needs_copy.then(|| RequestCopy::of(buf, head, table, &worker.buffers)),
     };
-    Box::new(Exchange::new(pool, facts, *timing, Message { head: out, upload, broken }, source))
+    let rank = rank(&pool, &route.plan.priority, request, source);
+    Box::new(Exchange::new(pool, facts, *timing, Message { head: out, upload, broken }, (source, rank)))
+}
+
+/// Where a request stands if it has to wait for a server.
+fn rank(pool: &LocalPool, priority: &Priority, request: &Parsed<'_>, source: Option<IpAddr>) -> Rank {
+    let header = |name: &str| {
+        let line = request.table.named(request.buf, name.as_bytes()).next();
+        line.map(|line| line.value().of(request.buf))
+    };
+    let asked = priority.header.as_deref().and_then(header);
+    let asked = asked.and_then(|value| std::str::from_utf8(value).ok()?.trim().parse::<i64>().ok());
+    Rank {
+        class: asked.map_or(priority.class, Priority::in_range),
+        client: pool.queue_client(source, header),
+        offset_ms: 0,
+    }
 }
 
 /// Answers without a server. If a body follows that has not all come, the connection ends after the answer.

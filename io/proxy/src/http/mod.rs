@@ -13,7 +13,7 @@ mod upgrade;
 
 pub(crate) use answer::Answer;
 pub(crate) use connection::{ClientTlsFacts, Connection, serve};
-pub(crate) use exchange::Exchange;
+pub(crate) use exchange::{Exchange, Hedged};
 pub(crate) use outcome::Fault;
 pub(crate) use request::RequestCopy;
 pub(crate) use timing::Timing;

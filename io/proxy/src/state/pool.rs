@@ -1,13 +1,13 @@
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use tokio::sync::Notify;
-use tokio::sync::futures::Notified;
 use weir_balance::Roster;
 use weir_config::plan::PoolPlan;
+use weir_http::RetryBudget;
 
-use super::{PoolCounters, ServerState, Shards};
+use super::{PoolBreaker, PoolCounters, PoolQueue, PoolRoom, ServerState, Shards};
 
 /// One pool as the workers see it: fixed settings, and a view of its servers that is swapped as a whole.
 #[derive(Debug)]
@@ -17,7 +17,17 @@ pub struct PoolState {
     /// What was counted, kept over reloads.
     pub counters: Arc<Shards<PoolCounters>>,
     /// Those who wait for a server, kept over reloads.
-    pub queue: Arc<Queue>,
+    pub queue: Arc<PoolQueue>,
+    /// Requests in flight, where the pool as a whole has a limit; kept over reloads.
+    pub room: Arc<PoolRoom>,
+    /// One for all workers: retries are rare, and only they look at it.
+    retry_budget: Mutex<RetryBudget>,
+    /// Since it was made; what a clock counts from here.
+    started: Instant,
+    /// 95 of 100 responses begin within so many microseconds; 0 = not known. Kept over reloads.
+    pub(crate) first_byte_p95_us: Arc<AtomicU64>,
+    /// Keeps requests away while too many fail; kept over reloads.
+    pub breaker: Arc<PoolBreaker>,
     view: ArcSwap<PoolView>,
     generation: AtomicU64,
 }
@@ -31,20 +41,21 @@ pub struct PoolView {
     pub servers: Vec<Option<Arc<ServerState>>>,
 }
 
-/// Requests that wait because every server is at its limit.
-#[derive(Debug, Default)]
-pub struct Queue {
-    waiting: AtomicU32,
-    server_freed: Notify,
-}
-
 impl PoolState {
     /// A pool with its first view.
     pub fn new(plan: PoolPlan, counters: Arc<Shards<PoolCounters>>, view: PoolView) -> Self {
+        let requests_total = counters.sum(|shard| shard.requests.get());
+        let retry = &plan.retry;
+        let budget = RetryBudget::new(retry.budget_percent, retry.budget_min_per_second, 0, requests_total);
         Self {
+            retry_budget: Mutex::new(budget),
+            started: Instant::now(),
+            room: Arc::new(PoolRoom::new(plan.connections_max)),
             plan,
             counters,
             queue: Arc::default(),
+            first_byte_p95_us: Arc::default(),
+            breaker: Arc::default(),
             view: ArcSwap::from_pointee(view),
             generation: AtomicU64::new(1),
         }
@@ -53,7 +64,33 @@ impl PoolState {
     /// In place of `former`, whose waiters wait for the same servers.
     pub fn succeeding(mut self, former: &Self) -> Self {
         self.queue = Arc::clone(&former.queue);
+        self.room = Arc::clone(&former.room);
+        self.room.limit(self.plan.connections_max);
+        self.breaker = Arc::clone(&former.breaker);
+        self.first_byte_p95_us = Arc::clone(&former.first_byte_p95_us);
+        if self.plan.breaker.is_none() {
+            self.breaker.reset();
+        }
         self
+    }
+
+    /// Whether the budget permits a retry, which is then taken from it.
+    pub(crate) fn take_retry(&self, now: Instant) -> bool {
+        let now_ms = now.saturating_duration_since(self.started).as_millis() as u64;
+        let requests_total = self.counters.sum(|shard| shard.requests.get());
+        let mut budget = self.retry_budget.lock().unwrap_or_else(PoisonError::into_inner);
+        budget.take(now_ms, requests_total)
+    }
+
+    /// How long a server may be silent before a second one is asked as well; `None` = for ever, or not known.
+    pub(crate) fn hedge_delay(&self) -> Option<Duration> {
+        match self.plan.hedge.as_ref()?.delay {
+            Some(delay) => Some(delay.duration()),
+            None => match self.first_byte_p95_us.load(Ordering::Relaxed) {
+                0 => None,
+                us => Some(Duration::from_micros(us)),
+            },
+        }
     }
 
     /// The servers now.
@@ -73,48 +110,17 @@ impl PoolState {
         self.generation.fetch_add(1, Ordering::Release);
         // Requests that began or ended while the roster was being made are not in its keys yet.
         roster.refresh_all();
-        self.queue.wake_all();
+        self.revise_queue();
     }
-}
-
-impl Queue {
-    /// How many wait.
-    pub fn length(&self) -> u32 {
-        self.waiting.load(Ordering::Relaxed)
-    }
-
-    /// Takes a place in the queue. Try to pick again after this, and before each wait: a server may have become free
-    /// in between.
-    pub fn enter(&self) -> QueuePlace<'_> {
-        self.waiting.fetch_add(1, Ordering::SeqCst);
-        QueuePlace(self)
-    }
-
-    /// A request has ended: the first in the queue may try.
-    pub fn wake_one(&self) {
-        if self.waiting.load(Ordering::SeqCst) > 0 {
-            self.server_freed.notify_one();
+    /// Calls as many of those who wait as there is room for. O(number of servers) if anybody does.
+    pub fn revise_queue(&self) {
+        if self.queue.length() > 0 {
+            let room = match self.view.load().roster.room() {
+                // They all learn that no server is left.
+                None => u64::MAX,
+                Some(room) => room.min(self.room.left()),
+            };
+            self.queue.changed(room);
         }
-    }
-
-    fn wake_all(&self) {
-        self.server_freed.notify_waiters();
-    }
-}
-
-/// One waiter's place, left when dropped.
-#[derive(Debug)]
-pub struct QueuePlace<'a>(&'a Queue);
-
-impl QueuePlace<'_> {
-    /// Ready when a server may have become free. Make it before the last look: what happens from then on is not missed.
-    pub fn server_freed(&self) -> Notified<'_> {
-        self.0.server_freed.notified()
-    }
-}
-
-impl Drop for QueuePlace<'_> {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,11 +1,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
-use weir_balance::ServerLoad;
+use weir_balance::{Concurrency, ConcurrencyRule, ServerLoad};
 use weir_model::ServerName;
 use weir_net::tls::TlsConnector;
 
@@ -26,6 +26,8 @@ pub struct ServerState {
     pub counters: Shards<ServerCounters>,
     /// Failures since the last success, over all workers.
     pub consecutive_failures: AtomicU32,
+    /// The limit that its latency permits, where the pool has that looked for.
+    concurrency: Mutex<Option<Concurrency>>,
     address: ArcSwap<String>,
     endpoint: ArcSwap<Endpoint>,
     /// TLS towards it; none = plaintext.
@@ -66,6 +68,7 @@ impl ServerState {
             load: Arc::default(),
             counters: Shards::new(threads),
             consecutive_failures: AtomicU32::new(0),
+            concurrency: Mutex::default(),
             endpoint: ArcSwap::from_pointee(endpoint),
             connector: ArcSwapOption::empty(),
             endpoint_version: AtomicU64::new(0),
@@ -124,6 +127,34 @@ impl ServerState {
             0 => None,
             ms => Some(self.started.elapsed().saturating_sub(Duration::from_millis(ms))),
         }
+    }
+
+    /// The limit to begin with under a rule, or the one that was found under it; none without a rule.
+    pub fn limit_to_start_with(&self, rule: Option<&ConcurrencyRule>) -> u32 {
+        let mut concurrency = self.concurrency.lock().unwrap_or_else(PoisonError::into_inner);
+        match rule {
+            None => {
+                *concurrency = None;
+                u32::MAX
+            }
+            Some(rule) => concurrency.get_or_insert_with(|| Concurrency::new(rule)).limit(rule),
+        }
+    }
+
+    /// A request has ended after so long. Returns the limit, if it was judged anew. Under contention one request more or
+    /// less does not matter: nobody waits.
+    pub(crate) fn learn(
+        &self,
+        rule: &ConcurrencyRule,
+        now: Instant,
+        latency: Duration,
+        failed: bool,
+    ) -> Option<u32> {
+        let mut concurrency = self.concurrency.try_lock().ok()?;
+        let concurrency = concurrency.get_or_insert_with(|| Concurrency::new(rule));
+        let now_us = now.saturating_duration_since(self.started).as_micros() as u64;
+        let judged = concurrency.ended(rule, now_us, latency.as_micros() as u64, self.load.active(), failed);
+        judged.then(|| concurrency.limit(rule))
     }
 
     /// The next of several addresses to try.

@@ -107,6 +107,16 @@ pub struct PoolCounters {
     pub queued: Counter,
     /// Retries that the budget did not permit.
     pub retries_denied: Counter,
+    /// Requests with an outcome that the breaker goes by, where there is one.
+    pub outcomes: Counter,
+    /// Of these, the failures.
+    pub failures: Counter,
+    /// Second tries beside a slow first one.
+    pub hedges: Counter,
+    /// Of these, those whose response was passed on.
+    pub hedges_won: Counter,
+    /// From the request's last byte to the response's first, where second tries go by it.
+    pub first_byte: LazyHistogram,
     /// How long requests waited for a server that had to.
     pub queue_time: LazyHistogram,
 }

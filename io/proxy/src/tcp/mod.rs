@@ -71,10 +71,21 @@ impl Session {
         let proxied = self.proxied();
         let idle = self.listener.tcp.idle_timeout.duration();
         let source = self.source.map(|address| address.ip());
-        let mut reached = match server::reach(&self.worker, pool, source, proxied, &self.deadline).await {
+        let mut wait = server::Wait {
+            deadline: &self.deadline,
+            client: self.client.socket(),
+            queue_us: 0,
+            queue_ahead: 0,
+        };
+        let reached = server::reach(&self.worker, pool, source, proxied, &mut wait).await;
+        let (queue_us, queue_ahead) = (wait.queue_us, wait.queue_ahead);
+        let mut reached = match reached {
             Ok(reached) => reached,
-            Err(fault) => {
-                log::tcp(&self.worker, &live, &self.record(pool, None, (0, 0), fault.termination()));
+            Err(why) => {
+                if matches!(why, server::Unreached::ClientGone) {
+                    self.listener.counters(&self.worker).client_aborts.one();
+                }
+                log::tcp(&self.worker, &live, &self.record(pool, None, (0, 0), why.termination()));
                 self.client.socket().reset_on_close();
                 return;
             }
@@ -106,7 +117,9 @@ impl Session {
             server.server_aborts.one();
         }
         let mut record = self.record(pool, Some(&reached.lease), (bytes_in, bytes_out), end.termination());
-        record.connected_us = Some(connected_us);
+        record.connected_us = Some(connected_us.saturating_sub(queue_us));
+        record.queue_us = Some(queue_us);
+        record.queue_ahead = queue_ahead;
         log::tcp(&self.worker, &live, &record);
     }
 
@@ -129,6 +142,8 @@ impl Session {
             server: lease.map(|lease| &*lease.server.shared),
             client: self.source,
             started: self.started,
+            queue_us: None,
+            queue_ahead: 0,
             connected_us: None,
             bytes_in,
             bytes_out,

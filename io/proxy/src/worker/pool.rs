@@ -3,10 +3,10 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use weir_balance::{Pick, PickInput, Picker};
 use weir_health::TrafficOutcome;
-use weir_http::RetryBudget;
 
 use super::server::LocalServer;
 use crate::state::{PoolCounters, PoolState, PoolView, ServerState, Shared};
@@ -14,7 +14,6 @@ use crate::state::{PoolCounters, PoolState, PoolView, ServerState, Shared};
 /// A pool as one worker sees it.
 pub(crate) struct LocalPool {
     pub(crate) shared: Arc<PoolState>,
-    pub(crate) retry_budget: RefCell<RetryBudget>,
     process: Arc<Shared>,
     thread: usize,
     generation: Cell<u64>,
@@ -32,6 +31,8 @@ pub(crate) struct LocalView {
 pub(crate) struct Lease {
     pool: Rc<LocalPool>,
     pub(crate) server: Rc<LocalServer>,
+    /// The pool has a limit, and this counts against it.
+    in_room: bool,
 }
 
 /// What a worker's pick came to.
@@ -54,13 +55,7 @@ impl LocalPool {
     ) -> Self {
         let generation = shared.generation();
         let view = LocalView::new(shared.view(), thread, known);
-        let retry = &shared.plan.retry;
         Self {
-            retry_budget: RefCell::new(RetryBudget::new(
-                retry.budget_percent,
-                retry.budget_min_per_second,
-                0,
-            )),
             process: Arc::clone(process),
             thread,
             generation: Cell::new(generation),
@@ -78,28 +73,47 @@ impl LocalPool {
     /// Chooses a server and claims it.
     pub(crate) fn choose(self: &Rc<Self>, source: Option<IpAddr>, random: u64, exclude: &[usize]) -> Choice {
         let view = self.view();
-        let input = PickInput { source, random, exclude };
-        for _ in 0..Self::PICKS_MAX {
-            let slot = match self.picker.borrow_mut().pick(&view.shared.roster, &input) {
-                Pick::Busy => return Choice::Busy,
-                Pick::Nobody => return Choice::Nobody,
-                Pick::Server(slot) => slot,
-            };
-            let Some(server) = view.servers.get(slot).and_then(Option::as_ref) else { return Choice::Nobody };
-            // Another worker may have taken the server's last place since the pick.
-            if view.shared.roster.try_begin(slot) {
-                return Choice::Server(Lease { pool: Rc::clone(self), server: Rc::clone(server) });
+        let Some(in_room) = self.shared.room.claim() else {
+            return if view.shared.roster.members().is_empty() { Choice::Nobody } else { Choice::Busy };
+        };
+        let choice = self.choose_in(&view, &PickInput { source, random, exclude });
+        match choice {
+            Ok(server) => Choice::Server(Lease { pool: Rc::clone(self), server, in_room }),
+            Err(none) => {
+                if in_room {
+                    self.shared.room.give_back();
+                    // Somebody may have seen the pool full in between.
+                    self.revise_queue();
+                }
+                none
             }
         }
-        Choice::Busy
+    }
+
+    fn choose_in(&self, view: &LocalView, input: &PickInput<'_>) -> Result<Rc<LocalServer>, Choice> {
+        for _ in 0..Self::PICKS_MAX {
+            let slot = match self.picker.borrow_mut().pick(&view.shared.roster, input) {
+                Pick::Busy => return Err(Choice::Busy),
+                Pick::Nobody => return Err(Choice::Nobody),
+                Pick::Server(slot) => slot,
+            };
+            let server = view.servers.get(slot).and_then(Option::as_ref).ok_or(Choice::Nobody)?;
+            // Another worker may have taken the server's last place since the pick.
+            if view.shared.roster.try_begin(slot) {
+                return Ok(Rc::clone(server));
+            }
+        }
+        Err(Choice::Busy)
     }
 
     /// How often a pick may lose a race for a server's last place before all are taken to be busy.
     const PICKS_MAX: usize = 4;
 
-    /// Whether every server is at its limit.
+    /// Whether there are servers, but all of them, or the pool as a whole, are at their limit.
     pub(crate) fn is_busy(&self) -> bool {
-        self.view().shared.roster.is_busy()
+        let roster = &self.view().shared.roster;
+        let is_full = || self.shared.room.left() == 0 && !roster.members().is_empty();
+        roster.is_busy() || is_full()
     }
 
     /// Notes what a server's response says about its health.
@@ -119,8 +133,23 @@ impl LocalPool {
             && rule.consecutive_failures > 0
             && in_a_row >= rule.consecutive_failures
         {
-            self.process.traffic_alarm.notify_one();
+            self.alarm();
         }
+    }
+
+    /// A server has answered after so long, or failed: its limit may change.
+    pub(crate) fn learn(&self, server: &LocalServer, now: Instant, latency: Duration, failed: bool) {
+        if let Some(rule) = &self.shared.plan.concurrency
+            && let Some(limit) = server.shared.learn(rule, now, latency, failed)
+        {
+            self.view().shared.roster.limit(server.shared.slot, &server.shared.load, limit);
+            self.revise_queue();
+        }
+    }
+
+    /// Has the control plane look at the traffic.
+    pub(super) fn alarm(&self) {
+        self.process.traffic_alarm.notify_one();
     }
 
     /// The servers, as of the last change.
@@ -162,8 +191,13 @@ impl LocalView {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let view = self.pool.view();
-        view.shared.roster.end(self.server.shared.slot, &self.server.shared.load);
-        self.pool.shared.queue.wake_one();
+        let pool = &self.pool;
+        let (view, slot) = (pool.view(), self.server.shared.slot);
+        view.shared.roster.end(slot, &self.server.shared.load);
+        if self.in_room {
+            pool.shared.room.give_back();
+        }
+        let freed = || view.shared.roster.has_room(slot) && pool.shared.room.left() > 0;
+        pool.shared.queue.ended(freed, || !pool.is_busy());
     }
 }

@@ -12,10 +12,18 @@ use crate::plan::PoolPlan;
 pub enum PoolPart {
     /// `balance`.
     Balance,
+    /// `max-connections`.
+    MaxConnections,
+    /// `queue`.
+    Queue,
+    /// `concurrency`.
+    Concurrency,
     /// `check`.
     Check,
     /// `eject`.
     Eject,
+    /// `breaker`.
+    Breaker,
     /// `tls`.
     Tls,
     /// `proxy-protocol`.
@@ -24,6 +32,8 @@ pub enum PoolPart {
     Timeouts,
     /// `retry`.
     Retry,
+    /// `hedge`.
+    Hedge,
     /// `reuse`.
     Reuse,
     /// `when-empty`.
@@ -51,23 +61,33 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         name: _,
         algorithm,
         servers: _,
+        connections_max,
+        queue,
+        concurrency,
         check,
         ejection,
+        breaker,
         tls,
         proxy_protocol,
         timeouts,
         retry,
+        hedge,
         reuse,
         nobody_left,
     } = old;
     parts([
         (*algorithm != new.algorithm, PoolPart::Balance),
+        (*connections_max != new.connections_max, PoolPart::MaxConnections),
+        (*queue != new.queue, PoolPart::Queue),
+        (*concurrency != new.concurrency, PoolPart::Concurrency),
         (*check != new.check, PoolPart::Check),
         (*ejection != new.ejection, PoolPart::Eject),
+        (*breaker != new.breaker, PoolPart::Breaker),
         (*tls != new.tls, PoolPart::Tls),
         (*proxy_protocol != new.proxy_protocol, PoolPart::ProxyProtocol),
         (*timeouts != new.timeouts, PoolPart::Timeouts),
         (*retry != new.retry, PoolPart::Retry),
+        (*hedge != new.hedge, PoolPart::Hedge),
         (*reuse != new.reuse, PoolPart::Reuse),
         (*nobody_left != new.nobody_left, PoolPart::WhenEmpty),
     ])
@@ -89,12 +109,17 @@ impl fmt::Display for PoolPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Balance => "balance",
+            Self::MaxConnections => "max-connections",
+            Self::Queue => "queue",
+            Self::Concurrency => "concurrency",
             Self::Check => "check",
             Self::Eject => "eject",
+            Self::Breaker => "breaker",
             Self::Tls => "tls",
             Self::ProxyProtocol => "proxy-protocol",
             Self::Timeouts => "timeouts",
             Self::Retry => "retry",
+            Self::Hedge => "hedge",
             Self::Reuse => "reuse",
             Self::WhenEmpty => "when-empty",
         })

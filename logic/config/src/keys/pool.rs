@@ -26,6 +26,28 @@ pub(crate) static POOL: Section = Section {
             "Its servers: `address:port`, `name:port` (resolved) or `unix:/path`, or a table.",
         ),
         key(
+            "max-connections",
+            COUNT,
+            Otherwise("no limit"),
+            "2000",
+            "Requests (TCP: connections) at once, to all of its servers together. More wait in the queue.",
+        ),
+        key(
+            "queue",
+            Table(&QUEUE),
+            Otherwise("every key has its default"),
+            "{ max-length = 500, fair = \"client\" }",
+            "Who may wait for a server, and in what order. How long is `timeouts.queue`.",
+        ),
+        key(
+            "concurrency",
+            AnyOf(&[Table(&CONCURRENCY), Off]),
+            Default("false"),
+            "{ algorithm = \"gradient\", max = 200 }",
+            "A limit for each server that follows its latency, besides `max-connections`; `{}` = with the defaults. HTTP \
+             only.",
+        ),
+        key(
             "check",
             AnyOf(&[Text("`METHOD /path`, `tcp` or `tls`"), Table(&CHECK), Off]),
             Otherwise("servers count as up"),
@@ -38,6 +60,13 @@ pub(crate) static POOL: Section = Section {
             Otherwise("every key has its default"),
             "{ failures = 3 }",
             "Ejection of servers that fail with real traffic; `false` = off.",
+        ),
+        key(
+            "breaker",
+            AnyOf(&[Table(&BREAKER), Off]),
+            Default("false"),
+            "{ errors = \"50%\", open = \"5s\" }",
+            "Answers 503 at once while too many of the pool's requests fail; `{}` = with the defaults.",
         ),
         key("tls", AnyOf(&[Flag, Table(&TLS_OUT)]), Default("false"), "true", "TLS towards the servers."),
         key(
@@ -60,6 +89,13 @@ pub(crate) static POOL: Section = Section {
             Otherwise("every key has its default"),
             "{ attempts = 1 }",
             "When a request is tried again; `false` = never.",
+        ),
+        key(
+            "hedge",
+            AnyOf(&[Table(&HEDGE), Off]),
+            Default("false"),
+            "{ delay = \"50ms\" }",
+            "A second try at another server beside a slow first one; `{}` = with the defaults. HTTP only.",
         ),
         key(
             "reuse",
@@ -117,6 +153,79 @@ pub(crate) static SERVER: Section = Section {
             "Requests (TCP: connections) at once. More wait in the queue, then go to others or are answered 503.",
         ),
     ],
+};
+
+pub(crate) static QUEUE: Section = Section {
+    noun: "",
+    title: "[pool.NAME.queue]",
+    meaning: "Who may wait for a server when all are at their limit, and in what order: by the priority of their routes, \
+              then by clients in turn (`fair`), then by when they came. How long is `timeouts.queue`. A request whose \
+              wait would be longer than that, by the pace of the queue, is answered 503 at once, and Retry-After says how \
+              long the wait is.",
+    keys: &[
+        key(
+            "max-length",
+            COUNT,
+            Otherwise("no limit"),
+            "500",
+            "So many may wait at once; more are answered 503 at once.",
+        ),
+        key(
+            "fair",
+            AnyOf(&[Choice(&["none", "client"]), Table(&FAIR)]),
+            Default("\"none\""),
+            "\"client\"",
+            "Between whom turns go round within one priority: `client`, by address (IPv6: by /64), or by the value of a \
+             header; `none` = whoever came first is next.",
+        ),
+    ],
+};
+
+pub(crate) static CONCURRENCY: Section = Section {
+    noun: "",
+    title: "[pool.NAME.concurrency]",
+    meaning: "How many requests a server may have at once, found by its latency (to the response's first byte). It begins at \
+              20; what is over the limit goes to other servers, or waits in the queue.",
+    keys: &[
+        key(
+            "algorithm",
+            Choice(&["gradient", "aimd"]),
+            Default("\"gradient\""),
+            "\"aimd\"",
+            "`gradient`: by the ratio of the latency without load, which is measured now and then at half the limit, to \
+             the latency now. `aimd`: one more while latency is below `max-latency`, else a tenth less.",
+        ),
+        key("min", COUNT, Default("1"), "10", "The limit is never below this."),
+        key("max", COUNT, Default("1000"), "200", "And never above this."),
+        key(
+            "tolerance",
+            Percent { min: 0, max: 100 },
+            Default("\"25%\""),
+            "\"50%\"",
+            "`gradient` only: so much more latency than without load is fine.",
+        ),
+        key(
+            "max-latency",
+            DURATION,
+            Otherwise("`aimd` needs it"),
+            "\"200ms\"",
+            "`aimd` only: a mean latency above this is too much.",
+        ),
+    ],
+};
+
+pub(crate) static FAIR: Section = Section {
+    noun: "",
+    title: "[pool.NAME.queue.fair]",
+    meaning: "Turns by something other than the address.",
+    keys: &[key(
+        "header",
+        Text("a header name"),
+        Required,
+        "\"X-Tenant\"",
+        "Everyone with the same value of this request header counts as one client; without it, and in TCP mode, the \
+         address counts.",
+    )],
 };
 
 pub(crate) static CHECK: Section = Section {
@@ -283,6 +392,45 @@ pub(crate) static EJECT: Section = Section {
     ],
 };
 
+pub(crate) static BREAKER: Section = Section {
+    noun: "",
+    title: "[pool.NAME.breaker]",
+    meaning: "Keeps requests away from a pool that fails them. It goes by what became of requests after all their tries: \
+              no connection, no response, or 502, 503 or 504 from a server. Single servers are `eject`'s matter, which \
+              leaves the last of them in; requests that found no server or no room do not count.",
+    keys: &[
+        key(
+            "errors",
+            Percent { min: 1, max: 100 },
+            Default("\"50%\""),
+            "\"30%\"",
+            "Share of failed requests within `window` that opens it.",
+        ),
+        key(
+            "min-requests",
+            COUNT,
+            Default("20"),
+            "100",
+            "The share is judged only from this many requests within `window`.",
+        ),
+        key(
+            "window",
+            super::Kind::Duration { min_ms: 100, max_ms: DAY_MS },
+            Default("\"10s\""),
+            "\"30s\"",
+            "What the share looks back on.",
+        ),
+        key("open", DURATION, Default("\"5s\""), "\"30s\"", "How long it is open; then it is half open."),
+        key(
+            "half-open-requests",
+            Integer { min: 1, max: 1_000 },
+            Default("3"),
+            "1",
+            "So many requests are then let pass. When all of them succeed it closes; when one fails it opens again.",
+        ),
+    ],
+};
+
 pub(crate) static POOL_TIMEOUTS: Section = Section {
     noun: "",
     title: "[pool.NAME.timeouts]",
@@ -335,6 +483,23 @@ pub(crate) static RETRY: Section = Section {
             "Retries each second that are always permitted.",
         ),
     ],
+};
+
+pub(crate) static HEDGE: Section = Section {
+    noun: "",
+    title: "[pool.NAME.hedge]",
+    meaning: "For safe methods without a body: when no byte of a response has come after a while, the request goes to \
+              another server as well. Whose response begins first wins; the other connection is closed. Each second try \
+              is taken from the budget of `retry`.",
+    keys: &[key(
+        "delay",
+        DURATION,
+        Otherwise(
+            "as long as 95 of 100 of the pool's responses take to begin, measured over the last ten seconds or more",
+        ),
+        "\"50ms\"",
+        "How long the first server may be silent.",
+    )],
 };
 
 pub(crate) static REUSE: Section = Section {

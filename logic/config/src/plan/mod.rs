@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 pub use listener::{
-    ClientTimeouts, HttpPlan, ListenerPlan, Mode, ProxyProtocolIn, RoutePlan, SniRoute, TcpPlan,
+    ClientTimeouts, HttpPlan, ListenerPlan, Mode, Priority, ProxyProtocolIn, RoutePlan, SniRoute, TcpPlan,
 };
 pub use pool::{
-    CheckKind, CheckPlan, ConnectionReuse, HttpCheck, NobodyLeft, PoolPlan, ProxyProtocolOut, RetryPlan,
-    ServerPlan, ServerTimeouts,
+    CheckKind, CheckPlan, ConnectionReuse, Fairness, HedgePlan, HttpCheck, NobodyLeft, PoolPlan,
+    ProxyProtocolOut, QueuePlan, RetryPlan, ServerPlan, ServerTimeouts,
 };
 pub use process::{
     AccessLogFormat, AccessLogPlan, AdminPlan, LogTarget, ProcessPlan, ResolverPlan, SyslogFacility,

@@ -5,7 +5,7 @@ use super::route::Placed;
 use super::unreachable;
 use crate::context::Context;
 use crate::diagnostic::Problem;
-use crate::plan::{HttpPlan, ListenerPlan, Mode, RoutePlan, SniRoute, TcpPlan};
+use crate::plan::{HttpPlan, ListenerPlan, Mode, Priority, RoutePlan, SniRoute, TcpPlan};
 use crate::spec::{ListenerSpec, ModeSpec, SniSpec};
 use crate::subject::Subject;
 
@@ -40,6 +40,7 @@ fn own_route(cx: &Context<'_>, pools: &mut Pools, spec: &ListenerSpec) -> Option
             action: Action::Pool(pool),
             rewrite: None,
             headers: RouteHeaders::default(),
+            priority: Priority::default(),
             body_bytes_max: None,
         },
     })

@@ -105,6 +105,7 @@ fn plan(cx: &Context<'_>, pools: &mut Pools, route: &RouteSpec) -> Option<RouteP
         action,
         rewrite: route.rewrite.clone(),
         headers: route.headers.clone(),
+        priority: route.priority.clone(),
         body_bytes_max: route.body_bytes_max,
     })
 }

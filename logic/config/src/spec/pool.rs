@@ -1,15 +1,17 @@
 use std::collections::HashMap;
 
-use weir_balance::Algorithm;
-use weir_health::EjectionRule;
+use weir_balance::{Algorithm, ConcurrencyAlgorithm, ConcurrencyRule};
+use weir_health::{BreakerRule, EjectionRule};
 use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight};
 
+use super::header::check_name;
 use super::tls;
 use crate::context::Context;
 use crate::diagnostic::Problem;
 use crate::keys::{POOL, SERVER};
 use crate::plan::{
-    CheckKind, ConnectionReuse, NobodyLeft, PoolPlan, ProxyProtocolOut, RetryPlan, ServerPlan, ServerTimeouts,
+    CheckKind, ConnectionReuse, Fairness, HedgePlan, NobodyLeft, PoolPlan, ProxyProtocolOut, QueuePlan,
+    RetryPlan, ServerPlan, ServerTimeouts,
 };
 use crate::source::{Located, Span};
 use crate::subject::Subject;
@@ -38,8 +40,12 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         name: name.value.clone(),
         algorithm: table.text("balance").parse::<Algorithm>().unwrap_or_default(),
         servers: servers(&table),
+        connections_max: table.number_if("max-connections"),
+        queue: queue(&table.table("queue")),
+        concurrency: (!table.is_off("concurrency")).then(|| concurrency(&table.table("concurrency"))),
         check: super::check::read(&table),
         ejection: (!table.is_off("eject")).then(|| ejection(&table.table("eject"))),
+        breaker: (!table.is_off("breaker")).then(|| breaker(&table.table("breaker"))),
         tls,
         proxy_protocol: match table.text_if("proxy-protocol") {
             Some(version) if version.value == "v1" => Some(ProxyProtocolOut::V1),
@@ -48,6 +54,8 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         },
         timeouts: timeouts(&table.table("timeouts")),
         retry: retry(&table),
+        hedge: (!table.is_off("hedge"))
+            .then(|| HedgePlan { delay: table.table("hedge").duration_if("delay") }),
         reuse: reuse(&table),
         nobody_left: nobody_left(&table.table("when-empty")),
     };
@@ -160,12 +168,67 @@ fn ejection(table: &Table<'_, '_>) -> EjectionRule {
     rule
 }
 
+fn breaker(table: &Table<'_, '_>) -> BreakerRule {
+    BreakerRule {
+        error_percent: table.percent("errors"),
+        requests_min: table.number("min-requests"),
+        window: table.duration("window"),
+        open: table.duration("open"),
+        probes: table.number("half-open-requests"),
+    }
+}
+
+fn concurrency(table: &Table<'_, '_>) -> ConcurrencyRule {
+    let is_aimd = table.text("algorithm") == "aimd";
+    let misplaced = if is_aimd { "tolerance" } else { "max-latency" };
+    if let Some(node) = table.get(misplaced) {
+        table.error(
+            misplaced,
+            node.span,
+            format!("algorithm {:?} has no use for it", table.text("algorithm")),
+        );
+    }
+    let latency_max = table.duration_if("max-latency");
+    if is_aimd && latency_max.is_none() {
+        let help = "for example: max-latency = \"200ms\"".to_owned();
+        table.report("max-latency", table.span(), "missing: \"aimd\" goes by it", Some(help));
+    }
+    let (min, max) = (table.number("min"), table.number("max"));
+    if min > max {
+        let key = if table.get("min").is_some() { "min" } else { "max" };
+        let span = table.get(key).map_or(table.span(), |node| node.span);
+        table.error(key, span, format!("min {min} is above max {max}"));
+    }
+    let algorithm = match latency_max {
+        Some(latency) if is_aimd => {
+            ConcurrencyAlgorithm::Aimd { latency_max_us: latency.0.saturating_mul(1_000) }
+        }
+        _ => ConcurrencyAlgorithm::Gradient { tolerance_percent: table.percent("tolerance") },
+    };
+    ConcurrencyRule { algorithm, min, max }
+}
+
 fn timeouts(table: &Table<'_, '_>) -> ServerTimeouts {
     ServerTimeouts {
         connect: table.duration("connect"),
         response: table.duration("response"),
         idle: table.duration("idle"),
         queue: table.duration("queue"),
+    }
+}
+
+fn queue(table: &Table<'_, '_>) -> QueuePlan {
+    let by_header = table.table("fair").text_if("header");
+    if let Some(name) = &by_header {
+        check_name(table, "fair", name.span, &name.value);
+    }
+    QueuePlan {
+        length_max: table.number_if("max-length"),
+        fair: match by_header {
+            Some(name) => Fairness::Header(name.value),
+            None if table.text("fair") == "client" => Fairness::Client,
+            None => Fairness::None,
+        },
     }
 }
 

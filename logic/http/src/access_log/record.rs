@@ -37,6 +37,8 @@ pub struct AccessRecord<'a> {
     pub retries: u32,
     /// A further try went to another server.
     pub redispatched: bool,
+    /// A second try was made beside a slow first one; whether its response was passed on.
+    pub hedge_won: Option<bool>,
     /// How it ended.
     pub termination: Termination,
     /// How busy everything was when it ended.

@@ -132,17 +132,27 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
         name,
         algorithm,
         servers: _,
+        connections_max,
+        queue,
+        concurrency,
         check,
         ejection,
+        breaker,
         tls,
         proxy_protocol,
         timeouts,
         retry,
+        hedge,
         reuse,
         nobody_left,
     } = a;
     *name == b.name
         && *algorithm == b.algorithm
+        && *connections_max == b.connections_max
+        && *queue == b.queue
+        && *concurrency == b.concurrency
+        && *breaker == b.breaker
+        && *hedge == b.hedge
         && *check == b.check
         && *ejection == b.ejection
         && *tls == b.tls

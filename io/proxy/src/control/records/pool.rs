@@ -1,13 +1,15 @@
 use std::sync::{Arc, Weak};
 
 use tokio::time::Instant;
-use weir_balance::{Algorithm, Roster};
+use weir_balance::Roster;
 use weir_config::plan::PoolPlan;
+use weir_health::{BreakerRule, BreakerState};
 use weir_model::PoolName;
 
 use super::departed::Departed;
 use super::members::Members;
 use super::{LevelMeter, RateMeter, Rotation, UpClock};
+use crate::control::hedging::FirstBytes;
 use crate::control::parts::PoolTls;
 use crate::state::{PoolCounters, PoolState, PoolView, Shards};
 
@@ -26,8 +28,10 @@ pub(in crate::control) struct PoolRecord {
     pub(in crate::control) clock: UpClock,
     pub(in crate::control) requests: RateMeter,
     pub(in crate::control) active: LevelMeter,
-    pub(in crate::control) queue: LevelMeter,
     pub(super) rotation: Rotation,
+    /// How often its breaker had opened, and whether it was closed, when the log was last told.
+    breaker_told: (u64, bool),
+    pub(in crate::control) first_bytes: FirstBytes,
     is_stale: bool,
 }
 
@@ -48,8 +52,9 @@ impl PoolRecord {
             clock: UpClock::new(true, now),
             requests: RateMeter::default(),
             active: LevelMeter::default(),
-            queue: LevelMeter::default(),
             rotation: Rotation::default(),
+            breaker_told: (0, true),
+            first_bytes: FirstBytes::default(),
             is_stale: true,
         }
     }
@@ -75,6 +80,24 @@ impl PoolRecord {
         }
     }
 
+    /// What the log should be told of its breaker.
+    pub(in crate::control) fn breaker_event(&mut self, rule: &BreakerRule) -> Option<String> {
+        let breaker = &self.shared.breaker;
+        let is_closed = breaker.state(std::time::Instant::now()) == BreakerState::Closed;
+        let now = (breaker.opened(), is_closed);
+        let before = std::mem::replace(&mut self.breaker_told, now);
+        let pool = &self.name;
+        match (before, now) {
+            (before, now) if before == now => None,
+            (_, (_, true)) => Some(format!("pool {pool}: breaker closed")),
+            ((opened, _), (again, _)) if again != opened => Some(format!(
+                "pool {pool}: breaker open for {}: {} % or more of its requests failed within {}, or a probe did",
+                rule.open, rule.error_percent, rule.window
+            )),
+            _ => None,
+        }
+    }
+
     /// What workers see is no longer true.
     pub(super) fn spoil(&mut self) {
         self.is_stale = true;
@@ -87,7 +110,7 @@ impl PoolRecord {
 
     /// Tells workers how things stand. O(number of servers).
     pub(in crate::control) fn publish(&mut self, now: Instant) {
-        let view = self.view(self.shared.plan.algorithm);
+        let view = self.view(&self.shared.plan);
         self.tell_former(&view);
         self.shared.publish(view);
         self.published(now);
@@ -96,7 +119,7 @@ impl PoolRecord {
     /// Goes by another plan from now on, with its servers as they are. Requests that began under the old one finish
     /// under it, but see its servers come and go.
     pub(in crate::control) fn replace(&mut self, plan: &PoolPlan, now: Instant) {
-        let view = self.view(plan.algorithm);
+        let view = self.view(plan);
         self.former.push(Arc::downgrade(&self.shared));
         self.tell_former(&view);
         let state = PoolState::new(without_servers(plan), Arc::clone(&self.shared.counters), view);
@@ -118,13 +141,19 @@ impl PoolRecord {
         });
     }
 
-    fn view(&self, algorithm: Algorithm) -> PoolView {
+    fn view(&self, plan: &PoolPlan) -> PoolView {
         let records = self.members.slots();
+        let rule = plan.concurrency.as_ref();
         let candidates =
-            self.members.iter().enumerate().map(|(rank, record)| record.candidate(rank)).collect();
+            self.members.iter().enumerate().map(|(rank, record)| record.candidate(rank, rule)).collect();
         let previous = self.shared.view();
+        let roster = Arc::new(Roster::new(plan.algorithm, candidates, Some(&previous.roster)));
+        for record in self.members.iter() {
+            let state = &record.state;
+            roster.limit(state.slot, &state.load, state.limit_to_start_with(rule));
+        }
         PoolView {
-            roster: Arc::new(Roster::new(algorithm, candidates, Some(&previous.roster))),
+            roster,
             servers: records.iter().map(|record| Some(Arc::clone(&record.as_ref()?.state))).collect(),
         }
     }
@@ -141,12 +170,17 @@ fn without_servers(plan: &PoolPlan) -> PoolPlan {
         name: plan.name.clone(),
         algorithm: plan.algorithm,
         servers: Vec::new(),
+        connections_max: plan.connections_max,
+        queue: plan.queue.clone(),
+        concurrency: plan.concurrency,
         check: plan.check.clone(),
         ejection: plan.ejection.clone(),
+        breaker: plan.breaker.clone(),
         tls: plan.tls.clone(),
         proxy_protocol: plan.proxy_protocol,
         timeouts: plan.timeouts.clone(),
         retry: plan.retry.clone(),
+        hedge: plan.hedge.clone(),
         reuse: plan.reuse.clone(),
         nobody_left: plan.nobody_left.clone(),
     }

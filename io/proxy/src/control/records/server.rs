@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::time::Instant;
-use weir_balance::Candidate;
+use weir_balance::{Candidate, ConcurrencyRule};
 use weir_control::{AdminState, EffectiveServer};
 use weir_model::{ServerAddress, Weight};
 use weir_net::tls::ClientTls;
@@ -76,15 +76,17 @@ impl ServerRecord {
         }
     }
 
-    pub(super) fn candidate(&self, rank: usize) -> Candidate {
+    pub(super) fn candidate(&self, rank: usize, rule: Option<&ConcurrencyRule>) -> Candidate {
         let spec = &self.spec.spec;
+        // Without a limit here the measured one would not hold.
+        let measured_max = rule.map(|rule| rule.max);
         Candidate {
             slot: self.state.slot,
             rank: rank as u32,
             weight: spec.weight,
             backup: spec.backup,
             eligible: self.is_eligible(),
-            connections_max: spec.connections_max,
+            connections_max: spec.connections_max.into_iter().chain(measured_max).min(),
             load: Arc::clone(&self.state.load),
         }
     }

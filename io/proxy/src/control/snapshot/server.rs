@@ -1,5 +1,6 @@
 use weir_control::{ServerSnapshot, Traffic};
 
+use super::pool::limit_of;
 use super::{Moment, millis};
 use crate::control::records::{ServerRecord, ServerSums};
 
@@ -7,6 +8,7 @@ pub(super) fn of(record: &ServerRecord, moment: Moment) -> ServerSnapshot {
     let spec = &record.spec.spec;
     let (state, health) = (&record.state, &record.health);
     let weight = spec.weight.get();
+    let limit = limit_of(record);
     let active = u64::from(state.load.active());
     let mut sums = ServerSums::default();
     sums.add(&state.counters);
@@ -27,7 +29,7 @@ pub(super) fn of(record: &ServerRecord, moment: Moment) -> ServerSnapshot {
         changed_ms_ago: millis(health.unchanged_for(moment.now)),
         downtime_ms: millis(health.clock().downtime(moment.now)),
         traffic: Traffic {
-            active: record.active.level(active, spec.connections_max.map(u64::from)),
+            active: record.active.level(active, limit.map(u64::from)),
             request_rate: record.requests.rate(),
             idle_ms: state.idle_for().map(millis),
             ..sums.traffic()

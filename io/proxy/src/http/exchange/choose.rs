@@ -6,15 +6,21 @@ use std::task::Context;
 use super::{ClientSide, Exchange, State};
 use crate::connect::connect;
 use crate::http::outcome::Fault;
-use crate::worker::{Choice, ServerConnection};
+use crate::state::Terms;
+use crate::worker::{Choice, QueuePlace, ServerConnection};
 
 impl Exchange {
     pub(super) fn choose(&mut self, cx: &mut Context<'_>, client: &mut ClientSide<'_>) -> Result<(), Fault> {
         let plan = &self.pool.shared.plan;
+        // Nobody overtakes those who wait.
+        if self.place.is_none() && self.pool.shared.queue.length() > 0 {
+            return self.queue(client);
+        }
         match self.pool.choose(self.source, client.worker.random(), &self.tried) {
             Choice::Server(lease) => {
                 let now = client.worker.now();
-                if self.timing.is_queued() {
+                if let Some(place) = self.place.take() {
+                    place.served(now);
                     self.pool.counters().queue_time.record(self.timing.waited(now).as_micros() as u64);
                 }
                 self.timing.chosen(now);
@@ -52,26 +58,29 @@ impl Exchange {
     }
 
     pub(super) fn queue(&mut self, client: &ClientSide<'_>) -> Result<(), Fault> {
-        let wait_max = self.pool.shared.plan.timeouts.queue.duration();
-        let waited = self.timing.waited(client.worker.now());
-        if waited >= wait_max {
-            self.pool.counters().busy.one();
-            return Err(if wait_max.is_zero() { Fault::Busy } else { Fault::QueueTimeout });
-        }
-        if !self.timing.is_queued() {
-            self.timing.queued(client.worker.now());
-            self.pool.counters().queued.one();
-        }
-        client.deadline.arm(client.worker.now(), wait_max - waited);
-        let pool = Rc::clone(&self.pool);
-        self.state = State::Queued(Box::pin(async move {
-            let place = pool.shared.queue.enter();
-            let freed = place.server_freed();
-            // A server may have become free between the pick and here.
-            if pool.is_busy() {
-                freed.await;
+        let now = client.worker.now();
+        let plan = &self.pool.shared.plan;
+        let patience = plan.timeouts.queue.duration();
+        match &mut self.place {
+            Some(place) => place.wait_on(),
+            None if patience.is_zero() => {
+                self.pool.counters().busy.one();
+                return Err(Fault::Busy);
             }
-        }));
+            None => {
+                let length_max = plan.queue.length_max.unwrap_or(u32::MAX);
+                let terms = Terms { rank: self.rank, length_max, patience };
+                let entered = QueuePlace::enter(&self.pool, &terms, now);
+                self.place = Some(entered.map_err(|refusal| {
+                    self.pool.counters().busy.one();
+                    Fault::QueueRefused(refusal)
+                })?);
+                self.timing.queued(now);
+                self.pool.counters().queued.one();
+            }
+        }
+        client.deadline.arm(now, patience.saturating_sub(self.timing.waited(now)));
+        self.state = State::Queued;
         Ok(())
     }
 

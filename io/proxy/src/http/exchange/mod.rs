@@ -5,6 +5,7 @@
 
 mod choose;
 mod client_side;
+mod hedge;
 mod pace;
 mod retry;
 mod transfer;
@@ -14,8 +15,9 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use weir_balance::Rank;
 use weir_http::{ChunkError, Progress};
 
 use super::outcome::{Cut, End, Fault};
@@ -24,9 +26,11 @@ use super::response::ResponseFacts;
 use super::timing::Timing;
 use crate::connect::ConnectError;
 use crate::pump::Pump;
-use crate::worker::{Drain, Lease, LocalPool, ServerConnection, Worker};
+use crate::worker::{Drain, Lease, LocalPool, Pass, QueuePlace, ServerConnection, Worker};
 
 pub(crate) use client_side::ClientSide;
+use hedge::Hedge;
+pub(crate) use hedge::Hedged;
 use pace::RateWindow;
 
 /// A request on its way.
@@ -43,6 +47,14 @@ pub(crate) struct Exchange {
     upload_in_head: u64,
     /// The client's address, for algorithms that ask.
     source: Option<IpAddr>,
+    /// Where it stands among those who wait.
+    rank: Rank,
+    /// What the pool's breaker says to it.
+    pass: Result<Option<Pass>, Duration>,
+    /// Its place in the queue, until a server is chosen.
+    place: Option<QueuePlace>,
+    /// How many were served while it waited.
+    pub(crate) queue_ahead: u32,
     /// What is wrong with the body's first bytes.
     broken: Option<ChunkError>,
     state: State,
@@ -55,6 +67,8 @@ pub(crate) struct Exchange {
     tried: Vec<usize>,
     pub(crate) retries: u8,
     pub(crate) redispatched: bool,
+    hedge: Hedge,
+    pub(crate) hedged: Hedged,
     /// Bytes of a response head that has not all come.
     partial: Vec<u8>,
     /// Interim heads that the client had no room for.
@@ -71,7 +85,8 @@ pub(crate) struct Exchange {
 
 enum State {
     Choose,
-    Queued(Pin<Box<dyn Future<Output = ()>>>),
+    /// In the queue: `place` is there.
+    Queued,
     Connecting(Pin<Box<dyn Future<Output = Result<ServerConnection, ConnectError>>>>),
     Running,
 }
@@ -100,13 +115,13 @@ impl Exchange {
         request: RequestFacts,
         timing: Timing,
         message: Message,
-        source: Option<IpAddr>,
+        (source, rank): (Option<IpAddr>, Rank),
     ) -> Self {
         let Message { head, upload, broken } = message;
         let upload_in_head = upload.bytes_read;
+        let pass = Pass::ask(&pool, timing.start);
         pool.counters().requests.one();
-        pool.retry_budget.borrow_mut().request();
-        Self {
+        let mut exchange = Self {
             pool,
             request,
             timing,
@@ -116,6 +131,10 @@ impl Exchange {
             upload_state: Upload::Sending,
             upload_in_head,
             source,
+            rank,
+            pass,
+            place: None,
+            queue_ahead: 0,
             broken,
             state: State::Choose,
             lease: None,
@@ -125,6 +144,8 @@ impl Exchange {
             tried: Vec::new(),
             retries: 0,
             redispatched: false,
+            hedge: Hedge::Off,
+            hedged: Hedged::No,
             partial: Vec::new(),
             unsent: Vec::new(),
             download: None,
@@ -133,7 +154,9 @@ impl Exchange {
             idle_until: timing.start,
             rate: RateWindow::default(),
             fault_status: None,
-        }
+        };
+        exchange.hedge = exchange.wants_hedge();
+        exchange
     }
 
     /// Goes on as far as it can. Ready when the exchange has ended, one way or another.
@@ -151,14 +174,20 @@ impl Exchange {
                     if self.upload.is_too_large() {
                         return Poll::Ready(End::Answer(Fault::BodyTooLarge));
                     }
+                    if let Err(retry_after) = self.pass {
+                        return Poll::Ready(End::Answer(Fault::BreakerOpen(retry_after)));
+                    }
                     if let Err(fault) = self.choose(cx, client) {
                         return Poll::Ready(End::Answer(fault));
                     }
                 }
-                State::Queued(wait) => {
-                    if wait.as_mut().poll(cx).is_ready() {
+                State::Queued => {
+                    let called = self.place.as_mut().map(|place| place.poll_called(cx));
+                    if let Some(Poll::Ready(grant)) = called {
+                        self.queue_ahead = grant.served_before;
                         self.state = State::Choose;
                     } else if client.deadline.poll_expired(cx) {
+                        self.pool.counters().busy.one();
                         return Poll::Ready(End::Answer(Fault::QueueTimeout));
                     } else if client.is_gone(cx, true) {
                         return Poll::Ready(End::Cut(Cut::ClientGone));
@@ -190,6 +219,13 @@ impl Exchange {
                     Poll::Ready(None) => {}
                 },
             }
+        }
+    }
+
+    /// Tells the pool's breaker what became of the request after all its tries; only the first word counts.
+    pub(crate) fn tell_breaker(&mut self, good: bool, now: Instant) {
+        if let Ok(Some(pass)) = &mut self.pass {
+            pass.end(good, now);
         }
     }
 

@@ -34,7 +34,7 @@ impl Exchange {
         let now = client.worker.now();
         if now < self.idle_until && !self.rate.is_too_low(now, self.moved(), client) {
             let limit = self.rate.next_check(now, self.moved_at_arm, client);
-            client.deadline.arm(now, (self.idle_until - now).min(limit));
+            client.deadline.arm(now, (self.idle_until - now).min(limit).min(self.until_hedge(now)));
             return if client.deadline.poll_expired(cx) { self.wait(cx, client) } else { Poll::Pending };
         }
         Poll::Ready(match (&self.download, self.upload_state) {
@@ -70,7 +70,7 @@ impl Exchange {
         let limit = if bodies { self.rate.next_check(now, self.moved_at_arm, client) } else { Duration::MAX };
         let look = if client.stream.socket().is_watched() { Duration::MAX } else { FIRST_LOOK };
         self.idle_until = now + after.duration();
-        client.deadline.arm(now, after.duration().min(limit).min(look));
+        client.deadline.arm(now, after.duration().min(limit).min(look).min(self.until_hedge(now)));
     }
 
     /// Some of the request is here that the server has not taken yet.

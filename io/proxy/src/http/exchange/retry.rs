@@ -16,6 +16,9 @@ impl Exchange {
     ) -> Option<End> {
         self.count_failure();
         self.connection = None;
+        if self.go_on_with_hedge(client) {
+            return None;
+        }
         let plan = &self.pool.shared.plan.retry;
         let whole = self.upload.bytes_read == self.upload_in_head;
         let failed = weir_http::FailedTry {
@@ -27,7 +30,7 @@ impl Exchange {
         if !safe || self.retries >= plan.attempts {
             return Some(self.give_up(fault));
         }
-        if !self.pool.retry_budget.borrow_mut().take(client.worker.now_ms()) {
+        if !self.pool.shared.take_retry(client.worker.now()) {
             self.pool.counters().retries_denied.one();
             return Some(self.give_up(fault));
         }

@@ -1,0 +1,51 @@
+/// Gathers requests until there are enough to judge by: a tenth of a second, and ten of them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Window {
+    began_us: Option<u64>,
+    requests: u32,
+    failures: u32,
+    latency_sum_us: f64,
+    in_flight_max: u32,
+}
+
+/// What was gathered.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sample {
+    pub(super) requests: u32,
+    pub(super) failures: u32,
+    pub(super) mean_us: f64,
+    pub(super) in_flight_max: u32,
+}
+
+impl Window {
+    const LENGTH_US: u64 = 100_000;
+    const REQUESTS_MIN: u32 = 10;
+    /// After so long, fewer do: a slow server must not go without judgement.
+    const LENGTH_MAX_US: u64 = 1_000_000;
+
+    pub(super) fn add(
+        &mut self,
+        now_us: u64,
+        latency_us: u64,
+        in_flight: u32,
+        failed: bool,
+    ) -> Option<Sample> {
+        let began_us = *self.began_us.get_or_insert(now_us);
+        self.requests = self.requests.saturating_add(1);
+        self.failures = self.failures.saturating_add(failed.into());
+        self.latency_sum_us += latency_us as f64;
+        self.in_flight_max = self.in_flight_max.max(in_flight);
+        let age_us = now_us.saturating_sub(began_us);
+        let is_full = age_us >= Self::LENGTH_US && self.requests >= Self::REQUESTS_MIN;
+        if !is_full && age_us < Self::LENGTH_MAX_US {
+            return None;
+        }
+        let full = std::mem::take(self);
+        Some(Sample {
+            requests: full.requests,
+            failures: full.failures,
+            mean_us: full.latency_sum_us / f64::from(full.requests),
+            in_flight_max: full.in_flight_max,
+        })
+    }
+}

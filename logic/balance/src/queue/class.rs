@@ -1,0 +1,122 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Ticket;
+
+/// Those of one class: every client has a line of its own, and the lines have turns.
+#[derive(Debug, Default)]
+pub(super) struct Class {
+    /// None of them empty.
+    lines: BTreeMap<u64, Line>,
+    /// Whose turn comes when; one for each line.
+    turns: BTreeMap<i64, u64>,
+    /// How many lines are longer than the index. The last one is not zero.
+    longer_than: Vec<usize>,
+    length: usize,
+}
+
+/// One client's.
+#[derive(Debug)]
+struct Line {
+    turn: i64,
+    /// By when each counts as having come, then by arrival.
+    waiting: BTreeSet<(i128, u64)>,
+}
+
+/// Lines beyond this length are not looked at round by round: a client who has so many waiting stands behind nearly
+/// everyone's.
+const ROUNDS_MAX: usize = 64;
+
+impl Class {
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// `first`: the client's turn comes before all others'.
+    pub(super) fn insert(&mut self, ticket: &Ticket, first: bool) {
+        let client = ticket.rank.client;
+        let turn = if first { self.turn_before_all() } else { self.turn_after_all() };
+        let line = self.lines.entry(client).or_insert_with(|| {
+            self.turns.insert(turn, client);
+            Line { turn, waiting: BTreeSet::new() }
+        });
+        if first && line.turn != turn {
+            self.turns.remove(&line.turn);
+            self.turns.insert(turn, client);
+            line.turn = turn;
+        }
+        let length = line.waiting.len();
+        line.waiting.insert((ticket.due_us(), ticket.arrival));
+        self.grew(length);
+    }
+
+    /// Takes out the first of the client whose turn it is; that client's next turn comes after all others'.
+    pub(super) fn pop(&mut self) -> Option<u64> {
+        let (turn, client) = self.turns.pop_first()?;
+        let line = self.lines.get_mut(&client)?;
+        let (_, arrival) = line.waiting.pop_first()?;
+        let left = line.waiting.len();
+        if left == 0 {
+            self.lines.remove(&client);
+        } else {
+            // Counted with the turn that was taken out just now: a lone client's turns go up as well.
+            line.turn = self.turns.last_key_value().map_or(turn, |(last, _)| *last) + 1;
+            self.turns.insert(line.turn, client);
+        }
+        self.shrank(left);
+        Some(arrival)
+    }
+
+    pub(super) fn remove(&mut self, ticket: &Ticket) {
+        let client = ticket.rank.client;
+        let Some(line) = self.lines.get_mut(&client) else { return };
+        if !line.waiting.remove(&(ticket.due_us(), ticket.arrival)) {
+            return;
+        }
+        let left = line.waiting.len();
+        if left == 0 {
+            self.turns.remove(&line.turn);
+            self.lines.remove(&client);
+        }
+        self.shrank(left);
+    }
+
+    /// How many would be served before the next one of `client`.
+    pub(super) fn ahead_of(&self, client: u64) -> usize {
+        let own = self.lines.get(&client).map_or(0, |line| line.waiting.len());
+        if own > ROUNDS_MAX {
+            return self.length;
+        }
+        // In each round everyone whose line is long enough is served once.
+        self.longer_than.iter().take(own + 1).sum()
+    }
+
+    fn turn_after_all(&self) -> i64 {
+        self.turns.last_key_value().map_or(0, |(last, _)| last + 1)
+    }
+
+    fn turn_before_all(&self) -> i64 {
+        self.turns.first_key_value().map_or(0, |(first, _)| first - 1)
+    }
+
+    /// A line was so long, and is one longer now.
+    fn grew(&mut self, from: usize) {
+        self.length += 1;
+        match self.longer_than.get_mut(from) {
+            Some(lines) => *lines += 1,
+            None => self.longer_than.push(1),
+        }
+    }
+
+    /// A line is so long now, and was one longer.
+    fn shrank(&mut self, to: usize) {
+        self.length -= 1;
+        if let Some(lines) = self.longer_than.get_mut(to) {
+            *lines -= 1;
+        }
+        self.longer_than.pop_if(|lines| *lines == 0);
+    }
+}

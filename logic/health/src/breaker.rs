@@ -1,0 +1,311 @@
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use weir_model::Millis;
+
+use crate::TrafficSample;
+use crate::window::Window;
+
+/// When a pool's breaker opens, and how it closes again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreakerRule {
+    /// Share of failed requests within `window` that opens it, 1 to 100 percent.
+    pub error_percent: u8,
+    /// The share is judged only from this many requests within `window`.
+    pub requests_min: u32,
+    /// What the share looks back on.
+    pub window: Millis,
+    /// How long it stays open before requests are tried again.
+    pub open: Millis,
+    /// So many requests are tried then; it closes when all of them succeeded. At least 1.
+    pub probes: u32,
+}
+
+/// Keeps requests away from a pool that fails them (Nygard, Release It!, "Circuit Breaker"): closed while all is well;
+/// open for a while after too many failures; then half open, with a few requests as probes that decide.
+///
+/// Looks at the pool as a whole, at what became of requests after all their tries. That a single server fails is for
+/// [`EjectionState`](crate::EjectionState).
+#[derive(Debug, Clone, Default)]
+pub struct Breaker {
+    standing: Standing,
+    window: Option<Window>,
+    /// Numbers the times of being half open: a probe of an earlier one says nothing any more.
+    turn: u64,
+    opened: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+enum Standing {
+    #[default]
+    Closed,
+    Open {
+        until: Duration,
+    },
+    HalfOpen {
+        admitted: u32,
+        succeeded: u32,
+    },
+}
+
+/// Whether a request may go to the pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// As any other.
+    Pass,
+    /// To find out whether the pool works again: [`Breaker::probed`] must follow.
+    Probe(Probe),
+    /// Not now.
+    Refuse {
+        /// When the next probes are due; zero = they are under way.
+        retry_after: Duration,
+    },
+}
+
+/// A request that finds out whether the pool works again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probe {
+    turn: u64,
+}
+
+/// How a breaker stands, for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BreakerState {
+    /// Requests pass.
+    Closed,
+    /// They are refused.
+    Open {
+        /// For so long.
+        remaining: Duration,
+    },
+    /// Some pass, to find out.
+    HalfOpen,
+}
+
+impl Breaker {
+    /// Whether everything passes.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.standing, Standing::Closed)
+    }
+
+    /// How it stands at `now`, which counts from any fixed start, here and below.
+    pub fn state(&self, now: Duration) -> BreakerState {
+        match self.standing {
+            Standing::Closed => BreakerState::Closed,
+            Standing::Open { until } if now < until => BreakerState::Open { remaining: until - now },
+            Standing::Open { .. } | Standing::HalfOpen { .. } => BreakerState::HalfOpen,
+        }
+    }
+
+    /// How often it has opened, out of being closed or half open.
+    pub fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// A request wants to go to the pool.
+    pub fn admit(&mut self, rule: &BreakerRule, now: Duration) -> Admission {
+        match self.standing {
+            Standing::Closed => return Admission::Pass,
+            Standing::Open { until } if now < until => {
+                return Admission::Refuse { retry_after: until - now };
+            }
+            Standing::Open { .. } => {
+                self.turn += 1;
+                self.standing = Standing::HalfOpen { admitted: 0, succeeded: 0 };
+            }
+            Standing::HalfOpen { .. } => {}
+        }
+        match &mut self.standing {
+            Standing::HalfOpen { admitted, .. } if *admitted < rule.probes.max(1) => {
+                *admitted += 1;
+                Admission::Probe(Probe { turn: self.turn })
+            }
+            _ => Admission::Refuse { retry_after: Duration::ZERO },
+        }
+    }
+
+    /// A request that was no probe has ended, `sample` included it. Call it after failures, and now and then.
+    pub fn judge(&mut self, rule: &BreakerRule, now: Duration, sample: TrafficSample) {
+        if !self.is_closed() {
+            return;
+        }
+        let (requests_now, failures_now) = (sample.requests_total, sample.failures_total);
+        let Some(window) = &mut self.window else {
+            // What was before the first look is of unknown age, but for a failure that has just happened.
+            let failures = failures_now.saturating_sub(1);
+            let requests = requests_now.saturating_sub(1);
+            self.window = Some(Window::starting(now, requests, failures.min(requests)));
+            return;
+        };
+        let (requests, failures) = window.growth(now, rule.window.duration(), requests_now, failures_now);
+        let share_reached =
+            u128::from(failures) * 100 >= u128::from(requests) * u128::from(rule.error_percent);
+        if failures > 0 && requests >= u64::from(rule.requests_min) && share_reached {
+            self.open(rule, now);
+        }
+    }
+
+    /// What became of a probe: whether it succeeded; `None` = it says nothing, another one may take its place.
+    pub fn probed(
+        &mut self,
+        rule: &BreakerRule,
+        now: Duration,
+        probe: Probe,
+        outcome: Option<bool>,
+        sample: TrafficSample,
+    ) {
+        let Standing::HalfOpen { admitted, succeeded } = &mut self.standing else { return };
+        if probe.turn != self.turn {
+            return;
+        }
+        match outcome {
+            None => *admitted = admitted.saturating_sub(1),
+            Some(false) => self.open(rule, now),
+            Some(true) => {
+                *succeeded += 1;
+                if *succeeded >= rule.probes.max(1) {
+                    self.standing = Standing::Closed;
+                    self.window = Some(Window::starting(now, sample.requests_total, sample.failures_total));
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, rule: &BreakerRule, now: Duration) {
+        self.opened += 1;
+        self.window = None;
+        self.standing = Standing::Open { until: now.saturating_add(rule.open.duration()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule() -> BreakerRule {
+        BreakerRule {
+            error_percent: 50,
+            requests_min: 10,
+            window: Millis::from_secs(10),
+            open: Millis::from_secs(5),
+            probes: 3,
+        }
+    }
+
+    /// A pool, its breaker and its totals.
+    #[derive(Default)]
+    struct Pool {
+        breaker: Breaker,
+        sample: TrafficSample,
+    }
+
+    impl Pool {
+        fn end(&mut self, ms: u64, good: bool) {
+            self.sample.requests_total += 1;
+            self.sample.failures_total += u64::from(!good);
+            self.breaker.judge(&rule(), at(ms), self.sample);
+        }
+
+        fn admit(&mut self, ms: u64) -> Admission {
+            self.breaker.admit(&rule(), at(ms))
+        }
+
+        fn probe(&mut self, ms: u64) -> Probe {
+            match self.admit(ms) {
+                Admission::Probe(probe) => probe,
+                other => panic!("{other:?}"),
+            }
+        }
+
+        fn probed(&mut self, ms: u64, probe: Probe, outcome: Option<bool>) {
+            self.breaker.probed(&rule(), at(ms), probe, outcome, self.sample);
+        }
+
+        /// Opened at 1 s.
+        fn open() -> Self {
+            let mut pool = Self::default();
+            (0..10).for_each(|_| pool.end(1_000, false));
+            assert!(!pool.breaker.is_closed());
+            pool
+        }
+    }
+
+    fn at(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn it_opens_at_the_share_and_not_before_enough_requests() {
+        let mut pool = Pool::default();
+        (0..5).for_each(|_| pool.end(100, true));
+        (0..4).for_each(|_| pool.end(200, false));
+        assert!(pool.breaker.is_closed());
+        pool.end(300, false);
+        assert_eq!(pool.admit(300), Admission::Refuse { retry_after: at(5_000) });
+        assert_eq!(pool.breaker.state(at(1_300)), BreakerState::Open { remaining: at(4_000) });
+        let mut mostly_good = Pool::default();
+        (0..1_000).for_each(|number| mostly_good.end(number, number % 2 == 0 || number % 3 == 0));
+        assert!(mostly_good.breaker.is_closed());
+    }
+
+    #[test]
+    fn failures_of_long_ago_do_not_count() {
+        let mut pool = Pool::default();
+        (0..9).for_each(|_| pool.end(0, false));
+        (0..100).for_each(|number| pool.end(12_000 + number * 100, true));
+        (0..9).for_each(|_| pool.end(30_000, false));
+        assert!(pool.breaker.is_closed());
+    }
+
+    #[test]
+    fn it_closes_when_all_probes_succeed_and_no_sooner() {
+        let mut pool = Pool::open();
+        let probes = [pool.probe(6_000), pool.probe(6_000), pool.probe(6_000)];
+        assert_eq!(pool.admit(6_000), Admission::Refuse { retry_after: Duration::ZERO });
+        assert_eq!(pool.breaker.state(at(6_000)), BreakerState::HalfOpen);
+        pool.probed(6_100, probes[0], Some(true));
+        pool.probed(6_100, probes[1], Some(true));
+        assert!(!pool.breaker.is_closed());
+        pool.probed(6_200, probes[2], Some(true));
+        assert_eq!(pool.admit(6_200), Admission::Pass);
+        // It begins anew: the failures from before do not count.
+        pool.end(6_300, false);
+        assert!(pool.breaker.is_closed());
+    }
+
+    #[test]
+    fn one_failed_probe_opens_it_again_for_the_whole_time() {
+        let mut pool = Pool::open();
+        let (good, bad) = (pool.probe(6_000), pool.probe(6_000));
+        pool.probed(6_500, bad, Some(false));
+        // A probe of before says nothing any more.
+        pool.probed(6_600, good, Some(true));
+        assert_eq!(pool.admit(11_000), Admission::Refuse { retry_after: at(500) });
+        assert_eq!(pool.breaker.opened(), 2);
+        let next = pool.probe(11_500);
+        pool.probed(11_500, good, Some(false));
+        assert_eq!(pool.breaker.state(at(11_500)), BreakerState::HalfOpen);
+        pool.probed(11_500, next, Some(true));
+    }
+
+    #[test]
+    fn a_probe_without_an_outcome_is_replaced_by_another() {
+        let mut pool = Pool::open();
+        let probes = [pool.probe(6_000), pool.probe(6_000), pool.probe(6_000)];
+        pool.probed(6_000, probes[0], None);
+        let other = pool.probe(6_000);
+        assert_eq!(pool.admit(6_000), Admission::Refuse { retry_after: Duration::ZERO });
+        for probe in [probes[1], probes[2], other] {
+            pool.probed(6_100, probe, Some(true));
+        }
+        assert!(pool.breaker.is_closed());
+    }
+
+    #[test]
+    fn a_history_from_before_the_first_look_does_not_open_it() {
+        let mut breaker = Breaker::default();
+        let sample = TrafficSample { requests_total: 1_000, failures_total: 1_000, consecutive_failures: 0 };
+        breaker.judge(&rule(), at(0), sample);
+        assert!(breaker.is_closed());
+    }
+}
