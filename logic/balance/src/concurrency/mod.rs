@@ -32,7 +32,9 @@ pub enum ConcurrencyAlgorithm {
     ///
     /// There, "unloaded" is a long average, which a long overload draws up with it. Here it is measured as Envoy's
     /// adaptive concurrency filter does (minRTT): as the smallest latency of the last minute, for which the limit is
-    /// halved for a moment now and then.
+    /// halved for a moment now and then. Half of the limit must leave the server unloaded for that: with the room for a queue
+    /// it does not where the capacity is below some eight requests, and the limit may then settle at several times the
+    /// capacity. Such a server is given its limit, not measured.
     Gradient {
         /// By how much latency may exceed that of the unloaded server before the limit falls, in percent.
         tolerance_percent: u8,

@@ -67,7 +67,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn a_gradient_finds_the_capacity_and_stays_there(capacity in 4..300_u32, latency_ms in 2..60_u32) {
+    fn a_gradient_finds_the_capacity_and_stays_there(capacity in 8..300_u32, latency_ms in 2..60_u32) {
         let mut server =
             Server { capacity: capacity.into(), latency_us: f64::from(latency_ms) * 1_000.0, now_us: 0 };
         let rule = gradient(25);
