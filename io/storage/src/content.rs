@@ -1,0 +1,101 @@
+//! Copying a content in the cheapest way that the file systems offer.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fd::BorrowedFd;
+use rustix::fs::{SeekFrom, copy_file_range, ftruncate, ioctl_ficlone, seek};
+use rustix::io::Errno;
+
+use crate::notes::write_all;
+use crate::{OpenFile, StorageError};
+
+/// Between two looks at whether to go on.
+const STEP_BYTES: u64 = 64 << 20;
+
+/// Makes the empty file `to` a copy of `from`: by sharing its blocks, by letting the kernel or the server copy them, or by
+/// reading and writing. Holes stay holes.
+///
+/// # Errors
+/// [`StorageError::Changed`] if another program wrote into the source meanwhile.
+pub(crate) fn copy_content(
+    from: &OpenFile,
+    to: BorrowedFd<'_>,
+    cancelled: &AtomicBool,
+) -> Result<(), StorageError> {
+    let before = from.metadata_now()?;
+    if ioctl_ficlone(to, from).is_err() {
+        ftruncate(to, before.size).map_err(StorageError::from_errno("ftruncate"))?;
+        let mut at = 0;
+        while let Some((start, end)) = next_data(from, at, before.size)? {
+            copy_part(from, to, start, end, cancelled)?;
+            at = end;
+        }
+    }
+    if from.metadata_now()?.is_same_version(&before) { Ok(()) } else { Err(StorageError::Changed) }
+}
+
+/// The next stretch with data, from `at` on.
+fn next_data(from: &OpenFile, at: u64, size: u64) -> Result<Option<(u64, u64)>, StorageError> {
+    if at >= size {
+        return Ok(None);
+    }
+    let start = match seek(from, SeekFrom::Data(at)) {
+        Ok(start) => start,
+        Err(Errno::NXIO) => return Ok(None),
+        // A file system that knows nothing of holes.
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(Some((at, size))),
+        Err(errno) => return Err(StorageError::from_errno("lseek")(errno)),
+    };
+    let end = seek(from, SeekFrom::Hole(start)).map_err(StorageError::from_errno("lseek"))?;
+    Ok((start < size).then_some((start, end.min(size))))
+}
+
+fn copy_part(
+    from: &OpenFile,
+    to: BorrowedFd<'_>,
+    mut at: u64,
+    end: u64,
+    cancelled: &AtomicBool,
+) -> Result<(), StorageError> {
+    while at < end {
+        if cancelled.load(Ordering::Relaxed) {
+            return Err(StorageError::Cancelled);
+        }
+        let bytes = usize::try_from((end - at).min(STEP_BYTES)).unwrap_or(usize::MAX);
+        let (mut offset_in, mut offset_out) = (at, at);
+        match copy_file_range(from, Some(&mut offset_in), to, Some(&mut offset_out), bytes) {
+            Err(Errno::INTR) => {}
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::IO | Errno::FBIG)) => {
+                return Err(StorageError::from_errno("copy_file_range")(errno));
+            }
+            // Not between these two file systems; some say that nothing was there.
+            Ok(0) | Err(_) => return copy_by_hand(from, to, at, end, cancelled),
+            Ok(copied) => at += copied as u64,
+        }
+    }
+    Ok(())
+}
+
+fn copy_by_hand(
+    from: &OpenFile,
+    to: BorrowedFd<'_>,
+    mut at: u64,
+    end: u64,
+    cancelled: &AtomicBool,
+) -> Result<(), StorageError> {
+    let mut buffer = vec![0; 1 << 20];
+    while at < end {
+        if cancelled.load(Ordering::Relaxed) {
+            return Err(StorageError::Cancelled);
+        }
+        let want = usize::try_from(end - at).unwrap_or(usize::MAX).min(buffer.len());
+        let read = from.read(at, buffer.get_mut(..want).unwrap_or_default())?;
+        if read == 0 {
+            // It became shorter.
+            return Err(StorageError::Changed);
+        }
+        write_all(to, buffer.get(..read).unwrap_or_default(), at)?;
+        at += read as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,216 @@
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{Mode, OFlags, mkdirat, openat};
+use weir_dav::path::DavPath;
+
+use crate::content::copy_content;
+use crate::metadata::Found;
+use crate::notes::{self, Note, Side};
+use crate::remove::open_directory;
+use crate::rename::Replace;
+use crate::temporary::Temporary;
+use crate::{Durability, Failure, FileKind, StorageError, Transferred, Tree, checksums};
+
+/// How to copy.
+#[derive(Debug, Clone, Copy)]
+pub struct CopyOptions {
+    /// Of a directory also what is in it; else an empty one with its properties.
+    pub deep: bool,
+    /// What is at the destination makes room.
+    pub overwrite: bool,
+    /// What must be on the disk then.
+    pub durability: Durability,
+}
+
+/// Whether a member of what is copied may be read.
+pub type MayCopy<'a> = dyn FnMut(&DavPath, FileKind) -> bool + 'a;
+
+/// Members within each other.
+const DEPTH_MAX: usize = 256;
+
+impl Tree {
+    /// Copies a file or a directory, with dead properties and checksums. The copy is made out of sight and becomes visible as
+    /// a whole; until then what is at the destination stays as it is. `may` is asked for every member of a directory; one
+    /// that may not be read ends it with [`StorageError::Refused`] at its path. Symbolic links are copied as the files that
+    /// they lead to; one to a directory cannot be copied. What the policy about links hides is left out. Blocks, for long.
+    pub fn copy(
+        self: &Arc<Self>,
+        from: &DavPath,
+        to: &DavPath,
+        options: CopyOptions,
+        may: &mut MayCopy<'_>,
+        cancelled: &AtomicBool,
+    ) -> Result<Transferred, Failure> {
+        let at_source = |error: StorageError| Failure { path: from.clone(), error };
+        let at_destination = |error: StorageError| Failure { path: to.clone(), error };
+        if from.starts_with(to) || to.starts_with(from) && options.deep {
+            return Err(at_destination(StorageError::Refused));
+        }
+        let source = self.metadata(from).map_err(at_source)?;
+        let (home, name) = self.resolve_parent(to).map_err(at_destination)?;
+        let there = Self::look(&home, name).map_err(at_destination)?;
+        if there.is_some() && !options.overwrite {
+            return Err(at_destination(StorageError::Exists));
+        }
+        let parent = to.parent().unwrap_or_default();
+        let own_home = home.try_clone().map_err(|_| at_destination(StorageError::Cancelled))?;
+        let mut copied = match source.kind {
+            FileKind::File => {
+                let file = Temporary::file(self, own_home, &parent, None).map_err(at_destination)?;
+                let target = Target { fd: file.fd().map_err(at_destination)?, home: &home, name };
+                self.copy_file(from, &target, options.durability, cancelled).map_err(at_source)?;
+                file
+            }
+            FileKind::Directory => {
+                let directory = Temporary::directory(self, own_home, &parent).map_err(at_destination)?;
+                let mut run = Run { tree: self, options, may, cancelled };
+                run.directory(from, directory.fd().map_err(at_destination)?, 0)?;
+                directory
+            }
+        };
+        self.put_in_place(&mut copied, &home, &parent, name, there.as_ref(), source.is_directory())
+            .map_err(at_destination)?;
+        if let Some(there) = &there {
+            notes::forget(&home, name, there.inode());
+        }
+        options.durability.sync_directory(&home).map_err(at_destination)?;
+        Ok(Transferred { created: there.is_none() })
+    }
+
+    /// Gives the complete copy its name. What had it goes in the same step, or, if one of the two is a directory, just before.
+    fn put_in_place(
+        &self,
+        copied: &mut Temporary,
+        home: &OwnedFd,
+        parent: &DavPath,
+        name: &[u8],
+        there: Option<&Found>,
+        directory: bool,
+    ) -> Result<(), StorageError> {
+        let Some(there) = there else { return copied.place(name, Replace::Never) };
+        if !there.is_directory() && !directory {
+            return copied.place(name, Replace::Always);
+        }
+        let own_home = home.try_clone().map_err(|_| StorageError::Cancelled)?;
+        let mut displaced = Temporary::displace(self, own_home, parent, name, there.is_directory())?;
+        if let Err(error) = copied.place(name, Replace::Never) {
+            displaced.place(name, Replace::Never)?;
+            return Err(error);
+        }
+        // What cannot be removed stays out of sight, and is removed at the next start.
+        let _ = displaced.remove();
+        Ok(())
+    }
+
+    fn copy_file(
+        self: &Arc<Self>,
+        from: &DavPath,
+        to: &Target<'_>,
+        durability: Durability,
+        cancelled: &AtomicBool,
+    ) -> Result<(), StorageError> {
+        let source = self.open(from)?;
+        // Before the content: what is stale before it is copied is stale after.
+        let digests = self.checksums(from, &source)?;
+        copy_content(&source, to.fd, cancelled)?;
+        let content = Found::of(to.fd)?.metadata()?;
+        let side = || Ok(Side::of_file(own(to.home)?, to.name, content.inode));
+        let from_side = || self.side(from, source.metadata());
+        if let Some(properties) = notes::read(&source, Note::Properties, from_side)? {
+            notes::write(to.fd, Note::Properties, &properties, side)?;
+        }
+        if !digests.is_empty() {
+            checksums::store(to.fd, &content, &digests, side)?;
+        }
+        durability.sync_file(to.fd)
+    }
+}
+
+/// Where a file is copied to.
+struct Target<'a> {
+    fd: BorrowedFd<'a>,
+    /// The directory that it will be in, and its name there.
+    home: &'a OwnedFd,
+    name: &'a [u8],
+}
+
+/// One copying of a directory.
+struct Run<'a, 'm> {
+    tree: &'a Arc<Tree>,
+    options: CopyOptions,
+    may: &'a mut MayCopy<'m>,
+    cancelled: &'a AtomicBool,
+}
+
+impl Run<'_, '_> {
+    fn directory(&mut self, from: &DavPath, to: BorrowedFd<'_>, depth: usize) -> Result<(), Failure> {
+        let failed = |error: StorageError| Failure { path: from.clone(), error };
+        if depth > DEPTH_MAX {
+            return Err(failed(StorageError::NameTooLong));
+        }
+        self.properties(from, to).map_err(failed)?;
+        if self.options.deep {
+            let mut listing = self.tree.list(from).map_err(failed)?;
+            loop {
+                let batch = listing.next_batch(256).map_err(failed)?;
+                if batch.is_empty() {
+                    break;
+                }
+                for entry in batch {
+                    let path = from.join(&entry.name).map_err(|_| failed(StorageError::Refused))?;
+                    let refused = !(self.may)(&path, entry.metadata.kind);
+                    if refused || entry.link && entry.metadata.is_directory() {
+                        return Err(Failure { path, error: StorageError::Refused });
+                    }
+                    self.member(&path, &entry.name, entry.metadata.kind, to, depth)?;
+                }
+            }
+        }
+        self.options.durability.sync_directory(to).map_err(failed)
+    }
+
+    fn member(
+        &mut self,
+        path: &DavPath,
+        name: &[u8],
+        kind: FileKind,
+        to: BorrowedFd<'_>,
+        depth: usize,
+    ) -> Result<(), Failure> {
+        let failed = |error: StorageError| Failure { path: path.clone(), error };
+        let create =
+            |call| move |errno| Failure { path: path.clone(), error: StorageError::from_errno(call)(errno) };
+        match kind {
+            FileKind::Directory => {
+                let mode = Mode::from_raw_mode(self.tree.options().directory_mode.into());
+                mkdirat(to, name, mode).map_err(create("mkdir"))?;
+                let inner = open_directory(to, name).map_err(create("open"))?;
+                self.directory(path, inner.as_fd(), depth + 1)
+            }
+            FileKind::File => {
+                let mode = Mode::from_raw_mode(self.tree.options().file_mode.into());
+                let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let file = openat(to, name, flags, mode).map_err(create("open"))?;
+                let home = own(to).map_err(failed)?;
+                let target = Target { fd: file.as_fd(), home: &home, name };
+                let copied = self.tree.copy_file(path, &target, self.options.durability, self.cancelled);
+                copied.map_err(failed)
+            }
+        }
+    }
+
+    fn properties(&self, from: &DavPath, to: BorrowedFd<'_>) -> Result<(), StorageError> {
+        let source = self.tree.resource(from)?;
+        let from_side = || self.tree.side(from, &source.metadata);
+        match notes::read(&source.fd, Note::Properties, from_side)? {
+            Some(value) => notes::write(to, Note::Properties, &value, || own(to).map(Side::of_directory)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn own(fd: impl AsFd) -> Result<OwnedFd, StorageError> {
+    fd.as_fd().try_clone_to_owned().map_err(|_| StorageError::Cancelled)
+}

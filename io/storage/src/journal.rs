@@ -1,0 +1,80 @@
+//! Which directories have had temporary files: so that what a killed process left is found without looking everywhere.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
+use weir_dav::path::DavPath;
+
+use crate::notes::write_all;
+use crate::{StorageError, Tree, TreeOptions};
+
+/// From so many directories on, a look everywhere is cheaper than a list.
+const DIRECTORIES_MAX: usize = 10_000;
+
+/// Stands for all directories.
+pub(crate) const EVERYWHERE: &str = "*";
+
+/// The journal of this start of the process. Made when the first temporary file is.
+#[derive(Debug, Default)]
+pub(crate) struct Journal(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Held open, and locked, as long as this process lives: so others know that it does.
+    file: Option<OwnedFd>,
+    bytes: u64,
+    known: HashSet<DavPath>,
+}
+
+impl Tree {
+    /// Remembers that the directory at this path is about to have a temporary file. That a journal cannot be written is no
+    /// reason to refuse the file.
+    pub(crate) fn journal(&self, directory: &DavPath) {
+        let mut state = self.journal.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.known.len() > DIRECTORIES_MAX || state.known.contains(directory) {
+            return;
+        }
+        if self.append(&mut state, directory).is_ok() {
+            state.known.insert(directory.clone());
+        }
+    }
+
+    fn append(&self, state: &mut State, directory: &DavPath) -> Result<(), StorageError> {
+        if state.file.is_none() {
+            let store = self.make_store()?;
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let name = name(self.options());
+            let file = openat(&store, name, flags, Mode::RUSR | Mode::WUSR)
+                .map_err(StorageError::from_errno("open"))?;
+            let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
+            let line = format!("{}\n", machine_boot());
+            write_all(&file, line.as_bytes(), 0)?;
+            state.bytes = line.len() as u64;
+            state.file = Some(file);
+        }
+        let Some(file) = &state.file else { return Ok(()) };
+        let full = state.known.len() == DIRECTORIES_MAX;
+        let line = if full { format!("{EVERYWHERE}\n") } else { format!("{}\n", directory.href(true)) };
+        write_all(file, line.as_bytes(), state.bytes)?;
+        state.bytes += line.len() as u64;
+        Ok(())
+    }
+}
+
+/// The file's name.
+fn name(options: &TreeOptions) -> String {
+    format!("{}{:016x}", prefix(options), options.boot)
+}
+
+/// What the names of all journals of this node begin with.
+pub(crate) fn prefix(options: &TreeOptions) -> String {
+    format!("journal~{}~", options.node)
+}
+
+/// Which start of the machine this is: what was written before it may have been lost with the power.
+pub(crate) fn machine_boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map_or_else(|_| "unknown".to_owned(), |text| text.trim().to_owned())
+}

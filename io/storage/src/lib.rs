@@ -1,0 +1,48 @@
+//! The files of one storage area: found without ever leaving its root, read, written whole or not at all, listed, copied,
+//! moved and removed; and what is kept beside them: checksums, dead properties, locks.
+//!
+//! Knows no HTTP and no rules of access. Its calls block, as file calls do, and are meant for the threads of [`Disk`];
+//! those that never wait for a disk or a network say so and can be called anywhere.
+
+mod change;
+mod checksums;
+mod content;
+mod copy;
+mod disk;
+mod durability;
+mod error;
+mod failure;
+mod journal;
+mod listing;
+mod locks;
+mod metadata;
+mod node;
+mod notes;
+mod open_file;
+mod properties;
+mod remove;
+mod rename;
+mod reserved;
+mod resource;
+mod store;
+mod sweep;
+mod temporary;
+mod tree;
+mod upload;
+mod usage;
+
+pub use change::Transferred;
+pub use copy::{CopyOptions, MayCopy};
+pub use disk::{Disk, DiskLoad};
+pub use durability::Durability;
+pub use error::StorageError;
+pub use failure::Failure;
+pub use listing::{Entry, Listing};
+pub use locks::LockStore;
+pub use metadata::{FileKind, Metadata, Timestamp};
+pub use node::{NodeId, NodeIdError};
+pub use open_file::OpenFile;
+pub use sweep::Swept;
+pub use tree::{SymlinkPolicy, Tree, TreeOptions};
+pub use upload::{Commit, Committed, Expectation, Upload};
+pub use usage::Usage;

@@ -1,0 +1,67 @@
+use std::sync::Arc;
+
+use rustix::fs::Dir;
+use weir_dav::path::DavPath;
+
+use crate::metadata::Found;
+use crate::{Metadata, StorageError, Tree, reserved};
+
+/// The members of a directory, in the order of the file system, a batch at a time: a directory of a million members needs
+/// the memory of one batch. Members that come or go meanwhile may be in it or not.
+#[derive(Debug)]
+pub struct Listing {
+    tree: Arc<Tree>,
+    path: DavPath,
+    directory: Dir,
+}
+
+/// A member of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name; any bytes but `/` and NUL.
+    pub name: Vec<u8>,
+    /// What it is; of a symbolic link, what it points at.
+    pub metadata: Metadata,
+    /// It is a symbolic link. One to a directory may lead back to where it is: do not descend into it.
+    pub link: bool,
+}
+
+impl Listing {
+    pub(crate) fn new(tree: Arc<Tree>, path: DavPath, directory: Dir) -> Self {
+        Self { tree, path, directory }
+    }
+
+    /// Up to `max` more members, at least one; none at the end. Blocks. Left out is what clients cannot have: what is neither
+    /// file nor directory, links that the policy forbids or that lead nowhere, and Weir's own files.
+    pub fn next_batch(&mut self, max: usize) -> Result<Vec<Entry>, StorageError> {
+        let mut batch = Vec::new();
+        while batch.len() < max.max(1) {
+            let Some(read) = self.directory.read() else { break };
+            let read = read.map_err(StorageError::from_errno("getdents"))?;
+            let name = read.file_name().to_bytes();
+            if matches!(name, b"." | b"..") || reserved::is_reserved(name) {
+                continue;
+            }
+            match self.entry(name) {
+                Ok(entry) => batch.push(entry),
+                // Gone since, or not for clients.
+                Err(StorageError::NotFound | StorageError::Refused) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(batch)
+    }
+
+    fn entry(&self, name: &[u8]) -> Result<Entry, StorageError> {
+        let directory = self.directory.fd().map_err(StorageError::from_errno("readdir"))?;
+        let found = Found::in_directory(directory, name)?;
+        let metadata = if found.is_link() {
+            // A relative target may lead above this directory, though not above the root: so from the root.
+            let path = self.path.join(name).map_err(|_| StorageError::Refused)?;
+            self.tree.metadata(&path)?
+        } else {
+            found.metadata()?
+        };
+        Ok(Entry { name: name.to_vec(), metadata, link: found.is_link() })
+    }
+}

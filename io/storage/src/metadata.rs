@@ -1,0 +1,159 @@
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, statx};
+use weir_dav::method::Kind;
+
+use crate::StorageError;
+
+/// What something is. Nothing else is ever shown: no devices, no FIFOs, no sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+}
+
+/// A time with its nanoseconds, since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Timestamp {
+    /// Whole seconds; negative before 1970.
+    pub seconds: i64,
+    /// 0 to 999,999,999.
+    pub nanoseconds: u32,
+}
+
+impl Timestamp {
+    /// Seconds since 1970; times before it are 0.
+    pub fn unix_s(self) -> u64 {
+        u64::try_from(self.seconds).unwrap_or(0)
+    }
+}
+
+/// What the file system tells of a file or directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Metadata {
+    /// File or directory.
+    pub kind: FileKind,
+    /// Bytes of its content.
+    pub size: u64,
+    /// When its content was changed last.
+    pub modified: Timestamp,
+    /// When anything about it was changed last, its name, its attributes and its permissions included.
+    pub changed: Timestamp,
+    /// When it came into being, where the file system tells.
+    pub created: Option<Timestamp>,
+    /// Its number in its file system.
+    pub inode: u64,
+    /// Its file system, as this node numbers them.
+    pub device: u64,
+    /// Bytes that it takes up. Fewer than [`Self::size`] if it has holes, or if its content is elsewhere.
+    pub allocated: u64,
+    /// User number of its owner.
+    pub owner: u32,
+    /// Number of its group.
+    pub group: u32,
+    /// Permission bits.
+    pub mode: u16,
+}
+
+impl Metadata {
+    /// In WebDAV's words.
+    pub const fn dav_kind(&self) -> Kind {
+        match self.kind {
+            FileKind::File => Kind::File,
+            FileKind::Directory => Kind::Collection,
+        }
+    }
+
+    /// Whether it is a directory.
+    pub const fn is_directory(&self) -> bool {
+        matches!(self.kind, FileKind::Directory)
+    }
+
+    /// What changes with every change of the content, and is the same on all nodes that share the file: the text between
+    /// the quotes of a strong entity tag. Replacing a file gives another inode, writing into it another time or size.
+    pub fn version(&self) -> String {
+        let Timestamp { seconds, nanoseconds } = self.modified;
+        format!("{:x}-{:x}-{seconds:x}.{nanoseconds:x}", self.inode, self.size)
+    }
+
+    /// Whether both are of the same content of the same file.
+    pub fn is_same_version(&self, other: &Self) -> bool {
+        (self.inode, self.size, self.modified) == (other.inode, other.size, other.modified)
+    }
+}
+
+/// What `statx` found, before it is known to be a file or a directory.
+pub(crate) struct Found(Statx);
+
+const MASK: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME);
+
+impl Found {
+    /// Of an open file.
+    pub(crate) fn of(fd: impl AsFd) -> Result<Self, StorageError> {
+        Self::ask(fd.as_fd(), b"", AtFlags::EMPTY_PATH)
+    }
+
+    /// Of an open file, from what is known here, without asking a server on the network.
+    pub(crate) fn of_cached(fd: impl AsFd) -> Result<Self, StorageError> {
+        Self::ask(fd.as_fd(), b"", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC)
+    }
+
+    /// Of a member of a directory; a symbolic link itself, and not what it points at.
+    pub(crate) fn in_directory(directory: impl AsFd, name: &[u8]) -> Result<Self, StorageError> {
+        Self::ask(directory.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT)
+    }
+
+    fn ask(directory: BorrowedFd<'_>, name: &[u8], flags: AtFlags) -> Result<Self, StorageError> {
+        statx(directory, name, flags, MASK).map(Self).map_err(StorageError::from_errno("statx"))
+    }
+
+    fn file_type(&self) -> FileType {
+        FileType::from_raw_mode(self.0.stx_mode.into())
+    }
+
+    pub(crate) fn is_link(&self) -> bool {
+        self.file_type() == FileType::Symlink
+    }
+
+    pub(crate) fn is_directory(&self) -> bool {
+        self.file_type() == FileType::Directory
+    }
+
+    pub(crate) fn owner(&self) -> u32 {
+        self.0.stx_uid
+    }
+
+    pub(crate) fn inode(&self) -> u64 {
+        self.0.stx_ino
+    }
+
+    pub(crate) fn device(&self) -> u64 {
+        u64::from(self.0.stx_dev_major) << 32 | u64::from(self.0.stx_dev_minor)
+    }
+
+    /// Refuses what is neither file nor directory.
+    pub(crate) fn metadata(&self) -> Result<Metadata, StorageError> {
+        let stat = &self.0;
+        let kind = match self.file_type() {
+            FileType::RegularFile => FileKind::File,
+            FileType::Directory => FileKind::Directory,
+            _ => return Err(StorageError::Refused),
+        };
+        let time = |seconds, nanoseconds| Timestamp { seconds, nanoseconds };
+        let has_birth = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
+        Ok(Metadata {
+            kind,
+            size: stat.stx_size,
+            modified: time(stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec),
+            changed: time(stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec),
+            created: has_birth.then(|| time(stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec)),
+            inode: stat.stx_ino,
+            device: self.device(),
+            allocated: stat.stx_blocks.saturating_mul(512),
+            owner: stat.stx_uid,
+            group: stat.stx_gid,
+            mode: stat.stx_mode & 0o7777,
+        })
+    }
+}

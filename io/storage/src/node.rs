@@ -1,0 +1,37 @@
+use std::fmt;
+
+/// The name of this node among those that share a directory: 1 to 64 ASCII letters, digits, dots, hyphens and underscores.
+/// No two of them may have the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct NodeId(Box<str>);
+
+/// A text that cannot be the name of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the name of a node is 1 to 64 ASCII letters, digits, dots, hyphens and underscores")]
+pub struct NodeIdError;
+
+impl NodeId {
+    /// From its text.
+    ///
+    /// # Errors
+    /// It is empty, too long, or has other characters.
+    pub fn new(text: &str) -> Result<Self, NodeIdError> {
+        let sound = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+        if (1..=64).contains(&text.len()) && text.bytes().all(sound) {
+            Ok(Self(text.into()))
+        } else {
+            Err(NodeIdError)
+        }
+    }
+
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,254 @@
+//! What is kept beside a file or directory: in its extended attributes, or, where the file system has none or no room for
+//! it, in a side store: a reserved directory beside the file, or in the directory itself. It moves along with the directory
+//! that it is in.
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{
+    AtFlags, Mode, OFlags, XattrFlags, fgetxattr, fremovexattr, fsetxattr, fsync, mkdirat, openat, unlinkat,
+};
+use rustix::io::{Errno, pread, pwrite};
+use weir_dav::digest::{Algorithm, Hasher};
+
+use crate::StorageError;
+use crate::remove::open_directory;
+use crate::rename::{Replace, rename};
+
+/// The directory of the side store.
+const SIDE: &[u8] = b".weir-notes";
+
+/// Longest value of an extended attribute in Linux.
+const XATTR_BYTES_MAX: usize = 1 << 16;
+
+/// Longest note.
+pub(crate) const NOTE_BYTES_MAX: usize = 1 << 20;
+
+/// What a note is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Note {
+    /// Dead properties.
+    Properties,
+    /// Checksums of the content.
+    Checksums,
+}
+
+impl Note {
+    pub(crate) const ALL: [Self; 2] = [Self::Properties, Self::Checksums];
+
+    const fn attribute(self) -> &'static str {
+        match self {
+            Self::Properties => "user.weir.properties",
+            Self::Checksums => "user.weir.checksums",
+        }
+    }
+
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Properties => "properties",
+            Self::Checksums => "checksums",
+        }
+    }
+}
+
+/// Where the notes of a file or directory are in a side store.
+#[derive(Debug)]
+pub(crate) struct Side {
+    /// The directory that has the side store.
+    home: OwnedFd,
+    key: String,
+}
+
+impl Side {
+    /// Of a file with this name and inode in `home`. The inode tells a file from another one that took its name.
+    pub(crate) fn of_file(home: OwnedFd, name: &[u8], inode: u64) -> Self {
+        Self { home, key: file_key(name, inode) }
+    }
+
+    /// Of a directory: within itself.
+    pub(crate) fn of_directory(home: OwnedFd) -> Self {
+        Self { home, key: "self".to_owned() }
+    }
+
+    fn name(&self, note: Note) -> String {
+        format!("{}.{}", self.key, note.suffix())
+    }
+}
+
+/// Reads a note of the open file `fd`; `None` if there is none.
+pub(crate) fn read(
+    fd: impl AsFd,
+    note: Note,
+    side: impl FnOnce() -> Result<Side, StorageError>,
+) -> Result<Option<Vec<u8>>, StorageError> {
+    match read_attribute(fd.as_fd(), note.attribute()) {
+        Ok(Some(value)) => return Ok(Some(value)),
+        Ok(None) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
+        Err(errno) => return Err(StorageError::from_errno("getxattr")(errno)),
+    }
+    let side = side()?;
+    let directory = match open_directory(&side.home, SIDE) {
+        Err(Errno::NOENT) => return Ok(None),
+        opened => opened.map_err(StorageError::from_errno("open"))?,
+    };
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match openat(&directory, side.name(note), flags, Mode::empty()) {
+        Err(Errno::NOENT) => Ok(None),
+        opened => read_all(&opened.map_err(StorageError::from_errno("open"))?).map(Some),
+    }
+}
+
+/// Writes a note, the whole of it or nothing.
+pub(crate) fn write(
+    fd: impl AsFd,
+    note: Note,
+    value: &[u8],
+    side: impl FnOnce() -> Result<Side, StorageError>,
+) -> Result<(), StorageError> {
+    if value.len() > NOTE_BYTES_MAX {
+        return Err(StorageError::Full);
+    }
+    match fsetxattr(&fd, note.attribute(), value, XattrFlags::empty()) {
+        // A note in the side store, if there is one, is shadowed from now on.
+        Ok(()) => return Ok(()),
+        // No attributes, or no room for this one among them.
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOSPC | Errno::TOOBIG | Errno::RANGE | Errno::DQUOT) => {
+        }
+        Err(errno) => return Err(StorageError::from_errno("setxattr")(errno)),
+    }
+    write_aside(&side()?, note, value)?;
+    remove_attribute(fd.as_fd(), note)
+}
+
+/// Removes a note, wherever it is.
+pub(crate) fn remove(
+    fd: impl AsFd,
+    note: Note,
+    side: impl FnOnce() -> Result<Side, StorageError>,
+) -> Result<(), StorageError> {
+    let side = side()?;
+    remove_aside(&side.home, &side.name(note))?;
+    remove_attribute(fd.as_fd(), note)
+}
+
+/// Forgets what the side store has of a file that is gone. Nothing depends on it: the inode is in the key.
+pub(crate) fn forget(home: &OwnedFd, name: &[u8], inode: u64) {
+    let key = file_key(name, inode);
+    for note in Note::ALL {
+        let _ = remove_aside(home, &format!("{key}.{}", note.suffix()));
+    }
+}
+
+/// Copies what the side store has of a file to where the file will be, before it is renamed.
+pub(crate) fn carry(from: &Side, to: &Side) -> Result<(), StorageError> {
+    let directory = match open_directory(&from.home, SIDE) {
+        Err(Errno::NOENT) => return Ok(()),
+        opened => opened.map_err(StorageError::from_errno("open"))?,
+    };
+    for note in Note::ALL {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        match openat(&directory, from.name(note), flags, Mode::empty()) {
+            Err(Errno::NOENT) => {}
+            opened => {
+                let value = read_all(&opened.map_err(StorageError::from_errno("open"))?)?;
+                write_aside(to, note, &value)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads an extended attribute; `None` if there is none.
+pub(crate) fn read_attribute(fd: BorrowedFd<'_>, name: &str) -> Result<Option<Vec<u8>>, Errno> {
+    let mut small = [0; 1024];
+    match fgetxattr(fd, name, &mut small[..]) {
+        Ok(bytes) => return Ok(small.get(..bytes).map(<[u8]>::to_vec)),
+        Err(Errno::NODATA) => return Ok(None),
+        Err(Errno::RANGE) => {}
+        Err(errno) => return Err(errno),
+    }
+    let mut value = vec![0; XATTR_BYTES_MAX];
+    let bytes = fgetxattr(fd, name, &mut value[..])?;
+    value.truncate(bytes);
+    Ok(Some(value))
+}
+
+fn remove_attribute(fd: BorrowedFd<'_>, note: Note) -> Result<(), StorageError> {
+    match fremovexattr(fd, note.attribute()) {
+        Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        Err(errno) => Err(StorageError::from_errno("removexattr")(errno)),
+    }
+}
+
+fn write_aside(side: &Side, note: Note, value: &[u8]) -> Result<(), StorageError> {
+    match mkdirat(&side.home, SIDE, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(errno) => return Err(StorageError::from_errno("mkdir")(errno)),
+    }
+    let directory = open_directory(&side.home, SIDE).map_err(StorageError::from_errno("open"))?;
+    replace_file(&directory, &side.name(note), value)
+}
+
+/// Gives a small file a new content, at once and on the disk.
+pub(crate) fn replace_file(directory: &OwnedFd, name: &str, value: &[u8]) -> Result<(), StorageError> {
+    // Two that write the same file hold a lock; what is left of one that died is overwritten.
+    let next = format!("{name}.new");
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file =
+        openat(directory, &next, flags, Mode::RUSR | Mode::WUSR).map_err(StorageError::from_errno("open"))?;
+    let written = write_all(&file, value, 0)
+        .and_then(|()| fsync(&file).map_err(StorageError::from_errno("fsync")))
+        .and_then(|()| {
+            rename(directory, next.as_bytes(), directory, name.as_bytes(), Replace::Always)
+                .map_err(StorageError::from_errno("rename"))
+        });
+    if written.is_err() {
+        let _ = unlinkat(directory, &next, AtFlags::empty());
+    }
+    written
+}
+
+fn remove_aside(home: &OwnedFd, name: &str) -> Result<(), StorageError> {
+    let directory = match open_directory(home, SIDE) {
+        Err(Errno::NOENT) => return Ok(()),
+        opened => opened.map_err(StorageError::from_errno("open"))?,
+    };
+    match unlinkat(&directory, name, AtFlags::empty()) {
+        // The directory stays: another node may be about to write into it.
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(StorageError::from_errno("unlink")(errno)),
+    }
+}
+
+fn file_key(name: &[u8], inode: u64) -> String {
+    let mut hasher = Hasher::new(Algorithm::Sha256);
+    hasher.update(name);
+    let mut key = hasher.finish().to_hex();
+    key.truncate(32);
+    format!("{key}-{inode:x}")
+}
+
+/// Reads a small file to its end.
+pub(crate) fn read_all(file: &OwnedFd) -> Result<Vec<u8>, StorageError> {
+    let mut value = Vec::new();
+    let mut chunk = [0; 8192];
+    loop {
+        match pread(file, &mut chunk[..], value.len() as u64) {
+            Ok(0) => return Ok(value),
+            Ok(read) => value.extend_from_slice(chunk.get(..read).unwrap_or_default()),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(StorageError::from_errno("pread")(errno)),
+        }
+    }
+}
+
+/// Writes all of it.
+pub(crate) fn write_all(file: impl AsFd, bytes: &[u8], offset: u64) -> Result<(), StorageError> {
+    let mut written = 0;
+    while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {
+        match pwrite(&file, rest, offset.saturating_add(written as u64)) {
+            Ok(now) => written += now,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(StorageError::from_errno("pwrite")(errno)),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! Dead properties (RFC 4918 section 4.2): what clients store beside a file or directory.
+
+use weir_dav::path::DavPath;
+use weir_dav::xml::{Fragment, PropName, PropertyUpdate};
+
+use crate::notes::{self, Note};
+use crate::{Metadata, StorageError, Tree};
+
+/// Keeps those apart that change properties.
+const GUARD: &str = "properties.guard";
+
+impl Tree {
+    /// The dead properties of what is at a path, in the order in which they were made. Blocks.
+    pub fn properties(&self, path: &DavPath) -> Result<Vec<Fragment>, StorageError> {
+        let resource = self.resource(path)?;
+        let found = notes::read(&resource.fd, Note::Properties, || self.side(path, &resource.metadata))?;
+        found.map_or(Ok(Vec::new()), |text| decode(&text))
+    }
+
+    /// Carries out all of these instructions or, if there is an error, none (RFC 4918 section 9.2). Blocks.
+    pub fn update_properties(
+        &self,
+        path: &DavPath,
+        updates: &[PropertyUpdate],
+    ) -> Result<Metadata, StorageError> {
+        let _guard = Self::guard(&self.make_store()?, GUARD, false)?;
+        let resource = self.resource(path)?;
+        let side = || self.side(path, &resource.metadata);
+        let mut properties = match notes::read(&resource.fd, Note::Properties, side)? {
+            Some(text) => decode(&text)?,
+            None => Vec::new(),
+        };
+        let at = |properties: &[Fragment], name: &PropName| {
+            properties.iter().position(|property| property.name() == name)
+        };
+        for update in updates {
+            match (update, at(&properties, update.name())) {
+                (PropertyUpdate::Set(value), Some(at)) => {
+                    if let Some(property) = properties.get_mut(at) {
+                        *property = value.clone();
+                    }
+                }
+                (PropertyUpdate::Set(value), None) => properties.push(value.clone()),
+                (PropertyUpdate::Remove(_), Some(at)) => drop(properties.remove(at)),
+                (PropertyUpdate::Remove(_), None) => {}
+            }
+        }
+        if properties.is_empty() {
+            notes::remove(&resource.fd, Note::Properties, side)?;
+        } else {
+            let text = serde_json::to_vec(&properties).map_err(|_| StorageError::Damaged("properties"))?;
+            notes::write(&resource.fd, Note::Properties, &text, side)?;
+        }
+        Ok(resource.metadata)
+    }
+}
+
+fn decode(text: &[u8]) -> Result<Vec<Fragment>, StorageError> {
+    serde_json::from_slice(text).map_err(|_| StorageError::Damaged("properties"))
+}

@@ -1,0 +1,148 @@
+//! Removing.
+
+use std::sync::Arc;
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, openat2, unlinkat};
+use rustix::io::Errno;
+use weir_dav::path::DavPath;
+
+use crate::notes;
+use crate::temporary::Temporary;
+use crate::{Durability, Failure, StorageError, Tree, reserved};
+
+/// Directories within each other that are gone into. Deeper ones can only come from another program.
+const DEPTH_MAX: usize = 512;
+
+impl Tree {
+    /// Removes a file, or a directory with all that is in it. A directory disappears at once, whole: it is renamed out of
+    /// sight first, and comes back, as far as it is still there, if something in it cannot be removed. A symbolic link goes
+    /// itself, and not what it points at. Blocks.
+    pub fn remove(self: &Arc<Self>, path: &DavPath, durability: Durability) -> Result<(), Failure> {
+        let failed = |error| Failure { path: path.clone(), error };
+        let (home, name) = self.resolve_parent(path).map_err(|error| failed(error.of_source()))?;
+        let found = Self::look(&home, name).map_err(failed)?.ok_or(failed(StorageError::NotFound))?;
+        if !found.is_directory() {
+            unlinkat(&home, name, AtFlags::empty())
+                .map_err(|errno| failed(StorageError::from_errno("unlink")(errno)))?;
+            notes::forget(&home, name, found.inode());
+            return durability.sync_directory(&home).map_err(failed);
+        }
+        self.remove_directory(path, &home, name)?;
+        durability.sync_directory(&home).map_err(failed)
+    }
+
+    fn remove_directory(&self, path: &DavPath, home: &OwnedFd, name: &[u8]) -> Result<(), Failure> {
+        let failed = |(below, error): (DavPath, _)| Failure { path: path.append(&below), error };
+        let parent = path.parent().unwrap_or_default();
+        let own_home = home.try_clone().map_err(|_| failed((DavPath::root(), StorageError::Cancelled)))?;
+        match Temporary::displace(self, own_home, &parent, name, true) {
+            Ok(mut hidden) => hidden.remove().map_err(|failure| {
+                // As much of it as is left must not stay hidden. If meanwhile somebody made another one, it is too late.
+                let _ = hidden.place(name, crate::rename::Replace::Never);
+                failed(failure)
+            }),
+            Err(StorageError::NotFound) => Err(failed((DavPath::root(), StorageError::NotFound))),
+            // A mount point cannot be renamed, nor can what is in a directory with other rights.
+            Err(_) => remove_tree(home, name).map_err(failed),
+        }
+    }
+}
+
+/// Removes a directory and what is in it, links themselves and not what they point at. Fails with the first member that
+/// stays.
+pub(crate) fn remove_tree(home: impl AsFd, name: &[u8]) -> Result<(), (DavPath, StorageError)> {
+    remove_at_depth(home, name, &DavPath::root(), 0)
+}
+
+fn remove_at_depth(
+    home: impl AsFd,
+    name: &[u8],
+    path: &DavPath,
+    depth: usize,
+) -> Result<(), (DavPath, StorageError)> {
+    let failed = |call: &'static str| {
+        let path = path.clone();
+        move |errno| (path, StorageError::from_errno(call)(errno))
+    };
+    if depth > DEPTH_MAX {
+        return Err((path.clone(), StorageError::NameTooLong));
+    }
+    let directory = open_directory(&home, name).map_err(failed("open"))?;
+    loop {
+        // Names first: what a directory tells while it is being emptied is not defined.
+        let mut names = Vec::new();
+        let mut members = Dir::read_from(&directory).map_err(failed("open"))?;
+        while let Some(read) = members.read() {
+            let read = read.map_err(failed("getdents"))?;
+            let member = read.file_name().to_bytes();
+            if !matches!(member, b"." | b"..") {
+                names.push(member.to_vec());
+            }
+            if names.len() == 1_024 {
+                break;
+            }
+        }
+        if names.is_empty() {
+            break;
+        }
+        for member in names {
+            let below = path.join(&member).unwrap_or_else(|_| path.clone());
+            match unlinkat(&directory, &member, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                // EPERM is what POSIX has for a directory.
+                Err(Errno::ISDIR | Errno::PERM) => remove_at_depth(&directory, &member, &below, depth + 1)?,
+                Err(errno) => return Err((below, StorageError::from_errno("unlink")(errno))),
+            }
+        }
+    }
+    unlinkat(&home, name, AtFlags::REMOVEDIR).map_err(failed("rmdir"))
+}
+
+/// A member that is a directory itself, and no link to one.
+pub(crate) fn open_directory(home: impl AsFd, name: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat2(home, name, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS)
+}
+
+impl Tree {
+    /// Tells `visit` of everything below a directory, each directory before what is in it, whatever it is: also links,
+    /// which are not followed. Weir's own files are left out. Blocks.
+    pub fn survey(
+        &self,
+        path: &DavPath,
+        visit: &mut dyn FnMut(&DavPath, bool) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
+        survey_at_depth(self.resolve_directory(path)?, path, visit, 0)
+    }
+}
+
+fn survey_at_depth(
+    directory: OwnedFd,
+    path: &DavPath,
+    visit: &mut dyn FnMut(&DavPath, bool) -> Result<(), StorageError>,
+    depth: usize,
+) -> Result<(), StorageError> {
+    if depth > DEPTH_MAX {
+        return Err(StorageError::NameTooLong);
+    }
+    let mut members = Dir::read_from(&directory).map_err(StorageError::from_errno("open"))?;
+    while let Some(read) = members.read() {
+        let read = read.map_err(StorageError::from_errno("getdents"))?;
+        let name = read.file_name().to_bytes();
+        if matches!(name, b"." | b"..") || reserved::is_reserved(name) {
+            continue;
+        }
+        let Some(found) = Tree::look(&directory, name)? else { continue };
+        let below = path.join(name).map_err(|_| StorageError::Refused)?;
+        visit(&below, found.is_directory())?;
+        if found.is_directory() {
+            match open_directory(&directory, name) {
+                Ok(inner) => survey_at_depth(inner, &below, visit, depth + 1)?,
+                Err(Errno::NOENT) => {}
+                Err(errno) => return Err(StorageError::from_errno("open")(errno)),
+            }
+        }
+    }
+    Ok(())
+}

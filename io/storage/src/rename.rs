@@ -1,0 +1,43 @@
+//! Renaming that does not replace, also where the kernel cannot.
+
+use rustix::fd::AsFd;
+use rustix::fs::{AtFlags, RenameFlags, linkat, renameat, renameat_with, statat, unlinkat};
+use rustix::io::Errno;
+
+/// What becomes of a file that has the new name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Replace {
+    /// It goes, at the same moment.
+    Always,
+    /// It stays, and the renaming fails with EEXIST.
+    Never,
+}
+
+pub(crate) fn rename(
+    from: impl AsFd,
+    old: &[u8],
+    to: impl AsFd,
+    new: &[u8],
+    replace: Replace,
+) -> Result<(), Errno> {
+    if replace == Replace::Always {
+        return renameat(from, old, to, new);
+    }
+    match renameat_with(&from, old, &to, new, RenameFlags::NOREPLACE) {
+        // NFS and others do not have it. A second name is as atomic; directories cannot have one.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            match linkat(&from, old, &to, new, AtFlags::empty()) {
+                Ok(()) => unlinkat(&from, old, AtFlags::empty()),
+                Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS) => {
+                    match statat(&to, new, AtFlags::SYMLINK_NOFOLLOW) {
+                        Ok(_) => Err(Errno::EXIST),
+                        Err(Errno::NOENT) => renameat(from, old, to, new),
+                        Err(errno) => Err(errno),
+                    }
+                }
+                Err(errno) => Err(errno),
+            }
+        }
+        done => done,
+    }
+}

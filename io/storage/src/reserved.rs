@@ -1,0 +1,25 @@
+//! The names that Weir keeps for itself in the directories that it serves. No client can see or name them.
+
+use weir_dav::path::DavPath;
+
+use crate::StorageError;
+
+/// What every reserved name begins with.
+const PREFIX: &[u8] = b".weir-";
+
+/// What is not complete, or on its way out: `.weir-tmp~NODE~BOOT~NUMBER`.
+pub(crate) const TEMPORARY: &str = ".weir-tmp~";
+
+/// The directory, in the root, of what concerns the whole tree: locks, journals.
+pub(crate) const STORE: &str = ".weir-store";
+
+/// Whether clients must not see this name.
+pub(crate) fn is_reserved(name: &[u8]) -> bool {
+    // Some file systems take both cases for the same.
+    name.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX))
+}
+
+/// Refuses paths that have a reserved name in them.
+pub(crate) fn check(path: &DavPath) -> Result<(), StorageError> {
+    if path.segments().any(is_reserved) { Err(StorageError::Refused) } else { Ok(()) }
+}

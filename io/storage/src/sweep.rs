@@ -1,0 +1,123 @@
+//! Cleaning up what earlier starts of this node have left.
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, openat, unlinkat};
+use rustix::io::Errno;
+use weir_dav::path::{DavPath, PathLimits};
+
+use crate::notes::read_all;
+use crate::remove::{open_directory, remove_tree};
+use crate::{StorageError, Tree, journal, reserved};
+
+/// What a sweep found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    /// Leftovers that were removed.
+    pub removed: u64,
+    /// What belongs to a process of this node that still lives, or could not be removed.
+    pub kept: u64,
+}
+
+impl Tree {
+    /// Removes what earlier starts of this node did not complete; nothing of other nodes, and nothing that another process
+    /// is still at work on (one that drains after an upgrade). Looks where their journals say; everywhere if the machine has
+    /// been started since, because the journals may be incomplete then. Blocks, in that case for long.
+    pub fn sweep(&self) -> Result<Swept, StorageError> {
+        let mut swept = Swept::default();
+        let Some(store) = self.store()? else { return Ok(swept) };
+        let prefix = journal::prefix(self.options());
+        let own = format!("{prefix}{:016x}", self.options().boot);
+        for name in names(&store)? {
+            if !name.starts_with(prefix.as_bytes()) || name == own.as_bytes() {
+                continue;
+            }
+            let opened =
+                openat(&store, &name, OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
+            let Ok(file) = opened else { continue };
+            if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::AGAIN) {
+                // Its process lives.
+                continue;
+            }
+            let kept = swept.kept;
+            self.follow(&read_all(&file)?, &mut swept)?;
+            if swept.kept == kept {
+                let _ = unlinkat(&store, &name, AtFlags::empty());
+            }
+        }
+        Ok(swept)
+    }
+
+    /// Looks where a journal says.
+    fn follow(&self, journal: &[u8], swept: &mut Swept) -> Result<(), StorageError> {
+        let text = String::from_utf8_lossy(journal);
+        let mut lines = text.lines();
+        let same_boot = lines.next().is_some_and(|boot| boot == journal::machine_boot());
+        let paths: Vec<_> = lines.collect();
+        if !same_boot || paths.contains(&journal::EVERYWHERE) {
+            let root = self.resolve_directory(&DavPath::root())?;
+            return self.sweep_below(&root, swept, 0);
+        }
+        for path in paths {
+            // The last line may have been cut off.
+            let Ok(read) = DavPath::parse(path.as_bytes(), &PathLimits::NONE) else { continue };
+            if let Ok(directory) = self.resolve_directory(&read.path) {
+                self.sweep_directory(&directory, swept)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sweep_below(&self, directory: &OwnedFd, swept: &mut Swept, depth: usize) -> Result<(), StorageError> {
+        self.sweep_directory(directory, swept)?;
+        let mut members = Dir::read_from(directory).map_err(StorageError::from_errno("open"))?;
+        while let Some(read) = members.read() {
+            let read = read.map_err(StorageError::from_errno("getdents"))?;
+            let name = read.file_name().to_bytes();
+            if matches!(name, b"." | b"..") || reserved::is_reserved(name) || depth > 512 {
+                continue;
+            }
+            let kind = read.file_type();
+            let may_be = matches!(kind, rustix::fs::FileType::Directory | rustix::fs::FileType::Unknown);
+            // One that cannot be read has nothing that we have left there.
+            if may_be && let Ok(inner) = open_directory(directory, name) {
+                self.sweep_below(&inner, swept, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sweep_directory(&self, directory: &OwnedFd, swept: &mut Swept) -> Result<(), StorageError> {
+        let of_node = format!("{}{}~", reserved::TEMPORARY, self.options().node);
+        let of_boot = format!("{of_node}{:016x}~", self.options().boot);
+        for name in names(directory)? {
+            if !name.starts_with(of_node.as_bytes()) || name.starts_with(of_boot.as_bytes()) {
+                continue;
+            }
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let opened = openat(directory, &name, flags, Mode::empty());
+            let is_held = opened.is_ok_and(|file| {
+                flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::AGAIN)
+            });
+            let removed = !is_held
+                && match unlinkat(directory, &name, AtFlags::empty()) {
+                    Err(Errno::ISDIR | Errno::PERM) => remove_tree(directory, &name).is_ok(),
+                    done => done.is_ok(),
+                };
+            *if removed { &mut swept.removed } else { &mut swept.kept } += 1;
+        }
+        Ok(())
+    }
+}
+
+fn names(directory: &OwnedFd) -> Result<Vec<Vec<u8>>, StorageError> {
+    let mut members = Dir::read_from(directory).map_err(StorageError::from_errno("open"))?;
+    let mut names = Vec::new();
+    while let Some(read) = members.read() {
+        let name = read.map_err(StorageError::from_errno("getdents"))?.file_name().to_bytes().to_vec();
+        let is_ours = reserved::is_reserved(&name) || name.starts_with(b"journal~");
+        if is_ours {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}

@@ -1,0 +1,23 @@
+use rustix::fd::AsFd;
+use rustix::fs::fstatfs;
+
+/// File systems that are on this machine, by their magic numbers: ext2 to ext4, XFS, Btrfs, tmpfs, ramfs, overlayfs, F2FS,
+/// ZFS, squashfs. Of all others it is assumed that they may wait for a network.
+const LOCAL: [u64; 9] = [
+    0xef53,
+    0x5846_5342,
+    0x9123_683e,
+    0x0102_1994,
+    0x8584_58f6,
+    0x794c_7630,
+    0xf2f5_2010,
+    0x2fc1_2fc1,
+    0x7371_7368,
+];
+
+/// Whether a file system is one of this machine. Blocks.
+pub(super) fn is_local(fd: impl AsFd) -> bool {
+    let Ok(found) = fstatfs(fd) else { return false };
+    // The number is signed on some machines and has 32 bits everywhere.
+    LOCAL.contains(&(found.f_type as u64 & 0xffff_ffff))
+}

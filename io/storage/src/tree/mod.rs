@@ -1,0 +1,158 @@
+//! A directory tree that nothing leads out of.
+
+mod local;
+mod owner_walk;
+mod resolve;
+
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
+use weir_dav::path::DavPath;
+
+use crate::journal::Journal;
+use crate::metadata::Found;
+use crate::{Listing, Metadata, NodeId, OpenFile, StorageError, reserved};
+
+/// Which symbolic links are followed. None ever leads out of the root, and absolute ones are not followed at all: what they
+/// mean depends on where the root is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SymlinkPolicy {
+    /// None: they are not shown either.
+    #[default]
+    Never,
+    /// Those that stay within the root.
+    InsideRoot,
+    /// Those that stay within the root and belong to the owner of what they point at.
+    OwnerMatch,
+}
+
+/// How a tree is used.
+#[derive(Debug, Clone)]
+pub struct TreeOptions {
+    /// Which symbolic links are followed.
+    pub symlinks: SymlinkPolicy,
+    /// This node among those that share the tree.
+    pub node: NodeId,
+    /// A random number of this start of the process.
+    pub boot: u64,
+    /// Permission bits of new files, before the process's umask.
+    pub file_mode: u16,
+    /// Permission bits of new directories, before the process's umask.
+    pub directory_mode: u16,
+    /// Believe the Adler-32 that another program (StoRM WebDAV) has stored, although nobody can tell whether the file was
+    /// changed since.
+    pub trust_foreign_checksums: bool,
+}
+
+impl TreeOptions {
+    /// Without symbolic links, with the usual modes.
+    pub const fn new(node: NodeId, boot: u64) -> Self {
+        Self {
+            symlinks: SymlinkPolicy::Never,
+            node,
+            boot,
+            file_mode: 0o644,
+            directory_mode: 0o755,
+            trust_foreign_checksums: false,
+        }
+    }
+}
+
+/// A directory tree: the root of a storage area. Paths are looked up by the kernel relative to the root's descriptor
+/// (openat2 with RESOLVE_BENEATH), so no name, link or race leads out of it.
+#[derive(Debug)]
+pub struct Tree {
+    root: OwnedFd,
+    options: TreeOptions,
+    /// The root's file system is on this machine: lookups in the kernel's caches say all.
+    local: bool,
+    /// Number of the next temporary file.
+    next_temporary: AtomicU64,
+    pub(crate) journal: Journal,
+    /// Taken by those that change what is at a path, one for many paths.
+    turns: [Mutex<()>; 64],
+    hasher: RandomState,
+}
+
+impl Tree {
+    /// Opens the root. Symbolic links on the way to it are the operator's, and followed. Blocks.
+    pub fn open_root(root: &Path, options: TreeOptions) -> Result<Arc<Self>, StorageError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = openat(CWD, root, flags, Mode::empty()).map_err(StorageError::from_errno("open"))?;
+        let local = local::is_local(&root);
+        Ok(Arc::new(Self {
+            root,
+            options,
+            local,
+            next_temporary: AtomicU64::new(0),
+            journal: Journal::default(),
+            turns: std::array::from_fn(|_| Mutex::default()),
+            hasher: RandomState::new(),
+        }))
+    }
+
+    /// What is at a path. Blocks.
+    pub fn metadata(&self, path: &DavPath) -> Result<Metadata, StorageError> {
+        let fd = self.resolve(path, OFlags::PATH)?;
+        Found::of(fd)?.metadata()
+    }
+
+    /// The same from the kernel's caches, without waiting: [`StorageError::WouldBlock`] if it is not all there, and always on
+    /// network file systems.
+    pub fn metadata_cached(&self, path: &DavPath) -> Result<Metadata, StorageError> {
+        let fd = self.resolve_cached(path, OFlags::PATH)?;
+        Found::of_cached(fd)?.metadata()
+    }
+
+    /// Opens a regular file for reading. Blocks, but not on a FIFO or device: those are refused.
+    pub fn open(&self, path: &DavPath) -> Result<OpenFile, StorageError> {
+        let fd = self.resolve(path, OFlags::RDONLY)?;
+        let found = Found::of(&fd)?;
+        OpenFile::new(fd, &found)
+    }
+
+    /// The same if it can be done without waiting, else [`StorageError::WouldBlock`].
+    pub fn open_cached(&self, path: &DavPath) -> Result<OpenFile, StorageError> {
+        let fd = self.resolve_cached(path, OFlags::RDONLY)?;
+        let found = Found::of_cached(&fd)?;
+        OpenFile::new(fd, &found)
+    }
+
+    /// Begins to list a directory. Blocks.
+    pub fn list(self: &Arc<Self>, path: &DavPath) -> Result<Listing, StorageError> {
+        let fd = self.resolve_directory(path)?;
+        let directory = Dir::new(fd).map_err(StorageError::from_errno("open"))?;
+        Ok(Listing::new(Arc::clone(self), path.clone(), directory))
+    }
+
+    /// How it is used.
+    pub fn options(&self) -> &TreeOptions {
+        &self.options
+    }
+
+    /// A name for a temporary file, used once.
+    pub(crate) fn temporary_name(&self) -> String {
+        let TreeOptions { node, boot, .. } = &self.options;
+        let number = self.next_temporary.fetch_add(1, Ordering::Relaxed);
+        format!("{}{node}~{boot:016x}~{number}", reserved::TEMPORARY)
+    }
+
+    /// Waits until nobody else in this process is in the last step of a change of this path.
+    pub(crate) fn turn(&self, path: &DavPath) -> MutexGuard<'_, ()> {
+        let at = usize::try_from(self.hasher.hash_one(path) % 64).unwrap_or(0);
+        self.turns[at].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    /// Whether the root is on a file system of this machine.
+    pub fn is_local(&self) -> bool {
+        self.local
+    }
+}

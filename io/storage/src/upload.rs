@@ -1,0 +1,273 @@
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
+use weir_dav::digest::{Algorithm, Digest, Hasher};
+use weir_dav::path::DavPath;
+
+use crate::content::copy_content;
+use crate::metadata::Found;
+use crate::notes::{self, Note, Side};
+use crate::rename::Replace;
+use crate::temporary::Temporary;
+use crate::{Disk, Durability, Metadata, OpenFile, StorageError, Tree, checksums};
+
+/// A file that is on its way in. Nobody sees it before [`Self::commit`]; if it is dropped before, or the process dies, nothing
+/// is left of it, and what was at its path stays as it was.
+#[derive(Debug)]
+pub struct Upload {
+    tree: Arc<Tree>,
+    path: DavPath,
+    file: Temporary,
+    /// Empty for a part of a file, whose checksums need all of it.
+    hashers: Vec<Hasher>,
+    algorithms: Vec<Algorithm>,
+    /// Where the next bytes go.
+    offset: u64,
+    /// Bytes that have come.
+    received: u64,
+    part: bool,
+}
+
+/// What must be at the path for an upload to become visible there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expectation {
+    /// Anything but a directory; a file is replaced.
+    Anything,
+    /// Nothing.
+    Nothing,
+    /// The file that the caller has seen, unchanged. Between the last look and the renaming another node may still replace
+    /// it, within microseconds: POSIX has no renaming with a condition.
+    Version(Metadata),
+}
+
+/// How an upload ends.
+#[derive(Debug, Clone, Copy)]
+pub struct Commit<'a> {
+    /// What must be on the disk then.
+    pub durability: Durability,
+    /// What must be there before.
+    pub expect: Expectation,
+    /// Digests that the content must have.
+    pub digests: &'a [Digest],
+    /// Bytes that must have come, if the client said how many.
+    pub length: Option<u64>,
+}
+
+/// An upload that has become visible.
+#[derive(Debug, Clone)]
+pub struct Committed {
+    /// The new file.
+    pub metadata: Metadata,
+    /// There was nothing before.
+    pub created: bool,
+    /// The digests of its content that were computed.
+    pub digests: Vec<Digest>,
+}
+
+impl Upload {
+    /// Begins to take the content of a file, with checksums by `algorithms`. `length`: how much will come, if that is known;
+    /// if there is no room for it, that is found at once. The disk's threads clean up if the upload is dropped. Blocks, like
+    /// everything but dropping it.
+    pub fn begin(
+        tree: &Arc<Tree>,
+        disk: &Disk,
+        path: &DavPath,
+        algorithms: &[Algorithm],
+        length: Option<u64>,
+    ) -> Result<Self, StorageError> {
+        let (home, name) = tree.resolve_parent(path)?;
+        if Tree::look(&home, name)?.is_some_and(|found| found.is_directory()) {
+            return Err(StorageError::IsDirectory);
+        }
+        let parent = path.parent().unwrap_or_default();
+        let file = Temporary::file(tree, home, &parent, Some(disk.clone()))?;
+        if let Some(length) = length.filter(|length| *length > 0) {
+            reserve(&file, length)?;
+        }
+        let hashers = algorithms.iter().copied().map(Hasher::new).collect();
+        let (tree, path) = (Arc::clone(tree), path.clone());
+        let algorithms = algorithms.to_vec();
+        Ok(Self { tree, path, file, hashers, algorithms, offset: 0, received: 0, part: false })
+    }
+
+    /// Begins to take a part of a file, from `first` on (RFC 9110 section 14.5): the rest stays as it is, and others see the
+    /// new content as a whole or not at all. The file may become longer, without a gap. Returns the upload and the file that it
+    /// is based on, `None` if there is none.
+    pub fn begin_part(
+        tree: &Arc<Tree>,
+        disk: &Disk,
+        path: &DavPath,
+        algorithms: &[Algorithm],
+        first: u64,
+        cancelled: &AtomicBool,
+    ) -> Result<(Self, Option<Metadata>), StorageError> {
+        let mut upload = Self::begin(tree, disk, path, algorithms, None)?;
+        let base = match tree.open(path) {
+            Ok(base) => Some(base),
+            Err(StorageError::NotFound) => None,
+            Err(error) => return Err(error),
+        };
+        if first > base.as_ref().map_or(0, |base| base.metadata().size) {
+            return Err(StorageError::Gap);
+        }
+        if let Some(base) = &base {
+            copy_content(base, upload.file.fd()?, cancelled)?;
+        }
+        upload.hashers.clear();
+        (upload.offset, upload.part) = (first, true);
+        Ok((upload, base.map(|base| *base.metadata())))
+    }
+
+    /// Takes what comes next.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), StorageError> {
+        notes::write_all(self.file.fd()?, bytes, self.offset)?;
+        self.hashers.iter_mut().for_each(|hasher| hasher.update(bytes));
+        self.offset = self.offset.saturating_add(bytes.len() as u64);
+        self.received = self.received.saturating_add(bytes.len() as u64);
+        Ok(())
+    }
+
+    /// How many bytes have come.
+    pub fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// Proves that everything came as it was sent, and makes it visible: before, there was the old file or none; after,
+    /// the new one, with the old one's dead properties.
+    ///
+    /// # Errors
+    /// Nothing has changed then, but for [`StorageError::Io`] of the last fsync of the directory, with
+    /// [`Durability::Full`]: the file is there, and may be gone after a loss of power.
+    pub fn commit(mut self, commit: Commit<'_>) -> Result<Committed, StorageError> {
+        if commit.length.is_some_and(|length| length != self.received) {
+            return Err(StorageError::Length);
+        }
+        let digests = self.digests(commit.digests)?;
+        let content = self.settle(commit.durability)?;
+        let (home, name) = (self.file.home()?, self.path.name().ok_or(StorageError::Refused)?);
+        let own_home = || home.try_clone_to_owned().map_err(|_| StorageError::Cancelled);
+        let side = || Ok(Side::of_file(own_home()?, name, content.inode));
+        if !digests.is_empty() {
+            checksums::store(self.file.fd()?, &content, &digests, side)?;
+        }
+        let home = own_home()?;
+        let old = self.expected(&commit.expect, &home, name)?;
+        if let Some(old) = &old {
+            self.keep_properties(old, side)?;
+        }
+        commit.durability.sync_file(self.file.fd()?)?;
+
+        let tree = Arc::clone(&self.tree);
+        {
+            // One after the other in this process, so that what is expected is still so when it is renamed.
+            let _turn = tree.turn(&self.path);
+            let now = self.expected(&commit.expect, &home, name)?;
+            let replace = match (commit.expect, &now) {
+                (Expectation::Anything, Some(_)) | (Expectation::Version(_), _) => Replace::Always,
+                (Expectation::Anything, None) | (Expectation::Nothing, _) => Replace::Never,
+            };
+            match self.file.place(name, replace) {
+                // Somebody else was faster in making one: as if it had been there before.
+                Err(StorageError::Exists) if commit.expect == Expectation::Anything => {
+                    self.file.place(name, Replace::Always)?;
+                }
+                placed => placed?,
+            }
+        }
+        if let Some(old) = &old {
+            notes::forget(&home, name, old.inode);
+        }
+        commit.durability.sync_directory(&home)?;
+        Ok(Committed { metadata: content, created: old.is_none(), digests })
+    }
+
+    /// The digests of the content; those that the client gave are proved to be right.
+    fn digests(&mut self, given: &[Digest]) -> Result<Vec<Digest>, StorageError> {
+        let mut digests: Vec<_> = self.hashers.drain(..).map(Hasher::finish).collect();
+        let has = |digests: &[Digest], algorithm| digests.iter().any(|d: &Digest| d.algorithm() == algorithm);
+        let mut missing = Vec::new();
+        for algorithm in self.algorithms.iter().copied().chain(given.iter().map(Digest::algorithm)) {
+            if !has(&digests, algorithm) && !missing.contains(&algorithm) {
+                missing.push(algorithm);
+            }
+        }
+        if !missing.is_empty() {
+            let fd = self.file.fd()?.try_clone_to_owned().map_err(|_| StorageError::Cancelled)?;
+            let found = Found::of(&fd)?;
+            let file = OpenFile::new(fd, &found)?;
+            digests.extend(checksums::hash(&file, &missing, &AtomicBool::new(false))?);
+        }
+        let wrong = given.iter().find(|given| !digests.contains(given));
+        wrong.map_or(Ok(digests), |wrong| Err(StorageError::Digest(wrong.algorithm())))
+    }
+
+    /// What the file is now that nothing more comes.
+    fn settle(&self, durability: Durability) -> Result<Metadata, StorageError> {
+        let fd = self.file.fd()?;
+        if !self.part {
+            // What was reserved and did not come.
+            rustix::fs::ftruncate(fd, self.received).map_err(StorageError::from_errno("ftruncate"))?;
+        }
+        if !self.tree.is_local() {
+            // The server sets the time of the last change when it gets the bytes.
+            durability.max(Durability::Data).sync_file(fd)?;
+        }
+        Found::of(fd)?.metadata()
+    }
+
+    /// The file that will be replaced, if any; an error if it is not as expected.
+    fn expected(
+        &self,
+        expect: &Expectation,
+        home: &rustix::fd::OwnedFd,
+        name: &[u8],
+    ) -> Result<Option<Metadata>, StorageError> {
+        let found = Tree::look(home, name)?;
+        if found.as_ref().is_some_and(Found::is_directory) {
+            return Err(StorageError::IsDirectory);
+        }
+        match (expect, &found) {
+            (Expectation::Nothing, Some(_)) => return Err(StorageError::Exists),
+            // A version was seen through links; so it is compared.
+            (Expectation::Version(seen), Some(_))
+                if !self.tree.metadata(&self.path)?.is_same_version(seen) =>
+            {
+                return Err(StorageError::Changed);
+            }
+            (Expectation::Version(_), None) => return Err(StorageError::Changed),
+            _ => {}
+        }
+        Ok(found.and_then(|found| found.metadata().ok()))
+    }
+
+    /// Dead properties belong to the resource and not to its content (RFC 4918 section 9.7.1).
+    fn keep_properties(
+        &self,
+        old: &Metadata,
+        side: impl FnOnce() -> Result<Side, StorageError>,
+    ) -> Result<(), StorageError> {
+        let resource = match self.tree.resource(&self.path) {
+            Ok(resource) => resource,
+            // Without the right to read it, there is nothing to be kept that could be read.
+            Err(StorageError::NotFound | StorageError::Refused) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        match notes::read(&resource.fd, Note::Properties, || self.tree.side(&self.path, old))? {
+            Some(value) => notes::write(self.file.fd()?, Note::Properties, &value, side),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Takes the room that the content will need, if the file system can do that.
+fn reserve(file: &Temporary, length: u64) -> Result<(), StorageError> {
+    match fallocate(file.fd()?, FallocateFlags::KEEP_SIZE, 0, length) {
+        Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => {
+            Err(StorageError::from_errno("fallocate")(errno))
+        }
+        // Then it is found when it is written.
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,81 @@
+//! A process that is killed in the middle.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use weir_storage::{CopyOptions, Durability, Tree, Upload};
+
+use crate::support::*;
+
+const ROOT: &str = "WEIR_TEST_CRASH_ROOT";
+const BOOT: &str = "WEIR_TEST_CRASH_BOOT";
+const BYTES: usize = 256 << 10;
+
+/// Not a test: what the child process of the next one does, until it is killed.
+#[test]
+#[ignore = "the child of another test"]
+fn busy_child() {
+    let Some(root) = std::env::var_os(ROOT).map(PathBuf::from) else { return };
+    let boot = std::env::var(BOOT).unwrap().parse().unwrap();
+    let tree = Tree::open_root(&root, options("one", boot)).unwrap();
+    let disk = disk();
+    let copy = CopyOptions { deep: true, overwrite: true, durability: Durability::None };
+    for turn in 0_u64.. {
+        let letter = b'a' + u8::try_from(turn % 26).unwrap();
+        let mut upload = Upload::begin(&tree, &disk, &path("/put"), &[], None).unwrap();
+        for _ in 0..4 {
+            upload.write(&vec![letter; BYTES / 4]).unwrap();
+        }
+        upload.commit(COMMIT).unwrap();
+        tree.copy(&path("/put"), &path("/copied"), copy, &mut |_, _| true, &GO_ON).unwrap();
+        tree.copy(&path("/directory"), &path("/moved"), copy, &mut |_, _| true, &GO_ON).unwrap();
+        tree.rename(&path("/copied"), &path("/directory/in"), true, Durability::None, &GO_ON).unwrap();
+        // The parent kills after some of these, at no particular point of the next turn.
+        println!("turn {turn}");
+        std::io::stdout().flush().unwrap();
+    }
+}
+
+#[test]
+fn a_process_that_is_killed_leaves_every_file_whole_or_absent() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().join("root");
+    fs::create_dir_all(root.join("directory")).unwrap();
+    for round in 1..=25_u64 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "crash::busy_child", "--ignored", "--nocapture"])
+            .env(ROOT, &root)
+            .env(BOOT, round.to_string())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let turns = round % 3 + 1;
+        for turn in 0..turns {
+            let expected = format!("turn {turn}");
+            // The harness writes a line of its own before.
+            while !lines.next().unwrap().unwrap().ends_with(&expected) {}
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+
+        let tree = Tree::open_root(&root, options("one", 1_000 + round)).unwrap();
+        for file in ["/put", "/copied", "/directory/in", "/moved/in"] {
+            match get(&tree, file) {
+                Ok(content) => assert!(
+                    content.len() == BYTES && content.iter().all(|byte| *byte == content[0]),
+                    "{file} is torn: {} bytes",
+                    content.len()
+                ),
+                Err(error) => assert_eq!(error, weir_storage::StorageError::NotFound, "{file}"),
+            }
+        }
+        // Each turn has put it at least once.
+        assert!(tree.metadata(&path("/put")).is_ok());
+        tree.sweep().unwrap();
+        assert_eq!(temporaries(&root), Vec::<String>::new(), "round {round}");
+    }
+}

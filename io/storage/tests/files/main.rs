@@ -1,0 +1,16 @@
+//! The files of a storage area, with real files.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod changes;
+mod checksums;
+mod crash;
+mod disk;
+mod listing;
+mod locks;
+mod mounts;
+mod paths;
+mod properties;
+mod support;
+mod sweep;
+mod uploads;

@@ -1,0 +1,125 @@
+//! What needs file systems of its own. Only root can mount them; without that these tests say so and end.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use weir_dav::digest::Algorithm;
+use weir_storage::{CopyOptions, Disk, Durability, StorageError, Transferred, Tree, Upload};
+
+use crate::properties::{properties_follow_their_resource, set, values};
+use crate::support::*;
+
+/// A file system of its own at `path`, as long as it lives.
+struct Mount {
+    path: PathBuf,
+}
+
+impl Mount {
+    fn new(path: &Path, kind: &str, options: &str) -> Option<Self> {
+        fs::create_dir_all(path).unwrap();
+        let mount =
+            Command::new("mount").args(["-t", kind, "-o", options, "none"]).arg(path).output().unwrap();
+        if !mount.status.success() {
+            eprintln!(
+                "not tested, for want of the right to mount: {}",
+                String::from_utf8_lossy(&mount.stderr)
+            );
+            return None;
+        }
+        Some(Self { path: path.to_owned() })
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.path).status();
+    }
+}
+
+fn write_megabytes(
+    tree: &Arc<Tree>,
+    at: &str,
+    megabytes: usize,
+    length: Option<u64>,
+) -> Result<(), StorageError> {
+    let disk = Disk::new("one", 1, 9);
+    let written =
+        Upload::begin(tree, &disk, &path(at), &[Algorithm::Adler32], length).and_then(|mut upload| {
+            for _ in 0..megabytes {
+                upload.write(&vec![b'x'; 1 << 20])?;
+            }
+            upload.commit(COMMIT).map(|_| ())
+        });
+    // What failed makes room again, a moment later.
+    settle(&disk);
+    written
+}
+
+#[test]
+fn a_full_disk_is_told_from_other_errors_and_loses_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(mount) = Mount::new(&directory.path().join("small"), "tmpfs", "size=4m") else { return };
+    let tree = tree(&mount.path);
+    put(&tree, "/f", b"old").unwrap();
+    // Found while bytes come, and before any comes if the length is known.
+    assert_eq!(write_megabytes(&tree, "/f", 8, None), Err(StorageError::Full));
+    assert_eq!(write_megabytes(&tree, "/f", 0, Some(8 << 20)), Err(StorageError::Full));
+    assert_eq!(get(&tree, "/f").unwrap(), b"old");
+    write_megabytes(&tree, "/big", 2, None).unwrap();
+    let options = CopyOptions { deep: true, overwrite: true, durability: Durability::None };
+    tree.create_directory(&path("/d"), Durability::None).unwrap();
+    tree.rename(&path("/big"), &path("/d/big"), false, Durability::None, &GO_ON).unwrap();
+    let failure = tree.copy(&path("/d"), &path("/f"), options, &mut |_, _| true, &GO_ON).unwrap_err();
+    assert_eq!(failure.error, StorageError::Full);
+    assert_eq!(get(&tree, "/f").unwrap(), b"old");
+    assert!(tree.usage(&path("/")).unwrap().available < 3 << 20);
+}
+
+#[test]
+fn copies_and_moves_go_across_file_systems() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let Some(_mount) = Mount::new(&root.join("other"), "tmpfs", "size=16m") else { return };
+    let tree = tree(root);
+    for file in ["/f", "/kept"] {
+        put(&tree, file, b"content").unwrap();
+    }
+    set(&tree, "/f", "p", "1");
+    tree.create_directory(&path("/d"), Durability::None).unwrap();
+    put(&tree, "/d/inner", b"inner").unwrap();
+    let created = Ok(Transferred { created: true });
+    assert_eq!(tree.rename(&path("/f"), &path("/other/f"), false, Durability::Full, &GO_ON), created);
+    assert_eq!(tree.rename(&path("/d"), &path("/other/d"), false, Durability::Full, &GO_ON), created);
+    assert_eq!(get(&tree, "/other/f").unwrap(), b"content");
+    assert_eq!(get(&tree, "/other/d/inner").unwrap(), b"inner");
+    assert_eq!(values(&tree, "/other/f"), ["p"]);
+    assert_eq!(tree.metadata(&path("/f")).unwrap_err(), StorageError::NotFound);
+    assert_eq!(tree.metadata(&path("/d")).unwrap_err(), StorageError::NotFound);
+    // Back, onto something that is there: a file over a file, a directory over a file.
+    for (from, to) in [("/other/f", "/kept"), ("/other/d", "/kept")] {
+        let moved = tree.rename(&path(from), &path(to), true, Durability::Full, &GO_ON);
+        assert_eq!(moved, Ok(Transferred { created: false }), "{from}");
+    }
+    assert_eq!(get(&tree, "/kept/inner").unwrap(), b"inner");
+    assert!(temporaries(root).is_empty());
+    // The mount point itself cannot go.
+    assert!(tree.remove(&path("/other"), Durability::None).is_err());
+}
+
+#[test]
+fn without_extended_attributes_a_side_store_keeps_properties_and_checksums() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(mount) = Mount::new(&directory.path().join("plain"), "ramfs", "mode=755") else { return };
+    properties_follow_their_resource(&mount.path);
+    assert!(raw_names(&mount.path).contains(&".weir-notes".to_owned()));
+    let tree = tree(&mount.path);
+    put(&tree, "/sum", b"abc").unwrap();
+    let stored = |at: &str| tree.checksums(&path(at), &tree.open(&path(at)).unwrap()).unwrap();
+    assert_eq!(stored("/sum")[0].to_hex(), "024d0127");
+    tree.rename(&path("/sum"), &path("/e/sum"), false, Durability::None, &GO_ON).unwrap();
+    assert_eq!(stored("/e/sum")[0].to_hex(), "024d0127");
+    fs::write(mount.path.join("e/sum"), "changed").unwrap();
+    assert!(stored("/e/sum").is_empty());
+}

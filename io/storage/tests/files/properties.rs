@@ -1,0 +1,98 @@
+use weir_dav::xml::{Fragment, PropName, PropertyUpdate, XmlLimits};
+use weir_storage::{CopyOptions, Durability, Tree};
+
+use crate::support::*;
+
+pub(crate) fn fragment(name: &str, value: &str) -> Fragment {
+    let limits = XmlLimits::default();
+    Fragment::parse(&format!("<x:{name} xmlns:x=\"urn:x\">{value}</x:{name}>"), &limits).unwrap()
+}
+
+pub(crate) fn set(tree: &Tree, at: &str, name: &str, value: &str) {
+    let update = PropertyUpdate::Set(fragment(name, value));
+    tree.update_properties(&path(at), &[update]).unwrap();
+}
+
+pub(crate) fn values(tree: &Tree, at: &str) -> Vec<String> {
+    let read = tree.properties(&path(at)).unwrap();
+    read.iter().map(|property| property.name().local().to_owned()).collect()
+}
+
+/// What any file system has to do with properties, the one at `root`.
+pub(crate) fn properties_follow_their_resource(root: &std::path::Path) {
+    let tree = tree(root);
+    put(&tree, "/f", b"1").unwrap();
+    tree.create_directory(&path("/d"), Durability::None).unwrap();
+    set(&tree, "/f", "a", "1");
+    set(&tree, "/f", "b", "2");
+    set(&tree, "/f", "a", "changed");
+    assert_eq!(tree.properties(&path("/f")).unwrap(), [fragment("a", "changed"), fragment("b", "2")]);
+    tree.update_properties(&path("/f"), &[PropertyUpdate::Remove(PropName::new("urn:x", "a").unwrap())])
+        .unwrap();
+    assert_eq!(values(&tree, "/f"), ["b"]);
+    set(&tree, "/d", "of-directory", "1");
+    set(&tree, "/", "of-root", "1");
+
+    // A new content, another place, a copy: the properties are there.
+    put(&tree, "/f", b"2").unwrap();
+    assert_eq!(values(&tree, "/f"), ["b"]);
+    tree.rename(&path("/f"), &path("/d/g"), false, Durability::None, &GO_ON).unwrap();
+    assert_eq!(values(&tree, "/d/g"), ["b"]);
+    tree.rename(&path("/d"), &path("/e"), false, Durability::None, &GO_ON).unwrap();
+    assert_eq!(values(&tree, "/e/g"), ["b"]);
+    let deep = CopyOptions { deep: true, overwrite: false, durability: Durability::None };
+    tree.copy(&path("/e"), &path("/d"), deep, &mut |_, _| true, &GO_ON).unwrap();
+    for directory in ["/d", "/e"] {
+        assert_eq!(values(&tree, directory), ["of-directory"]);
+        assert_eq!(values(&tree, &format!("{directory}/g")), ["b"]);
+    }
+    assert_eq!(values(&tree, "/"), ["of-root"]);
+
+    // What comes after something that was removed is not what was removed.
+    tree.remove(&path("/d/g"), Durability::None).unwrap();
+    put(&tree, "/d/g", b"3").unwrap();
+    assert!(values(&tree, "/d/g").is_empty());
+    let mut listing = tree.list(&path("/d")).unwrap();
+    assert_eq!(listing.next_batch(10).unwrap().len(), 1);
+}
+
+#[test]
+fn properties_follow_their_resource_in_extended_attributes() {
+    let directory = tempfile::tempdir().unwrap();
+    properties_follow_their_resource(directory.path());
+    assert!(
+        !raw_names(directory.path()).contains(&".weir-notes".to_owned()),
+        "{:?}",
+        raw_names(directory.path())
+    );
+}
+
+#[test]
+fn values_that_are_too_large_for_attributes_are_kept_as_well() {
+    let directory = tempfile::tempdir().unwrap();
+    let tree = tree(directory.path());
+    put(&tree, "/f", b"1").unwrap();
+    set(&tree, "/f", "small", "x");
+    let large = "y".repeat(200_000);
+    set(&tree, "/f", "large", &large);
+    assert_eq!(tree.properties(&path("/f")).unwrap(), [fragment("small", "x"), fragment("large", &large)]);
+    tree.rename(&path("/f"), &path("/g"), false, Durability::None, &GO_ON).unwrap();
+    assert_eq!(values(&tree, "/g"), ["small", "large"]);
+    tree.update_properties(&path("/g"), &[PropertyUpdate::Remove(PropName::new("urn:x", "large").unwrap())])
+        .unwrap();
+    assert_eq!(values(&tree, "/g"), ["small"]);
+}
+
+#[test]
+fn those_who_change_properties_at_once_lose_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    put(&tree(directory.path()), "/f", b"1").unwrap();
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            // Each as a node of its own.
+            let root = directory.path();
+            scope.spawn(move || set(&tree(root), "/f", &format!("p{number}"), "1"));
+        }
+    });
+    assert_eq!(values(&tree(directory.path()), "/f").len(), 8);
+}

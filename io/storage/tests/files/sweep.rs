@@ -1,0 +1,65 @@
+use std::fs;
+
+use weir_storage::{Disk, Swept, Tree, Upload};
+
+use crate::support::*;
+
+/// Leaves an upload behind as a killed process does: its file is there, and nobody holds it any more.
+fn abandon(root: &std::path::Path, node: &str, boot: u64, at: &str) {
+    let tree = Tree::open_root(root, options(node, boot)).unwrap();
+    let disk = Disk::new("gone", 1, 9);
+    let mut upload = Upload::begin(&tree, &disk, &path(at), &[], None).unwrap();
+    upload.write(b"half").unwrap();
+    let before = temporaries(root);
+    let name = format!(".weir-tmp~{node}~{boot:016x}~0");
+    assert!(before.contains(&name));
+    let parent = root.join(path(at).parent().unwrap().href(true).trim_start_matches('/'));
+    fs::hard_link(parent.join(&name), parent.join("kept-name")).unwrap();
+    drop(upload);
+    settle(&disk);
+    fs::rename(parent.join("kept-name"), parent.join(&name)).unwrap();
+}
+
+#[test]
+fn a_start_removes_what_its_own_node_left_and_nothing_of_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    fs::create_dir_all(root.join("a/b")).unwrap();
+    abandon(root, "one", 1, "/a/b/x");
+    abandon(root, "other", 1, "/a/y");
+    // A name that begins like ours is another node's.
+    abandon(root, "one.more", 1, "/z");
+    let tree = Tree::open_root(root, options("one", 2)).unwrap();
+    assert_eq!(tree.sweep().unwrap(), Swept { removed: 1, kept: 0 });
+    assert_eq!(
+        temporaries(root),
+        [".weir-tmp~one.more~0000000000000001~0", ".weir-tmp~other~0000000000000001~0"]
+    );
+    assert_eq!(tree.sweep().unwrap(), Swept::default());
+}
+
+#[test]
+fn an_upload_of_a_process_that_still_drains_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let old = Tree::open_root(directory.path(), options("one", 1)).unwrap();
+    let mut upload = Upload::begin(&old, &disk(), &path("/f"), &[], None).unwrap();
+    let new = Tree::open_root(directory.path(), options("one", 2)).unwrap();
+    assert_eq!(new.sweep().unwrap(), Swept::default());
+    upload.write(b"late").unwrap();
+    upload.commit(COMMIT).unwrap();
+    assert_eq!(get(&new, "/f").unwrap(), b"late");
+}
+
+#[test]
+fn after_a_start_of_the_machine_everything_is_searched() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    fs::create_dir_all(root.join("a/b")).unwrap();
+    abandon(root, "one", 1, "/a/b/x");
+    let journal = root.join(".weir-store/journal~one~0000000000000001");
+    // The list of directories was lost with the power.
+    fs::write(&journal, "another boot\n").unwrap();
+    let tree = Tree::open_root(root, options("one", 2)).unwrap();
+    assert_eq!(tree.sweep().unwrap(), Swept { removed: 1, kept: 0 });
+    assert!(temporaries(root).is_empty() && !journal.exists());
+}
