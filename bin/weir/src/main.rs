@@ -9,6 +9,7 @@ mod explain;
 mod origin;
 mod run;
 mod simulate;
+mod storage;
 mod top;
 
 use std::process::ExitCode;
@@ -37,6 +38,7 @@ enum Verb {
     Ctl(ctl::CtlArgs),
     Top(top::TopArgs),
     Simulate(simulate::SimulateArgs),
+    Storage(storage::StorageArgs),
     Algorithms(algorithms::AlgorithmsArgs),
     /// Serve as a test web server
     #[command(hide = true)]
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Verb::Ctl(args) => ctl::run(&args),
         Verb::Top(args) => top::run(&args),
         Verb::Simulate(args) => simulate::run(&args),
+        Verb::Storage(args) => storage::run(&args),
         Verb::Algorithms(args) => algorithms::run(&args),
         Verb::Origin(args) => origin::run(&args),
     }

@@ -1,10 +1,12 @@
 //! Sockets as the data path wants them: non-blocking, polled by hand, spliced where the kernel can do the work.
 //!
-//! Knows nothing of HTTP, pools or servers.
+//! Knows nothing of HTTP, pools or servers. What a proxy and a service in its process say to each other is here
+//! ([`service`]), because they may not know each other.
 
 mod buffers;
 mod listen;
 mod pipe;
+pub mod service;
 mod socket;
 mod splice;
 mod stream;

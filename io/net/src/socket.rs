@@ -144,6 +144,21 @@ impl Socket {
         })
     }
 
+    /// Sends up to `length` bytes of `file` from `offset` on, from the page cache to the socket; 0 = the file ends there.
+    /// Waits for the disk, and the thread with it, where they are not in memory: that is the caller's to know.
+    pub fn poll_send_file(
+        &self,
+        cx: &mut Context<'_>,
+        file: BorrowedFd<'_>,
+        offset: u64,
+        length: usize,
+    ) -> Poll<io::Result<usize>> {
+        self.poll_io(cx, Direction::Write, || {
+            let mut at = offset;
+            Ok(rustix::fs::sendfile(&self.fd, file, Some(&mut at), length)?)
+        })
+    }
+
     /// Ends the own direction; what was written still arrives.
     pub fn shutdown_write(&self) -> io::Result<()> {
         rustix::net::shutdown(self, rustix::net::Shutdown::Write).map_err(io::Error::from)

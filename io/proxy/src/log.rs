@@ -1,14 +1,16 @@
 //! What becomes of a request, for the access log.
 
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use weir_access::redact::redact_url;
 use weir_http::access_log::{
     AccessRecord, ActiveCounts, Client, RequestFields, Subject, Termination, Timings, TlsSession,
 };
 use weir_http::{Peer, RequestHead, Version};
 
-use crate::http::{Answer, ClientTlsFacts, Connection, Exchange, RequestCopy, Timing};
+use crate::http::{Answer, ClientTlsFacts, Connection, Exchange, RequestCopy, RequestFacts, Timing};
 use crate::state::{OpenConnections, ServerState};
 use crate::worker::{LocalLive, Worker};
 
@@ -87,6 +89,8 @@ pub(crate) fn exchange(
     let server = exchange.lease().map(|lease| &*lease.server.shared);
     let address = server.map(ServerState::address);
     let copy = exchange.request.copy.as_deref();
+    let urls = copy.map(Urls::of);
+    let fields = copy.zip(urls.as_ref()).map(|(copy, urls)| fields(copy, urls, &exchange.request.id));
     let route = connection.listener.http.routes.get(exchange.request.route);
     let status = match (&exchange.response, exchange.fault_status()) {
         (Some(response), _) => Some(response.status),
@@ -105,7 +109,41 @@ pub(crate) fn exchange(
         redispatched: exchange.redispatched,
         termination,
         active: active(&connection.worker, &connection.listener.shared.open, server),
-        ..record(connection, &exchange.timing, copy.map(|copy| fields(copy, &exchange.request.id)))
+        ..record(connection, &exchange.timing, fields)
+    });
+}
+
+/// What became of a request to a service.
+pub(crate) struct ServiceRecord {
+    /// `None` = the client got none.
+    pub(crate) status: Option<u16>,
+    /// Head included.
+    pub(crate) bytes_out: u64,
+    pub(crate) body_bytes_out: u64,
+    pub(crate) termination: Termination,
+}
+
+/// Writes the line of a request to a service. `bytes_in`: with the head.
+pub(crate) fn service(
+    connection: &Connection,
+    facts: &RequestFacts,
+    timing: &Timing,
+    bytes_in: u64,
+    service: &ServiceRecord,
+) {
+    let Some(log) = &connection.live.log else { return };
+    let copy = facts.copy.as_deref();
+    let urls = copy.map(Urls::of);
+    let fields = copy.zip(urls.as_ref()).map(|(copy, urls)| fields(copy, urls, &facts.id));
+    let route = connection.listener.http.routes.get(facts.route);
+    log.borrow_mut().append(&AccessRecord {
+        status: service.status,
+        bytes_in,
+        bytes_out: service.bytes_out,
+        body_bytes_out: service.body_bytes_out,
+        route: route.map(|route| route.plan.name.as_str()),
+        termination: service.termination,
+        ..record(connection, timing, fields)
     });
 }
 
@@ -119,6 +157,7 @@ pub(crate) fn answered(
 ) {
     let Some(log) = &connection.live.log else { return };
     let route = route.and_then(|route| connection.listener.http.routes.get(route));
+    let urls = Urls::of(copy);
     log.borrow_mut().append(&AccessRecord {
         status: Some(answer.status),
         bytes_in: copy.head.len() as u64,
@@ -126,7 +165,7 @@ pub(crate) fn answered(
         body_bytes_out: answer.body_bytes() as u64,
         route: route.map(|route| route.plan.name.as_str()),
         termination: answer.termination(),
-        ..record(connection, timing, Some(fields(copy, "")))
+        ..record(connection, timing, Some(fields(copy, &urls, "")))
     });
 }
 
@@ -177,16 +216,44 @@ fn record<'a>(
     }
 }
 
-fn fields<'a>(copy: &'a RequestCopy, id: &'a str) -> RequestFields<'a> {
+/// The addresses of a request, without the tokens that may be in them.
+struct Urls<'a> {
+    target: Cow<'a, [u8]>,
+    referer: Cow<'a, [u8]>,
+}
+
+impl<'a> Urls<'a> {
+    fn of(copy: &'a RequestCopy) -> Self {
+        Self {
+            target: without_tokens(copy.parsed.target.span.of(&copy.head)),
+            referer: without_tokens(copy.referer.of(&copy.head)),
+        }
+    }
+}
+
+fn without_tokens(url: &[u8]) -> Cow<'_, [u8]> {
+    match String::from_utf8_lossy(url) {
+        Cow::Borrowed(text) => match redact_url(text) {
+            Cow::Borrowed(_) => Cow::Borrowed(url),
+            Cow::Owned(redacted) => Cow::Owned(redacted.into_bytes()),
+        },
+        Cow::Owned(text) => match redact_url(&text) {
+            Cow::Borrowed(_) => Cow::Borrowed(url),
+            Cow::Owned(redacted) => Cow::Owned(redacted.into_bytes()),
+        },
+    }
+}
+
+fn fields<'a>(copy: &'a RequestCopy, urls: &'a Urls<'a>, id: &'a str) -> RequestFields<'a> {
     let head: &RequestHead = &copy.parsed;
     let buf = copy.head.as_slice();
     let some = |bytes: &'a [u8]| (!bytes.is_empty()).then_some(bytes);
     RequestFields {
         method: head.method.bytes(buf),
-        target: head.target.span.of(buf),
+        target: &urls.target,
         version: if head.version == Version::Http10 { b"HTTP/1.0" } else { b"HTTP/1.1" },
         host: head.host.map(|host| host.of(buf)),
-        referer: some(copy.referer.of(buf)),
+        referer: some(&urls.referer),
         user_agent: some(copy.user_agent.of(buf)),
         request_id: some(id.as_bytes()),
     }

@@ -2,6 +2,7 @@
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
+use weir_model::Name;
 
 use crate::HeaderRule;
 
@@ -74,6 +75,8 @@ pub enum HeaderTest {
 pub enum Action {
     /// Sends them to the pool of this index in the plan.
     Pool(usize),
+    /// Answers from the storage area of this name.
+    Storage(Name),
     /// Answers with a redirect.
     Redirect(RedirectRule),
     /// Answers with a fixed response.

@@ -78,7 +78,16 @@ fn completed(example: &str, files: &Path) -> String {
         text.push_str("[weir]\ncontrol = false\nstate = false\n");
     }
     let files = files.to_str().expect("a path in UTF-8");
-    text.replace("/etc/weir/", &format!("{files}/")).replace("/var/log/weir/", &format!("{files}/"))
+    // The areas of an example that shows only a part of them.
+    let shown = text.matches("storage = \"").count() > 0 || heads.contains("[storage-area.");
+    if shown && !heads.contains("[storage-area.data]") {
+        text.push_str("[storage-area.data]\nroot = \"/srv/data\"\n");
+    }
+    if heads.contains("[storage-area.") && !example.contains("storage = \"data\"") {
+        text.push_str("[[route]]\npath = \"/data\"\nstorage = \"data\"\n");
+    }
+    let directories = ["/etc/weir/", "/var/log/weir/", "/srv/"];
+    directories.iter().fold(text, |text, directory| text.replace(directory, &format!("{files}/")))
 }
 
 /// Every file that the guide names.
@@ -93,6 +102,11 @@ fn write_files(directory: &Path) {
         fs::write(directory.join(name), authority.pem()).expect("an authority");
     }
     fs::write(directory.join("sticky.key"), "a secret of some length").expect("a secret");
+    for root in ["data", "www"] {
+        fs::create_dir(directory.join(root)).expect("a root");
+    }
+    let hash = "$2y$04$abcdefghijklmnopqrstuuQ3QvGZ0XQ6t5V8H0pE1bYc5b9hJ1m2K";
+    fs::write(directory.join("htpasswd"), format!("ada:{hash}\n")).expect("passwords");
     let tomorrow = SystemTime::now() + Duration::from_secs(86_400);
     fs::write(directory.join("ca.crl"), authority.revoke(&[], tomorrow)).expect("a revocation list");
 }

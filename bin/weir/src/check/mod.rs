@@ -4,6 +4,7 @@ mod files;
 mod ports;
 mod report;
 mod sticky;
+mod storage;
 mod tls;
 
 use std::path::{Path, PathBuf};
@@ -81,6 +82,7 @@ pub(crate) fn prove(config: &Path, depth: Depth) -> Result<Loaded, Refusal> {
     let mut found = files::check(&loaded);
     found.extend(tls::check(&loaded));
     found.extend(sticky::check(&loaded));
+    found.extend(storage::check(&loaded));
     if depth == Depth::FilesAndPorts {
         found.extend(ports::check(&loaded));
     }

@@ -53,6 +53,8 @@ pub(super) enum Outcome {
     /// A server gets it.
     Pool(Box<PoolAnswer>),
     /// Weir answers.
+    Storage { area: String },
+    /// Weir answers.
     Redirect { status: u16, location: String },
     /// Weir answers.
     Respond { status: u16 },
@@ -91,7 +93,7 @@ impl Answer {
 
     /// Whether the request is taken.
     pub(super) fn is_taken(&self) -> bool {
-        matches!(self.outcome, Outcome::Pool(_) | Outcome::Redirect { .. } | Outcome::Respond { .. })
+        !matches!(self.outcome, Outcome::Refused { .. } | Outcome::Nobody { .. })
     }
 }
 

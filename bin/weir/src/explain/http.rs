@@ -106,6 +106,7 @@ impl Sent<'_> {
                 }
                 None => Outcome::default(),
             },
+            Action::Storage(area) => Outcome::Storage { area: area.to_string() },
             Action::Redirect(redirect) => {
                 let mut location = Vec::new();
                 let variables = exchange.variables(scheme, &RequestText::of(self.head, self.buf));

@@ -49,6 +49,7 @@ pub(super) fn text(answer: &Answer) -> String {
     }
     match &answer.outcome {
         Outcome::Pool(pool) => pool_lines(&mut out, pool),
+        Outcome::Storage { area } => out.line("storage", area),
         Outcome::Redirect { status, location } => out.line("redirect", &format!("{status} to {location}")),
         Outcome::Respond { status } => out.line("respond", &status.to_string()),
         Outcome::Refused { status, reason } => out.line("refused", &format!("{status}: {reason}")),

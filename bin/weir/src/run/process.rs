@@ -1,6 +1,7 @@
 //! The life of the process: start, signals and reloads, stop.
 
 use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,11 +9,12 @@ use std::thread;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::task::LocalSet;
+use tokio::task::{LocalSet, spawn_blocking};
 use weir_admin::{AdminHttp, ControlSocket, Handler};
 use weir_config::Plan;
 use weir_config::plan::AccessLogPlan;
 use weir_control::{Right, RuntimeState};
+use weir_gateway::{Gateway, Node};
 use weir_proxy::Workers;
 use weir_proxy::access_log::AccessLog;
 use weir_proxy::control::{Controller, EventLog, Setup};
@@ -32,6 +34,7 @@ struct Process {
     workers: Workers,
     sockets: Sockets,
     access_log: Option<AccessLog>,
+    gateway: Arc<Gateway>,
 }
 
 /// Runs `plan`, which was loaded from `config`, until a signal ends it.
@@ -49,6 +52,9 @@ async fn live(config: PathBuf, plan: Plan) -> Result<(), String> {
     let descriptors = limits::raise_descriptor_limit();
     let access_log = start_access_log(plan.access_log.as_ref())?;
     let workers = worker_count(&plan);
+    let gateway = Arc::new(Gateway::new(node()));
+    let areas = gateway.prepare(&plan).map_err(|error| error.to_string())?;
+    gateway.publish(areas);
     let setup = Setup {
         workers,
         connections_max: plan
@@ -56,6 +62,7 @@ async fn live(config: PathBuf, plan: Plan) -> Result<(), String> {
             .connections_max
             .unwrap_or_else(|| limits::connections_allowed(descriptors)),
         access_log: access_log.as_ref().map(AccessLog::port),
+        service: Some(Arc::clone(&gateway) as _),
         log: EventLog::stderr(),
     };
     let state = read_state(plan.process.state.as_deref())?;
@@ -68,7 +75,8 @@ async fn live(config: PathBuf, plan: Plan) -> Result<(), String> {
     let (reload, reloads) = mpsc::channel(16);
     let handler = Arc::new(ProcessHandler { controller: Arc::clone(&controller), reload });
     serve_faces(&plan, &handler)?;
-    let mut process = Process { config, plan, controller, workers, sockets: Sockets::default(), access_log };
+    let sockets = Sockets::default();
+    let mut process = Process { config, plan, controller, workers, sockets, access_log, gateway };
     process.sockets.accept(&process.workers, opened);
     eprintln!("weir {} is ready: {} workers", env!("CARGO_PKG_VERSION"), shared.threads - 1);
     process.obey(&mut signals, reloads).await;
@@ -124,6 +132,11 @@ impl Process {
         let new_log =
             (plan.access_log != self.plan.access_log).then(|| start_access_log(plan.access_log.as_ref()));
         let new_log = new_log.transpose()?;
+        let (gateway, wanted) = (Arc::clone(&self.gateway), plan.clone());
+        // Mounts may hang; what runs goes on meanwhile.
+        let areas =
+            spawn_blocking(move || gateway.prepare(&wanted)).await.map_err(|error| error.to_string())?;
+        let areas = areas.map_err(|error| error.to_string())?;
         let prepared = self.controller.prepare_reload(plan).await.map_err(|error| error.to_string())?;
         let binds = prepared.opens().iter().map(|bind| (&bind.listener, &bind.address));
         let opened = Sockets::open(&self.workers, prepared.plan(), binds)?;
@@ -131,7 +144,9 @@ impl Process {
         self.plan = prepared.plan().clone();
         let old_log = new_log.map(|new| std::mem::replace(&mut self.access_log, new));
         let port = self.access_log.as_ref().map(AccessLog::port);
+        self.gateway.publish(areas);
         let outcome = self.controller.commit(prepared, port);
+        self.gateway.retire(&self.plan);
         closes.iter().for_each(|bind| self.sockets.close(&bind.listener, &bind.address));
         self.sockets.accept(&self.workers, opened);
         // Workers let go of it with their next look at the plan; what they hand over until then is still written.
@@ -172,6 +187,14 @@ impl Signals {
             user1: signal(SignalKind::user_defined1())?,
         })
     }
+}
+
+/// This process among those that share a file system.
+fn node() -> Node {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    // Keys of a hasher are the standard library's way to random bits.
+    let boot = RandomState::new().build_hasher().finish();
+    Node { name: name.trim().to_owned(), boot }
 }
 
 fn worker_count(plan: &Plan) -> usize {

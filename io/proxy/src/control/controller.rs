@@ -61,7 +61,8 @@ impl Controller {
         let now = Instant::now();
         let threads = setup.workers.max(1) + 1;
         let (records, live, notes) = Records::first(plan, runtime, parts, setup.access_log, threads, now);
-        let shared = Arc::new(Shared::new(threads, setup.connections_max, live));
+        let shared = Shared::new(threads, setup.connections_max, live).with_service(setup.service);
+        let shared = Arc::new(shared);
         notes.iter().for_each(|note| setup.log.line(note));
         let controller = Self {
             shared: Arc::clone(&shared),

@@ -1,3 +1,7 @@
+use std::sync::Arc;
+
+use weir_net::service::Service;
+
 use super::EventLog;
 use crate::access_log::LogPort;
 
@@ -10,6 +14,8 @@ pub struct Setup {
     pub connections_max: u32,
     /// Where access log lines go.
     pub access_log: Option<LogPort>,
+    /// Answers what routes give to storage areas.
+    pub service: Option<Arc<dyn Service>>,
     /// Where an operator reads what happened.
     pub log: EventLog,
 }

@@ -10,6 +10,7 @@ use weir_http::{Action, Answer as Message, RequestError, RequestHead, RequestTex
 use super::connection::{ClientTlsFacts, Connection};
 use super::exchange::Exchange;
 use super::outcome::Fault;
+use super::request::RequestFacts;
 
 /// Of all errors the one that stands for a rule: the route says how large a body may be.
 const BODY_TOO_LARGE: u16 = 413;
@@ -97,7 +98,7 @@ impl Answer {
                 }
                 Self::page(connection, rule.status, to, &[("Location", &location)], "", b"")
             }
-            Action::Pool(_) => Self::error(connection, 500, to, &[]),
+            Action::Pool(_) | Action::Storage(_) => Self::error(connection, 500, to, &[]),
         }
     }
 
@@ -125,6 +126,16 @@ impl Answer {
         };
         answer.linger = unread;
         answer.denied = status == BODY_TOO_LARGE;
+        answer
+    }
+
+    /// What a request to a service comes to that the service does not answer.
+    pub(super) fn in_place_of_service(connection: &Connection, facts: &RequestFacts, fault: &Fault) -> Self {
+        let to =
+            To { keep_alive: false, is_head: facts.is_head, is_http10: facts.version == Version::Http10 };
+        let mut answer = Self::error(connection, fault.status(), to, &[]);
+        answer.linger = true;
+        answer.denied = fault.status() == BODY_TOO_LARGE;
         answer
     }
 

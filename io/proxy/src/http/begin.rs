@@ -1,5 +1,6 @@
 //! From a request's bytes to what becomes of it: an exchange with a server, or an answer of Weir's own.
 
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -14,6 +15,7 @@ use super::answer::Answer;
 use super::connection::{ClientTlsFacts, Connection};
 use super::exchange::{Exchange, Message};
 use super::request::{RequestCopy, RequestFacts};
+use super::service::Call;
 use super::timing::Timing;
 use crate::log;
 use crate::pump::Pump;
@@ -28,6 +30,8 @@ pub(crate) enum Begun {
     Exchange(Box<Exchange>),
     /// It is answered here.
     Answer(Box<Answer>),
+    /// A service of this process answers it.
+    Call(Box<Call>),
 }
 
 /// A request's head, and where it stands.
@@ -88,6 +92,12 @@ fn decide(connection: &mut Connection, request: &Parsed<'_>) -> Begun {
             Some(pool) => Rc::clone(pool),
             None => return status(connection, 503, Some(index)),
         },
+        Action::Storage(_) => {
+            if let Some(refusal) = over_limit(route.plan.body_bytes_max, head) {
+                return status(connection, refusal, Some(index));
+            }
+            return call(connection, request, index, source);
+        }
         Action::Redirect(_) | Action::Respond(_) => {
             let id = connection.request_id(buf, table);
             return local(connection, request, Some(index), |connection, keep| {
@@ -95,10 +105,8 @@ fn decide(connection: &mut Connection, request: &Parsed<'_>) -> Begun {
             });
         }
     };
-    if let (Some(max), Framing::Length(length)) = (route.plan.body_bytes_max, head.framing)
-        && length > max
-    {
-        return status(connection, 413, Some(index));
+    if let Some(refusal) = over_limit(route.plan.body_bytes_max, head) {
+        return status(connection, refusal, Some(index));
     }
     let target = head.target.span.of(buf);
     let key = pool.shared.key.as_ref();
@@ -158,23 +166,49 @@ fn send_to(
     let broken = upload.take_first(rest).err();
     out.extend_from_slice(&rest[..upload.bytes_read as usize]);
     connection.received = std::mem::take(&mut upload.surplus);
-    let needs_copy = route.rewriter.needs_request() || connection.live.shared.access_log.is_some();
+    let facts = facts(connection, request, route_index, id);
+    Box::new(Exchange::new(pool, facts, *timing, Message { head: out, upload, broken, bond }, key))
+}
+
+/// The status for a body that says of itself that it is larger than its route permits.
+fn over_limit(body_bytes_max: Option<u64>, head: &RequestHead) -> Option<u16> {
+    match (body_bytes_max, head.framing) {
+        (Some(max), Framing::Length(length)) if length > max => Some(413),
+        _ => None,
+    }
+}
+
+/// What is kept of a request on its way.
+fn facts(connection: &Connection, request: &Parsed<'_>, route: usize, id: Box<str>) -> RequestFacts {
+    let Parsed { buf, head, table, .. } = *request;
+    let http = &connection.listener.http;
+    let needs_request = http.routes.get(route).is_some_and(|route| route.rewriter.needs_request());
+    let needs_copy = needs_request || connection.live.shared.access_log.is_some();
     let requests_max = http.plan.keep_alive_requests_max;
-    let facts = RequestFacts {
+    RequestFacts {
         method: head.method,
         is_head: head.method == Method::Head,
         version: head.version,
         keep_alive: head.keep_alive
-            && worker.drain.get() == Drain::No
+            && connection.worker.drain.get() == Drain::No
             && requests_max.is_none_or(|max| connection.requests < max),
         client_persists: head.keep_alive,
         upgrade: head.upgrade.is_some(),
-        route: route_index,
+        route,
         head_bytes: head.head_bytes,
         id,
-        copy: needs_copy.then(|| RequestCopy::of(buf, head, table, &worker.buffers)),
-    };
-    Box::new(Exchange::new(pool, facts, *timing, Message { head: out, upload, broken, bond }, key))
+        copy: needs_copy.then(|| RequestCopy::of(buf, head, table, &connection.worker.buffers)),
+    }
+}
+
+/// Hands a request to a service. What has come behind its head stays in the connection.
+fn call(connection: &mut Connection, request: &Parsed<'_>, route: usize, client: Option<IpAddr>) -> Begun {
+    let Parsed { buf, head, table, timing } = *request;
+    let id = connection.request_id(buf, table);
+    let facts = facts(connection, request, route, id);
+    connection.listener.counters(&connection.worker).intercepted.one();
+    connection.received = connection.worker.buffers.take_with(&buf[head.head_bytes as usize..]);
+    Begun::Call(Box::new(Call::new(connection, (buf, head, table), facts, *timing, client)))
 }
 
 /// Answers without a server. If a body follows that has not all come, the connection ends after the answer.

@@ -19,6 +19,7 @@ use super::answer::Answer;
 use super::begin::{Begun, begin};
 use super::exchange::{ClientSide, Exchange};
 use super::finish::{After, finish_answer, finish_exchange};
+use super::service::{self, Call};
 use super::upgrade::tunnel;
 use crate::connect::ProxiedClient;
 use crate::log;
@@ -85,6 +86,7 @@ impl ClientTlsFacts {
 enum Next {
     Exchange(Box<Exchange>),
     Answer(Box<Answer>),
+    Call(Box<Call>),
     Close,
 }
 
@@ -107,6 +109,18 @@ pub(crate) async fn serve(mut connection: Connection) {
                     after => after,
                 }
             }
+            Next::Call(call) => match Box::pin(service::serve(connection, call)).await {
+                Some((returned, After::Answer(answer))) => {
+                    connection = returned;
+                    connection.send(answer).await
+                }
+                Some((returned, after)) => {
+                    connection = returned;
+                    after
+                }
+                // The connection is gone.
+                None => return,
+            },
         };
         match after {
             After::Next => {}
@@ -336,6 +350,7 @@ fn next_of(begun: Begun) -> Option<Next> {
         Begun::Incomplete => None,
         Begun::Exchange(exchange) => Some(Next::Exchange(exchange)),
         Begun::Answer(answer) => Some(Next::Answer(answer)),
+        Begun::Call(call) => Some(Next::Call(call)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! HTTP/1 between a client and the servers of a pool.
+//! HTTP/1 between a client and the servers of a pool, or a service of this process.
 
 mod answer;
 mod begin;
@@ -8,6 +8,7 @@ mod finish;
 mod outcome;
 mod request;
 mod response;
+mod service;
 mod timing;
 mod upgrade;
 
@@ -15,5 +16,5 @@ pub(crate) use answer::Answer;
 pub(crate) use connection::{ClientTlsFacts, Connection, serve};
 pub(crate) use exchange::Exchange;
 pub(crate) use outcome::Fault;
-pub(crate) use request::RequestCopy;
+pub(crate) use request::{RequestCopy, RequestFacts};
 pub(crate) use timing::Timing;

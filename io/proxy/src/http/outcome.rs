@@ -60,6 +60,8 @@ pub(crate) enum Fault {
     BodyFraming(ChunkError),
     /// The request's body stopped coming.
     BodyTimeout,
+    /// A service of this process failed: why.
+    Service(String),
 }
 
 /// Why a response was cut.
@@ -96,6 +98,7 @@ impl Fault {
             Self::BodyTooLarge => 413,
             Self::BodyFraming(_) => 400,
             Self::BodyTimeout => 408,
+            Self::Service(_) => 500,
         }
     }
 
@@ -116,7 +119,7 @@ impl Fault {
             Self::QueueTimeout => Termination::QUEUE_TIMEOUT,
             Self::ConnectTimeout => Termination::CONNECT_TIMEOUT,
             Self::NoResponse(_) | Self::ClosedEarly | Self::ClosedInHead => Termination::NO_RESPONSE,
-            Self::BadResponse(_) | Self::BadChunks(_) => Termination::BAD_RESPONSE,
+            Self::BadResponse(_) | Self::BadChunks(_) | Self::Service(_) => Termination::BAD_RESPONSE,
             Self::ResponseTimeout => Termination::RESPONSE_TIMEOUT,
             Self::BodyTooLarge | Self::BodyFraming(_) => Termination::BAD_REQUEST,
             Self::BodyTimeout => Termination::CLIENT_STALLED_IN_REQUEST,
@@ -236,6 +239,7 @@ impl fmt::Display for Fault {
             Self::BodyTooLarge => f.write_str("the request body is too large"),
             Self::BodyFraming(cause) => write!(f, "malformed request body: {cause}"),
             Self::BodyTimeout => f.write_str("the request body stopped coming"),
+            Self::Service(cause) => f.write_str(cause),
         }
     }
 }
@@ -262,6 +266,7 @@ mod tests {
             Fault::BodyTooLarge,
             Fault::BodyFraming(ChunkError::Size),
             Fault::BodyTimeout,
+            Fault::Service("disk".to_owned()),
         ]
     }
 

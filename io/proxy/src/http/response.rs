@@ -23,7 +23,8 @@ const FIRST_READ: usize = 4 * 1024;
 /// Where nothing can be spliced, one large read is cheaper than several.
 const FIRST_READ_COPY: usize = 64 * 1024;
 /// Servers are trusted with larger heads than clients, but not with all memory.
-const LIMITS: HeadLimits = HeadLimits { head_bytes_max: 128 * 1024, headers_max: 256, target_bytes_max: 0 };
+pub(super) const LIMITS: HeadLimits =
+    HeadLimits { head_bytes_max: 128 * 1024, headers_max: 256, target_bytes_max: 0 };
 
 /// So much of interim heads is kept for a client that has no room for them; then the server must wait.
 const UNSENT_MAX: usize = 16 * 1024;
@@ -301,7 +302,7 @@ impl RequestFacts {
         ResponseTo { is_head: self.is_head, is_connect: false, upgrade: self.upgrade }
     }
 
-    fn text(&self) -> RequestText<'_> {
+    pub(super) fn text(&self) -> RequestText<'_> {
         self.copy.as_ref().map(|copy| RequestText::of(&copy.parsed, &copy.head)).unwrap_or_default()
     }
 }

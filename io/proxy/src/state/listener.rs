@@ -99,7 +99,7 @@ impl Route {
                 Template::parse(&rule.location)
                     .map_err(|error| failed(RewriteError::Value("Location".to_owned(), error)))?,
             ),
-            Action::Pool(_) | Action::Respond(_) => None,
+            Action::Pool(_) | Action::Storage(_) | Action::Respond(_) => None,
         };
         Ok(Self { plan: plan.clone(), rewriter, location })
     }

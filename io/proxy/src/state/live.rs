@@ -6,6 +6,7 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use tokio::sync::Notify;
 use weir_config::plan::ErrorPage;
+use weir_net::service::Service;
 
 use super::listener::OpenConnections;
 use super::{ListenerState, PoolState};
@@ -33,6 +34,8 @@ pub struct Shared {
     pub open: OpenConnections,
     /// What `open` may be at most.
     pub connections_max: u32,
+    /// Answers what routes give to storage areas; `None` = nobody does.
+    pub service: Option<Arc<dyn Service>>,
     /// Wakes the control plane: a server may have to be ejected.
     pub traffic_alarm: Notify,
     /// What measurements count their time from.
@@ -48,11 +51,19 @@ impl Shared {
             threads,
             open: OpenConnections::default(),
             connections_max,
+            service: None,
             traffic_alarm: Notify::new(),
             started: Instant::now(),
             live: ArcSwap::from_pointee(live),
             generation: AtomicU64::new(1),
         }
+    }
+
+    /// With a service that answers within this process.
+    #[must_use]
+    pub fn with_service(mut self, service: Option<Arc<dyn Service>>) -> Self {
+        self.service = service;
+        self
     }
 
     /// Milliseconds since the start that all workers share.

@@ -72,6 +72,8 @@ fn apply_to_rest(plan: &mut Plan, change: &Change) {
                 *listener = (**new).clone();
             }
         }
+        Change::StorageAreas { areas, .. } => plan.storage_areas.clone_from(areas),
+        Change::TokenIssuers(issuers) => plan.token_issuers.clone_from(issuers),
         Change::ListenersReordered(order) => reorder(&mut plan.listeners, order, |listener| &listener.name),
         _ => {}
     }

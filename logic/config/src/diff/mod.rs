@@ -8,16 +8,18 @@ mod listener;
 mod named;
 mod pool;
 mod process;
+mod storage;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
-use weir_model::{ListenerName, PoolName, ServerName};
+use weir_model::{ListenerName, Name, PoolName, ServerName};
 
 use crate::Plan;
 use crate::plan::{
-    AccessLogPlan, AdminPlan, ErrorPage, ListenerPlan, PoolPlan, ProcessPlan, ResolverPlan, ServerPlan,
+    AccessLogPlan, AdminPlan, AreaPlan, ErrorPage, ListenerPlan, PoolPlan, ProcessPlan, ResolverPlan,
+    ServerPlan, TokenIssuerPlan,
 };
 
 pub use apply::apply;
@@ -97,6 +99,15 @@ pub enum Change {
     },
     /// The same listeners in another order.
     ListenersReordered(Vec<ListenerName>),
+    /// `[storage-area.NAME]`, all of them.
+    StorageAreas {
+        /// As they are now.
+        areas: Vec<AreaPlan>,
+        /// Those that are new, gone, or work in another way.
+        changed: Vec<Name>,
+    },
+    /// `[token-issuer.NAME]`, all of them.
+    TokenIssuers(Vec<TokenIssuerPlan>),
 }
 
 /// The steps from `old` to `new`.
@@ -105,6 +116,7 @@ pub fn diff(old: &Plan, new: &Plan) -> Vec<Change> {
     process::diff(old, new, &mut changes);
     pool::diff(&old.pools, &new.pools, &mut changes);
     listener::diff(old, new, &mut changes);
+    storage::diff(old, new, &mut changes);
     changes
 }
 
@@ -113,6 +125,7 @@ impl Change {
     pub fn matters(&self) -> bool {
         match self {
             Self::PoolsReordered(_) | Self::ListenersReordered(_) => false,
+            Self::StorageAreas { changed, .. } => !changed.is_empty(),
             Self::ListenerChanged { parts, .. } => parts.iter().any(|part| *part != ListenerPart::Places),
             _ => true,
         }
@@ -154,6 +167,11 @@ impl fmt::Display for Change {
                 write!(f, "listener {}: {} changed", listener.name, named::join(parts))
             }
             Self::ListenersReordered(_) => f.write_str("order of listeners changed"),
+            Self::StorageAreas { changed, .. } if changed.is_empty() => {
+                f.write_str("order of storage areas changed")
+            }
+            Self::StorageAreas { changed, .. } => write!(f, "storage area {} changed", named::join(changed)),
+            Self::TokenIssuers(_) => f.write_str("token issuers changed"),
         }
     }
 }

@@ -30,6 +30,13 @@ pub(crate) static LISTENER: Section = Section {
             "Takes what no route takes.",
         ),
         key(
+            "storage",
+            Text("the name of a storage area"),
+            Otherwise("`pool`"),
+            "\"data\"",
+            "Takes what no route takes, instead of `pool`.",
+        ),
+        key(
             "sni",
             Tables(&SNI),
             Otherwise("everything goes to `pool`"),

@@ -9,6 +9,7 @@ mod process;
 mod route;
 mod spread;
 mod sticky;
+mod storage;
 mod tls;
 
 pub(crate) use balance::{ALGORITHM_NAMES, EXPRESSION};
@@ -16,6 +17,7 @@ pub(crate) use listener::{LISTENER, SNI};
 pub(crate) use pool::{POOL, SERVER};
 pub(crate) use process::{ERROR_PAGE, FACILITIES, ROOT};
 pub(crate) use route::{HEADER_TEST, PATH, ROUTE};
+pub(crate) use storage::{AREA, AREA_POLICY, PRINCIPAL, TOKEN_ISSUER};
 pub(crate) use tls::CERTIFICATE;
 
 /// What may stand in one table of the file.

@@ -1,6 +1,6 @@
 use super::Kind::{AnyOf, Choice, Integer, Map, Named, Off, OneOrMany, Table, Tables, Text};
 use super::Presence::{Default, Otherwise, Required};
-use super::{COUNT, DURATION, DURATION_OR_ZERO, LISTENER, POOL, ROUTE, Section, key};
+use super::{AREA, COUNT, DURATION, DURATION_OR_ZERO, LISTENER, POOL, ROUTE, Section, TOKEN_ISSUER, key};
 
 pub(crate) static ROOT: Section = Section {
     noun: "",
@@ -63,6 +63,20 @@ pub(crate) static ROOT: Section = Section {
             Otherwise("no pools: routes can only redirect or respond"),
             "{ web = { servers = \"10.0.0.1:80\" } }",
             "Servers that can answer, and how to choose.",
+        ),
+        key(
+            "storage-area",
+            Named("NAME", &AREA),
+            Otherwise("no files are served"),
+            "{ data = { root = \"/srv/data\" } }",
+            "Directory trees that Weir serves itself, and who may do what there.",
+        ),
+        key(
+            "token-issuer",
+            Named("NAME", &TOKEN_ISSUER),
+            Otherwise("no bearer tokens are accepted"),
+            "{ iam = { issuer = \"https://iam.example.org/\" } }",
+            "Who issues bearer tokens that storage areas may accept.",
         ),
     ],
 };

@@ -8,7 +8,7 @@ pub(crate) static ROUTE: Section = Section {
     title: "[[route]]",
     meaning: "What a request must match, and what happens to it. The first that matches takes the request. Every \
               condition that is written must hold; within one, one entry suffices (of `header`, all must hold). Exactly \
-              one of `pool`, `redirect` and `respond`.",
+              one of `pool`, `storage`, `redirect` and `respond`.",
     keys: &[
         key(
             "name",
@@ -73,21 +73,28 @@ pub(crate) static ROUTE: Section = Section {
         key(
             "pool",
             Text("the name of a pool"),
-            Otherwise("`redirect` or `respond`"),
+            Otherwise("`storage`, `redirect` or `respond`"),
             "\"api\"",
             "Sends the requests to a pool.",
         ),
         key(
+            "storage",
+            Text("the name of a storage area"),
+            Otherwise("`pool`, `redirect` or `respond`"),
+            "\"data\"",
+            "Answers from a storage area.",
+        ),
+        key(
             "redirect",
             AnyOf(&[Text("a location"), Table(&REDIRECT)]),
-            Otherwise("`pool` or `respond`"),
+            Otherwise("`pool`, `storage` or `respond`"),
             "\"https://{host}{uri}\"",
             "Answers with a redirect.",
         ),
         key(
             "respond",
             AnyOf(&[Integer { min: 200, max: 599 }, Table(&RESPOND)]),
-            Otherwise("`pool` or `redirect`"),
+            Otherwise("`pool`, `storage` or `redirect`"),
             "{ status = 403, body = \"No.\" }",
             "Answers with a fixed response.",
         ),

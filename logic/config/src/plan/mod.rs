@@ -6,6 +6,7 @@ mod listener;
 mod pool;
 mod process;
 mod sticky;
+mod storage;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ pub use sticky::{
     CookieMode, CookieValue, LearnFrom, StickyBy, StickyCookie, StickyKeyPlace, StickyLearn, StickyPlan,
     StickySource, StickyTablePlan, WhenBusy, WhenGone,
 };
+pub use storage::{AreaPlan, Durability, KeySetSource, Symlinks, TokenIssuerPlan};
 pub use tls::{Certificate, ClientAuth, TlsIn, TlsOut, TlsVersion};
 
 /// A whole valid config.
@@ -44,6 +46,10 @@ pub struct Plan {
     pub listeners: Vec<ListenerPlan>,
     /// In file order, names unique; routes refer to them by index.
     pub pools: Vec<PoolPlan>,
+    /// In file order, names unique; routes refer to them by name.
+    pub storage_areas: Vec<AreaPlan>,
+    /// In file order, names and issuers unique.
+    pub token_issuers: Vec<TokenIssuerPlan>,
     /// Bodies for the statuses that Weir answers with itself.
     pub error_pages: BTreeMap<u16, ErrorPage>,
 }

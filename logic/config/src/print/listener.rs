@@ -1,8 +1,8 @@
-use weir_http::{ForwardedFor, ForwardingRules, HeadLimits, RequestIdRule};
+use weir_http::{Action, ForwardedFor, ForwardingRules, HeadLimits, RequestIdRule};
 use weir_model::{ByteSize, Millis};
 
 use super::process::path;
-use super::route::{host_text, own_pool};
+use super::route::{host_text, own_action};
 use super::writer::{Printed, Spelled, Writer, bare, table};
 use crate::Plan;
 use crate::plan::{
@@ -17,11 +17,16 @@ pub(super) fn print(writer: &mut Writer, plan: &Plan, listener: &ListenerPlan) {
         Mode::Http(_) => writer.key("mode", "http"),
         Mode::Tcp(_) => writer.key("mode", "tcp"),
     }
-    let pool = match &listener.mode {
-        Mode::Http(http) => own_pool(listener, http),
-        Mode::Tcp(tcp) => tcp.pool,
+    let (pool, storage) = match &listener.mode {
+        Mode::Http(http) => match own_action(listener, http) {
+            Some(Action::Pool(pool)) => (Some(*pool), None),
+            Some(Action::Storage(area)) => (None, Some(area)),
+            _ => (None, None),
+        },
+        Mode::Tcp(tcp) => (tcp.pool, None),
     };
     writer.key_if("pool", pool_name(plan, pool));
+    writer.key_if("storage", storage.map(Printed));
     if let Some(proxy) = &listener.proxy_protocol {
         let from = proxy.trusted.iter().map(|network| network.to_string().spelled()).collect();
         writer.key("proxy-protocol", table([("from", Some(toml::Value::Array(from)))]));

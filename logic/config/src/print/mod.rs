@@ -7,6 +7,7 @@ mod pool;
 mod process;
 mod route;
 mod sticky;
+mod storage;
 mod writer;
 
 use crate::Plan;
@@ -25,5 +26,7 @@ pub fn print(plan: &Plan) -> String {
     for pool in &plan.pools {
         pool::print(&mut writer, pool);
     }
+    plan.storage_areas.iter().for_each(|area| storage::area(&mut writer, area));
+    plan.token_issuers.iter().for_each(|issuer| storage::issuer(&mut writer, issuer));
     writer.finish()
 }

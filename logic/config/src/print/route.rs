@@ -18,7 +18,7 @@ pub(super) fn print_all(writer: &mut Writer, plan: &Plan) {
     let mut listeners: HashMap<&str, Vec<&str>> = HashMap::new();
     for listener in &plan.listeners {
         let Mode::Http(http) = &listener.mode else { continue };
-        let own = usize::from(own_pool(listener, http).is_some());
+        let own = usize::from(own_action(listener, http).is_some());
         let routes: VecDeque<_> = http.routes.iter().take(http.routes.len() - own).collect();
         for route in &routes {
             listeners.entry(route.name.as_str()).or_default().push(listener.name.as_str());
@@ -47,13 +47,13 @@ fn next<'p>(
     heads().find(is_due).or_else(|| heads().next())
 }
 
-/// The pool of the last route, if that is what the listener's own `pool` becomes.
-pub(super) fn own_pool(listener: &ListenerPlan, http: &HttpPlan) -> Option<usize> {
+/// What the last route does, if that is what the listener's own `pool` or `storage` becomes.
+pub(super) fn own_action<'p>(listener: &ListenerPlan, http: &'p HttpPlan) -> Option<&'p Action> {
     let last = http.routes.last()?;
     let RoutePlan {
         name,
         matches,
-        action: Action::Pool(pool),
+        action: action @ (Action::Pool(_) | Action::Storage(_)),
         rewrite: None,
         headers,
         body_bytes_max: None,
@@ -64,7 +64,7 @@ pub(super) fn own_pool(listener: &ListenerPlan, http: &HttpPlan) -> Option<usize
     };
     let is_plain =
         *matches == RouteMatch::default() && headers.request.is_empty() && headers.response.is_empty();
-    (is_plain && *name == listener.name).then_some(*pool)
+    (is_plain && *name == listener.name).then_some(action)
 }
 
 fn print(writer: &mut Writer, plan: &Plan, route: &RoutePlan, listeners: &[&str]) {
@@ -81,6 +81,7 @@ fn print(writer: &mut Writer, plan: &Plan, route: &RoutePlan, listeners: &[&str]
     writer.key_if("when", matches.expression.as_ref());
     match &route.action {
         Action::Pool(pool) => writer.key_if("pool", pool_name(plan, Some(*pool))),
+        Action::Storage(area) => writer.key("storage", Printed(area)),
         Action::Redirect(redirect) => {
             let (to, status) = (redirect.location.spelled(), redirect.status.spelled());
             writer.key("redirect", table([("to", Some(to)), ("status", Some(status))]));

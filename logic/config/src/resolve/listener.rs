@@ -2,6 +2,7 @@ use weir_http::{Action, RouteHeaders, RouteMatch};
 
 use super::pools::{Pools, Traffic};
 use super::route::Placed;
+use super::storage::Areas;
 use super::unreachable;
 use crate::context::Context;
 use crate::diagnostic::Problem;
@@ -13,31 +14,38 @@ use crate::subject::Subject;
 pub(super) fn resolve(
     cx: &Context<'_>,
     pools: &mut Pools,
+    areas: &mut Areas,
     specs: Vec<ListenerSpec>,
     mut routes: Vec<Vec<Placed>>,
 ) -> Vec<ListenerPlan> {
     for (spec, routes) in specs.iter().zip(&mut routes) {
-        routes.extend(own_route(cx, pools, spec));
+        routes.extend(own_route(cx, pools, areas, spec));
     }
     unreachable::check(cx, &routes);
     let pairs = specs.into_iter().zip(routes);
     pairs.map(|(spec, routes)| listener(cx, pools, spec, routes)).collect()
 }
 
-/// The listener's own `pool` as its last route.
-fn own_route(cx: &Context<'_>, pools: &mut Pools, spec: &ListenerSpec) -> Option<Placed> {
-    let name = spec.pool.as_ref().filter(|_| matches!(spec.mode, ModeSpec::Http { .. }))?;
+/// The listener's own `pool` or `storage` as its last route.
+fn own_route(cx: &Context<'_>, pools: &mut Pools, areas: &mut Areas, spec: &ListenerSpec) -> Option<Placed> {
+    if !matches!(spec.mode, ModeSpec::Http { .. }) {
+        return None;
+    }
     let subject = Subject::default().named("listener", spec.name.value.as_str());
-    let pool = pools.find(cx, &subject, name, Traffic::Http)?;
+    let (key, name, action) = match (&spec.pool, &spec.storage) {
+        (Some(name), _) => ("pool", name, Action::Pool(pools.find(cx, &subject, name, Traffic::Http)?)),
+        (None, Some(name)) => ("storage", name, Action::Storage(areas.find(cx, &subject, name)?)),
+        (None, None) => return None,
+    };
     Some(Placed {
         index: None,
         span: name.span,
-        what: subject.key("pool").to_string(),
+        what: subject.key(key).to_string(),
         plan: RoutePlan {
             name: spec.name.value.clone(),
             origin: cx.map.origin(name.span),
             matches: RouteMatch::default(),
-            action: Action::Pool(pool),
+            action,
             rewrite: None,
             headers: RouteHeaders::default(),
             body_bytes_max: None,

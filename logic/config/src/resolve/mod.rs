@@ -4,6 +4,7 @@ mod bind;
 mod listener;
 mod pools;
 mod route;
+mod storage;
 mod unreachable;
 
 use crate::Plan;
@@ -13,10 +14,13 @@ use crate::spec::Spec;
 /// The plan that a spec stands for; meaningless if an error has been reported by now.
 pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
     let mut pools = pools::Pools::new(&spec.pools);
+    let mut areas = storage::Areas::new(&spec.storage_areas);
     bind::check(cx, &spec);
-    let routes = route::by_listener(cx, &mut pools, &spec);
-    let listeners = listener::resolve(cx, &mut pools, spec.listeners, routes);
+    let routes = route::by_listener(cx, &mut pools, &mut areas, &spec);
+    let listeners = listener::resolve(cx, &mut pools, &mut areas, spec.listeners, routes);
     pools.warn_of_unused(cx);
+    areas.warn_of_unused(cx);
+    let (storage_areas, token_issuers) = storage::resolve(cx, spec.storage_areas, spec.token_issuers);
     let zone = spec.process.zone.clone();
     Plan {
         process: spec.process,
@@ -25,6 +29,8 @@ pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
         resolver: spec.resolver,
         listeners,
         pools: spec.pools.into_iter().map(|pool| pool.in_zone(zone.as_ref())).collect(),
+        storage_areas,
+        token_issuers,
         error_pages: spec.error_pages,
     }
 }

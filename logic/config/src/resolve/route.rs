@@ -3,6 +3,7 @@ use std::collections::HashMap;
 use weir_http::Action;
 
 use super::pools::{Pools, Traffic, unknown};
+use super::storage::Areas;
 use crate::context::Context;
 use crate::diagnostic::Problem;
 use crate::plan::RoutePlan;
@@ -21,14 +22,19 @@ pub(super) struct Placed {
 }
 
 /// The routes of each listener, in the order of the file.
-pub(super) fn by_listener(cx: &Context<'_>, pools: &mut Pools, spec: &Spec) -> Vec<Vec<Placed>> {
+pub(super) fn by_listener(
+    cx: &Context<'_>,
+    pools: &mut Pools,
+    areas: &mut Areas,
+    spec: &Spec,
+) -> Vec<Vec<Placed>> {
     let mut placed: Vec<Vec<Placed>> = spec.listeners.iter().map(|_| Vec::new()).collect();
     let indices = spec.listeners.iter().enumerate();
     let indices = indices.map(|(index, listener)| (listener.name.value.as_str(), index)).collect();
     check_names(cx, &spec.routes);
     for (index, route) in spec.routes.iter().enumerate() {
         let listeners = listeners_of(cx, &spec.listeners, &indices, route);
-        let Some(plan) = plan(cx, pools, route) else { continue };
+        let Some(plan) = plan(cx, pools, areas, route) else { continue };
         for listener in listeners {
             placed[listener].push(Placed {
                 index: Some(index),
@@ -92,9 +98,10 @@ fn tcp_listener(subject: &Subject, name: &Located<String>, listener: &ListenerSp
     problem.help("choose by TLS server name with sni in the listener, or set mode = \"http\"")
 }
 
-fn plan(cx: &Context<'_>, pools: &mut Pools, route: &RouteSpec) -> Option<RoutePlan> {
+fn plan(cx: &Context<'_>, pools: &mut Pools, areas: &mut Areas, route: &RouteSpec) -> Option<RoutePlan> {
     let action = match route.action.as_ref()? {
         ActionSpec::Pool(name) => Action::Pool(pools.find(cx, &route.subject, name, Traffic::Http)?),
+        ActionSpec::Storage(name) => Action::Storage(areas.find(cx, &route.subject, name)?),
         ActionSpec::Redirect(redirect) => Action::Redirect(redirect.clone()),
         ActionSpec::Respond(response) => Action::Respond(response.clone()),
     };

@@ -7,6 +7,7 @@ use super::matching::{hosts, networks};
 use super::process::addresses;
 use super::tls;
 use crate::context::Context;
+use crate::diagnostic::Problem;
 use crate::keys::{LISTENER, SNI};
 use crate::plan::{ClientTimeouts, ProxyProtocolIn, TlsIn};
 use crate::source::Located;
@@ -20,6 +21,8 @@ pub(crate) struct ListenerSpec {
     pub(crate) name: Located<ListenerName>,
     pub(crate) bind: Vec<Located<BindAddress>>,
     pub(crate) pool: Option<Located<String>>,
+    /// Takes what no route takes, instead of a pool.
+    pub(crate) storage: Option<Located<String>>,
     /// There is a `pool`, though it may not be readable, or a key that may have been meant to be one.
     pub(crate) leads_somewhere: bool,
     pub(crate) tls: Option<TlsIn>,
@@ -62,7 +65,10 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         name: super::route::name(cx, "listener", name)?,
         bind,
         pool: table.text_if("pool"),
-        leads_somewhere: table.get("pool").is_some() || table.has_unknown_keys(),
+        storage: storage(&table),
+        leads_somewhere: table.get("pool").is_some()
+            || table.get("storage").is_some()
+            || table.has_unknown_keys(),
         tls: table.table_if("tls").map(|table| tls::inbound(&table)),
         proxy_protocol: table.table_if("proxy-protocol").map(|table| proxy_protocol(&table)),
         connections_max: table.number_if("max-connections"),
@@ -70,6 +76,20 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         mode: if table.text("mode") == "tcp" { tcp(&table) } else { http(&table) },
     };
     Some(spec)
+}
+
+/// `storage`, where no `pool` stands beside it and requests come.
+fn storage(table: &Table<'_, '_>) -> Option<Located<String>> {
+    let name = table.text_if("storage")?;
+    if let Some(pool) = table.get("pool") {
+        let problem =
+            Problem::error(name.span, format!("{}: only one of pool, storage can be there", table.subject));
+        table.cx.report(problem.also(pool.span, "the other"));
+    }
+    if table.text("mode") == "tcp" {
+        table.error("storage", name.span, "a listener with mode = \"tcp\" has no requests to answer");
+    }
+    Some(name)
 }
 
 fn http(table: &Table<'_, '_>) -> ModeSpec {

@@ -11,6 +11,7 @@ mod process;
 mod route;
 mod spread;
 mod sticky;
+mod storage;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ pub(crate) use balance::default_key;
 pub(crate) use listener::{ListenerSpec, ModeSpec, SniSpec};
 pub(crate) use pool::PoolSpec;
 pub(crate) use route::{ActionSpec, RouteSpec};
+pub(crate) use storage::{AreaSpecs, IssuerSpec};
 
 /// A whole file, or directory of files.
 #[derive(Debug)]
@@ -39,6 +41,8 @@ pub(crate) struct Spec {
     pub(crate) listeners: Vec<ListenerSpec>,
     pub(crate) routes: Vec<RouteSpec>,
     pub(crate) pools: Vec<PoolSpec>,
+    pub(crate) storage_areas: Vec<AreaSpecs>,
+    pub(crate) token_issuers: Vec<IssuerSpec>,
 }
 
 impl Spec {
@@ -58,6 +62,14 @@ impl Spec {
                 .collect(),
             routes: route::read_all(cx, table.many("route")),
             pools: named("pool").iter().filter_map(|(name, node)| pool::read(cx, name, node)).collect(),
+            storage_areas: named("storage-area")
+                .iter()
+                .filter_map(|(name, node)| storage::area(cx, name, node))
+                .collect(),
+            token_issuers: named("token-issuer")
+                .iter()
+                .filter_map(|(name, node)| storage::issuer(cx, name, node))
+                .collect(),
         }
     }
 }

@@ -34,6 +34,7 @@ pub(crate) struct RouteSpec {
 #[derive(Debug)]
 pub(crate) enum ActionSpec {
     Pool(Located<String>),
+    Storage(Located<String>),
     Redirect(RedirectRule),
     Respond(FixedResponse),
 }
@@ -198,9 +199,10 @@ fn when(table: &Table<'_, '_>) -> Option<String> {
 }
 
 fn action(table: &Table<'_, '_>) -> Option<ActionSpec> {
-    let (key, ()) = exactly_one(table, [("pool", ()), ("redirect", ()), ("respond", ())])?;
+    let (key, ()) = exactly_one(table, [("pool", ()), ("storage", ()), ("redirect", ()), ("respond", ())])?;
     match key {
         "pool" => table.text_if("pool").map(ActionSpec::Pool),
+        "storage" => table.text_if("storage").map(ActionSpec::Storage),
         "redirect" => Some(ActionSpec::Redirect(redirect(table))),
         _ => Some(ActionSpec::Respond(match table.number_if("respond") {
             Some(status) => FixedResponse { status, ..response(&table.table("respond")) },
@@ -211,10 +213,12 @@ fn action(table: &Table<'_, '_>) -> Option<ActionSpec> {
 
 /// What changes a request on its way to a server has nothing to change where none goes there.
 fn warn_without_pool(table: &Table<'_, '_>, action: Option<&ActionSpec>) {
-    if let None | Some(ActionSpec::Pool(_)) = action {
-        return;
-    }
-    for key in ["rewrite", "request-headers", "max-body"] {
+    let keys: &[&str] = match action {
+        None | Some(ActionSpec::Pool(_)) => return,
+        Some(ActionSpec::Storage(_)) => &["rewrite", "request-headers"],
+        Some(_) => &["rewrite", "request-headers", "max-body"],
+    };
+    for key in keys {
         if let Some(node) = table.get(key) {
             let message = format!("{}: no effect on a route without a pool", table.subject.key(key));
             table.cx.report(Problem::warning(node.span, message));

@@ -14,6 +14,7 @@ mod routes;
 mod simulation;
 mod spread;
 mod sticky;
+mod storage;
 
 use crate::{Diagnostic, Loaded, Outside, Source, load_with};
 

@@ -28,7 +28,7 @@ use crate::sticky::Bond;
 use crate::worker::{Drain, Lease, LocalPool, LocalServer, ServerConnection, Worker};
 
 pub(crate) use client_side::ClientSide;
-use pace::RateWindow;
+pub(super) use pace::RateWindow;
 
 /// A request on its way.
 pub(crate) struct Exchange {

@@ -3,6 +3,8 @@
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use weir_config::plan::ClientTimeouts;
+
 use super::{ClientSide, Exchange, Upload};
 use crate::http::outcome::{Cut, End, Fault};
 
@@ -15,7 +17,7 @@ const BATCH_WAIT_MAX: Duration = Duration::from_millis(10);
 
 /// Watches the minimum rate of bodies.
 #[derive(Default)]
-pub(super) struct RateWindow {
+pub(in crate::http) struct RateWindow {
     started: Option<Instant>,
     bytes: u64,
 }
@@ -45,8 +47,8 @@ impl Exchange {
         {
             download.leave_bulk(&connection.stream);
         }
-        if now < self.idle_until && !self.rate.is_too_low(now, self.moved(), client) {
-            let limit = self.rate.next_check(now, self.moved_at_arm, client);
+        if now < self.idle_until && !self.rate.is_too_low(now, self.moved(), client.listener.timeouts()) {
+            let limit = self.rate.next_check(now, self.moved_at_arm, client.listener.timeouts());
             client.deadline.arm(now, (self.idle_until - now).min(limit));
             return if client.deadline.poll_expired(cx) { self.wait(cx, client) } else { Poll::Pending };
         }
@@ -80,7 +82,8 @@ impl Exchange {
         };
         self.moved_at_arm = self.moved();
         let bodies = self.download.is_some() || self.upload_state == Upload::Sending;
-        let limit = if bodies { self.rate.next_check(now, self.moved_at_arm, client) } else { Duration::MAX };
+        let limit =
+            if bodies { self.rate.next_check(now, self.moved_at_arm, clients) } else { Duration::MAX };
         let look = if client.stream.socket().is_watched() { Duration::MAX } else { FIRST_LOOK };
         let in_bulk = self.download.as_ref().is_some_and(|it| it.is_in_bulk() && !it.waits_for_sink());
         let batch = if in_bulk { BATCH_WAIT_MAX } else { Duration::MAX };
@@ -108,8 +111,12 @@ impl Exchange {
 
 impl RateWindow {
     /// When the rate is to be judged next, seen from `now`.
-    fn next_check(&mut self, now: Instant, moved: u64, client: &ClientSide<'_>) -> Duration {
-        let timeouts = client.listener.timeouts();
+    pub(in crate::http) fn next_check(
+        &mut self,
+        now: Instant,
+        moved: u64,
+        timeouts: &ClientTimeouts,
+    ) -> Duration {
         if timeouts.body_bytes_per_second_min == 0 {
             return Duration::MAX;
         }
@@ -122,8 +129,12 @@ impl RateWindow {
     }
 
     /// Whether a full window has passed with too few bytes; starts the next one if it had enough.
-    fn is_too_low(&mut self, now: Instant, moved: u64, client: &ClientSide<'_>) -> bool {
-        let timeouts = client.listener.timeouts();
+    pub(in crate::http) fn is_too_low(
+        &mut self,
+        now: Instant,
+        moved: u64,
+        timeouts: &ClientTimeouts,
+    ) -> bool {
         let (Some(started), min) = (self.started, timeouts.body_bytes_per_second_min) else { return false };
         let elapsed = now.saturating_duration_since(started);
         if min == 0 || elapsed < timeouts.body.duration() {

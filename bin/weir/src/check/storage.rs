@@ -1,0 +1,53 @@
+//! Storage areas: their roots, and the files of passwords and keys.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use weir_access::basic::Htpasswd;
+use weir_access::jwt::KeySet;
+use weir_config::plan::KeySetSource;
+use weir_config::{Diagnostic, Loaded};
+
+/// What is missing, or of no use.
+pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for area in &loaded.plan.storage_areas {
+        let name = area.name.as_str();
+        let wrong = |key: &str, cause: String| {
+            loaded.error_at(&["storage-area", name, key], format!("storage area {name}: {key}: {cause}"))
+        };
+        let root = area.root.display();
+        match std::fs::metadata(&area.root) {
+            Ok(metadata) if metadata.is_dir() => {}
+            Ok(_) => found.push(wrong("root", format!("{root} is not a directory"))),
+            Err(cause) => found.push(wrong("root", format!("{root}: {cause}"))),
+        }
+        if let Some(file) = &area.htpasswd {
+            let parsed = read(file, Htpasswd::BYTES_MAX).and_then(|bytes| {
+                let text = String::from_utf8(bytes).map_err(|cause| cause.to_string())?;
+                Htpasswd::parse(&text).map(drop).map_err(|cause| cause.to_string())
+            });
+            found.extend(parsed.err().map(|cause| wrong("htpasswd", format!("{}: {cause}", file.display()))));
+        }
+    }
+    for issuer in &loaded.plan.token_issuers {
+        let KeySetSource::File(file) = &issuer.key_set else { continue };
+        let parsed = read(file, KeySet::BYTES_MAX)
+            .and_then(|bytes| KeySet::parse(&bytes).map(drop).map_err(|cause| cause.to_string()));
+        if let Err(cause) = parsed {
+            let name = issuer.name.as_str();
+            let message = format!("token issuer {name}: key-set: {}: {cause}", file.display());
+            found.push(loaded.error_at(&["token-issuer", name, "key-set"], message));
+        }
+    }
+    found
+}
+
+/// One byte more than `bytes_max` tells that it is too long.
+fn read(path: &Path, bytes_max: usize) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|cause| cause.to_string())?;
+    file.take(bytes_max as u64 + 1).read_to_end(&mut bytes).map_err(|cause| cause.to_string())?;
+    Ok(bytes)
+}

@@ -1,0 +1,116 @@
+//! `weir storage`: questions about storage areas.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use weir_gateway::{Explained, Who, explain};
+
+use crate::check::{self, CONFIG, print_diagnostics, print_out};
+
+/// Ask about storage areas
+#[derive(Debug, Args)]
+pub(crate) struct StorageArgs {
+    #[command(subcommand)]
+    question: Question,
+}
+
+#[derive(Debug, Subcommand)]
+enum Question {
+    Explain(ExplainArgs),
+}
+
+/// Say who may do what, and by which rule
+///
+/// Exits with 0 if the request would be allowed, with 1 if it would be denied, and with 2 if that cannot be said.
+#[derive(Debug, Args)]
+struct ExplainArgs {
+    /// Who asks: anonymous, user:NAME, certificate:SUBJECT, a bearer token, @FILE with a token in it, or - for one on
+    /// standard input.
+    #[arg(long = "as", value_name = "WHO", default_value = "anonymous", allow_hyphen_values = true)]
+    who: String,
+    /// The config: a file, or a directory.
+    #[arg(long, short, default_value = CONFIG, value_name = "CONFIG")]
+    config: PathBuf,
+    /// The storage area, where several have the path.
+    #[arg(long, value_name = "NAME")]
+    area: Option<String>,
+    /// Print for programs.
+    #[arg(long)]
+    json: bool,
+    /// The method, e.g. GET.
+    method: String,
+    /// The URL, or its path alone.
+    url: String,
+}
+
+/// Runs the verb.
+pub(crate) fn run(args: &StorageArgs) -> ExitCode {
+    let Question::Explain(args) = &args.question;
+    let loaded = match check::load(&args.config) {
+        Ok(loaded) => loaded,
+        Err(check::Refusal::Unreadable(error)) => return fail(&error.to_string()),
+        Err(check::Refusal::Wrong(problems)) => {
+            print_diagnostics(&problems);
+            return ExitCode::from(2);
+        }
+    };
+    let explained = who(&args.who)
+        .and_then(|who| explain(&loaded.plan, args.area.as_deref(), who, &args.method, path_of(&args.url)));
+    match explained {
+        Ok(explained) => print(args, &explained),
+        Err(error) => fail(&error),
+    }
+}
+
+fn print(args: &ExplainArgs, explained: &Explained) -> ExitCode {
+    let Explained { area, allowed, reasons } = explained;
+    let text = match args.json {
+        true => format!("{:#}\n", json!({ "area": area, "allowed": allowed, "reasons": reasons })),
+        false => {
+            let verdict = if *allowed { "allowed" } else { "denied" };
+            format!("{verdict} in storage area {area}\n\n{}\n", reasons.join("\n\n"))
+        }
+    };
+    let printed = print_out(&text);
+    if *allowed || printed != ExitCode::SUCCESS { printed } else { ExitCode::from(1) }
+}
+
+fn who(text: &str) -> Result<Who, String> {
+    let token = |text: String| Who::Token(text.trim().to_owned());
+    if let Some(user) = text.strip_prefix("user:") {
+        return Ok(Who::User(user.to_owned()));
+    }
+    if let Some(subject) = text.strip_prefix("certificate:") {
+        return Ok(Who::Certificate(subject.to_owned()));
+    }
+    match (text, text.strip_prefix('@')) {
+        ("anonymous", _) => Ok(Who::Anonymous),
+        ("-", _) => {
+            let mut read = String::new();
+            std::io::stdin().read_to_string(&mut read).map_err(|cause| format!("standard input: {cause}"))?;
+            Ok(token(read))
+        }
+        (_, Some(file)) => {
+            let read = std::fs::read_to_string(file).map_err(|cause| format!("{file}: {cause}"))?;
+            Ok(token(read))
+        }
+        _ => Ok(token(text.to_owned())),
+    }
+}
+
+/// The path of a URL.
+fn path_of(url: &str) -> &str {
+    let path = match url.split_once("://") {
+        None => url,
+        Some((_, rest)) => rest.find('/').map_or("/", |slash| &rest[slash..]),
+    };
+    path.split(['?', '#']).next().unwrap_or(path)
+}
+
+fn fail(error: &str) -> ExitCode {
+    eprintln!("weir storage: {error}");
+    ExitCode::from(2)
+}

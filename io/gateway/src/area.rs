@@ -1,0 +1,126 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use weir_access::rule::{AreaRules, Principal};
+use weir_access::www_authenticate::Schemes;
+use weir_config::plan::{self, AreaPlan};
+use weir_dav::method::Offer;
+use weir_storage::{Disk, Durability, NodeId, SymlinkPolicy, Tree, TreeOptions};
+
+use crate::identity::Passwords;
+use crate::place::AccessPoint;
+
+/// A storage area that is being served.
+#[derive(Debug)]
+pub(crate) struct Area {
+    pub(crate) plan: AreaPlan,
+    /// Who may do what.
+    pub(crate) rules: AreaRules,
+    /// Where the tree appears in URLs, longest first.
+    pub(crate) points: Vec<AccessPoint>,
+    /// The files.
+    pub(crate) tree: Arc<Tree>,
+    /// The threads that wait for them.
+    pub(crate) disk: Disk,
+    /// Users and passwords; `None` = no passwords are accepted.
+    pub(crate) passwords: Option<Arc<Passwords>>,
+    /// Which credentials clients are asked for.
+    pub(crate) schemes: Schemes,
+    swept: Arc<AtomicBool>,
+}
+
+/// What an area may take over from the one of its name before a reload.
+pub(crate) struct Kept<'a>(&'a Area);
+
+impl<'a> Kept<'a> {
+    pub(crate) fn of(area: &'a Area) -> Self {
+        Self(area)
+    }
+}
+
+impl Area {
+    /// Opens the root and reads what the plan names. Blocks.
+    pub(crate) fn open(
+        plan: &AreaPlan,
+        (node, boot): (NodeId, u64),
+        before: Option<Kept<'_>>,
+    ) -> Result<Self, String> {
+        let texts: Vec<&str> = plan.access_points.iter().map(String::as_str).collect();
+        let rules = plan.access.resolve(plan.name.as_str(), &texts).map_err(|error| error.to_string())?;
+        let mut points =
+            texts.iter().map(|text| AccessPoint::parse(text)).collect::<Result<Vec<_>, String>>()?;
+        points.sort_by_key(|point| std::cmp::Reverse(point.path.depth()));
+        let symlinks = match plan.symlinks {
+            plan::Symlinks::Never => SymlinkPolicy::Never,
+            plan::Symlinks::InsideRoot => SymlinkPolicy::InsideRoot,
+            plan::Symlinks::OwnerMatch => SymlinkPolicy::OwnerMatch,
+        };
+        let options = TreeOptions { symlinks, ..TreeOptions::new(node, boot) };
+        let is_same_tree =
+            |before: &&Area| before.plan.root == plan.root && before.plan.symlinks == plan.symlinks;
+        let is_same_disk =
+            |before: &&Area| before.plan.threads == plan.threads && before.plan.queue == plan.queue;
+        let before = before.map(|Kept(before)| before);
+        let (tree, swept) = match before.filter(is_same_tree) {
+            Some(before) => (Arc::clone(&before.tree), Arc::clone(&before.swept)),
+            None => {
+                let tree = Tree::open_root(&plan.root, options)
+                    .map_err(|error| format!("root {}: {error}", plan.root.display()))?;
+                (tree, Arc::default())
+            }
+        };
+        let disk = match before.filter(is_same_disk) {
+            Some(before) => before.disk.clone(),
+            None => Disk::new(plan.name.as_str(), plan.threads.into(), plan.queue as usize),
+        };
+        let passwords = match &plan.htpasswd {
+            Some(file) => Some(Arc::new(Passwords::read(file)?)),
+            None => None,
+        };
+        let schemes =
+            Schemes { bearer: asks_for_tokens(plan), basic: passwords.is_some(), realm: plan.realm.clone() };
+        Ok(Self { plan: plan.clone(), rules, points, tree, disk, passwords, schemes, swept })
+    }
+
+    /// What it offers.
+    pub(crate) fn offer(&self) -> Offer {
+        Offer { read_only: self.plan.read_only, locks: false }
+    }
+
+    /// What must be on the disk when a change is confirmed.
+    pub(crate) fn durability(&self) -> Durability {
+        match self.plan.durability {
+            plan::Durability::None => Durability::None,
+            plan::Durability::Data => Durability::Data,
+            plan::Durability::Full => Durability::Full,
+        }
+    }
+
+    /// Has what earlier starts of this process left removed, the first time that it is asked to.
+    pub(crate) fn sweep_once(&self) {
+        if self.plan.read_only || self.swept.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let tree = Arc::clone(&self.tree);
+        self.disk.always(move || {
+            // What cannot be cleaned up now is found by the next start.
+            let _ = tree.sweep();
+        });
+    }
+}
+
+/// Whether a token could help.
+fn asks_for_tokens(plan: &AreaPlan) -> bool {
+    let of_token = |principal: &Principal| {
+        matches!(
+            principal,
+            Principal::JwtGroup { .. }
+                | Principal::JwtScope { .. }
+                | Principal::JwtIssuer { .. }
+                | Principal::JwtSubject { .. }
+                | Principal::JwtClient { .. }
+        )
+    };
+    let mut policies = plan.access.policy.iter();
+    !plan.access.issuers.is_empty() || policies.any(|policy| policy.principals.iter().any(of_token))
+}

@@ -1,0 +1,121 @@
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use weir_access::Action;
+use weir_access::identity::Identity;
+use weir_access::rule;
+use weir_dav::method::{Kind, Method};
+use weir_dav::outcome::Outcome;
+use weir_dav::path::DavPath;
+use weir_net::service::{Answer, Body, Request};
+use weir_storage::{Metadata, StorageError, Tree};
+
+use crate::area::Area;
+use crate::identity::{Identifier, denied};
+use crate::method;
+use crate::place::Place;
+use crate::refusal::Refusal;
+
+/// A request that is being carried out.
+pub(crate) struct Call {
+    pub(crate) area: Arc<Area>,
+    pub(crate) request: Request,
+    pub(crate) body: Body,
+    /// Who asks.
+    pub(crate) identity: Identity,
+    /// For what.
+    pub(crate) place: Place,
+    /// When it came, in seconds since 1970.
+    pub(crate) now_s: u64,
+}
+
+impl Call {
+    /// Answers a request, whatever it is.
+    pub(crate) async fn answer(
+        area: Arc<Area>,
+        identifier: Arc<Identifier>,
+        request: Request,
+        body: Body,
+    ) -> Answer {
+        let now_s = unix_now_s();
+        let (method, place, identity) = match begin(&area, &identifier, &request, now_s).await {
+            Ok(begun) => begun,
+            Err(refusal) => return refusal.answer(&area, &request),
+        };
+        let Some(place) = place else { return method::of_server(&area) };
+        let mut call = Self { area, request, body, identity, place, now_s };
+        match method::carry_out(&mut call, method).await {
+            Ok(answer) => answer,
+            Err(refusal) => refusal.answer(&call.area, &call.request),
+        }
+    }
+
+    /// Whether the client may do this there.
+    pub(crate) fn may(&self, action: &Action, place: &Place) -> Result<bool, Refusal> {
+        let path = place.access_path()?;
+        let request = rule::Request { identity: &self.identity, action, path: &path };
+        Ok(rule::decide(&self.area.rules, request).allowed())
+    }
+
+    /// Goes on only if the client may do this there.
+    pub(crate) fn permit(&self, action: &Action, place: &Place) -> Result<(), Refusal> {
+        match self.may(action, place)? {
+            true => Ok(()),
+            false => Err(denied(&self.identity, action, &self.area.schemes)),
+        }
+    }
+
+    /// Does something with the files on a thread that may wait for them.
+    pub(crate) async fn on_disk<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&Arc<Tree>) -> Result<T, StorageError> + Send + 'static,
+    ) -> Result<T, StorageError> {
+        let tree = Arc::clone(&self.area.tree);
+        self.area.disk.run(move || job(&tree)).await
+    }
+
+    /// What is at a path; without a thread if the kernel knows.
+    pub(crate) async fn metadata(&self, path: &DavPath) -> Result<Metadata, StorageError> {
+        match self.area.tree.metadata_cached(path) {
+            Err(StorageError::WouldBlock) => {
+                let path = path.clone();
+                self.on_disk(move |tree| tree.metadata(&path)).await
+            }
+            known => known,
+        }
+    }
+
+    /// What is at a path, or nothing.
+    pub(crate) async fn metadata_if(&self, path: &DavPath) -> Result<Option<Metadata>, StorageError> {
+        match self.metadata(path).await {
+            Ok(metadata) => Ok(Some(metadata)),
+            Err(StorageError::NotFound) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What a request is about, and who asks. Without a place it is about the server as a whole.
+async fn begin(
+    area: &Area,
+    identifier: &Identifier,
+    request: &Request,
+    now_s: u64,
+) -> Result<(Method, Option<Place>, Identity), Refusal> {
+    let method = match (Method::parse(request.method()), request.method()) {
+        (Some(method), _) => method,
+        (None, b"POST" | b"PATCH") => return Err(Refusal::NotAllowed(Kind::File)),
+        (None, _) => return Err(Outcome::NotImplemented.into()),
+    };
+    if method == Method::Options && request.path() == b"*" {
+        return Ok((method, None, Identity::Anonymous));
+    }
+    let place = Place::of(area, request.path())?;
+    let identity = identifier.identify(area, request, now_s).await?;
+    Ok((method, Some(place), identity))
+}
+
+/// Seconds since 1970.
+pub(crate) fn unix_now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

@@ -1,0 +1,116 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use weir_config::Plan;
+use weir_net::service::{Answer, Body, LocalFuture, Request, Service};
+use weir_storage::NodeId;
+
+use crate::area::{Area, Kept};
+use crate::call::Call;
+use crate::error::GatewayError;
+use crate::identity::Identifier;
+use crate::refusal;
+
+/// All storage areas.
+#[derive(Debug)]
+pub struct Gateway {
+    areas: ArcSwap<Areas>,
+    node: Node,
+}
+
+/// Which process this is among those that share a file system.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Its name; letters, digits and `. - _` of it count.
+    pub name: String,
+    /// A random number of this start.
+    pub boot: u64,
+}
+
+#[derive(Debug, Default)]
+struct Areas {
+    by_name: HashMap<String, Arc<Area>>,
+    identifier: Arc<Identifier>,
+}
+
+/// Areas that can be put into force: their roots are open, their files are read.
+#[derive(Debug)]
+pub struct Prepared {
+    areas: Areas,
+}
+
+impl Gateway {
+    /// Without areas.
+    pub fn new(node: Node) -> Self {
+        Self { areas: ArcSwap::default(), node }
+    }
+
+    /// Opens what a plan names. Areas that are as they were keep their threads and what they remember. Blocks on the disk.
+    ///
+    /// # Errors
+    /// Everything that is wrong.
+    pub fn prepare(&self, plan: &Plan) -> Result<Prepared, GatewayError> {
+        let before = self.areas.load();
+        let node = NodeId::new(&self.node.id())
+            .map_err(|error| GatewayError(vec![format!("{}: {error}", self.node.name)]))?;
+        let mut wrong = Vec::new();
+        let identifier = Identifier::new(&plan.token_issuers, &before.identifier);
+        wrong.extend(identifier.as_ref().err().cloned());
+        let mut by_name = HashMap::new();
+        for area in &plan.storage_areas {
+            let kept = before.by_name.get(area.name.as_str()).map(|area| Kept::of(area));
+            match Area::open(area, (node.clone(), self.node.boot), kept) {
+                Ok(opened) => drop(by_name.insert(area.name.to_string(), Arc::new(opened))),
+                Err(error) => wrong.push(format!("storage area {}: {error}", area.name)),
+            }
+        }
+        match (identifier, wrong.is_empty()) {
+            (Ok(identifier), true) => Ok(Prepared { areas: Areas { by_name, identifier } }),
+            _ => Err(GatewayError(wrong)),
+        }
+    }
+
+    /// From now on these areas are served. Those that are no longer among them stay until [`Self::retire`]: workers follow
+    /// the new plan from their next request on.
+    pub fn publish(&self, prepared: Prepared) {
+        let Areas { mut by_name, identifier } = prepared.areas;
+        let names: Vec<String> = by_name.keys().cloned().collect();
+        for (name, area) in &self.areas.load().by_name {
+            by_name.entry(name.clone()).or_insert_with(|| Arc::clone(area));
+        }
+        for area in names.iter().filter_map(|name| by_name.get(name)) {
+            area.sweep_once();
+        }
+        self.areas.store(Arc::new(Areas { by_name, identifier }));
+    }
+
+    /// Lets go of areas that `plan` does not have.
+    pub fn retire(&self, plan: &Plan) {
+        let now = self.areas.load();
+        let is_there = |name: &str| plan.storage_areas.iter().any(|area| area.name.as_str() == name);
+        let by_name = now.by_name.iter().filter(|(name, _)| is_there(name));
+        let by_name = by_name.map(|(name, area)| (name.clone(), Arc::clone(area))).collect();
+        let identifier = Arc::clone(&now.identifier);
+        self.areas.store(Arc::new(Areas { by_name, identifier }));
+    }
+}
+
+impl Node {
+    fn id(&self) -> String {
+        let sound = |c: &char| c.is_ascii_alphanumeric() || ".-_".contains(*c);
+        let id: String = self.name.chars().filter(sound).take(64).collect();
+        if id.is_empty() { "node".to_owned() } else { id }
+    }
+}
+
+impl Service for Gateway {
+    fn call(&self, name: &str, request: Request, body: Body) -> LocalFuture<Answer> {
+        let areas = self.areas.load();
+        let Some(area) = areas.by_name.get(name).map(Arc::clone) else {
+            return Box::pin(std::future::ready(refusal::unavailable(&request)));
+        };
+        let identifier = Arc::clone(&areas.identifier);
+        Box::pin(Call::answer(area, identifier, request, body))
+    }
+}

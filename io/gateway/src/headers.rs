@@ -1,0 +1,67 @@
+//! Header lines of files, and conditions on them.
+
+use std::borrow::Cow;
+
+use weir_dav::conditional::{Access, Conditions, Validators, Verdict};
+use weir_dav::date::http_date;
+use weir_dav::digest::{Digest, DigestError, parse_digest, parse_repr_digest};
+use weir_dav::etag::EntityTag;
+use weir_net::service::{Answer, Request};
+use weir_storage::Metadata;
+
+/// What a file can be recognised by.
+pub(crate) fn validators(metadata: &Metadata) -> Validators {
+    Validators {
+        etag: EntityTag::strong(&metadata.version()),
+        last_modified_s: Some(metadata.modified.unix_s()),
+    }
+}
+
+/// Adds ETag and Last-Modified.
+pub(crate) fn with_validators(answer: Answer, validators: &Validators) -> Answer {
+    let answer = match &validators.etag {
+        Some(etag) => answer.with("ETag", etag.to_bytes()),
+        None => answer,
+    };
+    match validators.last_modified_s {
+        Some(modified) => answer.with("Last-Modified", http_date(modified)),
+        None => answer,
+    }
+}
+
+/// What the conditions of a request say to a resource, or to the lack of one.
+pub(crate) fn judge(request: &Request, access: Access, resource: Option<&Validators>, now_s: u64) -> Verdict {
+    let lists = [request.list("If-Match"), request.list("If-None-Match")];
+    let [if_match, if_none_match] = &lists;
+    let conditions = Conditions {
+        if_match: if_match.as_deref(),
+        if_none_match: if_none_match.as_deref(),
+        if_modified_since: request.header("If-Modified-Since"),
+        if_unmodified_since: request.header("If-Unmodified-Since"),
+        if_range: request.header("If-Range"),
+    };
+    conditions.evaluate(access, resource, now_s)
+}
+
+/// Whether a request has a condition on what is there already.
+pub(crate) fn is_conditional(request: &Request) -> bool {
+    ["If-Match", "If-None-Match", "If-Unmodified-Since"].iter().any(|name| request.header(name).is_some())
+}
+
+/// The digests that an upload must have, by its client's word (RFC 3230, RFC 9530).
+///
+/// # Errors
+/// One of the headers cannot be read: what it says cannot be kept.
+pub(crate) fn digests(request: &Request) -> Result<Vec<Digest>, DigestError> {
+    let mut digests: Vec<Digest> = Vec::new();
+    let none = || Ok(Vec::new());
+    let list = |name| request.list(name);
+    let read = |text: Option<Cow<'_, [u8]>>, parse: fn(&[u8]) -> Result<Vec<Digest>, DigestError>| {
+        text.map_or_else(none, |text| parse(&text))
+    };
+    digests.extend(read(list("Digest"), parse_digest)?);
+    digests.extend(read(list("Repr-Digest"), parse_repr_digest)?);
+    // A body without Content-Encoding is its own representation.
+    digests.extend(read(list("Content-Digest"), parse_repr_digest)?);
+    Ok(digests)
+}

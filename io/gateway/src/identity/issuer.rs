@@ -1,0 +1,149 @@
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, watch};
+use weir_access::identity::TokenIdentity;
+use weir_access::jwt::{CachePolicy, Issuer, KeyCache, KeySet, Metadata, TokenError, metadata_urls, verify};
+use weir_config::plan::{KeySetSource, TlsOut, TlsVersion, TokenIssuerPlan};
+use weir_net::tls::ClientTls;
+
+use super::fetch::get;
+use crate::crypto::AwsLc;
+
+/// An issuer whose tokens count, and its keys.
+#[derive(Debug)]
+pub(super) struct TrustedIssuer {
+    pub(super) plan: TokenIssuerPlan,
+    rules: Issuer,
+    /// TLS towards its server, if it has one.
+    tls: Option<ClientTls>,
+    keys: Mutex<KeyCache>,
+    /// Told when its keys should be looked at.
+    pub(super) wake: Notify,
+    /// Counts the fetches.
+    fetches: watch::Sender<u64>,
+}
+
+impl TrustedIssuer {
+    /// Reads its keys if they are in a file; else they will be fetched. Blocks on the disk.
+    pub(super) fn new(plan: &TokenIssuerPlan) -> Result<Self, String> {
+        let mut keys = KeyCache::new(CachePolicy {
+            refresh_secs: (plan.refresh.0 / 1000).max(1),
+            ..CachePolicy::default()
+        });
+        let tls = match &plan.key_set {
+            KeySetSource::File(file) => {
+                keys.fetched(read(file)?, crate::call::unix_now_s());
+                None
+            }
+            KeySetSource::Url(_) | KeySetSource::Discovery => {
+                let tls = TlsOut {
+                    verify: true,
+                    ca: plan.ca.clone(),
+                    server_name: None,
+                    client_certificate: None,
+                    version_min: TlsVersion::V1_2,
+                };
+                Some(ClientTls::load(&tls).map_err(|error| error.to_string())?)
+            }
+        };
+        Ok(Self {
+            plan: plan.clone(),
+            rules: plan.rules(),
+            tls,
+            keys: Mutex::new(keys),
+            wake: Notify::new(),
+            fetches: watch::Sender::new(0),
+        })
+    }
+
+    /// Whose token it is.
+    pub(super) fn verify(&self, token: &str, now_s: u64) -> Result<TokenIdentity, TokenError> {
+        let keys = self.keys().keys(now_s);
+        verify(token, &self.rules, &keys, &AwsLc, now_s)
+    }
+
+    /// Told after each fetch.
+    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.fetches.subscribe()
+    }
+
+    /// A token's key is not known. Has the keys fetched again, unless that was done just now; says whether it is going to be.
+    pub(super) fn ask_again(&self, now_s: u64) -> bool {
+        let due_at = {
+            let mut keys = self.keys();
+            keys.key_unknown();
+            keys.due_at()
+        };
+        self.wake.notify_one();
+        due_at <= now_s
+    }
+
+    /// When its keys are to be fetched.
+    pub(super) fn due_at(&self) -> u64 {
+        self.keys().due_at()
+    }
+
+    /// Fetches its keys. What is there stays if that fails.
+    pub(super) async fn refresh(&self) -> Result<(), String> {
+        let fetched = self.fetch().await;
+        let now_s = crate::call::unix_now_s();
+        let outcome = match fetched {
+            Ok(keys) => {
+                self.keys().fetched(keys, now_s);
+                Ok(())
+            }
+            Err(error) => {
+                self.keys().failed(now_s);
+                Err(error)
+            }
+        };
+        self.fetches.send_modify(|fetches| *fetches += 1);
+        outcome
+    }
+
+    async fn fetch(&self) -> Result<KeySet, String> {
+        match (&self.plan.key_set, &self.tls) {
+            (KeySetSource::File(file), _) => read(file),
+            (KeySetSource::Url(url), Some(tls)) => parse(&get(url, tls, KeySet::BYTES_MAX).await?, url),
+            (KeySetSource::Discovery, Some(tls)) => {
+                let mut failures = Vec::new();
+                for url in metadata_urls(&self.plan.issuer) {
+                    let document = get(&url, tls, Metadata::BYTES_MAX).await;
+                    let metadata = document.and_then(|document| {
+                        Metadata::parse(&document, &self.plan.issuer)
+                            .map_err(|error| format!("{url}: {error}"))
+                    });
+                    match metadata {
+                        Ok(Metadata { jwks_uri, .. }) => {
+                            return parse(&get(&jwks_uri, tls, KeySet::BYTES_MAX).await?, &jwks_uri);
+                        }
+                        Err(failure) => failures.push(failure),
+                    }
+                }
+                Err(failures.join("; "))
+            }
+            (_, None) => Err("there is no way to fetch keys".to_owned()),
+        }
+    }
+
+    fn keys(&self) -> MutexGuard<'_, KeyCache> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn read(path: &Path) -> Result<KeySet, String> {
+    let place = path.display();
+    let mut document = Vec::new();
+    let file = File::open(path).map_err(|error| format!("key-set {place}: {error}"))?;
+    // One byte more tells that it is too long.
+    let limit = KeySet::BYTES_MAX as u64 + 1;
+    file.take(limit).read_to_end(&mut document).map_err(|error| format!("key-set {place}: {error}"))?;
+    KeySet::parse(&document).map_err(|error| format!("key-set {place}: {error}"))
+}
+
+fn parse(document: &[u8], url: &str) -> Result<KeySet, String> {
+    KeySet::parse(document).map_err(|error| format!("{url}: {error}"))
+}

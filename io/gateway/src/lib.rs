@@ -1,0 +1,23 @@
+//! Storage areas over HTTP and WebDAV: what a request asks for is decided by `logic/dav`, whether its client may by
+//! `logic/access`, and the files are `io/storage`'s. This crate joins the three, one file for each method.
+//!
+//! Its [`Gateway`] is a service that the proxy calls (see [`weir_net::service`]); it knows no sockets of clients, and no call of
+//! it waits for a disk on a worker's thread.
+
+mod area;
+mod call;
+mod crypto;
+mod error;
+mod explain;
+mod file;
+mod gateway;
+mod headers;
+mod identity;
+mod listing;
+mod method;
+mod place;
+mod refusal;
+
+pub use error::GatewayError;
+pub use explain::{Explained, Who, explain};
+pub use gateway::{Gateway, Node, Prepared};

@@ -1,0 +1,49 @@
+use serde_json::json;
+use weir_dav::date::rfc3339;
+use weir_dav::path::DavPath;
+use weir_storage::Entry;
+
+use super::Page;
+use crate::place::Place;
+
+/// `{ "path": "/data/", "entries": [{ "name": ..., "href": ..., "type": "file", "size": ..., "modified": ... }] }`
+pub(super) struct Json {
+    directory: DavPath,
+    is_first: bool,
+}
+
+impl Json {
+    pub(super) fn new(place: &Place) -> Self {
+        Self { directory: place.full.clone(), is_first: true }
+    }
+}
+
+impl Page for Json {
+    fn begin(&self, out: &mut String) {
+        out.push_str(&format!("{{\"path\":{},\"entries\":[", json!(self.directory.href(true))));
+    }
+
+    fn entry(&mut self, out: &mut String, entry: &Entry) {
+        let Ok(path) = self.directory.join(&entry.name) else { return };
+        let is_directory = entry.metadata.is_directory();
+        let mut object = json!({
+            // For people; the address is exact, whatever bytes the name has.
+            "name": String::from_utf8_lossy(&entry.name),
+            "href": path.href(is_directory),
+            "type": if is_directory { "directory" } else { "file" },
+            "modified": rfc3339(entry.metadata.modified.unix_s()),
+        });
+        if !is_directory {
+            object["size"] = json!(entry.metadata.size);
+        }
+        if !std::mem::take(&mut self.is_first) {
+            out.push(',');
+        }
+        out.push('\n');
+        out.push_str(&object.to_string());
+    }
+
+    fn end(&self, out: &mut String) {
+        out.push_str("\n]}\n");
+    }
+}

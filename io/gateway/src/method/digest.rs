@@ -1,0 +1,92 @@
+//! Digests of files for those who want them (RFC 3230, RFC 9530).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use weir_dav::digest::{Algorithm, Digest, write_digest, write_repr_digest};
+use weir_dav::path::DavPath;
+use weir_net::service::{Answer, Request};
+use weir_storage::{OpenFile, StorageError};
+
+use crate::call::Call;
+
+/// Which digests a request wants, by the two ways to say so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wanted {
+    /// Want-Digest.
+    instance: Option<Algorithm>,
+    /// Want-Repr-Digest.
+    representation: Option<Algorithm>,
+}
+
+impl Wanted {
+    /// Of what can be computed at all; which of them are kept is another matter.
+    pub(super) fn of(request: &Request) -> Self {
+        let list = |name| request.list(name);
+        Self {
+            instance: list("Want-Digest")
+                .and_then(|header| Algorithm::choose_want_digest(&header, &Algorithm::ALL)),
+            representation: list("Want-Repr-Digest")
+                .and_then(|header| Algorithm::choose_want_repr_digest(&header, &Algorithm::ALL)),
+        }
+    }
+
+    fn algorithms(self) -> Vec<Algorithm> {
+        let mut algorithms: Vec<_> = self.instance.into_iter().chain(self.representation).collect();
+        algorithms.dedup();
+        algorithms
+    }
+
+    /// Adds what is wanted, as far as it is known.
+    pub(super) fn say(self, answer: Answer, digests: &[Digest]) -> Answer {
+        let of = |wanted: Option<Algorithm>| {
+            digests.iter().find(|digest| Some(digest.algorithm()) == wanted).map(std::slice::from_ref)
+        };
+        let answer = match of(self.instance) {
+            Some(digest) => answer.with("Digest", write_digest(digest)),
+            None => answer,
+        };
+        match of(self.representation) {
+            Some(digest) => answer.with("Repr-Digest", write_repr_digest(digest)),
+            None => answer,
+        }
+    }
+
+    /// The digests of an open file: those that are kept, and what of the wanted ones is missing computed now, unless the
+    /// client gives up.
+    pub(super) async fn look_up(
+        self,
+        call: &Call,
+        path: &DavPath,
+        file: &Arc<OpenFile>,
+    ) -> Result<Vec<Digest>, StorageError> {
+        let wanted = self.algorithms();
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (path, file) = (path.clone(), Arc::clone(file));
+        let given_up = GivenUp::default();
+        let cancelled = Arc::clone(&given_up.0);
+        call.on_disk(move |tree| {
+            let mut digests = tree.checksums(&path, &file)?;
+            let is_known =
+                |algorithm: &Algorithm| digests.iter().any(|known| known.algorithm() == *algorithm);
+            let missing: Vec<_> = wanted.into_iter().filter(|algorithm| !is_known(algorithm)).collect();
+            if !missing.is_empty() {
+                digests.extend(tree.compute_checksums(&path, &file, &missing, &cancelled)?);
+            }
+            Ok(digests)
+        })
+        .await
+    }
+}
+
+/// Tells a thread, by being dropped, that nobody waits any more.
+#[derive(Default)]
+pub(super) struct GivenUp(pub(super) Arc<AtomicBool>);
+
+impl Drop for GivenUp {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,191 @@
+use std::rc::Rc;
+use std::sync::Arc;
+
+use weir_access::Action;
+use weir_dav::conditional::{Access, Verdict};
+use weir_dav::mime;
+use weir_dav::negotiate::Coding;
+use weir_dav::outcome::Outcome;
+use weir_dav::path::DavPath;
+use weir_dav::range::{ByteRange, ContentRange, Multipart, RangePolicy, Selection};
+use weir_net::service::{Answer, Content, Part};
+use weir_storage::{OpenFile, StorageError};
+
+use super::digest::Wanted;
+use crate::call::Call;
+use crate::file::ServedFile;
+use crate::headers::{judge, validators, with_validators};
+use crate::place::Place;
+use crate::refusal::Refusal;
+use crate::{crypto, listing};
+
+/// GET and HEAD (RFC 9110 sections 9.3.1 and 9.3.2).
+pub(super) async fn get(call: &mut Call, is_head: bool) -> Result<Answer, Refusal> {
+    let place = call.place.clone();
+    let action = if is_head { Action::Stat } else { Action::Read };
+    match open(call, &place.path).await {
+        Ok(file) => {
+            call.permit(&action, &place)?;
+            if place.trailing_slash {
+                return Err(Outcome::NotFound.into());
+            }
+            of_file(call, &place, file, is_head).await
+        }
+        Err(StorageError::IsDirectory) => of_directory(call, place, is_head).await,
+        Err(error) => {
+            // Who may not look is not told whether there is something.
+            call.permit(&action, &place)?;
+            Err(error.into())
+        }
+    }
+}
+
+async fn open(call: &Call, path: &DavPath) -> Result<OpenFile, StorageError> {
+    match call.area.tree.open_cached(path) {
+        Err(StorageError::WouldBlock) => {
+            let path = path.clone();
+            call.on_disk(move |tree| tree.open(&path)).await
+        }
+        opened => opened,
+    }
+}
+
+async fn of_directory(call: &Call, mut place: Place, is_head: bool) -> Result<Answer, Refusal> {
+    let is_written_so = std::mem::replace(&mut place.trailing_slash, true);
+    if !is_written_so {
+        // Links on a page of the directory would lead elsewhere.
+        if !call.may(&Action::Read, &place)? {
+            call.permit(&Action::Stat, &place)?;
+        }
+        return Err(Refusal::Moved(location(call, &place)));
+    }
+    for name in &call.area.plan.index {
+        let member = place.member(name.as_bytes())?;
+        match open(call, &member.path).await {
+            Ok(file) => {
+                call.permit(if is_head { &Action::Stat } else { &Action::Read }, &member)?;
+                return of_file(call, &member, file, is_head).await;
+            }
+            Err(StorageError::NotFound | StorageError::IsDirectory) => {}
+            Err(error) => {
+                call.permit(&Action::Read, &member)?;
+                return Err(error.into());
+            }
+        }
+    }
+    call.permit(&Action::List, &place)?;
+    if !call.area.plan.listing {
+        return Err(Outcome::Forbidden.into());
+    }
+    listing::answer(call, &place, is_head).await
+}
+
+/// The URL of a directory, with the query of the request.
+fn location(call: &Call, place: &Place) -> String {
+    let mut location = place.full.href(true);
+    if let Some(query) = call.request.query() {
+        location.push('?');
+        location.push_str(&String::from_utf8_lossy(query));
+    }
+    location
+}
+
+async fn of_file(call: &Call, place: &Place, file: OpenFile, is_head: bool) -> Result<Answer, Refusal> {
+    let content_type = mime::content_type(place.path.name().unwrap_or_default());
+    let (path, file, coding) = match compressed(call, &place.path).await {
+        Some((path, file, coding)) => (path, file, Some(coding)),
+        None => (place.path.clone(), file, None),
+    };
+    let length = file.metadata().size;
+    let validators = validators(file.metadata());
+    let base = |status| {
+        let mut answer = with_validators(Answer::new(status), &validators);
+        if call.area.plan.precompressed {
+            answer = answer.with("Vary", "Accept-Encoding");
+        }
+        if let Some(value) = &call.area.plan.cache_control {
+            answer = answer.with("Cache-Control", value.as_str());
+        }
+        answer
+    };
+    let access = if is_head { Access::Head } else { Access::Get };
+    let range_applies = match judge(&call.request, access, Some(&validators), call.now_s) {
+        Verdict::NotModified => return Ok(base(304)),
+        Verdict::Failed => return Err(Outcome::PreconditionFailed.into()),
+        Verdict::Proceed { range_applies } => range_applies,
+    };
+    let range = call.request.list("Range").filter(|_| range_applies);
+    let selection = range.map_or(Selection::Whole, |range| RangePolicy::default().select(&range, length));
+    let file = Arc::new(file);
+    let wanted = Wanted::of(&call.request);
+    // A range of a representation has the digest of the representation.
+    let digests = wanted.look_up(call, &path, &file).await?;
+    let served = Rc::new(ServedFile { file, disk: call.area.disk.clone() });
+    let part = |range: ByteRange| Part::File {
+        file: Rc::clone(&served) as _,
+        offset: range.first(),
+        length: range.bytes(),
+    };
+    let described = |answer: Answer| {
+        let mut answer = guarded(answer, call, content_type).with("Accept-Ranges", "bytes");
+        if let Some(coding) = coding {
+            answer = answer.with("Content-Encoding", coding.name());
+        }
+        wanted.say(answer, &digests)
+    };
+    Ok(match selection {
+        Selection::Unsatisfiable => return Err(Refusal::Range(length)),
+        Selection::Whole if is_head => described(base(200)).content(content_type, Content::Length(length)),
+        Selection::Whole => {
+            served.file.expect_sequential();
+            let whole = ByteRange::new(0, length.saturating_sub(1)).filter(|_| length > 0).map(part);
+            described(base(200)).content(content_type, Content::Parts(whole.into_iter().collect()))
+        }
+        Selection::Single(range) => {
+            let said = ContentRange::Part { range, complete_bytes: Some(length) };
+            described(base(206))
+                .with("Content-Range", said.to_string())
+                .content(content_type, Content::Parts(vec![part(range)]))
+        }
+        Selection::Several(ranges) => {
+            let random = u128::from_be_bytes(crypto::random().ok_or(Outcome::Failed)?);
+            let framing = Multipart::new(random, content_type, length);
+            let mut parts = Vec::with_capacity(2 * ranges.len() + 1);
+            for (at, range) in ranges.into_iter().enumerate() {
+                parts.push(Part::Bytes(framing.part_head(range, at == 0).into_bytes()));
+                parts.push(part(range));
+            }
+            parts.push(Part::Bytes(framing.end().into_bytes()));
+            described(base(206)).content(&framing.content_type(), Content::Parts(parts))
+        }
+    })
+}
+
+/// The compressed sibling of a file that the client likes best.
+async fn compressed(call: &Call, path: &DavPath) -> Option<(DavPath, OpenFile, Coding)> {
+    if !call.area.plan.precompressed {
+        return None;
+    }
+    let accept = call.request.list("Accept-Encoding")?;
+    let mut available = Coding::ALL.to_vec();
+    while let Some(coding) = Coding::choose(Some(&accept), &available) {
+        let name = [path.name()?, coding.suffix().as_bytes()].concat();
+        let sibling = path.parent()?.join(&name).ok()?;
+        if let Ok(file) = open(call, &sibling).await {
+            return Some((sibling, file, coding));
+        }
+        available.retain(|other| *other != coding);
+    }
+    None
+}
+
+/// What keeps a file that somebody has uploaded from acting in the name of the site: browsers do not guess its type, and pages
+/// run in a sandbox. An area that is read-only has its operator's files, which may do as they like.
+fn guarded(answer: Answer, call: &Call, content_type: &str) -> Answer {
+    let answer = answer.with("X-Content-Type-Options", "nosniff");
+    let acts = ["html", "svg", "xml"].iter().any(|kind| content_type.contains(kind));
+    match acts && !call.area.plan.read_only {
+        true => answer.with("Content-Security-Policy", "sandbox"),
+        false => answer,
+    }
+}

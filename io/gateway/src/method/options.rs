@@ -1,0 +1,35 @@
+use weir_access::Action;
+use weir_dav::method::Kind;
+use weir_net::service::Answer;
+
+use crate::area::Area;
+use crate::call::Call;
+use crate::refusal::Refusal;
+
+/// What may be done with a resource (RFC 9110 section 9.3.7, RFC 4918 section 10.1). Clients ask before they know that
+/// credentials are needed, so nobody is refused; but what is there is told only to those who may know.
+pub(super) async fn options(call: &mut Call) -> Result<Answer, Refusal> {
+    let kind = match call.may(&Action::Stat, &call.place)? {
+        false => Kind::File,
+        true => match call.metadata_if(&call.place.path).await? {
+            Some(metadata) => metadata.dav_kind(),
+            None => Kind::Missing,
+        },
+    };
+    Ok(of_kind(&call.area, kind))
+}
+
+/// The same of the server as a whole.
+pub(super) fn of_server(area: &Area) -> Answer {
+    of_kind(area, Kind::Collection)
+}
+
+fn of_kind(area: &Area, kind: Kind) -> Answer {
+    let offer = area.offer();
+    Answer::new(200)
+        .with("Allow", offer.allow(kind))
+        .with("DAV", offer.dav())
+        // Without it some clients of Microsoft do not speak WebDAV.
+        .with("MS-Author-Via", "DAV")
+        .with("Accept-Ranges", "bytes")
+}

@@ -1,0 +1,153 @@
+use std::sync::Arc;
+
+use weir_access::Action;
+use weir_dav::conditional::{Access, Verdict};
+use weir_dav::digest::write_digest;
+use weir_dav::method::{Kind, Method};
+use weir_dav::outcome::Outcome;
+use weir_dav::range::{ByteRange, ContentRange};
+use weir_net::service::{Answer, Body};
+use weir_storage::{Commit, Committed, Expectation, Metadata, StorageError, Upload};
+
+use super::digest::GivenUp;
+use crate::call::Call;
+use crate::headers::{digests, is_conditional, judge, validators, with_validators};
+use crate::refusal::Refusal;
+
+/// So much is collected before a thread writes it. While it does, the next portion comes in.
+const PORTION_BYTES: usize = 512 * 1024;
+
+/// PUT (RFC 9110 section 9.3.4, RFC 4918 section 9.7): the new content becomes visible as a whole, or not at all.
+pub(super) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
+    let place = call.place.clone();
+    let seen = call.metadata_if(&place.path).await;
+    // Whether there is something decides what is asked for, and is not told to those who may neither.
+    let action = match &seen {
+        Ok(Some(_)) => Action::Overwrite,
+        _ => Action::Create,
+    };
+    call.permit(&action, &place)?;
+    let seen = seen?;
+    if seen.is_some_and(|seen| seen.is_directory()) || place.trailing_slash {
+        return Err(Refusal::NotAllowed(Kind::Collection));
+    }
+    let offer = call.area.offer();
+    let kind = seen.as_ref().map_or(Kind::Missing, Metadata::dav_kind);
+    if !offer.allows(Method::Put, kind) {
+        return Err(Refusal::NotAllowed(kind));
+    }
+    let known = seen.as_ref().map(validators);
+    if judge(&call.request, Access::Other, known.as_ref(), call.now_s) == Verdict::Failed {
+        return Err(Outcome::PreconditionFailed.into());
+    }
+    // Stored as it comes, it would later be told as something that it is not.
+    let coding = call.request.header("Content-Encoding");
+    if coding.is_some_and(|coding| !coding.eq_ignore_ascii_case(b"identity")) {
+        return Err(Outcome::UnknownBody.into());
+    }
+    let expected = digests(&call.request).map_err(|_| Outcome::BadHeader)?;
+    let part = part(call)?;
+    let is_conditional = is_conditional(&call.request);
+    let expect = match seen {
+        Some(seen) if is_conditional => Expectation::Version(seen),
+        None if is_conditional || !call.may(&Action::Overwrite, &place)? => Expectation::Nothing,
+        _ => Expectation::Anything,
+    };
+
+    let upload = begin(call, part).await?;
+    let upload = receive(call, upload).await?;
+    let (durability, length) = (call.area.durability(), call.body.length());
+    let committed =
+        call.on_disk(move |_| upload.commit(Commit { durability, expect, digests: &expected, length }));
+    match committed.await {
+        Ok(committed) => Ok(confirm(&committed)),
+        // Somebody else was faster.
+        Err(StorageError::Exists) if is_conditional => Err(Outcome::PreconditionFailed.into()),
+        Err(StorageError::Exists) => Err(Outcome::Forbidden.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The part of the file that the body is (RFC 9110 section 14.5); `None` = it is all of it.
+fn part(call: &Call) -> Result<Option<ByteRange>, Refusal> {
+    let Some(text) = call.request.header("Content-Range") else { return Ok(None) };
+    match ContentRange::parse(text) {
+        Ok(ContentRange::Part { range, .. })
+            if call.body.length().is_none_or(|length| length == range.bytes()) =>
+        {
+            Ok(Some(range))
+        }
+        _ => Err(Outcome::BadContentRange.into()),
+    }
+}
+
+async fn begin(call: &Call, part: Option<ByteRange>) -> Result<Upload, Refusal> {
+    let (path, disk) = (call.place.path.clone(), call.area.disk.clone());
+    let (algorithms, length) = (call.area.plan.checksums.clone(), call.body.length());
+    let given_up = GivenUp::default();
+    let cancelled = Arc::clone(&given_up.0);
+    let begun = call.on_disk(move |tree| match part {
+        None => Upload::begin(tree, &disk, &path, &algorithms, length),
+        Some(range) => {
+            let begun = Upload::begin_part(tree, &disk, &path, &algorithms, range.first(), &cancelled);
+            begun.map(|(upload, _)| upload)
+        }
+    });
+    Ok(begun.await?)
+}
+
+/// Takes the body.
+async fn receive(call: &mut Call, upload: Upload) -> Result<Upload, Refusal> {
+    let disk = call.area.disk.clone();
+    let capacity = portion_bytes(call.body.length());
+    let mut portion = fill(&mut call.body, vec![0; capacity]).await?;
+    let mut upload = upload;
+    let mut spare = Vec::new();
+    while !portion.is_empty() {
+        let is_last = portion.len() < capacity;
+        let writing = disk.run(move || {
+            upload.write(&portion)?;
+            Ok((upload, portion))
+        });
+        if is_last {
+            (upload, _) = writing.await?;
+            break;
+        }
+        spare.resize(capacity, 0);
+        let (written, filled) = tokio::join!(writing, fill(&mut call.body, spare));
+        (upload, spare) = written?;
+        portion = filled?;
+    }
+    Ok(upload)
+}
+
+fn portion_bytes(length: Option<u64>) -> usize {
+    // One more than all of it, so that the first portion is the last.
+    let whole = length.and_then(|length| usize::try_from(length).ok()?.checked_add(1));
+    whole.unwrap_or(PORTION_BYTES).clamp(4 * 1024, PORTION_BYTES)
+}
+
+/// Fills a buffer from the body; it comes back shorter at the body's end.
+async fn fill(body: &mut Body, mut buffer: Vec<u8>) -> Result<Vec<u8>, Refusal> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match body.read(&mut buffer[filled..]).await {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(_) => return Err(Refusal::Body),
+        }
+    }
+    buffer.truncate(filled);
+    Ok(buffer)
+}
+
+/// What the client is told of its upload: enough to know it again.
+fn confirm(committed: &Committed) -> Answer {
+    let Committed { metadata, created, digests } = committed;
+    let status = if *created { Outcome::Created.status() } else { Outcome::Replaced.status() };
+    let answer = with_validators(Answer::new(status), &validators(metadata));
+    match digests.as_slice() {
+        [] => answer,
+        digests => answer.with("Digest", write_digest(digests)),
+    }
+}

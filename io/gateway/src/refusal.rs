@@ -1,0 +1,104 @@
+//! From what went wrong to what the client gets: the one place of this crate.
+
+use weir_access::www_authenticate::RefusalAnswer;
+use weir_dav::method::Kind;
+use weir_dav::negotiate::Listing;
+use weir_dav::outcome::Outcome;
+use weir_net::service::{Answer, Content, Request};
+use weir_storage::StorageError;
+
+use crate::area::Area;
+
+/// Why a request is not carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// In WebDAV's words.
+    Outcome(Outcome),
+    /// Of its client more is to be known, or it may not.
+    Access(RefusalAnswer),
+    /// The resource, which is of this kind, does not take the method.
+    NotAllowed(Kind),
+    /// None of the ranges is in a file of this length.
+    Range(u64),
+    /// A directory is meant, and its URL ends in a slash: this is it.
+    Moved(String),
+    /// The body did not come whole; whoever reads it answers.
+    Body,
+}
+
+impl From<Outcome> for Refusal {
+    fn from(outcome: Outcome) -> Self {
+        Self::Outcome(outcome)
+    }
+}
+
+impl From<StorageError> for Refusal {
+    fn from(error: StorageError) -> Self {
+        Self::Outcome(error.outcome())
+    }
+}
+
+impl Refusal {
+    /// The answer, in a form that the client likes.
+    pub(crate) fn answer(self, area: &Area, request: &Request) -> Answer {
+        let outcome = match self {
+            Self::Outcome(outcome) => outcome,
+            Self::Access(refusal) => {
+                let text = match refusal.status {
+                    400 => "the credentials of the request are malformed",
+                    401 => Outcome::Unauthenticated.text(),
+                    _ => Outcome::Forbidden.text(),
+                };
+                let mut answer = page(refusal.status, text, request);
+                for challenge in refusal.challenges {
+                    answer = answer.with("WWW-Authenticate", challenge);
+                }
+                return answer;
+            }
+            Self::NotAllowed(kind) => {
+                return refuse(Outcome::NotAllowed, request).with("Allow", area.offer().allow(kind));
+            }
+            Self::Range(length) => {
+                return refuse(Outcome::RangeNotSatisfiable, request)
+                    .with("Content-Range", format!("bytes */{length}"));
+            }
+            Self::Moved(location) => return Answer::new(301).with("Location", location),
+            Self::Body => Outcome::Failed,
+        };
+        let answer = refuse(outcome, request);
+        match outcome {
+            // Every 405 must say what is allowed (RFC 9110 section 15.5.6).
+            Outcome::Exists | Outcome::PutOnCollection => {
+                answer.with("Allow", area.offer().allow(Kind::Collection))
+            }
+            Outcome::NotAllowed => answer.with("Allow", area.offer().allow(Kind::File)),
+            Outcome::Unavailable => answer.with("Retry-After", "1"),
+            _ => answer,
+        }
+    }
+}
+
+/// An outcome as a page.
+pub(crate) fn refuse(outcome: Outcome, request: &Request) -> Answer {
+    page(outcome.status(), outcome.text(), request)
+}
+
+/// The area is not served (any more, or yet).
+pub(crate) fn unavailable(request: &Request) -> Answer {
+    refuse(Outcome::Unavailable, request).with("Retry-After", "1")
+}
+
+fn page(status: u16, text: &str, request: &Request) -> Answer {
+    let content_type;
+    let body = match Listing::choose(request.list("Accept").as_deref()) {
+        Listing::Json => {
+            content_type = Listing::Json.content_type();
+            serde_json::json!({ "status": status, "error": text }).to_string() + "\n"
+        }
+        Listing::Html => {
+            content_type = "text/plain; charset=utf-8";
+            format!("{status} {text}\n")
+        }
+    };
+    Answer::new(status).content(content_type, Content::Bytes(body.into_bytes()))
+}

@@ -1,0 +1,189 @@
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use super::{FileSource, LocalFuture};
+
+/// What a service answers.
+#[derive(Debug)]
+pub struct Answer {
+    /// 200 to 599.
+    pub status: u16,
+    /// Header lines. Those of framing (Content-Length, Transfer-Encoding, Connection) and Date are not among them. A line
+    /// whose value holds control characters is left out.
+    pub headers: Vec<(&'static str, Vec<u8>)>,
+    /// The body. An answer to HEAD has what GET would have, and it is not sent.
+    pub content: Content,
+}
+
+/// The body of an answer.
+pub enum Content {
+    /// None; its length is said to be 0 where the status has bodies.
+    Empty,
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// For HEAD: nothing is sent, but this length is said to be that of GET.
+    Length(u64),
+    /// Pieces that are made while they are sent.
+    Stream {
+        /// How long they are together; `None` = not known before the end.
+        length: Option<u64>,
+        /// The pieces.
+        source: Box<dyn ChunkSource>,
+    },
+    /// Pieces that are known, of files most of all.
+    Parts(Vec<Part>),
+}
+
+/// One piece of an answer.
+pub enum Part {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// Bytes of a file.
+    File {
+        /// The file.
+        file: Rc<dyn FileSource>,
+        /// Where they start.
+        offset: u64,
+        /// How many. A file that has become shorter breaks the answer off.
+        length: u64,
+    },
+}
+
+/// Pieces that are made while they are sent.
+pub trait ChunkSource {
+    /// The next piece; `None` = that was all. An error breaks the answer off, so that nobody takes it for whole. An empty piece is
+    /// left out.
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Vec<u8>>>>;
+}
+
+impl Answer {
+    /// Without headers and body.
+    pub const fn new(status: u16) -> Self {
+        Self { status, headers: Vec::new(), content: Content::Empty }
+    }
+
+    /// With a further header line.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl Into<Vec<u8>>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// With this body, and its type.
+    #[must_use]
+    pub fn content(self, content_type: &str, content: Content) -> Self {
+        let mut answer = self.with("Content-Type", content_type);
+        answer.content = content;
+        answer
+    }
+
+    /// The value of the first line of this name.
+    pub fn header(&self, name: &str) -> Option<&[u8]> {
+        let line = self.headers.iter().find(|(there, _)| there.eq_ignore_ascii_case(name));
+        line.map(|(_, value)| value.as_slice())
+    }
+}
+
+impl Content {
+    /// How long it is; `None` = not known before the end.
+    pub fn length(&self) -> Option<u64> {
+        match self {
+            Self::Empty => Some(0),
+            Self::Bytes(bytes) => Some(bytes.len() as u64),
+            Self::Length(length) => Some(*length),
+            Self::Stream { length, .. } => *length,
+            Self::Parts(parts) => parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(part.length())),
+        }
+    }
+}
+
+impl Part {
+    /// How long it is.
+    pub fn length(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::File { length, .. } => *length,
+        }
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self {
+            Self::Empty => "Empty",
+            Self::Bytes(_) => "Bytes",
+            Self::Length(_) => "Length",
+            Self::Stream { .. } => "Stream",
+            Self::Parts(_) => "Parts",
+        };
+        f.debug_tuple(kind).field(&self.length()).finish()
+    }
+}
+
+/// Pieces that `step` makes one after the other, each time from what it has handed on with the piece before.
+pub fn unfold<S, F>(state: S, step: impl FnMut(S) -> F + 'static) -> Box<dyn ChunkSource>
+where
+    S: 'static,
+    F: Future<Output = io::Result<Option<(Vec<u8>, S)>>> + 'static,
+{
+    Box::new(Unfold { state: Some(state), step, under_way: None })
+}
+
+struct Unfold<S, T> {
+    state: Option<S>,
+    step: T,
+    under_way: Option<LocalFuture<io::Result<Option<(Vec<u8>, S)>>>>,
+}
+
+impl<S, T, F> ChunkSource for Unfold<S, T>
+where
+    T: FnMut(S) -> F,
+    F: Future<Output = io::Result<Option<(Vec<u8>, S)>>> + 'static,
+{
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Vec<u8>>>> {
+        if self.under_way.is_none() {
+            let Some(state) = self.state.take() else { return Poll::Ready(Ok(None)) };
+            self.under_way = Some(Box::pin((self.step)(state)));
+        }
+        let Some(step) = &mut self.under_way else { return Poll::Ready(Ok(None)) };
+        let Poll::Ready(made) = step.as_mut().poll(cx) else { return Poll::Pending };
+        self.under_way = None;
+        Poll::Ready(made.map(|made| {
+            made.map(|(piece, state)| {
+                self.state = Some(state);
+                piece
+            })
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    #[test]
+    fn pieces_are_made_one_after_the_other_until_there_is_none() {
+        let count_down =
+            |left: u8| async move { Ok(if left == 0 { None } else { Some((vec![left], left - 1)) }) };
+        let mut source = unfold(3, count_down);
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut pieces = Vec::new();
+        while let Poll::Ready(Ok(Some(piece))) = source.poll_chunk(&mut cx) {
+            pieces.extend(piece);
+        }
+        assert_eq!(pieces, [3, 2, 1]);
+        assert!(matches!(source.poll_chunk(&mut cx), Poll::Ready(Ok(None))));
+    }
+
+    #[test]
+    fn the_length_of_an_answer_is_that_of_its_parts() {
+        let parts = Content::Parts(vec![Part::Bytes(vec![0; 5]), Part::Bytes(vec![0; 7])]);
+        assert_eq!(parts.length(), Some(12));
+        assert_eq!(Content::Empty.length(), Some(0));
+    }
+}

@@ -1,0 +1,96 @@
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::task::{Context, Poll};
+
+/// A request's body, its framing taken off.
+///
+/// It can be read until the answer is given. If the client asked to be told, it is told to send the body
+/// (`100 Continue`) by the first read: who answers without one has spared it the transfer.
+pub struct Body {
+    source: Box<dyn BodySource>,
+    length: Option<u64>,
+}
+
+/// Where a body comes from.
+pub trait BodySource {
+    /// Reads into `buffer`, which is not empty; 0 = the body is complete. An error: it will never be.
+    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
+}
+
+impl Body {
+    /// Of `length` bytes; `None` = that is not known before its end.
+    pub fn new(source: Box<dyn BodySource>, length: Option<u64>) -> Self {
+        Self { source, length }
+    }
+
+    /// Of bytes that are there already: for tests.
+    pub fn of_bytes(bytes: Vec<u8>) -> Self {
+        let length = Some(bytes.len() as u64);
+        Self { source: Box::new(Bytes { bytes, at: 0 }), length }
+    }
+
+    /// Its length; `None` = not known before its end. 0 where there is none.
+    pub fn length(&self) -> Option<u64> {
+        self.length
+    }
+
+    /// Whether there surely is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.length == Some(0)
+    }
+
+    /// Reads into `buffer`; 0 = the body is complete.
+    ///
+    /// # Errors
+    /// It will never be complete: the client has gone, is too slow, or breaks the rules of framing. The client gets what
+    /// that calls for, whatever the service answers.
+    pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        poll_fn(|cx| self.poll_read(cx, buffer)).await
+    }
+
+    /// The same, to be polled.
+    pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        if buffer.is_empty() { Poll::Ready(Ok(0)) } else { self.source.poll_read(cx, buffer) }
+    }
+
+    /// Reads all of it. `None`: it has more than `bytes_max`.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub async fn read_all(&mut self, bytes_max: usize) -> io::Result<Option<Vec<u8>>> {
+        if self.length.is_some_and(|length| length > bytes_max as u64) {
+            return Ok(None);
+        }
+        let mut all = Vec::new();
+        let mut buffer = [0; 4096];
+        loop {
+            match self.read(&mut buffer).await? {
+                0 => return Ok(Some(all)),
+                read if all.len() + read > bytes_max => return Ok(None),
+                read => all.extend_from_slice(&buffer[..read]),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Body").field("length", &self.length).finish_non_exhaustive()
+    }
+}
+
+struct Bytes {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl BodySource for Bytes {
+    fn poll_read(&mut self, _: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let rest = &self.bytes[self.at..];
+        let taken = rest.len().min(buffer.len());
+        buffer[..taken].copy_from_slice(&rest[..taken]);
+        self.at += taken;
+        Poll::Ready(Ok(taken))
+    }
+}

@@ -1,0 +1,238 @@
+use std::io;
+use std::task::{Context, Poll};
+
+use weir_http::{ChunkError, Dechunker, Framing};
+
+use super::pace::Halt;
+use crate::http::connection::Connection;
+use crate::http::outcome::Fault;
+
+/// A body of unknown length is read so much at a time.
+const READ_BYTES: usize = 64 * 1024;
+
+/// The rest of a body that nobody wants is read and thrown away if it is no longer than this; else the connection ends.
+const DRAIN_BYTES_MAX: u64 = 64 * 1024;
+
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// A request's body on its way in. What was read and not yet taken is in the connection, pipelined requests behind it.
+#[derive(Debug)]
+pub(super) struct Incoming {
+    left: Left,
+    length: Option<u64>,
+    /// So much of [`CONTINUE`] is still to be sent before the first read.
+    continue_left: usize,
+    payload_bytes_max: u64,
+    payload_bytes: u64,
+    /// Bytes that have come, framing included.
+    pub(super) bytes_read: u64,
+    /// What has ended it before its end.
+    pub(super) fault: Option<Halt>,
+    /// It is broken; `fault` has been told.
+    is_broken: bool,
+    /// Somebody waits for more of it.
+    pub(super) waits: bool,
+}
+
+/// What is still to come.
+#[derive(Debug)]
+enum Left {
+    Length(u64),
+    Chunked(Dechunker),
+}
+
+impl Incoming {
+    pub(super) fn new(framing: Framing, expects_continue: bool, payload_bytes_max: Option<u64>) -> Self {
+        let (left, length) = match framing {
+            Framing::Length(length) => (Left::Length(length), Some(length)),
+            Framing::Chunked => (Left::Chunked(Dechunker::new()), None),
+            // Requests never end with the connection.
+            Framing::None | Framing::UntilClose => (Left::Length(0), Some(0)),
+        };
+        Self {
+            left,
+            length,
+            continue_left: if expects_continue { CONTINUE.len() } else { 0 },
+            payload_bytes_max: payload_bytes_max.unwrap_or(u64::MAX),
+            payload_bytes: 0,
+            bytes_read: 0,
+            fault: None,
+            is_broken: false,
+            waits: false,
+        }
+    }
+
+    /// As the request declares it; `None` = not known before its end.
+    pub(super) fn length(&self) -> Option<u64> {
+        self.length
+    }
+
+    /// Whether all of it was read.
+    pub(super) fn is_done(&self) -> bool {
+        match &self.left {
+            Left::Length(left) => *left == 0,
+            Left::Chunked(chunks) => chunks.is_done(),
+        }
+    }
+
+    /// Whether the rest is surely on its way and so short that reading it costs less than a new connection.
+    pub(super) fn is_drainable(&self) -> bool {
+        let is_short = matches!(self.left, Left::Length(left) if left <= DRAIN_BYTES_MAX);
+        // A client that still waits for 100 may or may not send its body after another answer.
+        is_short && self.continue_left == 0 && !self.is_broken
+    }
+
+    /// Reads on; 0 = that was all.
+    pub(super) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        connection: &mut Connection,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.is_broken {
+            return Poll::Ready(Err(broken()));
+        }
+        if self.is_done() {
+            return Poll::Ready(Ok(0));
+        }
+        match self.poll_next(cx, connection, buffer) {
+            Poll::Pending => {
+                self.waits = true;
+                Poll::Pending
+            }
+            Poll::Ready(Ok(read)) => {
+                self.waits = false;
+                Poll::Ready(Ok(read))
+            }
+            Poll::Ready(Err(halt)) => {
+                self.waits = false;
+                self.is_broken = true;
+                self.fault = Some(halt);
+                Poll::Ready(Err(broken()))
+            }
+        }
+    }
+
+    fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+        connection: &mut Connection,
+        buffer: &mut [u8],
+    ) -> Poll<Result<usize, Halt>> {
+        if self.poll_continue(cx, connection)?.is_pending() {
+            return Poll::Pending;
+        }
+        loop {
+            if !connection.received.is_empty() {
+                let filled = self.take(connection, buffer)?;
+                if filled > 0 || self.is_done() {
+                    return Poll::Ready(Ok(filled));
+                }
+            }
+            let read = match &self.left {
+                Left::Length(left) => {
+                    // Straight to where it is wanted, and never more than is the body's.
+                    let window = buffer.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                    connection.stream.poll_read(cx, &mut buffer[..window])
+                }
+                Left::Chunked(_) => {
+                    let mut scratch = connection.worker.scratch.borrow_mut();
+                    let read = connection.stream.poll_read(cx, &mut scratch.body()[..READ_BYTES]);
+                    if let Poll::Ready(Ok(read)) = read {
+                        connection.received.extend_from_slice(&scratch.body()[..read]);
+                    }
+                    read
+                }
+            };
+            match read {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => return Poll::Ready(Err(Halt::ClientGone)),
+                Poll::Ready(Ok(read)) => {
+                    if let Left::Length(left) = &mut self.left {
+                        *left -= read as u64;
+                        self.count(read, read)?;
+                        return Poll::Ready(Ok(read));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells a client that waits for it to go on.
+    fn poll_continue(&mut self, cx: &mut Context<'_>, connection: &mut Connection) -> Result<Poll<()>, Halt> {
+        if self.continue_left == CONTINUE.len() && !connection.received.is_empty() {
+            // It has not waited.
+            self.continue_left = 0;
+        }
+        while self.continue_left > 0 {
+            match connection.stream.poll_write(cx, &CONTINUE[CONTINUE.len() - self.continue_left..]) {
+                Poll::Pending => return Ok(Poll::Pending),
+                Poll::Ready(Ok(written)) if written > 0 => self.continue_left -= written,
+                Poll::Ready(_) => return Err(Halt::ClientGone),
+            }
+            if let Poll::Ready(Err(_)) = connection.stream.poll_flush(cx) {
+                return Err(Halt::ClientGone);
+            }
+        }
+        Ok(Poll::Ready(()))
+    }
+
+    /// Moves what was received to `buffer`, its framing taken off; returns how much that is.
+    fn take(&mut self, connection: &mut Connection, buffer: &mut [u8]) -> Result<usize, Halt> {
+        let (taken, filled) = self.decode(&connection.received, buffer).map_err(|error| {
+            self.is_broken = true;
+            Halt::Fault(Fault::BodyFraming(error))
+        })?;
+        if taken == connection.received.len() {
+            connection.worker.buffers.give(std::mem::take(&mut connection.received));
+        } else {
+            connection.received.drain(..taken);
+        }
+        self.count(taken, filled)?;
+        Ok(filled)
+    }
+
+    /// How many bytes were used up, and how many came out.
+    fn decode(&mut self, received: &[u8], buffer: &mut [u8]) -> Result<(usize, usize), ChunkError> {
+        let window = &received[..received.len().min(buffer.len())];
+        match &mut self.left {
+            Left::Length(left) => {
+                let taken = window.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                buffer[..taken].copy_from_slice(&window[..taken]);
+                *left -= taken as u64;
+                Ok((taken, taken))
+            }
+            Left::Chunked(chunks) => {
+                let mut filled = 0;
+                let taken = chunks.feed(window, |data| {
+                    buffer[filled..filled + data.len()].copy_from_slice(data);
+                    filled += data.len();
+                })?;
+                Ok((taken, filled))
+            }
+        }
+    }
+
+    fn count(&mut self, read: usize, payload: usize) -> Result<(), Halt> {
+        self.bytes_read += read as u64;
+        self.payload_bytes += payload as u64;
+        if self.payload_bytes > self.payload_bytes_max {
+            return Err(Halt::Fault(Fault::BodyTooLarge));
+        }
+        Ok(())
+    }
+
+    /// Throws away what has come of a body that nobody read to its end.
+    pub(super) fn skip_received(&mut self, connection: &mut Connection) {
+        let mut nowhere = [0; 4096];
+        while !self.is_done() && !self.is_broken && !connection.received.is_empty() {
+            if self.take(connection, &mut nowhere).is_err() {
+                self.is_broken = true;
+            }
+        }
+    }
+}
+
+fn broken() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the rest of the body will not come")
+}

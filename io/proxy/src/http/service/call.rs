@@ -1,0 +1,71 @@
+use std::net::IpAddr;
+
+use weir_http::{HeaderTable, RequestHead, Scheme, Span, TargetForm, Version};
+use weir_net::service::{ClientTls, HeaderLine, Request};
+
+use super::body::Incoming;
+use crate::http::connection::Connection;
+use crate::http::request::RequestFacts;
+use crate::http::timing::Timing;
+
+/// A request for a service.
+pub(crate) struct Call {
+    /// As the service sees it.
+    pub(super) request: Request,
+    /// As the response, the log and the connection need it.
+    pub(super) facts: RequestFacts,
+    pub(super) timing: Timing,
+    /// Its body.
+    pub(super) incoming: Incoming,
+}
+
+impl Call {
+    /// Of a head in its buffer. What follows the head stays in the connection.
+    pub(in crate::http) fn new(
+        connection: &Connection,
+        (buf, head, table): (&[u8], &RequestHead, &HeaderTable),
+        facts: RequestFacts,
+        timing: Timing,
+        client: Option<IpAddr>,
+    ) -> Self {
+        let http = &connection.listener.http;
+        let limit = http.routes.get(facts.route).and_then(|route| route.plan.body_bytes_max);
+        let request = Request {
+            head: buf[..head.head_bytes as usize].to_vec(),
+            method: method(buf, head),
+            path: match head.target.form {
+                // The path of an absolute form that stops after the authority is empty.
+                TargetForm::Authority => 0..0,
+                _ => range(head.target.path),
+            },
+            query: head.target.query.map(range),
+            host: head.host.map(range),
+            lines: table
+                .entries()
+                .iter()
+                .map(|entry| HeaderLine { name: range(entry.name()), value: range(entry.value()) })
+                .collect(),
+            is_http10: head.version == Version::Http10,
+            is_https: http.forwarder.scheme() == Scheme::Https,
+            peer: connection.peer_address(),
+            client,
+            tls: connection.tls.as_deref().map(|tls| ClientTls {
+                version: tls.version,
+                cipher: tls.cipher,
+                subject: tls.subject.clone(),
+            }),
+            id: facts.id.to_string(),
+        };
+        Self { request, facts, timing, incoming: Incoming::new(head.framing, head.expect_continue, limit) }
+    }
+}
+
+/// The method stands at the start of the request line.
+fn method(buf: &[u8], head: &RequestHead) -> std::ops::Range<usize> {
+    let start = head.start as usize;
+    start..start + head.method.bytes(buf).len()
+}
+
+fn range(span: Span) -> std::ops::Range<usize> {
+    span.start as usize..span.end as usize
+}

@@ -1,0 +1,148 @@
+//! The end of a request to a service: counted, logged, and what becomes of the connection.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use weir_http::access_log::Termination;
+
+use super::body::Incoming;
+use super::pace::{Halt, Pace, WaitsFor};
+use super::send::Sending;
+use crate::http::answer::Answer;
+use crate::http::connection::Connection;
+use crate::http::finish::After;
+use crate::http::outcome::Fault;
+use crate::http::request::RequestFacts;
+use crate::http::timing::Timing;
+use crate::log::{self, ServiceRecord};
+use crate::report;
+use crate::worker::Drain;
+
+/// What is left of a request once its service has answered.
+pub(super) struct Finish {
+    pub(super) connection: Connection,
+    pub(super) incoming: Incoming,
+    pub(super) facts: RequestFacts,
+    pub(super) timing: Timing,
+}
+
+impl Finish {
+    /// Whether the connection may carry another request after the answer.
+    pub(super) fn may_keep(&self) -> bool {
+        let body = self.incoming.is_done() || self.incoming.is_drainable();
+        self.facts.keep_alive && body && self.connection.worker.drain.get() == Drain::No
+    }
+
+    /// An answer of Weir's own: what the service says does not count, or there is nothing.
+    pub(super) fn refuse(&mut self, fault: &Fault) -> After {
+        if let Fault::Service(_) = fault {
+            self.complain(&fault.to_string());
+        }
+        let answer = Answer::in_place_of_service(&self.connection, &self.facts, fault);
+        let counters = self.connection.listener.counters(&self.connection.worker);
+        counters.bytes_in.add(self.incoming.bytes_read);
+        if matches!(fault, Fault::BodyFraming(_) | Fault::BodyTimeout) {
+            counters.request_errors.one();
+        }
+        self.log(&ServiceRecord {
+            status: Some(answer.status),
+            bytes_out: answer.bytes_total() as u64,
+            body_bytes_out: answer.body_bytes() as u64,
+            termination: fault.termination(),
+        });
+        After::Answer(Box::new(answer))
+    }
+
+    /// The answer went out whole.
+    pub(super) async fn complete(&mut self, status: u16, sending: &Sending) -> After {
+        let connection = &self.connection;
+        let counters = connection.listener.counters(&connection.worker);
+        counters.responses.count(status);
+        counters.bytes_in.add(self.incoming.bytes_read);
+        counters.bytes_out.add(sending.written);
+        counters.duration.record(u64::from(self.timing.elapsed(connection.worker.now())));
+        if matches!(status, 401 | 403) {
+            counters.requests_denied.one();
+        }
+        self.log(&ServiceRecord {
+            status: Some(status),
+            bytes_out: sending.written,
+            body_bytes_out: sending.body_bytes(),
+            termination: Termination::ANSWERED,
+        });
+        if sending.keep_alive && (self.incoming.is_done() || self.drain().await) {
+            return After::Next;
+        }
+        // The client may have sent more already: a reset for it must not overtake the answer.
+        let is_silent = self.incoming.is_done() && !self.facts.client_persists;
+        if is_silent { After::Close } else { After::Linger }
+    }
+
+    /// The client gets nothing more, or no answer at all: what it has must not look whole.
+    pub(super) fn cut(
+        &mut self,
+        begun: Option<(u16, &Sending)>,
+        halt: &Halt,
+        termination: Termination,
+    ) -> After {
+        let counters = self.connection.listener.counters(&self.connection.worker);
+        counters.bytes_in.add(self.incoming.bytes_read);
+        if let Some((status, sending)) = begun {
+            counters.responses.count(status);
+            counters.bytes_out.add(sending.written);
+        }
+        if matches!(halt, Halt::ClientGone | Halt::ClientTimeout) {
+            counters.client_aborts.one();
+        }
+        if let Halt::Fault(fault) = halt {
+            self.complain(&fault.to_string());
+        }
+        self.log(&ServiceRecord {
+            status: begun.map(|(status, _)| status),
+            bytes_out: begun.map_or(0, |(_, sending)| sending.written),
+            body_bytes_out: begun.map_or(0, |(_, sending)| sending.body_bytes()),
+            termination,
+        });
+        if matches!(halt, Halt::Fault(_)) { After::ResetWhenDelivered } else { After::Reset }
+    }
+
+    fn complain(&self, complaint: &str) {
+        let route = self.connection.listener.http.routes.get(self.facts.route);
+        let route = route.map_or("", |route| route.plan.name.as_str());
+        report::throttled(|| format!("route {route}: {complaint}"));
+    }
+
+    fn log(&mut self, record: &ServiceRecord) {
+        let bytes_in = u64::from(self.facts.head_bytes) + self.incoming.bytes_read;
+        log::service(&self.connection, &self.facts, &self.timing, bytes_in, record);
+        if let Some(copy) = self.facts.copy.take() {
+            self.connection.worker.buffers.give(copy.head);
+        }
+    }
+
+    /// Throws away the short rest of a body that nobody wanted. False: it did not come.
+    async fn drain(&mut self) -> bool {
+        let Self { connection, incoming, .. } = self;
+        let before = incoming.bytes_read;
+        let mut pace = Pace::default();
+        let drained = poll_fn(|cx| {
+            let mut nowhere = [0; 4096];
+            connection.worker.look_at_clock();
+            loop {
+                match incoming.poll_read(cx, connection, &mut nowhere) {
+                    Poll::Ready(Ok(0)) => return Poll::Ready(true),
+                    Poll::Ready(Ok(_)) => {}
+                    Poll::Ready(Err(_)) => return Poll::Ready(false),
+                    Poll::Pending => {
+                        let waits = pace.poll(cx, connection, incoming.bytes_read, WaitsFor::Client);
+                        return waits.map(|_| false);
+                    }
+                }
+            }
+        })
+        .await;
+        let counters = connection.listener.counters(&connection.worker);
+        counters.bytes_in.add(incoming.bytes_read - before);
+        drained
+    }
+}

@@ -1,0 +1,77 @@
+use std::io::Write;
+
+use weir_http::{Framing, ResponseContext, ResponseTo, parse_response, reason};
+use weir_net::service::Answer;
+
+use crate::http::connection::{ClientTlsFacts, Connection};
+use crate::http::request::RequestFacts;
+use crate::http::response::LIMITS;
+
+/// What was said in the head of an answer.
+pub(super) struct Said {
+    /// The connection stays open.
+    pub(super) keep_alive: bool,
+    /// The body comes in chunks.
+    pub(super) chunked: bool,
+    /// No body follows, whatever the answer holds.
+    pub(super) is_bodiless: bool,
+}
+
+/// Appends the head of `answer` to `out`. It goes the way of a server's, so that the rules of the listener and of the
+/// route hold for it. `None`: no client could read it.
+pub(super) fn write(
+    out: &mut Vec<u8>,
+    connection: &Connection,
+    facts: &RequestFacts,
+    answer: &Answer,
+    keep_alive: bool,
+) -> Option<Said> {
+    let worker = &connection.worker;
+    let mut raw = worker.buffers.take();
+    let written = compose(&mut raw, answer);
+    let mut table = worker.headers.borrow_mut();
+    let to = ResponseTo { is_head: facts.is_head, ..ResponseTo::default() };
+    let parsed = written.ok().and_then(|()| parse_response(&raw, to, &LIMITS, &mut table).ok().flatten());
+    let head = parsed.filter(|head| !head.is_interim() && head.status != 101)?;
+    let tls = connection.tls.as_deref().map(ClientTlsFacts::names);
+    let http = &connection.listener.http;
+    let route = http.routes.get(facts.route)?;
+    let context = ResponseContext {
+        exchange: connection.names(&facts.id, route.plan.name.as_str(), "", tls.as_ref()),
+        request: facts.text(),
+        server_scheme: http.forwarder.scheme(),
+        client_version: facts.version,
+        date: &worker.http_date(),
+        keep_alive,
+        cookie: None,
+    };
+    let written = http.forwarder.write_response(out, &raw, &head, &table, &route.rewriter, &context);
+    let said = Said {
+        keep_alive: written.keep_alive,
+        chunked: head.framing == Framing::Chunked && !written.dechunk,
+        is_bodiless: facts.is_head || matches!(head.status, 204 | 304),
+    };
+    worker.buffers.give(raw);
+    Some(said)
+}
+
+/// The head as a server would write it.
+fn compose(raw: &mut Vec<u8>, answer: &Answer) -> std::io::Result<()> {
+    write!(raw, "HTTP/1.1 {} {}\r\n", answer.status, reason(answer.status))?;
+    for (name, value) in &answer.headers {
+        let is_text = value.iter().all(|byte| *byte == b'\t' || (*byte >= b' ' && *byte != 0x7f));
+        if is_text {
+            raw.extend_from_slice(name.as_bytes());
+            raw.extend_from_slice(b": ");
+            raw.extend_from_slice(value);
+            raw.extend_from_slice(b"\r\n");
+        }
+    }
+    match answer.content.length() {
+        _ if matches!(answer.status, 204 | 304) => {}
+        Some(length) => write!(raw, "Content-Length: {length}\r\n")?,
+        None => raw.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+    }
+    raw.extend_from_slice(b"\r\n");
+    Ok(())
+}

@@ -1,0 +1,336 @@
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use weir_net::Stream;
+use weir_net::service::{Answer, ChunkSource, Content, FileSource, LocalFuture, Part};
+
+use super::head;
+use super::pace::WaitsFor;
+use crate::http::connection::Connection;
+use crate::http::request::RequestFacts;
+use crate::worker::Worker;
+
+/// Up to this size the bytes of a file are copied behind what is sent before them: one call instead of two.
+const COPY_BYTES_MAX: u64 = 32 * 1024;
+/// So much of a file is asked for, and sent, at a time where the kernel moves it.
+const SEND_BYTES: u64 = 1024 * 1024;
+/// So much of a file is read at a time where it must be encrypted: what TLS takes in one portion is never read twice.
+const ENCRYPT_BYTES: usize = 64 * 1024;
+/// So much of a file is read at a time where the disk must be asked.
+const DISK_BYTES: u64 = 256 * 1024;
+/// After so many bytes it is the turn of the worker's other tasks.
+const TURN_BYTES: u64 = 512 * 1024;
+
+/// An answer on its way to the client.
+pub(super) struct Sending {
+    /// To be sent before anything else: the head, a piece.
+    pending: Vec<u8>,
+    pending_at: usize,
+    source: Source,
+    /// Bytes of a file that a thread is reading.
+    reading: Option<LocalFuture<io::Result<Vec<u8>>>>,
+    /// The kernel keeps bytes back that were to go out together with the next ones.
+    held: bool,
+    head_bytes: u64,
+    /// Bytes that the client's kernel, or TLS, has taken.
+    pub(super) written: u64,
+    /// Who is to blame while nothing moves.
+    pub(super) waits_for: WaitsFor,
+    /// The connection was said to stay open.
+    pub(super) keep_alive: bool,
+}
+
+enum Source {
+    Parts(VecDeque<Part>),
+    Pieces { pieces: Box<dyn ChunkSource>, chunked: bool, left: Option<u64> },
+    Done,
+}
+
+/// Why an answer is not whole.
+#[derive(Debug)]
+pub(super) enum SendError {
+    /// The client does not take it.
+    Client,
+    /// What was to be sent cannot be had.
+    Source(io::Error),
+}
+
+impl Sending {
+    /// With its head written. `None`: the answer is not one that can be sent.
+    pub(super) fn new(
+        connection: &Connection,
+        facts: &RequestFacts,
+        answer: Answer,
+        keep_alive: bool,
+    ) -> Option<Self> {
+        let mut pending = connection.worker.buffers.take();
+        let said = head::write(&mut pending, connection, facts, &answer, keep_alive)?;
+        let length = answer.content.length();
+        let source = match answer.content {
+            _ if said.is_bodiless => Source::Done,
+            Content::Empty => Source::Done,
+            Content::Bytes(bytes) => Source::Parts([Part::Bytes(bytes)].into()),
+            // Only an answer to HEAD may be without what it promises.
+            Content::Length(0) => Source::Done,
+            Content::Length(_) => return None,
+            Content::Parts(parts) => Source::Parts(parts.into()),
+            Content::Stream { source, .. } => {
+                Source::Pieces { pieces: source, chunked: said.chunked, left: length }
+            }
+        };
+        let mut sending = Self {
+            head_bytes: pending.len() as u64,
+            pending,
+            pending_at: 0,
+            source,
+            reading: None,
+            held: false,
+            written: 0,
+            waits_for: WaitsFor::Client,
+            keep_alive: said.keep_alive,
+        };
+        sending.append_what_is_short();
+        Some(sending)
+    }
+
+    /// Body bytes that went out.
+    pub(super) fn body_bytes(&self) -> u64 {
+        self.written.saturating_sub(self.head_bytes)
+    }
+
+    /// Gives the buffer back.
+    pub(super) fn release(&mut self, worker: &Worker) {
+        worker.buffers.give(std::mem::take(&mut self.pending));
+    }
+
+    /// Puts the first pieces behind the head, so that one call sends both.
+    fn append_what_is_short(&mut self) {
+        let Source::Parts(parts) = &mut self.source else { return };
+        while let Some(part) = parts.front_mut() {
+            if part.length() > COPY_BYTES_MAX || self.pending.len() as u64 > COPY_BYTES_MAX {
+                return;
+            }
+            match part {
+                Part::Bytes(bytes) => self.pending.extend_from_slice(bytes),
+                Part::File { file, offset, length } => {
+                    let start = self.pending.len();
+                    self.pending.resize(start + *length as usize, 0);
+                    let read = file.read_now(*offset, &mut self.pending[start..]).unwrap_or(0);
+                    self.pending.truncate(start + read);
+                    *offset += read as u64;
+                    *length -= read as u64;
+                    if *length > 0 {
+                        return;
+                    }
+                }
+            }
+            parts.pop_front();
+        }
+    }
+
+    /// Ready when all of it was written.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        connection: &mut Connection,
+    ) -> Poll<Result<(), SendError>> {
+        let polled = self.poll_all(cx, connection);
+        if std::mem::take(&mut self.held) {
+            connection.stream.socket().push();
+        }
+        if polled.is_pending() && connection.stream.poll_flush(cx).is_pending() {
+            // What TLS has encrypted waits for the client as much as what it has not.
+            self.waits_for = WaitsFor::Client;
+        }
+        polled
+    }
+
+    fn poll_all(&mut self, cx: &mut Context<'_>, connection: &mut Connection) -> Poll<Result<(), SendError>> {
+        let turn_ends_at = self.written + TURN_BYTES;
+        loop {
+            ready!(self.poll_pending(cx, connection))?;
+            if self.written >= turn_ends_at {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            let is_parts = match &self.source {
+                Source::Done => {
+                    self.waits_for = WaitsFor::Client;
+                    return connection.stream.poll_flush(cx).map_err(|_| SendError::Client);
+                }
+                Source::Parts(_) => true,
+                Source::Pieces { .. } => false,
+            };
+            match is_parts {
+                true => ready!(self.poll_part(cx, connection))?,
+                false => ready!(self.poll_piece(cx))?,
+            }
+        }
+    }
+
+    fn poll_pending(
+        &mut self,
+        cx: &mut Context<'_>,
+        connection: &mut Connection,
+    ) -> Poll<Result<(), SendError>> {
+        self.waits_for = WaitsFor::Client;
+        let more = match &self.source {
+            Source::Done => false,
+            Source::Parts(parts) => !parts.is_empty(),
+            Source::Pieces { .. } => true,
+        };
+        while self.pending_at < self.pending.len() {
+            let rest = &self.pending[self.pending_at..];
+            let written = match more {
+                true => connection.stream.poll_write_more(cx, rest),
+                false => connection.stream.poll_write(cx, rest),
+            };
+            match ready!(written) {
+                Ok(written) if written > 0 => {
+                    self.pending_at += written;
+                    self.written += written as u64;
+                    self.held = more;
+                }
+                _ => return Poll::Ready(Err(SendError::Client)),
+            }
+        }
+        self.pending.clear();
+        self.pending_at = 0;
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SendError>> {
+        let Source::Pieces { pieces, chunked, left } = &mut self.source else { return Poll::Ready(Ok(())) };
+        self.waits_for = WaitsFor::Service;
+        let piece = ready!(pieces.poll_chunk(cx)).map_err(SendError::Source)?;
+        let has_length = left.is_some();
+        if let (Some(left), Some(piece)) = (left.as_mut(), &piece) {
+            *left = left.checked_sub(piece.len() as u64).ok_or_else(|| wrong_length("more"))?;
+        }
+        match piece {
+            Some(piece) if *chunked && !piece.is_empty() => {
+                // Writing to a vector does not fail.
+                let _ = write!(self.pending, "{:x}\r\n", piece.len());
+                self.pending.extend_from_slice(&piece);
+                self.pending.extend_from_slice(b"\r\n");
+            }
+            Some(piece) => self.pending.extend_from_slice(&piece),
+            None => {
+                if has_length && *left != Some(0) {
+                    return Poll::Ready(Err(wrong_length("fewer")));
+                }
+                if *chunked {
+                    self.pending.extend_from_slice(b"0\r\n\r\n");
+                }
+                self.source = Source::Done;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_part(
+        &mut self,
+        cx: &mut Context<'_>,
+        connection: &mut Connection,
+    ) -> Poll<Result<(), SendError>> {
+        let Source::Parts(parts) = &mut self.source else { return Poll::Ready(Ok(())) };
+        match parts.front_mut() {
+            None => self.source = Source::Done,
+            Some(Part::File { length: 0, .. }) => drop(parts.pop_front()),
+            Some(Part::Bytes(bytes)) => {
+                self.pending = std::mem::take(bytes);
+                parts.pop_front();
+            }
+            Some(Part::File { file, offset, length }) => {
+                let (file, at, left) = (Rc::clone(file), *offset, *length);
+                let moved = ready!(self.poll_file(cx, connection, &*file, at, left))?;
+                if let Source::Parts(parts) = &mut self.source
+                    && let Some(Part::File { offset, length, .. }) = parts.front_mut()
+                {
+                    *offset += moved;
+                    *length -= moved;
+                }
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Sends some of a file, or has some of it read. Returns how many of its bytes are dealt with.
+    fn poll_file(
+        &mut self,
+        cx: &mut Context<'_>,
+        connection: &mut Connection,
+        file: &dyn FileSource,
+        offset: u64,
+        left: u64,
+    ) -> Poll<Result<u64, SendError>> {
+        if let Some(reading) = &mut self.reading {
+            self.waits_for = WaitsFor::Service;
+            let read = ready!(reading.as_mut().poll(cx));
+            self.reading = None;
+            let mut bytes = read.map_err(SendError::Source)?;
+            bytes.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+            if bytes.is_empty() {
+                return Poll::Ready(Err(shorter()));
+            }
+            let moved = bytes.len() as u64;
+            self.pending = bytes;
+            return Poll::Ready(Ok(moved));
+        }
+        let from_disk = |sending: &mut Self| {
+            sending.reading = Some(file.read(offset, left.min(DISK_BYTES) as usize));
+            Poll::Ready(Ok(0))
+        };
+        if let Stream::Plain(socket) = &connection.stream
+            && left > COPY_BYTES_MAX
+        {
+            let window = left.min(SEND_BYTES);
+            if !file.is_resident(offset, window) {
+                return from_disk(self);
+            }
+            let sent = ready!(socket.poll_send_file(cx, file.descriptor(), offset, window as usize));
+            return Poll::Ready(match sent {
+                Ok(0) => Err(shorter()),
+                Ok(sent) => {
+                    self.held = false;
+                    self.written += sent as u64;
+                    Ok(sent as u64)
+                }
+                Err(_) => Err(SendError::Client),
+            });
+        }
+        // Nothing is read for a client that has no room for it.
+        if ready!(connection.stream.poll_flush(cx)).is_err() {
+            return Poll::Ready(Err(SendError::Client));
+        }
+        let mut scratch = connection.worker.scratch.borrow_mut();
+        let window = ENCRYPT_BYTES.min(usize::try_from(left).unwrap_or(usize::MAX));
+        let bytes = match file.read_now(offset, &mut scratch.body()[..window]) {
+            Ok(0) => return Poll::Ready(Err(shorter())),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return from_disk(self),
+            Err(error) => return Poll::Ready(Err(SendError::Source(error))),
+        };
+        match ready!(connection.stream.poll_write(cx, &scratch.body()[..bytes])) {
+            Ok(written) if written > 0 => {
+                self.held = false;
+                self.written += written as u64;
+                Poll::Ready(Ok(written as u64))
+            }
+            _ => Poll::Ready(Err(SendError::Client)),
+        }
+    }
+}
+
+fn shorter() -> SendError {
+    SendError::Source(io::Error::new(
+        io::ErrorKind::UnexpectedEof,
+        "a file has become shorter while it was sent",
+    ))
+}
+
+fn wrong_length(than: &str) -> SendError {
+    SendError::Source(io::Error::other(format!("an answer has {than} bytes than its length says")))
+}

@@ -1,0 +1,359 @@
+use super::Kind::{Choice, Flag, Integer, Map, OneOrMany, Table, Tables, Text};
+use super::Presence::{Default, Otherwise, Required};
+use super::{DURATION, DURATION_OR_ZERO, Section, key};
+
+pub(crate) static AREA: Section = Section {
+    noun: "storage area",
+    title: "[storage-area.NAME]",
+    meaning: "A directory tree that is served over HTTP and WebDAV. Requests come here by `storage = \"NAME\"` in a route or \
+              a listener.",
+    keys: &[
+        key("root", Text("a path"), Required, "\"/srv/data\"", "The directory."),
+        key(
+            "access-points",
+            OneOrMany(&Text("a path")),
+            Default("\"/\""),
+            "[\"/data\", \"/vo/data\"]",
+            "Where the tree appears in URLs, one place or several. Written plainly: `%` is a character like others.",
+        ),
+        key(
+            "read-only",
+            Flag,
+            Default("false"),
+            "true",
+            "Whether requests that would change something are refused.",
+        ),
+        key(
+            "index",
+            OneOrMany(&Text("a file name")),
+            Otherwise("none"),
+            "[\"index.html\", \"index.htm\"]",
+            "Files that stand for their directory, the first that is there.",
+        ),
+        key(
+            "listing",
+            Flag,
+            Default("false"),
+            "true",
+            "Whether a GET of a directory without an index file gets a page that lists it (as JSON to those who prefer \
+             that); else 403.",
+        ),
+        key(
+            "precompressed",
+            Flag,
+            Default("false"),
+            "true",
+            "Whether `NAME.br`, `NAME.zst` or `NAME.gz` beside a file is sent in its place to clients that accept the coding.",
+        ),
+        key(
+            "cache-control",
+            Text("a header value"),
+            Otherwise("no such header"),
+            "\"max-age=3600\"",
+            "The Cache-Control header of files.",
+        ),
+        key(
+            "symlinks",
+            Choice(&["never", "inside-root", "owner-match"]),
+            Default("\"inside-root\""),
+            "\"never\"",
+            "Which symbolic links are followed: none, those that stay below the root, or of these only those that belong \
+             to the owner of what they point to.",
+        ),
+        key(
+            "durability",
+            Choice(&["none", "data", "full"]),
+            Default("\"data\""),
+            "\"full\"",
+            "What is on the disk for certain when an upload is confirmed: nothing, its bytes, or its name as well.",
+        ),
+        key(
+            "checksums",
+            OneOrMany(&Choice(&["adler32", "crc32c", "md5", "sha-256", "sha-512"])),
+            Default("\"adler32\""),
+            "[\"adler32\", \"sha-256\"]",
+            "Computed while uploads arrive, kept in extended attributes, and told to clients that ask. Those that a client \
+             gives are verified whatever stands here.",
+        ),
+        key(
+            "threads",
+            Integer { min: 1, max: 256 },
+            Default("8"),
+            "16",
+            "Threads that wait for the disk. Each area has its own, so that a file system that hangs stalls no other.",
+        ),
+        key(
+            "queue",
+            Integer { min: 1, max: 100_000 },
+            Default("1024"),
+            "256",
+            "Calls that may wait for a thread; one more is answered 503.",
+        ),
+        key(
+            "htpasswd",
+            Text("a path"),
+            Otherwise("no passwords are accepted"),
+            "\"/etc/weir/htpasswd\"",
+            "Users and passwords, as `htpasswd -B` writes them.",
+        ),
+        key(
+            "realm",
+            Text("a text"),
+            Otherwise("the name of the area"),
+            "\"Research data\"",
+            "What clients show to people when they ask for a password.",
+        ),
+        key(
+            "token-in-url",
+            Flag,
+            Default("false"),
+            "true",
+            "Whether a bearer token may also come as `access_token` in the query. It is never logged.",
+        ),
+        key(
+            "access",
+            Table(&ACCESS),
+            Otherwise("nobody may do anything"),
+            "{ anonymous-read = true }",
+            "Who may do what.",
+        ),
+    ],
+};
+
+pub(crate) static ACCESS: Section = Section {
+    noun: "",
+    title: "[storage-area.NAME.access]",
+    meaning: "Who may do what in a storage area. Policies are looked at first, in their order; the first that fits decides, \
+              and a deny is a deny. What no policy is about is up to the switches. What nothing permits is denied. A token \
+              with storage scopes never permits more than they say.",
+    keys: &[
+        key("anonymous-read", Flag, Default("false"), "true", "Whether everybody may read."),
+        key(
+            "authenticated-read",
+            Flag,
+            Default("false"),
+            "true",
+            "Whether everybody may read who has proved to be somebody.",
+        ),
+        key(
+            "vos",
+            OneOrMany(&Text("the name of an organisation")),
+            Otherwise("none"),
+            "[\"cms\"]",
+            "Organisations whose members, by VOMS, may read and write.",
+        ),
+        key(
+            "vo-map-read",
+            Flag,
+            Default("true"),
+            "false",
+            "Whether those may read whom a map file makes members of `vos`.",
+        ),
+        key("vo-map-write", Flag, Default("false"), "true", "Whether they may write."),
+        key(
+            "issuers",
+            OneOrMany(&Text("the issuer of tokens, as its `iss` says")),
+            Otherwise("none"),
+            "[\"https://iam.example.org/\"]",
+            "Issuers whose tokens count here; each needs a `[token-issuer.NAME]`.",
+        ),
+        key("issuers-read", Flag, Default("true"), "false", "Whether bearers of their tokens may read."),
+        key("issuers-write", Flag, Default("false"), "true", "Whether they may write."),
+        key(
+            "token-scopes",
+            Flag,
+            Default("false"),
+            "true",
+            "Whether the scopes of their tokens (storage.read, storage.create, storage.modify, ...) grant what they say.",
+        ),
+        key(
+            "scope-bases",
+            Map("issuers", &Text("a path")),
+            Otherwise("scopes begin at the area's access point"),
+            "{ \"https://iam.example.org/\" = \"/data/cms\" }",
+            "Where the paths of an issuer's scopes begin.",
+        ),
+        key("policies", Flag, Default("true"), "false", "Whether policies are looked at."),
+        key(
+            "policy",
+            Tables(&AREA_POLICY),
+            Otherwise("none"),
+            "[{ description = \"raw data stays\", actions = \"delete\", paths = \"/raw/**\", principals = { type = \"anyone\" } }]",
+            "The policies.",
+        ),
+    ],
+};
+
+pub(crate) static AREA_POLICY: Section = Section {
+    noun: "policy",
+    title: "[[storage-area.NAME.access.policy]]",
+    meaning: "One fine-grained rule of a storage area.",
+    keys: &[
+        key(
+            "description",
+            Text("a text"),
+            Required,
+            "\"raw data stays\"",
+            "What `weir storage explain` calls it.",
+        ),
+        key("effect", Choice(&["permit", "deny"]), Default("\"deny\""), "\"permit\"", "What it does."),
+        key(
+            "actions",
+            OneOrMany(&Choice(&["list", "read", "write", "delete", "all"])),
+            Required,
+            "[\"read\", \"list\"]",
+            "To what it does it.",
+        ),
+        key(
+            "paths",
+            OneOrMany(&Text("a path pattern")),
+            Otherwise("everywhere"),
+            "[\"/raw/**\"]",
+            "Where, from the root of the area: `?` is one character, `*` any within a name, `**` any number of names.",
+        ),
+        key(
+            "principals",
+            Tables(&PRINCIPAL),
+            Required,
+            "[{ type = \"jwt-group\", issuer = \"https://iam.example.org/\", group = \"/cms\" }]",
+            "To whom.",
+        ),
+    ],
+};
+
+pub(crate) static PRINCIPAL: Section = Section {
+    noun: "",
+    title: "A principal",
+    meaning: "Whom a policy is about: a type, and the keys that the type needs.",
+    keys: &[
+        key(
+            "type",
+            Choice(&[
+                "anyone",
+                "any-authenticated-user",
+                "anonymous",
+                "vo",
+                "vo-map",
+                "fqan",
+                "jwt-group",
+                "jwt-scope",
+                "jwt-issuer",
+                "jwt-subject",
+                "jwt-client",
+                "x509-subject",
+                "user",
+            ]),
+            Required,
+            "\"jwt-group\"",
+            "`anyone`, `any-authenticated-user` and `anonymous` need nothing more; `vo` and `vo-map` need `vo`; `fqan` needs \
+             `fqan`; `jwt-group` needs `issuer` and `group`; `jwt-scope` `issuer` and `scope`; `jwt-issuer` `issuer`; \
+             `jwt-subject` `issuer` and `subject`; `jwt-client` `issuer` and `client`; `x509-subject` `subject`; `user` `name`.",
+        ),
+        key("vo", Text("an organisation"), Otherwise("not for this type"), "\"cms\"", "Its name."),
+        key(
+            "fqan",
+            Text("a VOMS group or role"),
+            Otherwise("not for this type"),
+            "\"/cms/Role=production\"",
+            "As VOMS writes it.",
+        ),
+        key(
+            "issuer",
+            Text("the issuer of a token"),
+            Otherwise("not for this type"),
+            "\"https://iam.example.org/\"",
+            "As `iss` says.",
+        ),
+        key("group", Text("a group"), Otherwise("not for this type"), "\"/cms\"", "Compared byte by byte."),
+        key(
+            "scope",
+            Text("a scope"),
+            Otherwise("not for this type"),
+            "\"data:read\"",
+            "One word of the token's scope.",
+        ),
+        key(
+            "subject",
+            Text("a subject"),
+            Otherwise("not for this type"),
+            "\"CN=Ada,O=Example\"",
+            "`sub` of a token, or the subject of a certificate as RFC 2253 writes it.",
+        ),
+        key(
+            "client",
+            Text("a client"),
+            Otherwise("not for this type"),
+            "\"fts\"",
+            "`client_id` or `azp` of a token.",
+        ),
+        key("name", Text("a user"), Otherwise("not for this type"), "\"ada\"", "A user with a password."),
+    ],
+};
+
+pub(crate) static TOKEN_ISSUER: Section = Section {
+    noun: "token issuer",
+    title: "[token-issuer.NAME]",
+    meaning: "Who issues bearer tokens (JWT), and what is asked of them. What a token says of its keys or algorithm is never \
+              believed.",
+    keys: &[
+        key(
+            "issuer",
+            Text("an issuer"),
+            Required,
+            "\"https://iam.example.org/\"",
+            "As `iss` of its tokens says, compared byte by byte.",
+        ),
+        key(
+            "key-set",
+            Text("a path or an https URL"),
+            Otherwise("the one that the issuer's metadata names"),
+            "\"https://iam.example.org/jwk\"",
+            "Its public keys (JWKS): an absolute path, or an address that is asked again from time to time.",
+        ),
+        key(
+            "ca",
+            Text("a path"),
+            Otherwise("the authorities of the system"),
+            "\"/etc/weir/ca.pem\"",
+            "PEM file with the authorities that its server's certificate may come from.",
+        ),
+        key(
+            "audiences",
+            OneOrMany(&Text("an audience")),
+            Otherwise("the audience is not looked at"),
+            "[\"https://storage.example.org\"]",
+            "Tokens must be meant for one of these.",
+        ),
+        key(
+            "algorithms",
+            OneOrMany(&Choice(&[
+                "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA",
+            ])),
+            Default("[\"RS256\", \"ES256\", \"EdDSA\"]"),
+            "[\"ES256\"]",
+            "What it may sign with.",
+        ),
+        key(
+            "profile",
+            Choice(&["when-stated", "required"]),
+            Default("\"when-stated\""),
+            "\"required\"",
+            "Whether all of its tokens must follow the WLCG profile, or those that state a version of it.",
+        ),
+        key(
+            "leeway",
+            DURATION_OR_ZERO,
+            Default("\"1m\""),
+            "\"10s\"",
+            "How far its clock and ours may differ.",
+        ),
+        key(
+            "max-lifetime",
+            DURATION,
+            Default("\"7d\""),
+            "\"1d\"",
+            "Tokens that end later than this are refused.",
+        ),
+        key("refresh", DURATION, Default("\"1h\""), "\"10m\"", "How often its keys are asked for again."),
+    ],
+};

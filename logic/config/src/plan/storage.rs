@@ -1,0 +1,124 @@
+use std::path::PathBuf;
+
+use serde::Serialize;
+use weir_access::jwt::{Algorithm as JwtAlgorithm, Audiences, Issuer, ProfileRule};
+use weir_access::rule::AreaSpec;
+use weir_dav::digest::Algorithm;
+use weir_model::{Millis, Name};
+
+/// A directory tree that is served (`[storage-area.NAME]`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AreaPlan {
+    /// Its name.
+    pub name: Name,
+    /// The directory.
+    pub root: PathBuf,
+    /// Where the tree appears in URLs, written plainly; at least one.
+    pub access_points: Vec<String>,
+    /// Requests that would change something are refused.
+    pub read_only: bool,
+    /// Files that stand for their directory.
+    pub index: Vec<String>,
+    /// Directories are listed to those who GET them.
+    pub listing: bool,
+    /// Compressed siblings of files are sent in their place.
+    pub precompressed: bool,
+    /// The Cache-Control header of files.
+    pub cache_control: Option<String>,
+    /// Which symbolic links are followed.
+    pub symlinks: Symlinks,
+    /// What is on the disk for certain when an upload is confirmed.
+    pub durability: Durability,
+    /// Computed while uploads arrive.
+    pub checksums: Vec<Algorithm>,
+    /// Threads that wait for the disk.
+    pub threads: u16,
+    /// Calls that may wait for a thread.
+    pub queue: u32,
+    /// Users and passwords.
+    pub htpasswd: Option<PathBuf>,
+    /// What clients show to people when they ask for a password.
+    pub realm: String,
+    /// A bearer token may come in the query.
+    pub token_in_url: bool,
+    /// Who may do what; its paths and patterns have been read once.
+    pub access: AreaSpec,
+}
+
+/// Which symbolic links are followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Symlinks {
+    /// None.
+    Never,
+    /// Those that stay below the root.
+    InsideRoot,
+    /// Of these those that belong to the owner of what they point to.
+    OwnerMatch,
+}
+
+/// What is on the disk for certain when an upload is confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Durability {
+    /// Nothing.
+    None,
+    /// The bytes.
+    Data,
+    /// The bytes and the name.
+    Full,
+}
+
+/// Who issues bearer tokens (`[token-issuer.NAME]`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TokenIssuerPlan {
+    /// Its name.
+    pub name: Name,
+    /// `iss` of its tokens.
+    pub issuer: String,
+    /// Where its public keys are.
+    pub key_set: KeySetSource,
+    /// PEM file with the authorities for its server; `None` = those of the system.
+    pub ca: Option<PathBuf>,
+    /// Who its tokens must be meant for; empty = that is not looked at.
+    pub audiences: Vec<String>,
+    /// What it may sign with.
+    pub algorithms: Vec<JwtAlgorithm>,
+    /// All of its tokens must follow the WLCG profile.
+    pub profile_required: bool,
+    /// How far its clock and ours may differ.
+    pub leeway: Millis,
+    /// Tokens that end later than this are refused.
+    pub lifetime_max: Millis,
+    /// How often its keys are asked for again.
+    pub refresh: Millis,
+}
+
+/// Where an issuer's public keys are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeySetSource {
+    /// In a file.
+    File(PathBuf),
+    /// At this address.
+    Url(String),
+    /// Where the issuer's metadata says.
+    Discovery,
+}
+
+impl TokenIssuerPlan {
+    /// What is accepted from it.
+    pub fn rules(&self) -> Issuer {
+        let mut issuer = Issuer::new(&self.issuer);
+        issuer.algorithms.clone_from(&self.algorithms);
+        if !self.audiences.is_empty() {
+            issuer.audiences = Audiences::OneOf(self.audiences.clone());
+        }
+        if self.profile_required {
+            issuer.profile = ProfileRule::Required;
+        }
+        issuer.leeway_secs = self.leeway.0 / 1000;
+        issuer.lifetime_max_secs = self.lifetime_max.0 / 1000;
+        issuer
+    }
+}

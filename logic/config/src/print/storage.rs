@@ -1,0 +1,106 @@
+use toml::Value;
+use weir_access::rule::{AreaSpec, Effect, PolicySpec};
+use weir_dav::digest::Algorithm;
+
+use super::process::path;
+use super::writer::{Printed, Spelled, Writer, bare};
+use crate::plan::{AreaPlan, Durability, KeySetSource, Symlinks, TokenIssuerPlan};
+
+pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
+    let name = bare(area.name.as_str());
+    writer.table(&format!("[storage-area.{name}]"));
+    writer.key("root", path(&area.root));
+    writer.many("access-points", &area.access_points);
+    writer.key("read-only", area.read_only);
+    writer.many("index", &area.index);
+    writer.key("listing", area.listing);
+    writer.key("precompressed", area.precompressed);
+    writer.key_if("cache-control", area.cache_control.as_ref());
+    writer.key(
+        "symlinks",
+        match area.symlinks {
+            Symlinks::Never => "never",
+            Symlinks::InsideRoot => "inside-root",
+            Symlinks::OwnerMatch => "owner-match",
+        },
+    );
+    writer.key(
+        "durability",
+        match area.durability {
+            Durability::None => "none",
+            Durability::Data => "data",
+            Durability::Full => "full",
+        },
+    );
+    writer.key("checksums", list(area.checksums.iter().map(|algorithm: &Algorithm| algorithm.name())));
+    writer.key("threads", area.threads);
+    writer.key("queue", area.queue);
+    writer.key_if("htpasswd", area.htpasswd.as_deref().map(path));
+    writer.key("realm", &area.realm);
+    writer.key("token-in-url", area.token_in_url);
+    access(writer, &name, &area.access);
+}
+
+fn access(writer: &mut Writer, area: &str, access: &AreaSpec) {
+    writer.table(&format!("[storage-area.{area}.access]"));
+    writer.key("anonymous-read", access.anonymous_read);
+    writer.key("authenticated-read", access.authenticated_read);
+    writer.many("vos", &access.vos);
+    writer.key("vo-map-read", access.vo_map_read);
+    writer.key("vo-map-write", access.vo_map_write);
+    writer.many("issuers", &access.issuers);
+    writer.key("issuers-read", access.issuers_read);
+    writer.key("issuers-write", access.issuers_write);
+    writer.key("token-scopes", access.token_scopes);
+    if !access.scope_bases.is_empty() {
+        let bases = access.scope_bases.iter().map(|(issuer, base)| (issuer.clone(), base.spelled()));
+        writer.key("scope-bases", Value::Table(bases.collect()));
+    }
+    writer.key("policies", access.policies);
+    access.policy.iter().for_each(|one| policy(writer, area, one));
+}
+
+fn policy(writer: &mut Writer, area: &str, policy: &PolicySpec) {
+    writer.table(&format!("[[storage-area.{area}.access.policy]]"));
+    writer.key("description", &policy.description);
+    writer.key("effect", if policy.effect == Effect::Permit { "permit" } else { "deny" });
+    // Their names are those of their serialised form.
+    let actions = policy.actions.iter().filter_map(|action| Value::try_from(action).ok());
+    writer.key("actions", Value::Array(actions.collect()));
+    writer.many("paths", &policy.paths);
+    let principals = policy.principals.iter().filter_map(|principal| Value::try_from(principal).ok());
+    writer.lines("principals", principals.map(escaped));
+}
+
+/// The texts of a value as the file spells them.
+fn escaped(value: Value) -> Value {
+    match value {
+        Value::String(text) => text.spelled(),
+        Value::Table(entries) => {
+            Value::Table(entries.into_iter().map(|(key, value)| (key, escaped(value))).collect())
+        }
+        other => other,
+    }
+}
+
+pub(super) fn issuer(writer: &mut Writer, issuer: &TokenIssuerPlan) {
+    writer.table(&format!("[token-issuer.{}]", bare(issuer.name.as_str())));
+    writer.key("issuer", &issuer.issuer);
+    match &issuer.key_set {
+        KeySetSource::File(file) => writer.key("key-set", path(file)),
+        KeySetSource::Url(url) => writer.key("key-set", url),
+        KeySetSource::Discovery => {}
+    }
+    writer.key_if("ca", issuer.ca.as_deref().map(path));
+    writer.many("audiences", &issuer.audiences);
+    writer.key("algorithms", list(issuer.algorithms.iter().map(|algorithm| algorithm.name())));
+    writer.key("profile", if issuer.profile_required { "required" } else { "when-stated" });
+    writer.key("leeway", Printed(issuer.leeway));
+    writer.key("max-lifetime", Printed(issuer.lifetime_max));
+    writer.key("refresh", Printed(issuer.refresh));
+}
+
+/// A list, even of one or of none.
+fn list<'n>(names: impl Iterator<Item = &'n str>) -> Value {
+    Value::Array(names.map(Spelled::spelled).collect())
+}

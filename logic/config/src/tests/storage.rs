@@ -1,0 +1,143 @@
+//! Storage areas and token issuers.
+
+use super::print::assert_round_trip;
+use super::{complaints, load_text, messages};
+use crate::diff::{apply, diff};
+use crate::plan::KeySetSource;
+use crate::print;
+
+/// A config whose area has these further keys and tables.
+fn area(more: &str) -> String {
+    format!(
+        "[listener.web]\nbind = ':80'\nstorage = 'data'\n\n[storage-area.data]\nroot = '/srv/data'\n{more}"
+    )
+}
+
+const ISSUER: &str = "\n[token-issuer.iam]\nissuer = 'https://iam.example.org/'\n";
+
+#[test]
+fn a_small_area_gets_every_default() {
+    let loaded = load_text(&area("")).unwrap();
+    assert_eq!(loaded.warnings, []);
+    insta::assert_snapshot!(print(&loaded.plan));
+}
+
+#[test]
+fn a_printed_area_loads_to_itself() {
+    assert_round_trip(&area(""));
+    let policy = "\n[[storage-area.data.access.policy]]\ndescription = 'a $${B} \"q\"'\nactions = 'all'\n\
+                  principals = { type = 'user', name = 'a$${C}' }\n";
+    assert_round_trip(&area(&format!("checksums = []\n{policy}")));
+    assert_round_trip(&format!(
+        "{}{ISSUER}",
+        area("\n[storage-area.data.access]\nissuers = 'https://iam.example.org/'\n")
+    ));
+}
+
+#[test]
+fn keys_are_found_in_a_file_at_an_address_or_by_discovery() {
+    let source = |key_set: &str| {
+        let access = "\n[storage-area.data.access]\nissuers = 'https://iam.example.org/'\n";
+        let loaded = load_text(&format!("{}{ISSUER}{key_set}", area(access))).unwrap();
+        loaded.plan.token_issuers[0].key_set.clone()
+    };
+    assert_eq!(source("key-set = '/etc/keys.json'"), KeySetSource::File("/etc/keys.json".into()));
+    assert_eq!(source("key-set = 'https://a/jwk'"), KeySetSource::Url("https://a/jwk".to_owned()));
+    assert_eq!(source(""), KeySetSource::Discovery);
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let policy = |keys: &str| {
+        format!(
+            "\n[[storage-area.data.access.policy]]\ndescription = 'd'\nactions = 'read'\nprincipals = {{ type = 'anyone' }}\n{keys}"
+        )
+    };
+    for (more, message) in [
+        ("access-points = 'data'", "storage area data: access-points: \"data\": a path begins with /"),
+        ("access-points = ['/a', '/a']", "storage area data: access-points: \"/a\" is there twice"),
+        ("access-points = []", "storage area data: access-points: expected at least one path"),
+        ("index = 'a/b'", "storage area data: index: \"a/b\" is not the name of a file"),
+        (
+            "symlinks = 'always'",
+            "storage area data: symlinks: unknown value \"always\": expected \"never\", \"inside-root\" or \"owner-match\"",
+        ),
+        (
+            "checksums = 'sha-1'",
+            "storage area data: checksums: unknown value \"sha-1\": expected \"adler32\", \"crc32c\", \"md5\", \"sha-256\" or \"sha-512\"",
+        ),
+        ("threads = 0", "storage area data: threads: 0 is out of range: 1 to 256"),
+        ("cache-control = \"a\\nb\"", "storage area data: cache-control: "),
+        (&policy("paths = 'raw'"), "storage area data: access.policy: policy 1, paths: raw: "),
+        (
+            &policy("").replace("{ type = 'anyone' }", "{ type = 'jwt-group', group = '/a' }"),
+            "storage area data, policy 1: principals: issuer is missing for type \"jwt-group\"",
+        ),
+        (
+            &policy("").replace("{ type = 'anyone' }", "{ type = 'anyone', vo = 'a' }"),
+            "storage area data, policy 1: principals.vo: not for a principal of type \"anyone\"",
+        ),
+        (
+            "\n[storage-area.data.access]\nissuers = 'https://iam.example.org/'",
+            "storage area data: there is no token issuer \"https://iam.example.org/\"",
+        ),
+        (
+            "\n[token-issuer.a]\nissuer = 'urn:a'",
+            "token issuer a: issuer: \"urn:a\" is no https URL, so its keys cannot be discovered",
+        ),
+        (
+            "\n[token-issuer.a]\nissuer = 'https://a'\nkey-set = 'http://a/jwk'",
+            "token issuer a: key-set: \"http://a/jwk\" is neither an absolute path nor an https URL",
+        ),
+        (
+            "\n[token-issuer.a]\nissuer = 'https://a'\n[token-issuer.b]\nissuer = 'https://a'",
+            "token issuer b: another has this issuer",
+        ),
+        ("\n[listener.b]\nbind = ':81'\nstorage = 'dada'", "listener b: there is no storage-area \"dada\""),
+        (
+            "\n[listener.b]\nbind = ':81'\nstorage = 'data'\npool = 'p'\n[pool.p]\nservers = 'a:1'",
+            "listener b: only one of pool, storage can be there",
+        ),
+        (
+            "\n[listener.b]\nbind = ':81'\nmode = 'tcp'\nstorage = 'data'",
+            "listener b: storage: a listener with mode = \"tcp\" has no requests to answer",
+        ),
+    ] {
+        let found = messages(&area(more));
+        assert!(found.iter().any(|found| found.starts_with(message)), "{more}\n{found:#?}\n{message}");
+    }
+    let relative = area("").replace("/srv/data", "srv/data");
+    assert_eq!(messages(&relative), ["storage area data: root: \"srv/data\" does not begin with a /"]);
+}
+
+#[test]
+fn what_has_no_effect_is_warned_of() {
+    let vos = area("\n[storage-area.data.access]\nvos = 'cms'\n");
+    assert_eq!(
+        messages(&vos),
+        ["storage area data: access.vos: no effect: certificates with VOMS attributes are not read"]
+    );
+    assert_eq!(messages(&format!("{}{ISSUER}", area(""))), ["token issuer iam: no storage area names it"]);
+    let unused = area("\n[storage-area.other]\nroot = '/'\n");
+    assert_eq!(messages(&unused), ["storage area other is not used by any route or listener"]);
+}
+
+#[test]
+fn an_area_of_a_wrong_name_is_suggested() {
+    let wrong = area("").replace("storage = 'data'", "storage = 'dat'");
+    assert!(complaints(&wrong).contains("did you mean \"data\"?"), "{}", complaints(&wrong));
+}
+
+#[test]
+fn changed_areas_and_issuers_are_named() {
+    let plan = |text: &str| load_text(text).unwrap().plan;
+    let old = plan(&area(""));
+    let access =
+        "\n[storage-area.data.access]\nanonymous-read = true\nissuers = 'https://iam.example.org/'\n";
+    let new = plan(&format!("{}{ISSUER}", area(access)));
+    let changes = diff(&old, &new);
+    let texts: Vec<_> = changes.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["storage area data changed", "token issuers changed"]);
+    assert_eq!(apply(&old, &changes), new);
+    assert_eq!(diff(&new, &new), []);
+}

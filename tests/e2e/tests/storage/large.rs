@@ -1,0 +1,30 @@
+//! Files beyond 4 GiB, sparse so that they take no room.
+
+use std::io::{Seek, SeekFrom, Write};
+
+use crate::{Site, message};
+
+#[test]
+fn positions_beyond_four_gibibytes_are_right() {
+    const LENGTH: u64 = 6 << 30;
+    const MARK: u64 = (5 << 30) + 12_345;
+    let site = Site::readable("");
+    let mut file = std::fs::File::create(site.root.path().join("huge")).unwrap();
+    file.set_len(LENGTH).unwrap();
+    file.seek(SeekFrom::Start(MARK)).unwrap();
+    file.write_all(b"here").unwrap();
+    let mut client = site.weir.client();
+    client.send(message("HEAD", "/huge", &[], b""));
+    assert_eq!(client.response_to_head().header("content-length"), Some("6442450944"));
+    let range = format!("bytes={}-{}", MARK - 100_000, MARK + 99_999);
+    client.send(message("GET", "/huge", &[("Range", &range)], b""));
+    let got = client.response();
+    assert_eq!(got.body.len(), 200_000);
+    assert_eq!(&got.body[100_000..100_004], b"here");
+    assert!(got.body[..100_000].iter().all(|byte| *byte == 0));
+    // The last bytes, and that there are no more.
+    client.send(message("GET", "/huge", &[("Range", "bytes=-5")], b""));
+    let got = client.response();
+    assert_eq!(got.header("content-range"), Some("bytes 6442450939-6442450943/6442450944"));
+    assert_eq!(got.body, [0; 5]);
+}

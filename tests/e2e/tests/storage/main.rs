@@ -1,0 +1,120 @@
+//! Storage areas, served by the real binary.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod access;
+mod directories;
+mod get;
+mod large;
+mod life;
+mod paths;
+mod put;
+mod ranges;
+
+use std::path::Path;
+
+use weir_e2e::Weir;
+use weir_testkit::{Response, TempDir};
+
+/// A Weir that serves one area, `data`, at `/`.
+struct Site {
+    weir: Weir,
+    root: TempDir,
+}
+
+impl Site {
+    /// Everybody may read; `more` are further keys and tables of the area.
+    fn readable(more: &str) -> Self {
+        Self::new(&format!("{more}\n[storage-area.data.access]\nanonymous-read = true\n"))
+    }
+
+    /// Everybody may do everything.
+    fn open(more: &str) -> Self {
+        Self::new(&format!("{more}\n{OPEN}"))
+    }
+
+    /// With these keys and tables.
+    fn new(area: &str) -> Self {
+        let root = TempDir::new().unwrap();
+        let weir = Weir::start(&config(root.path(), "", area));
+        Self { weir, root }
+    }
+
+    /// A file of the area.
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.root.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    fn read(&self, name: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.root.path().join(name)).ok()
+    }
+
+    /// One request on a connection of its own, which stays usable.
+    #[track_caller]
+    fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
+        let mut client = self.weir.client();
+        client.send(message(method, path, headers, body));
+        if method == "HEAD" { client.response_to_head() } else { client.final_response() }
+    }
+
+    #[track_caller]
+    fn get(&self, path: &str) -> Response {
+        self.request("GET", path, &[], b"")
+    }
+
+    #[track_caller]
+    fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> Response {
+        self.request("GET", path, headers, b"")
+    }
+
+    #[track_caller]
+    fn put(&self, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
+        self.request("PUT", path, headers, body)
+    }
+}
+
+/// Rules that let everybody do everything.
+const OPEN: &str = "[storage-area.data.access]\n\
+    [[storage-area.data.access.policy]]\n\
+    description = \"everything\"\n\
+    effect = \"permit\"\n\
+    actions = \"all\"\n\
+    principals = { type = \"anyone\" }\n";
+
+/// A config with a listener `web`, which has these further keys and tables, and the area `data`.
+fn config(root: &Path, listener: &str, area: &str) -> String {
+    format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\nstorage = \"data\"\n{listener}\n\
+         [storage-area.data]\nroot = \"{}\"\n{area}\n",
+        root.display()
+    )
+}
+
+/// A request as bytes.
+fn message(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    let mut text = format!("{method} {path} HTTP/1.1\r\nHost: storage.example.org\r\n");
+    for (name, value) in headers {
+        text.push_str(&format!("{name}: {value}\r\n"));
+    }
+    if !body.is_empty() || method == "PUT" {
+        text.push_str(&format!("Content-Length: {}\r\n", body.len()));
+    }
+    text.push_str("\r\n");
+    [text.as_bytes(), body].concat()
+}
+
+/// A content in which no two places look alike for long.
+fn pattern(length: usize) -> Vec<u8> {
+    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
