@@ -132,10 +132,13 @@ where
     Box::new(Unfold { state: Some(state), step, under_way: None })
 }
 
+/// A piece, and what the next one is made from.
+type Step<S> = io::Result<Option<(Vec<u8>, S)>>;
+
 struct Unfold<S, T> {
     state: Option<S>,
     step: T,
-    under_way: Option<LocalFuture<io::Result<Option<(Vec<u8>, S)>>>>,
+    under_way: Option<LocalFuture<Step<S>>>,
 }
 
 impl<S, T, F> ChunkSource for Unfold<S, T>
