@@ -109,18 +109,14 @@ pub(crate) async fn serve(mut connection: Connection) {
                     after => after,
                 }
             }
-            Next::Call(call) => match Box::pin(service::serve(connection, call)).await {
-                Some((returned, After::Answer(answer))) => {
-                    connection = returned;
-                    connection.send(answer).await
-                }
-                Some((returned, after)) => {
-                    connection = returned;
-                    after
-                }
-                // The connection is gone.
-                None => return,
-            },
+            Next::Call(call) => {
+                // Nothing of this may live across the next wait: an idle connection would pay for it.
+                let Some((returned, after)) = Box::pin(service::serve(connection, call)).await else {
+                    return;
+                };
+                connection = returned;
+                after
+            }
         };
         match after {
             After::Next => {}
@@ -333,7 +329,7 @@ impl Connection {
     }
 
     /// Sends an answer of Weir's own.
-    async fn send(&mut self, mut answer: Box<Answer>) -> After {
+    pub(super) async fn send(&mut self, mut answer: Box<Answer>) -> After {
         let sent = poll_fn(|cx| answer.poll(cx, self)).await;
         finish_answer(self, &answer);
         match sent {
@@ -427,5 +423,19 @@ fn late_or<T>(cx: &Context<'_>, deadline: &Deadline, step: Poll<io::Result<T>>) 
     match step {
         Poll::Pending if deadline.poll_expired(cx) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
         step => step,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// The size of the task that a function makes.
+    fn task_bytes<A, F>(_: fn(A) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn the_task_of_an_idle_connection_stays_small() {
+        let bytes = task_bytes(super::serve);
+        assert!(bytes <= 600, "{bytes} bytes: something lives across a wait that should be boxed");
     }
 }

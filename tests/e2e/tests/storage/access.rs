@@ -17,17 +17,23 @@ use crate::{Site, config};
 const ISSUER: &str = "https://iam.example.org/";
 
 /// Issues tokens; its keys are in a file.
-struct Issuer {
+pub(crate) struct Issuer {
+    name: String,
     key: EcdsaKeyPair,
     directory: TempDir,
 }
 
 impl Issuer {
     fn new() -> Self {
+        Self::named(ISSUER)
+    }
+
+    /// With this `iss`.
+    pub(crate) fn named(name: &str) -> Self {
         let random = SystemRandom::new();
         let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
         let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref()).unwrap();
-        let issuer = Self { key, directory: TempDir::new().unwrap() };
+        let issuer = Self { name: name.to_owned(), key, directory: TempDir::new().unwrap() };
         let point = issuer.key.public_key().as_ref();
         let part = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         let keys = json!({ "keys": [{
@@ -37,14 +43,14 @@ impl Issuer {
         issuer
     }
 
-    fn keys(&self) -> PathBuf {
+    pub(crate) fn keys(&self) -> PathBuf {
         self.directory.path().join("keys.json")
     }
 
-    fn token(&self, changes: &Value) -> String {
+    pub(crate) fn token(&self, changes: &Value) -> String {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let mut claims = json!({
-            "iss": ISSUER, "sub": "jo", "aud": "https://storage.example.org", "jti": "1", "wlcg.ver": "1.0",
+            "iss": self.name, "sub": "jo", "aud": "https://storage.example.org", "jti": "1", "wlcg.ver": "1.0",
             "iat": now - 5, "nbf": now - 5, "exp": now + 600, "scope": "",
         });
         for (name, value) in changes.as_object().unwrap() {
@@ -65,7 +71,7 @@ impl Issuer {
     }
 }
 
-fn bearer(token: &str) -> String {
+pub(crate) fn bearer(token: &str) -> String {
     format!("Bearer {token}")
 }
 

@@ -1,12 +1,8 @@
 //! GET and HEAD of files.
 
-use std::process::Command;
+use weir_testkit::{Ending, RawClient};
 
-use weir_testkit::certificates::{Authority, Request};
-use weir_testkit::{Ending, RawClient, TempDir};
-
-use crate::{Site, config, message, pattern};
-use weir_e2e::Weir;
+use crate::{Site, message, pattern};
 
 #[test]
 fn a_file_comes_with_its_type_length_and_validators() {
@@ -148,44 +144,6 @@ fn uploaded_pages_cannot_act_for_the_site_and_the_operators_own_can() {
     let own = Site::readable("read-only = true");
     own.write("a.html", "<script>work()</script>");
     assert_eq!(own.get("/a.html").header("content-security-policy"), None);
-}
-
-#[test]
-fn ten_megabytes_arrive_whole_over_tls() {
-    let root = TempDir::new().unwrap();
-    let authority = Authority::new("test authority");
-    let ca = root.path().join("ca.pem");
-    std::fs::write(&ca, authority.pem()).unwrap();
-    let files = authority.issue(&Request::names(&["storage.example"])).write_to(root.path(), "site");
-    let listener = format!(
-        "[listener.web.tls]\ncertificates = {{ certificate = \"{}\", key = \"{}\" }}\n",
-        files.certificate.display(),
-        files.key.display()
-    );
-    let access = "[storage-area.data.access]\nanonymous-read = true\n";
-    let weir = Weir::start(&config(root.path(), &listener, access));
-    let content = pattern(10_000_000);
-    std::fs::write(root.path().join("big"), &content).unwrap();
-    let port = weir.addr("web").port();
-    let url = format!("https://storage.example:{port}/big");
-    let target = root.path().join("got");
-    // Twice over one connection, the second time a part.
-    let output = Command::new("curl")
-        .args(["-sS", "--max-time", "60", "--resolve", &format!("storage.example:{port}:127.0.0.1")])
-        .arg("--cacert")
-        .arg(&ca)
-        .arg("-o")
-        .arg(&target)
-        .args(["-w", "%{num_connects} "])
-        .arg(&url)
-        .arg("-o")
-        .arg(&target)
-        .arg(&url)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "1 0 ");
-    assert!(std::fs::read(&target).unwrap() == content);
 }
 
 #[test]

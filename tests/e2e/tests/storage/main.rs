@@ -10,6 +10,7 @@ mod life;
 mod paths;
 mod put;
 mod ranges;
+mod tls;
 
 use std::path::Path;
 

@@ -66,18 +66,15 @@ pub(crate) async fn serve(connection: Connection, call: Box<Call>) -> Option<(Co
     };
     let Lent { connection, incoming } = slot.borrow_mut().take()?;
     let mut finish = Finish { connection, incoming, facts, timing };
-    let answer = match answered {
-        Ok(answer) => answer,
-        Err(Halt::Fault(fault)) => {
-            let after = finish.refuse(&fault);
-            return Some((finish.connection, after));
-        }
-        Err(halt) => {
-            let after = finish.cut(None, &halt, Termination::new(halt.cause(), halt.phase(false)));
-            return Some((finish.connection, after));
-        }
+    let after = match answered {
+        Ok(answer) => finish.send(answer).await,
+        Err(Halt::Fault(fault)) => finish.refuse(&fault),
+        Err(halt) => finish.cut(None, &halt, Termination::new(halt.cause(), halt.phase(false))),
     };
-    let after = finish.send(answer).await;
+    let after = match after {
+        After::Answer(answer) => finish.connection.send(answer).await,
+        after => after,
+    };
     Some((finish.connection, after))
 }
 
