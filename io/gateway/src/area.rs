@@ -5,7 +5,7 @@ use weir_access::rule::{AreaRules, Principal};
 use weir_access::www_authenticate::Schemes;
 use weir_config::plan::{self, AreaPlan};
 use weir_dav::method::Offer;
-use weir_storage::{Disk, Durability, NodeId, SymlinkPolicy, Tree, TreeOptions};
+use weir_storage::{Disk, Durability, LockStore, NodeId, SymlinkPolicy, Tree, TreeOptions};
 
 use crate::identity::Passwords;
 use crate::place::AccessPoint;
@@ -20,6 +20,8 @@ pub(crate) struct Area {
     pub(crate) points: Vec<AccessPoint>,
     /// The files.
     pub(crate) tree: Arc<Tree>,
+    /// Who has locked which of them.
+    pub(crate) locks: LockStore,
     /// The threads that wait for them.
     pub(crate) disk: Disk,
     /// Users and passwords; `None` = no passwords are accepted.
@@ -55,9 +57,13 @@ impl Area {
             plan::Symlinks::InsideRoot => SymlinkPolicy::InsideRoot,
             plan::Symlinks::OwnerMatch => SymlinkPolicy::OwnerMatch,
         };
-        let options = TreeOptions { symlinks, ..TreeOptions::new(node, boot) };
-        let is_same_tree =
-            |before: &&Area| before.plan.root == plan.root && before.plan.symlinks == plan.symlinks;
+        let trust_foreign_checksums = plan.trust_checksums;
+        let options = TreeOptions { symlinks, trust_foreign_checksums, ..TreeOptions::new(node, boot) };
+        let is_same_tree = |before: &&Area| {
+            before.plan.root == plan.root
+                && before.plan.symlinks == plan.symlinks
+                && before.plan.trust_checksums == plan.trust_checksums
+        };
         let is_same_disk =
             |before: &&Area| before.plan.threads == plan.threads && before.plan.queue == plan.queue;
         let before = before.map(|Kept(before)| before);
@@ -79,12 +85,13 @@ impl Area {
         };
         let schemes =
             Schemes { bearer: asks_for_tokens(plan), basic: passwords.is_some(), realm: plan.realm.clone() };
-        Ok(Self { plan: plan.clone(), rules, points, tree, disk, passwords, schemes, swept })
+        let locks = LockStore::new(Arc::clone(&tree));
+        Ok(Self { plan: plan.clone(), rules, points, tree, locks, disk, passwords, schemes, swept })
     }
 
     /// What it offers.
     pub(crate) fn offer(&self) -> Offer {
-        Offer { read_only: self.plan.read_only, locks: false }
+        Offer { read_only: self.plan.read_only, locks: !self.plan.read_only }
     }
 
     /// What must be on the disk when a change is confirmed.

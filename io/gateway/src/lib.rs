@@ -7,6 +7,7 @@
 mod area;
 mod call;
 mod crypto;
+mod dav;
 mod error;
 mod explain;
 mod file;

@@ -57,6 +57,14 @@ impl Place {
         Ok(Self { full, path, trailing_slash: false })
     }
 
+    /// Where the tree begins in URLs, seen from this place.
+    pub(crate) fn prefix(&self) -> DavPath {
+        match self.path.depth() {
+            0 => self.full.clone(),
+            depth => self.full.ancestors().nth(depth - 1).unwrap_or_default(),
+        }
+    }
+
     /// What access is judged by.
     pub(crate) fn access_path(&self) -> Result<AccessPath, Outcome> {
         access_path(&self.full, self.trailing_slash)

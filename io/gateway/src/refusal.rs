@@ -4,6 +4,7 @@ use weir_access::www_authenticate::RefusalAnswer;
 use weir_dav::method::Kind;
 use weir_dav::negotiate::Listing;
 use weir_dav::outcome::Outcome;
+use weir_dav::xml::{CONTENT_TYPE, Condition};
 use weir_net::service::{Answer, Content, Request};
 use weir_storage::StorageError;
 
@@ -14,6 +15,8 @@ use crate::area::Area;
 pub(crate) enum Refusal {
     /// In WebDAV's words.
     Outcome(Outcome),
+    /// In WebDAV's words, with the cause for programs (RFC 4918 section 16).
+    Condition(Outcome, Condition),
     /// Of its client more is to be known, or it may not.
     Access(RefusalAnswer),
     /// The resource, which is of this kind, does not take the method.
@@ -43,6 +46,10 @@ impl Refusal {
     pub(crate) fn answer(self, area: &Area, request: &Request) -> Answer {
         let outcome = match self {
             Self::Outcome(outcome) => outcome,
+            Self::Condition(outcome, condition) => {
+                let body = Content::Bytes(condition.document().into_bytes());
+                return Answer::new(outcome.status()).content(CONTENT_TYPE, body);
+            }
             Self::Access(refusal) => {
                 let text = match refusal.status {
                     400 => "the credentials of the request are malformed",

@@ -1,33 +1,43 @@
 //! The methods, one file for each or for a few that belong together. Each carries out one request, or says why not.
 
+mod delete;
 mod digest;
 mod get;
+mod lock;
+mod mkcol;
 mod options;
+mod propfind;
+mod proppatch;
 mod put;
+mod transfer;
+mod unlock;
 
 use weir_dav::method::Method;
-use weir_dav::outcome::Outcome;
 use weir_net::service::Answer;
 
 use crate::area::Area;
 use crate::call::Call;
+use crate::dav::Act;
 use crate::refusal::Refusal;
 
 /// Carries out a request.
 pub(crate) async fn carry_out(call: &mut Call, method: Method) -> Result<Answer, Refusal> {
+    if matches!(method, Method::Options | Method::Get | Method::Head) && call.request.header("If").is_some() {
+        // The others judge it together with the locks that they need.
+        Act::of(call)?.run(Act::judge_if).await?;
+    }
     match method {
         Method::Options => options::options(call).await,
         Method::Get => get::get(call, false).await,
         Method::Head => get::get(call, true).await,
         Method::Put => put::put(call).await,
-        Method::Delete
-        | Method::Propfind
-        | Method::Proppatch
-        | Method::Mkcol
-        | Method::Copy
-        | Method::Move
-        | Method::Lock
-        | Method::Unlock => Err(Outcome::NotImplemented.into()),
+        Method::Delete => delete::answer(call).await,
+        Method::Propfind => propfind::answer(call).await,
+        Method::Proppatch => proppatch::answer(call).await,
+        Method::Mkcol => mkcol::answer(call).await,
+        Method::Copy | Method::Move => transfer::answer(call, method).await,
+        Method::Lock => lock::answer(call).await,
+        Method::Unlock => unlock::answer(call).await,
     }
 }
 

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use weir_access::Action;
 use weir_dav::conditional::{Access, Verdict};
 use weir_dav::digest::write_digest;
+use weir_dav::lock;
 use weir_dav::method::{Kind, Method};
 use weir_dav::outcome::Outcome;
 use weir_dav::range::{ByteRange, ContentRange};
@@ -11,6 +12,7 @@ use weir_storage::{Commit, Committed, Expectation, Metadata, StorageError, Uploa
 
 use super::digest::GivenUp;
 use crate::call::Call;
+use crate::dav::Act;
 use crate::headers::{digests, is_conditional, judge, validators, with_validators};
 use crate::refusal::Refusal;
 
@@ -54,12 +56,25 @@ pub(super) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
         _ => Expectation::Anything,
     };
 
-    let upload = begin(call, part).await?;
+    // Before the body comes, and again when it has: others may lock meanwhile.
+    let act = Act::of(call)?;
+    let changes = lock::changes(Method::Put, (&place.path, kind), None);
+    let needed = changes.clone();
+    act.run(move |act| act.locked(&needed, |_| Ok(()))).await?;
+    let (upload, base) = begin(call, part).await?;
+    let expect = match (part, base) {
+        // A part belongs to the file that the rest is from.
+        (Some(_), Some(base)) => Expectation::Version(base),
+        (Some(_), None) => Expectation::Nothing,
+        (None, _) => expect,
+    };
     let upload = receive(call, upload).await?;
     let (durability, length) = (call.area.durability(), call.body.length());
-    let committed =
-        call.on_disk(move |_| upload.commit(Commit { durability, expect, digests: &expected, length }));
-    match committed.await {
+    let commit = move |act: &Act| {
+        let commit = Commit { durability, expect, digests: &expected, length };
+        act.locked(&changes, |_| Ok(upload.commit(commit)))
+    };
+    match act.run(commit).await? {
         Ok(committed) => Ok(confirm(&committed)),
         // Somebody else was faster.
         Err(StorageError::Exists) if is_conditional => Err(Outcome::PreconditionFailed.into()),
@@ -81,17 +96,15 @@ fn part(call: &Call) -> Result<Option<ByteRange>, Refusal> {
     }
 }
 
-async fn begin(call: &Call, part: Option<ByteRange>) -> Result<Upload, Refusal> {
+/// Begins; tells also which file a part is put into.
+async fn begin(call: &Call, part: Option<ByteRange>) -> Result<(Upload, Option<Metadata>), Refusal> {
     let (path, disk) = (call.place.path.clone(), call.area.disk.clone());
     let (algorithms, length) = (call.area.plan.checksums.clone(), call.body.length());
     let given_up = GivenUp::default();
     let cancelled = Arc::clone(&given_up.0);
     let begun = call.on_disk(move |tree| match part {
-        None => Upload::begin(tree, &disk, &path, &algorithms, length),
-        Some(range) => {
-            let begun = Upload::begin_part(tree, &disk, &path, &algorithms, range.first(), &cancelled);
-            begun.map(|(upload, _)| upload)
-        }
+        None => Ok((Upload::begin(tree, &disk, &path, &algorithms, length)?, None)),
+        Some(range) => Upload::begin_part(tree, &disk, &path, &algorithms, range.first(), &cancelled),
     });
     Ok(begun.await?)
 }

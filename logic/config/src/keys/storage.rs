@@ -76,6 +76,21 @@ pub(crate) static AREA: Section = Section {
              gives are verified whatever stands here.",
         ),
         key(
+            "trust-checksums",
+            Flag,
+            Default("false"),
+            "true",
+            "Whether an Adler-32 that another program (StoRM WebDAV) has stored with a file is told to clients. Nobody can \
+             say whether the file was changed since.",
+        ),
+        key(
+            "propfind-infinity",
+            Flag,
+            Default("false"),
+            "true",
+            "Whether a PROPFIND with `Depth: infinity`, which reads a whole tree, is answered; else it gets 403.",
+        ),
+        key(
             "threads",
             Integer { min: 1, max: 256 },
             Default("8"),

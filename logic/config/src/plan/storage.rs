@@ -31,6 +31,10 @@ pub struct AreaPlan {
     pub durability: Durability,
     /// Computed while uploads arrive.
     pub checksums: Vec<Algorithm>,
+    /// Checksums that another program has stored are believed.
+    pub trust_checksums: bool,
+    /// PROPFIND may have any depth.
+    pub propfind_infinity: bool,
     /// Threads that wait for the disk.
     pub threads: u16,
     /// Calls that may wait for a thread.

@@ -33,6 +33,8 @@ pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
         },
     );
     writer.key("checksums", list(area.checksums.iter().map(|algorithm: &Algorithm| algorithm.name())));
+    writer.key("trust-checksums", area.trust_checksums);
+    writer.key("propfind-infinity", area.propfind_infinity);
     writer.key("threads", area.threads);
     writer.key("queue", area.queue);
     writer.key_if("htpasswd", area.htpasswd.as_deref().map(path));

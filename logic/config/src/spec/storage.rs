@@ -70,6 +70,8 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
             _ => Durability::Data,
         },
         checksums: checksums(&table),
+        trust_checksums: table.flag("trust-checksums"),
+        propfind_infinity: table.flag("propfind-infinity"),
         threads: table.number("threads"),
         queue: table.number("queue"),
         htpasswd: path_if(&table, "htpasswd"),

@@ -7,10 +7,12 @@ mod directories;
 mod get;
 mod large;
 mod life;
+mod litmus;
 mod paths;
 mod put;
 mod ranges;
 mod tls;
+mod webdav;
 
 use std::path::Path;
 

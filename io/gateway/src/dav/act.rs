@@ -1,0 +1,102 @@
+use std::sync::Arc;
+
+use weir_access::Action;
+use weir_dav::lock::LockTable;
+use weir_dav::method::{Kind, Method};
+use weir_dav::outcome::Outcome;
+use weir_dav::path::DavPath;
+use weir_storage::{LockStore, Metadata, StorageError, Tree};
+
+use super::{Asker, Terms};
+use crate::call::Call;
+use crate::place::Place;
+use crate::refusal::Refusal;
+
+/// All that a method needs of its request once the body has been read, in a form that a thread of the disk can take along.
+#[derive(Debug, Clone)]
+pub(crate) struct Act {
+    pub(crate) asker: Asker,
+    pub(crate) place: Place,
+    pub(crate) terms: Terms,
+}
+
+impl Act {
+    /// Of a request.
+    ///
+    /// # Errors
+    /// Its If header cannot be read.
+    pub(crate) fn of(call: &Call) -> Result<Self, Refusal> {
+        let asker = Asker { area: Arc::clone(&call.area), identity: Arc::new(call.identity.clone()) };
+        let terms = Terms::read(&call.request, asker.principal())?;
+        Ok(Self { asker, place: call.place.clone(), terms })
+    }
+
+    pub(crate) fn tree(&self) -> &Arc<Tree> {
+        &self.asker.area.tree
+    }
+
+    pub(crate) fn locks(&self) -> &LockStore {
+        &self.asker.area.locks
+    }
+
+    /// Does a job on a thread of the disk.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&Self) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let act = self.clone();
+        self.asker.area.disk.run(move || Ok(job(&act))).await?
+    }
+
+    /// What is at the target; `None` if nothing is. Blocks.
+    pub(crate) fn look(&self) -> Result<Option<Metadata>, StorageError> {
+        look(self.tree(), &self.place.path)
+    }
+
+    /// Refuses a method that a resource of this kind does not take.
+    pub(crate) fn allow(&self, method: Method, kind: Kind) -> Result<(), Refusal> {
+        match kind {
+            _ if self.asker.area.offer().allows(method, kind) => Ok(()),
+            Kind::Missing if !self.asker.area.plan.read_only => Err(Outcome::NotFound.into()),
+            kind => Err(Refusal::NotAllowed(kind)),
+        }
+    }
+
+    /// Refuses what the client may not do to the target.
+    pub(crate) fn require(&self, action: &Action, directory: bool) -> Result<(), Refusal> {
+        self.asker.require(action, &self.place.full, directory || self.place.trailing_slash)
+    }
+
+    /// Judges the If header of a request that changes nothing. Who may not look at the target is told nothing by it. Blocks.
+    pub(crate) fn judge_if(&self) -> Result<(), Refusal> {
+        self.require(&Action::Stat, false)?;
+        let locks = self.locks().view()?;
+        self.terms.check(&self.asker.area, &locks, &self.place, &[])
+    }
+
+    /// Judges the terms of the request and, if they hold, does something short; meanwhile nobody can lock anything. Blocks.
+    pub(crate) fn locked<T>(
+        &self,
+        changes: &[(DavPath, weir_dav::lock::Change)],
+        act: impl FnOnce(&LockTable) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        self.locks().hold(|table| {
+            self.terms.check(&self.asker.area, table, &self.place, changes)?;
+            act(table)
+        })?
+    }
+}
+
+/// What is at a path; `None` if nothing is.
+pub(crate) fn look(tree: &Tree, path: &DavPath) -> Result<Option<Metadata>, StorageError> {
+    match tree.metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(StorageError::NotFound) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// In WebDAV's words.
+pub(crate) fn kind(metadata: Option<&Metadata>) -> Kind {
+    metadata.map_or(Kind::Missing, Metadata::dav_kind)
+}

@@ -1,0 +1,115 @@
+//! On which terms a request is to be carried out: what its If header says, and which locks it may pass.
+
+use weir_dav::etag::EntityTag;
+use weir_dav::header::{Destination, LockToken, OwnNames};
+use weir_dav::if_header::{IfHeader, StateView};
+use weir_dav::lock::{Change, LockTable, Submitted};
+use weir_dav::outcome::Outcome;
+use weir_dav::path::{DavPath, PathLimits};
+use weir_dav::xml::Condition;
+use weir_net::service::Request;
+
+use crate::area::Area;
+use crate::call::unix_now_s;
+use crate::place::Place;
+use crate::refusal::Refusal;
+
+/// The terms of one request.
+#[derive(Debug, Clone)]
+pub(crate) struct Terms {
+    if_header: Option<IfHeader>,
+    own: OwnNames,
+    principal: String,
+}
+
+impl Terms {
+    /// From the request's headers.
+    pub(crate) fn read(request: &Request, principal: String) -> Result<Self, Refusal> {
+        let if_header = match request.list("If") {
+            Some(text) => Some(IfHeader::parse(&text).map_err(|_| Outcome::BadHeader)?),
+            None => None,
+        };
+        Ok(Self { if_header, own: own_names(request), principal })
+    }
+
+    /// The only token of the If header, for refreshing a lock.
+    pub(crate) fn single_token(&self) -> Option<&LockToken> {
+        self.if_header.as_ref().and_then(IfHeader::single_token)
+    }
+
+    /// Who asks, as the holder of locks.
+    pub(crate) fn principal(&self) -> &str {
+        &self.principal
+    }
+
+    /// Whether there is an If header.
+    pub(crate) fn has_if(&self) -> bool {
+        self.if_header.is_some()
+    }
+
+    /// Refuses a request whose If header does not hold, or that would change what others have locked. Looks at files, so it
+    /// belongs on a thread that may wait.
+    pub(crate) fn check(
+        &self,
+        area: &Area,
+        locks: &LockTable,
+        target: &Place,
+        changes: &[(DavPath, Change)],
+    ) -> Result<(), Refusal> {
+        let view = View { area, locks, own: &self.own, now_s: unix_now_s() };
+        if let Some(if_header) = &self.if_header
+            && !if_header.holds(&target.path, &view)
+        {
+            return Err(Outcome::IfFailed.into());
+        }
+        let tokens: Vec<&LockToken> = self.if_header.iter().flat_map(IfHeader::submitted_tokens).collect();
+        let submitted = Submitted { tokens: &tokens, principal: &self.principal };
+        let mut missing: Vec<_> = changes
+            .iter()
+            .flat_map(|(path, change)| locks.missing(path, *change, submitted, view.now_s))
+            .collect();
+        missing.sort();
+        missing.dedup();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let prefix = target.prefix();
+        let hrefs = missing.iter().map(|(root, collection)| prefix.append(root).href(*collection));
+        Err(Refusal::Condition(Outcome::Locked, Condition::LockTokenSubmitted(hrefs.collect())))
+    }
+}
+
+/// The names by which this client may mean this service.
+pub(crate) fn own_names(request: &Request) -> OwnNames {
+    let host = request.host().and_then(|host| std::str::from_utf8(host).ok());
+    let own = OwnNames::default();
+    host.map_or(own.clone(), |host| own.and_host(host))
+}
+
+/// What If headers ask about.
+struct View<'a> {
+    area: &'a Area,
+    locks: &'a LockTable,
+    own: &'a OwnNames,
+    now_s: u64,
+}
+
+impl StateView for View<'_> {
+    fn etag(&self, path: &DavPath) -> Option<EntityTag> {
+        let metadata = self.area.tree.metadata(path).ok().filter(|metadata| !metadata.is_directory())?;
+        EntityTag::strong(&metadata.version())
+    }
+
+    fn is_locked_by(&self, path: &DavPath, token: &LockToken) -> bool {
+        self.locks.is_locked_by(path, token, self.now_s)
+    }
+
+    fn resolve(&self, tag: &[u8]) -> Option<DavPath> {
+        match Destination::parse(tag, self.own, &PathLimits::default()).ok()? {
+            Destination::Own(read) => {
+                Place::at(self.area, read.path, read.trailing_slash).ok().map(|place| place.path)
+            }
+            Destination::Elsewhere(_) => None,
+        }
+    }
+}

@@ -1,0 +1,104 @@
+use weir_access::Action;
+use weir_dav::path::DavPath;
+use weir_dav::xml::Multistatus;
+use weir_storage::{Listing, Metadata, StorageError};
+
+use super::{Asker, Describer};
+
+/// Bytes after which a piece is complete: enough for few pieces, not too much for memory.
+const PIECE_BYTES: usize = 48 << 10;
+
+/// Members that are looked at at once.
+const BATCH: usize = 64;
+
+/// The answer to a PROPFIND, made piece by piece; each takes no more memory than one batch of members.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    asker: Asker,
+    describer: Describer,
+    /// Below the members, too.
+    deep: bool,
+    multistatus: Option<Multistatus>,
+    /// The target, until it was told of.
+    target: Option<(DavPath, Metadata)>,
+    /// What is left to be listed, the next one last.
+    left: Vec<Directory>,
+}
+
+#[derive(Debug)]
+enum Directory {
+    Begun(DavPath, Listing),
+    /// Opened when its turn comes, so that no more directories are open than are within each other.
+    Waiting(DavPath),
+}
+
+impl Walk {
+    /// Of a resource and, with `members`, of what is in it.
+    pub(crate) fn new(
+        asker: Asker,
+        describer: Describer,
+        path: DavPath,
+        metadata: Metadata,
+        members: bool,
+        deep: bool,
+    ) -> Self {
+        let list = members && metadata.is_directory();
+        let left = if list { vec![Directory::Waiting(path.clone())] } else { Vec::new() };
+        Self { asker, describer, deep, multistatus: None, target: Some((path, metadata)), left }
+    }
+
+    /// The next piece, and what makes the ones after it; `None` after the last. Blocks.
+    pub(crate) fn piece(mut self) -> Result<(Vec<u8>, Option<Self>), StorageError> {
+        let mut out = String::with_capacity(PIECE_BYTES + (4 << 10));
+        if let Some((path, metadata)) = self.target.take() {
+            let mut multistatus = Multistatus::begin(&mut out);
+            multistatus.response(&mut out, &self.describer.describe(&path, &metadata)?);
+            self.multistatus = Some(multistatus);
+        }
+        while out.len() < PIECE_BYTES {
+            match self.left.pop() {
+                None => {
+                    if let Some(multistatus) = self.multistatus.take() {
+                        multistatus.end(&mut out);
+                    }
+                    return Ok((out.into_bytes(), None));
+                }
+                Some(Directory::Waiting(path)) => match self.asker.area.tree.list(&path) {
+                    Ok(listing) => self.left.push(Directory::Begun(path, listing)),
+                    // Gone since, or not readable for this process: it was told of, and that is all there is to tell.
+                    Err(StorageError::NotFound | StorageError::Refused | StorageError::NotDirectory) => {}
+                    Err(error) => return Err(error),
+                },
+                Some(Directory::Begun(path, listing)) => self.batch(path, listing, &mut out)?,
+            }
+        }
+        Ok((out.into_bytes(), Some(self)))
+    }
+
+    fn batch(&mut self, path: DavPath, mut listing: Listing, out: &mut String) -> Result<(), StorageError> {
+        let entries = listing.next_batch(BATCH)?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let mut below = Vec::new();
+        for entry in entries {
+            let member = path.join(&entry.name).map_err(|_| StorageError::Refused)?;
+            let directory = entry.metadata.is_directory();
+            let full = self.describer.prefix.append(&member);
+            // What may not be seen is not there.
+            if !self.asker.may(&Action::Stat, &full, directory) {
+                continue;
+            }
+            if let Some(multistatus) = &mut self.multistatus {
+                multistatus.response(out, &self.describer.describe(&member, &entry.metadata)?);
+            }
+            // A link may lead to where it is.
+            if self.deep && directory && !entry.link && self.asker.may(&Action::List, &full, true) {
+                below.push(Directory::Waiting(member));
+            }
+        }
+        self.left.push(Directory::Begun(path, listing));
+        self.left.extend(below);
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! DELETE (RFC 9110 section 9.3.5, RFC 4918 section 9.6).
+
+use weir_access::Action;
+use weir_dav::conditional::{Access, Verdict};
+use weir_dav::header::{Depth, DepthUse};
+use weir_dav::method::Method;
+use weir_dav::outcome::Outcome;
+use weir_net::service::Answer;
+
+use crate::call::{Call, unix_now_s};
+use crate::dav::{Act, Members, Reply, failures, kind};
+use crate::headers::{judge, validators};
+use crate::refusal::Refusal;
+
+pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
+    let act = Act::of(call)?;
+    let depth = call.request.header("Depth").map(<[u8]>::to_vec);
+    let request = call.request.clone();
+    let removed = act.run(move |act| {
+        let found = act.look()?;
+        let directory = found.is_some_and(|metadata| metadata.is_directory());
+        act.require(&Action::Delete, directory)?;
+        let kind = kind(found.as_ref());
+        act.allow(Method::Delete, kind)?;
+        let metadata = found.ok_or(Outcome::NotFound)?;
+        if directory {
+            Depth::read(depth.as_deref(), DepthUse::Whole).map_err(weir_dav::header::HeaderError::outcome)?;
+        } else if judge(&request, Access::Other, Some(&validators(&metadata)), unix_now_s())
+            == Verdict::Failed
+        {
+            return Err(Outcome::PreconditionFailed.into());
+        }
+        let changes = weir_dav::lock::changes(Method::Delete, (&act.place.path, kind), None);
+        act.locked(&changes, |_| Ok(()))?;
+        remove(act, directory)
+    });
+    Ok(removed.await?.into())
+}
+
+fn remove(act: &Act, directory: bool) -> Result<Reply, Refusal> {
+    if directory {
+        let members = Members { area: &act.asker.area, place: &act.place };
+        let denied =
+            members.denied(&mut |full, directory| act.asker.may(&Action::Delete, full, directory))?;
+        if !denied.is_empty() {
+            return Ok(denied.reply());
+        }
+    }
+    let path = &act.place.path;
+    match act.tree().remove(path, act.asker.area.durability()) {
+        Ok(()) => {}
+        Err(failure) if failure.path == *path => return Err(failure.error.into()),
+        Err(failure) => {
+            let full = act.place.prefix().append(&failure.path);
+            return Ok(failures([(full, false, failure.error.outcome())]));
+        }
+    }
+    if !act.locks().view()?.is_empty() {
+        act.locks().update(|table| table.forget(path))?;
+    }
+    Ok(Reply::new(Outcome::Replaced))
+}

@@ -1,0 +1,131 @@
+//! LOCK (RFC 4918 section 9.10).
+
+use weir_access::Action;
+use weir_dav::header::{Depth, DepthUse, HeaderError, LockToken, TimeoutPolicy};
+use weir_dav::lock::{Lock, LockError};
+use weir_dav::method::{Kind, Method};
+use weir_dav::outcome::Outcome;
+use weir_dav::path::DavPath;
+use weir_dav::xml::{LockInfo, XmlError, XmlLimits, write_lock_answer};
+use weir_net::service::Answer;
+use weir_storage::{Commit, Durability, Expectation, StorageError, Upload};
+
+use crate::call::{Call, unix_now_s};
+use crate::crypto;
+use crate::dav::{Act, Reply, kind, with_prefix, xml_body};
+use crate::refusal::Refusal;
+
+/// Most locks of a storage area.
+const LOCKS_MAX: usize = 10_000;
+
+pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
+    let timeout_s = TimeoutPolicy::default().grant(call.request.list("Timeout").as_deref());
+    let depth = Depth::read(call.request.header("Depth"), DepthUse::Lock).map_err(HeaderError::outcome)?;
+    let body = xml_body(call).await?;
+    let act = Act::of(call)?;
+    if body.is_empty() {
+        return Ok(act.run(move |act| refresh(act, timeout_s)).await?.into());
+    }
+    let info = LockInfo::parse(&body, &XmlLimits::default()).map_err(XmlError::outcome)?;
+    let random = u128::from_be_bytes(crypto::random::<16>().ok_or(Outcome::Failed)?);
+    let lock = Lock {
+        token: LockToken::from_random(random),
+        root: act.place.path.clone(),
+        collection: false,
+        scope: info.scope,
+        infinite: depth == Depth::Infinity,
+        owner: info.owner,
+        principal: act.terms.principal().into(),
+        expires_s: unix_now_s().saturating_add(timeout_s.into()),
+    };
+    Ok(act.run(move |act| take(act, lock)).await?.into())
+}
+
+fn take(act: &Act, lock: Lock) -> Result<Reply, Refusal> {
+    let found = act.look()?;
+    let (kind, path) = (kind(found.as_ref()), &act.place.path);
+    let directory = kind == Kind::Collection;
+    let action = if kind == Kind::Missing { Action::Create } else { Action::Overwrite };
+    act.require(&action, directory)?;
+    act.allow(Method::Lock, kind)?;
+    if kind == Kind::Missing {
+        require_parent(act, path)?;
+    }
+    let changes = weir_dav::lock::changes(Method::Lock, (path, kind), None);
+    let lock = Lock { collection: directory, ..lock };
+    act.locks().update(|table| {
+        act.terms.check(&act.asker.area, table, &act.place, &changes)?;
+        table.lock(lock.clone(), unix_now_s(), LOCKS_MAX).map_err(|error| refused(act, &error))
+    })??;
+    // Locked first, made then: whoever finds it finds it locked.
+    if kind == Kind::Missing
+        && let Err(error) = make_empty(act, path)
+    {
+        act.locks().update(|table| table.unlock(path, &lock.token, None, unix_now_s()))?.ok();
+        return Err(error.into());
+    }
+    let outcome = if kind == Kind::Missing { Outcome::Created } else { Outcome::Done };
+    Ok(told(act, &lock, outcome).with("Lock-Token", lock.token.header()))
+}
+
+/// RFC 4918 section 9.10.2: without body, for the lock that the If header names.
+fn refresh(act: &Act, timeout_s: u32) -> Result<Reply, Refusal> {
+    let found = act.look()?;
+    act.require(&Action::Overwrite, found.is_some_and(|metadata| metadata.is_directory()))?;
+    act.allow(Method::Unlock, kind(found.as_ref()))?;
+    if !act.terms.has_if() {
+        return Err(Outcome::BadHeader.into());
+    }
+    let token = act.terms.single_token().ok_or(Outcome::BadHeader)?;
+    let lock = act.locks().update(|table| {
+        act.terms.check(&act.asker.area, table, &act.place, &[])?;
+        let refreshed = table.refresh(&act.place.path, token, act.terms.principal(), timeout_s, unix_now_s());
+        refreshed.cloned().map_err(|error| match error {
+            LockError::NoSuchLock => Outcome::IfFailed.into(),
+            error => refused(act, &error),
+        })
+    })??;
+    Ok(told(act, &lock, Outcome::Done))
+}
+
+fn told(act: &Act, lock: &Lock, outcome: Outcome) -> Reply {
+    let mut body = String::new();
+    write_lock_answer(&mut body, &with_prefix(lock, &act.place.prefix()), unix_now_s());
+    Reply::xml(outcome, body)
+}
+
+/// What the client gets when the table refuses.
+pub(super) fn refused(act: &Act, error: &LockError) -> Refusal {
+    let prefix = act.place.prefix();
+    let of_server = match error {
+        LockError::Conflict(roots) => LockError::Conflict(
+            roots.iter().map(|(root, collection)| (prefix.append(root), *collection)).collect(),
+        ),
+        error => error.clone(),
+    };
+    match of_server.condition() {
+        Some(condition) => Refusal::Condition(of_server.outcome(), condition),
+        None => of_server.outcome().into(),
+    }
+}
+
+fn require_parent(act: &Act, path: &DavPath) -> Result<(), Refusal> {
+    let parent = path.parent().ok_or(Outcome::ParentMissing)?;
+    match act.tree().metadata(&parent) {
+        Ok(metadata) if metadata.is_directory() => Ok(()),
+        Ok(_) | Err(StorageError::NotFound) => Err(Outcome::ParentMissing.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// LOCK of what does not exist makes an empty file (RFC 4918 section 7.3).
+fn make_empty(act: &Act, path: &DavPath) -> Result<(), StorageError> {
+    let area = &act.asker.area;
+    let upload = Upload::begin(&area.tree, &area.disk, path, &[], None)?;
+    let durability: Durability = area.durability();
+    match upload.commit(Commit { durability, expect: Expectation::Nothing, digests: &[], length: None }) {
+        // Somebody else has just made it.
+        Ok(_) | Err(StorageError::Exists) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,28 @@
+//! MKCOL (RFC 4918 section 9.3).
+
+use weir_access::Action;
+use weir_dav::method::Method;
+use weir_dav::outcome::Outcome;
+use weir_net::service::Answer;
+
+use crate::call::Call;
+use crate::dav::{Act, has_no_body, kind};
+use crate::refusal::Refusal;
+
+pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
+    if !has_no_body(call).await? {
+        return Err(Outcome::UnknownBody.into());
+    }
+    Act::of(call)?.run(make).await?;
+    Ok(Answer::new(Outcome::Created.status()))
+}
+
+fn make(act: &Act) -> Result<(), Refusal> {
+    act.require(&Action::MakeDirectory, true)?;
+    let found = act.look()?;
+    let kind = kind(found.as_ref());
+    act.allow(Method::Mkcol, kind)?;
+    let path = &act.place.path;
+    let changes = weir_dav::lock::changes(Method::Mkcol, (path, kind), None);
+    act.locked(&changes, |_| Ok(act.tree().create_directory(path, act.asker.area.durability())?))
+}

@@ -1,0 +1,76 @@
+//! PROPPATCH (RFC 4918 section 9.2).
+
+use weir_access::Action;
+use weir_dav::method::Method;
+use weir_dav::outcome::Outcome;
+use weir_dav::path::DavPath;
+use weir_dav::xml::{
+    CONTENT_TYPE, Condition, LiveProperty, Multistatus, PropName, Property, PropertyUpdate, Response,
+    XmlLimits, parse_proppatch,
+};
+use weir_net::service::{Answer, Content};
+use weir_storage::StorageError;
+
+use crate::call::Call;
+use crate::dav::{Act, kind, xml_body};
+use crate::refusal::Refusal;
+
+pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
+    let body = xml_body(call).await?;
+    let updates = parse_proppatch(&body, &XmlLimits::default()).map_err(weir_dav::xml::XmlError::outcome)?;
+    let act = Act::of(call)?;
+    let text = act.run(move |act| carry_out(act, &updates)).await?;
+    Ok(Answer::new(Outcome::MultiStatus.status()).content(CONTENT_TYPE, Content::Bytes(text.into_bytes())))
+}
+
+fn carry_out(act: &Act, updates: &[PropertyUpdate]) -> Result<String, Refusal> {
+    let found = act.look()?;
+    let directory = found.is_some_and(|metadata| metadata.is_directory());
+    act.require(&Action::Overwrite, directory)?;
+    let kind = kind(found.as_ref());
+    act.allow(Method::Proppatch, kind)?;
+    let changes = weir_dav::lock::changes(Method::Proppatch, (&act.place.path, kind), None);
+    let outcome = act.locked(&changes, |_| {
+        if updates.iter().any(is_protected) {
+            return Ok(None);
+        }
+        match act.tree().update_properties(&act.place.path, updates) {
+            Ok(_) => Ok(Some(Outcome::Done)),
+            // What is about the values is said for the properties, the rest for the resource.
+            Err(error @ (StorageError::Full | StorageError::OverQuota)) => Ok(Some(error.outcome())),
+            Err(error) => Err(error.into()),
+        }
+    })?;
+    Ok(write(&act.place.full, directory, updates, outcome))
+}
+
+fn is_protected(update: &PropertyUpdate) -> bool {
+    LiveProperty::from_name(update.name()).is_some_and(LiveProperty::is_protected)
+}
+
+/// `outcome`: of all properties; `None` if those that are protected stood in the way of the others.
+fn write(path: &DavPath, directory: bool, updates: &[PropertyUpdate], outcome: Option<Outcome>) -> String {
+    let mut response = Response::new(path, directory);
+    let mut named: Vec<&PropName> = Vec::new();
+    for update in updates {
+        let name = update.name();
+        if named.contains(&name) {
+            continue;
+        }
+        named.push(name);
+        let property = Property::Name(name);
+        match outcome {
+            Some(outcome) => response.add(&property, outcome, None),
+            None if is_protected(update) => {
+                let condition = Some(Condition::CannotModifyProtectedProperty);
+                response.add(&property, Outcome::ProtectedProperty, condition);
+            }
+            None => response.add(&property, Outcome::FailedDependency, None),
+        }
+    }
+    let mut out = String::new();
+    let mut multistatus = Multistatus::begin(&mut out);
+    multistatus.response(&mut out, &response);
+    multistatus.end(&mut out);
+    out
+}

@@ -1,0 +1,225 @@
+//! COPY and MOVE within a storage area (RFC 4918 sections 9.8 and 9.9).
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use weir_access::Action;
+use weir_dav::conditional::{Access, Verdict};
+use weir_dav::header::{Depth, DepthUse, Destination, HeaderError, overwrites};
+use weir_dav::lock::changes;
+use weir_dav::method::Method;
+use weir_dav::outcome::Outcome;
+use weir_dav::path::{DavPath, PathLimits};
+use weir_net::service::{Answer, Request};
+use weir_storage::{CopyOptions, Failure, FileKind, Metadata, StorageError, Transferred};
+
+use super::digest::GivenUp;
+use crate::call::{Call, unix_now_s};
+use crate::dav::{Act, Members, Reply, failures, kind, look, own_names};
+use crate::headers::{judge, validators};
+use crate::place::Place;
+use crate::refusal::Refusal;
+
+/// COPY or MOVE, as `method` says.
+pub(super) async fn answer(call: &mut Call, method: Method) -> Result<Answer, Refusal> {
+    let depth_use = if method == Method::Copy { DepthUse::Copy } else { DepthUse::Whole };
+    let depth = Depth::read(call.request.header("Depth"), depth_use).map_err(HeaderError::outcome)?;
+    let overwrite = overwrites(call.request.header("Overwrite")).map_err(HeaderError::outcome)?;
+    let act = Act::of(call)?;
+    let destination = destination(&act, &call.request)?;
+    let deep = depth == Depth::Infinity;
+    // A client that is gone wants no copy any more. What is copied is out of sight until it is complete.
+    let gone = GivenUp::default();
+    let cancelled = Arc::clone(&gone.0);
+    let transfer =
+        Transfer { method, destination, deep, overwrite, request: call.request.clone(), cancelled };
+    Ok(act.run(move |act| transfer.carry_out(act)).await?.into())
+}
+
+fn destination(act: &Act, request: &Request) -> Result<Place, Refusal> {
+    let area = &act.asker.area;
+    let text = request.header("Destination").ok_or(Outcome::BadHeader)?;
+    let own = own_names(request);
+    match Destination::parse(text, &own, &PathLimits::default()).map_err(HeaderError::outcome)? {
+        // Another area is as far away as another server.
+        Destination::Own(read) => {
+            let place = Place::at(area, read.path, read.trailing_slash);
+            Ok(place.map_err(|_| Outcome::DestinationElsewhere)?)
+        }
+        Destination::Elsewhere(_) => Err(Outcome::DestinationElsewhere.into()),
+    }
+}
+
+struct Transfer {
+    method: Method,
+    destination: Place,
+    deep: bool,
+    overwrite: bool,
+    request: Request,
+    cancelled: Arc<AtomicBool>,
+}
+
+impl Transfer {
+    fn carry_out(&self, act: &Act) -> Result<Reply, Refusal> {
+        let (from, to) = (&act.place, &self.destination);
+        let found = act.look()?;
+        let directory = found.is_some_and(|metadata| metadata.is_directory());
+        self.require_source(act, directory)?;
+        let source_kind = kind(found.as_ref());
+        act.allow(self.method, source_kind)?;
+        let metadata = found.ok_or(Outcome::NotFound)?;
+        if !directory
+            && judge(&self.request, Access::Other, Some(&validators(&metadata)), unix_now_s())
+                == Verdict::Failed
+        {
+            return Err(Outcome::PreconditionFailed.into());
+        }
+        if to.path.starts_with(&from.path) && (self.deep || to.path == from.path)
+            || from.path.starts_with(&to.path)
+        {
+            return Err(Outcome::SameResource.into());
+        }
+        let there = look(act.tree(), &to.path)?;
+        self.require_destination(act, directory, there.as_ref())?;
+        if act.asker.area.plan.read_only {
+            return Err(Refusal::NotAllowed(source_kind));
+        }
+        if there.is_some() && !self.overwrite {
+            return Err(Outcome::OverwriteRefused.into());
+        }
+        let destination_kind = kind(there.as_ref());
+        let changes = changes(self.method, (&from.path, source_kind), Some((&to.path, destination_kind)));
+        act.locked(&changes, |_| Ok(()))?;
+        if let Some(refused) = self.denied_members(act, directory, there.as_ref())? {
+            return Ok(refused);
+        }
+        match self.transfer(act) {
+            Ok(done) => {
+                self.forget_locks(act)?;
+                let outcome = if done.created { Outcome::Created } else { Outcome::Replaced };
+                Ok(Reply::new(outcome))
+            }
+            Err(failure) => self.failed(act, failure),
+        }
+    }
+
+    fn require_source(&self, act: &Act, directory: bool) -> Result<(), Refusal> {
+        match self.method {
+            Method::Copy if directory => {
+                act.require(&Action::Stat, true)?;
+                if self.deep { act.require(&Action::List, true) } else { Ok(()) }
+            }
+            Method::Copy => act.require(&Action::Read, false),
+            _ => {
+                let to = self.destination.access_path()?;
+                act.require(&Action::Rename { to }, directory)
+            }
+        }
+    }
+
+    fn require_destination(
+        &self,
+        act: &Act,
+        directory: bool,
+        there: Option<&Metadata>,
+    ) -> Result<(), Refusal> {
+        let full = &self.destination.full;
+        match there {
+            Some(there) => {
+                act.asker.require(&Action::Overwrite, full, there.is_directory())?;
+                if there.is_directory() || directory {
+                    // It is not its bytes that are replaced: it goes.
+                    act.asker.require(&Action::Delete, full, there.is_directory())?;
+                }
+                Ok(())
+            }
+            // A renaming has asked for it.
+            None if self.method == Method::Move => Ok(()),
+            None if directory => act.asker.require(&Action::MakeDirectory, full, true),
+            None => act.asker.require(&Action::Create, full, false),
+        }
+    }
+
+    /// Asks for every member of both trees; an answer if something is denied.
+    fn denied_members(
+        &self,
+        act: &Act,
+        directory: bool,
+        there: Option<&Metadata>,
+    ) -> Result<Option<Reply>, Refusal> {
+        let area = &act.asker.area;
+        if there.is_some_and(Metadata::is_directory) {
+            let members = Members { area, place: &self.destination };
+            let denied =
+                members.denied(&mut |full, directory| act.asker.may(&Action::Delete, full, directory))?;
+            if !denied.is_empty() {
+                return Ok(Some(denied.reply()));
+            }
+        }
+        if directory && self.deep {
+            let members = Members { area, place: &act.place };
+            let denied = members.denied(&mut |full, directory| self.may_take(act, full, directory))?;
+            if !denied.is_empty() {
+                return Ok(Some(denied.reply()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a member of the source may be taken to where it would be.
+    fn may_take(&self, act: &Act, full: &DavPath, directory: bool) -> bool {
+        let Some(below) = full.strip_prefix(&act.place.full) else { return false };
+        let target = self.destination.full.append(&below);
+        match self.method {
+            Method::Copy if directory => {
+                act.asker.may(&Action::List, full, true)
+                    && act.asker.may(&Action::MakeDirectory, &target, true)
+            }
+            Method::Copy => {
+                act.asker.may(&Action::Read, full, false) && act.asker.may(&Action::Create, &target, false)
+            }
+            _ => act.asker.may_rename(full, &target, directory),
+        }
+    }
+
+    fn transfer(&self, act: &Act) -> Result<Transferred, Failure> {
+        let (from, to, tree) = (&act.place.path, &self.destination.path, act.tree());
+        let durability = act.asker.area.durability();
+        if self.method == Method::Move {
+            return tree.rename(from, to, self.overwrite, durability, &self.cancelled);
+        }
+        let options = CopyOptions { deep: self.deep, overwrite: self.overwrite, durability };
+        // Again, because members may have come since they were asked for.
+        let prefix = act.place.prefix();
+        let mut may = |path: &DavPath, kind: FileKind| {
+            self.may_take(act, &prefix.append(path), kind == FileKind::Directory)
+        };
+        tree.copy(from, to, options, &mut may, &self.cancelled)
+    }
+
+    /// Locks do not move along, and what was overwritten has none below it any more (RFC 4918 section 7.6).
+    fn forget_locks(&self, act: &Act) -> Result<(), Refusal> {
+        if act.locks().view()?.is_empty() {
+            return Ok(());
+        }
+        act.locks().update(|table| {
+            table.forget_below(&self.destination.path);
+            if self.method == Method::Move {
+                table.forget(&act.place.path);
+            }
+        })?;
+        Ok(())
+    }
+
+    fn failed(&self, act: &Act, failure: Failure) -> Result<Reply, Refusal> {
+        let outcome = match failure.error {
+            // It has come since we looked.
+            StorageError::Exists => Outcome::OverwriteRefused,
+            error => error.outcome(),
+        };
+        if failure.path == act.place.path || failure.path == self.destination.path {
+            return Err(outcome.into());
+        }
+        Ok(failures([(act.place.prefix().append(&failure.path), false, outcome)]))
+    }
+}
