@@ -1,7 +1,7 @@
 # Thin targets for people; the work lives in `cargo xtask` and in the crates. Each installs what it lacks.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fuzz docs bench bench-quick bench-soak package release
+.PHONY: help demo test check fuzz docs bench bench-quick bench-picks bench-servers bench-soak package release
 
 # The version that `make check` runs; compiled once into Cargo's own bin directory.
 CARGO_DENY_VERSION := 0.20.2
@@ -43,12 +43,23 @@ docs: ## the code's documentation, in target/doc
 bench: ## paired measurements against HAProxy and NGINX; HAPROXY=... NGINX=... choose other builds
 	@scripts/setup bench
 	cargo build --release --package weir
-	cargo run --profile demo --package weir-bench -- compare $(BENCH)
+	@# Both, whatever the first one's answer is.
+	cargo run --profile demo --package weir-bench -- compare $(BENCH); kept=$$?; \
+	cargo run --profile demo --package weir-bench -- simulation && exit $$kept
+
+bench-servers: ## CPU a request with 3 and with 10,000 servers; BENCH='--only random' that algorithm
+	@scripts/setup bench
+	cargo build --release --package weir
+	cargo run --profile demo --package weir-bench -- servers $(BENCH)
 
 bench-quick: ## the same with short runs: shapes, not results
 	@scripts/setup bench
 	cargo build --release --package weir
 	cargo run --profile demo --package weir-bench -- compare --quick $(BENCH)
+
+bench-picks: ## what choosing a server costs, for every algorithm; BENCH='least' only those with that in their name
+	@scripts/setup build
+	cargo bench --package weir-bench --bench picks -- $(BENCH)
 
 bench-soak: ## ten minutes of mixed traffic; memory and descriptors must stay flat
 	@scripts/setup bench

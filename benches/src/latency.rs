@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::cpu;
 use crate::error::Result;
-use crate::openloop::{self, Load};
+use crate::openloop::{self, Arrivals, Load};
 use crate::rivals::Balancer;
 use crate::statistics::quantile;
 
@@ -44,6 +44,7 @@ fn attempt(balancer: &Balancer, rate_per_s: f64, turn: Duration) -> Result<Sampl
         address: balancer.address,
         path: "/1k",
         rate_per_s,
+        arrivals: Arrivals::Even,
         duration: Duration::from_secs(1),
         connections: CONNECTIONS,
     };

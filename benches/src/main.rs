@@ -18,6 +18,8 @@ mod report;
 mod results;
 mod rivals;
 mod scenario;
+mod servers;
+mod simulation;
 mod soak;
 mod statistics;
 mod syscalls;
@@ -45,6 +47,8 @@ fn run(options: &Options) -> error::Result<ExitCode> {
     }
     let kept = match &options.command {
         Command::Compare(options) => comparison::run(options),
+        Command::Simulation(options) => simulation::run(options),
+        Command::Servers(options) => servers::run(options),
         Command::Soak(options) => soak::run(options),
     };
     // 1: the answer is no, a ratio or a limit was not kept.

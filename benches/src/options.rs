@@ -23,6 +23,10 @@ pub(crate) struct Options {
 pub(crate) enum Command {
     /// Scenario by scenario against HAProxy and NGINX, with the required ratios
     Compare(Compare),
+    /// The simulator beside the proxy: the same servers and traffic, once measured and once simulated
+    Simulation(Simulation),
+    /// CPU per request with 3 and with 10,000 servers
+    Servers(Servers),
     /// Mixed traffic for a long time: memory and descriptors must stay flat
     Soak(Soak),
 }
@@ -85,4 +89,29 @@ pub(crate) struct Soak {
     /// Where every sample goes; target/bench/TIME.json if not given
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
+}
+
+/// `simulation`.
+#[derive(Debug, Args)]
+pub(crate) struct Simulation {
+    /// How long each algorithm is measured
+    #[arg(long, default_value_t = 60)]
+    pub(crate) seconds: u64,
+}
+
+/// `servers`.
+#[derive(Debug, Args)]
+pub(crate) struct Servers {
+    /// How many are many
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) many: usize,
+    /// Turns of each
+    #[arg(long, default_value_t = 5)]
+    pub(crate) repeats: usize,
+    /// Length of a turn
+    #[arg(long, default_value_t = 5)]
+    pub(crate) seconds: u64,
+    /// Only these algorithms (several separated by commas)
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
 }

@@ -16,6 +16,7 @@ use rustix::thread::set_current_timer_slack;
 
 use crate::error::{Context, Error, Result};
 use connection::{Connection, Progress};
+pub(crate) use schedule::Arrivals;
 use schedule::Schedule;
 
 /// What is asked for.
@@ -24,6 +25,7 @@ pub(crate) struct Load {
     pub(crate) address: SocketAddr,
     pub(crate) path: &'static str,
     pub(crate) rate_per_s: f64,
+    pub(crate) arrivals: Arrivals,
     pub(crate) duration: Duration,
     /// Made before the clock starts. A request that is due while all are busy waits for one, and its time counts.
     pub(crate) connections: usize,
@@ -67,7 +69,7 @@ pub(crate) fn run(load: &Load) -> Result<Outcome> {
         connections.push(connection);
     }
     let mut free: Vec<usize> = (0..connections.len()).collect();
-    let mut schedule = Schedule::new(load.rate_per_s, load.duration);
+    let mut schedule = Schedule::new(load.arrivals, load.rate_per_s, load.duration);
     let mut latencies_ns = Vec::with_capacity(schedule.total() as usize);
     let mut events = Vec::with_capacity(load.connections);
     let mut late = 0;
@@ -144,7 +146,14 @@ mod tests {
     }
 
     fn load(address: SocketAddr, rate_per_s: f64, connections: usize) -> Load {
-        Load { address, path: "/", rate_per_s, duration: Duration::from_millis(200), connections }
+        Load {
+            address,
+            path: "/",
+            rate_per_s,
+            arrivals: Arrivals::Even,
+            duration: Duration::from_millis(200),
+            connections,
+        }
     }
 
     #[test]

@@ -120,6 +120,16 @@ impl Contestant {
         process.wait_ready(bind, setup.tls_in, &log)?;
         Ok(Balancer { address: bind, process, access_log })
     }
+
+    /// Starts Weir on its core with a config of one's own that listens at `bind`, and waits until it answers.
+    pub(crate) fn start_with(&self, workshop: &Workshop, config: &str, bind: SocketAddr) -> Result<Balancer> {
+        let mut command = Cores::Balancer.command(&self.program);
+        command.arg("run").arg(workshop.write("weir.toml", config)?);
+        let log = workshop.path("balancer.log");
+        let mut process = Process::start(&self.name, &mut command, None, &log)?;
+        process.wait_ready(bind, false, &log)?;
+        Ok(Balancer { address: bind, process, access_log: None })
+    }
 }
 
 impl Drop for Balancer {

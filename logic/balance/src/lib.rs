@@ -9,12 +9,14 @@
 //! - [`Picker`]: one per worker and pool: the worker's own place in round robin.
 //! - [`Concurrency`]: one per server where the limit of its requests is to be found: follows its latency.
 //! - [`Queue`]: one per pool: the order of those who wait because nobody has room. Only touched while somebody waits.
+//! - [`ServiceTimes`], [`weigh`]: where a server's weight is to be found, what was measured, and what comes of it.
 //! - [`StickyTable`], [`StickyToken`], [`Standing`]: which server a client is bound to, and whether it may have it.
 //!
 //! To pick is to ask the picker with the roster, then at once [`Roster::begin`]; when the request is over,
 //! [`Roster::end`] on the roster of that moment.
 
 mod algorithm;
+mod auto_weight;
 mod bounded_load;
 mod candidate;
 mod catalogue;
@@ -49,6 +51,10 @@ mod tournament;
 mod weighted_map;
 
 pub use algorithm::{Algorithm, UnknownAlgorithm};
+pub use auto_weight::{
+    AVERAGE_WEIGHT, AutoWeight, AutoWeightRule, ClassWindow, Judged, KnownSpeeds, RequestClass, ServiceTimes,
+    SpeedEstimate, weigh,
+};
 pub use candidate::Candidate;
 pub use catalogue::{ALGORITHMS, AlgorithmEntry};
 pub use concurrency::{Concurrency, ConcurrencyAlgorithm, ConcurrencyRule};

@@ -2,6 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use weir_balance::KnownSpeeds;
 use weir_model::{PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
 use crate::Right;
@@ -129,6 +130,10 @@ pub struct ServerSpec {
     /// Its share.
     #[serde(default)]
     pub weight: Weight,
+    /// Its weight is found by measurement; these of its speeds are given. Only of the config: what is added at runtime has a
+    /// weight.
+    #[serde(skip)]
+    pub auto_weight: Option<KnownSpeeds>,
     /// Gets requests only when no other server can.
     #[serde(default)]
     pub backup: bool,

@@ -269,6 +269,7 @@ impl Override {
         }
         if let Some(weight) = self.weight {
             server.spec.weight = weight;
+            server.spec.auto_weight = None;
             server.overridden.push("weight");
         }
         if let Some(address) = &self.address {
@@ -282,7 +283,18 @@ impl Override {
         let AddedServer { address, weight, backup, priority, zone, agent_port, connections_max } =
             added.clone();
         let name = name.clone();
-        let spec = ServerSpec { name, address, weight, backup, priority, zone, agent_port, connections_max };
+        let auto_weight = None;
+        let spec = ServerSpec {
+            name,
+            address,
+            weight,
+            auto_weight,
+            backup,
+            priority,
+            zone,
+            agent_port,
+            connections_max,
+        };
         let state = self.state.unwrap_or_default();
         let overridden = self.state.map(|_| "state").into_iter().collect();
         EffectiveServer { spec, state, origin: Origin::Runtime, overridden }
@@ -297,8 +309,17 @@ impl EffectiveServer {
 
 impl From<&ServerSpec> for AddedServer {
     fn from(spec: &ServerSpec) -> Self {
-        let ServerSpec { name: _, address, weight, backup, priority, zone, agent_port, connections_max } =
-            spec.clone();
+        let ServerSpec {
+            name: _,
+            address,
+            weight,
+            auto_weight: _,
+            backup,
+            priority,
+            zone,
+            agent_port,
+            connections_max,
+        } = spec.clone();
         Self { address, weight, backup, priority, zone, agent_port, connections_max }
     }
 }

@@ -17,6 +17,7 @@ fn spec(server: &str, address: &str) -> ServerSpec {
         name: name(server),
         address: address.parse().unwrap(),
         weight: Weight::ONE,
+        auto_weight: None,
         backup: false,
         priority: 0,
         zone: None,

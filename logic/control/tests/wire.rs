@@ -17,6 +17,7 @@ fn commands() -> Vec<(Command, serde_json::Value, Right)> {
         name: server.clone(),
         address: "10.0.0.1:80".parse().unwrap(),
         weight: Weight::new(5).unwrap(),
+        auto_weight: None,
         backup: true,
         priority: 0,
         zone: None,

@@ -44,6 +44,6 @@ pub use route::{
     Action, FixedResponse, HeaderMatch, HeaderTest, HostPattern, PathPattern, PathRewrite, RedirectRule,
     RouteHeaders, RouteMatch,
 };
-pub use routing::{Explanation, Mismatch, RouteError, RouteRequest, RouteTable};
+pub use routing::{Explanation, Mismatch, PathSet, RouteError, RouteRequest, RouteTable};
 pub use template::{Template, TemplateError, Variables};
 pub use url_param::url_param;

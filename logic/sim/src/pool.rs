@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
-use weir_balance::{Algorithm, Candidate, Pick, PickInput, Picker, Portion, Roster, ServerLoad};
-use weir_config::simulation::Scenario;
+use weir_balance::{
+    Algorithm, Candidate, HashFunction, Key, Pick, PickInput, Picker, Portion, Roster, ServerLoad,
+};
+use weir_config::simulation::{Scenario, SimKey};
 use weir_model::ServerAddress;
 
 use crate::in_flight::{Flight, Stay};
@@ -12,6 +14,7 @@ use crate::rng::{Rng, Stream};
 #[derive(Debug)]
 pub(crate) struct Pool {
     algorithm: Algorithm,
+    goes_by_uri: bool,
     candidates: Vec<Candidate>,
     roster: Roster,
     is_stale: bool,
@@ -43,22 +46,31 @@ impl Pool {
         let mut rng = Rng::new(seed, Stream::Picks);
         let pickers = (0..scenario.balancer.workers).map(|_| Picker::new(rng.next())).collect();
         let roster = Roster::new(algorithm, candidates.clone(), None);
-        Self { algorithm, candidates, roster, is_stale: false, pickers, rng }
+        let goes_by_uri = goes_by_uri(scenario.balancer.key, algorithm);
+        Self { algorithm, goes_by_uri, candidates, roster, is_stale: false, pickers, rng }
     }
 
     /// Chooses a server for a request that has failed on those in `exclude`, and counts it there.
-    /// Algorithms that go by a key go by the client's address.
     pub(crate) fn choose(&mut self, flight: &Flight, now_ns: u64, exclude: &[usize]) -> Pick {
         if std::mem::take(&mut self.is_stale) {
             self.roster = Roster::new(self.algorithm, self.candidates.clone(), Some(&self.roster));
         }
-        let (key, random) = (Some(flight.client.into()), self.rng.next());
+        let (key, random) = (Some(self.key(flight)), self.rng.next());
         let input = PickInput { key, random, now_ms: now_ns / 1_000_000, exclude };
         let Some(picker) = self.pickers.get_mut(flight.worker as usize) else { return Pick::Nobody };
         let pick = picker.pick(&self.roster, &input);
         match pick {
             Pick::Server(slot) if !self.roster.try_begin(slot) => Pick::Busy,
             pick => pick,
+        }
+    }
+
+    fn key(&self, flight: &Flight) -> Key {
+        if self.goes_by_uri {
+            // A hash already: any function of it is as good as another.
+            Key::Digest(HashFunction::Crc32.digest(&flight.uri.to_be_bytes()))
+        } else {
+            flight.client.into()
         }
     }
 
@@ -95,6 +107,16 @@ impl Pool {
         self.candidates.get(slot).is_some_and(|candidate| {
             candidate.eligible && candidate.connections_max.is_none_or(|max| candidate.load.active() < max)
         })
+    }
+}
+
+fn goes_by_uri(key: SimKey, algorithm: Algorithm) -> bool {
+    use Algorithm::{IpvsDh, IpvsMh, IpvsSh, Lblc, Lblcr, NginxIpHash, Source};
+    match key {
+        SimKey::Client => false,
+        SimKey::Auto => matches!(algorithm, Lblc | Lblcr),
+        // They know no key but an address.
+        SimKey::Uri => !matches!(algorithm, Source | NginxIpHash | IpvsSh | IpvsDh | IpvsMh),
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, BufReader, Read};
 use weir_balance::Algorithm;
 use weir_config::simulation::{
     Arrivals, BalancerPlan, CachePlan, Disturbance, Failure, Group, LogFormat, LoggedTimes, Pattern,
-    Population, Replay, Scenario, SimTime, SlowDown, Volume,
+    Population, Replay, Scenario, SimKey, SimTime, SlowDown, Volume,
 };
 use weir_sim::{Report, Run, html, run};
 
@@ -166,6 +166,30 @@ fn caches_are_hit_more_often_where_clients_who_want_the_same_come_to_the_same_se
     assert!((0.5..0.7).contains(&share), "the hundred most wanted of a thousand, or nearly: {share}");
     // 60% of the requests are ten times as fast.
     assert!(run.utilisation[0] < 0.8 * 0.6, "{:?}", run.utilisation);
+}
+
+#[test]
+fn what_is_asked_for_stays_at_one_server_where_the_uri_decides() {
+    let group = Group { cache: Some(CachePlan { uris: 100, speed_up: 2.0 }), ..Group::default() };
+    let uris = Population { count: 1_000, zipf: 0.5 };
+    let hits = |key, algorithm| {
+        let balancer = BalancerPlan { key, ..BalancerPlan::default() };
+        let run = play(&Scenario { groups: vec![group.clone()], uris, balancer, ..small() }, algorithm);
+        let (hits, asked) = run.cache.unwrap();
+        hits as f64 / asked as f64
+    };
+    // Ten servers hold all thousand between them, if each is asked for its own only.
+    for algorithm in [Algorithm::Hash, Algorithm::Maglev, Algorithm::Rendezvous, Algorithm::Lblc] {
+        assert!(hits(SimKey::Uri, algorithm) > 0.75, "{algorithm}");
+        assert!(hits(SimKey::Client, algorithm) < 0.4, "{algorithm}");
+    }
+    assert_eq!(hits(SimKey::Auto, Algorithm::Lblc), hits(SimKey::Uri, Algorithm::Lblc));
+    assert_eq!(hits(SimKey::Auto, Algorithm::Hash), hits(SimKey::Client, Algorithm::Hash));
+    assert_eq!(
+        hits(SimKey::Uri, Algorithm::Source),
+        hits(SimKey::Client, Algorithm::Source),
+        "an address only"
+    );
 }
 
 #[test]

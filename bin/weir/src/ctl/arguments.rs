@@ -159,6 +159,7 @@ impl CtlCommand {
                     name: name.clone(),
                     address: address.clone(),
                     weight: *weight,
+                    auto_weight: None,
                     backup: *backup,
                     priority: *priority,
                     zone: zone.clone(),

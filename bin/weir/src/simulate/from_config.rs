@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use weir_config::plan::{PoolPlan, ServerPlan};
-use weir_config::simulation::{Disturbance, Failure, Group, Scenario, SimTime, SlowDown};
+use weir_config::plan::{KeyPlan, PoolPlan, ServerPlan};
+use weir_config::simulation::{Disturbance, Failure, Group, Scenario, SimKey, SimTime, SlowDown};
+use weir_http::RequestKey;
 use weir_model::Millis;
 
 use crate::check::{self, Refusal, print_diagnostics};
@@ -66,6 +67,14 @@ fn group(at: usize, server: &ServerPlan, like: &Group) -> Group {
 }
 
 fn balancer(scenario: &mut Scenario, pool: &PoolPlan) {
+    // Simulated requests have no other parts: of a key, what matters here is whether it tells clients or contents apart.
+    if scenario.balancer.key == SimKey::Auto {
+        scenario.balancer.key = match &pool.hash.key {
+            KeyPlan::Request(RequestKey::Uri(_) | RequestKey::Path) => SimKey::Uri,
+            KeyPlan::Destination => SimKey::Auto,
+            _ => SimKey::Client,
+        };
+    }
     scenario.balancer.retries = pool.retry.attempts.into();
     scenario.balancer.queue = time(pool.timeouts.queue, 1);
     if let Some(check) = &pool.check {

@@ -178,7 +178,11 @@ fn agent_part(page: &mut Html, agent: &AgentSnapshot) {
 fn weight_cell(page: &mut Html, server: &ServerSnapshot) {
     let (weight, now) = (server.weight, server.effective_weight);
     let zero = if weight == 0 { " class=\"zero\"" } else { "" };
-    page.add(format_args!("<td{zero} title=\"right now {now}\">{weight}"));
+    page.add(format_args!("<td{zero} title=\"right now {now}"));
+    if let Some(reason) = &server.weight_reason {
+        page.add(format_args!("; {}", esc(reason)));
+    }
+    page.add(format_args!("\">{weight}"));
     if let Some(percent) = server.weight_percent {
         page.add(format_args!("<small> now {percent}%</small>"));
     } else if server.takes_requests() && now != weight {

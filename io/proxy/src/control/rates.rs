@@ -9,7 +9,7 @@ use super::records::Records;
 
 const TICK: Duration = Duration::from_secs(1);
 
-/// Reads every total once a second, for rates and for the highest of each level; and lets go of what is over.
+/// Reads every total once a second, for rates and for the highest of each level; lets go of what is over, and finds weights.
 pub(super) async fn keep_reading(controller: Arc<Controller>) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -18,6 +18,7 @@ pub(super) async fn keep_reading(controller: Arc<Controller>) {
         ticks.tick().await;
         let now = Instant::now();
         controller.read_totals(now.saturating_duration_since(last));
+        controller.judge_weights(now);
         last = now;
     }
 }
@@ -38,6 +39,17 @@ impl Controller {
         process.requests.read(listeners.requests_total(), elapsed);
         if let Some(open) = process_facts::descriptors_open() {
             process.descriptors_max = process.descriptors_max.max(open);
+        }
+    }
+}
+
+impl Controller {
+    /// Finds the weights anew that are found by measurement, in pools where it is time.
+    fn judge_weights(&self, now: Instant) {
+        for pool in &mut self.records().pools {
+            if pool.judge_weights(now) {
+                pool.publish(now);
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Instant;
 
-use weir_balance::Key;
+use weir_balance::{Key, RequestClass};
 use weir_http::access_log::Termination;
 use weir_http::{
     Action, BodyScanner, Framing, HeaderTable, Method, RequestContext, RequestHead, RouteRequest, Scheme,
@@ -118,7 +118,13 @@ fn decide(connection: &mut Connection, request: &Parsed<'_>) -> Begun {
         let now = connection.worker.now();
         Box::new(Bond::of_request(sticky, &Request { head: &wanted, secure, now }))
     });
-    Begun::Exchange(send_to(connection, request, index, pool, key, bond))
+    let class = pool.shared.static_paths.as_ref().map(|paths| {
+        let is_static = matches!(head.method, Method::Get | Method::Head) && paths.matches(wanted.path);
+        if is_static { RequestClass::Static } else { RequestClass::Dynamic }
+    });
+    let mut exchange = send_to(connection, request, index, pool, key, bond);
+    exchange.class = class;
+    Begun::Exchange(exchange)
 }
 
 /// Sends a request to `pool`.

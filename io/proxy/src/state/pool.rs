@@ -7,6 +7,7 @@ use tokio::sync::futures::Notified;
 use weir_balance::Roster;
 use weir_config::KeyReader;
 use weir_config::plan::PoolPlan;
+use weir_http::PathSet;
 
 use super::{PoolCounters, ServerState, Shards};
 use crate::sticky::StickyState;
@@ -18,6 +19,8 @@ pub struct PoolState {
     pub plan: PoolPlan,
     /// What its algorithm goes by; `None` = nothing.
     pub key: Option<KeyReader>,
+    /// Requests for these make servers fetch, others compute; `None` = nobody asks.
+    pub static_paths: Option<PathSet>,
     /// What was counted, kept over reloads.
     pub counters: Arc<Shards<PoolCounters>>,
     /// Those who wait for a server, kept over reloads.
@@ -54,12 +57,15 @@ impl PoolState {
     ) -> Self {
         // The config has let nothing through that does not compile.
         let key = KeyReader::compile(&plan).ok();
+        let weights = &plan.auto_weight;
+        let static_paths = PathSet::compile(&weights.static_paths).ok().filter(|_| weights.is_on);
         if let Some(sticky) = &sticky {
             sticky.follow(&view.servers);
         }
         Self {
             plan,
             key,
+            static_paths,
             counters,
             queue: Arc::default(),
             sticky,

@@ -1,11 +1,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
-use weir_balance::ServerLoad;
+use weir_balance::{RequestClass, ServerLoad, ServiceTimes};
 use weir_model::ServerName;
 use weir_net::tls::TlsConnector;
 
@@ -26,6 +26,8 @@ pub struct ServerState {
     pub counters: Shards<ServerCounters>,
     /// Requests that are bound to it, and wait because it is at its limit.
     pub bound: Queue,
+    /// What its requests took, if that is to be known: see [`ServerState::service_times`].
+    times: OnceLock<Box<ServiceTimes>>,
     /// Failures since the last success, over all workers.
     pub consecutive_failures: AtomicU32,
     address: ArcSwap<String>,
@@ -68,6 +70,7 @@ impl ServerState {
             load: Arc::default(),
             counters: Shards::new(threads),
             bound: Queue::default(),
+            times: OnceLock::new(),
             consecutive_failures: AtomicU32::new(0),
             endpoint: ArcSwap::from_pointee(endpoint),
             connector: ArcSwapOption::empty(),
@@ -75,6 +78,18 @@ impl ServerState {
             rotation: AtomicU32::new(0),
             last_used_ms: AtomicU64::new(0),
             started: Instant::now(),
+        }
+    }
+
+    /// What its requests take. From the first call on, [`ServerState::took`] keeps it.
+    pub fn service_times(&self) -> &ServiceTimes {
+        self.times.get_or_init(Box::default)
+    }
+
+    /// A request was answered after so long.
+    pub fn took(&self, class: RequestClass, time_us: u32) {
+        if let Some(times) = self.times.get() {
+            times.add(class, time_us.into());
         }
     }
 

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
-use weir_balance::{Key, Pick, PickInput, Picker, Roster, Standing, Watch};
+use weir_balance::{Key, Pick, PickInput, Picker, RequestClass, Roster, Standing, Watch};
 use weir_health::TrafficOutcome;
 use weir_http::RetryBudget;
 
@@ -246,6 +246,13 @@ impl Lease {
             let (now_ms, counts) = (self.pool.process.millis(now), counts(status));
             watch.answered(roster, &self.server.shared.load, now_ms, round_trip_us.into(), counts);
         });
+    }
+
+    /// A request of this class was answered after so long: notes it, where weights are found by that.
+    pub(crate) fn took(&self, class: RequestClass, time_us: u32, status: u16) {
+        if counts(status) {
+            self.server.shared.took(class, time_us);
+        }
     }
 
     /// So many bytes have been moved in both directions so far.

@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod auto_weight;
 mod by_key;
 mod concurrency;
 mod everyone;
 mod golden;
 mod hashes;
 mod ipvs;
+mod ipvs_golden;
 mod least_connections;
 mod least_request;
 mod measured;

@@ -20,6 +20,8 @@ pub enum PoolPart {
     Agent,
     /// `slow-start`.
     SlowStart,
+    /// `auto-weight`.
+    AutoWeight,
     /// `min-healthy`, `zone`, `subset`.
     Membership,
     /// `eject`.
@@ -65,6 +67,7 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         check,
         agent,
         slow_start,
+        auto_weight,
         membership,
         zone,
         ejection,
@@ -81,6 +84,7 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         (*check != new.check, PoolPart::Check),
         (*agent != new.agent, PoolPart::Agent),
         (*slow_start != new.slow_start, PoolPart::SlowStart),
+        (*auto_weight != new.auto_weight, PoolPart::AutoWeight),
         ((membership, zone) != (&new.membership, &new.zone), PoolPart::Membership),
         (*ejection != new.ejection, PoolPart::Eject),
         (*tls != new.tls, PoolPart::Tls),
@@ -112,6 +116,7 @@ impl fmt::Display for PoolPart {
             Self::Check => "check",
             Self::Agent => "agent",
             Self::SlowStart => "slow-start",
+            Self::AutoWeight => "auto-weight",
             Self::Membership => "min-healthy, zone and subset",
             Self::Eject => "eject",
             Self::Tls => "tls",

@@ -17,6 +17,7 @@ pub(crate) use listener::{LISTENER, SNI};
 pub(crate) use pool::{POOL, SERVER};
 pub(crate) use process::{ERROR_PAGE, FACILITIES, ROOT};
 pub(crate) use route::{HEADER_TEST, PATH, ROUTE};
+pub(crate) use spread::STATIC_PATHS;
 pub(crate) use storage::{AREA, AREA_POLICY, PRINCIPAL, TOKEN_ISSUER};
 pub(crate) use tls::CERTIFICATE;
 

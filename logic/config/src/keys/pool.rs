@@ -2,7 +2,7 @@ use super::Kind::{AnyOf, Choice, Duration, Flag, Integer, Off, On, OneOrMany, Pe
 use super::Presence::{Default, Otherwise, Required};
 use super::balance::{ALGORITHM_NAMES, BALANCE};
 use super::process::HEADER_TEXTS;
-use super::spread::{AGENT, SLOW_START, SUBSET, ZONE};
+use super::spread::{AGENT, AUTO_WEIGHT, SLOW_START, SUBSET, ZONE};
 use super::sticky::STICKY;
 use super::tls::TLS_OUT;
 use super::{COUNT, DAY_MS, DURATION, DURATION_OR_ZERO, Section, key};
@@ -60,6 +60,13 @@ pub(crate) static POOL: Section = Section {
             Default("false"),
             "\"30s\"",
             "How long the weight of a server takes to rise that has come up.",
+        ),
+        key(
+            "auto-weight",
+            Table(&AUTO_WEIGHT),
+            Otherwise("every key has its default"),
+            "{ interval = \"10s\" }",
+            "How weights are found, for servers with `weight = \"auto\"`.",
         ),
         key(
             "min-healthy",
@@ -136,10 +143,24 @@ pub(crate) static SERVER: Section = Section {
         key("name", Text("a name"), Otherwise("its address"), "\"web-1\"", "Its name, unique in the pool."),
         key(
             "weight",
-            Integer { min: 0, max: weir_model::Weight::MAX.get() as u64 },
+            AnyOf(&[Integer { min: 0, max: weir_model::Weight::MAX.get() as u64 }, Choice(&["auto"])]),
             Default("1"),
             "2",
-            "Its share; 0 = gets nothing new.",
+            "Its share; 0 = gets nothing new; `\"auto\"` = from its speed, which is measured (`auto-weight` of the pool): 16 = average.",
+        ),
+        key(
+            "processor",
+            Percent { min: 1, max: 10_000 },
+            Otherwise("measured"),
+            "\"150%\"",
+            "With `weight = \"auto\"`: how fast it is at requests that make it compute, in relation to an average server.",
+        ),
+        key(
+            "storage",
+            Percent { min: 1, max: 10_000 },
+            Otherwise("measured"),
+            "\"80%\"",
+            "With `weight = \"auto\"`: how fast it is at requests that make it fetch a file, in relation to an average server.",
         ),
         key("backup", Flag, Default("false"), "true", "Gets requests only when no other server can."),
         key(

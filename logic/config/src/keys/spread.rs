@@ -1,4 +1,4 @@
-use super::Kind::{Integer, Percent, Text};
+use super::Kind::{Integer, OneOrMany, Percent, Text};
 use super::Presence::{Default, Otherwise, Required};
 use super::{DAY_MS, DURATION, Section, key};
 
@@ -22,6 +22,46 @@ pub(crate) static SLOW_START: Section = Section {
             "100% = in proportion to the time; above it faster at first, below it slower: (time / window)^(100% / aggression).",
         ),
         key("min-weight", Percent { min: 1, max: 100 }, Default("\"10%\""), "\"1%\"", "What it begins with."),
+    ],
+};
+
+/// What is a file by its name: answers to these are fetched rather than made.
+pub(crate) const STATIC_PATHS: [&str; 22] = [
+    "**.avif", "**.bz2", "**.css", "**.gif", "**.gz", "**.ico", "**.iso", "**.jpeg", "**.jpg", "**.js",
+    "**.map", "**.mjs", "**.mp3", "**.mp4", "**.pdf", "**.png", "**.svg", "**.txt", "**.webm", "**.webp",
+    "**.woff2", "**.zip",
+];
+
+pub(crate) static AUTO_WEIGHT: Section = Section {
+    noun: "",
+    title: "[pool.NAME.auto-weight]",
+    meaning: "How the weights of servers with `weight = \"auto\"` are found: 16 x (a x Pp + (1 - a) x Pm). `a` is the share of requests that make \
+              servers compute, Pp a server's speed at those, Pm its speed at the others; speeds are those of the lower quartile of the times until \
+              the first byte, in relation to the pool's average.",
+    keys: &[
+        key(
+            "static",
+            OneOrMany(&Text("a glob of paths")),
+            Otherwise("the extensions of common file formats"),
+            "\"/static/**\"",
+            "GET and HEAD requests for these make servers fetch; all others make them compute.",
+        ),
+        key(
+            "interval",
+            super::Kind::Duration { min_ms: 1_000, max_ms: DAY_MS },
+            Default("\"30s\""),
+            "\"2m\"",
+            "How often weights are judged. Each moves by a quarter of itself at most.",
+        ),
+        key(
+            "min-requests",
+            super::COUNT,
+            Default("20"),
+            "100",
+            "Requests of a class that a server must have answered between two judgements for its speed at them to be judged anew.",
+        ),
+        key("min", Integer { min: 1, max: 256 }, Default("1"), "4", "No weight is below it."),
+        key("max", Integer { min: 1, max: 256 }, Default("256"), "64", "No weight is above it."),
     ],
 };
 

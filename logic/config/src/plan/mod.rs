@@ -18,8 +18,8 @@ pub use listener::{
     ClientTimeouts, HttpPlan, ListenerPlan, Mode, ProxyProtocolIn, RoutePlan, SniRoute, TcpPlan,
 };
 pub use pool::{
-    AgentPlan, CheckKind, CheckPlan, ConnectionReuse, HttpCheck, NobodyLeft, PoolPlan, ProxyProtocolOut,
-    RetryPlan, ServerPlan, ServerTimeouts,
+    AgentPlan, AutoWeightPlan, CheckKind, CheckPlan, ConnectionReuse, HttpCheck, NobodyLeft, PoolPlan,
+    ProxyProtocolOut, RetryPlan, ServerPlan, ServerTimeouts,
 };
 pub use process::{
     AccessLogFormat, AccessLogPlan, AdminPlan, LogTarget, ProcessPlan, ResolverPlan, SyslogFacility,

@@ -1,7 +1,9 @@
 use serde::Serialize;
-use weir_balance::{Algorithm, MeasureOptions, Membership, Scheduling, SlowStart};
+use weir_balance::{
+    Algorithm, AutoWeightRule, KnownSpeeds, MeasureOptions, Membership, Scheduling, SlowStart,
+};
 use weir_health::{CheckTiming, EjectionRule};
-use weir_http::FixedResponse;
+use weir_http::{FixedResponse, PathPattern};
 use weir_model::{Millis, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
 use super::{HashPlan, StickyPlan, TlsOut};
@@ -27,6 +29,8 @@ pub struct PoolPlan {
     pub agent: Option<AgentPlan>,
     /// How the weight of a server rises that has come up; `None` = at once.
     pub slow_start: Option<SlowStart>,
+    /// How the weights of servers are found by measurement.
+    pub auto_weight: AutoWeightPlan,
     /// Which of its servers take part.
     pub membership: Membership,
     /// The zone whose servers are preferred; `None` = zones do not count.
@@ -66,8 +70,10 @@ pub struct ServerPlan {
     pub name: ServerName,
     /// Where it listens.
     pub address: ServerAddress,
-    /// Its share.
+    /// Its share; to begin with, where it is found by measurement.
     pub weight: Weight,
+    /// Its weight is found by measurement; these of its speeds are given. `None` = the weight is what it is.
+    pub auto_weight: Option<KnownSpeeds>,
     /// Gets requests only when no other server can.
     pub backup: bool,
     /// Gets requests only when no server of a lower number can.
@@ -78,6 +84,19 @@ pub struct ServerPlan {
     pub agent_port: Option<u16>,
     /// Requests (TCP: connections) at once; `None` = no limit.
     pub connections_max: Option<u32>,
+}
+
+/// How weights are found (`auto-weight = ...`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AutoWeightPlan {
+    /// A server of the pool has `weight = "auto"`.
+    pub is_on: bool,
+    /// GET and HEAD requests for these make servers fetch; others make them compute.
+    pub static_paths: Vec<PathPattern>,
+    /// Between two judgements.
+    pub interval: Millis,
+    /// The bounds.
+    pub rule: AutoWeightRule,
 }
 
 /// A program beside each server, asked over TCP how the server is (`agent = ...`).

@@ -7,7 +7,9 @@ use super::process::path;
 use super::route::response;
 use super::sticky;
 use super::writer::{OFF, Percent, Printed, Share, Spelled, Writer, bare, table};
-use crate::plan::{CheckKind, CheckPlan, HttpCheck, PoolPlan, ProxyProtocolOut, ServerPlan, TlsOut};
+use crate::plan::{
+    AutoWeightPlan, CheckKind, CheckPlan, HttpCheck, PoolPlan, ProxyProtocolOut, ServerPlan, TlsOut,
+};
 
 pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
     let name = bare(pool.name.as_str());
@@ -48,10 +50,13 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
 }
 
 fn server(server: &ServerPlan) -> Value {
+    let auto = server.auto_weight;
     table([
         ("name", Some(Printed(&server.name).spelled())),
         ("address", Some(Printed(&server.address).spelled())),
-        ("weight", Some(server.weight.get().spelled())),
+        ("weight", Some(auto.map_or_else(|| server.weight.get().spelled(), |_| "auto".spelled()))),
+        ("processor", auto.and_then(|known| known.processor).map(|speed| Share(speed.0).spelled())),
+        ("storage", auto.and_then(|known| known.storage).map(|speed| Share(speed.0).spelled())),
         ("backup", Some(server.backup.spelled())),
         ("priority", (server.priority > 0).then(|| server.priority.spelled())),
         ("zone", server.zone.as_ref().map(|zone| Printed(zone).spelled())),
@@ -83,6 +88,19 @@ fn spread(writer: &mut Writer, pool: &PoolPlan) {
         ])
     });
     writer.key_or_off("slow-start", slow_start);
+    if pool.auto_weight.is_on {
+        let AutoWeightPlan { is_on: _, static_paths, interval, rule } = &pool.auto_weight;
+        writer.key(
+            "auto-weight",
+            table([
+                ("static", Some(Value::Array(static_paths.iter().map(super::route::path).collect()))),
+                ("interval", Some(Printed(*interval).spelled())),
+                ("min-requests", Some(rule.requests_min.spelled())),
+                ("min", Some(rule.min.get().spelled())),
+                ("max", Some(rule.max.get().spelled())),
+            ]),
+        );
+    }
     let agent = pool.agent.as_ref().map(|agent| {
         table([
             ("port", Some(agent.port.spelled())),

@@ -110,7 +110,7 @@ pub fn path_text(pattern: &PathPattern) -> String {
     }
 }
 
-fn path(path: &PathPattern) -> Value {
+pub(super) fn path(path: &PathPattern) -> Value {
     let wild = |path: &str| path.contains(['*', '?']);
     match path {
         PathPattern::Exact(path) => format!("={path}").spelled(),

@@ -15,8 +15,8 @@ pub(super) struct Pools {
     indices: HashMap<String, usize>,
     used: Vec<bool>,
     keys: Vec<PoolKey>,
-    /// For each where it is said that only HTTP can tell its clients apart.
-    sticky_needs_http: Vec<Option<Span>>,
+    /// For each what it has that TCP connections do not serve.
+    http_only: Vec<Option<HttpOnly>>,
 }
 
 /// What refers to a pool.
@@ -24,6 +24,15 @@ pub(super) struct Pools {
 pub(super) enum Traffic {
     Http,
     Tcp,
+}
+
+/// A part of a pool that makes no sense for TCP connections, and where it stands.
+#[derive(Debug, Clone, Copy)]
+enum HttpOnly {
+    /// Only HTTP can tell its clients apart.
+    Sticky(Span),
+    /// Only HTTP has response times.
+    AutoWeight(Span),
 }
 
 /// What a pool goes by, as far as it must fit to those who refer to it.
@@ -45,20 +54,42 @@ impl PoolKey {
     }
 }
 
+impl HttpOnly {
+    fn of(pool: &PoolSpec) -> Option<Self> {
+        let sticky = pool.plan.sticky.as_ref().is_some_and(|it| !matches!(it.by, StickyBy::Source(..)));
+        let sticky = pool.sticky_at.filter(|_| sticky).map(Self::Sticky);
+        sticky.or(pool.auto_weight_at.map(Self::AutoWeight))
+    }
+
+    /// A TCP listener's pool with this.
+    fn unfit(self, pool: &Located<String>) -> Problem {
+        let (at, what, help) = match self {
+            Self::Sticky(at) => (
+                at,
+                "sticky: a TCP listener knows no more of a client than its address",
+                "write sticky = { source = true }, or give the listener a pool of its own",
+            ),
+            Self::AutoWeight(at) => (
+                at,
+                "weight = \"auto\": a TCP listener sees no requests whose times could be measured",
+                "give its servers weights, or the listener a pool of its own",
+            ),
+        };
+        let problem = Problem::error(at, format!("pool {}: {what}", short(&pool.value)));
+        problem.also(pool.span, "a TCP listener uses the pool here").help(help)
+    }
+}
+
 impl Pools {
     pub(super) fn new(pools: &[PoolSpec]) -> Self {
         let name =
             |pool: &PoolSpec| Located { value: pool.name.value.as_str().to_owned(), span: pool.name.span };
         let names: Vec<_> = pools.iter().map(name).collect();
         let indices = names.iter().enumerate().map(|(index, name)| (name.value.clone(), index)).collect();
-        let sticky_needs_http = |pool: &PoolSpec| {
-            let by = &pool.plan.sticky.as_ref()?.by;
-            if matches!(by, StickyBy::Source(..)) { None } else { pool.sticky_at }
-        };
         Self {
             used: vec![false; names.len()],
             keys: pools.iter().map(PoolKey::of).collect(),
-            sticky_needs_http: pools.iter().map(sticky_needs_http).collect(),
+            http_only: pools.iter().map(HttpOnly::of).collect(),
             names,
             indices,
         }
@@ -80,8 +111,8 @@ impl Pools {
                 {
                     cx.report(unfit(subject, name, needs, at));
                 }
-                if let (Traffic::Tcp, Some(sticky)) = (traffic, self.sticky_needs_http[*index]) {
-                    cx.report(sticky_needs_http(name, sticky));
+                if let (Traffic::Tcp, Some(part)) = (traffic, self.http_only[*index]) {
+                    cx.report(part.unfit(name));
                 }
                 Some(*index)
             }
@@ -153,14 +184,4 @@ pub(super) fn unknown<'n>(
         true => problem.help(format!("define it: [{noun}.{}]", short(&name.value))),
         false => problem.help(format!("there are {}{more}", listed.join(", "))),
     }
-}
-
-/// A TCP listener's pool with a stickiness that only HTTP has.
-fn sticky_needs_http(pool: &Located<String>, sticky: Span) -> Problem {
-    let message = format!(
-        "pool {}: sticky: a TCP listener knows no more of a client than its address",
-        short(&pool.value)
-    );
-    let problem = Problem::error(sticky, message).also(pool.span, "a TCP listener uses the pool here");
-    problem.help("write sticky = { source = true }, or give the listener a pool of its own")
 }

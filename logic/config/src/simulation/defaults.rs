@@ -1,6 +1,6 @@
 use super::{
     Arrivals, BalancerPlan, Group, Measure, Pattern, Population, Scenario, Service, ServiceLaw, Sharing,
-    SimTime, Volume,
+    SimKey, SimTime, Volume,
 };
 use weir_balance::Algorithm;
 use weir_model::Weight;
@@ -36,6 +36,7 @@ impl Default for BalancerPlan {
     fn default() -> Self {
         Self {
             workers: 1,
+            key: SimKey::default(),
             retries: 2,
             queue: SimTime(1_000_000_000),
             down_after: SimTime(6_000_000_000),

@@ -292,6 +292,14 @@ static BALANCER: Section = Section {
             "Each chooses by itself, as the proxy's do; they share the servers' loads. A request comes to any of them.",
         ),
         key(
+            "key",
+            Choice(&["client", "uri"]),
+            Otherwise("`client`; for `lblc` and `lblcr` `uri`"),
+            "\"uri\"",
+            "What requests are kept together by, for the algorithms that hash a key of choice or keep to one. `source`, `nginx-ip-hash` \
+             and the like go by the client in any case.",
+        ),
+        key(
             "retries",
             Integer { min: 0, max: 10 },
             Default("2"),

@@ -6,7 +6,7 @@ use weir_model::Weight;
 use super::keys::{SCENARIO, SERVERS};
 use super::{
     Arrivals, BalancerPlan, Burst, CachePlan, Disturbance, Failure, Group, LogFormat, LoggedTimes, Measure,
-    Pattern, Population, Replay, Scenario, Service, ServiceLaw, Sharing, SimTime, SlowDown, Volume,
+    Pattern, Population, Replay, Scenario, Service, ServiceLaw, Sharing, SimKey, SimTime, SlowDown, Volume,
 };
 use crate::context::Context;
 use crate::source::Span;
@@ -206,6 +206,7 @@ fn population(table: &Table<'_, '_>) -> Population {
 fn balancer(table: &Table<'_, '_>) -> BalancerPlan {
     BalancerPlan {
         workers: table.number("workers"),
+        key: choice(table, "key", &[("client", SimKey::Client), ("uri", SimKey::Uri)], SimKey::Auto),
         retries: table.number("retries"),
         queue: time(table, "queue"),
         down_after: time(table, "down-after"),

@@ -201,11 +201,26 @@ pub struct Population {
     pub zipf: f64,
 }
 
+/// What the algorithms that can go by any key go by. Those that go by the client's address alone do so in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SimKey {
+    /// The URI for `lblc` and `lblcr`, who are about locality; the client for the others.
+    #[default]
+    Auto,
+    /// Who asks.
+    Client,
+    /// What is asked for.
+    Uri,
+}
+
 /// The balancer, as far as it matters here.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BalancerPlan {
     /// Workers; each chooses by itself, and they share the servers' loads.
     pub workers: u32,
+    /// What requests are kept together by.
+    pub key: SimKey,
     /// Further tries of a request that found its server dead.
     pub retries: u32,
     /// How long a request may wait when all servers are at their `max-connections`; 0 = not at all.

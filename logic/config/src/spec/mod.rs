@@ -1,6 +1,7 @@
 //! The Spec: what the file says, value by value, each valid in itself. Whether the parts fit together (does this pool
 //! exist, is this route ever reached) is decided when the [`crate::Plan`] is made of it.
 
+mod auto_weight;
 mod balance;
 mod check;
 mod header;

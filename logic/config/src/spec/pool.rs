@@ -4,7 +4,7 @@ use weir_balance::Membership;
 use weir_health::EjectionRule;
 use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
-use super::{spread, tls};
+use super::{auto_weight, spread, tls};
 use crate::context::Context;
 use crate::diagnostic::Problem;
 use crate::keys::{POOL, SERVER};
@@ -25,6 +25,8 @@ pub(crate) struct PoolSpec {
     pub(crate) key_at: Option<Span>,
     /// Where its stickiness is written.
     pub(crate) sticky_at: Option<Span>,
+    /// Where a server's `weight = "auto"` is written.
+    pub(crate) auto_weight_at: Option<Span>,
     pub(crate) zone: spread::ZoneSpec,
 }
 
@@ -59,6 +61,7 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         check: super::check::read(&table),
         agent: spread::agent(&table),
         slow_start: spread::slow_start(&table),
+        auto_weight: auto_weight::read(&table),
         membership: Membership {
             min_healthy_percent: table.percent("min-healthy"),
             zones: None,
@@ -83,7 +86,8 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     let sticky_at = table.get("sticky").map(|node| node.span);
     let zone = spread::zone(&table);
     warn_of_spread(&table, &plan, &zone);
-    Some(PoolSpec { name, plan, key_at, sticky_at, zone })
+    let auto_weight_at = auto_weight::first_at(&table);
+    Some(PoolSpec { name, plan, key_at, sticky_at, auto_weight_at, zone })
 }
 
 fn warn_of_servers(table: &Table<'_, '_>, plan: &PoolPlan) {
@@ -122,6 +126,9 @@ fn warn_of_spread(table: &Table<'_, '_>, plan: &PoolPlan, zone: &spread::ZoneSpe
     if let (Some(node), false, Some(_)) = (table.get("zone"), has_zones, &zone.own) {
         warn(node.span, "no server has a zone: all are elsewhere, and the pool's zone changes nothing");
     }
+    if let (Some(node), false) = (table.get("auto-weight"), plan.auto_weight.is_on) {
+        warn(node.span, "no server has weight = \"auto\": auto-weight changes nothing");
+    }
     let algorithm = plan.algorithm;
     if let (Some(node), true, false) =
         (table.get("slow-start"), plan.slow_start.is_some(), algorithm.weighs_portions())
@@ -155,6 +162,7 @@ fn server(table: &Table<'_, '_>, index: usize, node: &Node) -> Option<(ServerPla
             name: name_of(&address.value)?,
             address: address.value,
             weight: Weight::ONE,
+            auto_weight: None,
             backup: false,
             priority: 0,
             zone: None,
@@ -168,9 +176,11 @@ fn server(table: &Table<'_, '_>, index: usize, node: &Node) -> Option<(ServerPla
     let written = table.text_if("name").and_then(|text| super::route::name(table.cx, "server", &text));
     let by_address = || Some(Located { value: name_of(&address.value)?, span: address.span });
     let name = written.or_else(by_address)?;
+    let (weight, auto_weight) = auto_weight::weight(&table);
     let server = ServerPlan {
         name: name.value,
-        weight: Weight::new(table.number("weight")).unwrap_or_default(),
+        weight,
+        auto_weight,
         backup: table.flag("backup"),
         priority: table.number("priority"),
         zone: spread::zone_name(&table),

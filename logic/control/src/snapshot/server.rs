@@ -13,8 +13,10 @@ pub struct ServerSnapshot {
     pub name: String,
     /// Where it listens, as configured or changed at runtime.
     pub address: String,
-    /// Its share, as configured or changed at runtime.
+    /// Its share, as configured, changed at runtime or found by measurement.
     pub weight: u32,
+    /// How its weight was found (`weight = "auto"`); `None` = it was given.
+    pub weight_reason: Option<String>,
     /// Its share right now, rounded up; 0 while it takes nothing.
     pub effective_weight: u32,
     /// What counts of its weight right now, in percent: slow start, agent, zone and subset. `None` = all of it.

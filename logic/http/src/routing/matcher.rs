@@ -1,29 +1,20 @@
 use std::fmt;
 
-use super::RouteRequest;
-use super::glob::Glob;
 use super::host::bare_host;
+use super::{PathSet, RouteRequest};
 use crate::expression::{EvaluationError, Expression};
-use crate::forward::has_prefix;
-use crate::{HeaderMatch, HeaderTest, HostPattern, PathPattern, RouteMatch};
+use crate::{HeaderMatch, HeaderTest, HostPattern, RouteMatch};
 
 /// A [`RouteMatch`], compiled.
 #[derive(Debug)]
 pub(super) struct Matcher {
     hosts: Vec<HostPattern>,
-    paths: Vec<Path>,
+    paths: PathSet,
     methods: Vec<String>,
     headers: Vec<HeaderMatch>,
     clients: Vec<ipnet::IpNet>,
     expression: Option<Expression>,
     matches_all: bool,
-}
-
-#[derive(Debug)]
-enum Path {
-    Exact(Box<[u8]>),
-    Prefix(Box<[u8]>),
-    Glob(Glob),
 }
 
 /// The first reason why a route does not take a request.
@@ -48,14 +39,7 @@ pub enum Mismatch {
 impl Matcher {
     pub(super) fn compile(matches: &RouteMatch) -> Result<Self, super::RouteError> {
         let RouteMatch { hosts, paths, methods, headers, clients, expression } = matches;
-        let paths = paths
-            .iter()
-            .map(|pattern| match pattern {
-                PathPattern::Exact(path) => Ok(Path::Exact(path.as_bytes().into())),
-                PathPattern::Prefix(path) => Ok(Path::Prefix(path.as_bytes().into())),
-                PathPattern::Glob(glob) => Glob::compile(glob).map(Path::Glob).ok_or(super::RouteError::Glob),
-            })
-            .collect::<Result<_, _>>()?;
+        let paths = PathSet::compile(paths)?;
         let expression = expression.as_deref().map(Expression::compile).transpose()?;
         Ok(Self {
             matches_all: *matches == RouteMatch::default(),
@@ -84,7 +68,7 @@ impl Matcher {
                 return Err(Mismatch::Host);
             }
         }
-        if !self.paths.is_empty() && !self.paths.iter().any(|path| path.matches(request.path)) {
+        if !self.paths.is_empty() && !self.paths.matches(request.path) {
             return Err(Mismatch::Path);
         }
         if !self.methods.is_empty() && !self.methods.iter().any(|method| method.as_bytes() == request.method)
@@ -102,16 +86,6 @@ impl Matcher {
             None | Some(Ok(true)) => Ok(()),
             Some(Ok(false)) => Err(Mismatch::Expression),
             Some(Err(error)) => Err(Mismatch::ExpressionFailed(error)),
-        }
-    }
-}
-
-impl Path {
-    fn matches(&self, path: &[u8]) -> bool {
-        match self {
-            Self::Exact(exact) => **exact == *path,
-            Self::Prefix(prefix) => has_prefix(path, prefix),
-            Self::Glob(glob) => glob.matches(path),
         }
     }
 }

@@ -3,9 +3,11 @@
 mod glob;
 mod host;
 mod matcher;
+mod path_set;
 mod request;
 mod table;
 
 pub use matcher::Mismatch;
+pub use path_set::PathSet;
 pub use request::RouteRequest;
 pub use table::{Explanation, RouteError, RouteTable};

@@ -36,6 +36,30 @@ fn algorithms_that_measure_avoid_the_server_that_is_slow() {
     }
 }
 
+#[test]
+fn a_weight_is_found_by_measurement_and_explained() {
+    let (slow, quick) = (slow("slow"), origin("quick"));
+    let weir = Weir::start(&format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nbalance = \"round-robin\"\nservers = [\
+         {{ name = \"slow\", address = \"{}\", weight = \"auto\" }}, {{ name = \"quick\", address = \"{}\", weight = \"auto\" }}]\n\
+         auto-weight = {{ interval = \"1s\", min-requests = 1, max = 40 }}\n",
+        slow.addr(),
+        quick.addr()
+    ));
+    let weight = |server| weir.metrics().get("weir_server_weight", &["pool=\"web\"", server]);
+    let (of_slow, of_quick) = ("server=\"slow\"", "server=\"quick\"");
+    assert_eq!((weight(of_slow), weight(of_quick)), (16.0, 16.0), "average to begin with");
+    wait_until("the quick one weighs twice as much", PATIENCE, || {
+        assert_eq!(weir.client().exchange(get("/")).status, 200);
+        weight(of_quick) > 2.0 * weight(of_slow)
+    });
+    let status = weir.admin("/status.json");
+    assert!(status.contains("16 x (1.00 x Pp + 0.00 x Pm)"), "{status}");
+    // What the operator says holds.
+    assert!(weir.ctl(&["weight", "web/slow", "7"]).status.success());
+    assert_eq!(weight(of_slow), 7.0);
+}
+
 /// Answers after a fifth of a second.
 fn slow(name: &str) -> RawServer {
     let name = name.to_owned();

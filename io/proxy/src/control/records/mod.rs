@@ -15,6 +15,7 @@ mod server;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod weights;
 
 use std::collections::HashMap;
 
@@ -34,6 +35,7 @@ pub(super) use rise::Rise;
 pub(super) use rotation::Rotation;
 pub(super) use server::{ServerRecord, tls_host};
 pub(super) use sync::Ground;
+pub(super) use weights::FoundWeight;
 
 use crate::access_log::LogPort;
 use crate::state::Live;

@@ -123,9 +123,18 @@ impl Records {
 
 /// A server of the config, as commands name it.
 pub(in crate::control) fn spec_of(server: &ServerPlan) -> ServerSpec {
-    let ServerPlan { name, address, weight, backup, priority, zone, agent_port, connections_max } =
-        server.clone();
-    ServerSpec { name, address, weight, backup, priority, zone, agent_port, connections_max }
+    let ServerPlan {
+        name,
+        address,
+        weight,
+        auto_weight,
+        backup,
+        priority,
+        zone,
+        agent_port,
+        connections_max,
+    } = server.clone();
+    ServerSpec { name, address, weight, auto_weight, backup, priority, zone, agent_port, connections_max }
 }
 
 /// Whether two plans of a pool differ in nothing but servers.
@@ -141,6 +150,7 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
         check,
         agent,
         slow_start,
+        auto_weight,
         membership,
         zone,
         ejection,
@@ -159,6 +169,7 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
         && *check == b.check
         && *agent == b.agent
         && *slow_start == b.slow_start
+        && *auto_weight == b.auto_weight
         && *membership == b.membership
         && *zone == b.zone
         && *ejection == b.ejection

@@ -7,6 +7,7 @@ use weir_model::PoolName;
 
 use super::departed::Departed;
 use super::members::Members;
+use super::weights::judge_weights;
 use super::{LevelMeter, RateMeter, Rotation, UpClock};
 use crate::control::parts::PoolTls;
 use crate::state::{PoolCounters, PoolState, PoolView, Shards};
@@ -32,6 +33,8 @@ pub(in crate::control) struct PoolRecord {
     is_stale: bool,
     /// When weights rise next; `None` = all have risen.
     rises_at: Option<Instant>,
+    /// When weights are judged next; `None` = none is found by measurement, or it is not known yet.
+    judges_at: Option<Instant>,
 }
 
 impl PoolRecord {
@@ -62,6 +65,7 @@ impl PoolRecord {
             rotation: Rotation::default(),
             is_stale: true,
             rises_at: None,
+            judges_at: None,
         }
     }
 
@@ -134,6 +138,18 @@ impl PoolRecord {
         self.rises_at
     }
 
+    /// Finds weights anew, if it is time. Returns whether one has changed.
+    pub(in crate::control) fn judge_weights(&mut self, now: Instant) -> bool {
+        let plan = &self.shared.plan.auto_weight;
+        let judges_at = self.judges_at.filter(|_| plan.is_on);
+        self.judges_at = plan.is_on.then(|| judges_at.unwrap_or(now + plan.interval.duration()));
+        if judges_at.is_none_or(|at| now < at) {
+            return false;
+        }
+        self.judges_at = Some(now + plan.interval.duration());
+        judge_weights(&plan.rule, &mut self.members)
+    }
+
     /// The first view after the pool was made: its state so far was not one.
     pub(in crate::control) fn publish_first(&mut self, now: Instant) {
         self.clock = UpClock::new(self.rotation.is_usable(), now);
@@ -182,6 +198,7 @@ fn without_servers(plan: &PoolPlan) -> PoolPlan {
         check: plan.check.clone(),
         agent: plan.agent.clone(),
         slow_start: plan.slow_start,
+        auto_weight: plan.auto_weight.clone(),
         membership: plan.membership,
         zone: plan.zone.clone(),
         ejection: plan.ejection.clone(),

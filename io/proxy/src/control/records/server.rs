@@ -9,7 +9,7 @@ use weir_model::{ServerAddress, Weight};
 use weir_net::tls::ClientTls;
 use weir_wire::agent::AgentWish;
 
-use super::{Ground, HealthRecord, LevelMeter, RateMeter, Rise};
+use super::{FoundWeight, Ground, HealthRecord, LevelMeter, RateMeter, Rise};
 use crate::control::names::NameUser;
 use crate::control::task::Task;
 use crate::state::{Endpoint, ServerState};
@@ -30,6 +30,8 @@ pub(in crate::control) struct ServerRecord {
     pub(in crate::control) agent: Option<Task>,
     /// How its weight rises.
     pub(super) rise: Rise,
+    /// Its weight, where that is found by measurement.
+    pub(in crate::control) found_weight: FoundWeight,
     /// TLS cannot be set up towards it. Plaintext instead must never happen: it counts as unreachable.
     tls_fault: Option<String>,
     /// As the pool has counted it.
@@ -62,6 +64,7 @@ impl ServerRecord {
             check: None,
             agent: None,
             rise: Rise::default(),
+            found_weight: FoundWeight::default(),
             tls_fault: None,
             counted: None,
         }
@@ -90,6 +93,12 @@ impl ServerRecord {
             (AdminState::Drain, _) | (_, AgentWish::Drain) => AdminState::Drain,
             (AdminState::Ready, AgentWish::Ready) => AdminState::Ready,
         }
+    }
+
+    /// Its share: as configured, changed at runtime, or found.
+    pub(in crate::control) fn weight(&self) -> Weight {
+        let spec = &self.spec.spec;
+        if spec.auto_weight.is_some() { self.found_weight.weight() } else { spec.weight }
     }
 
     fn agent_percent(&self) -> u32 {
@@ -122,11 +131,15 @@ impl ServerRecord {
     /// As it is put up for choice.
     pub(super) fn candidate(&self, rank: usize, plan: &PoolPlan) -> Candidate {
         let spec = &self.spec.spec;
+        if spec.auto_weight.is_some() {
+            // Measured from now on.
+            self.state.service_times();
+        }
         Candidate {
             slot: self.state.slot,
             rank: rank as u32,
             address: spec.address.clone(),
-            weight: spec.weight,
+            weight: self.weight(),
             portion: self.rise.portion().of(Portion::percent(self.agent_percent())),
             priority: spec.priority,
             backup: spec.backup,

@@ -31,6 +31,7 @@ fn record(name: &str, slot: usize) -> ServerRecord {
         name: Name::new(name).unwrap(),
         address: "10.0.0.1:80".parse().unwrap(),
         weight: Weight::ONE,
+        auto_weight: None,
         backup: false,
         priority: 0,
         zone: None,

@@ -7,7 +7,7 @@ use crate::control::records::{ServerRecord, ServerSums};
 pub(super) fn of(record: &ServerRecord, roster: &Roster, moment: Moment) -> ServerSnapshot {
     let spec = &record.spec.spec;
     let (state, health) = (&record.state, &record.health);
-    let weight = spec.weight.get();
+    let weight = record.weight().get();
     let takes_part = roster.members().binary_search(&state.slot).is_ok();
     let portion = roster.candidate(state.slot).map_or(Portion::WHOLE, |candidate| candidate.portion);
     let active = u64::from(state.load.active());
@@ -18,6 +18,10 @@ pub(super) fn of(record: &ServerRecord, roster: &Roster, moment: Moment) -> Serv
         address: spec.address.to_string(),
         weight,
         effective_weight: if takes_part { portion.weight(weight) } else { 0 },
+        weight_reason: spec.auto_weight.map(|_| {
+            let judgement = record.found_weight.judgement();
+            judgement.map_or_else(|| "not measured yet".to_owned(), ToString::to_string)
+        }),
         weight_percent: Some(portion.as_percent()).filter(|_| takes_part && portion != Portion::WHOLE),
         stands_by: record.is_eligible() && !takes_part && !spec.backup,
         priority: spec.priority,

@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use weir_balance::Key;
+use weir_balance::{Key, RequestClass};
 use weir_http::{ChunkError, Progress};
 
 use super::outcome::{Cut, End, Fault};
@@ -44,6 +44,8 @@ pub(crate) struct Exchange {
     upload_in_head: u64,
     /// What it goes by, for algorithms that ask.
     key: Option<Key>,
+    /// What it makes a server do, where weights are found by that.
+    pub(crate) class: Option<RequestClass>,
     /// What is wrong with the body's first bytes.
     broken: Option<ChunkError>,
     /// Which server it is bound to, where the pool is sticky.
@@ -123,6 +125,7 @@ impl Exchange {
             upload_state: Upload::Sending,
             upload_in_head,
             key,
+            class: None,
             broken,
             bond,
             state: State::Choose,

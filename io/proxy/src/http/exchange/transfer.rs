@@ -105,11 +105,11 @@ impl Exchange {
                 Poll::Ready(Err(fault)) => return Poll::Ready(Err(fault)),
                 Poll::Ready(Ok(HeadOutcome::Interim)) => {}
                 Poll::Ready(Ok(HeadOutcome::Final(facts, download))) => {
-                    lease.answered(
-                        client.worker.now(),
-                        self.timing.server().unwrap_or_default(),
-                        facts.status,
-                    );
+                    let took_us = self.timing.server().unwrap_or_default();
+                    lease.answered(client.worker.now(), took_us, facts.status);
+                    if let Some(class) = self.class {
+                        lease.took(class, took_us, facts.status);
+                    }
                     self.response = Some(facts);
                     self.download = Some(download);
                     return Poll::Ready(Ok(None));

@@ -1,0 +1,93 @@
+//! What a choice costs: pick, begin and end for every algorithm with 3, 100 and 10,000 servers, and making a roster.
+//!
+//! `make bench-picks`. Servers of three different weights, a tenth of them with requests in flight; another client and
+//! another random number each time, and one request of a few is still under way when the next is picked.
+
+use std::collections::VecDeque;
+use std::hint::black_box;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use weir_balance::{Algorithm, Candidate, Pick, PickInput, Picker, Portion, Roster, ServerLoad};
+use weir_model::{ServerAddress, Weight};
+
+const SERVERS: [usize; 3] = [3, 100, 10_000];
+
+/// Requests under way while picks are made.
+const IN_FLIGHT: usize = 64;
+
+fn candidates(servers: usize) -> Vec<Candidate> {
+    let weight = |slot: usize| Weight::new([1, 2, 5][slot % 3]).unwrap_or_default();
+    let candidate = |slot: usize| Candidate {
+        slot,
+        rank: slot as u32,
+        address: ServerAddress::Inet((Ipv4Addr::from_bits(0x0a00_0001 + slot as u32), 80).into()),
+        weight: weight(slot),
+        portion: Portion::WHOLE,
+        priority: 0,
+        backup: false,
+        is_local: true,
+        eligible: true,
+        keeps_clients: true,
+        connections_max: None,
+        load: Arc::new(ServerLoad::default()),
+    };
+    (0..servers).map(candidate).collect()
+}
+
+/// Spread enough for a benchmark, and next to nothing to compute.
+fn spread(number: u64) -> u64 {
+    let z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (z ^ (z >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
+}
+
+fn picks(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("pick");
+    for algorithm in Algorithm::ALL {
+        for servers in SERVERS {
+            let candidates = candidates(servers);
+            let loads: Vec<_> = candidates.iter().map(|candidate| Arc::clone(&candidate.load)).collect();
+            let roster = Roster::new(algorithm, candidates, None);
+            let mut picker = Picker::new(1);
+            let mut under_way = VecDeque::with_capacity(IN_FLIGHT + 1);
+            let mut number = 0;
+            group.bench_function(BenchmarkId::new(algorithm.name(), servers), |bencher| {
+                bencher.iter(|| {
+                    number += 1;
+                    let random = spread(number);
+                    let source = IpAddr::V4(Ipv4Addr::from_bits(random as u32));
+                    let input = PickInput { key: Some(source.into()), random, now_ms: number, exclude: &[] };
+                    if let Pick::Server(slot) = picker.pick(&roster, black_box(&input)) {
+                        roster.begin(slot);
+                        under_way.push_back(slot);
+                    }
+                    if under_way.len() > IN_FLIGHT
+                        && let Some(slot) = under_way.pop_front()
+                    {
+                        roster.end(slot, &loads[slot]);
+                    }
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
+fn rosters(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("roster");
+    group.sample_size(10);
+    for algorithm in Algorithm::ALL {
+        for servers in SERVERS {
+            let candidates = candidates(servers);
+            let before = Roster::new(algorithm, candidates.clone(), None);
+            group.bench_function(BenchmarkId::new(algorithm.name(), servers), |bencher| {
+                bencher.iter(|| Roster::new(algorithm, black_box(candidates.clone()), Some(&before)));
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, picks, rosters);
+criterion_main!(benches);

@@ -1,0 +1,160 @@
+//! Does a request cost more when there are ten thousand servers to choose from? All of them are one NGINX, at as many
+//! addresses of the loopback network. Without health checks: five thousand a second would be measured with it.
+
+use std::fmt::Write as _;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use crate::cpu;
+use crate::error::{Error, Result};
+use crate::machine;
+use crate::options::Servers;
+use crate::process::{Cores, Process};
+use crate::rivals::{Balancer, Contestant, nginx_programs};
+use crate::statistics::Spread;
+use crate::workshop::{Workshop, free_addresses};
+use crate::wrk::Load;
+
+const FEW: usize = 3;
+const CONNECTIONS: u32 = 64;
+
+const ALGORITHMS: [&str; 6] =
+    ["round-robin", "least-connections", "random", "peak-ewma", "maglev", "least-response-time"];
+
+/// More than that is too much.
+const RATIO_MAX: f64 = 1.10;
+
+/// `servers`: whether no algorithm costs more with many servers than it may.
+pub(crate) fn run(options: &Servers) -> Result<bool> {
+    machine::prepare(2 * options.many as u64 + 4096)?;
+    let contestant = Contestant::weir()?;
+    let workshop = Workshop::open()?;
+    let program = nginx_programs().into_iter().next().ok_or_else(|| Error::new("no NGINX"))?;
+    let [own] = free_addresses()?;
+    let port = own.port();
+    let config = workshop.write("origin.conf", &origin(port))?;
+    let log = workshop.path("origin.log");
+    let mut command = Cores::Load.command(&program);
+    command.arg("-p").arg(workshop.path("")).arg("-e").arg("stderr").arg("-c").arg(config);
+    let mut origin = Process::start("origin", &mut command, None, &log)?;
+    origin.wait_ready(own, false, &log)?;
+
+    let chosen = |name: &&str| options.only.is_empty() || options.only.iter().any(|only| only == name);
+    let mut kept = true;
+    let mut table = format!(
+        "\nCPU a request with {} servers against {FEW}\n\n| algorithm | server connections | {FEW} servers | {} servers | ratio: median (min..max) | |\n|---|---|---|---|---|---|\n",
+        options.many, options.many
+    );
+    for algorithm in ALGORITHMS.into_iter().filter(chosen) {
+        // Kept connections to many servers are as many sockets, which no cache holds: that is the kernel's part of it.
+        for reuse in [false, true] {
+            let (mut few, mut many) = (Vec::new(), Vec::new());
+            for turn in 0..options.repeats.max(1) {
+                // In turns, and each begins as often.
+                let sides = if turn % 2 == 0 { [true, false] } else { [false, true] };
+                for is_few in sides {
+                    let count = if is_few { FEW } else { options.many };
+                    let text = config_of(&workshop, algorithm, reuse, count, port)?;
+                    let balancer = contestant.start_with(&workshop, &text.0, text.1)?;
+                    let cost = cost(&balancer, options, reuse, count)?;
+                    eprintln!("{algorithm}, {count} servers, reuse {reuse}, turn {}: {cost:.2} us", turn + 1);
+                    if is_few { few.push(cost) } else { many.push(cost) }
+                }
+            }
+            let ratios = Spread::of(many.iter().zip(&few).map(|(many, few)| many / few));
+            let median = |figures: &[f64]| Spread::of(figures.iter().copied()).map_or(0.0, |it| it.median);
+            let Some(Spread { min, median: ratio, max }) = ratios else { continue };
+            kept &= reuse || ratio <= RATIO_MAX;
+            let verdict = match (reuse, ratio <= RATIO_MAX) {
+                (true, _) => "",
+                (false, true) => "kept",
+                (false, false) => "**missed**",
+            };
+            let _ = writeln!(
+                table,
+                "| {algorithm} | {} | {:.2} us | {:.2} us | {ratio:.2} ({min:.2}..{max:.2}) | {verdict} |",
+                if reuse { "kept" } else { "one a request" },
+                median(&few),
+                median(&many),
+            );
+        }
+    }
+    println!("{table}");
+    Ok(kept)
+}
+
+fn cost(balancer: &Balancer, options: &Servers, reuse: bool, servers: usize) -> Result<f64> {
+    let load = |duration| Load {
+        address: balancer.address,
+        path: "/1k",
+        tls: false,
+        closes: false,
+        connections: CONNECTIONS,
+        duration,
+    };
+    // Until there is a connection to each server.
+    let warm_up = if reuse { 2 + servers as u64 / 5_000 } else { 1 };
+    load(Duration::from_secs(warm_up)).run()?;
+    let before = cpu::cpu_time(balancer.process.pid());
+    let report = load(Duration::from_secs(options.seconds.max(1))).run()?;
+    let spent = cpu::cpu_time(balancer.process.pid()).saturating_sub(before);
+    Ok(spent.as_secs_f64() * 1e6 / report.requests as f64)
+}
+
+/// Weir's config, and where it listens.
+fn config_of(
+    workshop: &Workshop,
+    algorithm: &str,
+    reuse: bool,
+    count: usize,
+    port: u16,
+) -> Result<(String, SocketAddr)> {
+    let [bind] = free_addresses()?;
+    let servers: Vec<String> = (0..count)
+        .map(|at| {
+            let address = Ipv4Addr::from_bits(0x7f01_0001 + at as u32);
+            format!("\"{address}:{port}\"")
+        })
+        .collect();
+    let key = if algorithm == "maglev" { "uri" } else { "" };
+    let balance = match key {
+        "" => format!("\"{algorithm}\""),
+        key => format!("{{ algorithm = \"{algorithm}\", key = \"{key}\" }}"),
+    };
+    let reuse = if reuse { "{ idle = 64, idle-timeout = \"10m\" }" } else { "false" };
+    let text = format!(
+        "[weir]\nworkers = 1\nmax-connections = 12000\ncontrol = {control:?}\nstate = false\n\n[listener.web]\nbind = \"{bind}\"\npool = \"web\"\n\n\
+         [pool.web]\nbalance = {balance}\nreuse = {reuse}\nservers = [{}]\n",
+        servers.join(", "),
+        control = workshop.path("weir.sock"),
+    );
+    Ok((text, bind))
+}
+
+/// At every address of the loopback network.
+fn origin(port: u16) -> String {
+    format!(
+        "daemon off;
+worker_processes 1;
+worker_rlimit_nofile 65536;
+user root;
+pid origin.pid;
+error_log stderr crit;
+events {{ worker_connections 32768; }}
+http {{
+  access_log off;
+  keepalive_timeout 1h;
+  keepalive_requests 1000000000;
+  tcp_nodelay on;
+  client_body_temp_path origin-body;
+  proxy_temp_path origin-proxy;
+  server {{
+    listen 0.0.0.0:{port} backlog=16384;
+    location = /health {{ return 200; }}
+    location / {{ return 200 \"{body}\"; }}
+  }}
+}}
+",
+        body = "x".repeat(1024)
+    )
+}

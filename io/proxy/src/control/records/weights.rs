@@ -1,0 +1,61 @@
+//! Weights that are found by measurement.
+
+use weir_balance::{AVERAGE_WEIGHT, AutoWeight, AutoWeightRule, Judged, RequestClass, SpeedEstimate, weigh};
+use weir_model::Weight;
+
+use super::members::Members;
+
+/// What is known of a server's weight, where it is to be found.
+#[derive(Debug, Default)]
+pub(in crate::control) struct FoundWeight {
+    estimate: SpeedEstimate,
+    judgement: Option<AutoWeight>,
+}
+
+impl FoundWeight {
+    /// What was found last, and why; `None` = nothing yet.
+    pub(in crate::control) fn judgement(&self) -> Option<&AutoWeight> {
+        self.judgement.as_ref()
+    }
+
+    /// What it weighs now.
+    pub(super) fn weight(&self) -> Weight {
+        let average = || Weight::new(AVERAGE_WEIGHT).unwrap_or_default();
+        self.judgement.map_or_else(average, |judgement| judgement.weight)
+    }
+}
+
+/// Takes what was measured since the last time, and judges all servers whose weight is to be found. Returns whether one
+/// has another weight now.
+pub(super) fn judge_weights(rule: &AutoWeightRule, members: &mut Members) -> bool {
+    let mut requests = [0; RequestClass::COUNT];
+    let mut dynamic_share = None;
+    for record in members.iter_mut().filter(|record| record.spec.spec.auto_weight.is_some()) {
+        let windows = record.state.service_times().take();
+        requests.iter_mut().zip(&windows).for_each(|(sum, window)| *sum += window.requests);
+        record.found_weight.estimate.learn(rule, &windows);
+        dynamic_share = record.found_weight.judgement.map(|judgement| judgement.dynamic_share);
+    }
+    let [dynamic, stored] = requests;
+    // Without requests the mix is what it was.
+    let share = match dynamic + stored {
+        0 => dynamic_share.unwrap_or(0.5),
+        all => dynamic as f64 / all as f64,
+    };
+    let judged: Vec<Judged<'_>> = members
+        .iter()
+        .filter_map(|record| {
+            let known = record.spec.spec.auto_weight?;
+            let found = &record.found_weight;
+            Some(Judged { weight: found.weight(), known, estimate: &found.estimate })
+        })
+        .collect();
+    let mut judgements = weigh(rule, share, &judged).into_iter();
+    let mut has_changed = false;
+    for record in members.iter_mut().filter(|record| record.spec.spec.auto_weight.is_some()) {
+        let Some(judgement) = judgements.next() else { break };
+        has_changed |= judgement.weight != record.found_weight.weight();
+        record.found_weight.judgement = Some(judgement);
+    }
+    has_changed
+}

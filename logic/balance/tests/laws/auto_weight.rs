@@ -1,0 +1,141 @@
+//! `weight = "auto"`: weights follow speeds, slowly, and within bounds.
+
+use proptest::prelude::*;
+use weir_balance::{
+    AVERAGE_WEIGHT, AutoWeight, AutoWeightRule, Hundredths, Judged, KnownSpeeds, RequestClass, ServiceTimes,
+    SpeedEstimate, weigh,
+};
+use weir_model::Weight;
+
+const RULE: AutoWeightRule = AutoWeightRule { min: Weight::ONE, max: Weight::MAX, requests_min: 20 };
+
+fn average() -> Weight {
+    Weight::new(AVERAGE_WEIGHT).unwrap()
+}
+
+/// Servers that answer in these times (dynamic, static), after so many judgements.
+fn settled(times_us: &[[u64; 2]], dynamic_share: f64, rounds: usize) -> Vec<AutoWeight> {
+    let mut estimates = vec![SpeedEstimate::default(); times_us.len()];
+    let mut weights = vec![average(); times_us.len()];
+    let mut last = Vec::new();
+    for _ in 0..rounds {
+        for (estimate, [dynamic, stored]) in estimates.iter_mut().zip(times_us) {
+            let times = ServiceTimes::default();
+            for _ in 0..50 {
+                times.add(RequestClass::Dynamic, *dynamic);
+                times.add(RequestClass::Static, *stored);
+            }
+            estimate.learn(&RULE, &times.take());
+        }
+        let judged: Vec<Judged<'_>> = estimates
+            .iter()
+            .zip(&weights)
+            .map(|(estimate, weight)| Judged { weight: *weight, known: KnownSpeeds::default(), estimate })
+            .collect();
+        last = weigh(&RULE, dynamic_share, &judged);
+        weights = last.iter().map(|judgement| judgement.weight).collect();
+    }
+    last
+}
+
+fn ratio(weights: &[AutoWeight]) -> f64 {
+    f64::from(weights[0].weight.get()) / f64::from(weights[1].weight.get())
+}
+
+#[test]
+fn a_server_twice_as_fast_weighs_twice_as_much() {
+    let weights = settled(&[[10_000, 10_000], [20_000, 20_000]], 0.5, 20);
+    assert!((1.8..=2.2).contains(&ratio(&weights)), "{weights:?}");
+}
+
+#[test]
+fn what_most_requests_ask_for_decides() {
+    // The first computes four times as fast, the second fetches four times as fast.
+    let times = [[5_000, 4_000], [20_000, 1_000]];
+    let computing = settled(&times, 0.9, 30);
+    let fetching = settled(&times, 0.1, 30);
+    assert!(ratio(&computing) > 2.0, "{computing:?}");
+    assert!(ratio(&fetching) < 0.5, "{fetching:?}");
+    let even = settled(&times, 0.5, 30);
+    assert!((0.9..1.1).contains(&ratio(&even)), "{even:?}");
+}
+
+#[test]
+fn given_speeds_count_without_any_measurement() {
+    let (estimate, rule) = (SpeedEstimate::default(), RULE);
+    let known = |processor, storage| KnownSpeeds {
+        processor: Some(Hundredths(processor)),
+        storage: Some(Hundredths(storage)),
+    };
+    let servers = [
+        Judged { weight: average(), known: known(200, 50), estimate: &estimate },
+        Judged { weight: average(), known: known(100, 100), estimate: &estimate },
+    ];
+    let weights = weigh(&rule, 0.8, &servers);
+    // 16 x (0.8 x 2 + 0.2 x 0.5)
+    assert!((weights[0].wanted - 27.2).abs() < 1e-9, "{weights:?}");
+    assert_eq!(weights[1].weight, average());
+    assert_eq!(weights[0].weight.get(), 20, "a quarter more at a time");
+    assert_eq!(
+        weights[0].to_string(),
+        "20 = 16 x (0.80 x Pp + 0.20 x Pm), Pp 2.00, Pm 0.50; on its way to 27"
+    );
+}
+
+#[test]
+fn too_few_requests_say_nothing() {
+    let times = ServiceTimes::default();
+    let mut estimate = SpeedEstimate::default();
+    for _ in 0..RULE.requests_min - 1 {
+        times.add(RequestClass::Dynamic, 10);
+    }
+    estimate.learn(&RULE, &times.take());
+    assert_eq!(estimate, SpeedEstimate::default());
+    let fast = Judged { weight: average(), known: KnownSpeeds::default(), estimate: &estimate };
+    assert_eq!(weigh(&RULE, 1.0, &[fast])[0].weight, average());
+}
+
+#[test]
+fn a_server_that_queues_most_requests_counts_by_those_that_did_not_wait() {
+    let times = ServiceTimes::default();
+    for number in 0..100 {
+        times.add(RequestClass::Dynamic, if number % 3 == 0 { 1_000 } else { 50_000 });
+    }
+    let [dynamic, stored] = times.take();
+    assert_eq!((dynamic.requests, stored.requests), (100, 0));
+    assert!((800.0..1_200.0).contains(&dynamic.typical_us), "{dynamic:?}");
+    assert_eq!(times.take()[0].requests, 0, "taken once");
+}
+
+proptest! {
+    #[test]
+    fn weights_stay_within_their_bounds_and_move_by_a_quarter_at_most(
+        times in prop::collection::vec([0_u64..u64::MAX, 0_u64..u64::MAX], 1..20),
+        share in prop_oneof![0.0..1.0_f64, Just(f64::NAN), Just(f64::INFINITY)],
+        before in 1_u32..=256,
+        bounds in (1_u32..=256, 1_u32..=256),
+    ) {
+        let (low, high) = (bounds.0.min(bounds.1), bounds.0.max(bounds.1));
+        let rule = AutoWeightRule { min: Weight::new(low).unwrap(), max: Weight::new(high).unwrap(), requests_min: 1 };
+        let mut estimates = vec![SpeedEstimate::default(); times.len()];
+        for (estimate, [dynamic, stored]) in estimates.iter_mut().zip(&times) {
+            let measured = ServiceTimes::default();
+            measured.add(RequestClass::Dynamic, *dynamic);
+            measured.add(RequestClass::Static, *stored);
+            estimate.learn(&rule, &measured.take());
+        }
+        let weight = Weight::new(before).unwrap();
+        let judged: Vec<Judged<'_>> = estimates
+            .iter()
+            .map(|estimate| Judged { weight, known: KnownSpeeds::default(), estimate })
+            .collect();
+        for judgement in weigh(&rule, share, &judged) {
+            let new = judgement.weight.get();
+            prop_assert!((low..=high).contains(&new));
+            let bounded = before.clamp(low, high);
+            let allowed = (f64::from(before) * 0.25).max(1.0).round() as u32 + before.abs_diff(bounded);
+            prop_assert!(new.abs_diff(before) <= allowed, "{before} -> {new}");
+            prop_assert!(judgement.wanted.is_finite());
+        }
+    }
+}
