@@ -37,7 +37,12 @@ impl From<Outcome> for Refusal {
 
 impl From<StorageError> for Refusal {
     fn from(error: StorageError) -> Self {
-        Self::Outcome(error.outcome())
+        match error {
+            // RFC 4331 section 6.
+            StorageError::Full => Self::Condition(error.outcome(), Condition::SufficientDiskSpace),
+            StorageError::OverQuota => Self::Condition(error.outcome(), Condition::QuotaNotExceeded),
+            error => Self::Outcome(error.outcome()),
+        }
     }
 }
 

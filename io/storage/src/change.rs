@@ -40,7 +40,7 @@ impl Tree {
     /// Moves a file or a directory with all that is in it. Within a file system this is one step, and nobody sees a part of it;
     /// what is at the destination makes room in that step, or, if one of the two is a directory, just before, and comes back if
     /// the step fails. To another file system it is a copy that becomes visible as a whole, and then the source is removed.
-    /// Blocks.
+    /// A symbolic link is moved itself, and only within its directory. Blocks.
     ///
     /// # Errors
     /// At the path of [`Failure`]; [`StorageError::Exists`] at `to` without `overwrite`.
@@ -61,6 +61,10 @@ impl Tree {
         let (home, new) = self.resolve_parent(to).map_err(at_destination)?;
         let moved = Self::look(&source, old).map_err(at_source)?.ok_or(at_source(StorageError::NotFound))?;
         let there = Self::look(&home, new).map_err(at_destination)?;
+        if moved.is_link() && from.parent() != to.parent() {
+            // From another directory it would lead elsewhere.
+            return Err(at_source(StorageError::Refused));
+        }
         if there.is_some() && !overwrite {
             return Err(at_destination(StorageError::Exists));
         }

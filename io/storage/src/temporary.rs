@@ -100,7 +100,8 @@ impl Temporary {
     pub(crate) fn place(&mut self, name: &[u8], replace: Replace) -> Result<(), StorageError> {
         let parts = self.parts.as_ref().ok_or(StorageError::Cancelled)?;
         rename(&parts.home, parts.name.as_bytes(), &parts.home, name, replace)
-            .map_err(StorageError::from_errno("rename"))?;
+            // That it is gone itself means that its directory is.
+            .map_err(|errno| StorageError::from_errno("rename")(errno).of_parent())?;
         self.parts = None;
         Ok(())
     }

@@ -3,9 +3,10 @@ use std::sync::Arc;
 use weir_access::Action;
 use weir_dav::conditional::{Access, Verdict};
 use weir_dav::digest::write_digest;
-use weir_dav::lock;
+use weir_dav::lock::{self, Change};
 use weir_dav::method::{Kind, Method};
 use weir_dav::outcome::Outcome;
+use weir_dav::path::DavPath;
 use weir_dav::range::{ByteRange, ContentRange};
 use weir_net::service::{Answer, Body};
 use weir_storage::{Commit, Committed, Expectation, Metadata, StorageError, Upload};
@@ -56,12 +57,9 @@ pub(super) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
         _ => Expectation::Anything,
     };
 
-    // Before the body comes, and again when it has: others may lock meanwhile.
     let act = Act::of(call)?;
     let changes = lock::changes(Method::Put, (&place.path, kind), None);
-    let needed = changes.clone();
-    act.run(move |act| act.locked(&needed, |_| Ok(()))).await?;
-    let (upload, base) = begin(call, part).await?;
+    let (upload, base) = begin(call, &act, changes.clone(), part).await?;
     let expect = match (part, base) {
         // A part belongs to the file that the rest is from.
         (Some(_), Some(base)) => Expectation::Version(base),
@@ -96,17 +94,26 @@ fn part(call: &Call) -> Result<Option<ByteRange>, Refusal> {
     }
 }
 
-/// Begins; tells also which file a part is put into.
-async fn begin(call: &Call, part: Option<ByteRange>) -> Result<(Upload, Option<Metadata>), Refusal> {
-    let (path, disk) = (call.place.path.clone(), call.area.disk.clone());
+/// Begins, if the terms of the request hold; they are judged again at the end, because others may lock meanwhile. Tells
+/// also which file a part is put into.
+async fn begin(
+    call: &Call,
+    act: &Act,
+    changes: Vec<(DavPath, Change)>,
+    part: Option<ByteRange>,
+) -> Result<(Upload, Option<Metadata>), Refusal> {
     let (algorithms, length) = (call.area.plan.checksums.clone(), call.body.length());
     let given_up = GivenUp::default();
     let cancelled = Arc::clone(&given_up.0);
-    let begun = call.on_disk(move |tree| match part {
-        None => Ok((Upload::begin(tree, &disk, &path, &algorithms, length)?, None)),
-        Some(range) => Upload::begin_part(tree, &disk, &path, &algorithms, range.first(), &cancelled),
+    let begun = act.run(move |act| {
+        act.locked(&changes, |_| Ok(()))?;
+        let (tree, disk, path) = (act.tree(), &act.asker.area.disk, &act.place.path);
+        Ok(match part {
+            None => (Upload::begin(tree, disk, path, &algorithms, length)?, None),
+            Some(range) => Upload::begin_part(tree, disk, path, &algorithms, range.first(), &cancelled)?,
+        })
     });
-    Ok(begun.await?)
+    begun.await
 }
 
 /// Takes the body.

@@ -3,7 +3,7 @@ use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
 use weir_dav::path::DavPath;
-use weir_storage::{CopyOptions, Durability, StorageError, Transferred, Tree};
+use weir_storage::{CopyOptions, Durability, StorageError, Transferred, Tree, Upload};
 
 use crate::support::*;
 
@@ -113,6 +113,33 @@ fn moving_takes_everything_along_and_replaces_only_if_it_may() {
     for (from, to) in [("/full", "/full"), ("/full", "/full/x"), ("/full/b", "/full"), ("/", "/x")] {
         assert_eq!(rename(&tree, from, to, true), Err(StorageError::Refused), "{from} {to}");
     }
+    assert!(temporaries(directory.path()).is_empty());
+}
+
+#[test]
+fn a_link_is_moved_only_to_where_it_means_the_same() {
+    let (directory, _) = world();
+    symlink("1", directory.path().join("a/link")).unwrap();
+    let tree = tree_with(directory.path(), weir_storage::SymlinkPolicy::InsideRoot);
+    assert_eq!(rename(&tree, "/a/link", "/a/b/link", false), Err(StorageError::Refused));
+    assert_eq!(rename(&tree, "/a/link", "/a/other", false), Ok(Transferred { created: true }));
+    assert_eq!(get(&tree, "/a/other").unwrap(), b"one");
+    // A copy is a file.
+    copy(&tree, "/a/other", "/a/b/copy", CAREFUL).unwrap();
+    tree.remove(&path("/a/other"), Durability::None).unwrap();
+    assert_eq!(
+        (get(&tree, "/a/b/copy").unwrap(), get(&tree, "/a/1").unwrap()),
+        (b"one".to_vec(), b"one".to_vec())
+    );
+}
+
+#[test]
+fn an_upload_into_a_directory_that_goes_meanwhile_says_so() {
+    let (directory, tree) = world();
+    let mut upload = Upload::begin(&tree, &disk(), &path("/a/new"), &[], None).unwrap();
+    upload.write(b"x").unwrap();
+    tree.remove(&path("/a"), Durability::None).unwrap();
+    assert_eq!(upload.commit(COMMIT).unwrap_err(), StorageError::ParentMissing);
     assert!(temporaries(directory.path()).is_empty());
 }
 

@@ -1,0 +1,65 @@
+//! What is large, and what is full.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use weir_e2e::Weir;
+use weir_testkit::{TempDir, rss_bytes};
+
+use crate::{OPEN, Site, config, message};
+
+#[test]
+fn a_directory_of_a_hundred_thousand_is_told_in_little_memory() {
+    let site = Site::open("");
+    site.write("d/0", "");
+    for number in 1..100_000 {
+        std::fs::File::create(site.root.path().join(format!("d/{number}"))).unwrap();
+    }
+    let asked = b"<propfind xmlns='DAV:'><prop><resourcetype/><getcontentlength/></prop></propfind>";
+    // What the first requests of a process cost is not what is measured.
+    assert_eq!(site.request("PROPFIND", "/d/", &[("Depth", "0")], asked).status, 207);
+    let before = rss_bytes(site.weir.pid());
+    let listed = site.request("PROPFIND", "/d/", &[("Depth", "1")], asked);
+    let after = rss_bytes(site.weir.pid());
+    assert_eq!(listed.text().matches("<D:response>").count(), 100_001);
+    assert!(listed.body.len() > 12 << 20);
+    assert!(after < before + (8 << 20), "{before} bytes before, {after} after");
+}
+
+/// A small file system, as long as it lives.
+struct Small(PathBuf);
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_is_507_and_what_was_there_stays() {
+    let directory = TempDir::new().unwrap();
+    let root = directory.path().join("small");
+    std::fs::create_dir(&root).unwrap();
+    let mount =
+        Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "none"]).arg(&root).output().unwrap();
+    if !mount.status.success() {
+        eprintln!("not tested, for want of the right to mount: {}", String::from_utf8_lossy(&mount.stderr));
+        return;
+    }
+    let small = Small(root);
+    let weir = Weir::start(&config(&small.0, "", OPEN));
+    let request = |method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]| {
+        let mut client = weir.client();
+        client.send(message(method, path, headers, body));
+        client.final_response()
+    };
+    assert_eq!(request("PUT", "/f", &[], &vec![b'x'; 1_200_000]).status, 201);
+    let full = request("PUT", "/g", &[], &vec![b'y'; 1_200_000]);
+    assert_eq!(full.status, 507);
+    assert!(full.text().contains("<D:sufficient-disk-space/>"), "{}", full.text());
+    assert_eq!(request("COPY", "/f", &[("Destination", "/g")], b"").status, 507);
+    assert_eq!(request("GET", "/g", &[], b"").status, 404);
+    assert_eq!(request("GET", "/f", &[], b"").body.len(), 1_200_000);
+    // Nothing of what failed takes up room.
+    assert_eq!(request("PUT", "/g", &[], &vec![b'y'; 500_000]).status, 201);
+}
