@@ -13,6 +13,7 @@ mod paths;
 mod put;
 mod ranges;
 mod tls;
+mod trouble;
 mod webdav;
 
 use std::path::Path;
