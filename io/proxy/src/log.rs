@@ -10,8 +10,8 @@ use weir_http::access_log::{
 };
 use weir_http::{Peer, RequestHead, Version};
 
-use crate::http::{Answer, ClientTlsFacts, Connection, Exchange, RequestCopy, RequestFacts, Timing};
-use crate::state::{OpenConnections, ServerState};
+use crate::http::{Answer, ClientTlsFacts, Connection, Exchange, Hedged, RequestCopy, RequestFacts, Timing};
+use crate::state::{OpenConnections, QueueAhead, ServerState};
 use crate::worker::{LocalLive, Worker};
 
 /// A TCP connection that has ended.
@@ -22,6 +22,8 @@ pub(crate) struct TcpRecord<'a> {
     pub(crate) server: Option<&'a ServerState>,
     pub(crate) client: Option<SocketAddr>,
     pub(crate) started: Instant,
+    pub(crate) queue_us: Option<u64>,
+    pub(crate) queue_ahead: QueueAhead,
     pub(crate) connected_us: Option<u64>,
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
@@ -35,7 +37,7 @@ pub(crate) fn tcp(worker: &Worker, live: &LocalLive, record: &TcpRecord<'_>) {
     let total = record.started.elapsed();
     let timings = Timings {
         head_us: None,
-        queue_us: record.connected_us.map(|_| 0),
+        queue_us: record.queue_us,
         connect_us: record.connected_us,
         first_byte_us: None,
         total_us: total.as_micros() as u64,
@@ -57,8 +59,9 @@ pub(crate) fn tcp(worker: &Worker, live: &LocalLive, record: &TcpRecord<'_>) {
         timings,
         retries: 0,
         redispatched: false,
+        hedge_won: None,
         termination: record.termination,
-        active: active(worker, record.listener_open, record.server),
+        active: active(worker, record.listener_open, record.server, record.queue_ahead),
     });
 }
 
@@ -107,8 +110,12 @@ pub(crate) fn exchange(
         server_address: address.as_ref().map(|address| address.as_str()),
         retries: u32::from(exchange.retries),
         redispatched: exchange.redispatched,
+        hedge_won: match exchange.hedged {
+            Hedged::No => None,
+            hedged => Some(hedged == Hedged::Won),
+        },
         termination,
-        active: active(&connection.worker, &connection.listener.shared.open, server),
+        active: active(&connection.worker, &connection.listener.shared.open, server, exchange.queue_ahead),
         ..record(connection, &exchange.timing, fields)
     });
 }
@@ -211,8 +218,9 @@ fn record<'a>(
         },
         retries: 0,
         redispatched: false,
+        hedge_won: None,
         termination: Termination::NORMAL,
-        active: active(&connection.worker, &connection.listener.shared.open, None),
+        active: active(&connection.worker, &connection.listener.shared.open, None, QueueAhead::default()),
     }
 }
 
@@ -272,15 +280,20 @@ fn tls(facts: &ClientTlsFacts) -> TlsSession<'_> {
     TlsSession { version, cipher: facts.cipher }
 }
 
-fn active(worker: &Worker, listener: &OpenConnections, server: Option<&ServerState>) -> ActiveCounts {
+fn active(
+    worker: &Worker,
+    listener: &OpenConnections,
+    server: Option<&ServerState>,
+    ahead: QueueAhead,
+) -> ActiveCounts {
     let server = server.map_or(0, |server| server.load.active());
     ActiveCounts {
         process: worker.shared.open.now(),
         listener: listener.now(),
         pool: server,
         server,
-        server_queue: 0,
-        pool_queue: 0,
+        server_queue: ahead.server,
+        pool_queue: ahead.pool,
     }
 }
 

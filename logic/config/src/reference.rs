@@ -89,6 +89,7 @@ fn form(kind: Kind) -> String {
     match kind {
         Kind::Integer { min, max } => format!("whole number, {min} to {max}"),
         Kind::Number { min, max } => format!("number, {min} to {max}"),
+        Kind::Signed { min, max } => format!("whole number, {min} to {max}"),
         Kind::Duration { .. } => with_range("duration", kind),
         Kind::Size { .. } => with_range("size", kind),
         Kind::ByteRate => "size per second".to_owned(),

@@ -44,6 +44,12 @@ pub(crate) fn integer(number: i64, min: u64, max: u64) -> Result<u64, String> {
     found.ok_or_else(|| out_of_range(&number.to_string(), Kind::Integer { min, max }))
 }
 
+/// A whole number that may be negative.
+pub(crate) fn signed(number: i64, min: i64, max: i64) -> Result<i64, String> {
+    let is_in = (min..=max).contains(&number);
+    is_in.then_some(number).ok_or_else(|| out_of_range(&number.to_string(), Kind::Signed { min, max }))
+}
+
 fn in_range(value: u64, min: u64, max: u64) -> Option<()> {
     (min..=max).contains(&value).then_some(())
 }
@@ -78,6 +84,8 @@ mod tests {
     #[test]
     fn what_is_out_of_range_says_the_range() {
         assert_eq!(duration("31d", 1, 86_400_000), Err("31d is out of range: 1ms to 1d".to_owned()));
+        assert_eq!(signed(-1, -1, 1), Ok(-1));
+        assert_eq!(signed(-2, -1, 1), Err("-2 is out of range: -1 to 1".to_owned()));
         assert_eq!(integer(-1, 0, 256), Err("-1 is out of range: 0 to 256".to_owned()));
     }
 }

@@ -58,6 +58,9 @@ fn value(kind: Kind, definitions: &mut Map<String, Value>) -> Value {
             or_variable(json!({ "type": "integer", "minimum": min, "maximum": max }))
         }
         Kind::Number { min, max } => or_variable(json!({ "type": "number", "minimum": min, "maximum": max })),
+        Kind::Signed { min, max } => {
+            or_variable(json!({ "type": "integer", "minimum": min, "maximum": max }))
+        }
         Kind::Duration { .. } => text("[0-9]+ *(d|h|m|s|ms)|0"),
         Kind::Size { .. } => text("[0-9]+ *(B|kB|KiB|MB|MiB|GB|GiB|TB|TiB)|0"),
         Kind::ByteRate => text("[0-9]+ *(B|kB|KiB|MB|MiB|GB|GiB|TB|TiB)/s|0"),

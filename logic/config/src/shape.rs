@@ -110,12 +110,12 @@ fn fits(kind: Kind, value: &Value) -> bool {
         (Kind::Flag, Value::Text(Text { text, substituted: true })) => text.trim().parse::<bool>().is_ok(),
         (Kind::Off, Value::Text(Text { text, substituted: true })) => text.trim() == "false",
         (Kind::On, Value::Text(Text { text, substituted: true })) => text.trim() == "true",
-        (Kind::Integer { .. }, Value::Integer(_))
+        (Kind::Integer { .. } | Kind::Signed { .. }, Value::Integer(_))
         | (Kind::Number { .. }, Value::Integer(_) | Value::Float(_)) => true,
         (Kind::Number { .. }, Value::Text(Text { text, substituted: true })) => {
             text.trim().parse::<f64>().is_ok()
         }
-        (Kind::Integer { .. }, Value::Text(Text { text, substituted: true })) => {
+        (Kind::Integer { .. } | Kind::Signed { .. }, Value::Text(Text { text, substituted: true })) => {
             text.trim().parse::<i64>().is_ok()
         }
         (
@@ -140,6 +140,10 @@ fn check_scalar(kind: Kind, node: &Node) -> Result<(), String> {
     match kind {
         Kind::Integer { min, max } => match node.integer() {
             Some(number) => scalar::integer(number, min, max).map(drop),
+            None => Err(format!("{} is out of range: {min} to {max}", node.value)),
+        },
+        Kind::Signed { min, max } => match node.integer() {
+            Some(number) => scalar::signed(number, min, max).map(drop),
             None => Err(format!("{} is out of range: {min} to {max}", node.value)),
         },
         Kind::Number { min, max } => match node.decimal().filter(|number| (min..=max).contains(number)) {

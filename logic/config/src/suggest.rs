@@ -67,8 +67,8 @@ pub(crate) fn for_value(kind: Kind, value: &Value) -> Option<String> {
         {
             Some(format!("write \"{number}%\""))
         }
-        (Kind::Integer { .. }, Value::Text(there)) => {
-            text(there).parse::<u64>().ok().map(|number| format!("write {number}, without quotes"))
+        (Kind::Integer { .. } | Kind::Signed { .. }, Value::Text(there)) => {
+            text(there).parse::<i64>().ok().map(|number| format!("write {number}, without quotes"))
         }
         (Kind::Flag, Value::Text(there)) => match text(there).as_str() {
             "true" | "yes" | "on" => Some("write true".to_owned()),

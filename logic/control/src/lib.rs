@@ -16,9 +16,10 @@ pub use reply::{Answer, Code, Refusal, Reply};
 pub use right::Right;
 pub use runtime::{AddedServer, BadRuntimeState, EffectiveServer, Origin, Override, RuntimeState};
 pub use snapshot::{
-    AgentSnapshot, CheckCode, CheckSnapshot, Health, Latency, Level, ListenerSnapshot, ListenerStatus,
-    PerSecond, PoolSnapshot, PoolStatus, ProcessSnapshot, Protocol, Responses, ServerSnapshot, ServerState,
-    Snapshot, StickySnapshot, StickyTableSnapshot, TlsCounts, Tone, Traffic,
+    AgentSnapshot, BreakerSnapshot, BreakerStatus, CheckCode, CheckSnapshot, Health, Latency, Level,
+    ListenerSnapshot, ListenerStatus, PerSecond, PoolSnapshot, PoolStatus, ProcessSnapshot, Protocol,
+    Responses, ServerSnapshot, ServerState, Snapshot, StickySnapshot, StickyTableSnapshot, TlsCounts, Tone,
+    Traffic,
 };
 
 /// What is 0 unless stated is left out where it is 0.

@@ -68,6 +68,7 @@ fn every_state_has_its_name_in_the_list() {
         Health::GoingUp { successes: 1, rise: 2 },
         Health::Down,
         Health::Ejected { remaining_ms: 1 },
+        Health::HalfOpen { successes: 1, of: 3 },
     ];
     let mut names: Vec<_> = healths.map(ServerState::Ready).map(ServerState::name).to_vec();
     names.extend([ServerState::Drain.name(), ServerState::Maintenance.name()]);

@@ -312,7 +312,8 @@ mod tests {
     #[test]
     fn a_history_from_before_the_first_look_does_not_open_it() {
         let mut breaker = Breaker::default();
-        let sample = TrafficSample { requests_total: 1_000, failures_total: 1_000, consecutive_failures: 0 };
+        let sample =
+            TrafficSample { requests_total: 1_000, failures_total: 1_000, ..TrafficSample::default() };
         breaker.judge(&rule(), at(0), sample);
         assert!(breaker.is_closed());
     }

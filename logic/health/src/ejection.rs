@@ -27,6 +27,10 @@ enum Standing {
     Ejected {
         until: Duration,
     },
+    /// Back for a few requests, to find out; the failures before are not of these.
+    HalfOpen {
+        failures_before: u64,
+    },
 }
 
 /// How many servers of the pool are ejected.
@@ -48,7 +52,10 @@ pub enum Verdict {
         /// Since the same start as the `now` it was judged at.
         until: Duration,
     },
-    /// Its time is over: it gets requests again.
+    /// Its time is over: it gets requests again, but no more than [`EjectionRule::probes`] at once. From now on
+    /// [`TrafficSample::probes_passed`] counts from 0.
+    Probe,
+    /// It gets requests again as any other.
     Return,
 }
 
@@ -62,8 +69,13 @@ impl EjectionState {
     pub fn ejected_until(&self) -> Option<Duration> {
         match self.standing {
             Standing::Ejected { until } => Some(until),
-            Standing::New | Standing::In { .. } => None,
+            Standing::New | Standing::In { .. } | Standing::HalfOpen { .. } => None,
         }
+    }
+
+    /// Whether it is to get only as many requests at once as the rule has probes.
+    pub fn is_half_open(&self) -> bool {
+        matches!(self.standing, Standing::HalfOpen { .. })
     }
 
     /// Decides by what has happened up to `now` (since any fixed start). A verdict other than [`Verdict::Stay`] has
@@ -81,7 +93,22 @@ impl EjectionState {
         let is_off = rule.consecutive_failures == 0 && rule.error_percent == 0;
         match self.standing {
             Standing::Ejected { until } if now < until && !is_off => return Verdict::Stay,
-            Standing::Ejected { .. } => {
+            Standing::Ejected { .. } if rule.probes > 0 && !is_off => {
+                self.standing = Standing::HalfOpen { failures_before: sample.failures_total };
+                return Verdict::Probe;
+            }
+            Standing::HalfOpen { failures_before } if sample.failures_total > failures_before && !is_off => {
+                if may_eject(rule, pool) {
+                    return self.eject(rule, now);
+                }
+                // There is nobody to keep its requests for.
+                self.start(now, sample, sample.failures_total);
+                return Verdict::Return;
+            }
+            Standing::HalfOpen { .. } if sample.probes_passed < rule.probes && !is_off => {
+                return Verdict::Stay;
+            }
+            Standing::Ejected { .. } | Standing::HalfOpen { .. } => {
                 self.start(now, sample, sample.failures_total);
                 return Verdict::Return;
             }
@@ -93,6 +120,10 @@ impl EjectionState {
         if !self.has_failed(rule, now, sample) || !may_eject(rule, pool) {
             return Verdict::Stay;
         }
+        self.eject(rule, now)
+    }
+
+    fn eject(&mut self, rule: &EjectionRule, now: Duration) -> Verdict {
         self.count = self.count.saturating_add(1);
         let length = rule.base_time.duration().saturating_mul(self.count).min(rule.time_max.duration());
         let until = now.saturating_add(length);

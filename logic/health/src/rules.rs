@@ -49,4 +49,7 @@ pub struct EjectionRule {
     /// No more than this share of a pool's servers is ejected at once, 0 to 100 percent (one server always may be,
     /// unless it is the only one).
     pub share_max_percent: u8,
+    /// After its time a server is half open: it gets no more than so many requests at once, until as many have succeeded and
+    /// none has failed. 0 = it is fully back at once.
+    pub probes: u32,
 }

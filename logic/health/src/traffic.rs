@@ -28,6 +28,8 @@ pub struct TrafficSample {
     pub failures_total: u64,
     /// Failures since the last success.
     pub consecutive_failures: u32,
+    /// Successes since the server became half open.
+    pub probes_passed: u32,
 }
 
 impl TrafficOutcome {

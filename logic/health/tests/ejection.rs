@@ -17,7 +17,13 @@ fn rule() -> EjectionRule {
         base_time: Millis::from_secs(30),
         time_max: Millis::from_secs(100),
         share_max_percent: 30,
+        probes: 0,
     }
+}
+
+/// The same, but nobody is fully back at once.
+fn with_probes() -> EjectionRule {
+    EjectionRule { probes: 3, ..rule() }
 }
 
 fn secs(seconds: u64) -> Duration {
@@ -201,5 +207,49 @@ proptest! {
                 prop_assert!(ejected == 0 || (ejected + 1) * 100 <= 6 * usize::from(share_max_percent));
             }
         }
+    }
+}
+
+#[test]
+fn a_server_is_back_when_as_many_probes_as_wanted_have_succeeded() {
+    let mut server = Server::default();
+    server.get_ejected(0);
+    assert_eq!(server.judge_in(&with_probes(), 30, TEN_SERVERS), Verdict::Probe);
+    assert!(server.state.is_half_open() && server.state.ejected_until().is_none());
+    server.sample.probes_passed = 2;
+    assert_eq!(server.judge_in(&with_probes(), 31, TEN_SERVERS), Verdict::Stay);
+    server.sample.probes_passed = 3;
+    assert_eq!(server.judge_in(&with_probes(), 32, TEN_SERVERS), Verdict::Return);
+    assert!(!server.state.is_half_open());
+    assert_eq!(server.judge_in(&with_probes(), 33, TEN_SERVERS), Verdict::Stay);
+}
+
+#[test]
+fn one_probe_that_fails_ejects_again_and_for_longer() {
+    let mut server = Server::default();
+    server.get_ejected(0);
+    assert_eq!(server.judge_in(&with_probes(), 30, TEN_SERVERS), Verdict::Probe);
+    server.sample.probes_passed = 2;
+    server.fail(1);
+    assert_eq!(server.judge_in(&with_probes(), 31, TEN_SERVERS), Verdict::Eject { until: secs(31 + 60) });
+}
+
+#[test]
+fn a_half_open_server_that_fails_is_kept_where_no_other_is_left() {
+    let mut server = Server::default();
+    server.get_ejected(0);
+    assert_eq!(server.judge_in(&with_probes(), 30, TEN_SERVERS), Verdict::Probe);
+    server.fail(1);
+    let alone = PoolEjections { ejected: 1, servers: 2 };
+    assert_eq!(server.judge_in(&with_probes(), 31, alone), Verdict::Return);
+}
+
+#[test]
+fn a_rule_that_goes_ends_being_half_open() {
+    for off in [rule(), EjectionRule { consecutive_failures: 0, error_percent: 0, ..with_probes() }] {
+        let mut server = Server::default();
+        server.get_ejected(0);
+        assert_eq!(server.judge_in(&with_probes(), 30, TEN_SERVERS), Verdict::Probe);
+        assert_eq!(server.judge_in(&off, 31, TEN_SERVERS), Verdict::Return);
     }
 }

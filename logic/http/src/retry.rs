@@ -39,7 +39,8 @@ pub fn may_retry(method: &Method, failed: &FailedTry) -> bool {
 }
 
 /// Limits retries to a share of the requests, so that they cannot multiply an outage: a token bucket that requests and
-/// time fill, and retries empty. Time is the caller's, in milliseconds of any steady clock.
+/// time fill, and retries empty. Time is the caller's, in milliseconds of any steady clock; so is the number of requests
+/// so far, which is looked at only when a retry is asked for: one budget for all workers costs a request nothing.
 #[derive(Debug, Clone)]
 pub struct RetryBudget {
     /// Thousandths of a retry.
@@ -48,12 +49,13 @@ pub struct RetryBudget {
     per_request_milli: u64,
     per_second: u64,
     filled_at_ms: u64,
+    filled_at_requests: u64,
 }
 
 impl RetryBudget {
     /// Retries may be `percent` of the requests, and `per_second` are always permitted. Holds at most ten seconds of
     /// unused retries of the second kind, and at least one retry if any are permitted at all.
-    pub fn new(percent: u8, per_second: u32, now_ms: u64) -> Self {
+    pub fn new(percent: u8, per_second: u32, now_ms: u64, requests_total: u64) -> Self {
         let per_second = u64::from(per_second);
         let per_request_milli = u64::from(percent.min(100)) * 10;
         let any = per_second > 0 || per_request_milli > 0;
@@ -64,21 +66,22 @@ impl RetryBudget {
             per_request_milli,
             per_second,
             filled_at_ms: now_ms,
+            filled_at_requests: requests_total,
         }
     }
 
     const SECONDS_KEPT: u64 = 10;
 
-    /// A first try was made.
-    pub fn request(&mut self) {
-        self.tokens_milli = (self.tokens_milli + self.per_request_milli).min(self.tokens_milli_max);
-    }
-
-    /// Takes a retry from the budget; `false`: none is left, and nothing was taken.
-    pub fn take(&mut self, now_ms: u64) -> bool {
+    /// Takes a retry from the budget, `requests_total` first tries after the start; `false`: none is left, and nothing
+    /// was taken.
+    pub fn take(&mut self, now_ms: u64, requests_total: u64) -> bool {
+        let requests = requests_total.saturating_sub(self.filled_at_requests);
+        self.filled_at_requests = self.filled_at_requests.max(requests_total);
         let elapsed_ms = now_ms.saturating_sub(self.filled_at_ms);
         self.filled_at_ms = self.filled_at_ms.max(now_ms);
-        let gained_milli = elapsed_ms.saturating_mul(self.per_second);
+        let gained_milli = elapsed_ms
+            .saturating_mul(self.per_second)
+            .saturating_add(requests.saturating_mul(self.per_request_milli));
         self.tokens_milli = self.tokens_milli.saturating_add(gained_milli).min(self.tokens_milli_max);
         match self.tokens_milli.checked_sub(1_000) {
             Some(left) => {
@@ -144,19 +147,19 @@ mod tests {
 
     #[test]
     fn a_budget_gives_a_share_of_the_requests() {
-        let mut budget = RetryBudget::new(20, 0, 0);
-        assert!(!budget.take(0));
-        let retries = (0..1_000).filter(|_| {
-            budget.request();
-            budget.take(0)
-        });
+        let mut budget = RetryBudget::new(20, 0, 0, 7);
+        assert!(!budget.take(0, 7));
+        let retries = (8..=1_007).filter(|total| budget.take(0, *total));
         assert_eq!(retries.count(), 200);
+        // A total that another worker has read a moment earlier gives nothing, and takes nothing away.
+        assert!(!budget.take(0, 900));
+        assert!(budget.take(0, 1_012) && !budget.take(0, 1_012));
     }
 
     #[test]
     fn a_budget_gives_so_many_a_second_without_any_request() {
-        let mut budget = RetryBudget::new(0, 3, 1_000);
-        let mut taken = |now_ms| std::iter::from_fn(|| budget.take(now_ms).then_some(())).count();
+        let mut budget = RetryBudget::new(0, 3, 1_000, 0);
+        let mut taken = |now_ms| std::iter::from_fn(|| budget.take(now_ms, 0).then_some(())).count();
         assert_eq!(taken(1_000), 3);
         assert_eq!(taken(1_333), 0);
         assert_eq!(taken(1_334), 1);
@@ -169,15 +172,13 @@ mod tests {
 
     #[test]
     fn unused_shares_are_kept_only_so_far() {
-        let mut budget = RetryBudget::new(100, 0, 0);
-        (0..100_000).for_each(|_| budget.request());
-        assert_eq!(std::iter::from_fn(|| budget.take(0).then_some(())).count(), 10);
+        let mut budget = RetryBudget::new(100, 0, 0, 0);
+        assert_eq!(std::iter::from_fn(|| budget.take(0, 100_000).then_some(())).count(), 10);
     }
 
     #[test]
     fn no_budget_gives_no_retries() {
-        let mut budget = RetryBudget::new(0, 0, 0);
-        budget.request();
-        assert!(!budget.take(u64::MAX));
+        let mut budget = RetryBudget::new(0, 0, 0, 0);
+        assert!(!budget.take(u64::MAX, u64::MAX));
     }
 }

@@ -1,7 +1,8 @@
 //! The tables that `weir ctl show` and `weir top --once` print.
 
 use weir_control::{
-    ListenerSnapshot, Origin, PoolSnapshot, ProcessSnapshot, ServerSnapshot, Snapshot, Tone, Traffic, human,
+    BreakerStatus, ListenerSnapshot, Origin, PoolSnapshot, ProcessSnapshot, ServerSnapshot, Snapshot, Tone,
+    Traffic, human,
 };
 
 use super::table::{Align, Cell, Style, Table, printable};
@@ -120,8 +121,22 @@ fn pool_headline(pool: &PoolSnapshot, style: Style) -> String {
     parts.push(format!("{} of {} servers in rotation", active + backup, pool.servers.len()));
     if pool.queue.max > 0 {
         parts.push(format!("{} waiting (most {})", pool.queue.current, pool.queue.max));
+        if pool.queue.current > 0 {
+            parts.push(format!("the longest for {}", human::span(pool.queue_longest_ms)));
+        }
     }
-    let faults = [("found no server", pool.nobody_left), ("found all servers busy", pool.busy)];
+    if let Some(breaker) = pool.breaker
+        && breaker.state != BreakerStatus::Closed
+    {
+        parts.push(style.paint(&format!("breaker {}", breaker.state.name()), Tone::Bad));
+    }
+    let faults = [
+        ("met an open breaker", pool.breaker.map_or(0, |breaker| breaker.refused)),
+        ("found no server", pool.nobody_left),
+        ("found all servers busy", pool.busy),
+        ("found the queue full", pool.queue_full),
+        ("would have waited too long", pool.queue_hopeless),
+    ];
     for (what, count) in faults.iter().filter(|(_, count)| *count > 0) {
         parts.push(style.paint(&format!("{} {what}", counted(*count, "request")), Tone::Bad));
     }

@@ -3,7 +3,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Cell, Paragraph, Row, Table};
-use weir_control::{ListenerSnapshot, PoolSnapshot, ServerSnapshot, Snapshot, Tone, human};
+use weir_control::{BreakerStatus, ListenerSnapshot, PoolSnapshot, ServerSnapshot, Snapshot, Tone, human};
 
 use super::app::App;
 use super::recent::LastMoments;
@@ -156,7 +156,13 @@ fn pool_cells(pool: &PoolSnapshot) -> [Cell<'static>; COLUMNS.len()] {
         .filter(|(_, count)| *count > 0)
         .map(|(what, count)| format!("{what} {}", human::count(*count)))
         .collect();
-    let queue = if pool.queue.current > 0 { format!("queue {}", pool.queue.current) } else { String::new() };
+    let queue = match pool.breaker {
+        Some(breaker) if breaker.state != BreakerStatus::Closed => {
+            format!("breaker {}", breaker.state.name())
+        }
+        _ if pool.queue.current > 0 => format!("queue {}", pool.queue.current),
+        _ => String::new(),
+    };
     [
         Cell::from(printable(&pool.name)),
         Cell::from(state).style(colour(status.tone())),

@@ -56,6 +56,7 @@ pub(super) fn backend(fields: &mut Fields<'_>, iid: usize, pool: &PoolSnapshot) 
     fields.text("svname", "BACKEND");
     fields.set("qcur", pool.queue.current);
     fields.set("qmax", pool.queue.max);
+    fields.maybe("qlimit", pool.queue.limit);
     common(fields, &pool.traffic, pool.protocol);
     fields.text("status", if pool.status() == PoolStatus::Down { "DOWN" } else { "UP" });
     fields.set("weight", servers().map(|server| server.effective_weight).sum::<u32>());
@@ -121,7 +122,7 @@ fn millis(us: Option<u64>) -> Option<u64> {
 fn status(server: &ServerSnapshot) -> String {
     let health = match server.health {
         Health::NoCheck => "no check".to_owned(),
-        Health::Up => "UP".to_owned(),
+        Health::Up | Health::HalfOpen { .. } => "UP".to_owned(),
         Health::GoingDown { failures, fall } => format!("UP {}/{fall}", fall.saturating_sub(failures)),
         Health::Down | Health::Ejected { .. } => "DOWN".to_owned(),
         Health::GoingUp { successes, rise } => format!("DOWN {successes}/{rise}"),

@@ -1,4 +1,4 @@
-use weir_control::{PoolSnapshot, PoolStatus, ServerState};
+use weir_control::{BreakerStatus, PoolSnapshot, PoolStatus, ServerState};
 
 use super::family::{Family, Histograms, responses, whole};
 use super::text::{Kind, Labels, Text, Value};
@@ -13,6 +13,27 @@ const FAMILIES: &[Family<PoolSnapshot>] = &[
     Family::gauge("weir_pool_queue_length", "Requests that wait for a server now.", |p| {
         whole(p.queue.current)
     }),
+    Family::gauge("weir_pool_queue_length_max", "Requests that waited for a server at once, at most.", |p| {
+        whole(p.queue.max)
+    }),
+    Family::gauge("weir_pool_queue_limit", "Requests that may wait for a server at once.", |p| {
+        p.queue.limit.map(Value::Whole)
+    }),
+    Family::gauge(
+        "weir_pool_queue_longest_wait_seconds",
+        "How long the request has been waiting that waits longest.",
+        |p| Some(Value::Millis(p.queue_longest_ms)),
+    ),
+    Family::counter(
+        "weir_pool_queue_full",
+        "Requests that were refused because as many waited as may.",
+        |p| whole(p.queue_full),
+    ),
+    Family::counter(
+        "weir_pool_queue_hopeless",
+        "Requests that were refused at once because they would have waited too long.",
+        |p| whole(p.queue_hopeless),
+    ),
     Family::counter("weir_pool_queued", "Requests that had to wait for a server.", |p| whole(p.queued_total)),
     Family::counter(
         "weir_pool_requests",
@@ -31,10 +52,32 @@ const FAMILIES: &[Family<PoolSnapshot>] = &[
     Family::counter("weir_pool_retries_denied", "Retries that the budget did not permit.", |p| {
         whole(p.retries_denied)
     }),
+    Family::counter("weir_pool_hedges", "Second tries beside a slow first one.", |p| whole(p.hedges)),
+    Family::counter("weir_pool_hedges_won", "Second tries whose response was passed on.", |p| {
+        whole(p.hedges_won)
+    }),
+    Family::gauge("weir_pool_breaker", "0 = closed, 1 = half open, 2 = open.", |p| {
+        let state = p.breaker?.state;
+        whole(match state {
+            BreakerStatus::Closed => 0,
+            BreakerStatus::HalfOpen => 1,
+            BreakerStatus::Open => 2,
+        })
+    }),
+    Family::counter("weir_pool_breaker_opened", "How often the pool's breaker opened.", |p| {
+        whole(p.breaker?.opened)
+    }),
+    Family::counter("weir_pool_breaker_refused", "Requests that the pool's breaker refused.", |p| {
+        whole(p.breaker?.refused)
+    }),
     Family::counter("weir_pool_nobody_left", "Requests for which no server was left.", |p| {
         whole(p.nobody_left)
     }),
-    Family::counter("weir_pool_busy", "Requests for which every server was at its limit.", |p| whole(p.busy)),
+    Family::counter(
+        "weir_pool_busy",
+        "Requests that were refused because every server was at its limit: at once, or after they had waited.",
+        |p| whole(p.busy),
+    ),
     Family::counter("weir_pool_sticky_hits", "Requests that went to the server they were bound to.", |p| {
         whole(p.sticky.as_ref()?.hits)
     }),

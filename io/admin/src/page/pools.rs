@@ -1,6 +1,6 @@
 use weir_control::{
-    AdminState, AgentSnapshot, CheckSnapshot, Origin, PoolSnapshot, Protocol, ServerSnapshot, Tone, Traffic,
-    human,
+    AdminState, AgentSnapshot, BreakerStatus, CheckSnapshot, Origin, PoolSnapshot, Protocol, ServerSnapshot,
+    Tone, Traffic, human,
 };
 
 use super::html::{Html, class, esc};
@@ -62,8 +62,23 @@ fn heading(page: &mut Html, pool: &PoolSnapshot) {
     if pool.queue.max > 0 {
         let (current, max) = (pool.queue.current, pool.queue.max);
         page.add(format_args!(" &middot; {current} waiting (most {max}, {} in all)", pool.queued_total));
+        if current > 0 {
+            page.add(format_args!(", the longest for {}", human::span(pool.queue_longest_ms)));
+        }
     }
-    let faults = [("found no server", pool.nobody_left), ("found all servers busy", pool.busy)];
+    if let Some(breaker) = pool.breaker
+        && breaker.state != BreakerStatus::Closed
+    {
+        let state = breaker.state.name();
+        page.add(format_args!(" &middot; <b class=\"fault\">breaker {state}</b>"));
+    }
+    let faults = [
+        ("met an open breaker", pool.breaker.map_or(0, |breaker| breaker.refused)),
+        ("found no server", pool.nobody_left),
+        ("found all servers busy", pool.busy),
+        ("found the queue full", pool.queue_full),
+        ("would have waited too long", pool.queue_hopeless),
+    ];
     for (what, count) in faults.iter().filter(|(_, count)| *count > 0) {
         page.add(format_args!(" &middot; <b class=\"fault\">{} requests {what}</b>", human::count(*count)));
     }

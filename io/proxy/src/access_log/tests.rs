@@ -38,6 +38,7 @@ fn record(target: &[u8]) -> AccessRecord<'_> {
         timings: Timings::default(),
         retries: 0,
         redispatched: false,
+        hedge_won: None,
         termination: Termination::NORMAL,
         active: ActiveCounts::default(),
     }

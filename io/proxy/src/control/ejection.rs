@@ -37,6 +37,9 @@ impl Controller {
             if let Some(rule) = &shared.plan.ejection {
                 judge_pool(pool, rule, since_start, now, &mut events);
             }
+            if let Some(rule) = &shared.plan.breaker {
+                events.extend(pool.breaker_event(rule));
+            }
         }
         drop(records);
         if !events.is_empty() {
@@ -62,15 +65,31 @@ fn judge_pool(
         }
         let sample = sample(&server.state);
         let ejections = rotation.ejections(server.spec.spec.backup);
+        let was_half_open = server.health.is_half_open();
         let verdict = server.health.judge(rule, since_start, sample, ejections, now);
         let event = match verdict {
             Verdict::Stay => continue,
-            Verdict::Return => "back from ejection".to_owned(),
+            Verdict::Probe => {
+                server.state.want_probes(rule.probes);
+                format!(
+                    "half open after its ejection: gets {} at once",
+                    count(rule.probes.into(), "request", "requests")
+                )
+            }
+            Verdict::Return => {
+                server.state.want_probes(0);
+                "back from ejection".to_owned()
+            }
             Verdict::Eject { until } => {
                 // What fails from now on was sent before.
                 server.state.succeeded();
+                server.state.want_probes(0);
                 let length = duration(until.saturating_sub(since_start));
-                format!("ejected for {length}: {}", reason(rule, sample))
+                let reason = match was_half_open {
+                    true => "it failed a request while it was half open".to_owned(),
+                    false => reason(rule, sample),
+                };
+                format!("ejected for {length}: {reason}")
             }
         };
         let label = server.label();
@@ -84,6 +103,7 @@ fn sample(server: &ServerState) -> TrafficSample {
         requests_total: server.counters.sum(|shard| shard.requests.get()),
         failures_total: server.counters.sum(|shard| shard.failures.get()),
         consecutive_failures: server.consecutive_failures.load(Ordering::Relaxed),
+        probes_passed: server.probes_passed(),
     }
 }
 

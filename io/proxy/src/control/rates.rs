@@ -66,7 +66,7 @@ fn read_pools(records: &mut Records, elapsed: Duration) {
         }
         pool.requests.read(pool.requests_total(), elapsed);
         pool.active.read(active);
-        pool.queue.read(pool.shared.queue.length().into());
+        pool.measure_first_bytes();
         pool.departed.fold();
     }
 }

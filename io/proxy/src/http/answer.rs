@@ -113,8 +113,9 @@ impl Answer {
         };
         let status = fault.status();
         let nobody_left = &exchange.pool.shared.plan.nobody_left;
-        let retry_after = nobody_left.retry_after_s.to_string();
-        let headers: &[(&str, &[u8])] = match (status, nobody_left.retry_after_s) {
+        let retry_after_s = fault.retry_after_s().unwrap_or(nobody_left.retry_after_s);
+        let retry_after = retry_after_s.to_string();
+        let headers: &[(&str, &[u8])] = match (status, retry_after_s) {
             (503, seconds) if seconds > 0 => &[("Retry-After", retry_after.as_bytes())],
             _ => &[],
         };

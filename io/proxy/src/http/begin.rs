@@ -4,7 +4,8 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Instant;
 
-use weir_balance::{Key, RequestClass};
+use weir_balance::{Rank, RequestClass};
+use weir_config::plan::Priority;
 use weir_http::access_log::Termination;
 use weir_http::{
     Action, BodyScanner, Framing, HeaderTable, Method, RequestContext, RequestHead, RouteRequest, Scheme,
@@ -13,7 +14,7 @@ use weir_http::{
 
 use super::answer::Answer;
 use super::connection::{ClientTlsFacts, Connection};
-use super::exchange::{Exchange, Message};
+use super::exchange::{Exchange, Message, Place};
 use super::request::{RequestCopy, RequestFacts};
 use super::service::Call;
 use super::timing::Timing;
@@ -122,7 +123,8 @@ fn decide(connection: &mut Connection, request: &Parsed<'_>) -> Begun {
         let is_static = matches!(head.method, Method::Get | Method::Head) && paths.matches(wanted.path);
         if is_static { RequestClass::Static } else { RequestClass::Dynamic }
     });
-    let mut exchange = send_to(connection, request, index, pool, key, bond);
+    let place = Place { key, rank: rank(&pool, &route.plan.priority, request, source) };
+    let mut exchange = send_to(connection, request, index, pool, place, bond);
     exchange.class = class;
     Begun::Exchange(exchange)
 }
@@ -133,7 +135,7 @@ fn send_to(
     request: &Parsed<'_>,
     route_index: usize,
     pool: Rc<LocalPool>,
-    key: Option<Key>,
+    place: Place,
     bond: Option<Box<Bond>>,
 ) -> Box<Exchange> {
     let Parsed { buf, head, table, timing } = *request;
@@ -173,7 +175,8 @@ fn send_to(
     out.extend_from_slice(&rest[..upload.bytes_read as usize]);
     connection.received = std::mem::take(&mut upload.surplus);
     let facts = facts(connection, request, route_index, id);
-    Box::new(Exchange::new(pool, facts, *timing, Message { head: out, upload, broken, bond }, key))
+    let message = Message { head: out, upload, broken, bond };
+    Box::new(Exchange::new(pool, facts, *timing, message, place))
 }
 
 /// The status for a body that says of itself that it is larger than its route permits.
@@ -215,6 +218,21 @@ fn call(connection: &mut Connection, request: &Parsed<'_>, route: usize, client:
     connection.listener.counters(&connection.worker).intercepted.one();
     connection.received = connection.worker.buffers.take_with(&buf[head.head_bytes as usize..]);
     Begun::Call(Box::new(Call::new(connection, (buf, head, table), facts, *timing, client)))
+}
+
+/// Where a request stands if it has to wait for a server.
+fn rank(pool: &LocalPool, priority: &Priority, request: &Parsed<'_>, source: Option<IpAddr>) -> Rank {
+    let header = |name: &str| {
+        let line = request.table.named(request.buf, name.as_bytes()).next();
+        line.map(|line| line.value().of(request.buf))
+    };
+    let asked = priority.header.as_deref().and_then(header);
+    let asked = asked.and_then(|value| std::str::from_utf8(value).ok()?.trim().parse::<i64>().ok());
+    Rank {
+        class: asked.map_or(priority.class, Priority::in_range),
+        client: pool.queue_client(source, header),
+        offset_ms: 0,
+    }
 }
 
 /// Answers without a server. If a body follows that has not all come, the connection ends after the answer.

@@ -1,10 +1,13 @@
 //! The end of a request: counted, logged, and what becomes of the connection.
 
+use std::time::Duration;
+
+use weir_health::TrafficOutcome;
 use weir_http::access_log::{Cause, Phase, Termination};
 
 use super::answer::Answer;
 use super::connection::Connection;
-use super::exchange::Exchange;
+use super::exchange::{Exchange, Hedged};
 use super::outcome::End;
 use crate::log::{self, Given};
 use crate::report;
@@ -48,7 +51,7 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
             After::Answer(Box::new(answer))
         }
     };
-    count(connection, &exchange, &end);
+    count(connection, &mut exchange, &end);
     if let Some(complaint) = end.complaint() {
         report::throttled(|| named(&exchange, &complaint));
     }
@@ -125,7 +128,7 @@ pub(crate) fn finish_answer(connection: &Connection, answer: &Answer) {
     counters.bytes_out.add(answer.bytes_sent() as u64);
 }
 
-fn count(connection: &Connection, exchange: &Exchange, end: &End) {
+fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
     let listener = connection.listener.counters(&connection.worker);
     let (bytes_in, bytes_out) = (exchange.upload.bytes_read, exchange.download_bytes());
     listener.bytes_in.add(bytes_in);
@@ -144,6 +147,9 @@ fn count(connection: &Connection, exchange: &Exchange, end: &End) {
     if end.is_denied() {
         listener.requests_denied.one();
     }
+    if matches!(end, End::Answer(fault) if fault.is_pools_failure()) {
+        exchange.tell_breaker(false, connection.worker.now());
+    }
     if let Some(lease) = exchange.lease() {
         let server = lease.server.counters();
         server.bytes_out.add(u64::from(exchange.request.head_bytes) + bytes_in);
@@ -160,7 +166,11 @@ fn count(connection: &Connection, exchange: &Exchange, end: &End) {
         }
         if let Some(first_byte) = exchange.timing.server() {
             server.first_byte.record(u64::from(first_byte));
+            if exchange.pool.shared.plan.hedge.is_some() && exchange.hedged != Hedged::Won {
+                exchange.pool.counters().first_byte.record(u64::from(first_byte));
+            }
         }
+        learn(connection, exchange, end);
         if end.is_client_abort() {
             server.client_aborts.one();
         }
@@ -168,5 +178,24 @@ fn count(connection: &Connection, exchange: &Exchange, end: &End) {
             server.server_aborts.one();
         }
         lease.server.shared.touch(connection.worker.now());
+    }
+}
+
+/// Tells what the server's limit goes by: how long its response's first byte took.
+fn learn(connection: &Connection, exchange: &Exchange, end: &End) {
+    let Some(lease) = exchange.lease() else { return };
+    let now = connection.worker.now();
+    let status = exchange.response.as_ref().map(|response| response.status);
+    match (status, exchange.timing.server()) {
+        (Some(status), Some(first_byte_us)) => {
+            let failed = TrafficOutcome::of_status(status).is_failure();
+            let latency = Duration::from_micros(first_byte_us.into());
+            exchange.pool.learn(&lease.server, now, latency, failed);
+        }
+        _ if matches!(end, End::Answer(fault) if fault.is_pools_failure()) => {
+            let latency = Duration::from_micros(exchange.timing.elapsed(now).into());
+            exchange.pool.learn(&lease.server, now, latency, true);
+        }
+        _ => {}
     }
 }

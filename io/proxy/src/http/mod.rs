@@ -14,7 +14,7 @@ mod upgrade;
 
 pub(crate) use answer::Answer;
 pub(crate) use connection::{ClientTlsFacts, Connection, serve};
-pub(crate) use exchange::Exchange;
+pub(crate) use exchange::{Exchange, Hedged, Place};
 pub(crate) use outcome::Fault;
 pub(crate) use request::{RequestCopy, RequestFacts};
 pub(crate) use timing::Timing;

@@ -2,12 +2,14 @@
 
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use weir_http::access_log::{Cause, Phase, Termination};
 use weir_http::{ChunkError, ResponseError};
 
 use crate::connect::ConnectError;
 use crate::pump::PumpError;
+use crate::state::Refusal;
 
 /// How an exchange ended.
 #[derive(Debug)]
@@ -38,6 +40,10 @@ pub(crate) enum Fault {
     Busy,
     /// It waited too long for a server.
     QueueTimeout,
+    /// It may not wait for a server.
+    QueueRefused(Refusal),
+    /// The pool's breaker keeps requests away, for so long; zero = until its probes have ended.
+    BreakerOpen(Duration),
     /// The server cannot be connected to.
     Connect(ConnectError),
     /// Not within the time.
@@ -87,7 +93,12 @@ impl Fault {
     /// The status that the client gets.
     pub(crate) fn status(&self) -> u16 {
         match self {
-            Self::NobodyLeft | Self::StickyGone | Self::Busy | Self::QueueTimeout => 503,
+            Self::NobodyLeft
+            | Self::StickyGone
+            | Self::Busy
+            | Self::QueueTimeout
+            | Self::QueueRefused(_)
+            | Self::BreakerOpen(_) => 503,
             Self::Connect(_)
             | Self::NoResponse(_)
             | Self::ClosedEarly
@@ -100,6 +111,31 @@ impl Fault {
             Self::BodyTimeout => 408,
             Self::Service(_) => 500,
         }
+    }
+
+    /// When another try may do better, if something is known about that; at least 1.
+    pub(crate) fn retry_after_s(&self) -> Option<u32> {
+        let wait = match self {
+            Self::QueueRefused(Refusal { wait, .. }) => (*wait)?,
+            Self::BreakerOpen(wait) => *wait,
+            _ => return None,
+        };
+        // The header has whole seconds, and longer than an hour nothing is foreseen.
+        Some(wait.as_secs().saturating_add(1).min(3_600) as u32)
+    }
+
+    /// Whether a server was tried, and failed.
+    pub(crate) fn is_pools_failure(&self) -> bool {
+        let untried = matches!(
+            self,
+            Self::NobodyLeft
+                | Self::StickyGone
+                | Self::Busy
+                | Self::QueueTimeout
+                | Self::QueueRefused(_)
+                | Self::BreakerOpen(_)
+        );
+        self.is_servers() && !untried
     }
 
     fn is_servers(&self) -> bool {
@@ -115,8 +151,9 @@ impl Fault {
     pub(crate) fn termination(&self) -> Termination {
         match self {
             Self::NobodyLeft | Self::StickyGone | Self::Connect(_) => Termination::NO_SERVER,
-            Self::Busy => Termination::BUSY,
+            Self::Busy | Self::QueueRefused(_) => Termination::BUSY,
             Self::QueueTimeout => Termination::QUEUE_TIMEOUT,
+            Self::BreakerOpen(_) => Termination::BREAKER_OPEN,
             Self::ConnectTimeout => Termination::CONNECT_TIMEOUT,
             Self::NoResponse(_) | Self::ClosedEarly | Self::ClosedInHead => Termination::NO_RESPONSE,
             Self::BadResponse(_) | Self::BadChunks(_) | Self::Service(_) => Termination::BAD_RESPONSE,
@@ -228,6 +265,8 @@ impl fmt::Display for Fault {
             Self::StickyGone => f.write_str("the server that the client is bound to takes nothing"),
             Self::Busy => f.write_str("every server is at its limit"),
             Self::QueueTimeout => f.write_str("waited too long for a server"),
+            Self::QueueRefused(refusal) => refusal.fmt(f),
+            Self::BreakerOpen(_) => f.write_str("its breaker is open"),
             Self::Connect(cause) => cause.fmt(f),
             Self::ConnectTimeout => f.write_str("connect: timed out"),
             Self::NoResponse(cause) => write!(f, "no response: {cause}"),
@@ -247,6 +286,7 @@ impl fmt::Display for Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::RefusalCause;
 
     fn faults() -> Vec<Fault> {
         let io = || io::Error::from(io::ErrorKind::ConnectionReset);
@@ -255,6 +295,8 @@ mod tests {
             Fault::StickyGone,
             Fault::Busy,
             Fault::QueueTimeout,
+            Fault::BreakerOpen(Duration::ZERO),
+            Fault::QueueRefused(Refusal { cause: RefusalCause::Full, wait: None }),
             Fault::Connect(ConnectError::Unresolved),
             Fault::ConnectTimeout,
             Fault::NoResponse(io()),

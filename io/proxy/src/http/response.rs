@@ -19,7 +19,7 @@ use crate::state::ServerState;
 use crate::sticky::Bond;
 
 /// A first read no larger than this leaves the body of a large response in the kernel, from where it can be spliced.
-const FIRST_READ: usize = 4 * 1024;
+pub(crate) const FIRST_READ: usize = 4 * 1024;
 /// Where nothing can be spliced, one large read is cheaper than several.
 const FIRST_READ_COPY: usize = 64 * 1024;
 /// Servers are trusted with larger heads than clients, but not with all memory.

@@ -33,7 +33,7 @@ impl Timing {
         self.queued_us = self.elapsed(now);
     }
 
-    pub(crate) fn is_queued(&self) -> bool {
+    fn is_queued(&self) -> bool {
         self.queued_us != NOT
     }
 
@@ -53,6 +53,11 @@ impl Timing {
         self.request_sent_us = self.elapsed(now);
     }
 
+    /// Since the request was sent, if it was.
+    pub(crate) fn since_sent(&self, now: Instant) -> Option<u32> {
+        (self.request_sent_us != NOT).then(|| self.elapsed(now).saturating_sub(self.request_sent_us))
+    }
+
     pub(crate) fn first_byte(&mut self, now: Instant) {
         self.first_byte_us = self.elapsed(now);
     }
@@ -61,9 +66,12 @@ impl Timing {
         self.first_byte_us != NOT
     }
 
-    /// How long it has been waiting for a server.
+    /// How long it has been in the queue that it entered last.
     pub(crate) fn waited(&self, now: Instant) -> Duration {
-        if self.is_queued() { now.saturating_duration_since(self.start) } else { Duration::ZERO }
+        match self.queued_us {
+            NOT => Duration::ZERO,
+            queued_us => Duration::from_micros(self.elapsed(now).saturating_sub(queued_us).into()),
+        }
     }
 
     /// In the queue.

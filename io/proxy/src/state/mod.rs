@@ -2,16 +2,28 @@
 //!
 //! Workers only read here, but for atomics and their own shard of the counters. The control plane is the one writer.
 
+mod breaker;
 mod counter;
 mod listener;
 mod live;
 mod pool;
+mod queue;
+mod retrying;
+mod room;
 mod server;
 mod shards;
 
+pub use breaker::PoolBreaker;
 pub use counter::{Counter, StatusClasses};
 pub use listener::{CompileError, HttpListener, ListenerState, ModeState, OpenConnections, Route};
 pub use live::{Live, Shared};
-pub use pool::{PoolState, PoolView, Queue, QueuePlace};
+pub use pool::{PoolState, PoolView};
+#[cfg(test)]
+pub(crate) use queue::RefusalCause;
+pub use queue::RequestQueue;
+pub(crate) use queue::{Grant, QueueAhead, Refusal, Terms};
+pub use retrying::Retries;
+pub(crate) use retrying::Retrying;
+pub use room::PoolRoom;
 pub use server::{Endpoint, ServerState};
 pub use shards::{LazyHistogram, ListenerCounters, PoolCounters, ServerCounters, Shards};

@@ -1,15 +1,14 @@
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use tokio::sync::Notify;
-use tokio::sync::futures::Notified;
 use weir_balance::Roster;
 use weir_config::KeyReader;
 use weir_config::plan::PoolPlan;
-use weir_http::PathSet;
+use weir_http::{PathSet, RetryBudget};
 
-use super::{PoolCounters, ServerState, Shards};
+use super::{PoolBreaker, PoolCounters, PoolRoom, RequestQueue, Retries, Retrying, ServerState, Shards};
 use crate::sticky::StickyState;
 
 /// One pool as the workers see it: fixed settings, and a view of its servers that is swapped as a whole.
@@ -24,9 +23,21 @@ pub struct PoolState {
     /// What was counted, kept over reloads.
     pub counters: Arc<Shards<PoolCounters>>,
     /// Those who wait for a server, kept over reloads.
-    pub queue: Arc<Queue>,
+    pub queue: Arc<RequestQueue>,
     /// Who has which server; `None` = each request is balanced by itself.
     pub sticky: Option<Arc<StickyState>>,
+    /// Requests in flight, where the pool as a whole has a limit; kept over reloads.
+    pub room: Arc<PoolRoom>,
+    /// One for all workers: retries are rare, and only they look at it.
+    retry_budget: Mutex<RetryBudget>,
+    /// Requests that are being tried again; kept over reloads.
+    retries: Arc<Retries>,
+    /// Since it was made; what a clock counts from here.
+    started: Instant,
+    /// 95 of 100 responses begin within so many microseconds; 0 = not known. Kept over reloads.
+    pub(crate) first_byte_p95_us: Arc<AtomicU64>,
+    /// Keeps requests away while too many fail; kept over reloads.
+    pub breaker: Arc<PoolBreaker>,
     view: ArcSwap<PoolView>,
     generation: AtomicU64,
 }
@@ -38,13 +49,6 @@ pub struct PoolView {
     pub roster: Arc<Roster>,
     /// By slot.
     pub servers: Vec<Option<Arc<ServerState>>>,
-}
-
-/// Requests that wait because every server is at its limit.
-#[derive(Debug, Default)]
-pub struct Queue {
-    waiting: AtomicU32,
-    server_freed: Notify,
 }
 
 impl PoolState {
@@ -62,13 +66,22 @@ impl PoolState {
         if let Some(sticky) = &sticky {
             sticky.follow(&view.servers);
         }
+        let requests_total = counters.sum(|shard| shard.requests.get());
+        let retry = &plan.retry;
+        let budget = RetryBudget::new(retry.budget_percent, retry.budget_min_per_second, 0, requests_total);
         Self {
+            retry_budget: Mutex::new(budget),
+            retries: Arc::default(),
+            started: Instant::now(),
+            room: Arc::new(PoolRoom::new(plan.connections_max)),
             plan,
             key,
             static_paths,
             counters,
             queue: Arc::default(),
             sticky,
+            first_byte_p95_us: Arc::default(),
+            breaker: Arc::default(),
             view: ArcSwap::from_pointee(view),
             generation: AtomicU64::new(1),
         }
@@ -77,7 +90,45 @@ impl PoolState {
     /// In place of `former`, whose waiters wait for the same servers.
     pub fn succeeding(mut self, former: &Self) -> Self {
         self.queue = Arc::clone(&former.queue);
+        self.room = Arc::clone(&former.room);
+        self.room.limit(self.plan.connections_max);
+        self.retries = Arc::clone(&former.retries);
+        self.breaker = Arc::clone(&former.breaker);
+        self.first_byte_p95_us = Arc::clone(&former.first_byte_p95_us);
+        if self.plan.breaker.is_none() {
+            self.breaker.reset();
+        }
         self
+    }
+
+    /// A retry, if the budget permits it, and not too many are being made. Drop it when the retry is over.
+    pub(crate) fn take_retry(&self, now: Instant) -> Option<Retrying> {
+        let retrying = self.retries.begin(self.retries_max())?;
+        let now_ms = now.saturating_duration_since(self.started).as_millis() as u64;
+        let requests_total = self.counters.sum(|shard| shard.requests.get());
+        let mut budget = self.retry_budget.lock().unwrap_or_else(PoisonError::into_inner);
+        budget.take(now_ms, requests_total).then_some(retrying)
+    }
+
+    /// O(number of servers) where there is a limit.
+    fn retries_max(&self) -> u32 {
+        let rule = &self.plan.retry;
+        let Some(percent) = rule.at_once_percent else { return u32::MAX };
+        let active: u64 =
+            self.view().servers.iter().flatten().map(|server| u64::from(server.load.active())).sum();
+        let share = active.saturating_mul(percent.into()) / 100;
+        u32::try_from(share).unwrap_or(u32::MAX).max(rule.at_once_min)
+    }
+
+    /// How long a server may be silent before a second one is asked as well; `None` = for ever, or not known.
+    pub(crate) fn hedge_delay(&self) -> Option<Duration> {
+        match self.plan.hedge.as_ref()?.delay {
+            Some(delay) => Some(delay.duration()),
+            None => match self.first_byte_p95_us.load(Ordering::Relaxed) {
+                0 => None,
+                us => Some(Duration::from_micros(us)),
+            },
+        }
     }
 
     /// The servers now.
@@ -87,7 +138,7 @@ impl PoolState {
 
     /// Changes with every [`PoolState::publish`].
     pub fn generation(&self) -> u64 {
-        self.generation.load(Ordering::Acquire)
+        self.generation.load(Ordering::SeqCst)
     }
 
     /// Makes `view` the one that every worker uses from its next pick on. Only the control plane calls this.
@@ -97,58 +148,26 @@ impl PoolState {
             sticky.follow(&view.servers);
         }
         let before = self.view.swap(Arc::new(view));
-        self.generation.fetch_add(1, Ordering::Release);
+        // Whoever enters a queue from now on sees that this has changed, or is seen in the queue below.
+        self.generation.fetch_add(1, Ordering::SeqCst);
         // Requests that began or ended while the roster was being made are not in its keys yet.
         roster.refresh_all();
-        self.queue.wake_all();
         if self.sticky.is_some() {
             // Whose server is no longer what it was may have to look for another.
-            before.servers.iter().flatten().for_each(|server| server.bound.wake_all());
+            before.servers.iter().flatten().for_each(|server| server.bound.changed(u64::MAX));
         }
-    }
-}
-
-impl Queue {
-    /// How many wait.
-    pub fn length(&self) -> u32 {
-        self.waiting.load(Ordering::Relaxed)
+        self.revise_queue();
     }
 
-    /// Takes a place in the queue. Try to pick again after this, and before each wait: a server may have become free
-    /// in between.
-    pub fn enter(&self) -> QueuePlace<'_> {
-        self.waiting.fetch_add(1, Ordering::SeqCst);
-        QueuePlace(self)
-    }
-
-    /// A request has ended: the first in the queue may try. False if nobody waits.
-    pub fn wake_one(&self) -> bool {
-        let is_waited_for = self.waiting.load(Ordering::SeqCst) > 0;
-        if is_waited_for {
-            self.server_freed.notify_one();
+    /// Calls as many of those who wait as there is room for. O(number of servers) if anybody does.
+    pub fn revise_queue(&self) {
+        if self.queue.length() > 0 {
+            let room = match self.view.load().roster.room() {
+                // They all learn that no server is left.
+                None => u64::MAX,
+                Some(room) => room.min(self.room.left()),
+            };
+            self.queue.changed(room);
         }
-        is_waited_for
-    }
-
-    /// Something has changed for all.
-    fn wake_all(&self) {
-        self.server_freed.notify_waiters();
-    }
-}
-
-/// One waiter's place, left when dropped.
-#[derive(Debug)]
-pub struct QueuePlace<'a>(&'a Queue);
-
-impl QueuePlace<'_> {
-    /// Ready when a server may have become free. Make it before the last look: what happens from then on is not missed.
-    pub fn server_freed(&self) -> Notified<'_> {
-        self.0.server_freed.notified()
-    }
-}
-
-impl Drop for QueuePlace<'_> {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,15 +1,15 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
-use weir_balance::{RequestClass, ServerLoad, ServiceTimes};
+use weir_balance::{Concurrency, ConcurrencyRule, RequestClass, ServerLoad, ServiceTimes};
 use weir_model::ServerName;
 use weir_net::tls::TlsConnector;
 
-use super::{Queue, ServerCounters, Shards};
+use super::{RequestQueue, ServerCounters, Shards};
 
 /// One server as the workers see it. Lives as long as anyone talks to it, reloads included.
 #[derive(Debug)]
@@ -25,11 +25,17 @@ pub struct ServerState {
     /// What was counted.
     pub counters: Shards<ServerCounters>,
     /// Requests that are bound to it, and wait because it is at its limit.
-    pub bound: Queue,
+    pub bound: RequestQueue,
     /// What its requests took, if that is to be known: see [`ServerState::service_times`].
     times: OnceLock<Box<ServiceTimes>>,
     /// Failures since the last success, over all workers.
     pub consecutive_failures: AtomicU32,
+    /// While it is half open: so many requests have to succeed; 0 = it is not.
+    probes_wanted: AtomicU32,
+    /// So many have.
+    probes_passed: AtomicU32,
+    /// The limit that its latency permits, where the pool has that looked for.
+    concurrency: Mutex<Option<Concurrency>>,
     address: ArcSwap<String>,
     endpoint: ArcSwap<Endpoint>,
     /// TLS towards it; none = plaintext.
@@ -69,9 +75,12 @@ impl ServerState {
             slot,
             load: Arc::default(),
             counters: Shards::new(threads),
-            bound: Queue::default(),
+            bound: RequestQueue::default(),
             times: OnceLock::new(),
             consecutive_failures: AtomicU32::new(0),
+            probes_wanted: AtomicU32::new(0),
+            probes_passed: AtomicU32::new(0),
+            concurrency: Mutex::default(),
             endpoint: ArcSwap::from_pointee(endpoint),
             connector: ArcSwapOption::empty(),
             endpoint_version: AtomicU64::new(0),
@@ -144,9 +153,59 @@ impl ServerState {
         }
     }
 
+    /// The limit to begin with under a rule, or the one that was found under it; none without a rule.
+    pub fn limit_to_start_with(&self, rule: Option<&ConcurrencyRule>) -> u32 {
+        let mut concurrency = self.concurrency.lock().unwrap_or_else(PoisonError::into_inner);
+        match rule {
+            None => {
+                *concurrency = None;
+                u32::MAX
+            }
+            Some(rule) => concurrency.get_or_insert_with(|| Concurrency::new(rule)).limit(rule),
+        }
+    }
+
+    /// A request has ended after so long. Returns the limit, if it was judged anew. Under contention one request more or
+    /// less does not matter: nobody waits.
+    pub(crate) fn learn(
+        &self,
+        rule: &ConcurrencyRule,
+        now: Instant,
+        latency: Duration,
+        failed: bool,
+    ) -> Option<u32> {
+        let mut concurrency = self.concurrency.try_lock().ok()?;
+        let concurrency = concurrency.get_or_insert_with(|| Concurrency::new(rule));
+        let now_us = now.saturating_duration_since(self.started).as_micros() as u64;
+        let judged = concurrency.ended(rule, now_us, latency.as_micros() as u64, self.load.active(), failed);
+        judged.then(|| concurrency.limit(rule))
+    }
+
     /// The next of several addresses to try.
     pub fn next_rotation(&self) -> usize {
         self.rotation.fetch_add(1, Ordering::Relaxed) as usize
+    }
+
+    /// Half open from now on, until so many requests have succeeded; 0 = no longer.
+    pub fn want_probes(&self, wanted: u32) {
+        self.probes_passed.store(0, Ordering::Relaxed);
+        self.probes_wanted.store(wanted, Ordering::Relaxed);
+    }
+
+    /// While it is half open: how many requests have to succeed, and no more are to be with it at once; 0 = it is not.
+    pub fn probes_wanted(&self) -> u32 {
+        self.probes_wanted.load(Ordering::Relaxed)
+    }
+
+    /// How many have succeeded.
+    pub fn probes_passed(&self) -> u32 {
+        self.probes_passed.load(Ordering::Relaxed)
+    }
+
+    /// A request has succeeded. Returns whether that was the last one that was wanted.
+    pub(crate) fn probe_passed(&self) -> bool {
+        let wanted = self.probes_wanted();
+        wanted > 0 && self.probes_passed.fetch_add(1, Ordering::Relaxed).saturating_add(1) == wanted
     }
 
     /// Notes a success, for passive ejection.

@@ -113,6 +113,16 @@ pub struct PoolCounters {
     pub sticky_misses: Counter,
     /// Requests that could not have the server they were bound to, and got another.
     pub sticky_redispatches: Counter,
+    /// Requests with an outcome that the breaker goes by, where there is one.
+    pub outcomes: Counter,
+    /// Of these, the failures.
+    pub failures: Counter,
+    /// Second tries beside a slow first one.
+    pub hedges: Counter,
+    /// Of these, those whose response was passed on.
+    pub hedges_won: Counter,
+    /// From the request's last byte to the response's first, where second tries go by it.
+    pub first_byte: LazyHistogram,
     /// How long requests waited for a server that had to.
     pub queue_time: LazyHistogram,
 }

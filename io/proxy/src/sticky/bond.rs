@@ -45,8 +45,8 @@ struct Counted {
 pub(crate) enum Bound {
     /// Its server takes it.
     Server(Lease),
-    /// It waits for its server.
-    Wait(Rc<LocalServer>),
+    /// It waits for its server; `None` = for the pool, which is at its limit.
+    Wait(Option<Rc<LocalServer>>),
     /// Its server is gone, and it may have no other.
     Gone,
     /// Any server will do.
@@ -129,15 +129,17 @@ impl Bond {
         self.wanted = table.find(key, self.state.millis(now)).and_then(|uid| self.state.by_uid(uid));
     }
 
-    /// Claims the server that the request is bound to, unless it has failed the request already (`tried`).
-    pub(crate) fn claim(&mut self, pool: &Rc<LocalPool>, tried: &[usize]) -> Bound {
+    /// Claims the server that the request is bound to, unless it has failed the request already (`tried`). `is_called`: the
+    /// request has waited, and it is its turn.
+    pub(crate) fn claim(&mut self, pool: &Rc<LocalPool>, tried: &[usize], is_called: bool) -> Bound {
         let Some(known) = self.wanted else { return Bound::Free };
         let (when_gone, when_busy) = (self.state.plan.when_gone, self.state.plan.when_busy);
         let has_failed = tried.contains(&known.slot);
-        let claim = if has_failed { Claim::Gone } else { pool.claim(known) };
+        let claim = if has_failed { Claim::Gone } else { pool.claim(known, is_called) };
         match claim {
             Claim::Server(lease) => return Bound::Server(lease),
-            Claim::Busy(server) if when_busy == WhenBusy::Wait => return Bound::Wait(server),
+            Claim::Busy(server) if when_busy == WhenBusy::Wait => return Bound::Wait(Some(server)),
+            Claim::Full => return Bound::Wait(None),
             Claim::Gone if when_gone == WhenGone::Fail => return Bound::Gone,
             Claim::Busy(_) | Claim::Gone => {}
         }

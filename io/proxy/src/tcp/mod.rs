@@ -6,14 +6,16 @@ mod server;
 use std::rc::Rc;
 use std::time::Instant;
 
-use weir_balance::Key;
+use weir_balance::{Key, Rank};
 use weir_http::BodyScanner;
 use weir_net::{Deadline, Stream};
 
 use crate::connect::ProxiedClient;
+use crate::http::Place;
 use crate::log::{self, TcpRecord};
 use crate::pump::Pump;
 use crate::session::Arrival;
+use crate::state::QueueAhead;
 use crate::sticky::Bond;
 use crate::tunnel::{TUNNELLED, Tunnel, TunnelEnd};
 use crate::worker::{LocalLive, LocalPool, LocalTcp, Worker};
@@ -75,11 +77,23 @@ impl Session {
         let key = self.key(pool).await;
         let source = self.source.map(|address| address.ip());
         let bond = pool.shared.sticky.as_ref().map(|sticky| Bond::of_source(sticky, source, Instant::now()));
-        let reached = server::reach(&self.worker, pool, key, bond, proxied, &self.deadline).await;
+        let rank = Rank { client: pool.queue_client(source, |_| None), ..Rank::default() };
+        let mut wait = server::Wait {
+            deadline: &self.deadline,
+            client: self.client.socket(),
+            queue_us: 0,
+            queue_ahead: QueueAhead::default(),
+        };
+        let place = Place { key, rank };
+        let reached = server::reach(&self.worker, pool, place, bond, proxied, &mut wait).await;
+        let (queue_us, queue_ahead) = (wait.queue_us, wait.queue_ahead);
         let mut reached = match reached {
             Ok(reached) => reached,
-            Err(fault) => {
-                log::tcp(&self.worker, &live, &self.record(pool, None, (0, 0), fault.termination()));
+            Err(why) => {
+                if matches!(why, server::Unreached::ClientGone) {
+                    self.listener.counters(&self.worker).client_aborts.one();
+                }
+                log::tcp(&self.worker, &live, &self.record(pool, None, (0, 0), why.termination()));
                 self.client.socket().reset_on_close();
                 return;
             }
@@ -121,7 +135,9 @@ impl Session {
             server.server_aborts.one();
         }
         let mut record = self.record(pool, Some(&reached.lease), (bytes_in, bytes_out), end.termination());
-        record.connected_us = Some(connected_us);
+        record.connected_us = Some(connected_us.saturating_sub(queue_us));
+        record.queue_us = Some(queue_us);
+        record.queue_ahead = queue_ahead;
         log::tcp(&self.worker, &live, &record);
     }
 
@@ -161,6 +177,8 @@ impl Session {
             server: lease.map(|lease| &*lease.server.shared),
             client: self.source,
             started: self.started,
+            queue_us: None,
+            queue_ahead: QueueAhead::default(),
             connected_us: None,
             bytes_in,
             bytes_out,

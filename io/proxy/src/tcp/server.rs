@@ -3,15 +3,17 @@
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use weir_balance::Key;
-use weir_net::Deadline;
+use weir_balance::Rank;
+use weir_http::access_log::Termination;
+use weir_net::{Deadline, Socket};
 
 use crate::connect::{ProxiedClient, connect};
-use crate::http::Fault;
+use crate::http::{Fault, Place};
+use crate::state::{QueueAhead, Terms};
 use crate::sticky::{Bond, Bound};
-use crate::worker::{Choice, Lease, LocalPool, ServerConnection, Worker};
+use crate::worker::{Choice, Lease, LocalPool, LocalServer, Pass, QueuePlace, ServerConnection, Worker};
 
 /// A server that was reached.
 pub(super) struct Reached {
@@ -19,28 +21,62 @@ pub(super) struct Reached {
     pub(super) connection: ServerConnection,
 }
 
+/// A client that waits for a server.
+pub(super) struct Wait<'a> {
+    pub(super) deadline: &'a Deadline,
+    pub(super) client: &'a Socket,
+    /// How long it has been in queues.
+    pub(super) queue_us: u64,
+    /// How many were served while it was in the last one.
+    pub(super) queue_ahead: QueueAhead,
+}
+
+/// Why no server was reached.
+pub(super) enum Unreached {
+    Fault(Fault),
+    ClientGone,
+}
+
+impl Unreached {
+    /// How the access log has it.
+    pub(super) fn termination(&self) -> Termination {
+        match self {
+            Self::Fault(fault) => fault.termination(),
+            Self::ClientGone => Termination::CLIENT_LEFT_IN_QUEUE,
+        }
+    }
+}
+
 /// Chooses servers until one can be connected to, as often as the pool's retry rule permits.
 pub(super) async fn reach(
     worker: &Worker,
     pool: &Rc<LocalPool>,
-    key: Option<Key>,
+    place: Place,
     mut bond: Option<Bond>,
     client: Option<ProxiedClient>,
-    deadline: &Deadline,
-) -> Result<Reached, Fault> {
+    wait: &mut Wait<'_>,
+) -> Result<Reached, Unreached> {
     let plan = &pool.shared.plan;
     let mut tried = Vec::new();
     let mut tries = 0;
+    let mut retrying = None;
     pool.counters().requests.one();
-    pool.retry_budget.borrow_mut().request();
+    let mut pass =
+        Pass::ask(pool, Instant::now()).map_err(|wait| Unreached::Fault(Fault::BreakerOpen(wait)))?;
+    let mut told = |good| {
+        if let Some(pass) = &mut pass {
+            pass.end(good, Instant::now());
+        }
+    };
     loop {
-        let lease = choose(worker, pool, key, &tried, bond.as_mut(), deadline).await?;
+        let lease = choose(worker, pool, place, &tried, bond.as_mut(), wait).await?;
         let opening = connect(Rc::clone(pool), Rc::clone(&lease.server), client);
-        deadline.arm(Instant::now(), plan.timeouts.connect.duration());
+        wait.deadline.arm(Instant::now(), plan.timeouts.connect.duration());
         lease.server.counters().requests.one();
-        let fault = match before(deadline, opening).await {
+        let fault = match before(wait.deadline, opening).await {
             Some(Ok(connection)) => {
-                lease.server.shared.succeeded();
+                pool.server_succeeded(&lease.server);
+                told(true);
                 return Ok(Reached { lease, connection });
             }
             Some(Err(error)) => Fault::Connect(error),
@@ -48,11 +84,16 @@ pub(super) async fn reach(
         };
         pool.server_failed(&lease.server);
         if tries >= plan.retry.attempts {
-            return Err(fault);
+            told(false);
+            return Err(Unreached::Fault(fault));
         }
-        if !pool.retry_budget.borrow_mut().take(worker.now_ms()) {
+        // The one before is over.
+        drop(retrying.take());
+        retrying = pool.shared.take_retry(Instant::now());
+        if retrying.is_none() {
             pool.counters().retries_denied.one();
-            return Err(fault);
+            told(false);
+            return Err(Unreached::Fault(fault));
         }
         pool.counters().retries.one();
         lease.server.counters().retries.one();
@@ -68,62 +109,103 @@ pub(super) async fn reach(
 async fn choose(
     worker: &Worker,
     pool: &Rc<LocalPool>,
-    key: Option<Key>,
+    place: Place,
     tried: &[usize],
     mut bond: Option<&mut Bond>,
-    deadline: &Deadline,
-) -> Result<Lease, Fault> {
-    let wait_max = pool.shared.plan.timeouts.queue.duration();
-    let mut queued = None;
-    worker.look_at_clock();
-    loop {
-        let bound = bond.as_mut().map_or(Bound::Free, |bond| bond.claim(pool, tried));
+    wait: &mut Wait<'_>,
+) -> Result<Lease, Unreached> {
+    let mut queued: Option<QueuePlace> = None;
+    let mut since = None;
+    let (lease, now) = loop {
+        let now = worker.look_at_clock();
+        let (is_called, is_in_line) = (queued.is_some(), queued.as_ref().is_some_and(QueuePlace::is_for_any));
+        let bound = bond.as_mut().map_or(Bound::Free, |bond| bond.claim(pool, tried, is_called));
         let server = match bound {
-            Bound::Gone => return Err(Fault::StickyGone),
-            Bound::Wait(server) => Some(server),
-            Bound::Server(lease) => return Ok(settled(pool, lease, bond, queued)),
-            Bound::Free => match pool.choose(worker, key, tried) {
-                Choice::Server(lease) => return Ok(settled(pool, lease, bond, queued)),
-                Choice::Nobody => return Err(nobody_left(pool)),
+            Bound::Gone => return Err(Unreached::Fault(Fault::StickyGone)),
+            Bound::Wait(server) => server,
+            Bound::Server(lease) => break (lease, now),
+            // Nobody overtakes those who wait.
+            Bound::Free if pool.shared.queue.length() > 0 && !is_in_line => None,
+            Bound::Free => match pool.choose(worker, place.key, tried) {
+                Choice::Server(lease) => break (lease, now),
+                Choice::Nobody => {
+                    pool.counters().nobody_left.one();
+                    return Err(Unreached::Fault(Fault::NobodyLeft));
+                }
                 Choice::Busy => None,
             },
         };
-        if wait_max.is_zero() {
-            pool.counters().busy.one();
-            return Err(Fault::Busy);
-        }
-        if queued.is_none() {
-            let now = Instant::now();
-            queued = Some(now);
-            pool.counters().queued.one();
-            deadline.arm(now, wait_max);
-        }
-        let pool_waits = Rc::clone(pool);
-        let in_time = match server {
-            Some(server) => before(deadline, pool_waits.server_freed(server)).await,
-            None => before(deadline, pool_waits.any_freed()).await,
+        let since = *since.get_or_insert(now);
+        let waits = wait.stand(pool, queued.take(), server, place.rank, now - since);
+        let called = match waits {
+            Ok(place) => wait.called(queued.insert(place)).await,
+            Err(fault) => Err(Unreached::Fault(fault)),
         };
-        if in_time.is_none() {
-            pool.counters().busy.one();
-            return Err(Fault::QueueTimeout);
-        }
-    }
-}
-
-/// Counts a server as chosen. `queued` = since when the connection has waited.
-fn settled(pool: &LocalPool, lease: Lease, bond: Option<&mut Bond>, queued: Option<Instant>) -> Lease {
-    if let Some(queued) = queued {
-        pool.counters().queue_time.record(queued.elapsed().as_micros() as u64);
+        wait.queue_ahead = called.inspect_err(|why| {
+            if matches!(why, Unreached::Fault(_)) {
+                pool.counters().busy.one();
+            }
+        })?;
+    };
+    if let (Some(queued), Some(since)) = (queued, since) {
+        queued.served(now);
+        let waited_us = now.saturating_duration_since(since).as_micros() as u64;
+        wait.queue_us += waited_us;
+        pool.counters().queue_time.record(waited_us);
     }
     if let Some(bond) = bond {
-        bond.settled(&lease.server.shared, pool.counters(), Instant::now());
+        bond.settled(&lease.server.shared, pool.counters(), now);
     }
-    lease
+    Ok(lease)
 }
 
-fn nobody_left(pool: &LocalPool) -> Fault {
-    pool.counters().nobody_left.one();
-    Fault::NobodyLeft
+impl Wait<'_> {
+    /// Takes a place where the connection has to wait, or stays in it (`queued`). It has been waiting for `waited`.
+    fn stand(
+        &self,
+        pool: &Rc<LocalPool>,
+        queued: Option<QueuePlace>,
+        server: Option<Rc<LocalServer>>,
+        rank: Rank,
+        waited: Duration,
+    ) -> Result<QueuePlace, Fault> {
+        if let Some(mut queued) = queued {
+            if queued.is_for(server.as_ref()) {
+                queued.wait_on();
+                return Ok(queued);
+            }
+            // What it was granted there goes to the next one there.
+            drop(queued);
+        }
+        let patience = pool.shared.plan.timeouts.queue.duration();
+        if patience.is_zero() {
+            return Err(Fault::Busy);
+        }
+        let now = Instant::now();
+        let terms = Terms { rank, patience: patience.saturating_sub(waited) };
+        let place = QueuePlace::enter(pool, server, &terms, now).map_err(Fault::QueueRefused)?;
+        if waited.is_zero() {
+            pool.counters().queued.one();
+        }
+        self.deadline.arm(now, terms.patience);
+        Ok(place)
+    }
+
+    /// Ready when it is this one's turn, too late, or the client has broken the connection.
+    async fn called(&self, place: &mut QueuePlace) -> Result<QueueAhead, Unreached> {
+        poll_fn(|cx| match place.poll_called(cx) {
+            Poll::Ready(ahead) => Poll::Ready(Ok(ahead)),
+            Poll::Pending if self.deadline.poll_expired(cx) => {
+                Poll::Ready(Err(Unreached::Fault(Fault::QueueTimeout)))
+            }
+            Poll::Pending => match self.client.poll_peek(cx, &mut [0]) {
+                Poll::Ready(Err(_)) => Poll::Ready(Err(Unreached::ClientGone)),
+                // One that has only ended its own direction may still want what the server says.
+                _ => Poll::Pending,
+            },
+        })
+        .await
+    }
 }
 
 /// What `future` yields, or `None` once the deadline has passed.

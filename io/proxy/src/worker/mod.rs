@@ -1,8 +1,10 @@
 //! One worker: a thread with its own event loop, buffers, timers, server connections and counters. Nothing in here is
 //! shared; what is shared is behind [`Shared`].
 
+mod breaker;
 mod live;
 mod pool;
+mod queue;
 mod scratch;
 mod server;
 
@@ -18,8 +20,10 @@ use tokio::sync::Notify;
 use weir_http::HeaderTable;
 use weir_net::{BufferPool, PipePool, Timers};
 
+pub(crate) use breaker::Pass;
 pub(crate) use live::{LocalHttp, LocalListener, LocalLive, LocalTcp};
 pub(crate) use pool::{Choice, Claim, Lease, LocalPool};
+pub(crate) use queue::QueuePlace;
 pub(crate) use scratch::Scratch;
 pub(crate) use server::{LocalServer, ServerConnection};
 
@@ -43,7 +47,6 @@ pub(crate) struct Worker {
     pub(crate) drain: Cell<Drain>,
     /// Told when a connection has ended.
     pub(crate) ended: Notify,
-    started: Instant,
     /// The clock as of the last look.
     clock: Cell<Instant>,
     date: RefCell<(u64, Rc<str>)>,
@@ -81,7 +84,6 @@ impl Worker {
             open: Cell::new(0),
             drain: Cell::new(Drain::No),
             ended: Notify::new(),
-            started: Instant::now(),
             clock: Cell::new(Instant::now()),
             date: RefCell::new((0, Rc::from(""))),
             random: Cell::new(seed | 1),
@@ -131,11 +133,6 @@ impl Worker {
         let now = Instant::now();
         self.clock.set(now);
         now
-    }
-
-    /// Milliseconds since this worker started.
-    pub(crate) fn now_ms(&self) -> u64 {
-        self.started.elapsed().as_millis() as u64
     }
 
     /// A connection has ended; while stopping, it may have been the last.

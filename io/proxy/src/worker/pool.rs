@@ -2,11 +2,10 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use weir_balance::{Key, Pick, PickInput, Picker, RequestClass, Roster, Standing, Watch};
-use weir_health::TrafficOutcome;
-use weir_http::RetryBudget;
+use weir_health::{EjectionRule, TrafficOutcome};
 
 use super::Worker;
 use super::server::LocalServer;
@@ -16,7 +15,6 @@ use crate::sticky::Known;
 /// A pool as one worker sees it.
 pub(crate) struct LocalPool {
     pub(crate) shared: Arc<PoolState>,
-    pub(crate) retry_budget: RefCell<RetryBudget>,
     process: Arc<Shared>,
     thread: usize,
     generation: Cell<u64>,
@@ -35,6 +33,8 @@ pub(crate) struct Lease {
     pool: Rc<LocalPool>,
     pub(crate) server: Rc<LocalServer>,
     watch: RefCell<Watch>,
+    /// The pool has a limit, and this counts against it.
+    in_room: bool,
 }
 
 /// What a worker's pick came to.
@@ -53,6 +53,8 @@ pub(crate) enum Claim {
     Server(Lease),
     /// It is at its limit.
     Busy(Rc<LocalServer>),
+    /// The pool is at its limit.
+    Full,
     /// It takes nothing, or is no longer there.
     Gone,
 }
@@ -67,13 +69,7 @@ impl LocalPool {
     ) -> Self {
         let generation = shared.generation();
         let view = LocalView::new(shared.view(), thread, known);
-        let retry = &shared.plan.retry;
         Self {
-            retry_budget: RefCell::new(RetryBudget::new(
-                retry.budget_percent,
-                retry.budget_min_per_second,
-                0,
-            )),
             process: Arc::clone(process),
             thread,
             generation: Cell::new(generation),
@@ -91,66 +87,84 @@ impl LocalPool {
     /// Chooses a server for a request that goes by `key`, and claims it.
     pub(crate) fn choose(self: &Rc<Self>, worker: &Worker, key: Option<Key>, exclude: &[usize]) -> Choice {
         let view = self.view();
+        let Some(in_room) = self.shared.room.claim() else {
+            return if view.shared.roster.members().is_empty() { Choice::Nobody } else { Choice::Busy };
+        };
         let now_ms = self.process.millis(worker.now());
         let input = PickInput { key, random: worker.random(), now_ms, exclude };
-        for _ in 0..Self::PICKS_MAX {
-            let slot = match self.picker.borrow_mut().pick(&view.shared.roster, &input) {
-                Pick::Busy => return Choice::Busy,
-                Pick::Nobody => return Choice::Nobody,
-                Pick::Server(slot) => slot,
-            };
-            let Some(server) = view.servers.get(slot).and_then(Option::as_ref) else { return Choice::Nobody };
-            // Another worker may have taken the server's last place since the pick.
-            if view.shared.roster.try_begin(slot) {
-                let watch = RefCell::new(view.shared.roster.watch(slot, now_ms));
-                return Choice::Server(Lease { pool: Rc::clone(self), server: Rc::clone(server), watch });
+        match self.choose_in(&view, &input) {
+            Ok(server) => Choice::Server(self.lease(&view, server, now_ms, in_room)),
+            Err(none) => {
+                self.give_back(in_room);
+                none
             }
         }
-        Choice::Busy
     }
 
-    /// Claims a certain server, be it in rotation or draining.
-    pub(crate) fn claim(self: &Rc<Self>, known: Known) -> Claim {
+    fn choose_in(&self, view: &LocalView, input: &PickInput<'_>) -> Result<Rc<LocalServer>, Choice> {
+        for _ in 0..Self::PICKS_MAX {
+            let slot = match self.picker.borrow_mut().pick(&view.shared.roster, input) {
+                Pick::Busy => return Err(Choice::Busy),
+                Pick::Nobody => return Err(Choice::Nobody),
+                Pick::Server(slot) => slot,
+            };
+            let server = view.servers.get(slot).and_then(Option::as_ref).ok_or(Choice::Nobody)?;
+            // Another worker may have taken the server's last place since the pick.
+            if view.shared.roster.try_begin(slot) {
+                return Ok(Rc::clone(server));
+            }
+        }
+        Err(Choice::Busy)
+    }
+
+    /// Claims a certain server, be it in rotation or draining. `is_called`: the request has waited, and it is its turn.
+    pub(crate) fn claim(self: &Rc<Self>, known: Known, is_called: bool) -> Claim {
         let view = self.view();
         let server = view.servers.get(known.slot).and_then(Option::as_ref);
         let Some(server) = server.filter(|server| server.shared.uid == known.uid) else { return Claim::Gone };
-        match view.shared.roster.standing(known.slot) {
-            Standing::Gone => Claim::Gone,
-            Standing::Open if view.shared.roster.try_begin(known.slot) => {
-                let roster = &view.shared.roster;
-                let now_ms = if roster.measures() { self.process.millis(Instant::now()) } else { 0 };
-                let watch = RefCell::new(roster.watch(known.slot, now_ms));
-                Claim::Server(Lease { pool: Rc::clone(self), server: Rc::clone(server), watch })
-            }
-            Standing::Open | Standing::Busy => Claim::Busy(Rc::clone(server)),
+        let standing = view.shared.roster.standing(known.slot);
+        if standing == Standing::Gone {
+            return Claim::Gone;
         }
+        // Nobody overtakes those who wait.
+        if standing == Standing::Busy || (!is_called && server.shared.bound.length() > 0) {
+            return Claim::Busy(Rc::clone(server));
+        }
+        if !is_called && self.shared.room.is_limited() && self.shared.queue.length() > 0 {
+            return Claim::Full;
+        }
+        let Some(in_room) = self.shared.room.claim() else { return Claim::Full };
+        if !view.shared.roster.try_begin(known.slot) {
+            self.give_back(in_room);
+            return Claim::Busy(Rc::clone(server));
+        }
+        let now_ms = if view.shared.roster.measures() { self.process.millis(Instant::now()) } else { 0 };
+        Claim::Server(self.lease(&view, Rc::clone(server), now_ms, in_room))
     }
 
-    /// Waits until any server may have become free.
-    pub(crate) async fn any_freed(self: Rc<Self>) {
-        let place = self.shared.queue.enter();
-        let freed = place.server_freed();
-        // A server may have become free between the pick and here.
-        if self.is_busy() {
-            freed.await;
-        }
+    /// The lease of a server that has been counted as having the request.
+    fn lease(
+        self: &Rc<Self>,
+        view: &LocalView,
+        server: Rc<LocalServer>,
+        now_ms: u64,
+        in_room: bool,
+    ) -> Lease {
+        let watch = RefCell::new(view.shared.roster.watch(server.shared.slot, now_ms));
+        Lease { pool: Rc::clone(self), server, watch, in_room }
     }
 
-    /// Waits until a certain server may have become free.
-    pub(crate) async fn server_freed(self: Rc<Self>, server: Rc<LocalServer>) {
-        let _counted = self.shared.queue.enter();
-        let mut call = Call { pool: &self.shared, is_answered: false };
-        let place = server.shared.bound.enter();
-        let freed = place.server_freed();
-        // It may have become free between the claim and here.
-        if self.is_server_busy(&server) {
-            freed.await;
+    /// A claim on the pool's room was for nothing.
+    fn give_back(&self, in_room: bool) {
+        if in_room {
+            self.shared.room.give_back();
+            // Somebody may have seen the pool full in between.
+            self.revise_queue();
         }
-        call.is_answered = true;
     }
 
     /// Whether a server is at its limit, and will be able to take its clients' requests again.
-    fn is_server_busy(&self, server: &LocalServer) -> bool {
+    pub(super) fn is_server_busy(&self, server: &LocalServer) -> bool {
         let view = self.view();
         let slot = server.shared.slot;
         let is_there = view.servers.get(slot).and_then(Option::as_ref);
@@ -161,9 +175,13 @@ impl LocalPool {
     /// How often a pick may lose a race for a server's last place before all are taken to be busy.
     const PICKS_MAX: usize = 4;
 
-    /// Whether every server is at its limit.
-    fn is_busy(&self) -> bool {
-        self.view().shared.roster.is_busy()
+    /// Whether there are servers, but all of them, or the pool as a whole, are at their limit.
+    pub(crate) fn is_busy(&self) -> bool {
+        let roster = &self.view().shared.roster;
+        // Without a server left only those wait for room whose own server is draining.
+        let is_awaited = || self.shared.sticky.is_some() || !roster.members().is_empty();
+        let is_full = || self.shared.room.left() == 0 && is_awaited();
+        roster.is_busy() || is_full()
     }
 
     /// Notes what a server's response says about its health.
@@ -171,7 +189,15 @@ impl LocalPool {
         if TrafficOutcome::of_status(status).is_failure() {
             self.server_failed(server);
         } else {
-            server.shared.succeeded();
+            self.server_succeeded(server);
+        }
+    }
+
+    /// Notes that a server has served a request.
+    pub(crate) fn server_succeeded(&self, server: &LocalServer) {
+        server.shared.succeeded();
+        if server.shared.probe_passed() {
+            self.alarm();
         }
     }
 
@@ -179,12 +205,27 @@ impl LocalPool {
     pub(crate) fn server_failed(&self, server: &LocalServer) {
         server.counters().failures.one();
         let in_a_row = server.shared.failed();
-        if let Some(rule) = &self.shared.plan.ejection
-            && rule.consecutive_failures > 0
-            && in_a_row >= rule.consecutive_failures
-        {
-            self.process.traffic_alarm.notify_one();
+        let is_row =
+            |rule: &EjectionRule| rule.consecutive_failures > 0 && in_a_row >= rule.consecutive_failures;
+        if self.shared.plan.ejection.as_ref().is_some_and(is_row) || server.shared.probes_wanted() > 0 {
+            self.alarm();
         }
+    }
+
+    /// A server has answered after so long, or failed: its limit may change.
+    pub(crate) fn learn(&self, server: &LocalServer, now: Instant, latency: Duration, failed: bool) {
+        if let Some(rule) = &self.shared.plan.concurrency
+            && let Some(limit) = server.shared.learn(rule, now, latency, failed)
+        {
+            self.view().shared.roster.limit(server.shared.slot, &server.shared.load, limit);
+            self.revise_bound(server);
+            self.revise_queue();
+        }
+    }
+
+    /// Has the control plane look at the traffic.
+    pub(super) fn alarm(&self) {
+        self.process.traffic_alarm.notify_one();
     }
 
     /// The servers, as of the last change.
@@ -214,6 +255,11 @@ impl LocalView {
         Self { shared, servers }
     }
 
+    /// Who may be chosen.
+    pub(super) fn roster(&self) -> &Roster {
+        &self.shared.roster
+    }
+
     /// The servers that there are.
     pub(crate) fn servers(&self) -> impl Iterator<Item = &Rc<LocalServer>> {
         self.servers.iter().flatten()
@@ -221,20 +267,6 @@ impl LocalView {
 
     pub(crate) fn known(&self) -> KnownServers {
         self.servers().map(|server| (server.shared.uid, Rc::clone(server))).collect()
-    }
-}
-
-/// Who gives up waiting for a server may have been called already: then the call goes on to those who take any.
-struct Call<'a> {
-    pool: &'a PoolState,
-    is_answered: bool,
-}
-
-impl Drop for Call<'_> {
-    fn drop(&mut self) {
-        if !self.is_answered {
-            self.pool.queue.wake_one();
-        }
     }
 }
 
@@ -290,12 +322,12 @@ fn counts(status: u16) -> bool {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let view = self.pool.view();
-        self.watch.get_mut().end(&self.server.shared.load);
-        view.shared.roster.end(self.server.shared.slot, &self.server.shared.load);
-        // Who waits for this very server is not helped by any other.
-        if self.pool.shared.sticky.is_none() || !self.server.shared.bound.wake_one() {
-            self.pool.shared.queue.wake_one();
+        let (view, slot, load) = (self.pool.view(), self.server.shared.slot, &self.server.shared.load);
+        self.watch.get_mut().end(load);
+        view.shared.roster.end(slot, load);
+        if self.in_room {
+            self.pool.shared.room.give_back();
         }
+        self.pool.place_freed(&view, &self.server);
     }
 }

@@ -14,6 +14,12 @@ pub enum PoolPart {
     Balance,
     /// `sticky`.
     Sticky,
+    /// `max-connections`.
+    MaxConnections,
+    /// `queue`.
+    Queue,
+    /// `concurrency`.
+    Concurrency,
     /// `check`.
     Check,
     /// `agent`.
@@ -26,6 +32,8 @@ pub enum PoolPart {
     Membership,
     /// `eject`.
     Eject,
+    /// `breaker`.
+    Breaker,
     /// `tls`.
     Tls,
     /// `proxy-protocol`.
@@ -34,6 +42,8 @@ pub enum PoolPart {
     Timeouts,
     /// `retry`.
     Retry,
+    /// `hedge`.
+    Hedge,
     /// `reuse`.
     Reuse,
     /// `when-empty`.
@@ -64,6 +74,9 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         sticky,
         measure,
         servers: _,
+        connections_max,
+        queue,
+        concurrency,
         check,
         agent,
         slow_start,
@@ -71,26 +84,33 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         membership,
         zone,
         ejection,
+        breaker,
         tls,
         proxy_protocol,
         timeouts,
         retry,
+        hedge,
         reuse,
         nobody_left,
     } = old;
     parts([
         ((algorithm, hash, measure) != (&new.algorithm, &new.hash, &new.measure), PoolPart::Balance),
         (*sticky != new.sticky, PoolPart::Sticky),
+        (*connections_max != new.connections_max, PoolPart::MaxConnections),
+        (*queue != new.queue, PoolPart::Queue),
+        (*concurrency != new.concurrency, PoolPart::Concurrency),
         (*check != new.check, PoolPart::Check),
         (*agent != new.agent, PoolPart::Agent),
         (*slow_start != new.slow_start, PoolPart::SlowStart),
         (*auto_weight != new.auto_weight, PoolPart::AutoWeight),
         ((membership, zone) != (&new.membership, &new.zone), PoolPart::Membership),
         (*ejection != new.ejection, PoolPart::Eject),
+        (*breaker != new.breaker, PoolPart::Breaker),
         (*tls != new.tls, PoolPart::Tls),
         (*proxy_protocol != new.proxy_protocol, PoolPart::ProxyProtocol),
         (*timeouts != new.timeouts, PoolPart::Timeouts),
         (*retry != new.retry, PoolPart::Retry),
+        (*hedge != new.hedge, PoolPart::Hedge),
         (*reuse != new.reuse, PoolPart::Reuse),
         (*nobody_left != new.nobody_left, PoolPart::WhenEmpty),
     ])
@@ -113,16 +133,21 @@ impl fmt::Display for PoolPart {
         f.write_str(match self {
             Self::Balance => "balance",
             Self::Sticky => "sticky",
+            Self::MaxConnections => "max-connections",
+            Self::Queue => "queue",
+            Self::Concurrency => "concurrency",
             Self::Check => "check",
             Self::Agent => "agent",
             Self::SlowStart => "slow-start",
             Self::AutoWeight => "auto-weight",
             Self::Membership => "min-healthy, zone and subset",
             Self::Eject => "eject",
+            Self::Breaker => "breaker",
             Self::Tls => "tls",
             Self::ProxyProtocol => "proxy-protocol",
             Self::Timeouts => "timeouts",
             Self::Retry => "retry",
+            Self::Hedge => "hedge",
             Self::Reuse => "reuse",
             Self::WhenEmpty => "when-empty",
         })

@@ -13,6 +13,7 @@ impl fmt::Display for Kind {
             Self::Off => f.write_str("false"),
             Self::Integer { min, max } => write!(f, "a whole number from {min} to {max}"),
             Self::Number { min, max } => write!(f, "a number from {min} to {max}"),
+            Self::Signed { min, max } => write!(f, "a whole number from {min} to {max}"),
             Self::Duration { .. } => f.write_str("a duration such as \"250ms\", \"2s\", \"5m\""),
             Self::Size { .. } => f.write_str("a size such as \"64KiB\", \"10MiB\""),
             Self::ByteRate => f.write_str("a rate such as \"500B/s\", \"1KiB/s\""),
@@ -57,6 +58,7 @@ impl Kind {
         match self {
             Self::Integer { min, max } => Some(format!("{min} to {max}")),
             Self::Number { min, max } => Some(format!("{min} to {max}")),
+            Self::Signed { min, max } => Some(format!("{min} to {max}")),
             Self::Duration { min_ms, max_ms } => Some(format!("{} to {}", Millis(*min_ms), Millis(*max_ms))),
             Self::Size { min, max: u64::MAX } => (*min > 0).then(|| format!("at least {}", ByteSize(*min))),
             Self::Size { min, max } => Some(format!("{} to {}", ByteSize(*min), ByteSize(*max))),

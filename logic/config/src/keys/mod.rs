@@ -3,6 +3,8 @@
 
 mod balance;
 mod describe;
+mod failures;
+mod limits;
 mod listener;
 mod pool;
 mod process;
@@ -68,6 +70,8 @@ pub(crate) enum Kind {
     Integer { min: u64, max: u64 },
     /// A number that may have a fraction.
     Number { min: f64, max: f64 },
+    /// A whole number that may be negative.
+    Signed { min: i64, max: i64 },
     /// A duration such as `"2s"`, in milliseconds here.
     Duration { min_ms: u64, max_ms: u64 },
     /// A size such as `"64KiB"`, in bytes here.

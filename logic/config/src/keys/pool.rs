@@ -1,6 +1,8 @@
 use super::Kind::{AnyOf, Choice, Duration, Flag, Integer, Off, On, OneOrMany, Percent, Table, Text};
 use super::Presence::{Default, Otherwise, Required};
 use super::balance::{ALGORITHM_NAMES, BALANCE};
+use super::failures::{BREAKER, EJECT, HEDGE, RETRY};
+use super::limits::{CONCURRENCY, QUEUE};
 use super::process::HEADER_TEXTS;
 use super::spread::{AGENT, AUTO_WEIGHT, SLOW_START, SUBSET, ZONE};
 use super::sticky::STICKY;
@@ -25,6 +27,28 @@ pub(crate) static POOL: Section = Section {
             Otherwise("none: they are added at runtime"),
             "[\"10.0.0.1:80\", { address = \"web.example:80\", weight = 2 }]",
             "Its servers: `address:port`, `name:port` (resolved) or `unix:/path`, or a table.",
+        ),
+        key(
+            "max-connections",
+            COUNT,
+            Otherwise("no limit"),
+            "2000",
+            "Requests (TCP: connections) at once, to all of its servers together. More wait in the queue.",
+        ),
+        key(
+            "queue",
+            Table(&QUEUE),
+            Otherwise("every key has its default"),
+            "{ max-length = 500, fair = \"client\" }",
+            "Who may wait for a server, and in what order. How long is `timeouts.queue`.",
+        ),
+        key(
+            "concurrency",
+            AnyOf(&[Table(&CONCURRENCY), Off]),
+            Default("false"),
+            "{ algorithm = \"gradient\", max = 200 }",
+            "A limit for each server that follows its latency, besides `max-connections`; `{}` = with the defaults. HTTP \
+             only.",
         ),
         key(
             "check",
@@ -89,6 +113,13 @@ pub(crate) static POOL: Section = Section {
             "{ size = 20, instance = 3, instances = 10 }",
             "Only a part of the servers, for one of several Weirs.",
         ),
+        key(
+            "breaker",
+            AnyOf(&[Table(&BREAKER), Off]),
+            Default("false"),
+            "{ errors = \"50%\", open = \"5s\" }",
+            "Answers 503 at once while too many of the pool's requests fail; `{}` = with the defaults.",
+        ),
         key("tls", AnyOf(&[Flag, Table(&TLS_OUT)]), Default("false"), "true", "TLS towards the servers."),
         key(
             "proxy-protocol",
@@ -110,6 +141,13 @@ pub(crate) static POOL: Section = Section {
             Otherwise("every key has its default"),
             "{ attempts = 1 }",
             "When a request is tried again; `false` = never.",
+        ),
+        key(
+            "hedge",
+            AnyOf(&[Table(&HEDGE), Off]),
+            Default("false"),
+            "{ delay = \"50ms\" }",
+            "A second try at another server beside a slow first one; `{}` = with the defaults. HTTP only.",
         ),
         key(
             "reuse",
@@ -307,57 +345,6 @@ pub(crate) static EXPECT: Section = Section {
     ],
 };
 
-pub(crate) static EJECT: Section = Section {
-    noun: "",
-    title: "[pool.NAME.eject]",
-    meaning: "When real traffic takes a server out, and for how long.",
-    keys: &[
-        key(
-            "failures",
-            Integer { min: 0, max: 1_000_000 },
-            Default("5"),
-            "3",
-            "Failures in a row that eject; 0 = never for this reason.",
-        ),
-        key(
-            "errors",
-            Percent { min: 0, max: 100 },
-            Default("\"50%\""),
-            "\"30%\"",
-            "Share of failed requests within `window` that ejects; 0% = never for this reason.",
-        ),
-        key(
-            "min-requests",
-            COUNT,
-            Default("50"),
-            "20",
-            "The share is judged only from this many requests within `window`.",
-        ),
-        key(
-            "window",
-            super::Kind::Duration { min_ms: 100, max_ms: DAY_MS },
-            Default("\"10s\""),
-            "\"30s\"",
-            "What the share looks back on.",
-        ),
-        key(
-            "time",
-            DURATION,
-            Default("\"10s\""),
-            "\"30s\"",
-            "The first ejection; each further one lasts this much longer, and the count falls again while all is well.",
-        ),
-        key("max-time", DURATION, Default("\"5m\""), "\"1h\"", "The longest ejection."),
-        key(
-            "max-share",
-            Percent { min: 0, max: 100 },
-            Default("\"50%\""),
-            "\"20%\"",
-            "No more than this share of the pool's servers is ejected at once; one always may be, unless it is the only one.",
-        ),
-    ],
-};
-
 pub(crate) static POOL_TIMEOUTS: Section = Section {
     noun: "",
     title: "[pool.NAME.timeouts]",
@@ -378,36 +365,6 @@ pub(crate) static POOL_TIMEOUTS: Section = Section {
             Default("\"1s\""),
             "\"0s\"",
             "To wait for a free server when all are at their `max-connections`; 0 = answered 503 at once.",
-        ),
-    ],
-};
-
-pub(crate) static RETRY: Section = Section {
-    noun: "",
-    title: "[pool.NAME.retry]",
-    meaning: "When a request is tried again on another server: only where nothing was written to the first, or where the \
-              method is safe and the client has seen no byte.",
-    keys: &[
-        key(
-            "attempts",
-            Integer { min: 0, max: 10 },
-            Default("2"),
-            "1",
-            "Further tries after the first; 0 = none.",
-        ),
-        key(
-            "budget",
-            Percent { min: 0, max: 100 },
-            Default("\"20%\""),
-            "\"5%\"",
-            "Retries may be this share of the pool's requests, beyond `min-per-second`.",
-        ),
-        key(
-            "min-per-second",
-            Integer { min: 0, max: 1_000_000 },
-            Default("10"),
-            "1",
-            "Retries each second that are always permitted.",
         ),
     ],
 };

@@ -2,6 +2,7 @@ use super::Kind::{AnyOf, Flag, Integer, Map, OneOrMany, Size, Table, Text};
 use super::Presence::{Default, Otherwise, Required};
 use super::process::HEADER_TEXTS;
 use super::{Section, key};
+use crate::plan::Priority;
 
 pub(crate) static ROUTE: Section = Section {
     noun: "route",
@@ -120,11 +121,44 @@ pub(crate) static ROUTE: Section = Section {
             "Changes to response headers.",
         ),
         key(
+            "priority",
+            AnyOf(&[PRIORITY_CLASS, Table(&PRIORITY)]),
+            Default("0"),
+            "-10",
+            "Who goes first when requests have to wait for a server: the lowest, however long others wait. Requests of a \
+             listener's own `pool` have 0.",
+        ),
+        key(
             "max-body",
             Size { min: 0, max: u64::MAX },
             Otherwise("any size"),
             "\"10MiB\"",
             "A larger request body is answered 413.",
+        ),
+    ],
+};
+
+const PRIORITY_CLASS: super::Kind =
+    super::Kind::Signed { min: Priority::MIN as i64, max: Priority::MAX as i64 };
+
+pub(crate) static PRIORITY: Section = Section {
+    noun: "",
+    title: "[route.priority]",
+    meaning: "A priority that requests tell.",
+    keys: &[
+        key(
+            "class",
+            PRIORITY_CLASS,
+            Default("0"),
+            "10",
+            "What holds without the header, or where it has no whole number.",
+        ),
+        key(
+            "header",
+            Text("a header name"),
+            Otherwise("`class` holds for all"),
+            "\"X-Priority\"",
+            "A request header that has the priority, brought into -1024 to 1024. Let only those send it whom you trust.",
         ),
     ],
 };

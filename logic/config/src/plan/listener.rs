@@ -109,6 +109,29 @@ pub struct RoutePlan {
     pub rewrite: Option<PathRewrite>,
     /// Changes to headers.
     pub headers: RouteHeaders,
+    /// Who goes first if requests have to wait for a server.
+    pub priority: Priority,
     /// A larger request body is answered 413; `None` = any size.
     pub body_bytes_max: Option<u64>,
+}
+
+/// A request's place among those who wait for a server of a pool; the lowest is served first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Priority {
+    /// What holds without a header, or with one that is no number.
+    pub class: i16,
+    /// A request header that has a number, which is brought into the range.
+    pub header: Option<String>,
+}
+
+impl Priority {
+    /// What goes before everything else.
+    pub const MIN: i16 = -1024;
+    /// What goes after everything else.
+    pub const MAX: i16 = 1024;
+
+    /// The class that is nearest to `number`.
+    pub fn in_range(number: i64) -> i16 {
+        number.clamp(Self::MIN.into(), Self::MAX.into()) as i16
+    }
 }

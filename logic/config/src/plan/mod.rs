@@ -15,11 +15,11 @@ use serde::Serialize;
 
 pub use balance::{HashPlan, KeyPlan};
 pub use listener::{
-    ClientTimeouts, HttpPlan, ListenerPlan, Mode, ProxyProtocolIn, RoutePlan, SniRoute, TcpPlan,
+    ClientTimeouts, HttpPlan, ListenerPlan, Mode, Priority, ProxyProtocolIn, RoutePlan, SniRoute, TcpPlan,
 };
 pub use pool::{
-    AgentPlan, AutoWeightPlan, CheckKind, CheckPlan, ConnectionReuse, HttpCheck, NobodyLeft, PoolPlan,
-    ProxyProtocolOut, RetryPlan, ServerPlan, ServerTimeouts,
+    AgentPlan, AutoWeightPlan, CheckKind, CheckPlan, ConnectionReuse, Fairness, HedgePlan, HttpCheck,
+    NobodyLeft, PoolPlan, ProxyProtocolOut, QueuePlan, RetryPlan, ServerPlan, ServerTimeouts,
 };
 pub use process::{
     AccessLogFormat, AccessLogPlan, AdminPlan, LogTarget, ProcessPlan, ResolverPlan, SyslogFacility,

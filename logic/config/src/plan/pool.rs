@@ -1,8 +1,9 @@
 use serde::Serialize;
 use weir_balance::{
-    Algorithm, AutoWeightRule, KnownSpeeds, MeasureOptions, Membership, Scheduling, SlowStart,
+    Algorithm, AutoWeightRule, ConcurrencyRule, KnownSpeeds, MeasureOptions, Membership, Scheduling,
+    SlowStart,
 };
-use weir_health::{CheckTiming, EjectionRule};
+use weir_health::{BreakerRule, CheckTiming, EjectionRule};
 use weir_http::{FixedResponse, PathPattern};
 use weir_model::{Millis, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
@@ -23,6 +24,12 @@ pub struct PoolPlan {
     pub measure: MeasureOptions,
     /// In file order, names unique. May be empty: servers can be added at runtime.
     pub servers: Vec<ServerPlan>,
+    /// Requests (TCP: connections) at once, in all; `None` = no limit.
+    pub connections_max: Option<u32>,
+    /// Who may wait for a server, and in what order.
+    pub queue: QueuePlan,
+    /// A limit for each server that follows its latency; `None` = off.
+    pub concurrency: Option<ConcurrencyRule>,
     /// Active checks; `None` = servers count as up.
     pub check: Option<CheckPlan>,
     /// A program beside each server that says how it is; `None` = there is none.
@@ -37,6 +44,8 @@ pub struct PoolPlan {
     pub zone: Option<ZoneName>,
     /// Ejection by real traffic; `None` = off.
     pub ejection: Option<EjectionRule>,
+    /// Keeps requests away while too many fail; `None` = off.
+    pub breaker: Option<BreakerRule>,
     /// TLS towards its servers; `None` = plaintext.
     pub tls: Option<TlsOut>,
     /// A PROXY header towards its servers.
@@ -45,6 +54,8 @@ pub struct PoolPlan {
     pub timeouts: ServerTimeouts,
     /// When a request is tried again.
     pub retry: RetryPlan,
+    /// A second try beside a slow first one; `None` = off.
+    pub hedge: Option<HedgePlan>,
     /// How server connections are kept.
     pub reuse: ConnectionReuse,
     /// What clients get when no server is left.
@@ -177,6 +188,27 @@ pub struct ServerTimeouts {
     pub queue: Millis,
 }
 
+/// Who may wait for a server, and in what order. How long is one of the timeouts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QueuePlan {
+    /// So many may wait at once; `None` = any number.
+    pub length_max: Option<u32>,
+    /// Whether those of one priority get their turns by client.
+    pub fair: Fairness,
+}
+
+/// Between whom the turns go round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fairness {
+    /// Whoever came first is next.
+    None,
+    /// Addresses of clients; of an IPv6 address the /64 counts.
+    Client,
+    /// Values of this request header; without one, and in TCP mode, the client's address.
+    Header(String),
+}
+
 /// When a request is tried again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RetryPlan {
@@ -186,6 +218,17 @@ pub struct RetryPlan {
     pub budget_percent: u8,
     /// Retries per second that are always permitted.
     pub budget_min_per_second: u32,
+    /// Of the requests in flight no more than this share may be retries at once, in percent; `None` = any number.
+    pub at_once_percent: Option<u8>,
+    /// So many always may.
+    pub at_once_min: u32,
+}
+
+/// A second try at another server, beside the first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HedgePlan {
+    /// When no byte of a response has come for so long; `None` = for longer than 95 of 100 responses take.
+    pub delay: Option<Millis>,
 }
 
 /// How connections to servers are kept for further requests.

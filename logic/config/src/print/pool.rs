@@ -1,4 +1,5 @@
 use toml::{Table, Value};
+use weir_balance::ConcurrencyAlgorithm;
 use weir_health::InitialState;
 use weir_model::Millis;
 
@@ -8,7 +9,7 @@ use super::route::response;
 use super::sticky;
 use super::writer::{OFF, Percent, Printed, Share, Spelled, Writer, bare, table};
 use crate::plan::{
-    AutoWeightPlan, CheckKind, CheckPlan, HttpCheck, PoolPlan, ProxyProtocolOut, ServerPlan, TlsOut,
+    AutoWeightPlan, CheckKind, CheckPlan, Fairness, HttpCheck, PoolPlan, ProxyProtocolOut, ServerPlan, TlsOut,
 };
 
 pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
@@ -16,6 +17,7 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
     writer.table(&format!("[pool.{name}]"));
     super::balance::print(writer, pool);
     writer.lines("servers", pool.servers.iter().map(server));
+    writer.key_if("max-connections", pool.connections_max);
     writer.key_or_off(
         "proxy-protocol",
         pool.proxy_protocol.map(|version| match version {
@@ -24,11 +26,20 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
         }),
     );
     spread(writer, pool);
+    if pool.concurrency.is_none() {
+        writer.key("concurrency", OFF);
+    }
     if pool.check.is_none() {
         writer.key("check", OFF);
     }
     if pool.ejection.is_none() {
         writer.key("eject", OFF);
+    }
+    if pool.breaker.is_none() {
+        writer.key("breaker", OFF);
+    }
+    if pool.hedge.is_none() {
+        writer.key("hedge", OFF);
     }
     if pool.tls.is_none() {
         writer.key("tls", OFF);
@@ -43,9 +54,11 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
         print_check(writer, &name, check);
     }
     print_ejection(writer, &name, pool);
+    print_breaker(writer, &name, pool);
     if let Some(tls) = &pool.tls {
         print_tls(writer, &name, tls);
     }
+    print_concurrency(writer, &name, pool);
     print_traffic(writer, &name, pool);
 }
 
@@ -157,6 +170,34 @@ fn print_ejection(writer: &mut Writer, name: &str, pool: &PoolPlan) {
     writer.key("time", Printed(rule.base_time));
     writer.key("max-time", Printed(rule.time_max));
     writer.key("max-share", Percent(rule.share_max_percent));
+    writer.key("half-open-requests", rule.probes);
+}
+
+fn print_breaker(writer: &mut Writer, name: &str, pool: &PoolPlan) {
+    let Some(rule) = &pool.breaker else { return };
+    writer.table(&format!("[pool.{name}.breaker]"));
+    writer.key("errors", Percent(rule.error_percent));
+    writer.key("min-requests", rule.requests_min);
+    writer.key("window", Printed(rule.window));
+    writer.key("open", Printed(rule.open));
+    writer.key("half-open-requests", rule.probes);
+}
+
+fn print_concurrency(writer: &mut Writer, name: &str, pool: &PoolPlan) {
+    let Some(rule) = &pool.concurrency else { return };
+    writer.table(&format!("[pool.{name}.concurrency]"));
+    match rule.algorithm {
+        ConcurrencyAlgorithm::Gradient { tolerance_percent } => {
+            writer.key("algorithm", "gradient");
+            writer.key("tolerance", Percent(tolerance_percent));
+        }
+        ConcurrencyAlgorithm::Aimd { latency_max_us } => {
+            writer.key("algorithm", "aimd");
+            writer.key("max-latency", Printed(Millis(latency_max_us / 1_000)));
+        }
+    }
+    writer.key("min", rule.min);
+    writer.key("max", rule.max);
 }
 
 fn print_tls(writer: &mut Writer, name: &str, tls: &TlsOut) {
@@ -174,10 +215,23 @@ fn print_traffic(writer: &mut Writer, name: &str, pool: &PoolPlan) {
     writer.key("response", Printed(pool.timeouts.response));
     writer.key("idle", Printed(pool.timeouts.idle));
     writer.key("queue", Printed(pool.timeouts.queue));
+    writer.table(&format!("[pool.{name}.queue]"));
+    writer.key_if("max-length", pool.queue.length_max);
+    match &pool.queue.fair {
+        Fairness::None => writer.key("fair", "none"),
+        Fairness::Client => writer.key("fair", "client"),
+        Fairness::Header(name) => writer.key("fair", table([("header", Some(name.spelled()))])),
+    }
     writer.table(&format!("[pool.{name}.retry]"));
     writer.key("attempts", pool.retry.attempts);
     writer.key("budget", Percent(pool.retry.budget_percent));
     writer.key("min-per-second", pool.retry.budget_min_per_second);
+    writer.key_if("at-once", pool.retry.at_once_percent.map(Percent));
+    writer.key("min-at-once", pool.retry.at_once_min);
+    if let Some(hedge) = &pool.hedge {
+        writer.table(&format!("[pool.{name}.hedge]"));
+        writer.key_if("delay", hedge.delay.map(Printed));
+    }
     writer.table(&format!("[pool.{name}.reuse]"));
     writer.key("idle", pool.reuse.idle_max);
     writer.key("idle-timeout", Printed(pool.reuse.idle_timeout));

@@ -10,7 +10,7 @@ use weir_model::ByteSize;
 use super::listener::pool_name;
 use super::writer::{Printed, Spelled, Writer, table};
 use crate::Plan;
-use crate::plan::{HttpPlan, ListenerPlan, Mode, RoutePlan};
+use crate::plan::{HttpPlan, ListenerPlan, Mode, Priority, RoutePlan};
 
 /// Every listener's routes, each once, in an order that is every listener's own.
 pub(super) fn print_all(writer: &mut Writer, plan: &Plan) {
@@ -56,14 +56,17 @@ pub(super) fn own_action<'p>(listener: &ListenerPlan, http: &'p HttpPlan) -> Opt
         action: action @ (Action::Pool(_) | Action::Storage(_)),
         rewrite: None,
         headers,
+        priority,
         body_bytes_max: None,
         ..
     } = last
     else {
         return None;
     };
-    let is_plain =
-        *matches == RouteMatch::default() && headers.request.is_empty() && headers.response.is_empty();
+    let is_plain = *matches == RouteMatch::default()
+        && *priority == Priority::default()
+        && headers.request.is_empty()
+        && headers.response.is_empty();
     (is_plain && *name == listener.name).then_some(action)
 }
 
@@ -91,6 +94,11 @@ fn print(writer: &mut Writer, plan: &Plan, route: &RoutePlan, listeners: &[&str]
     writer.key_if("rewrite", route.rewrite.as_ref().map(rewrite));
     writer.key_if("request-headers", changes(&route.headers.request));
     writer.key_if("response-headers", changes(&route.headers.response));
+    if route.priority != Priority::default() {
+        let Priority { class, header } = &route.priority;
+        let header = header.as_ref().map(Spelled::spelled);
+        writer.key("priority", table([("class", Some(class.spelled())), ("header", header)]));
+    }
     writer.key_if("max-body", route.body_bytes_max.map(|bytes| Printed(ByteSize(bytes))));
 }
 

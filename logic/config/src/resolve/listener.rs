@@ -6,7 +6,7 @@ use super::storage::Areas;
 use super::unreachable;
 use crate::context::Context;
 use crate::diagnostic::Problem;
-use crate::plan::{HttpPlan, ListenerPlan, Mode, RoutePlan, SniRoute, TcpPlan};
+use crate::plan::{HttpPlan, ListenerPlan, Mode, Priority, RoutePlan, SniRoute, TcpPlan};
 use crate::spec::{ListenerSpec, ModeSpec, SniSpec};
 use crate::subject::Subject;
 
@@ -48,6 +48,7 @@ fn own_route(cx: &Context<'_>, pools: &mut Pools, areas: &mut Areas, spec: &List
             action,
             rewrite: None,
             headers: RouteHeaders::default(),
+            priority: Priority::default(),
             body_bytes_max: None,
         },
     })

@@ -9,7 +9,9 @@ mod unreachable;
 
 use crate::Plan;
 use crate::context::Context;
-use crate::spec::Spec;
+use crate::diagnostic::Problem;
+use crate::plan::{ListenerPlan, Mode};
+use crate::spec::{PoolSpec, Spec};
 
 /// The plan that a spec stands for; meaningless if an error has been reported by now.
 pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
@@ -20,6 +22,7 @@ pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
     let listeners = listener::resolve(cx, &mut pools, &mut areas, spec.listeners, routes);
     pools.warn_of_unused(cx);
     areas.warn_of_unused(cx);
+    http_only(cx, &listeners, &spec.pools);
     let (storage_areas, token_issuers) = storage::resolve(cx, spec.storage_areas, spec.token_issuers);
     let zone = spec.process.zone.clone();
     Plan {
@@ -32,5 +35,24 @@ pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
         storage_areas,
         token_issuers,
         error_pages: spec.error_pages,
+    }
+}
+
+/// Reports what a pool asks for that a TCP listener cannot do.
+fn http_only(cx: &Context<'_>, listeners: &[ListenerPlan], pools: &[PoolSpec]) {
+    for listener in listeners {
+        let Mode::Tcp(tcp) = &listener.mode else { continue };
+        let used = tcp.sni_routes.iter().map(|route| route.pool).chain(tcp.pool);
+        for pool in used.filter_map(|index| pools.get(index)) {
+            let keys =
+                [("concurrency", pool.plan.concurrency.is_some()), ("hedge", pool.plan.hedge.is_some())];
+            for (key, _) in keys.iter().filter(|(_, is_there)| *is_there) {
+                let message = format!(
+                    "pool {}: {key}: goes by requests, and listener {} speaks TCP",
+                    pool.name.value, listener.name
+                );
+                cx.report(Problem::error(pool.name.span, message));
+            }
+        }
     }
 }

@@ -112,6 +112,7 @@ fn plan(cx: &Context<'_>, pools: &mut Pools, areas: &mut Areas, route: &RouteSpe
         action,
         rewrite: route.rewrite.clone(),
         headers: route.headers.clone(),
+        priority: route.priority.clone(),
         body_bytes_max: route.body_bytes_max,
     })
 }

@@ -5,6 +5,7 @@ mod auto_weight;
 mod balance;
 mod check;
 mod header;
+mod limits;
 mod listener;
 mod matching;
 mod pool;

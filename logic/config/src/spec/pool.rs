@@ -4,7 +4,7 @@ use weir_balance::Membership;
 use weir_health::EjectionRule;
 use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
-use super::{auto_weight, spread, tls};
+use super::{auto_weight, limits, spread, tls};
 use crate::context::Context;
 use crate::diagnostic::Problem;
 use crate::keys::{POOL, SERVER};
@@ -58,6 +58,9 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         sticky: super::sticky::read(&table),
         measure,
         servers: servers(&table),
+        connections_max: table.number_if("max-connections"),
+        queue: limits::queue(&table.table("queue")),
+        concurrency: limits::concurrency(&table),
         check: super::check::read(&table),
         agent: spread::agent(&table),
         slow_start: spread::slow_start(&table),
@@ -69,6 +72,7 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         },
         zone: None,
         ejection: (!table.is_off("eject")).then(|| ejection(&table.table("eject"))),
+        breaker: limits::breaker(&table),
         tls,
         proxy_protocol: match table.text_if("proxy-protocol") {
             Some(version) if version.value == "v1" => Some(ProxyProtocolOut::V1),
@@ -77,6 +81,7 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         },
         timeouts: timeouts(&table.table("timeouts")),
         retry: retry(&table),
+        hedge: limits::hedge(&table),
         reuse: reuse(&table),
         nobody_left: nobody_left(&table.table("when-empty")),
     };
@@ -215,6 +220,7 @@ fn ejection(table: &Table<'_, '_>) -> EjectionRule {
         base_time: table.duration("time"),
         time_max: table.duration("max-time"),
         share_max_percent: table.percent("max-share"),
+        probes: table.number("half-open-requests"),
     };
     if rule.base_time > rule.time_max {
         let key = if table.get("time").is_some() { "time" } else { "max-time" };
@@ -239,6 +245,8 @@ fn retry(pool: &Table<'_, '_>) -> RetryPlan {
         attempts: if pool.is_off("retry") { 0 } else { table.number("attempts") },
         budget_percent: table.percent("budget"),
         budget_min_per_second: table.number("min-per-second"),
+        at_once_percent: table.get("at-once").map(|_| table.percent("at-once")),
+        at_once_min: table.number("min-at-once"),
     }
 }
 

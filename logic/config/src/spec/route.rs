@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::diagnostic::Problem;
 use crate::expression;
 use crate::keys::{HEADER_TEST, PATH, ROUTE};
+use crate::plan::Priority;
 use crate::source::{Located, Span};
 use crate::subject::Subject;
 use crate::table::{Table, located_text};
@@ -28,6 +29,7 @@ pub(crate) struct RouteSpec {
     pub(crate) action: Option<ActionSpec>,
     pub(crate) rewrite: Option<PathRewrite>,
     pub(crate) headers: RouteHeaders,
+    pub(crate) priority: Priority,
     pub(crate) body_bytes_max: Option<u64>,
 }
 
@@ -76,6 +78,7 @@ fn read(cx: &Context<'_>, index: usize, node: &Node) -> Option<RouteSpec> {
             request: changes(&table.table("request-headers")),
             response: changes(&table.table("response-headers")),
         },
+        priority: priority(&table),
         body_bytes_max: table.size_if("max-body").map(|size| size.0),
     })
 }
@@ -215,14 +218,26 @@ fn action(table: &Table<'_, '_>) -> Option<ActionSpec> {
 fn warn_without_pool(table: &Table<'_, '_>, action: Option<&ActionSpec>) {
     let keys: &[&str] = match action {
         None | Some(ActionSpec::Pool(_)) => return,
-        Some(ActionSpec::Storage(_)) => &["rewrite", "request-headers"],
-        Some(_) => &["rewrite", "request-headers", "max-body"],
+        Some(ActionSpec::Storage(_)) => &["rewrite", "request-headers", "priority"],
+        Some(_) => &["rewrite", "request-headers", "priority", "max-body"],
     };
     for key in keys {
         if let Some(node) = table.get(key) {
             let message = format!("{}: no effect on a route without a pool", table.subject.key(key));
             table.cx.report(Problem::warning(node.span, message));
         }
+    }
+}
+
+fn priority(table: &Table<'_, '_>) -> Priority {
+    let inner = table.table("priority");
+    let header = inner.text_if("header");
+    if let Some(name) = &header {
+        check_name(&inner, "header", name.span, &name.value);
+    }
+    Priority {
+        class: table.number_if("priority").unwrap_or_else(|| inner.number("class")),
+        header: header.map(|name| name.value),
     }
 }
 

@@ -263,3 +263,70 @@ fn many_errors_are_counted_not_printed() {
     assert_eq!(messages.len(), 501);
     assert!(messages[500].ends_with("further problems are not shown"), "{}", messages[500]);
 }
+
+#[test]
+fn queues_and_priorities_say_what_they_may_be() {
+    insta::assert_snapshot!(golden(
+        r#"
+[listener.web]
+bind = ":80"
+pool = "web"
+
+[pool.web]
+servers = { address = "a:80", max-connections = 0 }
+max-connections = "many"
+queue = { timeout = "5s", max-length = 0, fair = "clients" }
+
+[pool.b]
+servers = "b:80"
+queue = { fair = { header = "X Tenant" } }
+
+[[route]]
+path = "/a"
+pool = "web"
+priority = 1025
+
+[[route]]
+path = "/b"
+pool = "b"
+priority = { header = "X-Priority:", class = "5" }
+
+[[route]]
+path = "/c"
+respond = 403
+priority = -1
+"#
+    ));
+}
+
+#[test]
+fn breakers_measured_limits_and_hedges_say_what_they_may_be() {
+    insta::assert_snapshot!(golden(
+        r#"
+[listener.web]
+bind = ":80"
+pool = "web"
+
+[listener.mail]
+bind = ":25"
+mode = "tcp"
+pool = "mail"
+
+[pool.web]
+servers = "a:80"
+breaker = { errors = "0%", min-request = 5, half-open-requests = 0 }
+concurrency = { algorithm = "gradient2", min = 10, max = 5 }
+hedge = { delay = "0s" }
+
+[pool.bound]
+servers = "c:80"
+sticky = { cookie = "SRV" }
+hedge = {}
+
+[pool.mail]
+servers = "b:25"
+concurrency = { algorithm = "aimd", tolerance = "10%" }
+hedge = {}
+"#
+    ));
+}

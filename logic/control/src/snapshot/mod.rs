@@ -16,7 +16,7 @@ use crate::{Code, Refusal, What};
 
 pub use latency::Latency;
 pub use listener::{ListenerSnapshot, ListenerStatus, Protocol, TlsCounts};
-pub use pool::{PoolSnapshot, PoolStatus};
+pub use pool::{BreakerSnapshot, BreakerStatus, PoolSnapshot, PoolStatus};
 pub use process::ProcessSnapshot;
 pub use server::{AgentSnapshot, CheckCode, CheckSnapshot, Health, ServerSnapshot};
 pub use state::{ServerState, Tone};

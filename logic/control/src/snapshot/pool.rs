@@ -20,9 +20,21 @@ pub struct PoolSnapshot {
     pub queued_total: u64,
     /// How long they waited.
     pub queue_time: Latency,
+    /// How long the one has been waiting who waits longest.
+    pub queue_longest_ms: u64,
+    /// Requests that were refused because as many waited as may.
+    pub queue_full: u64,
+    /// Requests that were refused because their wait would have been too long.
+    pub queue_hopeless: u64,
+    /// Second tries beside a slow first one.
+    pub hedges: u64,
+    /// Of these, those whose response was passed on.
+    pub hedges_won: u64,
+    /// How its breaker stands; `None` = it has none.
+    pub breaker: Option<BreakerSnapshot>,
     /// Requests for which no server was left.
     pub nobody_left: u64,
-    /// Requests for which every server was at its limit.
+    /// Requests that were refused because every server was at its limit: at once, or after they had waited.
     pub busy: u64,
     /// Retries that the budget did not permit.
     pub retries_denied: u64,
@@ -36,6 +48,44 @@ pub struct PoolSnapshot {
     pub times_down: u64,
     /// In the pool's order.
     pub servers: Vec<ServerSnapshot>,
+}
+
+/// How a pool's breaker stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BreakerSnapshot {
+    /// Whether requests pass.
+    pub state: BreakerStatus,
+    /// How long it stays open; 0 unless it is.
+    pub remaining_ms: u64,
+    /// How often it has opened.
+    pub opened: u64,
+    /// Requests that it has refused.
+    pub refused: u64,
+}
+
+/// Whether requests pass a breaker.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BreakerStatus {
+    /// All do.
+    #[default]
+    Closed,
+    /// None does.
+    Open,
+    /// Some do, to find out.
+    HalfOpen,
+}
+
+impl BreakerStatus {
+    /// The name in listings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half open",
+        }
+    }
 }
 
 /// Whether a pool can answer.

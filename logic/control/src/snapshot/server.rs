@@ -89,6 +89,13 @@ pub enum Health {
         /// How much longer.
         remaining_ms: u64,
     },
+    /// Back after real traffic put it out, for a few requests at once.
+    HalfOpen {
+        /// How many of them have succeeded.
+        successes: u32,
+        /// How many bring it fully back.
+        of: u32,
+    },
 }
 
 /// How the last check of a server ended.
@@ -176,7 +183,7 @@ impl ServerSnapshot {
 impl Health {
     /// Whether it may get requests, as far as health goes.
     pub const fn usable(self) -> bool {
-        matches!(self, Self::NoCheck | Self::Up | Self::GoingDown { .. })
+        matches!(self, Self::NoCheck | Self::Up | Self::GoingDown { .. } | Self::HalfOpen { .. })
     }
 }
 
@@ -215,6 +222,7 @@ impl fmt::Display for Health {
             Self::Down => f.write_str("down"),
             Self::GoingUp { successes, rise } => write!(f, "down, {successes}/{rise} passed"),
             Self::Ejected { remaining_ms } => write!(f, "ejected {}s", remaining_ms.div_ceil(1_000)),
+            Self::HalfOpen { successes, of } => write!(f, "half open, {successes}/{of} passed"),
         }
     }
 }

@@ -40,8 +40,8 @@ impl ServerSnapshot {
 
 impl ServerState {
     /// The names of all states.
-    pub const NAMES: [&str; 8] =
-        ["up", "no-check", "going-down", "going-up", "down", "ejected", "drain", "maintenance"];
+    pub const NAMES: [&str; 9] =
+        ["up", "no-check", "going-down", "going-up", "down", "ejected", "half-open", "drain", "maintenance"];
 
     /// One of [`ServerState::NAMES`].
     pub const fn name(self) -> &'static str {
@@ -55,6 +55,7 @@ impl ServerState {
                 Health::GoingUp { .. } => "going-up",
                 Health::Down => "down",
                 Health::Ejected { .. } => "ejected",
+                Health::HalfOpen { .. } => "half-open",
             },
         }
     }
@@ -64,7 +65,9 @@ impl ServerState {
         match self {
             Self::Maintenance | Self::Drain => Tone::Calm,
             Self::Ready(Health::Up | Health::NoCheck) => Tone::Good,
-            Self::Ready(Health::GoingDown { .. } | Health::GoingUp { .. }) => Tone::Warning,
+            Self::Ready(Health::GoingDown { .. } | Health::GoingUp { .. } | Health::HalfOpen { .. }) => {
+                Tone::Warning
+            }
             Self::Ready(Health::Down | Health::Ejected { .. }) => Tone::Bad,
         }
     }

@@ -44,6 +44,9 @@ pub(super) fn object(out: &mut Vec<u8>, record: &AccessRecord<'_>, time: &mut Ti
     integer(out, "retries", record.retries.into());
     key(out, "redispatched");
     out.extend_from_slice(if record.redispatched { b"true" } else { b"false" });
+    if let Some(won) = record.hedge_won {
+        text(out, "hedge", Some(if won { b"won".as_slice() } else { b"lost" }));
+    }
     text(out, "termination", Some(&record.termination.code()));
     let active = &record.active;
     integer(out, "active_process", active.process.into());

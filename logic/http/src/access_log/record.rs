@@ -37,6 +37,8 @@ pub struct AccessRecord<'a> {
     pub retries: u32,
     /// A further try went to another server.
     pub redispatched: bool,
+    /// A second try was made beside a slow first one; whether its response was passed on.
+    pub hedge_won: Option<bool>,
     /// How it ended.
     pub termination: Termination,
     /// How busy everything was when it ended.
@@ -117,7 +119,7 @@ pub struct ActiveCounts {
     pub pool: u32,
     /// Requests in flight at the server (srvconn).
     pub server: u32,
-    /// Requests that were ahead in the server's queue (srv_queue). Weir queues per pool: always 0 there.
+    /// Requests that were ahead in the queue of the server that it is bound to (srv_queue).
     pub server_queue: u32,
     /// Requests that were ahead in the pool's queue (backend_queue).
     pub pool_queue: u32,

@@ -75,6 +75,8 @@ impl Termination {
     pub const BUSY: Self = Self::new(Cause::Server, Phase::Queue);
     /// `sQ--`: the wait for a server timed out.
     pub const QUEUE_TIMEOUT: Self = Self::new(Cause::ServerTimeout, Phase::Queue);
+    /// `PC--`: the pool's breaker keeps requests away.
+    pub const BREAKER_OPEN: Self = Self::new(Cause::Proxy, Phase::Connect);
     /// `SH--`: the server closed before its response's head was complete.
     pub const NO_RESPONSE: Self = Self::new(Cause::Server, Phase::Head);
     /// `sH--`: the response's head did not come in time.

@@ -100,7 +100,7 @@ fn an_ejected_server_comes_back_after_its_time() {
          retry = {{ min-per-second = 1000 }}\nservers = [\"{}\", \"{addr}\"]\neject = {{ failures = 2, time = \"300ms\" }}\n",
         good.addr(),
     );
-    let weir = Weir::start(&config);
+    let mut weir = Weir::start(&config);
     for _ in 0..20 {
         assert_eq!(who(&weir).as_deref(), Some("good"));
     }
@@ -108,6 +108,12 @@ fn an_ejected_server_comes_back_after_its_time() {
     doomed.kill();
     let back = weir_origin::Origin::builder().name("back").bind(addr).start().unwrap();
     wait_until("it is tried again", PATIENCE, || who(&weir).as_deref() == Some("back"));
+    weir.wait_for_log("half open after its ejection: gets 3 requests at once");
+    // It may have failed again before it was replaced, and may be out once more by now.
+    wait_until("it has served enough to be trusted", PATIENCE, || {
+        who(&weir);
+        weir.log().iter().any(|line| line.contains("back from ejection"))
+    });
     drop(back);
 }
 

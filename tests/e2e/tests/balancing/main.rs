@@ -8,6 +8,7 @@ mod keys;
 mod limits;
 mod measured;
 mod operator;
+mod spread;
 
 use weir_e2e::{Weir, get};
 use weir_origin::{Origin, OriginHandle};

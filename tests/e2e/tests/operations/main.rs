@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod command_line;
+mod drain;
 mod reload;
 mod start;
 mod stop;

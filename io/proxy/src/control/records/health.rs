@@ -202,7 +202,7 @@ impl HealthRecord {
         let verdict = ejection.judge(rule, since_start, sample, pool);
         match verdict {
             Verdict::Stay => {}
-            Verdict::Return => self.changed = now,
+            Verdict::Probe | Verdict::Return => self.changed = now,
             Verdict::Eject { .. } => {
                 self.changed = now;
                 self.ejections += 1;
@@ -227,6 +227,11 @@ impl HealthRecord {
 
     pub(in crate::control) fn unreachable(&self) -> Option<&str> {
         self.unreachable.as_deref()
+    }
+
+    /// Whether it is back from ejection for a few requests only.
+    pub(in crate::control) fn is_half_open(&self) -> bool {
+        self.ejection.as_ref().is_some_and(|ejection| ejection.is_half_open())
     }
 
     pub(in crate::control) fn clock(&self) -> &UpClock {

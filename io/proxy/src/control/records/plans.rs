@@ -147,6 +147,9 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
         sticky,
         measure,
         servers: _,
+        connections_max,
+        queue,
+        concurrency,
         check,
         agent,
         slow_start,
@@ -154,10 +157,12 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
         membership,
         zone,
         ejection,
+        breaker,
         tls,
         proxy_protocol,
         timeouts,
         retry,
+        hedge,
         reuse,
         nobody_left,
     } = a;
@@ -166,6 +171,11 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
         && *measure == b.measure
         && *hash == b.hash
         && *sticky == b.sticky
+        && *connections_max == b.connections_max
+        && *queue == b.queue
+        && *concurrency == b.concurrency
+        && *breaker == b.breaker
+        && *hedge == b.hedge
         && *check == b.check
         && *agent == b.agent
         && *slow_start == b.slow_start

@@ -3,12 +3,14 @@ use std::sync::{Arc, Weak};
 use tokio::time::Instant;
 use weir_balance::{Roster, SlowStart};
 use weir_config::plan::PoolPlan;
+use weir_health::{BreakerRule, BreakerState};
 use weir_model::PoolName;
 
 use super::departed::Departed;
 use super::members::Members;
 use super::weights::judge_weights;
 use super::{LevelMeter, RateMeter, Rotation, UpClock};
+use crate::control::hedging::FirstBytes;
 use crate::control::parts::PoolTls;
 use crate::state::{PoolCounters, PoolState, PoolView, Shards};
 use crate::sticky::{Secret, StickyState};
@@ -28,8 +30,10 @@ pub(in crate::control) struct PoolRecord {
     pub(in crate::control) clock: UpClock,
     pub(in crate::control) requests: RateMeter,
     pub(in crate::control) active: LevelMeter,
-    pub(in crate::control) queue: LevelMeter,
     pub(super) rotation: Rotation,
+    /// How often its breaker had opened, and whether it was closed, when the log was last told.
+    breaker_told: (u64, bool),
+    pub(in crate::control) first_bytes: FirstBytes,
     is_stale: bool,
     /// When weights rise next; `None` = all have risen.
     rises_at: Option<Instant>,
@@ -61,8 +65,9 @@ impl PoolRecord {
             clock: UpClock::new(true, now),
             requests: RateMeter::default(),
             active: LevelMeter::default(),
-            queue: LevelMeter::default(),
             rotation: Rotation::default(),
+            breaker_told: (0, true),
+            first_bytes: FirstBytes::default(),
             is_stale: true,
             rises_at: None,
             judges_at: None,
@@ -87,6 +92,24 @@ impl PoolRecord {
             self.rotation.recount(record.counted, Some(count));
             record.counted = Some(count);
             self.is_stale = true;
+        }
+    }
+
+    /// What the log should be told of its breaker.
+    pub(in crate::control) fn breaker_event(&mut self, rule: &BreakerRule) -> Option<String> {
+        let breaker = &self.shared.breaker;
+        let is_closed = breaker.state(std::time::Instant::now()) == BreakerState::Closed;
+        let now = (breaker.opened(), is_closed);
+        let before = std::mem::replace(&mut self.breaker_told, now);
+        let pool = &self.name;
+        match (before, now) {
+            (before, now) if before == now => None,
+            (_, (_, true)) => Some(format!("pool {pool}: breaker closed")),
+            ((opened, _), (again, _)) if again != opened => Some(format!(
+                "pool {pool}: breaker open for {}: {} % or more of its requests failed within {}, or a probe did",
+                rule.open, rule.error_percent, rule.window
+            )),
+            _ => None,
         }
     }
 
@@ -174,8 +197,13 @@ impl PoolRecord {
         let candidates =
             self.members.iter().enumerate().map(|(rank, record)| record.candidate(rank, plan)).collect();
         let previous = self.shared.view();
+        let roster = Arc::new(Roster::new(plan.scheduling(), candidates, Some(&previous.roster)));
+        for record in self.members.iter() {
+            let state = &record.state;
+            roster.limit(state.slot, &state.load, state.limit_to_start_with(plan.concurrency.as_ref()));
+        }
         PoolView {
-            roster: Arc::new(Roster::new(plan.scheduling(), candidates, Some(&previous.roster))),
+            roster,
             servers: records.iter().map(|record| Some(Arc::clone(&record.as_ref()?.state))).collect(),
         }
     }
@@ -195,6 +223,9 @@ fn without_servers(plan: &PoolPlan) -> PoolPlan {
         sticky: plan.sticky.clone(),
         measure: plan.measure,
         servers: Vec::new(),
+        connections_max: plan.connections_max,
+        queue: plan.queue.clone(),
+        concurrency: plan.concurrency,
         check: plan.check.clone(),
         agent: plan.agent.clone(),
         slow_start: plan.slow_start,
@@ -202,10 +233,12 @@ fn without_servers(plan: &PoolPlan) -> PoolPlan {
         membership: plan.membership,
         zone: plan.zone.clone(),
         ejection: plan.ejection.clone(),
+        breaker: plan.breaker.clone(),
         tls: plan.tls.clone(),
         proxy_protocol: plan.proxy_protocol,
         timeouts: plan.timeouts.clone(),
         retry: plan.retry.clone(),
+        hedge: plan.hedge.clone(),
         reuse: plan.reuse.clone(),
         nobody_left: plan.nobody_left.clone(),
     }

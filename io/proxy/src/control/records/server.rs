@@ -111,6 +111,12 @@ impl ServerRecord {
         agent.unwrap_or(self.spec.spec.connections_max)
     }
 
+    /// Requests at once, fewer while it is half open.
+    pub(in crate::control) fn limit(&self) -> Option<u32> {
+        let probes = Some(self.state.probes_wanted()).filter(|probes| *probes > 0);
+        self.connections_max().into_iter().chain(probes).min()
+    }
+
     /// What it adds to its pool's counts.
     pub(super) fn count(&self) -> Counted {
         Counted {
@@ -135,6 +141,11 @@ impl ServerRecord {
             // Measured from now on.
             self.state.service_times();
         }
+        if !self.health.is_half_open() {
+            self.state.want_probes(0);
+        }
+        // Without a limit here the measured one would not hold.
+        let measured_max = plan.concurrency.as_ref().map(|rule| rule.max);
         Candidate {
             slot: self.state.slot,
             rank: rank as u32,
@@ -146,7 +157,7 @@ impl ServerRecord {
             is_local: plan.zone.is_none() || spec.zone == plan.zone,
             eligible: self.is_eligible(),
             keeps_clients: self.keeps_clients(),
-            connections_max: self.connections_max(),
+            connections_max: self.limit().into_iter().chain(measured_max).min(),
             load: Arc::clone(&self.state.load),
         }
     }

@@ -1,11 +1,16 @@
 use std::collections::HashSet;
+use std::time::Duration;
 
 use weir_config::plan::{ListenerPlan, Mode};
-use weir_control::{PoolSnapshot, Protocol, StickySnapshot, StickyTableSnapshot, Traffic};
+use weir_control::{
+    BreakerSnapshot, BreakerStatus, Level, PoolSnapshot, Protocol, StickySnapshot, StickyTableSnapshot,
+    Traffic,
+};
+use weir_health::BreakerState;
 
 use super::{Moment, millis, server};
-use crate::control::records::{LatencySum, PoolRecord, Records};
-use crate::state::{Counter, PoolCounters};
+use crate::control::records::{LatencySum, PoolRecord, Records, ServerRecord};
+use crate::state::{Counter, PoolBreaker, PoolCounters};
 
 /// In plan order.
 pub(super) fn all(records: &Records, moment: Moment) -> Vec<PoolSnapshot> {
@@ -23,7 +28,8 @@ fn of(pool: &PoolRecord, protocol: Protocol, moment: Moment) -> PoolSnapshot {
     let mut queue_time = LatencySum::default();
     shared.counters.iter().for_each(|shard| queue_time.add(&shard.queue_time));
     let view = shared.view();
-    let waiting = u64::from(shared.queue.length());
+    let queue = &shared.queue;
+    let (queue_full, queue_hopeless) = queue.refused();
     PoolSnapshot {
         name: pool.name.to_string(),
         algorithm: shared.plan.algorithm.to_string(),
@@ -33,9 +39,19 @@ fn of(pool: &PoolRecord, protocol: Protocol, moment: Moment) -> PoolSnapshot {
             redispatches: sum(|shard| &shard.redispatches),
             ..traffic(pool)
         },
-        queue: pool.queue.level(waiting, None),
+        queue: Level {
+            current: queue.length_in_all().into(),
+            max: queue.most().into(),
+            limit: shared.plan.queue.length_max.map(u64::from),
+        },
         queued_total: sum(|shard| &shard.queued),
         queue_time: queue_time.latency(),
+        queue_longest_ms: millis(longest_wait(pool)),
+        queue_full,
+        queue_hopeless,
+        hedges: sum(|shard| &shard.hedges),
+        hedges_won: sum(|shard| &shard.hedges_won),
+        breaker: shared.plan.breaker.as_ref().map(|_| breaker(&shared.breaker)),
         nobody_left: sum(|shard| &shard.nobody_left),
         busy: sum(|shard| &shard.busy),
         retries_denied: sum(|shard| &shard.retries_denied),
@@ -45,6 +61,22 @@ fn of(pool: &PoolRecord, protocol: Protocol, moment: Moment) -> PoolSnapshot {
         times_down: pool.clock.times_down(),
         servers: pool.members.iter().map(|record| server::of(record, &view.roster, moment)).collect(),
     }
+}
+
+fn breaker(breaker: &PoolBreaker) -> BreakerSnapshot {
+    let (state, remaining) = match breaker.state(std::time::Instant::now()) {
+        BreakerState::Closed => (BreakerStatus::Closed, Duration::ZERO),
+        BreakerState::Open { remaining } => (BreakerStatus::Open, remaining),
+        BreakerState::HalfOpen => (BreakerStatus::HalfOpen, Duration::ZERO),
+    };
+    let (opened, refused) = (breaker.opened(), breaker.refused());
+    BreakerSnapshot { state, remaining_ms: millis(remaining), opened, refused }
+}
+
+/// How long the one has been waiting who waits longest, be it for any server or for the one it is bound to.
+fn longest_wait(pool: &PoolRecord) -> Duration {
+    let for_one = pool.members.iter().map(|record| record.state.bound.longest_wait()).max();
+    pool.shared.queue.longest_wait().max(for_one.unwrap_or_default())
 }
 
 fn sticky(pool: &PoolRecord) -> Option<StickySnapshot> {
@@ -74,15 +106,23 @@ fn traffic(pool: &PoolRecord) -> Traffic {
     for record in pool.members.iter() {
         sums.add(&record.state.counters);
         active += u64::from(record.state.load.active());
-        limit = limit.zip(record.connections_max()).map(|(sum, max)| sum + u64::from(max));
+        limit = limit.zip(limit_of(record)).map(|(sum, max)| sum + u64::from(max));
         idle = idle.into_iter().chain(record.state.idle_for()).min();
     }
+    let limit = limit.filter(|_| pool.members.len() > 0);
+    let own = pool.shared.plan.connections_max.map(u64::from);
     Traffic {
-        active: pool.active.level(active, limit.filter(|_| pool.members.len() > 0)),
+        active: pool.active.level(active, limit.into_iter().chain(own).min()),
         request_rate: pool.requests.rate(),
         idle_ms: idle.map(millis),
         ..sums.traffic()
     }
+}
+
+/// The server's limit, as configured or as measured.
+pub(super) fn limit_of(record: &ServerRecord) -> Option<u32> {
+    let measured = Some(record.state.load.limit()).filter(|limit| *limit != u32::MAX);
+    record.limit().into_iter().chain(measured).min()
 }
 
 fn tcp_pools(listener: &ListenerPlan) -> Vec<usize> {

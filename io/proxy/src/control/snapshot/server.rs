@@ -1,6 +1,7 @@
 use weir_balance::{Portion, Roster};
-use weir_control::{ServerSnapshot, Traffic};
+use weir_control::{Health, ServerSnapshot, Traffic};
 
+use super::pool::limit_of;
 use super::{Moment, millis};
 use crate::control::records::{ServerRecord, ServerSums};
 
@@ -10,6 +11,7 @@ pub(super) fn of(record: &ServerRecord, roster: &Roster, moment: Moment) -> Serv
     let weight = record.weight().get();
     let takes_part = roster.members().binary_search(&state.slot).is_ok();
     let portion = roster.candidate(state.slot).map_or(Portion::WHOLE, |candidate| candidate.portion);
+    let limit = limit_of(record);
     let active = u64::from(state.load.active());
     let mut sums = ServerSums::default();
     sums.add(&state.counters);
@@ -30,7 +32,13 @@ pub(super) fn of(record: &ServerRecord, roster: &Roster, moment: Moment) -> Serv
         origin: record.spec.origin,
         overridden: record.spec.overridden.iter().map(|what| (*what).to_owned()).collect(),
         admin: record.admin(),
-        health: health.health(moment.since_start),
+        health: match health.health(moment.since_start) {
+            Health::Up | Health::NoCheck if health.is_half_open() => Health::HalfOpen {
+                successes: state.probes_passed().min(state.probes_wanted()),
+                of: state.probes_wanted(),
+            },
+            health => health,
+        },
         check: health.last_check(moment.now),
         agent: health.last_agent(moment.now),
         check_failures: health.check_failures,
@@ -39,7 +47,7 @@ pub(super) fn of(record: &ServerRecord, roster: &Roster, moment: Moment) -> Serv
         changed_ms_ago: millis(health.unchanged_for(moment.now)),
         downtime_ms: millis(health.clock().downtime(moment.now)),
         traffic: Traffic {
-            active: record.active.level(active, record.connections_max().map(u64::from)),
+            active: record.active.level(active, limit.map(u64::from)),
             request_rate: record.requests.rate(),
             idle_ms: state.idle_for().map(millis),
             ..sums.traffic()

@@ -10,7 +10,7 @@ servers = [
     { name = \"b\", address = \"127.0.0.1:2\" },
     { name = \"c\", address = \"127.0.0.1:3\" },
 ]
-eject = { failures = 3, time = \"30s\", max-share = \"50%\" }";
+eject = { failures = 3, time = \"30s\", max-share = \"50%\", half-open-requests = 0 }";
 
 /// A server fails requests, as a worker would count them.
 fn fail(rig: &Rig, server: &str, times: u32) {
@@ -39,6 +39,48 @@ async fn a_server_that_fails_requests_is_out_for_its_time_and_then_returns() {
         rig.lines(),
         [
             "pool web, server b (127.0.0.1:2): ejected for 30 s: 3 failures in a row; 2 of 3 servers left",
+            "pool web, server b (127.0.0.1:2): back from ejection; 3 of 3 servers left",
+        ]
+    );
+}
+
+/// A server answers requests as it should, as a worker would count them.
+fn succeed(rig: &Rig, server: &str, times: u32) {
+    let state = rig.server(server);
+    for _ in 0..times {
+        state.counters.of(0).requests.one();
+        state.succeeded();
+        state.probe_passed();
+    }
+    rig.shared.traffic_alarm.notify_one();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_returns_gets_a_few_requests_at_once_until_they_have_succeeded() {
+    let rig = Rig::running(plan(&THREE.replace("half-open-requests = 0", "half-open-requests = 2")));
+    let limit = || rig.shown("b").traffic.active.limit;
+    fail(&rig, "b", 3);
+    eventually("b is out", || rig.rotation() == ["a", "c"]).await;
+    tokio::time::sleep(Duration::from_secs(32)).await;
+    assert_eq!(rig.rotation(), ["a", "b", "c"]);
+    assert_eq!((rig.shown("b").health, limit()), (Health::HalfOpen { successes: 0, of: 2 }, Some(2)));
+    succeed(&rig, "b", 1);
+    fail(&rig, "b", 1);
+    eventually("b is out again", || rig.rotation() == ["a", "c"]).await;
+    assert_eq!((rig.shown("b").ejections, limit()), (2, None));
+    tokio::time::sleep(Duration::from_secs(62)).await;
+    assert_eq!(rig.shown("b").health, Health::HalfOpen { successes: 0, of: 2 });
+    succeed(&rig, "b", 2);
+    eventually("b is fully back", || rig.shown("b").health == Health::NoCheck).await;
+    assert_eq!((rig.rotation().len(), limit()), (3, None));
+    let half = "pool web, server b (127.0.0.1:2): half open after its ejection: gets 2 requests at once; 3 of 3 servers left";
+    assert_eq!(
+        rig.lines(),
+        [
+            "pool web, server b (127.0.0.1:2): ejected for 30 s: 3 failures in a row; 2 of 3 servers left",
+            half,
+            "pool web, server b (127.0.0.1:2): ejected for 60 s: it failed a request while it was half open; 2 of 3 servers left",
+            half,
             "pool web, server b (127.0.0.1:2): back from ejection; 3 of 3 servers left",
         ]
     );

@@ -1,30 +1,35 @@
 //! Finds a server and a connection to it.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Context;
+use std::time::Duration;
 
 use super::{ClientSide, Exchange, State};
 use crate::connect::connect;
 use crate::http::outcome::Fault;
+use crate::state::Terms;
 use crate::sticky::Bound;
-use crate::worker::{Choice, Lease, LocalServer, ServerConnection};
+use crate::worker::{Choice, Lease, LocalServer, QueuePlace, ServerConnection};
 
 impl Exchange {
     pub(super) fn choose(&mut self, cx: &mut Context<'_>, client: &mut ClientSide<'_>) -> Result<(), Fault> {
+        let waited = self.queued.as_ref();
         if let Some(bond) = &mut self.bond {
-            match bond.claim(&self.pool, &self.tried) {
+            match bond.claim(&self.pool, &self.tried, waited.is_some()) {
                 Bound::Server(lease) => {
                     self.chosen(lease, cx, client);
                     return Ok(());
                 }
-                Bound::Wait(server) => return self.queue(client, Some(server)),
+                Bound::Wait(server) => return self.queue(client, server),
                 Bound::Gone => return Err(Fault::StickyGone),
                 Bound::Free => {}
             }
         }
-        match self.pool.choose(client.worker, self.key, &self.tried) {
+        // Nobody overtakes those who wait.
+        if self.pool.shared.queue.length() > 0 && !waited.is_some_and(QueuePlace::is_for_any) {
+            return self.queue(client, None);
+        }
+        match self.pool.choose(client.worker, self.place.key, &self.tried) {
             Choice::Server(lease) => {
                 self.chosen(lease, cx, client);
                 Ok(())
@@ -41,7 +46,8 @@ impl Exchange {
     fn chosen(&mut self, lease: Lease, cx: &mut Context<'_>, client: &mut ClientSide<'_>) {
         let plan = &self.pool.shared.plan;
         let now = client.worker.now();
-        if self.timing.is_queued() {
+        if let Some(queued) = self.queued.take() {
+            queued.served(now);
             self.pool.counters().queue_time.record(self.timing.waited(now).as_micros() as u64);
         }
         self.timing.chosen(now);
@@ -76,29 +82,40 @@ impl Exchange {
         }
     }
 
-    /// Waits until any server, or this one, may have become free.
+    /// Waits until any server has room, or this one.
     pub(super) fn queue(
         &mut self,
         client: &ClientSide<'_>,
         server: Option<Rc<LocalServer>>,
     ) -> Result<(), Fault> {
-        let wait_max = self.pool.shared.plan.timeouts.queue.duration();
-        let waited = self.timing.waited(client.worker.now());
-        if waited >= wait_max {
-            self.pool.counters().busy.one();
-            return Err(if wait_max.is_zero() { Fault::Busy } else { Fault::QueueTimeout });
+        let now = client.worker.now();
+        let plan = &self.pool.shared.plan;
+        let patience = plan.timeouts.queue.duration();
+        let was_queued = self.queued.is_some();
+        match &mut self.queued {
+            Some(queued) if queued.is_for(server.as_ref()) => queued.wait_on(),
+            None if patience.is_zero() => {
+                self.pool.counters().busy.one();
+                return Err(Fault::Busy);
+            }
+            queued => {
+                // What it was granted where it stood before goes to the next one there.
+                *queued = None;
+                let waited = if was_queued { self.timing.waited(now) } else { Duration::ZERO };
+                let terms = Terms { rank: self.place.rank, patience: patience.saturating_sub(waited) };
+                let entered = QueuePlace::enter(&self.pool, server, &terms, now);
+                *queued = Some(entered.map_err(|refusal| {
+                    self.pool.counters().busy.one();
+                    Fault::QueueRefused(refusal)
+                })?);
+                if !was_queued {
+                    self.timing.queued(now);
+                    self.pool.counters().queued.one();
+                }
+            }
         }
-        if !self.timing.is_queued() {
-            self.timing.queued(client.worker.now());
-            self.pool.counters().queued.one();
-        }
-        client.deadline.arm(client.worker.now(), wait_max - waited);
-        let pool = Rc::clone(&self.pool);
-        let freed: Pin<Box<dyn Future<Output = ()>>> = match server {
-            Some(server) => Box::pin(pool.server_freed(server)),
-            None => Box::pin(pool.any_freed()),
-        };
-        self.state = State::Queued(freed);
+        client.deadline.arm(now, patience.saturating_sub(self.timing.waited(now)));
+        self.state = State::Queued;
         Ok(())
     }
 

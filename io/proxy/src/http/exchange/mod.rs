@@ -5,6 +5,7 @@
 
 mod choose;
 mod client_side;
+mod hedge;
 mod pace;
 mod retry;
 mod transfer;
@@ -13,9 +14,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use weir_balance::{Key, RequestClass};
+use weir_balance::{Key, Rank, RequestClass};
 use weir_http::{ChunkError, Progress};
 
 use super::outcome::{Cut, End, Fault};
@@ -24,10 +25,13 @@ use super::response::ResponseFacts;
 use super::timing::Timing;
 use crate::connect::ConnectError;
 use crate::pump::Pump;
+use crate::state::{QueueAhead, Retrying};
 use crate::sticky::Bond;
-use crate::worker::{Drain, Lease, LocalPool, LocalServer, ServerConnection, Worker};
+use crate::worker::{Drain, Lease, LocalPool, LocalServer, Pass, QueuePlace, ServerConnection, Worker};
 
 pub(crate) use client_side::ClientSide;
+use hedge::Hedge;
+pub(crate) use hedge::Hedged;
 pub(super) use pace::RateWindow;
 
 /// A request on its way.
@@ -42,8 +46,14 @@ pub(crate) struct Exchange {
     upload_state: Upload,
     /// Bytes of the upload that are in `head`: the request can be sent again while no more were read.
     upload_in_head: u64,
-    /// What it goes by, for algorithms that ask.
-    key: Option<Key>,
+    /// How it stands towards the pool's servers, and towards the others who want one.
+    place: Place,
+    /// What the pool's breaker says to it.
+    pass: Result<Option<Pass>, Duration>,
+    /// Its place in a queue, until a server is chosen.
+    queued: Option<QueuePlace>,
+    /// How many were served while it waited.
+    pub(crate) queue_ahead: QueueAhead,
     /// What it makes a server do, where weights are found by that.
     pub(crate) class: Option<RequestClass>,
     /// What is wrong with the body's first bytes.
@@ -61,7 +71,11 @@ pub(crate) struct Exchange {
     /// The server that failed the last try; whether the request leaves it is seen when another is chosen.
     left: Option<Rc<LocalServer>>,
     pub(crate) retries: u8,
+    /// While it is being tried again.
+    retrying: Option<Retrying>,
     pub(crate) redispatched: bool,
+    hedge: Hedge,
+    pub(crate) hedged: Hedged,
     /// Bytes of a response head that has not all come.
     partial: Vec<u8>,
     /// Interim heads that the client had no room for.
@@ -78,7 +92,8 @@ pub(crate) struct Exchange {
 
 enum State {
     Choose,
-    Queued(Pin<Box<dyn Future<Output = ()>>>),
+    /// In a queue: `queued` is there.
+    Queued,
     Connecting(Pin<Box<dyn Future<Output = Result<ServerConnection, ConnectError>>>>),
     Running,
 }
@@ -103,19 +118,28 @@ pub(crate) struct Message {
     pub(crate) bond: Option<Box<Bond>>,
 }
 
+/// How a request stands towards the servers of its pool, and towards the others who want one.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// What it goes by, for algorithms that ask.
+    pub(crate) key: Option<Key>,
+    /// Where it stands among those who wait.
+    pub(crate) rank: Rank,
+}
+
 impl Exchange {
     pub(crate) fn new(
         pool: Rc<LocalPool>,
         request: RequestFacts,
         timing: Timing,
         message: Message,
-        key: Option<Key>,
+        place: Place,
     ) -> Self {
         let Message { head, upload, broken, bond } = message;
         let upload_in_head = upload.bytes_read;
+        let pass = Pass::ask(&pool, timing.start);
         pool.counters().requests.one();
-        pool.retry_budget.borrow_mut().request();
-        Self {
+        let mut exchange = Self {
             pool,
             request,
             timing,
@@ -124,7 +148,10 @@ impl Exchange {
             upload,
             upload_state: Upload::Sending,
             upload_in_head,
-            key,
+            place,
+            pass,
+            queued: None,
+            queue_ahead: QueueAhead::default(),
             class: None,
             broken,
             bond,
@@ -136,7 +163,10 @@ impl Exchange {
             tried: Vec::new(),
             left: None,
             retries: 0,
+            retrying: None,
             redispatched: false,
+            hedge: Hedge::Off,
+            hedged: Hedged::No,
             partial: Vec::new(),
             unsent: Vec::new(),
             download: None,
@@ -145,7 +175,9 @@ impl Exchange {
             idle_until: timing.start,
             rate: RateWindow::default(),
             fault_status: None,
-        }
+        };
+        exchange.hedge = exchange.wants_hedge();
+        exchange
     }
 
     /// Goes on as far as it can. Ready when the exchange has ended, one way or another.
@@ -163,14 +195,20 @@ impl Exchange {
                     if self.upload.is_too_large() {
                         return Poll::Ready(End::Answer(Fault::BodyTooLarge));
                     }
+                    if let Err(retry_after) = self.pass {
+                        return Poll::Ready(End::Answer(Fault::BreakerOpen(retry_after)));
+                    }
                     if let Err(fault) = self.choose(cx, client) {
                         return Poll::Ready(End::Answer(fault));
                     }
                 }
-                State::Queued(wait) => {
-                    if wait.as_mut().poll(cx).is_ready() {
+                State::Queued => {
+                    let called = self.queued.as_mut().map(|queued| queued.poll_called(cx));
+                    if let Some(Poll::Ready(ahead)) = called {
+                        self.queue_ahead = ahead;
                         self.state = State::Choose;
                     } else if client.deadline.poll_expired(cx) {
+                        self.pool.counters().busy.one();
                         return Poll::Ready(End::Answer(Fault::QueueTimeout));
                     } else if client.is_gone(cx, true) {
                         return Poll::Ready(End::Cut(Cut::ClientGone));
@@ -202,6 +240,13 @@ impl Exchange {
                     Poll::Ready(None) => {}
                 },
             }
+        }
+    }
+
+    /// Tells the pool's breaker what became of the request after all its tries; only the first word counts.
+    pub(crate) fn tell_breaker(&mut self, good: bool, now: Instant) {
+        if let Ok(Some(pass)) = &mut self.pass {
+            pass.end(good, now);
         }
     }
 

@@ -49,7 +49,7 @@ impl Exchange {
         }
         if now < self.idle_until && !self.rate.is_too_low(now, self.moved(), client.listener.timeouts()) {
             let limit = self.rate.next_check(now, self.moved_at_arm, client.listener.timeouts());
-            client.deadline.arm(now, (self.idle_until - now).min(limit));
+            client.deadline.arm(now, (self.idle_until - now).min(limit).min(self.until_hedge(now)));
             return if client.deadline.poll_expired(cx) { self.wait(cx, client) } else { Poll::Pending };
         }
         Poll::Ready(match (&self.download, self.upload_state) {
@@ -88,7 +88,8 @@ impl Exchange {
         let in_bulk = self.download.as_ref().is_some_and(|it| it.is_in_bulk() && !it.waits_for_sink());
         let batch = if in_bulk { BATCH_WAIT_MAX } else { Duration::MAX };
         self.idle_until = now + after.duration();
-        client.deadline.arm(now, after.duration().min(limit).min(look).min(batch));
+        let until = after.duration().min(limit).min(look).min(batch).min(self.until_hedge(now));
+        client.deadline.arm(now, until);
     }
 
     /// Some of the request is here that the server has not taken yet.

@@ -18,6 +18,9 @@ impl Exchange {
     ) -> Option<End> {
         self.count_failure();
         self.connection = None;
+        if self.go_on_with_hedge(client) {
+            return None;
+        }
         let plan = &self.pool.shared.plan.retry;
         let whole = self.upload.bytes_read == self.upload_in_head;
         let failed = weir_http::FailedTry {
@@ -29,7 +32,10 @@ impl Exchange {
         if !safe || self.retries >= plan.attempts {
             return Some(self.give_up(fault));
         }
-        if !self.pool.retry_budget.borrow_mut().take(client.worker.now_ms()) {
+        // The one before is over.
+        self.retrying = None;
+        self.retrying = self.pool.shared.take_retry(client.worker.now());
+        if self.retrying.is_none() {
             self.pool.counters().retries_denied.one();
             return Some(self.give_up(fault));
         }

@@ -2,6 +2,7 @@
 
 use std::task::{Context, Poll};
 
+use weir_health::TrafficOutcome;
 use weir_http::Scheme;
 
 use super::{ClientSide, Exchange, Upload};
@@ -22,6 +23,7 @@ impl Exchange {
                 Poll::Ready(Ok(())) => {
                     self.upload_state = Upload::Done;
                     self.timing.request_sent(client.worker.now());
+                    self.hedge_later(client.worker.now());
                     self.arm(client);
                 }
                 Poll::Ready(Err(PumpError::Sink(_))) => self.upload_state = Upload::Broken,
@@ -36,6 +38,8 @@ impl Exchange {
                     let progress = self.progress();
                     return Poll::Ready(self.failed(fault, progress, client));
                 }
+                // The first byte of its response has been read: on with that.
+                Poll::Pending if self.poll_hedge(cx, client) => return Poll::Ready(None),
                 Poll::Pending => return self.wait(cx, client),
             }
         }
@@ -110,6 +114,7 @@ impl Exchange {
                     if let Some(class) = self.class {
                         lease.took(class, took_us, facts.status);
                     }
+                    self.head_came(facts.status, client);
                     self.response = Some(facts);
                     self.download = Some(download);
                     return Poll::Ready(Ok(None));
@@ -120,6 +125,7 @@ impl Exchange {
                         self.timing.server().unwrap_or_default(),
                         facts.status,
                     );
+                    self.head_came(facts.status, client);
                     self.response = Some(facts);
                     self.download = Some(download);
                     return Poll::Ready(Ok(Some(End::Tunnel)));
@@ -129,6 +135,11 @@ impl Exchange {
                 }
             }
         }
+    }
+
+    /// Failures that come later are seen when the exchange ends; but a long response must not keep a probe waiting.
+    fn head_came(&mut self, status: u16, client: &ClientSide<'_>) {
+        self.tell_breaker(!TrafficOutcome::of_status(status).is_failure(), client.worker.now());
     }
 
     pub(super) fn complete(&mut self, client: &ClientSide<'_>) -> End {

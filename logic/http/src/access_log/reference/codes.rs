@@ -26,7 +26,7 @@ pub(super) const PHASES: [(Phase, &str); 8] = [
 ];
 
 /// The codes that are written, and what they say.
-pub(super) const CODES: [(Termination, &str); 25] = [
+pub(super) const CODES: [(Termination, &str); 26] = [
     (Termination::NORMAL, "as it should be"),
     (Termination::ANSWERED, "answered by Weir: a redirect, a fixed response, or no route takes it"),
     (
@@ -36,8 +36,9 @@ pub(super) const CODES: [(Termination, &str); 25] = [
     (Termination::BAD_RESPONSE, "the response is broken"),
     (Termination::NO_SERVER, "no server could be connected to, or none is left"),
     (Termination::CONNECT_TIMEOUT, "the connection to the server was not made in time"),
-    (Termination::BUSY, "every server is at its limit, and nobody may wait"),
+    (Termination::BUSY, "every server is at its limit, and nobody (more) may wait"),
     (Termination::QUEUE_TIMEOUT, "every server was at its limit for too long"),
+    (Termination::BREAKER_OPEN, "the pool's breaker is open: too many of its requests failed"),
     (Termination::NO_RESPONSE, "the server closed before its response's head was complete"),
     (Termination::RESPONSE_TIMEOUT, "the response did not begin in time"),
     (Termination::SERVER_BROKE_OFF, "the server broke off in the middle"),

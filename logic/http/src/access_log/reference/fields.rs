@@ -60,7 +60,11 @@ pub(super) const HTTPLOG: &[Field] = &[
     field("response_cookie", "", "never captured"),
     field("termination_state", "", "[how it ended](#termination-codes)"),
     field("actconn/feconn/beconn/srv_conn/retries", "", COUNTS),
-    field("srv_queue/backend_queue", "", "always 0: Weir does not number those who wait"),
+    field(
+        "srv_queue/backend_queue",
+        "",
+        "how many were served while it waited for the server that it is bound to, and for any server of the pool",
+    ),
     field("request", "", "method, target and version as the client sent them"),
 ];
 
@@ -73,7 +77,11 @@ pub(super) const TCPLOG: &[Field] = &[
     field("bytes_read", "bytes", "sent to the client"),
     field("termination_state", "", "[how it ended](#termination-codes)"),
     field("actconn/feconn/beconn/srv_conn/retries", "", COUNTS),
-    field("srv_queue/backend_queue", "", "always 0: Weir does not number those who wait"),
+    field(
+        "srv_queue/backend_queue",
+        "",
+        "how many were served while it waited for the server that it is bound to, and for any server of the pool",
+    ),
 ];
 
 pub(super) const JSON: &[Field] = &[
@@ -118,10 +126,15 @@ pub(super) const JSON: &[Field] = &[
     field("total_us", "µs", "from the request's first byte to the response's last"),
     field("retries", "", "further tries after the first"),
     field("redispatched", "", "one of them went to another server"),
+    field(
+        "hedge",
+        "",
+        "`won` or `lost`: a second try was made beside a slow first one; left out if none was",
+    ),
     field("termination", "", "[how it ended](#termination-codes)"),
     field("active_process", "", "client connections of the process, this one included"),
     field("active_listener", "", "client connections of the listener"),
     field("active_pool", "", "the same as `active_server`"),
     field("active_server", "", "requests in flight at the server; 0 without one"),
-    field("queue_ahead", "", "always 0: Weir does not number those who wait"),
+    field("queue_ahead", "", "how many were given a server while this one waited for its own"),
 ];

@@ -158,6 +158,7 @@ fn request() -> AccessRecord<'static> {
         },
         retries: 1,
         redispatched: true,
+        hedge_won: Some(false),
         termination: Termination::NORMAL,
         active: ActiveCounts {
             process: 25,
@@ -181,6 +182,7 @@ fn connection() -> AccessRecord<'static> {
         tls: None,
         retries: 0,
         redispatched: false,
+        hedge_won: None,
         termination: Termination::SERVER_BROKE_OFF,
         ..request()
     }

@@ -20,7 +20,7 @@ servers = [{ name = \"w1\", address = \"10.0.0.11:8080\" }, { name = \"w2\", add
 ";
 
 /// The parts of a snapshot, in the order of their sections.
-pub(super) const SNAPSHOT: [&str; 21] = [
+pub(super) const SNAPSHOT: [&str; 23] = [
     "Snapshot",
     "ProcessSnapshot",
     "ListenerSnapshot",
@@ -30,6 +30,8 @@ pub(super) const SNAPSHOT: [&str; 21] = [
     "PoolSnapshot",
     "StickySnapshot",
     "StickyTableSnapshot",
+    "BreakerSnapshot",
+    "BreakerStatus",
     "ServerSnapshot",
     "Origin",
     "AdminState",

@@ -1,0 +1,277 @@
+//! A second try at another server, beside a first one that is silent for long (Dean and Barroso, The Tail at Scale,
+//! 2013, "hedged requests"). Whose response begins first is the exchange's; the other try ends with its connection.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use super::{ClientSide, Exchange, State, Upload};
+use crate::connect::{ConnectError, connect};
+use crate::http::response::FIRST_READ;
+use crate::state::Retrying;
+use crate::worker::{Choice, Lease, ServerConnection};
+
+/// Whether there is to be a second try.
+pub(super) enum Hedge {
+    /// No, or no more.
+    Off,
+    /// When the request has been sent.
+    Wanted,
+    /// Then, if no byte of a response has come.
+    At(Instant),
+    /// It is under way.
+    Tried(Box<SecondTry>),
+}
+
+/// What became of a second try, for the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hedged {
+    /// There was none.
+    No,
+    /// The first one was faster, or nobody answered.
+    Lost,
+    /// Its response is the one that the client got.
+    Won,
+}
+
+/// A try beside the first one.
+pub(super) struct SecondTry {
+    lease: Lease,
+    progress: Progress,
+    reused: bool,
+    chosen: Instant,
+    connected: Instant,
+    sent: Instant,
+    /// As long as both tries are made, there is one more than there would be.
+    _retrying: Retrying,
+}
+
+enum Progress {
+    Connecting(Pin<Box<dyn Future<Output = Result<ServerConnection, ConnectError>>>>),
+    /// So many bytes of the head have gone out.
+    Sending(ServerConnection, usize),
+    Waiting(ServerConnection),
+}
+
+impl Exchange {
+    /// Whether this request may have a second try at all.
+    pub(super) fn wants_hedge(&self) -> Hedge {
+        let bodiless = self.upload.is_read() && self.upload.bytes_read == 0;
+        let may = || self.request.method.is_safe() && bodiless && !self.request.upgrade;
+        if self.pool.shared.plan.hedge.is_some() && may() { Hedge::Wanted } else { Hedge::Off }
+    }
+
+    /// The request has been sent: from now on its server may be silent for so long.
+    pub(super) fn hedge_later(&mut self, now: Instant) {
+        if matches!(self.hedge, Hedge::Wanted)
+            && let Some(delay) = self.pool.shared.hedge_delay()
+        {
+            self.hedge = Hedge::At(now + delay);
+        }
+    }
+
+    /// How long nothing has to be done about a second try.
+    pub(super) fn until_hedge(&self, now: Instant) -> Duration {
+        match self.hedge {
+            Hedge::At(at) => at.saturating_duration_since(now),
+            _ => Duration::MAX,
+        }
+    }
+
+    /// No byte of a response has come yet. Goes on with the second try; true if its response has begun, and is the
+    /// exchange's from now on.
+    pub(super) fn poll_hedge(&mut self, cx: &mut Context<'_>, client: &ClientSide<'_>) -> bool {
+        if self.timing.first_byte_came() {
+            // Whatever it is: it has begun.
+            self.hedge = Hedge::Off;
+            return false;
+        }
+        let now = client.worker.now();
+        if matches!(self.hedge, Hedge::At(at) if now >= at) {
+            self.hedge =
+                self.try_second(cx, client).map_or(Hedge::Off, |second| Hedge::Tried(Box::new(second)));
+        }
+        let Hedge::Tried(second) = &mut self.hedge else { return false };
+        match second.poll(cx, &self.head, client) {
+            Poll::Pending => false,
+            Poll::Ready(None) => {
+                if !second.reused {
+                    self.pool.server_failed(&second.lease.server);
+                }
+                self.hedge = Hedge::Off;
+                false
+            }
+            Poll::Ready(Some(begun)) => {
+                self.hedge_won(begun, client);
+                true
+            }
+        }
+    }
+
+    /// The first try has failed: the second one, if it is under way, takes its place. It has been paid for.
+    pub(super) fn go_on_with_hedge(&mut self, client: &ClientSide<'_>) -> bool {
+        let Hedge::Tried(second) = std::mem::replace(&mut self.hedge, Hedge::Off) else { return false };
+        // Some of the first one's response is here: that it broke off is what the client has to learn.
+        if self.timing.first_byte_came() {
+            return false;
+        }
+        let SecondTry { lease, progress, reused, chosen, connected, .. } = *second;
+        self.lease = Some(lease);
+        self.reused = reused;
+        self.timing.chosen(chosen);
+        self.upload_state = Upload::Sending;
+        self.hedged = Hedged::Won;
+        self.pool.counters().hedges_won.one();
+        match progress {
+            Progress::Connecting(opening) => {
+                self.head_sent = 0;
+                let within = self.pool.shared.plan.timeouts.connect.duration();
+                client.deadline.arm(client.worker.now(), within);
+                self.state = State::Connecting(opening);
+            }
+            Progress::Sending(connection, sent) => {
+                self.timing.connected(connected);
+                self.take_over(connection, sent, client);
+            }
+            Progress::Waiting(connection) => {
+                self.timing.connected(connected);
+                let sent = self.head.len();
+                self.take_over(connection, sent, client);
+            }
+        }
+        true
+    }
+
+    fn take_over(&mut self, connection: ServerConnection, head_sent: usize, client: &ClientSide<'_>) {
+        self.connection = Some(connection);
+        self.head_sent = head_sent;
+        self.state = State::Running;
+        self.arm(client);
+    }
+
+    fn hedge_won(&mut self, begun: Vec<u8>, client: &ClientSide<'_>) {
+        let Hedge::Tried(second) = std::mem::replace(&mut self.hedge, Hedge::Off) else { return };
+        let SecondTry { lease, progress, reused, chosen, connected, sent, .. } = *second;
+        let Progress::Waiting(connection) = progress else { return };
+        let now = client.worker.now();
+        // For the pool, the request took as long as it took since it was first sent.
+        if let Some(us) = self.timing.since_sent(now) {
+            self.pool.counters().first_byte.record(us.into());
+        }
+        self.connection = Some(connection);
+        self.lease = Some(lease);
+        self.reused = reused;
+        self.timing.chosen(chosen);
+        self.timing.connected(connected);
+        self.timing.request_sent(sent);
+        self.timing.first_byte(now);
+        self.partial = begun;
+        self.hedged = Hedged::Won;
+        self.pool.counters().hedges_won.one();
+    }
+
+    /// Begins a second try, where there is a server with room that is another one, and the budget permits it.
+    fn try_second(&mut self, cx: &mut Context<'_>, client: &ClientSide<'_>) -> Option<SecondTry> {
+        let first = self.lease.as_ref()?.server.shared.slot;
+        // Those who wait have nothing yet.
+        if self.pool.shared.queue.length() > 0 {
+            return None;
+        }
+        let exclude: Vec<usize> = self.tried.iter().copied().chain([first]).collect();
+        let Choice::Server(lease) = self.pool.choose(client.worker, self.place.key, &exclude) else {
+            return None;
+        };
+        // Where nobody else has room, one that is excluded is chosen all the same.
+        if exclude.contains(&lease.server.shared.slot) {
+            return None;
+        }
+        let Some(retrying) = self.pool.shared.take_retry(client.worker.now()) else {
+            self.pool.counters().retries_denied.one();
+            return None;
+        };
+        self.pool.counters().hedges.one();
+        self.hedged = Hedged::Lost;
+        let now = client.worker.now();
+        lease.server.counters().requests.one();
+        let plan = &self.pool.shared.plan;
+        let idle = match plan.proxy_protocol {
+            None => lease.server.take_idle(cx, &plan.reuse, now, false),
+            Some(_) => None,
+        };
+        let reused = idle.is_some();
+        let progress = match idle {
+            Some(mut connection) => {
+                lease.server.counters().reuses.one();
+                connection.requests += 1;
+                Progress::Sending(connection, 0)
+            }
+            None => {
+                let server = Rc::clone(&lease.server);
+                Progress::Connecting(Box::pin(connect(Rc::clone(&self.pool), server, client.proxied)))
+            }
+        };
+        Some(SecondTry {
+            lease,
+            progress,
+            reused,
+            chosen: now,
+            connected: now,
+            sent: now,
+            _retrying: retrying,
+        })
+    }
+}
+
+impl SecondTry {
+    /// Ready with the first bytes of a response, or with nothing if there will be none.
+    fn poll(&mut self, cx: &mut Context<'_>, head: &[u8], client: &ClientSide<'_>) -> Poll<Option<Vec<u8>>> {
+        loop {
+            match &mut self.progress {
+                Progress::Connecting(opening) => {
+                    let Poll::Ready(opened) = opening.as_mut().poll(cx) else { return Poll::Pending };
+                    let Ok(mut connection) = opened else { return Poll::Ready(None) };
+                    connection.requests += 1;
+                    self.connected = client.worker.now();
+                    self.progress = Progress::Sending(connection, 0);
+                }
+                Progress::Sending(connection, sent) if *sent < head.len() => {
+                    match connection.stream.poll_write(cx, &head[*sent..]) {
+                        Poll::Pending => return Poll::Pending,
+                        Poll::Ready(Ok(written)) if written > 0 => *sent += written,
+                        Poll::Ready(_) => return Poll::Ready(None),
+                    }
+                }
+                Progress::Sending(connection, _) => match connection.stream.poll_flush(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Err(_)) => return Poll::Ready(None),
+                    Poll::Ready(Ok(())) => {
+                        let Progress::Sending(connection, _) =
+                            std::mem::replace(&mut self.progress, Progress::Connecting(Box::pin(never())))
+                        else {
+                            return Poll::Ready(None);
+                        };
+                        self.sent = client.worker.now();
+                        self.progress = Progress::Waiting(connection);
+                    }
+                },
+                Progress::Waiting(connection) => {
+                    let mut scratch = client.worker.scratch.borrow_mut();
+                    return match connection.stream.poll_read(cx, &mut scratch.body()[..FIRST_READ]) {
+                        Poll::Pending => Poll::Pending,
+                        Poll::Ready(Ok(read)) if read > 0 => {
+                            Poll::Ready(Some(client.worker.buffers.take_with(&scratch.body()[..read])))
+                        }
+                        Poll::Ready(_) => Poll::Ready(None),
+                    };
+                }
+            }
+        }
+    }
+}
+
+/// Stands where a connection was, for the moment in which it is moved.
+async fn never() -> Result<ServerConnection, ConnectError> {
+    std::future::pending().await
+}

@@ -1,0 +1,78 @@
+//! A server that is drained in the middle of everything.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use weir_e2e::{Weir, get};
+use weir_origin::Origin;
+use weir_testkit::{PATIENCE, RawClient, wait_until};
+
+/// Paced by the server, over ten seconds.
+const BYTES: usize = 500_000;
+const RATE: usize = 50_000;
+
+#[test]
+fn a_drain_under_traffic_loses_no_request_and_no_download_though_nothing_is_tried_again() {
+    let origins = ["a", "b"].map(|name| Origin::builder().name(name).start().unwrap());
+    let servers = origins
+        .each_ref()
+        .map(|origin| format!("{{ name = \"{}\", address = \"{}\" }}", origin.name(), origin.addr()));
+    let weir = Weir::start(&format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nservers = [{}]\nretry = false\n",
+        servers.join(", ")
+    ));
+    let address = weir.addr("web");
+    let state = |server: &str, state: &str| {
+        weir.obey(&json!({"server-state": {"pool": "web", "server": server, "state": state}}));
+    };
+    let (over, answered) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut client = RawClient::connect(address);
+                while !over.load(Ordering::SeqCst) {
+                    assert_eq!(client.exchange(get("/bytes/2000")).body.len(), 2_000);
+                    answered.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+        }
+        let more = || {
+            let before = answered.load(Ordering::SeqCst);
+            wait_until("traffic goes on", PATIENCE, || answered.load(Ordering::SeqCst) >= before + 200);
+        };
+        more();
+        let mut download = RawClient::connect(address).timeout(Duration::from_secs(120));
+        download.send(get(&format!("/slow?bytes={BYTES}&rate={RATE}")));
+        let head = download.response_head();
+        let on = head.header("x-origin").unwrap().to_owned();
+        let other = if on == "a" { "b" } else { "a" };
+        state(&on, "drain");
+        let drained = origins.iter().find(|origin| origin.name() == on).unwrap();
+        let label = format!("server=\"{on}\"");
+        wait_until("it has the download only", PATIENCE, || {
+            weir.metrics().get("weir_server_active_requests", &[&label]) == 1.0
+        });
+        let before = drained.requests();
+        more();
+        assert_eq!(drained.requests(), before, "it gets nothing new");
+        // Back and forth while the download goes on: the other one finishes what it has, too.
+        for _ in 0..3 {
+            state(&on, "ready");
+            state(other, "drain");
+            more();
+            state(other, "ready");
+            state(&on, "drain");
+            more();
+        }
+        assert_eq!(download.read_exact(BYTES).len(), BYTES);
+        over.store(true, Ordering::SeqCst);
+    });
+    let metrics = weir.metrics();
+    assert_eq!(metrics.get("weir_pool_retries_total", &["pool=\"web\""]), 0.0);
+    assert_eq!(metrics.get("weir_pool_connect_errors_total", &["pool=\"web\""]), 0.0);
+    wait_until("nothing is left behind", PATIENCE, || {
+        weir.metrics().get("weir_pool_active_requests", &["pool=\"web\""]) == 0.0
+    });
+}

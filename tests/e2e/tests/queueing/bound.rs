@@ -1,0 +1,123 @@
+//! Clients that are bound to a server, and have to wait for it.
+
+use serde_json::json;
+use weir_e2e::{Weir, get};
+
+use crate::{Gate, wait_for_queue};
+
+/// A sticky pool `web` of two servers. New clients get the first one that can take them.
+fn sticky(servers: [&Gate; 2], each: &str, keys: &str) -> String {
+    let [a, b] = servers.map(|server| format!("{{ address = \"{}\"{each} }}", server.addr()));
+    format!(
+        "[access-log]\nformat = \"json\"\nto = \"stdout\"\n\n\
+         [listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nbalance = \"first\"\n\
+         servers = [{a}, {b}]\nsticky = {{ cookie = \"SRV\" }}\ntimeouts = {{ queue = \"20s\", response = \"60s\" }}\n{keys}\n"
+    )
+}
+
+/// The Cookie line of a client that is bound to `server`, which is the one that takes it.
+fn bound_to(server: &Gate, weir: &Weir) -> String {
+    server.open(1);
+    let response = weir.client().exchange(get("/new"));
+    let cookie = response.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    format!("Cookie: {cookie}\r\n")
+}
+
+fn set_state(weir: &Weir, server: &Gate, state: &str) {
+    let server = server.addr().to_string();
+    weir.obey(&json!({"server-state": {"pool": "web", "server": server, "state": state}}));
+}
+
+fn with(cookie: &str, target: &str) -> String {
+    format!("GET {target} HTTP/1.1\r\nHost: a\r\n{cookie}\r\n")
+}
+
+#[test]
+fn they_wait_in_order_for_it_and_hold_up_nobody_else() {
+    let (a, b) = (Gate::new(), Gate::new());
+    let urgent = "[[route]]\npath = \"/urgent\"\npool = \"web\"\npriority = -1";
+    let mut weir = Weir::start(&sticky([&a, &b], ", max-connections = 1", urgent));
+    let cookie = bound_to(&a, &weir);
+    let mut clients = vec![weir.client()];
+    clients[0].send(with(&cookie, "/first"));
+    a.wait_for(2);
+    for (length, target) in ["/1", "/2", "/urgent"].into_iter().enumerate() {
+        let mut client = weir.client();
+        client.send(with(&cookie, target));
+        clients.push(client);
+        wait_for_queue(&weir, length + 1);
+    }
+    b.open(1);
+    assert_eq!(weir.client().exchange(get("/free")).status, 200);
+    assert_eq!(b.came(), ["/free"]);
+    a.open(4);
+    for client in &mut clients {
+        assert_eq!(client.response().status, 200);
+    }
+    assert_eq!(a.came(), ["/new", "/first", "/urgent", "/1", "/2"]);
+    wait_for_queue(&weir, 0);
+    for (target, ahead) in [("/free", 0), ("/urgent", 0), ("/1", 1), ("/2", 2)] {
+        let line = weir.wait_for_log(&format!("\"target\":\"{target}\""));
+        assert!(line.contains(&format!("\"queue_ahead\":{ahead}")), "{line}");
+    }
+}
+
+#[test]
+fn they_count_towards_the_longest_queue() {
+    let (a, b) = (Gate::new(), Gate::new());
+    let weir = Weir::start(&sticky([&a, &b], ", max-connections = 1", "queue = { max-length = 1 }"));
+    let cookie = bound_to(&a, &weir);
+    let (mut first, mut waiting) = (weir.client(), weir.client());
+    first.send(with(&cookie, "/first"));
+    a.wait_for(2);
+    waiting.send(with(&cookie, "/waits"));
+    wait_for_queue(&weir, 1);
+    let refused = weir.client().exchange(with(&cookie, "/refused"));
+    assert_eq!(refused.status, 503);
+    assert_eq!(weir.metrics().get("weir_pool_queue_full_total", &["pool=\"web\""]), 1.0);
+    a.open(2);
+    assert_eq!((first.response().status, waiting.response().status), (200, 200));
+    assert_eq!(a.came(), ["/new", "/first", "/waits"]);
+}
+
+#[test]
+fn where_the_pool_is_full_they_wait_for_a_place_at_any_server() {
+    let (a, b) = (Gate::new(), Gate::new());
+    let weir = Weir::start(&sticky([&a, &b], "", "max-connections = 1"));
+    let to_a = bound_to(&a, &weir);
+    set_state(&weir, &a, "maintenance");
+    let to_b = bound_to(&b, &weir);
+    set_state(&weir, &a, "ready");
+    let (mut first, mut second) = (weir.client(), weir.client());
+    first.send(with(&to_b, "/first"));
+    b.wait_for(2);
+    second.send(with(&to_a, "/second"));
+    wait_for_queue(&weir, 1);
+    // Its own server has had room all the time; the pool has only now.
+    b.open(1);
+    assert_eq!(first.response().status, 200);
+    a.wait_for(2);
+    a.open(1);
+    assert_eq!(second.response().status, 200);
+    assert_eq!((a.came().len(), b.came().len()), (2, 2));
+}
+
+#[test]
+fn when_it_goes_they_go_to_another() {
+    let (a, b) = (Gate::new(), Gate::new());
+    let weir = Weir::start(&sticky([&a, &b], ", max-connections = 1", ""));
+    let cookie = bound_to(&a, &weir);
+    let (mut first, mut waiting) = (weir.client(), weir.client());
+    first.send(with(&cookie, "/first"));
+    a.wait_for(2);
+    waiting.send(with(&cookie, "/waits"));
+    wait_for_queue(&weir, 1);
+    set_state(&weir, &a, "maintenance");
+    b.wait_for(1);
+    assert_eq!(b.came(), ["/waits"]);
+    b.open(1);
+    assert_eq!(waiting.response().status, 200);
+    a.open(1);
+    assert_eq!(first.response().status, 200);
+    wait_for_queue(&weir, 0);
+}

@@ -1,0 +1,44 @@
+//! Limits that follow latency.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use weir_e2e::{Weir, get};
+use weir_testkit::{PATIENCE, RawClient, RawServer, wait_until};
+
+#[test]
+fn a_server_that_gets_slow_under_load_gets_less_of_it() {
+    // It works on one request at a time: its latency is proportional to how many it has.
+    let one = Arc::new(Mutex::new(()));
+    let server = RawServer::start(move |peer| {
+        while peer.request().is_ok() {
+            let _turn = one.lock().unwrap();
+            thread::sleep(Duration::from_millis(10));
+            peer.respond("done")?;
+        }
+        Ok(())
+    });
+    let weir = Weir::start(&format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nservers = \"{}\"\n\
+         timeouts = {{ queue = \"20s\" }}\n\
+         concurrency = {{ algorithm = \"aimd\", max-latency = \"50ms\", max = 100 }}\n",
+        server.addr()
+    ));
+    let limit = || weir.metrics().get("weir_server_active_requests_limit", &["pool=\"web\""]);
+    assert_eq!(limit(), 20.0);
+    let (address, over) = (weir.addr("web"), AtomicBool::new(false));
+    thread::scope(|scope| {
+        for _ in 0..30 {
+            scope.spawn(|| {
+                let mut client = RawClient::connect(address);
+                while !over.load(Ordering::SeqCst) {
+                    assert_eq!(client.exchange(get("/")).status, 200);
+                }
+            });
+        }
+        wait_until("the limit falls", PATIENCE, || limit() <= 10.0);
+        over.store(true, Ordering::SeqCst);
+    });
+}

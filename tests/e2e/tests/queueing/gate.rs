@@ -1,0 +1,84 @@
+use std::sync::{Arc, Condvar, Mutex};
+
+use weir_e2e::Weir;
+use weir_testkit::{PATIENCE, RawServer, wait_until};
+
+/// A server that notes each request and answers it when the test says so, whichever came first.
+pub(crate) struct Gate {
+    server: RawServer,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Targets, as they came.
+    came: Vec<String>,
+    /// How many may be answered.
+    open: usize,
+}
+
+impl Gate {
+    pub(crate) fn new() -> Self {
+        let shared = Arc::new(Shared::default());
+        let gate = Arc::clone(&shared);
+        let server = RawServer::start(move |peer| {
+            while let Ok(request) = peer.request() {
+                let target = request.request_line().split(' ').nth(1).unwrap_or_default().to_owned();
+                gate.pass(target);
+                peer.respond("done")?;
+            }
+            Ok(())
+        });
+        Self { server, shared }
+    }
+
+    pub(crate) fn addr(&self) -> std::net::SocketAddr {
+        self.server.addr()
+    }
+
+    /// The targets of all requests so far, in the order in which they came.
+    pub(crate) fn came(&self) -> Vec<String> {
+        self.shared.state.lock().unwrap().came.clone()
+    }
+
+    pub(crate) fn wait_for(&self, count: usize) {
+        wait_until("the requests come", PATIENCE, || self.came().len() >= count);
+    }
+
+    /// From now on so many more requests are answered.
+    pub(crate) fn open(&self, count: usize) {
+        let mut state = self.shared.state.lock().unwrap();
+        state.open = state.open.saturating_add(count);
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn pass(&self, target: String) {
+        let mut state = self.state.lock().unwrap();
+        state.came.push(target);
+        let mut state = self.changed.wait_while(state, |state| state.open == 0).unwrap();
+        state.open -= 1;
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.open(usize::MAX);
+    }
+}
+
+/// Waits until so many requests wait in front of the pool `web`.
+pub(crate) fn wait_for_queue(weir: &Weir, length: usize) {
+    wait_until("they wait", PATIENCE, || queue_length(weir) == length as f64);
+}
+
+pub(crate) fn queue_length(weir: &Weir) -> f64 {
+    weir.metrics().get("weir_pool_queue_length", &["pool=\"web\""])
+}

@@ -1,0 +1,113 @@
+//! A second try beside a slow first one.
+
+use weir_e2e::{Weir, get};
+use weir_testkit::{PATIENCE, RawServer, wait_until};
+
+fn config(servers: &[&RawServer], keys: &str) -> String {
+    let servers: Vec<String> = servers.iter().map(|server| format!("\"{}\"", server.addr())).collect();
+    format!(
+        "[access-log]\nformat = \"json\"\nto = \"stdout\"\n\n[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n\
+         [pool.web]\nbalance = \"first\"\nservers = [{}]\nretry = {{ min-per-second = 100 }}\n{keys}\n",
+        servers.join(", ")
+    )
+}
+
+fn total(weir: &Weir, name: &str) -> f64 {
+    weir.metrics().get(name, &["pool=\"web\""])
+}
+
+#[test]
+fn a_second_server_answers_for_one_that_stalls_and_the_first_one_is_let_go() {
+    let (stalled, quick) = (RawServer::silent(), RawServer::answering("quick"));
+    let mut weir = Weir::start(&config(&[&stalled, &quick], "hedge = { delay = \"50ms\" }"));
+    let mut client = weir.client();
+    for round in 1..=3 {
+        assert_eq!(client.exchange(get("/")).text(), "quick");
+        wait_until("the first one's connection is closed", PATIENCE, || stalled.connections_open() == 0);
+        assert_eq!(stalled.connections(), round);
+    }
+    assert_eq!(
+        (total(&weir, "weir_pool_hedges_total"), total(&weir, "weir_pool_hedges_won_total")),
+        (3.0, 3.0)
+    );
+    wait_until("nothing is left behind", PATIENCE, || total(&weir, "weir_pool_active_requests") == 0.0);
+    let line = weir.wait_for_log("\"target\":\"/\"");
+    assert!(line.contains("\"hedge\":\"won\"") && line.contains(&quick.addr().to_string()), "{line}");
+}
+
+#[test]
+fn the_first_servers_response_wins_if_it_comes_first() {
+    let (slow, silent) = (
+        RawServer::start(|peer| {
+            peer.request()?;
+            // Until the second try is there, then a little more slowly than at once.
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            peer.respond("slow")
+        }),
+        RawServer::silent(),
+    );
+    let mut weir = Weir::start(&config(&[&slow, &silent], "hedge = { delay = \"20ms\" }"));
+    assert_eq!(weir.client().exchange(get("/")).text(), "slow");
+    wait_until("the second one's connection is closed", PATIENCE, || silent.connections_open() == 0);
+    let line = weir.wait_for_log("\"target\":\"/\"");
+    let lost = line.contains("\"hedge\":\"lost\"");
+    assert_eq!(lost, silent.connections() == 1, "{line}");
+    assert_eq!(total(&weir, "weir_pool_hedges_won_total"), 0.0);
+}
+
+#[test]
+fn what_is_not_safe_or_has_a_body_is_sent_once() {
+    let (slow, other) = (
+        RawServer::start(|peer| {
+            peer.request()?;
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            peer.respond("slow")
+        }),
+        RawServer::answering("quick"),
+    );
+    let weir = Weir::start(&config(&[&slow, &other], "hedge = { delay = \"10ms\" }"));
+    for request in [
+        "DELETE / HTTP/1.1\r\nHost: a\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi",
+        "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi",
+    ] {
+        assert_eq!(weir.client().exchange(request).text(), "slow", "{request}");
+    }
+    assert_eq!(other.connections(), 0);
+    assert_eq!(total(&weir, "weir_pool_hedges_total"), 0.0);
+}
+
+#[test]
+fn the_retry_budget_holds_for_second_tries() {
+    let (stalled, quick) = (RawServer::silent(), RawServer::answering("quick"));
+    let keys = "hedge = { delay = \"20ms\" }\ntimeouts = { response = \"300ms\" }";
+    let config = config(&[&stalled, &quick], keys)
+        .replace("min-per-second = 100", "min-per-second = 0, budget = \"0%\", attempts = 1");
+    let weir = Weir::start(&config);
+    assert_eq!(weir.client().exchange(get("/")).status, 504);
+    assert_eq!(quick.connections(), 0);
+    assert_eq!(total(&weir, "weir_pool_hedges_total"), 0.0);
+}
+
+#[test]
+fn a_first_try_that_breaks_leaves_the_request_to_the_second() {
+    // The first one closes once the second one has been asked; the second one answers after that.
+    let (tell, told) = std::sync::mpsc::channel::<()>();
+    let told = std::sync::Mutex::new(told);
+    let breaking = RawServer::start(move |peer| {
+        peer.request()?;
+        let _ = told.lock().unwrap().recv_timeout(PATIENCE);
+        peer.reset();
+        Ok(())
+    });
+    let answering = RawServer::start(move |peer| {
+        peer.request()?;
+        let _ = tell.send(());
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        peer.respond("second")
+    });
+    let weir = Weir::start(&config(&[&breaking, &answering], "hedge = { delay = \"20ms\" }\neject = false"));
+    assert_eq!(weir.client().exchange(get("/")).text(), "second");
+    assert_eq!(answering.connections(), 1);
+    assert_eq!(total(&weir, "weir_pool_retries_total"), 0.0);
+}
