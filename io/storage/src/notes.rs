@@ -131,9 +131,10 @@ pub(crate) fn remove(
 
 /// Forgets what the side store has of a file that is gone. Nothing depends on it: the inode is in the key.
 pub(crate) fn forget(home: &OwnedFd, name: &[u8], inode: u64) {
+    let Ok(directory) = open_directory(home, SIDE) else { return };
     let key = file_key(name, inode);
     for note in Note::ALL {
-        let _ = remove_aside(home, &format!("{key}.{}", note.suffix()));
+        let _ = unlinkat(&directory, format!("{key}.{}", note.suffix()), AtFlags::empty());
     }
 }
 

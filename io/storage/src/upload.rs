@@ -27,8 +27,13 @@ pub struct Upload {
     offset: u64,
     /// Bytes that have come.
     received: u64,
+    /// Bytes that there is room for already.
+    reserved: u64,
     part: bool,
 }
+
+/// Smaller files are not worth a call that makes room for them.
+const RESERVED_BYTES_MIN: u64 = 1 << 20;
 
 /// What must be at the path for an upload to become visible there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,13 +88,14 @@ impl Upload {
         }
         let parent = path.parent().unwrap_or_default();
         let file = Temporary::file(tree, home, &parent, Some(disk.clone()))?;
-        if let Some(length) = length.filter(|length| *length > 0) {
-            reserve(&file, length)?;
+        let reserved = length.filter(|length| *length >= RESERVED_BYTES_MIN).unwrap_or(0);
+        if reserved > 0 {
+            reserve(&file, reserved)?;
         }
         let hashers = algorithms.iter().copied().map(Hasher::new).collect();
         let (tree, path) = (Arc::clone(tree), path.clone());
         let algorithms = algorithms.to_vec();
-        Ok(Self { tree, path, file, hashers, algorithms, offset: 0, received: 0, part: false })
+        Ok(Self { tree, path, file, hashers, algorithms, offset: 0, received: 0, reserved, part: false })
     }
 
     /// Begins to take a part of a file, from `first` on (RFC 9110 section 14.5): the rest stays as it is, and others see the
@@ -206,8 +212,8 @@ impl Upload {
     /// What the file is now that nothing more comes.
     fn settle(&self, durability: Durability) -> Result<Metadata, StorageError> {
         let fd = self.file.fd()?;
-        if !self.part {
-            // What was reserved and did not come.
+        if self.reserved > self.received {
+            // What did not come takes up no room.
             rustix::fs::ftruncate(fd, self.received).map_err(StorageError::from_errno("ftruncate"))?;
         }
         if !self.tree.is_local() {

@@ -4,6 +4,7 @@
 
 mod access;
 mod bounds;
+mod clients;
 mod directories;
 mod get;
 mod large;

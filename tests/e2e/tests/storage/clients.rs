@@ -1,0 +1,101 @@
+//! Programs that people use, from Debian's packages. One that is not installed fails its test: `scripts/setup test`
+//! installs all of them.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use weir_testkit::TempDir;
+
+use crate::{Site, pattern};
+
+/// Runs a program to its end.
+#[track_caller]
+fn run(program: &str, arguments: &[&str], environment: &[(&str, &str)], input: &str) -> Output {
+    let mut command = Command::new(program);
+    command.args(arguments).envs(environment.iter().copied());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child =
+        command.spawn().unwrap_or_else(|error| panic!("{program}: {error}: run `scripts/setup test`"));
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[track_caller]
+fn succeeds(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> String {
+    let output = run(program, arguments, environment, "");
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    let complained = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {told}{complained}");
+    told
+}
+
+#[test]
+fn rclone_synchronises_moves_and_removes_trees() {
+    let site = Site::open("");
+    let source = TempDir::new().unwrap();
+    for number in 0..60 {
+        let directory = source.path().join(format!("d{}/e & \u{e9} {}", number % 5, number % 3));
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join(format!("file {number} %41#?")), pattern(number * 1_000)).unwrap();
+    }
+    let url = format!("http://{}/", site.weir.addr("web"));
+    let config = source.path().join("none").display().to_string();
+    let environment = [
+        ("RCLONE_CONFIG", &*config),
+        ("RCLONE_CONFIG_W_TYPE", "webdav"),
+        ("RCLONE_CONFIG_W_URL", &*url),
+        ("RCLONE_CONFIG_W_VENDOR", "other"),
+    ];
+    let local = source.path().display().to_string();
+    let rclone = |arguments: &[&str]| succeeds("rclone", arguments, &environment);
+    rclone(&["sync", &local, "w:a/b"]);
+    rclone(&["check", "--download", &local, "w:a/b"]);
+    rclone(&["moveto", "w:a/b", "w:c"]);
+    rclone(&["check", "--download", &local, "w:c"]);
+    assert!(rclone(&["size", "w:"]).contains("60"));
+    assert!(rclone(&["about", "w:"]).contains("Free:"));
+    rclone(&["purge", "w:c"]);
+    assert!(!site.root.path().join("c").exists());
+}
+
+#[test]
+fn cadaver_locks_edits_and_sets_properties() {
+    let site = Site::open("");
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "content").unwrap();
+    let script = format!(
+        "mkcol c\ncd c\nput {} a\nlock a\nput {} a\ndiscover a\nunlock a\npropset a colour blue\npropget a colour\n\
+         copy a b\nmove b d\nls\ncd ..\nrmcol c\nls\nquit\n",
+        file.display(),
+        file.display()
+    );
+    let url = format!("http://{}/", site.weir.addr("web"));
+    // Its own settings would be read from the home directory.
+    let home = directory.path().display().to_string();
+    let output = run("cadaver", &[&url], &[("HOME", &home)], &script);
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && !told.contains("failed"), "{told}");
+    assert!(told.contains("Value of colour is: blue") && told.contains("Lock token <urn:uuid:"), "{told}");
+    assert!(!site.root.path().join("c").exists());
+}
+
+#[test]
+fn davix_puts_lists_gets_moves_and_removes() {
+    let site = Site::open("");
+    let directory = TempDir::new().unwrap();
+    let (file, back) = (directory.path().join("file"), directory.path().join("back"));
+    std::fs::write(&file, pattern(3_000_000)).unwrap();
+    let url = |path: &str| format!("http://{}{path}", site.weir.addr("web"));
+    let [file, back] = [&file, &back].map(|path| path.display().to_string());
+    succeeds("davix-mkdir", &[&url("/d")], &[]);
+    succeeds("davix-put", &[&file, &url("/d/f")], &[]);
+    assert!(succeeds("davix-ls", &["-l", &url("/d/")], &[]).contains("3000000"));
+    succeeds("davix-get", &[&url("/d/f"), &back], &[]);
+    assert!(std::fs::read(&back).unwrap() == pattern(3_000_000));
+    // Its exit status is 255 even after a 201 (version 0.8.4): what it did is looked at instead.
+    run("davix-mv", &[&url("/d/f"), &url("/d/g")], &[], "");
+    assert!(site.read("d/f").is_none() && site.read("d/g").unwrap() == pattern(3_000_000));
+    succeeds("davix-rm", &[&url("/d/g")], &[]);
+    assert!(site.read("d/g").is_none());
+}
