@@ -66,7 +66,7 @@ fn parse(source: &str) -> Vec<Declared> {
         }
         let Some(declared) = all.last_mut().filter(|_| open) else { continue };
         let is_field = |depth| depth == if declared.is_enum { 8 } else { 4 };
-        if text.starts_with('}') {
+        if text.starts_with('}') || serde.contains("serde(skip)") {
             continue;
         }
         if is_field(depth) {
