@@ -6,10 +6,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_blocking};
+use tokio::time::timeout;
 use weir_admin::{AdminHttp, ControlSocket, Handler};
 use weir_config::Plan;
 use weir_config::plan::AccessLogPlan;
@@ -25,6 +27,11 @@ use super::{LoadError, limits};
 
 /// Only the owner may give commands.
 const CONTROL_SOCKET_MODE: u32 = 0o600;
+
+/// A disk that has not answered by then does not hold up a reload: what runs goes on as it is.
+const DISK_PATIENCE: Duration = Duration::from_secs(10);
+/// At the end, for what threads still have to do.
+const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// Everything that runs.
 struct Process {
@@ -43,7 +50,10 @@ pub(super) fn run(config: &Path, plan: Plan) -> Result<(), String> {
         .enable_all()
         .build()
         .map_err(|error| format!("event loop: {error}"))?;
-    LocalSet::new().block_on(&runtime, live(config.to_owned(), plan))
+    let ended = LocalSet::new().block_on(&runtime, live(config.to_owned(), plan));
+    // What still waits for a disk may wait for ever.
+    runtime.shutdown_timeout(LAST_WAIT);
+    ended
 }
 
 async fn live(config: PathBuf, plan: Plan) -> Result<(), String> {
@@ -126,16 +136,16 @@ impl Process {
     }
 
     async fn try_reload(&mut self) -> Result<Vec<String>, String> {
-        let plan = super::load(&self.config).map_err(|error| match error {
+        let config = self.config.clone();
+        let loaded = patiently("the files that the config names", move || super::load(&config)).await?;
+        let plan = loaded.map_err(|error| match error {
             LoadError::Unreadable(error) | LoadError::Wrong(error) => error,
         })?;
         let new_log =
             (plan.access_log != self.plan.access_log).then(|| start_access_log(plan.access_log.as_ref()));
         let new_log = new_log.transpose()?;
         let (gateway, wanted) = (Arc::clone(&self.gateway), plan.clone());
-        // Mounts may hang; what runs goes on meanwhile.
-        let areas =
-            spawn_blocking(move || gateway.prepare(&wanted)).await.map_err(|error| error.to_string())?;
+        let areas = patiently("the roots of storage areas", move || gateway.prepare(&wanted)).await?;
         let areas = areas.map_err(|error| error.to_string())?;
         let prepared = self.controller.prepare_reload(plan).await.map_err(|error| error.to_string())?;
         let binds = prepared.opens().iter().map(|bind| (&bind.listener, &bind.address));
@@ -165,7 +175,7 @@ impl Process {
             _ = signals.interrupt.recv() => eprintln!("weir: a second signal: what is left is cut"),
         }
         if let Some(log) = self.access_log {
-            log.finish(std::time::Duration::from_secs(2));
+            log.finish(Duration::from_secs(2));
         }
         eprintln!("weir: stopped");
     }
@@ -186,6 +196,17 @@ impl Signals {
             hang_up: signal(SignalKind::hangup())?,
             user1: signal(SignalKind::user_defined1())?,
         })
+    }
+}
+
+/// Does what may wait for a disk on a thread of its own. A mount that hangs costs that thread, and nothing else.
+async fn patiently<T: Send + 'static>(
+    what: &str,
+    job: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, String> {
+    match timeout(DISK_PATIENCE, spawn_blocking(job)).await {
+        Ok(done) => done.map_err(|error| error.to_string()),
+        Err(_) => Err(format!("{what}: the disk has not answered for {} s", DISK_PATIENCE.as_secs())),
     }
 }
 

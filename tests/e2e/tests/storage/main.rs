@@ -7,6 +7,7 @@ mod bounds;
 mod clients;
 mod directories;
 mod get;
+mod hang;
 mod large;
 mod life;
 mod litmus;

@@ -1,0 +1,172 @@
+//! A file system that does not answer any more, as a network mount whose server is gone.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{FdFlags, fcntl_setfd};
+use weir_e2e::Weir;
+use weir_testkit::{PATIENCE, TempDir, wait_until};
+
+use crate::{OPEN, config, message};
+
+/// A FUSE mount that tells of an empty directory, and answers nothing about names in it. When it goes, the kernel ends
+/// whatever waits for it.
+struct DeadMount {
+    place: TempDir,
+    silent: Arc<AtomicBool>,
+    ended: Arc<AtomicBool>,
+    daemon: Option<JoinHandle<()>>,
+}
+
+impl DeadMount {
+    /// `None`: this machine lets nobody mount.
+    fn new() -> Option<Self> {
+        let place = TempDir::new().unwrap();
+        let device = File::options().read(true).write(true).open("/dev/fuse").ok()?;
+        // The mount command must inherit it.
+        fcntl_setfd(device.as_fd(), FdFlags::empty()).unwrap();
+        let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
+        let mounting = Command::new("mount")
+            .args(["-i", "-n", "-t", "fuse", "-o", &options, "weir-test"])
+            .arg(place.path())
+            .spawn();
+        // And nobody else.
+        fcntl_setfd(device.as_fd(), FdFlags::CLOEXEC).unwrap();
+        let (silent, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        // The mount command looks at what it has mounted, so that somebody must answer already.
+        let daemon = {
+            let (silent, ended) = (Arc::clone(&silent), Arc::clone(&ended));
+            std::thread::spawn(move || serve(&device, &silent, &ended))
+        };
+        let mount = Self { place, silent, ended, daemon: Some(daemon) };
+        let mounted = mounting.and_then(|mut mounting| mounting.wait());
+        mounted.is_ok_and(|status| status.success()).then_some(mount)
+    }
+}
+
+impl Drop for DeadMount {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        // The device is closed with the daemon, and that ends whatever waits for it.
+        if let Some(daemon) = self.daemon.take() {
+            let _ = daemon.join();
+        }
+        let _ = Command::new("umount").arg("-l").arg(self.place.path()).status();
+    }
+}
+
+/// Answers as much of FUSE's protocol (version 7) as it takes to open the root.
+fn serve(mut device: &File, silent: &AtomicBool, ended: &AtomicBool) {
+    const LOOKUP: u32 = 1;
+    const FORGET: u32 = 2;
+    const GETATTR: u32 = 3;
+    const STATFS: u32 = 17;
+    const INIT: u32 = 26;
+    const OPENDIR: u32 = 27;
+    const INTERRUPT: u32 = 36;
+    const BATCH_FORGET: u32 = 42;
+    const ENOSYS: i32 = 38;
+    let mut buffer = vec![0; 1 << 20];
+    while !ended.load(Ordering::Relaxed) {
+        let mut events = [PollFd::new(&device, PollFlags::IN)];
+        let look = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+        if !matches!(poll(&mut events, Some(&look)), Ok(1..)) {
+            continue;
+        }
+        let Ok(length) = device.read(&mut buffer) else {
+            // Not mounted yet, or not any more.
+            let _ = poll(&mut [], Some(&look));
+            continue;
+        };
+        let number = |at: usize| u32::from_le_bytes(buffer[at..at + 4].try_into().unwrap());
+        if length < 40 || silent.load(Ordering::Relaxed) {
+            continue;
+        }
+        let mut body = match number(4) {
+            INIT => vec![0; 64],
+            GETATTR => vec![0; 104],
+            STATFS => vec![0; 80],
+            OPENDIR => vec![0; 16],
+            // Names, for ever; and what wants no answer.
+            LOOKUP | FORGET | INTERRUPT | BATCH_FORGET => continue,
+            // Whatever else a kernel asks for, it can do without.
+            _ => Vec::new(),
+        };
+        let mut put = |at: usize, value: u32| body[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        match number(4) {
+            INIT => [(0, 7), (4, 31), (20, 4096)].into_iter().for_each(|(at, value)| put(at, value)),
+            // The root: its number, its mode, its links.
+            GETATTR => [(16, 1), (76, 0o40755), (80, 2)].into_iter().for_each(|(at, value)| put(at, value)),
+            _ => {}
+        }
+        let mut answer = ((16 + body.len()) as u32).to_le_bytes().to_vec();
+        let error = if body.is_empty() { -ENOSYS } else { 0 };
+        answer.extend_from_slice(&error.to_le_bytes());
+        answer.extend_from_slice(&buffer[8..16]);
+        answer.extend_from_slice(&body);
+        if device.write_all(&answer).is_err() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_mount_that_hangs_holds_up_its_own_area_and_nothing_else() {
+    let Some(mount) = DeadMount::new() else { return eprintln!("left out: FUSE cannot be mounted here") };
+    let root = TempDir::new().unwrap();
+    std::fs::write(root.path().join("a"), "content").unwrap();
+    let text = format!(
+        "{}[storage-area.dead]\nroot = \"{}\"\naccess-points = \"/dead\"\nread-only = true\nthreads = 2\nqueue = 3\n\
+         [storage-area.dead.access]\nanonymous-read = true\n\
+         [[route]]\npath = \"/dead\"\nstorage = \"dead\"\n",
+        config(root.path(), "", OPEN),
+        mount.place.path().display()
+    );
+    let mut weir = Weir::start(&text);
+    // More than there are threads and places in the queue.
+    let mut waiting: Vec<_> = (0..8)
+        .map(|number| {
+            let mut client = weir.client().timeout(PATIENCE);
+            client.send(message("GET", &format!("/dead/{number}"), &[], b""));
+            client
+        })
+        .collect();
+    let refused = |client: &mut weir_testkit::RawClient| !client.is_quiet(Duration::from_millis(1));
+    wait_until("some are refused", PATIENCE, || {
+        waiting.iter_mut().map(&refused).filter(|refused| *refused).count() == 3
+    });
+    for client in &mut waiting {
+        if !refused(client) {
+            continue;
+        }
+        let answer = client.response();
+        assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
+    }
+    // Both workers go on.
+    for _ in 0..50 {
+        let mut client = weir.client();
+        client.send(message("GET", "/a", &[], b""));
+        assert_eq!(client.response().text(), "content");
+    }
+    // A client that gives up costs nobody anything, and commands are obeyed.
+    drop(waiting);
+    assert!(weir.ctl(&["show"]).status.success());
+    // The root is silent now, too: a reload gives up, and what runs goes on.
+    mount.silent.store(true, Ordering::Relaxed);
+    let began = Instant::now();
+    weir.signal(weir_testkit::Signal::HUP);
+    let mut client = weir.client();
+    client.send(message("GET", "/a", &[], b""));
+    assert_eq!(client.response().text(), "content");
+    weir.wait_for_log("the config was not reloaded");
+    assert!(began.elapsed() < PATIENCE);
+    drop(mount);
+    assert!(weir.stop().success());
+}
