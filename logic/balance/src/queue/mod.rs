@@ -86,7 +86,8 @@ impl<T> Queue<T> {
             class.remove();
         }
         let (ticket, who) = self.waiting.remove(&arrival?)?;
-        let served_before = self.taken - ticket.taken_before;
+        // Less than nothing if one was taken out before this one came, and was put back since.
+        let served_before = self.taken.saturating_sub(ticket.taken_before);
         self.taken += 1;
         Some(Next { ticket, who, served_before })
     }

@@ -178,3 +178,15 @@ fn the_longest_wait_is_that_of_the_one_who_came_first() {
     assert_eq!(queue.longest_wait_us(1_000), Some(700));
     assert_eq!(queue.longest_wait_us(0), Some(0));
 }
+
+#[test]
+fn one_who_came_while_another_was_taken_out_for_nothing_has_its_turn() {
+    let mut queue = Queue::default();
+    queue.enter(rank(0, 0, 0), 0, "put back");
+    let first = queue.take_next().unwrap();
+    queue.enter(rank(-1, 0, 0), 1, "urgent");
+    queue.put_back(first.ticket, first.who);
+    let served: Vec<(&str, u64)> =
+        std::iter::from_fn(|| queue.take_next()).map(|next| (next.who, next.served_before)).collect();
+    assert_eq!(served, [("urgent", 0), ("put back", 1)]);
+}

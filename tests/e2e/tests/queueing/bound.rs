@@ -1,9 +1,13 @@
 //! Clients that are bound to a server, and have to wait for it.
 
+use std::thread;
+
 use serde_json::json;
 use weir_e2e::{Weir, get};
+use weir_origin::Origin;
+use weir_testkit::{PATIENCE, RawClient, wait_until};
 
-use crate::{Gate, wait_for_queue};
+use crate::{Gate, queue_length, wait_for_queue};
 
 /// A sticky pool `web` of two servers. New clients get the first one that can take them.
 fn sticky(servers: [&Gate; 2], each: &str, keys: &str) -> String {
@@ -120,4 +124,43 @@ fn when_it_goes_they_go_to_another() {
     a.open(1);
     assert_eq!(first.response().status, 200);
     wait_for_queue(&weir, 0);
+}
+
+#[test]
+fn nobody_is_forgotten_when_many_wait_for_servers_and_for_the_pool() {
+    for limits in [(1, 1), (1, 2), (2, 3)] {
+        let (each, all) = limits;
+        let origins = ["a", "b"].map(|name| Origin::builder().name(name).start().unwrap());
+        let servers = origins
+            .each_ref()
+            .map(|origin| format!("{{ address = \"{}\", max-connections = {each} }}", origin.addr()));
+        let weir = Weir::start(&format!(
+            "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nservers = [{}]\n\
+             sticky = {{ cookie = \"SRV\" }}\nmax-connections = {all}\ntimeouts = {{ queue = \"20s\" }}\n",
+            servers.join(", ")
+        ));
+        let address = weir.addr("web");
+        thread::scope(|scope| {
+            for number in 0..12 {
+                scope.spawn(move || {
+                    let mut client = RawClient::connect(address);
+                    let response = client.exchange(get("/"));
+                    let cookie = response.header("set-cookie").unwrap().split(';').next().unwrap();
+                    let request = format!("GET / HTTP/1.1\r\nHost: a\r\nCookie: {cookie}\r\n\r\n");
+                    for round in 0..40 {
+                        let request = if (number + round) % 3 == 0 { &get("/") } else { &request };
+                        if (number + round) % 5 == 0 {
+                            let mut leaving = RawClient::connect(address);
+                            leaving.send(request);
+                            leaving.reset();
+                        }
+                        assert_eq!(client.exchange(request).status, 200, "{limits:?}");
+                    }
+                });
+            }
+        });
+        wait_until("all is over", PATIENCE, || {
+            queue_length(&weir) == 0.0 && weir.metrics().get("weir_pool_active_requests", &[]) == 0.0
+        });
+    }
 }
