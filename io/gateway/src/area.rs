@@ -5,6 +5,7 @@ use weir_access::rule::{AreaRules, Principal};
 use weir_access::www_authenticate::Schemes;
 use weir_config::plan::{self, AreaPlan};
 use weir_dav::method::Offer;
+use weir_dav::path::DavPath;
 use weir_storage::{Disk, Durability, LockStore, NodeId, SymlinkPolicy, Tree, TreeOptions};
 
 use crate::identity::Passwords;
@@ -67,13 +68,13 @@ impl Area {
         let is_same_disk =
             |before: &&Area| before.plan.threads == plan.threads && before.plan.queue == plan.queue;
         let before = before.map(|Kept(before)| before);
-        let (tree, swept) = match before.filter(is_same_tree) {
+        let tree = Tree::open_root(&plan.root, options)
+            .map_err(|error| format!("root {}: {error}", plan.root.display()))?;
+        // Something else may be mounted there by now.
+        let is_there_still = |before: &&Area| is_same_directory(&before.tree, &tree);
+        let (tree, swept) = match before.filter(is_same_tree).filter(is_there_still) {
             Some(before) => (Arc::clone(&before.tree), Arc::clone(&before.swept)),
-            None => {
-                let tree = Tree::open_root(&plan.root, options)
-                    .map_err(|error| format!("root {}: {error}", plan.root.display()))?;
-                (tree, Arc::default())
-            }
+            None => (tree, Arc::default()),
         };
         let disk = match before.filter(is_same_disk) {
             Some(before) => before.disk.clone(),
@@ -114,6 +115,15 @@ impl Area {
             let _ = tree.sweep();
         });
     }
+}
+
+/// Whether two trees have the same root. Blocks.
+fn is_same_directory(one: &Tree, other: &Tree) -> bool {
+    let identity = |tree: &Tree| {
+        let root = tree.metadata(&DavPath::root()).ok()?;
+        Some((root.device, root.inode))
+    };
+    identity(one).is_some() && identity(one) == identity(other)
 }
 
 /// Whether a token could help.

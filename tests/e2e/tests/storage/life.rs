@@ -110,3 +110,22 @@ fn the_rules_of_a_route_hold_for_what_it_serves() {
     let got = client.response();
     assert_eq!((got.header("etag"), got.header("x-served")), (None, Some("route-1")));
 }
+
+#[test]
+fn a_root_that_was_replaced_is_served_after_a_reload() {
+    let place = TempDir::new().unwrap();
+    let root = place.path().join("root");
+    std::fs::create_dir(&root).unwrap();
+    std::fs::write(root.join("a"), "old").unwrap();
+    let text = config(&root, "", OPEN);
+    let mut weir = Weir::start(&text);
+    let mut client = weir.client();
+    client.send(message("GET", "/a", &[], b""));
+    assert_eq!(client.response().text(), "old");
+    std::fs::rename(&root, place.path().join("aside")).unwrap();
+    std::fs::create_dir(&root).unwrap();
+    std::fs::write(root.join("a"), "new").unwrap();
+    weir.reload(&text);
+    client.send(message("GET", "/a", &[], b""));
+    assert_eq!(client.response().text(), "new");
+}
