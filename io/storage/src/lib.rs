@@ -44,5 +44,5 @@ pub use node::{NodeId, NodeIdError};
 pub use open_file::OpenFile;
 pub use sweep::Swept;
 pub use tree::{SymlinkPolicy, Tree, TreeOptions};
-pub use upload::{Commit, Committed, Expectation, Upload};
+pub use upload::{Commit, Committed, Expectation, Prepared, Upload};
 pub use usage::Usage;

@@ -44,6 +44,11 @@ impl Tree {
             match flock(&file, operation) {
                 Ok(()) => return Ok(Guard { _file: file }),
                 Err(Errno::INTR) => {}
+                // Some network file systems are mounted without such locks. Whoever only relies on what is there goes on;
+                // whoever changes it must not, because another node may do so at the same time.
+                Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) if shared => {
+                    return Ok(Guard { _file: file });
+                }
                 Err(errno) => return Err(StorageError::from_errno("flock")(errno)),
             }
         }

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use rustix::fd::OwnedFd;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use weir_dav::digest::{Algorithm, Digest, Hasher};
@@ -146,47 +147,35 @@ impl Upload {
     /// # Errors
     /// Nothing has changed then, but for [`StorageError::Io`] of the last fsync of the directory, with
     /// [`Durability::Full`]: the file is there, and may be gone after a loss of power.
-    pub fn commit(mut self, commit: Commit<'_>) -> Result<Committed, StorageError> {
+    pub fn commit(self, commit: Commit<'_>) -> Result<Committed, StorageError> {
+        let mut prepared = self.prepare(commit)?;
+        prepared.publish()?;
+        prepared.finish()
+    }
+
+    /// The first part of [`Self::commit`], which takes its time: after it, nothing is missing but the name.
+    ///
+    /// # Errors
+    /// As [`Self::commit`]; nothing has changed.
+    pub fn prepare(mut self, commit: Commit<'_>) -> Result<Prepared, StorageError> {
         if commit.length.is_some_and(|length| length != self.received) {
             return Err(StorageError::Length);
         }
         let digests = self.digests(commit.digests)?;
         let content = self.settle(commit.durability)?;
-        let (home, name) = (self.file.home()?, self.path.name().ok_or(StorageError::Refused)?);
-        let own_home = || home.try_clone_to_owned().map_err(|_| StorageError::Cancelled);
-        let side = || Ok(Side::of_file(own_home()?, name, content.inode));
+        let home = self.file.home()?.try_clone_to_owned().map_err(|_| StorageError::Cancelled)?;
+        let name = self.path.name().ok_or(StorageError::Refused)?.to_vec();
         if !digests.is_empty() {
+            let side = || side_of(&home, &name, &content);
             checksums::store(self.file.fd()?, &content, &digests, side)?;
         }
-        let home = own_home()?;
-        let old = self.expected(&commit.expect, &home, name)?;
+        let old = self.expected(&commit.expect, &home, &name)?;
         if let Some(old) = &old {
-            self.keep_properties(old, side)?;
+            self.keep_properties(old, || side_of(&home, &name, &content))?;
         }
         commit.durability.sync_file(self.file.fd()?)?;
-
-        let tree = Arc::clone(&self.tree);
-        {
-            // One after the other in this process, so that what is expected is still so when it is renamed.
-            let _turn = tree.turn(&self.path);
-            let now = self.expected(&commit.expect, &home, name)?;
-            let replace = match (commit.expect, &now) {
-                (Expectation::Anything, Some(_)) | (Expectation::Version(_), _) => Replace::Always,
-                (Expectation::Anything, None) | (Expectation::Nothing, _) => Replace::Never,
-            };
-            match self.file.place(name, replace) {
-                // Somebody else was faster in making one: as if it had been there before.
-                Err(StorageError::Exists) if commit.expect == Expectation::Anything => {
-                    self.file.place(name, Replace::Always)?;
-                }
-                placed => placed?,
-            }
-        }
-        if let Some(old) = &old {
-            notes::forget(&home, name, old.inode);
-        }
-        commit.durability.sync_directory(&home)?;
-        Ok(Committed { metadata: content, created: old.is_none(), digests })
+        let (expect, durability) = (commit.expect, commit.durability);
+        Ok(Prepared { upload: self, home, name, content, old, digests, expect, durability })
     }
 
     /// The digests of the content; those that the client gave are proved to be right.
@@ -227,7 +216,7 @@ impl Upload {
     fn expected(
         &self,
         expect: &Expectation,
-        home: &rustix::fd::OwnedFd,
+        home: &OwnedFd,
         name: &[u8],
     ) -> Result<Option<Metadata>, StorageError> {
         let found = Tree::look(home, name)?;
@@ -265,6 +254,70 @@ impl Upload {
             None => Ok(()),
         }
     }
+}
+
+/// An upload that is complete, on the disk if that is asked for, and not visible yet.
+#[derive(Debug)]
+pub struct Prepared {
+    upload: Upload,
+    home: OwnedFd,
+    name: Vec<u8>,
+    content: Metadata,
+    /// What will be replaced.
+    old: Option<Metadata>,
+    digests: Vec<Digest>,
+    expect: Expectation,
+    durability: Durability,
+}
+
+impl Prepared {
+    /// Makes it visible, which takes no longer than a renaming: the part of [`Upload::commit`] during which locks must hold.
+    ///
+    /// # Errors
+    /// As [`Upload::commit`]; nothing has changed.
+    pub fn publish(&mut self) -> Result<(), StorageError> {
+        let Self { upload, home, name, content, .. } = self;
+        // One after the other in this process, so that what is expected is still so when it is renamed.
+        let tree = Arc::clone(&upload.tree);
+        let _turn = tree.turn(&upload.path);
+        let now = upload.expected(&self.expect, home, name)?;
+        if let Some(now) = &now
+            && self.old.is_none_or(|old| (old.inode, old.changed) != (now.inode, now.changed))
+        {
+            // Somebody has replaced it, or changed its properties, since they were copied.
+            notes::remove(upload.file.fd()?, Note::Properties, || side_of(home, name, content))?;
+            upload.keep_properties(now, || side_of(home, name, content))?;
+        }
+        let replace = match (self.expect, &now) {
+            (Expectation::Anything, Some(_)) | (Expectation::Version(_), _) => Replace::Always,
+            (Expectation::Anything, None) | (Expectation::Nothing, _) => Replace::Never,
+        };
+        self.old = now;
+        match upload.file.place(name, replace) {
+            // Somebody else was faster in making one: as if it had been there before.
+            Err(StorageError::Exists) if self.expect == Expectation::Anything => {
+                upload.file.place(name, Replace::Always)
+            }
+            placed => placed,
+        }
+    }
+
+    /// What is left to be done when it is visible.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`]: it is visible, and may be gone after a loss of power.
+    pub fn finish(self) -> Result<Committed, StorageError> {
+        if let Some(old) = &self.old {
+            notes::forget(&self.home, &self.name, old.inode);
+        }
+        self.durability.sync_directory(&self.home)?;
+        Ok(Committed { metadata: self.content, created: self.old.is_none(), digests: self.digests })
+    }
+}
+
+fn side_of(home: &OwnedFd, name: &[u8], content: &Metadata) -> Result<Side, StorageError> {
+    let home = home.try_clone().map_err(|_| StorageError::Cancelled)?;
+    Ok(Side::of_file(home, name, content.inode))
 }
 
 /// Takes the room that the content will need, if the file system can do that.

@@ -70,7 +70,11 @@ pub(super) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
     let (durability, length) = (call.area.durability(), call.body.length());
     let commit = move |act: &Act| {
         let commit = Commit { durability, expect, digests: &expected, length };
-        act.locked(&changes, |_| Ok(upload.commit(commit)))
+        let mut prepared = match upload.prepare(commit) {
+            Ok(prepared) => prepared,
+            Err(error) => return Ok(Err(error)),
+        };
+        Ok(act.locked(&changes, |_| Ok(prepared.publish()))?.and_then(|()| prepared.finish()))
     };
     match act.run(commit).await? {
         Ok(committed) => Ok(confirm(&committed)),

@@ -84,6 +84,40 @@ fn values_that_are_too_large_for_attributes_are_kept_as_well() {
 }
 
 #[test]
+fn properties_that_are_set_while_an_upload_ends_are_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let tree = tree(directory.path());
+    put(&tree, "/f", b"old").unwrap();
+    set(&tree, "/f", "early", "1");
+    let mut upload = weir_storage::Upload::begin(&tree, &disk(), &path("/f"), &[], None).unwrap();
+    upload.write(b"new").unwrap();
+    let mut prepared = upload.prepare(COMMIT).unwrap();
+    set(&tree, "/f", "late", "2");
+    assert_eq!(get(&tree, "/f").unwrap(), b"old");
+    prepared.publish().unwrap();
+    assert!(!prepared.finish().unwrap().created);
+    assert_eq!(
+        (get(&tree, "/f").unwrap(), values(&tree, "/f")),
+        (b"new".to_vec(), vec!["early".to_owned(), "late".to_owned()])
+    );
+    // Also when they are taken away.
+    let mut upload = weir_storage::Upload::begin(&tree, &disk(), &path("/f"), &[], None).unwrap();
+    upload.write(b"newer").unwrap();
+    let mut prepared = upload.prepare(COMMIT).unwrap();
+    let gone = ["early", "late"].map(|name| PropertyUpdate::Remove(PropName::new("urn:x", name).unwrap()));
+    tree.update_properties(&path("/f"), &gone).unwrap();
+    prepared.publish().unwrap();
+    prepared.finish().unwrap();
+    assert_eq!((get(&tree, "/f").unwrap(), values(&tree, "/f")), (b"newer".to_vec(), vec![]));
+    // One that is prepared and given up leaves nothing.
+    let disk = weir_storage::Disk::new("one", 1, 9);
+    let upload = weir_storage::Upload::begin(&tree, &disk, &path("/g"), &[], None).unwrap();
+    drop(upload.prepare(COMMIT).unwrap());
+    settle(&disk);
+    assert!(temporaries(directory.path()).is_empty() && tree.metadata(&path("/g")).is_err());
+}
+
+#[test]
 fn those_who_change_properties_at_once_lose_nothing() {
     let directory = tempfile::tempdir().unwrap();
     put(&tree(directory.path()), "/f", b"1").unwrap();
