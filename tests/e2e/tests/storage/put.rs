@@ -191,3 +191,24 @@ fn a_short_body_that_nobody_reads_does_not_cost_the_connection() {
     let refused = client.response();
     assert_eq!((refused.status, refused.says_close()), (403, true));
 }
+
+#[test]
+fn what_follows_a_body_is_the_next_request() {
+    let site = Site::open("");
+    site.write("b", "beside");
+    let mut client = site.weir.client();
+    let next = message("GET", "/b", &[], b"");
+    // Trailers are part of the body; nothing of it is ever taken for a request.
+    let chunked = "PUT /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n\
+                   1c\r\nGET /b HTTP/1.1\r\nHost: a\r\n\r\n\r\n0\r\nX-Trailer: 1\r\n\r\n";
+    client.send([chunked.as_bytes(), &next].concat());
+    assert_eq!(client.response().status, 201);
+    assert_eq!(client.response().text(), "beside");
+    assert_eq!(site.read("a").unwrap(), b"GET /b HTTP/1.1\r\nHost: a\r\n\r\n");
+    // The same where nobody reads the body: it is refused before.
+    let refused = message("PUT", "/missing/a", &[], b"GET /b HTTP/1.1\r\nHost: a\r\n\r\n");
+    client.send([refused, next].concat());
+    assert_eq!(client.response().status, 409);
+    assert_eq!(client.response().text(), "beside");
+    assert!(client.is_quiet(std::time::Duration::from_millis(50)));
+}
