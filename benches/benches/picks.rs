@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use weir_balance::{Algorithm, Candidate, Pick, PickInput, Picker, Portion, Roster, ServerLoad};
@@ -89,5 +90,14 @@ fn rosters(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, picks, rosters);
+/// Short turns: what is wanted is the shape over the number of servers, not the third digit.
+fn brief() -> Criterion {
+    Criterion::default().warm_up_time(Duration::from_millis(200)).measurement_time(Duration::from_millis(800))
+}
+
+criterion_group! {
+    name = benches;
+    config = brief();
+    targets = picks, rosters
+}
 criterion_main!(benches);
