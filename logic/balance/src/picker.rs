@@ -162,6 +162,14 @@ impl Picker {
         choice.map_or(Pick::Busy, Pick::Server)
     }
 
+    /// The one server that may have a request of this key, be it open or not; `None` = several may.
+    pub fn only_server(roster: &Roster, key: Option<Key>) -> Option<usize> {
+        match roster.schedule() {
+            Schedule::Ipvs(table) if !roster.scheduling().hash.fallback => table.pick(key?, false, |_| true),
+            _ => None,
+        }
+    }
+
     /// The next open server in weighted round robin.
     fn in_turn(&mut self, roster: &Roster, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         self.round_robin.pick(roster.turns()?, is_open)

@@ -27,10 +27,8 @@ enum Standing {
     Ejected {
         until: Duration,
     },
-    /// Back for a few requests, to find out; the failures before are not of these.
-    HalfOpen {
-        failures_before: u64,
-    },
+    /// Back for a few requests, to find out.
+    HalfOpen,
 }
 
 /// How many servers of the pool are ejected.
@@ -53,7 +51,7 @@ pub enum Verdict {
         until: Duration,
     },
     /// Its time is over: it gets requests again, but no more than [`EjectionRule::probes`] at once. From now on
-    /// [`TrafficSample::probes_passed`] counts from 0.
+    /// [`TrafficSample::probes_passed`] and `probes_failed` count from 0.
     Probe,
     /// It gets requests again as any other.
     Return,
@@ -69,13 +67,13 @@ impl EjectionState {
     pub fn ejected_until(&self) -> Option<Duration> {
         match self.standing {
             Standing::Ejected { until } => Some(until),
-            Standing::New | Standing::In { .. } | Standing::HalfOpen { .. } => None,
+            Standing::New | Standing::In { .. } | Standing::HalfOpen => None,
         }
     }
 
     /// Whether it is to get only as many requests at once as the rule has probes.
     pub fn is_half_open(&self) -> bool {
-        matches!(self.standing, Standing::HalfOpen { .. })
+        matches!(self.standing, Standing::HalfOpen)
     }
 
     /// Decides by what has happened up to `now` (since any fixed start). A verdict other than [`Verdict::Stay`] has
@@ -94,10 +92,10 @@ impl EjectionState {
         match self.standing {
             Standing::Ejected { until } if now < until && !is_off => return Verdict::Stay,
             Standing::Ejected { .. } if rule.probes > 0 && !is_off => {
-                self.standing = Standing::HalfOpen { failures_before: sample.failures_total };
+                self.standing = Standing::HalfOpen;
                 return Verdict::Probe;
             }
-            Standing::HalfOpen { failures_before } if sample.failures_total > failures_before && !is_off => {
+            Standing::HalfOpen if sample.probes_failed > 0 && !is_off => {
                 if may_eject(rule, pool) {
                     return self.eject(rule, now);
                 }
@@ -105,10 +103,10 @@ impl EjectionState {
                 self.start(now, sample, sample.failures_total);
                 return Verdict::Return;
             }
-            Standing::HalfOpen { .. } if sample.probes_passed < rule.probes && !is_off => {
+            Standing::HalfOpen if sample.probes_passed < rule.probes && !is_off => {
                 return Verdict::Stay;
             }
-            Standing::Ejected { .. } | Standing::HalfOpen { .. } => {
+            Standing::Ejected { .. } | Standing::HalfOpen => {
                 self.start(now, sample, sample.failures_total);
                 return Verdict::Return;
             }

@@ -30,6 +30,8 @@ pub struct TrafficSample {
     pub consecutive_failures: u32,
     /// Successes since the server became half open.
     pub probes_passed: u32,
+    /// Failures of requests that it was given since then: what was sent before says nothing about it now.
+    pub probes_failed: u32,
 }
 
 impl TrafficOutcome {

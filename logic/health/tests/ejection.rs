@@ -230,7 +230,10 @@ fn one_probe_that_fails_ejects_again_and_for_longer() {
     server.get_ejected(0);
     assert_eq!(server.judge_in(&with_probes(), 30, TEN_SERVERS), Verdict::Probe);
     server.sample.probes_passed = 2;
-    server.fail(1);
+    // What was sent before it was ejected says nothing.
+    server.fail(5);
+    assert_eq!(server.judge_in(&with_probes(), 30, TEN_SERVERS), Verdict::Stay);
+    server.sample.probes_failed = 1;
     assert_eq!(server.judge_in(&with_probes(), 31, TEN_SERVERS), Verdict::Eject { until: secs(31 + 60) });
 }
 
@@ -239,7 +242,7 @@ fn a_half_open_server_that_fails_is_kept_where_no_other_is_left() {
     let mut server = Server::default();
     server.get_ejected(0);
     assert_eq!(server.judge_in(&with_probes(), 30, TEN_SERVERS), Verdict::Probe);
-    server.fail(1);
+    server.sample.probes_failed = 1;
     let alone = PoolEjections { ejected: 1, servers: 2 };
     assert_eq!(server.judge_in(&with_probes(), 31, alone), Verdict::Return);
 }

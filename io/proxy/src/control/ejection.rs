@@ -94,6 +94,8 @@ fn judge_pool(
         };
         let label = server.label();
         pool.settle(slot);
+        // Its limit has changed, even where nothing else has.
+        pool.spoil();
         events.push(format!("pool {}, {label}: {event}; {}", pool.name, pool.rotation()));
     }
 }
@@ -104,6 +106,7 @@ fn sample(server: &ServerState) -> TrafficSample {
         failures_total: server.counters.sum(|shard| shard.failures.get()),
         consecutive_failures: server.consecutive_failures.load(Ordering::Relaxed),
         probes_passed: server.probes_passed(),
+        probes_failed: server.probes_failed(),
     }
 }
 

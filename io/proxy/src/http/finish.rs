@@ -157,7 +157,7 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
             server.bytes_in.add(u64::from(response.head_bytes) + exchange.download_read());
             server.responses.count(response.status);
             server.total.record(total_us);
-            exchange.pool.server_answered(&lease.server, response.status);
+            exchange.pool.server_answered(lease, response.status);
         }
         let now = connection.worker.now();
         lease.moved(now, exchange.server_bytes());

@@ -152,7 +152,7 @@ impl PoolState {
         self.generation.fetch_add(1, Ordering::SeqCst);
         // Requests that began or ended while the roster was being made are not in its keys yet.
         roster.refresh_all();
-        if self.sticky.is_some() {
+        if self.sticky.is_some() || !self.plan.hash.options.fallback {
             // Whose server is no longer what it was may have to look for another.
             before.servers.iter().flatten().for_each(|server| server.bound.changed(u64::MAX));
         }

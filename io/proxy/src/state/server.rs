@@ -34,6 +34,12 @@ pub struct ServerState {
     probes_wanted: AtomicU32,
     /// So many have.
     probes_passed: AtomicU32,
+    /// So many have failed.
+    probes_failed: AtomicU32,
+    /// How many requests it still had from before.
+    probes_beside: AtomicU32,
+    /// Differs for each time that it was half open, so that requests of another time are known.
+    probe_turn: AtomicU32,
     /// The limit that its latency permits, where the pool has that looked for.
     concurrency: Mutex<Option<Concurrency>>,
     address: ArcSwap<String>,
@@ -80,6 +86,9 @@ impl ServerState {
             consecutive_failures: AtomicU32::new(0),
             probes_wanted: AtomicU32::new(0),
             probes_passed: AtomicU32::new(0),
+            probes_failed: AtomicU32::new(0),
+            probes_beside: AtomicU32::new(0),
+            probe_turn: AtomicU32::new(0),
             concurrency: Mutex::default(),
             endpoint: ArcSwap::from_pointee(endpoint),
             connector: ArcSwapOption::empty(),
@@ -175,7 +184,8 @@ impl ServerState {
         failed: bool,
     ) -> Option<u32> {
         let mut concurrency = self.concurrency.try_lock().ok()?;
-        let concurrency = concurrency.get_or_insert_with(|| Concurrency::new(rule));
+        // A request of a plan that is no longer in force must not bring a limit back.
+        let concurrency = concurrency.as_mut()?;
         let now_us = now.saturating_duration_since(self.started).as_micros() as u64;
         let judged = concurrency.ended(rule, now_us, latency.as_micros() as u64, self.load.active(), failed);
         judged.then(|| concurrency.limit(rule))
@@ -188,13 +198,28 @@ impl ServerState {
 
     /// Half open from now on, until so many requests have succeeded; 0 = no longer.
     pub fn want_probes(&self, wanted: u32) {
+        self.probe_turn.fetch_add(1, Ordering::Relaxed);
         self.probes_passed.store(0, Ordering::Relaxed);
+        self.probes_failed.store(0, Ordering::Relaxed);
+        self.probes_beside.store(self.load.active(), Ordering::Relaxed);
         self.probes_wanted.store(wanted, Ordering::Relaxed);
     }
 
-    /// While it is half open: how many requests have to succeed, and no more are to be with it at once; 0 = it is not.
+    /// While it is half open: how many requests have to succeed; 0 = it is not.
     pub fn probes_wanted(&self) -> u32 {
         self.probes_wanted.load(Ordering::Relaxed)
+    }
+
+    /// While it is half open: no more requests are to be with it at once. What it had before is not over yet, and must not keep
+    /// it from being probed.
+    pub fn probe_limit(&self) -> Option<u32> {
+        let wanted = self.probes_wanted();
+        (wanted > 0).then(|| wanted.saturating_add(self.probes_beside.load(Ordering::Relaxed)))
+    }
+
+    /// The turn that a request belongs to which it is given now; none while it is not half open.
+    pub(crate) fn probe_turn(&self) -> Option<u32> {
+        (self.probes_wanted() > 0).then(|| self.probe_turn.load(Ordering::Relaxed))
     }
 
     /// How many have succeeded.
@@ -202,10 +227,26 @@ impl ServerState {
         self.probes_passed.load(Ordering::Relaxed)
     }
 
-    /// A request has succeeded. Returns whether that was the last one that was wanted.
-    pub(crate) fn probe_passed(&self) -> bool {
+    /// How many have failed.
+    pub fn probes_failed(&self) -> u32 {
+        self.probes_failed.load(Ordering::Relaxed)
+    }
+
+    /// A request of that turn has succeeded. Returns whether that was the last one that was wanted.
+    pub(crate) fn probe_passed(&self, turn: Option<u32>) -> bool {
         let wanted = self.probes_wanted();
-        wanted > 0 && self.probes_passed.fetch_add(1, Ordering::Relaxed).saturating_add(1) == wanted
+        turn.is_some()
+            && turn == self.probe_turn()
+            && self.probes_passed.fetch_add(1, Ordering::Relaxed).saturating_add(1) == wanted
+    }
+
+    /// A request of that turn has failed. Returns whether that concerns the present one.
+    pub(crate) fn probe_failed(&self, turn: Option<u32>) -> bool {
+        let concerns = turn.is_some() && turn == self.probe_turn();
+        if concerns {
+            self.probes_failed.fetch_add(1, Ordering::Relaxed);
+        }
+        concerns
     }
 
     /// Notes a success, for passive ejection.

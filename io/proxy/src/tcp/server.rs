@@ -75,14 +75,15 @@ pub(super) async fn reach(
         lease.server.counters().requests.one();
         let fault = match before(wait.deadline, opening).await {
             Some(Ok(connection)) => {
-                pool.server_succeeded(&lease.server);
+                lease.server.shared.succeeded();
+                pool.server_serves(&lease);
                 told(true);
                 return Ok(Reached { lease, connection });
             }
             Some(Err(error)) => Fault::Connect(error),
             None => Fault::ConnectTimeout,
         };
-        pool.server_failed(&lease.server);
+        pool.server_failed(&lease);
         if tries >= plan.retry.attempts {
             told(false);
             return Err(Unreached::Fault(fault));
@@ -118,7 +119,9 @@ async fn choose(
     let mut since = None;
     let (lease, now) = loop {
         let now = worker.look_at_clock();
-        let (is_called, is_in_line) = (queued.is_some(), queued.as_ref().is_some_and(QueuePlace::is_for_any));
+        // Who was called for one server may have it.
+        let is_next = |place: &QueuePlace| place.is_for_any() || bond.is_none();
+        let (is_called, is_in_line) = (queued.is_some(), queued.as_ref().is_some_and(is_next));
         let bound = bond.as_mut().map_or(Bound::Free, |bond| bond.claim(pool, tried, is_called));
         let server = match bound {
             Bound::Gone => return Err(Unreached::Fault(Fault::StickyGone)),
@@ -133,6 +136,7 @@ async fn choose(
                     return Err(Unreached::Fault(Fault::NobodyLeft));
                 }
                 Choice::Busy => None,
+                Choice::Full(server) => Some(server),
             },
         };
         let since = *since.get_or_insert(now);

@@ -35,6 +35,8 @@ pub(crate) struct Lease {
     watch: RefCell<Watch>,
     /// The pool has a limit, and this counts against it.
     in_room: bool,
+    /// The server was half open when it was given this request, in that turn.
+    probe_turn: Option<u32>,
 }
 
 /// What a worker's pick came to.
@@ -43,6 +45,8 @@ pub(crate) enum Choice {
     Server(Lease),
     /// Every server is at its limit.
     Busy,
+    /// The only one that may have this request is at its limit.
+    Full(Rc<LocalServer>),
     /// No server is left.
     Nobody,
 }
@@ -104,7 +108,7 @@ impl LocalPool {
     fn choose_in(&self, view: &LocalView, input: &PickInput<'_>) -> Result<Rc<LocalServer>, Choice> {
         for _ in 0..Self::PICKS_MAX {
             let slot = match self.picker.borrow_mut().pick(&view.shared.roster, input) {
-                Pick::Busy => return Err(Choice::Busy),
+                Pick::Busy => return Err(self.busy(view, input)),
                 Pick::Nobody => return Err(Choice::Nobody),
                 Pick::Server(slot) => slot,
             };
@@ -114,7 +118,14 @@ impl LocalPool {
                 return Ok(Rc::clone(server));
             }
         }
-        Err(Choice::Busy)
+        Err(self.busy(view, input))
+    }
+
+    /// Who is to be waited for.
+    fn busy(&self, view: &LocalView, input: &PickInput<'_>) -> Choice {
+        let only = Picker::only_server(&view.shared.roster, input.key);
+        let server = only.and_then(|slot| view.servers.get(slot)?.as_ref());
+        server.map_or(Choice::Busy, |server| Choice::Full(Rc::clone(server)))
     }
 
     /// Claims a certain server, be it in rotation or draining. `is_called`: the request has waited, and it is its turn.
@@ -151,7 +162,8 @@ impl LocalPool {
         in_room: bool,
     ) -> Lease {
         let watch = RefCell::new(view.shared.roster.watch(server.shared.slot, now_ms));
-        Lease { pool: Rc::clone(self), server, watch, in_room }
+        let probe_turn = server.shared.probe_turn();
+        Lease { pool: Rc::clone(self), server, watch, in_room, probe_turn }
     }
 
     /// A claim on the pool's room was for nothing.
@@ -184,30 +196,31 @@ impl LocalPool {
         roster.is_busy() || is_full()
     }
 
-    /// Notes what a server's response says about its health.
-    pub(crate) fn server_answered(&self, server: &LocalServer, status: u16) {
+    /// Notes what a server's response says about its health, once it is over.
+    pub(crate) fn server_answered(&self, lease: &Lease, status: u16) {
         if TrafficOutcome::of_status(status).is_failure() {
-            self.server_failed(server);
+            self.server_failed(lease);
         } else {
-            self.server_succeeded(server);
+            lease.server.shared.succeeded();
         }
     }
 
-    /// Notes that a server has served a request.
-    pub(crate) fn server_succeeded(&self, server: &LocalServer) {
-        server.shared.succeeded();
-        if server.shared.probe_passed() {
+    /// Notes that a server has begun to serve a request: the response may take hours, and a probe is not to.
+    pub(crate) fn server_serves(&self, lease: &Lease) {
+        if lease.server.shared.probe_passed(lease.probe_turn) {
             self.alarm();
         }
     }
 
     /// Notes that a server has failed a request; the control plane may eject it.
-    pub(crate) fn server_failed(&self, server: &LocalServer) {
+    pub(crate) fn server_failed(&self, lease: &Lease) {
+        let server = &lease.server;
         server.counters().failures.one();
         let in_a_row = server.shared.failed();
         let is_row =
             |rule: &EjectionRule| rule.consecutive_failures > 0 && in_a_row >= rule.consecutive_failures;
-        if self.shared.plan.ejection.as_ref().is_some_and(is_row) || server.shared.probes_wanted() > 0 {
+        let was_probe = server.shared.probe_failed(lease.probe_turn);
+        if was_probe || self.shared.plan.ejection.as_ref().is_some_and(is_row) {
             self.alarm();
         }
     }

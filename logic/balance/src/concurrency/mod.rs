@@ -99,23 +99,26 @@ impl Concurrency {
 
     fn judge_gradient(&mut self, tolerance_percent: u8, now_us: u64, sample: &Sample) {
         let was_being_measured = self.baseline.is_being_measured();
-        let unloaded_us = self.baseline.learn(now_us, sample.mean_us);
+        let unloaded_us = sample.mean_us.map(|mean_us| self.baseline.learn(now_us, mean_us));
         if sample.failures * 2 > sample.requests {
             self.limit *= BACKOFF;
             return;
         }
+        let (Some(mean_us), Some(unloaded_us)) = (sample.mean_us, unloaded_us) else { return };
         // What is measured at half the limit says nothing about the limit; nor does what nobody uses.
         if was_being_measured || f64::from(sample.in_flight_max) < self.limit / 2.0 {
             return;
         }
         let tolerance = 1.0 + f64::from(tolerance_percent) / 100.0;
-        let gradient = (tolerance * unloaded_us / sample.mean_us.max(1.0)).clamp(0.5, 1.0);
+        let gradient = (tolerance * unloaded_us / mean_us.max(1.0)).clamp(0.5, 1.0);
         let wanted = self.limit * gradient + self.limit.sqrt();
         self.limit += SMOOTHING * (wanted - self.limit);
     }
 
     fn judge_aimd(&mut self, latency_max_us: u64, sample: &Sample) {
-        if sample.failures * 2 > sample.requests || sample.mean_us > latency_max_us as f64 {
+        if sample.failures * 2 > sample.requests
+            || sample.mean_us.is_some_and(|mean_us| mean_us > latency_max_us as f64)
+        {
             self.limit *= BACKOFF;
         } else if f64::from(sample.in_flight_max) * 2.0 >= self.limit {
             self.limit += 1.0;

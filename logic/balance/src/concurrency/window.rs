@@ -13,7 +13,8 @@ pub(super) struct Window {
 pub(super) struct Sample {
     pub(super) requests: u32,
     pub(super) failures: u32,
-    pub(super) mean_us: f64,
+    /// Of those that did not fail; none = all failed.
+    pub(super) mean_us: Option<f64>,
     pub(super) in_flight_max: u32,
 }
 
@@ -33,7 +34,10 @@ impl Window {
         let began_us = *self.began_us.get_or_insert(now_us);
         self.requests = self.requests.saturating_add(1);
         self.failures = self.failures.saturating_add(failed.into());
-        self.latency_sum_us += latency_us as f64;
+        // A server that refuses at once is not fast.
+        if !failed {
+            self.latency_sum_us += latency_us as f64;
+        }
         self.in_flight_max = self.in_flight_max.max(in_flight);
         let age_us = now_us.saturating_sub(began_us);
         let is_full = age_us >= Self::LENGTH_US && self.requests >= Self::REQUESTS_MIN;
@@ -41,10 +45,12 @@ impl Window {
             return None;
         }
         let full = std::mem::take(self);
+        let served =
+            Some(f64::from(full.requests.saturating_sub(full.failures))).filter(|served| *served > 0.0);
         Some(Sample {
             requests: full.requests,
             failures: full.failures,
-            mean_us: full.latency_sum_us / f64::from(full.requests),
+            mean_us: served.map(|served| full.latency_sum_us / served),
             in_flight_max: full.in_flight_max,
         })
     }

@@ -50,6 +50,54 @@ fn a_reload_loses_nobody_and_a_higher_limit_calls_those_who_wait() {
 }
 
 #[test]
+fn a_reload_that_lifts_the_pools_limit_calls_those_who_wait() {
+    let gate = Gate::new();
+    let config =
+        one_at_a_time(gate.addr(), "max-connections = 1").replace("\", max-connections = 1 }", "\" }");
+    let mut weir = Weir::start(&config);
+    let mut waiting = Waiting::behind(&weir, &gate);
+    waiting.get("/1");
+    waiting.get("/2");
+    let mut clients = waiting.clients;
+    let fixed = config.replace("127.0.0.1:0", &weir.addr("web").to_string());
+    weir.reload(&fixed.replace("\nmax-connections = 1\n", "\nmax-connections = 3\n"));
+    gate.wait_for(3);
+    gate.open(3);
+    for client in &mut clients {
+        assert_eq!(client.response().status, 200);
+    }
+}
+
+#[test]
+fn a_request_that_only_one_server_may_have_waits_for_that_one() {
+    let gates = [Gate::new(), Gate::new()];
+    let servers: Vec<String> = gates
+        .iter()
+        .enumerate()
+        .map(|(at, gate)| {
+            format!("{{ name = \"g{at}\", address = \"{}\", max-connections = 1 }}", gate.addr())
+        })
+        .collect();
+    let weir = Weir::start(&format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nservers = [{}]\n\
+         balance = {{ algorithm = \"ipvs-sh\", fallback = false }}\ntimeouts = {{ queue = \"20s\", response = \"60s\" }}\n",
+        servers.join(", ")
+    ));
+    let came = || gates.iter().map(|gate| gate.came().len()).collect::<Vec<_>>();
+    // All requests come from one address, and so go to one server.
+    let mut first = weir.client();
+    first.send(get("/first"));
+    wait_until("it has come", PATIENCE, || came().iter().sum::<usize>() == 1);
+    let own = usize::from(came()[1] == 1);
+    let mut second = weir.client();
+    second.send(get("/second"));
+    wait_for_queue(&weir, 1);
+    gates[own].open(2);
+    assert_eq!((first.response().status, second.response().status), (200, 200));
+    assert_eq!(came()[1 - own], 0);
+}
+
+#[test]
 fn a_server_that_is_added_takes_those_who_wait_and_one_that_is_drained_takes_nobody() {
     let gate = Gate::new();
     let weir = Weir::start(&one_at_a_time(gate.addr(), ""));

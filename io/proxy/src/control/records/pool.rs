@@ -144,6 +144,8 @@ impl PoolRecord {
         };
         let state = PoolState::new(without_servers(plan), Arc::clone(&self.shared.counters), sticky, view);
         self.shared = Arc::new(state.succeeding(&self.shared));
+        // The limit may be another one, and nobody had been called for that.
+        self.shared.revise_queue();
         self.published(now);
     }
 

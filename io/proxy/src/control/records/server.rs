@@ -113,8 +113,7 @@ impl ServerRecord {
 
     /// Requests at once, fewer while it is half open.
     pub(in crate::control) fn limit(&self) -> Option<u32> {
-        let probes = Some(self.state.probes_wanted()).filter(|probes| *probes > 0);
-        self.connections_max().into_iter().chain(probes).min()
+        self.connections_max().into_iter().chain(self.state.probe_limit()).min()
     }
 
     /// What it adds to its pool's counts.
@@ -141,7 +140,7 @@ impl ServerRecord {
             // Measured from now on.
             self.state.service_times();
         }
-        if !self.health.is_half_open() {
+        if !self.health.is_half_open() && self.state.probes_wanted() > 0 {
             self.state.want_probes(0);
         }
         // Without a limit here the measured one would not hold.

@@ -19,6 +19,7 @@ fn fail(rig: &Rig, server: &str, times: u32) {
         state.counters.of(0).requests.one();
         state.counters.of(0).failures.one();
         state.failed();
+        state.probe_failed(state.probe_turn());
     }
     rig.shared.traffic_alarm.notify_one();
 }
@@ -50,7 +51,7 @@ fn succeed(rig: &Rig, server: &str, times: u32) {
     for _ in 0..times {
         state.counters.of(0).requests.one();
         state.succeeded();
-        state.probe_passed();
+        state.probe_passed(state.probe_turn());
     }
     rig.shared.traffic_alarm.notify_one();
 }
@@ -73,6 +74,10 @@ async fn a_server_that_returns_gets_a_few_requests_at_once_until_they_have_succe
     succeed(&rig, "b", 2);
     eventually("b is fully back", || rig.shown("b").health == Health::NoCheck).await;
     assert_eq!((rig.rotation().len(), limit()), (3, None));
+    // Workers go by the roster.
+    let slot = rig.server("b").slot;
+    let permitted = || rig.pool("web").view().roster.candidate(slot).and_then(|there| there.connections_max);
+    eventually("workers know", || permitted().is_none()).await;
     let half = "pool web, server b (127.0.0.1:2): half open after its ejection: gets 2 requests at once; 3 of 3 servers left";
     assert_eq!(
         rig.lines(),

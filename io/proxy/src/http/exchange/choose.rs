@@ -25,8 +25,9 @@ impl Exchange {
                 Bound::Free => {}
             }
         }
-        // Nobody overtakes those who wait.
-        if self.pool.shared.queue.length() > 0 && !waited.is_some_and(QueuePlace::is_for_any) {
+        // Nobody overtakes those who wait. Who was called for one server may have it.
+        let is_called = |place: &QueuePlace| place.is_for_any() || self.bond.is_none();
+        if self.pool.shared.queue.length() > 0 && !waited.is_some_and(is_called) {
             return self.queue(client, None);
         }
         match self.pool.choose(client.worker, self.place.key, &self.tried) {
@@ -39,6 +40,7 @@ impl Exchange {
                 Err(Fault::NobodyLeft)
             }
             Choice::Busy => self.queue(client, None),
+            Choice::Full(server) => self.queue(client, Some(server)),
         }
     }
 
@@ -93,6 +95,10 @@ impl Exchange {
         let patience = plan.timeouts.queue.duration();
         let was_queued = self.queued.is_some();
         match &mut self.queued {
+            Some(_) if self.timing.waited(now) >= patience => {
+                self.pool.counters().busy.one();
+                return Err(Fault::QueueTimeout);
+            }
             Some(queued) if queued.is_for(server.as_ref()) => queued.wait_on(),
             None if patience.is_zero() => {
                 self.pool.counters().busy.one();

@@ -98,7 +98,7 @@ impl Exchange {
             Poll::Pending => false,
             Poll::Ready(None) => {
                 if !second.reused {
-                    self.pool.server_failed(&second.lease.server);
+                    self.pool.server_failed(&second.lease);
                 }
                 self.hedge = Hedge::Off;
                 false

@@ -93,6 +93,6 @@ impl Exchange {
             return;
         }
         lease.server.counters().response_errors.one();
-        self.pool.server_failed(&lease.server);
+        self.pool.server_failed(lease);
     }
 }

@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 use weir_health::TrafficOutcome;
 use weir_http::Scheme;
 
+use super::hedge::Hedge;
 use super::{ClientSide, Exchange, Upload};
 use crate::http::outcome::{Cut, End, Fault};
 use crate::http::response::{self, HeadOutcome, Reading};
@@ -137,9 +138,15 @@ impl Exchange {
         }
     }
 
-    /// Failures that come later are seen when the exchange ends; but a long response must not keep a probe waiting.
+    /// Failures that come later are seen when the exchange ends; but a long response must not keep a probe waiting, nor a
+    /// second try beside it.
     fn head_came(&mut self, status: u16, client: &ClientSide<'_>) {
-        self.tell_breaker(!TrafficOutcome::of_status(status).is_failure(), client.worker.now());
+        self.hedge = Hedge::Off;
+        let serves = !TrafficOutcome::of_status(status).is_failure();
+        if let (true, Some(lease)) = (serves, &self.lease) {
+            self.pool.server_serves(lease);
+        }
+        self.tell_breaker(serves, client.worker.now());
     }
 
     pub(super) fn complete(&mut self, client: &ClientSide<'_>) -> End {
