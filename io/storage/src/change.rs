@@ -4,16 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Mode, mkdirat, unlinkat};
+use rustix::fs::{AtFlags, Dir, Mode, mkdirat, unlinkat};
 use rustix::io::Errno;
 use weir_dav::path::DavPath;
 
-use crate::copy::CopyOptions;
+use crate::displaced::Displaced;
 use crate::metadata::Found;
 use crate::notes::{self, Side};
 use crate::rename::{Replace, rename};
-use crate::temporary::Temporary;
-use crate::{Durability, Failure, FileKind, StorageError, Tree};
+use crate::{Durability, Failure, StorageError, Tree};
 
 /// What COPY or MOVE came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +39,8 @@ impl Tree {
     /// Moves a file or a directory with all that is in it. Within a file system this is one step, and nobody sees a part of it;
     /// what is at the destination makes room in that step, or, if one of the two is a directory, just before, and comes back if
     /// the step fails. To another file system it is a copy that becomes visible as a whole, and then the source is removed.
-    /// A symbolic link is moved itself, and only within its directory. Blocks.
+    /// A symbolic link is moved itself, and only within its directory. Two paths of one entry, by a link or a mount, are refused.
+    /// Blocks.
     ///
     /// # Errors
     /// At the path of [`Failure`]; [`StorageError::Exists`] at `to` without `overwrite`.
@@ -68,14 +68,15 @@ impl Tree {
         if there.is_some() && !overwrite {
             return Err(at_destination(StorageError::Exists));
         }
+        if Self::is_one_entry(&source, old, &home, new, &moved, there.as_ref()).map_err(at_destination)? {
+            return Err(at_destination(StorageError::Refused));
+        }
         carry_notes(&source, old, &home, new, &moved).map_err(at_destination)?;
         match self.step(Step { source: &source, old, home: &home, new, to }, &moved, there.as_ref()) {
             Ok(()) => {}
             Err(StorageError::Io(_, Errno::XDEV)) => {
-                let options = CopyOptions { deep: true, overwrite, durability };
-                self.copy(from, to, options, &mut |_: &DavPath, _: FileKind| true, cancelled)?;
-                self.remove(from, durability)?;
-                return Ok(Transferred { created: there.is_none() });
+                notes::forget(&home, new, moved.inode());
+                return self.move_across(from, to, overwrite, durability, cancelled);
             }
             Err(error) => {
                 notes::forget(&home, new, moved.inode());
@@ -83,7 +84,7 @@ impl Tree {
             }
         }
         notes::forget(&source, old, moved.inode());
-        if let Some(there) = &there {
+        if let Some(there) = there.as_ref().filter(|there| !there.is_same_as(&moved)) {
             notes::forget(&home, new, there.inode());
         }
         durability.sync_directory(&home).map_err(at_destination)?;
@@ -101,9 +102,8 @@ impl Tree {
         let Some(there) = there else {
             return rename(source, old, home, new, Replace::Never).map_err(failed);
         };
-        if there.inode() == moved.inode() && there.device() == moved.device() {
-            // Two names of one file: renaming would leave both.
-            return unlinkat(source, old, AtFlags::empty()).map_err(StorageError::from_errno("unlink"));
+        if there.is_same_as(moved) {
+            return one_name_less(source, old, home, new, moved);
         }
         if !there.is_directory() && !moved.is_directory() {
             return rename(source, old, home, new, Replace::Always).map_err(failed);
@@ -111,17 +111,59 @@ impl Tree {
         if there.device() != moved.device() {
             return Err(StorageError::Io("rename", Errno::XDEV));
         }
-        let own_home = home.try_clone().map_err(|_| StorageError::Cancelled)?;
-        let parent = to.parent().unwrap_or_default();
-        let mut displaced = Temporary::displace(self, own_home, &parent, new, there.is_directory())?;
+        let displaced = Displaced::take(self, home, &to.parent().unwrap_or_default(), new)?;
         if let Err(errno) = rename(source, old, home, new, Replace::Never) {
-            displaced.place(new, Replace::Never)?;
+            displaced.restore()?;
             return Err(failed(errno));
         }
-        // What cannot be removed stays out of sight, and is removed at the next start.
-        let _ = displaced.remove();
+        displaced.discard();
         Ok(())
     }
+
+    /// Whether both names lead to one entry of one directory, although the paths differ: through a link, or because the
+    /// directory is mounted twice.
+    fn is_one_entry(
+        source: &OwnedFd,
+        old: &[u8],
+        home: &OwnedFd,
+        new: &[u8],
+        moved: &Found,
+        there: Option<&Found>,
+    ) -> Result<bool, StorageError> {
+        let is_one_file = there.is_some_and(|there| there.is_same_as(moved));
+        // A directory has one entry; it only seems to have two if it is mounted twice.
+        Ok(is_one_file
+            && (moved.is_directory() || old == new && Found::of(source)?.is_same_as(&Found::of(home)?)))
+    }
+}
+
+/// Moves a file to another of its names.
+fn one_name_less(
+    source: &OwnedFd,
+    old: &[u8],
+    home: &OwnedFd,
+    new: &[u8],
+    moved: &Found,
+) -> Result<(), StorageError> {
+    let is_one_directory = Found::of(source)?.is_same_as(&Found::of(home)?);
+    // Where upper and lower case are the same, two names may be one entry: taking one away would take the file away.
+    if moved.names() < 2 || is_one_directory && !has_both(home, old, new)? {
+        return rename(source, old, home, new, Replace::Always).map_err(StorageError::from_errno("rename"));
+    }
+    // Renaming would leave both.
+    unlinkat(source, old, AtFlags::empty()).map_err(StorageError::from_errno("unlink"))
+}
+
+/// Whether a directory lists both of these names.
+fn has_both(directory: &OwnedFd, one: &[u8], other: &[u8]) -> Result<bool, StorageError> {
+    let mut found = (false, false);
+    let mut members = Dir::read_from(directory).map_err(StorageError::from_errno("open"))?;
+    while let Some(read) = members.read() {
+        let read = read.map_err(StorageError::from_errno("getdents"))?;
+        let name = read.file_name().to_bytes();
+        found = (found.0 || name == one, found.1 || name == other);
+    }
+    Ok(found == (true, true))
 }
 
 struct Step<'a> {

@@ -6,6 +6,8 @@ use rustix::fs::{Mode, OFlags, mkdirat, openat};
 use weir_dav::path::DavPath;
 
 use crate::content::copy_content;
+use crate::displaced::Displaced;
+use crate::fingerprint::Fingerprint;
 use crate::metadata::Found;
 use crate::notes::{self, Note, Side};
 use crate::remove::open_directory;
@@ -43,6 +45,19 @@ impl Tree {
         may: &mut MayCopy<'_>,
         cancelled: &AtomicBool,
     ) -> Result<Transferred, Failure> {
+        let copy = self.make_copy(from, to, options, may, cancelled)?;
+        self.put_in_place(copy, options.durability)
+    }
+
+    /// Makes a complete copy that nobody sees.
+    pub(crate) fn make_copy<'p>(
+        self: &Arc<Self>,
+        from: &DavPath,
+        to: &'p DavPath,
+        options: CopyOptions,
+        may: &mut MayCopy<'_>,
+        cancelled: &AtomicBool,
+    ) -> Result<Copy<'p>, Failure> {
         let at_source = |error: StorageError| Failure { path: from.clone(), error };
         let at_destination = |error: StorageError| Failure { path: to.clone(), error };
         if from.starts_with(to) || to.starts_with(from) && options.deep {
@@ -55,8 +70,9 @@ impl Tree {
             return Err(at_destination(StorageError::Exists));
         }
         let parent = to.parent().unwrap_or_default();
-        let own_home = home.try_clone().map_err(|_| at_destination(StorageError::Cancelled))?;
-        let mut copied = match source.kind {
+        let own_home = own(&home).map_err(at_destination)?;
+        let mut seen = Fingerprint::new();
+        let made = match source.kind {
             FileKind::File => {
                 let file = Temporary::file(self, own_home, &parent, None).map_err(at_destination)?;
                 let target = Target { fd: file.fd().map_err(at_destination)?, home: &home, name };
@@ -64,44 +80,56 @@ impl Tree {
                 file
             }
             FileKind::Directory => {
+                let home = Found::of(&home).map_err(at_destination)?;
                 let directory = Temporary::directory(self, own_home, &parent).map_err(at_destination)?;
-                let mut run = Run { tree: self, options, may, cancelled };
+                let mut run = Run { tree: self, top: from, home, options, may, cancelled, seen: &mut seen };
                 run.directory(from, directory.fd().map_err(at_destination)?, 0)?;
                 directory
             }
         };
-        self.put_in_place(&mut copied, &home, &parent, name, there.as_ref(), source.is_directory())
-            .map_err(at_destination)?;
+        Ok(Copy { made, to, home, name, there, directory: source.is_directory(), seen })
+    }
+
+    /// Gives the complete copy its name. What had it goes in the same step, or, where the file system cannot do that with a
+    /// directory, just before, and comes back if the step fails.
+    pub(crate) fn put_in_place(
+        &self,
+        copy: Copy<'_>,
+        durability: Durability,
+    ) -> Result<Transferred, Failure> {
+        let Copy { mut made, to, home, name, there, directory, .. } = copy;
+        let failed = |error: StorageError| Failure { path: to.clone(), error };
+        self.require_home(to, &home).map_err(failed)?;
+        match &there {
+            None => made.place(name, Replace::Never).map_err(failed)?,
+            Some(there) if !there.is_directory() && !directory => {
+                made.place(name, Replace::Always).map_err(failed)?;
+            }
+            Some(there) if made.swap(name, there.is_directory()).map_err(failed)? => {
+                // What cannot be removed stays out of sight, and is removed at the next start.
+                let _ = made.remove();
+            }
+            Some(_) => {
+                let parent = to.parent().unwrap_or_default();
+                match Displaced::take(self, &home, &parent, name) {
+                    Ok(displaced) => {
+                        if let Err(error) = made.place(name, Replace::Never) {
+                            displaced.restore().map_err(failed)?;
+                            return Err(failed(error));
+                        }
+                        displaced.discard();
+                    }
+                    // Gone since.
+                    Err(StorageError::NotFound) => made.place(name, Replace::Never).map_err(failed)?,
+                    Err(error) => return Err(failed(error)),
+                }
+            }
+        }
         if let Some(there) = &there {
             notes::forget(&home, name, there.inode());
         }
-        options.durability.sync_directory(&home).map_err(at_destination)?;
+        durability.sync_directory(&home).map_err(failed)?;
         Ok(Transferred { created: there.is_none() })
-    }
-
-    /// Gives the complete copy its name. What had it goes in the same step, or, if one of the two is a directory, just before.
-    fn put_in_place(
-        &self,
-        copied: &mut Temporary,
-        home: &OwnedFd,
-        parent: &DavPath,
-        name: &[u8],
-        there: Option<&Found>,
-        directory: bool,
-    ) -> Result<(), StorageError> {
-        let Some(there) = there else { return copied.place(name, Replace::Never) };
-        if !there.is_directory() && !directory {
-            return copied.place(name, Replace::Always);
-        }
-        let own_home = home.try_clone().map_err(|_| StorageError::Cancelled)?;
-        let mut displaced = Temporary::displace(self, own_home, parent, name, there.is_directory())?;
-        if let Err(error) = copied.place(name, Replace::Never) {
-            displaced.place(name, Replace::Never)?;
-            return Err(error);
-        }
-        // What cannot be removed stays out of sight, and is removed at the next start.
-        let _ = displaced.remove();
-        Ok(())
     }
 
     fn copy_file(
@@ -128,6 +156,27 @@ impl Tree {
     }
 }
 
+/// A complete copy that nobody sees yet.
+#[derive(Debug)]
+pub(crate) struct Copy<'p> {
+    made: Temporary,
+    to: &'p DavPath,
+    /// The directory that it will be in, and its name there.
+    home: OwnedFd,
+    name: &'p [u8],
+    /// What has the name.
+    there: Option<Found>,
+    directory: bool,
+    seen: Fingerprint,
+}
+
+impl Copy<'_> {
+    /// What it has of the members of the source.
+    pub(crate) fn seen(&self) -> &Fingerprint {
+        &self.seen
+    }
+}
+
 /// Where a file is copied to.
 struct Target<'a> {
     fd: BorrowedFd<'a>,
@@ -139,9 +188,14 @@ struct Target<'a> {
 /// One copying of a directory.
 struct Run<'a, 'm> {
     tree: &'a Arc<Tree>,
+    /// What is copied.
+    top: &'a DavPath,
+    /// The directory that the copy will be in.
+    home: Found,
     options: CopyOptions,
     may: &'a mut MayCopy<'m>,
     cancelled: &'a AtomicBool,
+    seen: &'a mut Fingerprint,
 }
 
 impl Run<'_, '_> {
@@ -151,6 +205,11 @@ impl Run<'_, '_> {
             return Err(failed(StorageError::NameTooLong));
         }
         self.properties(from, to).map_err(failed)?;
+        let source = self.tree.metadata(from).map_err(failed)?;
+        if self.options.deep && (source.device, source.inode) == (self.home.device(), self.home.inode()) {
+            // By a link or a mount, the destination is within the source.
+            return Err(failed(StorageError::Refused));
+        }
         if self.options.deep {
             let mut listing = self.tree.list(from).map_err(failed)?;
             loop {
@@ -163,6 +222,9 @@ impl Run<'_, '_> {
                     let refused = !(self.may)(&path, entry.metadata.kind);
                     if refused || entry.link && entry.metadata.is_directory() {
                         return Err(Failure { path, error: StorageError::Refused });
+                    }
+                    if let Some(below) = path.strip_prefix(self.top) {
+                        self.seen.add(&below, &entry.metadata);
                     }
                     self.member(&path, &entry.name, entry.metadata.kind, to, depth)?;
                 }

@@ -4,14 +4,17 @@
 //! Knows no HTTP and no rules of access. Its calls block, as file calls do, and are meant for the threads of [`Disk`];
 //! those that never wait for a disk or a network say so and can be called anywhere.
 
+mod across;
 mod change;
 mod checksums;
 mod content;
 mod copy;
 mod disk;
+mod displaced;
 mod durability;
 mod error;
 mod failure;
+mod fingerprint;
 mod journal;
 mod listing;
 mod locks;

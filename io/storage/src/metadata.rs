@@ -14,7 +14,7 @@ pub enum FileKind {
 }
 
 /// A time with its nanoseconds, since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp {
     /// Whole seconds; negative before 1970.
     pub seconds: i64,
@@ -84,6 +84,7 @@ impl Metadata {
 }
 
 /// What `statx` found, before it is known to be a file or a directory.
+#[derive(Debug)]
 pub(crate) struct Found(Statx);
 
 const MASK: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME);
@@ -126,6 +127,22 @@ impl Found {
 
     pub(crate) fn inode(&self) -> u64 {
         self.0.stx_ino
+    }
+
+    /// When its content was changed last.
+    pub(crate) fn modified(&self) -> Timestamp {
+        let modified = self.0.stx_mtime;
+        Timestamp { seconds: modified.tv_sec, nanoseconds: modified.tv_nsec }
+    }
+
+    /// How many names it has.
+    pub(crate) fn names(&self) -> u32 {
+        self.0.stx_nlink
+    }
+
+    /// Whether both are one file or directory.
+    pub(crate) fn is_same_as(&self, other: &Self) -> bool {
+        (self.device(), self.inode()) == (other.device(), other.inode())
     }
 
     pub(crate) fn device(&self) -> u64 {

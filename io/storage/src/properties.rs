@@ -4,6 +4,7 @@ use weir_dav::path::DavPath;
 use weir_dav::xml::{Fragment, PropName, PropertyUpdate};
 
 use crate::notes::{self, Note};
+use crate::store::Guard;
 use crate::{Metadata, StorageError, Tree};
 
 /// Keeps those apart that change properties.
@@ -52,6 +53,14 @@ impl Tree {
             notes::write(&resource.fd, Note::Properties, &text, side)?;
         }
         Ok(resource.metadata)
+    }
+}
+
+impl Tree {
+    /// Waits until nobody changes properties, and keeps them as they are. `None`: nobody has ever had any.
+    pub(crate) fn hold_properties(&self) -> Result<Option<Guard>, StorageError> {
+        let store = self.store()?;
+        store.map(|store| Self::guard(&store, GUARD, true)).transpose()
     }
 }
 

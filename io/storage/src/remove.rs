@@ -7,6 +7,7 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, openat2, unlinkat};
 use rustix::io::Errno;
 use weir_dav::path::DavPath;
 
+use crate::metadata::Found;
 use crate::notes;
 use crate::temporary::Temporary;
 use crate::{Durability, Failure, StorageError, Tree, reserved};
@@ -113,14 +114,25 @@ impl Tree {
         path: &DavPath,
         visit: &mut dyn FnMut(&DavPath, bool) -> Result<(), StorageError>,
     ) -> Result<(), StorageError> {
-        survey_at_depth(self.resolve_directory(path)?, path, visit, 0)
+        survey_found(self.resolve_directory(path)?, path, &mut |path, found| {
+            visit(path, found.is_directory())
+        })
     }
+}
+
+/// The same with all that is known of each. `path` is what the directory is called.
+pub(crate) fn survey_found(
+    directory: OwnedFd,
+    path: &DavPath,
+    visit: &mut dyn FnMut(&DavPath, &Found) -> Result<(), StorageError>,
+) -> Result<(), StorageError> {
+    survey_at_depth(directory, path, visit, 0)
 }
 
 fn survey_at_depth(
     directory: OwnedFd,
     path: &DavPath,
-    visit: &mut dyn FnMut(&DavPath, bool) -> Result<(), StorageError>,
+    visit: &mut dyn FnMut(&DavPath, &Found) -> Result<(), StorageError>,
     depth: usize,
 ) -> Result<(), StorageError> {
     if depth > DEPTH_MAX {
@@ -135,7 +147,7 @@ fn survey_at_depth(
         }
         let Some(found) = Tree::look(&directory, name)? else { continue };
         let below = path.join(name).map_err(|_| StorageError::Refused)?;
-        visit(&below, found.is_directory())?;
+        visit(&below, &found)?;
         if found.is_directory() {
             match open_directory(&directory, name) {
                 Ok(inner) => survey_at_depth(inner, &below, visit, depth + 1)?,

@@ -13,6 +13,14 @@ pub(crate) enum Replace {
     Never,
 }
 
+/// Lets two members of a directory take each other's names, in one step.
+///
+/// # Errors
+/// EINVAL and others where the file system does not have it.
+pub(crate) fn exchange(directory: impl AsFd, one: &[u8], other: &[u8]) -> Result<(), Errno> {
+    renameat_with(&directory, one, &directory, other, RenameFlags::EXCHANGE)
+}
+
 pub(crate) fn rename(
     from: impl AsFd,
     old: &[u8],

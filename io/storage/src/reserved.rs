@@ -10,6 +10,9 @@ const PREFIX: &[u8] = b".weir-";
 /// What is not complete, or on its way out: `.weir-tmp~NODE~BOOT~NUMBER`.
 pub(crate) const TEMPORARY: &str = ".weir-tmp~";
 
+/// What is out of sight for a moment and comes back if the process dies: `.weir-old~NODE~BOOT~NUMBER/NAME`.
+pub(crate) const DISPLACED: &str = ".weir-old~";
+
 /// The directory, in the root, of what concerns the whole tree: locks, journals.
 pub(crate) const STORE: &str = ".weir-store";
 

@@ -1,10 +1,14 @@
 //! Cleaning up what earlier starts of this node have left.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, openat, unlinkat};
 use rustix::io::Errno;
 use weir_dav::path::{DavPath, PathLimits};
 
+use crate::displaced::give_back;
+use crate::metadata::Found;
 use crate::notes::read_all;
 use crate::remove::{open_directory, remove_tree};
 use crate::{StorageError, Tree, journal, reserved};
@@ -12,14 +16,14 @@ use crate::{StorageError, Tree, journal, reserved};
 /// What a sweep found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
-    /// Leftovers that were removed.
+    /// Leftovers that were removed, or given back their place.
     pub removed: u64,
     /// What belongs to a process of this node that still lives, or could not be removed.
     pub kept: u64,
 }
 
 impl Tree {
-    /// Removes what earlier starts of this node did not complete; nothing of other nodes, and nothing that another process
+    /// Removes what earlier starts of this node did not complete, and brings back what they had out of sight; nothing of other nodes, and nothing that another process
     /// is still at work on (one that drains after an upgrade). Looks where their journals say; everywhere if the machine has
     /// been started since, because the journals may be incomplete then. Blocks, in that case for long.
     pub fn sweep(&self) -> Result<Swept, StorageError> {
@@ -34,13 +38,16 @@ impl Tree {
             let opened =
                 openat(&store, &name, OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
             let Ok(file) = opened else { continue };
-            if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::AGAIN) {
+            let is_dead = match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => true,
                 // Its process lives.
-                continue;
-            }
+                Err(Errno::AGAIN) => continue,
+                // There are no locks: what the journal leads to is judged by itself.
+                Err(_) => Found::of(&file).is_ok_and(|found| is_aged(&found)),
+            };
             let kept = swept.kept;
             self.follow(&read_all(&file)?, &mut swept)?;
-            if swept.kept == kept {
+            if is_dead && swept.kept == kept {
                 let _ = unlinkat(&store, &name, AtFlags::empty());
             }
         }
@@ -87,26 +94,59 @@ impl Tree {
     }
 
     fn sweep_directory(&self, directory: &OwnedFd, swept: &mut Swept) -> Result<(), StorageError> {
-        let of_node = format!("{}{}~", reserved::TEMPORARY, self.options().node);
-        let of_boot = format!("{of_node}{:016x}~", self.options().boot);
+        let owner = format!("{}~", self.options().node);
+        let boot = format!("{owner}{:016x}~", self.options().boot);
         for name in names(directory)? {
-            if !name.starts_with(of_node.as_bytes()) || name.starts_with(of_boot.as_bytes()) {
+            let is_old = |prefix: &str| {
+                let rest = name.strip_prefix(prefix.as_bytes());
+                rest.is_some_and(|rest| {
+                    rest.starts_with(owner.as_bytes()) && !rest.starts_with(boot.as_bytes())
+                })
+            };
+            let done = if is_old(reserved::TEMPORARY) {
+                is_abandoned(directory, &name) && remove_any(directory, &name)
+            } else if is_old(reserved::DISPLACED) {
+                is_abandoned(directory, &name) && give_back(directory, &name).unwrap_or(false)
+            } else {
                 continue;
-            }
-            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let opened = openat(directory, &name, flags, Mode::empty());
-            let is_held = opened.is_ok_and(|file| {
-                flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::AGAIN)
-            });
-            let removed = !is_held
-                && match unlinkat(directory, &name, AtFlags::empty()) {
-                    Err(Errno::ISDIR | Errno::PERM) => remove_tree(directory, &name).is_ok(),
-                    done => done.is_ok(),
-                };
-            *if removed { &mut swept.removed } else { &mut swept.kept } += 1;
+            };
+            *if done { &mut swept.removed } else { &mut swept.kept } += 1;
         }
         Ok(())
     }
+}
+
+fn remove_any(directory: &OwnedFd, name: &[u8]) -> bool {
+    match unlinkat(directory, name, AtFlags::empty()) {
+        Err(Errno::ISDIR | Errno::PERM) => remove_tree(directory, name).is_ok(),
+        done => done.is_ok(),
+    }
+}
+
+/// Whether nobody is at work on a leftover any more. Its lock says so; where that cannot be asked for, its age has to.
+fn is_abandoned(directory: &OwnedFd, name: &[u8]) -> bool {
+    let open = |flags: OFlags| {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        openat(directory, name, flags, Mode::empty())
+    };
+    // For writing, because NFS turns these locks into others, which need it.
+    let file = match open(OFlags::RDWR) {
+        Err(Errno::ISDIR) => open(OFlags::RDONLY),
+        opened => opened,
+    };
+    match file.and_then(|file| flock(&file, FlockOperation::NonBlockingLockExclusive)) {
+        Ok(()) => true,
+        Err(Errno::AGAIN) => false,
+        Err(_) => Found::in_directory(directory, name).is_ok_and(|found| is_aged(&found)),
+    }
+}
+
+/// Nobody is at work on something for so long without changing it.
+const AGED_S: u64 = 24 * 60 * 60;
+
+fn is_aged(found: &Found) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    found.modified().unix_s().saturating_add(AGED_S) < now
 }
 
 fn names(directory: &OwnedFd) -> Result<Vec<Vec<u8>>, StorageError> {

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use weir_dav::path::DavPath;
 
 use crate::remove::remove_tree;
-use crate::rename::{Replace, rename};
+use crate::rename::{Replace, exchange, rename};
 use crate::{Disk, StorageError, Tree};
 
 /// Something under a reserved name; removed when it is dropped, unless it was placed. Its lock (flock) tells other processes
@@ -104,6 +104,20 @@ impl Temporary {
             .map_err(|errno| StorageError::from_errno("rename")(errno).of_parent())?;
         self.parts = None;
         Ok(())
+    }
+
+    /// Gives it the name of something else in its directory, which takes its own in the same step, to be removed with this.
+    /// False if the file system cannot do that, or nothing has that name any more.
+    pub(crate) fn swap(&mut self, name: &[u8], directory: bool) -> Result<bool, StorageError> {
+        let parts = self.parts.as_mut().ok_or(StorageError::Cancelled)?;
+        match exchange(&parts.home, parts.name.as_bytes(), name) {
+            Ok(()) => {
+                parts.directory = directory;
+                Ok(true)
+            }
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOENT) => Ok(false),
+            Err(errno) => Err(StorageError::from_errno("rename")(errno)),
+        }
     }
 
     /// Removes it now.

@@ -170,12 +170,13 @@ impl Upload {
             checksums::store(self.file.fd()?, &content, &digests, side)?;
         }
         let old = self.expected(&commit.expect, &home, &name)?;
-        if let Some(old) = &old {
-            self.keep_properties(old, || side_of(&home, &name, &content))?;
+        let kept = old.as_ref().map_or(Ok(None), |old| self.old_properties(old))?;
+        if let Some(value) = &kept {
+            notes::write(self.file.fd()?, Note::Properties, value, || side_of(&home, &name, &content))?;
         }
         commit.durability.sync_file(self.file.fd()?)?;
         let (expect, durability) = (commit.expect, commit.durability);
-        Ok(Prepared { upload: self, home, name, content, old, digests, expect, durability })
+        Ok(Prepared { upload: self, home, name, content, old, kept, digests, expect, durability })
     }
 
     /// The digests of the content; those that the client gave are proved to be right.
@@ -238,21 +239,14 @@ impl Upload {
     }
 
     /// Dead properties belong to the resource and not to its content (RFC 4918 section 9.7.1).
-    fn keep_properties(
-        &self,
-        old: &Metadata,
-        side: impl FnOnce() -> Result<Side, StorageError>,
-    ) -> Result<(), StorageError> {
+    fn old_properties(&self, old: &Metadata) -> Result<Option<Vec<u8>>, StorageError> {
         let resource = match self.tree.resource(&self.path) {
             Ok(resource) => resource,
             // Without the right to read it, there is nothing to be kept that could be read.
-            Err(StorageError::NotFound | StorageError::Refused) => return Ok(()),
+            Err(StorageError::NotFound | StorageError::Refused) => return Ok(None),
             Err(error) => return Err(error),
         };
-        match notes::read(&resource.fd, Note::Properties, || self.tree.side(&self.path, old))? {
-            Some(value) => notes::write(self.file.fd()?, Note::Properties, &value, side),
-            None => Ok(()),
-        }
+        notes::read(&resource.fd, Note::Properties, || self.tree.side(&self.path, old))
     }
 }
 
@@ -265,6 +259,8 @@ pub struct Prepared {
     content: Metadata,
     /// What will be replaced.
     old: Option<Metadata>,
+    /// Its dead properties.
+    kept: Option<Vec<u8>>,
     digests: Vec<Digest>,
     expect: Expectation,
     durability: Durability,
@@ -276,18 +272,17 @@ impl Prepared {
     /// # Errors
     /// As [`Upload::commit`]; nothing has changed.
     pub fn publish(&mut self) -> Result<(), StorageError> {
-        let Self { upload, home, name, content, .. } = self;
         // One after the other in this process, so that what is expected is still so when it is renamed.
-        let tree = Arc::clone(&upload.tree);
-        let _turn = tree.turn(&upload.path);
-        let now = upload.expected(&self.expect, home, name)?;
-        if let Some(now) = &now
-            && self.old.is_none_or(|old| (old.inode, old.changed) != (now.inode, now.changed))
-        {
-            // Somebody has replaced it, or changed its properties, since they were copied.
-            notes::remove(upload.file.fd()?, Note::Properties, || side_of(home, name, content))?;
-            upload.keep_properties(now, || side_of(home, name, content))?;
+        let tree = Arc::clone(&self.upload.tree);
+        let _turn = tree.turn(&self.upload.path);
+        tree.require_home(&self.upload.path, &self.home)?;
+        let now = self.upload.expected(&self.expect, &self.home, &self.name)?;
+        // Nobody changes the old one's properties between here and its end.
+        let _guard = if now.is_some() { tree.hold_properties()? } else { None };
+        if let Some(now) = &now {
+            self.follow_properties(now)?;
         }
+        let Self { upload, name, .. } = self;
         let replace = match (self.expect, &now) {
             (Expectation::Anything, Some(_)) | (Expectation::Version(_), _) => Replace::Always,
             (Expectation::Anything, None) | (Expectation::Nothing, _) => Replace::Never,
@@ -300,6 +295,22 @@ impl Prepared {
             }
             placed => placed,
         }
+    }
+
+    /// Takes over dead properties that the old one has by now and had not when they were copied.
+    fn follow_properties(&mut self, now: &Metadata) -> Result<(), StorageError> {
+        let Self { upload, home, name, content, .. } = self;
+        let value = upload.old_properties(now)?;
+        if value != self.kept {
+            let side = || side_of(home, name, content);
+            notes::remove(upload.file.fd()?, Note::Properties, side)?;
+            if let Some(value) = &value {
+                notes::write(upload.file.fd()?, Note::Properties, value, side)?;
+            }
+            self.durability.sync_file(upload.file.fd()?)?;
+            self.kept = value;
+        }
+        Ok(())
     }
 
     /// What is left to be done when it is visible.

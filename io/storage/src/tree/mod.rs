@@ -136,9 +136,18 @@ impl Tree {
 
     /// A name for a temporary file, used once.
     pub(crate) fn temporary_name(&self) -> String {
+        self.reserved_name(reserved::TEMPORARY)
+    }
+
+    /// A name for the directory of something that is out of sight for a moment, used once.
+    pub(crate) fn displaced_name(&self) -> String {
+        self.reserved_name(reserved::DISPLACED)
+    }
+
+    fn reserved_name(&self, prefix: &str) -> String {
         let TreeOptions { node, boot, .. } = &self.options;
         let number = self.next_temporary.fetch_add(1, Ordering::Relaxed);
-        format!("{}{node}~{boot:016x}~{number}", reserved::TEMPORARY)
+        format!("{prefix}{node}~{boot:016x}~{number}")
     }
 
     /// Waits until nobody else in this process is in the last step of a change of this path.

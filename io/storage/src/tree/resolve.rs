@@ -74,6 +74,16 @@ impl Tree {
         Ok((directory, name))
     }
 
+    /// Refuses if the directory that something at `path` would be in is another one by now than `home`: it was moved since that
+    /// was opened, and what is put into it would be where nobody has asked for it.
+    pub(crate) fn require_home(&self, path: &DavPath, home: &OwnedFd) -> Result<(), StorageError> {
+        let (now, _) = self.resolve_parent(path)?;
+        match Found::of(&now)?.is_same_as(&Found::of(home)?) {
+            true => Ok(()),
+            false => Err(StorageError::ParentMissing),
+        }
+    }
+
     /// What has this name itself, also if it is a link; `None` if nothing has.
     pub(crate) fn look(directory: &OwnedFd, name: &[u8]) -> Result<Option<Found>, StorageError> {
         match Found::in_directory(directory, name) {

@@ -191,3 +191,46 @@ fn a_survey_tells_of_everything_once_and_follows_nothing() {
     let stopped = tree.survey(&path("/a"), &mut |_, _| Err(StorageError::Cancelled));
     assert_eq!(stopped, Err(StorageError::Cancelled));
 }
+
+#[test]
+fn two_paths_of_one_file_are_no_move() {
+    let (directory, _) = world();
+    symlink("a", directory.path().join("latest")).unwrap();
+    let tree = tree_with(directory.path(), weir_storage::SymlinkPolicy::InsideRoot);
+    for (from, to) in [("/a/1", "/latest/1"), ("/latest/1", "/a/1"), ("/a/b", "/latest/b")] {
+        assert_eq!(rename(&tree, from, to, true), Err(StorageError::Refused), "{from} {to}");
+    }
+    assert_eq!(get(&tree, "/a/1").unwrap(), b"one");
+    assert_eq!(get(&tree, "/a/b/2").unwrap(), b"two");
+    // Two names in one directory that is reached in two ways are two files.
+    fs::hard_link(directory.path().join("a/1"), directory.path().join("a/second")).unwrap();
+    assert_eq!(rename(&tree, "/a/second", "/latest/1", true), Ok(Transferred { created: false }));
+    assert_eq!(get(&tree, "/a/second"), Err(StorageError::NotFound));
+    assert_eq!(get(&tree, "/a/1").unwrap(), b"one");
+}
+
+#[test]
+fn a_copy_into_its_own_source_by_way_of_a_link_is_refused() {
+    let (directory, _) = world();
+    symlink("a/b", directory.path().join("latest")).unwrap();
+    let tree = tree_with(directory.path(), weir_storage::SymlinkPolicy::InsideRoot);
+    assert_eq!(copy(&tree, "/a", "/latest/c", DEEP), Err(StorageError::Refused));
+    assert!(temporaries(directory.path()).is_empty());
+}
+
+#[test]
+fn an_upload_does_not_follow_its_directory_when_that_is_moved() {
+    let (directory, tree) = world();
+    let mut upload = Upload::begin(&tree, &disk(), &path("/a/new"), &[], None).unwrap();
+    upload.write(b"x").unwrap();
+    rename(&tree, "/a", "/moved", false).unwrap();
+    assert_eq!(upload.commit(COMMIT).unwrap_err(), StorageError::ParentMissing);
+    // Nor does it when there is another directory by now.
+    let mut upload = Upload::begin(&tree, &disk(), &path("/moved/new"), &[], None).unwrap();
+    upload.write(b"x").unwrap();
+    rename(&tree, "/moved", "/a", false).unwrap();
+    tree.create_directory(&path("/moved"), Durability::None).unwrap();
+    assert_eq!(upload.commit(COMMIT).unwrap_err(), StorageError::ParentMissing);
+    let names = raw_names(directory.path());
+    assert!(!names.contains(&"new".to_owned()), "{names:?}");
+}

@@ -123,3 +123,64 @@ fn without_extended_attributes_a_side_store_keeps_properties_and_checksums() {
     fs::write(mount.path.join("e/sum"), "changed").unwrap();
     assert!(stored("/e/sum").is_empty());
 }
+
+#[test]
+fn a_move_to_another_file_system_takes_nothing_that_it_cannot_take_along() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let Some(_mount) = Mount::new(&root.join("other"), "tmpfs", "size=16m") else { return };
+    let tree = tree(root);
+    tree.create_directory(&path("/d"), Durability::None).unwrap();
+    put(&tree, "/d/inner", b"inner").unwrap();
+    std::os::unix::fs::symlink("inner", root.join("d/link")).unwrap();
+    let failure = tree.rename(&path("/d"), &path("/other/d"), false, Durability::None, &GO_ON).unwrap_err();
+    assert_eq!((failure.path, failure.error), (path("/d/link"), StorageError::Refused));
+    assert_eq!(get(&tree, "/d/inner").unwrap(), b"inner");
+    assert!(root.join("d/link").is_symlink() && !root.join("other/d").exists());
+    assert!(temporaries(root).is_empty());
+}
+
+#[test]
+fn a_directory_is_not_moved_into_itself_by_way_of_a_second_mount() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    fs::create_dir_all(root.join("a/b")).unwrap();
+    fs::write(root.join("a/f"), "kept").unwrap();
+    fs::create_dir(root.join("again")).unwrap();
+    let bound =
+        Command::new("mount").arg("--bind").arg(root.join("a")).arg(root.join("again")).output().unwrap();
+    if !bound.status.success() {
+        eprintln!("not tested, for want of the right to mount");
+        return;
+    }
+    let _mount = Mount { path: root.join("again") };
+    let tree = tree(root);
+    let rename = |from: &str, to: &str| {
+        let renamed = tree.rename(&path(from), &path(to), true, Durability::None, &GO_ON);
+        renamed.map_err(|failure| failure.error)
+    };
+    for (from, to) in [("/a/f", "/again/f"), ("/a/b", "/again/b"), ("/a", "/again/c"), ("/a", "/again/b/c")] {
+        assert!(rename(from, to).is_err(), "{from} {to}");
+        assert_eq!(get(&tree, "/a/f").unwrap(), b"kept", "{from} {to}");
+    }
+    // Where it is not itself, it goes.
+    assert_eq!(rename("/a/f", "/again/b/f"), Ok(Transferred { created: true }));
+    assert_eq!(get(&tree, "/a/b/f").unwrap(), b"kept");
+    assert!(temporaries(root).is_empty());
+}
+
+#[test]
+fn properties_set_aside_while_a_file_is_replaced_are_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(mount) = Mount::new(&directory.path().join("plain"), "ramfs", "mode=755") else { return };
+    let tree = tree(&mount.path);
+    put(&tree, "/f", b"old").unwrap();
+    let mut upload = Upload::begin(&tree, &Disk::new("one", 1, 9), &path("/f"), &[], None).unwrap();
+    upload.write(b"new").unwrap();
+    let mut prepared = upload.prepare(COMMIT).unwrap();
+    set(&tree, "/f", "p", "1");
+    prepared.publish().unwrap();
+    prepared.finish().unwrap();
+    assert_eq!(values(&tree, "/f"), ["p"]);
+    assert_eq!(get(&tree, "/f").unwrap(), b"new");
+}

@@ -63,3 +63,44 @@ fn after_a_start_of_the_machine_everything_is_searched() {
     assert_eq!(tree.sweep().unwrap(), Swept { removed: 1, kept: 0 });
     assert!(temporaries(root).is_empty() && !journal.exists());
 }
+
+#[test]
+fn what_made_room_for_something_that_never_came_is_given_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    // As a process leaves it that is killed between two renamings.
+    for (number, name) in [(0, "gone"), (1, "taken")] {
+        let holder = root.join(format!("a/.weir-old~one~0000000000000001~{number}"));
+        fs::create_dir_all(holder.join(name)).unwrap();
+        fs::write(holder.join(name).join("f"), "only copy").unwrap();
+    }
+    fs::create_dir_all(root.join("a/taken")).unwrap();
+    fs::create_dir(root.join(".weir-store")).unwrap();
+    fs::write(root.join(".weir-store/journal~one~0000000000000001"), "another boot\n").unwrap();
+    let tree = Tree::open_root(root, options("one", 2)).unwrap();
+    // Nobody can tell what is in the way, so nothing of it is lost.
+    assert_eq!(tree.sweep().unwrap(), Swept { removed: 1, kept: 1 });
+    assert_eq!(get(&tree, "/a/gone/f").unwrap(), b"only copy");
+    assert!(root.join("a/.weir-old~one~0000000000000001~1/taken/f").exists());
+    fs::remove_dir(root.join("a/taken")).unwrap();
+    assert_eq!(tree.sweep().unwrap(), Swept { removed: 1, kept: 0 });
+    assert_eq!(get(&tree, "/a/taken/f").unwrap(), b"only copy");
+}
+
+#[test]
+fn a_leftover_whose_lock_cannot_be_asked_for_goes_only_when_it_is_old() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    // A socket cannot be opened, nor locked.
+    let leftover = root.join(".weir-tmp~one~0000000000000001~0");
+    let _socket = std::os::unix::net::UnixListener::bind(&leftover).unwrap();
+    fs::create_dir(root.join(".weir-store")).unwrap();
+    fs::write(root.join(".weir-store/journal~one~0000000000000001"), "another boot\n").unwrap();
+    let tree = Tree::open_root(root, options("one", 2)).unwrap();
+    assert_eq!(tree.sweep().unwrap(), Swept { removed: 0, kept: 1 });
+    let long_ago = rustix::fs::Timespec { tv_sec: 1_000_000_000, tv_nsec: 0 };
+    let times = rustix::fs::Timestamps { last_access: long_ago, last_modification: long_ago };
+    let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+    rustix::fs::utimensat(rustix::fs::CWD, &leftover, &times, flags).unwrap();
+    assert_eq!(tree.sweep().unwrap(), Swept { removed: 1, kept: 0 });
+}

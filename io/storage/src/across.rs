@@ -1,0 +1,99 @@
+//! Moving to another file system, where a renaming cannot.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use weir_dav::path::DavPath;
+
+use crate::copy::CopyOptions;
+use crate::displaced::Displaced;
+use crate::fingerprint::Fingerprint;
+use crate::metadata::Found;
+use crate::remove::{open_directory, survey_found};
+use crate::{Durability, Failure, FileKind, Metadata, StorageError, Transferred, Tree, notes};
+
+impl Tree {
+    /// Copies out of sight, takes the source out of sight, proves that it still is what was copied, gives the copy its name
+    /// and removes the source. If anything fails, or is in the source that the copy has not, the source is back in its place.
+    pub(crate) fn move_across(
+        self: &Arc<Self>,
+        from: &DavPath,
+        to: &DavPath,
+        overwrite: bool,
+        durability: Durability,
+        cancelled: &AtomicBool,
+    ) -> Result<Transferred, Failure> {
+        let at_source = |error: StorageError| Failure { path: from.clone(), error };
+        let at_destination = |error: StorageError| Failure { path: to.clone(), error };
+        let before = self.metadata(from).map_err(at_source)?;
+        if before.is_directory() {
+            self.require_plain(from)?;
+        }
+        let options = CopyOptions { deep: true, overwrite, durability };
+        let copy = self.make_copy(from, to, options, &mut |_: &DavPath, _: FileKind| true, cancelled)?;
+        let (source, old) = self.resolve_parent(from).map_err(|error| at_source(error.of_source()))?;
+        if self.metadata(from).map_err(at_source)? != before {
+            return Err(at_source(StorageError::Changed));
+        }
+        let parent = from.parent().unwrap_or_default();
+        match Displaced::take(self, &source, &parent, old) {
+            Ok(hidden) => {
+                let made = still_is(hidden.inside(), old, &before, copy.seen())
+                    .and_then(|()| self.put_in_place(copy, durability).map_err(|failure| failure.error));
+                match made {
+                    Ok(made) => {
+                        hidden.discard();
+                        notes::forget(&source, old, before.inode);
+                        durability.sync_directory(&source).map_err(at_source)?;
+                        Ok(made)
+                    }
+                    Err(error) => {
+                        hidden.restore().map_err(at_source)?;
+                        Err(at_destination(error))
+                    }
+                }
+            }
+            // An overlay cannot rename directories of its lower layer at all: then as near to it as can be.
+            Err(StorageError::Io(_, Errno::XDEV)) => {
+                still_is(&source, old, &before, copy.seen()).map_err(at_source)?;
+                let made =
+                    self.put_in_place(copy, durability).map_err(|failure| at_destination(failure.error))?;
+                self.remove(from, durability)?;
+                Ok(made)
+            }
+            Err(error) => Err(at_source(error)),
+        }
+    }
+
+    /// Refuses a directory with members that a copy has not, or has as something else: links, FIFOs, devices.
+    fn require_plain(&self, from: &DavPath) -> Result<(), Failure> {
+        let directory = self.resolve_directory(from);
+        let directory = directory.map_err(|error| Failure { path: from.clone(), error })?;
+        let mut odd = None;
+        let surveyed = survey_found(directory, from, &mut |path, found| match found.metadata() {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                odd = Some(path.clone());
+                Err(error)
+            }
+        });
+        surveyed.map_err(|error| Failure { path: odd.unwrap_or_else(|| from.clone()), error })
+    }
+}
+
+/// Refuses if what has this name in the directory is not what was copied.
+fn still_is(home: &OwnedFd, name: &[u8], before: &Metadata, seen: &Fingerprint) -> Result<(), StorageError> {
+    let now = Found::in_directory(home, name)?.metadata()?;
+    if before.is_directory() {
+        let directory = open_directory(home, name).map_err(StorageError::from_errno("open"))?;
+        let mut now = seen.another();
+        survey_found(directory, &DavPath::root(), &mut |path, found| {
+            now.add(path, &found.metadata()?);
+            Ok(())
+        })?;
+        return if now.is_same_as(seen) { Ok(()) } else { Err(StorageError::Changed) };
+    }
+    if now.is_same_version(before) { Ok(()) } else { Err(StorageError::Changed) }
+}
