@@ -192,22 +192,28 @@ impl Incoming {
         Ok(filled)
     }
 
-    /// How many bytes were used up, and how many came out.
+    /// How many bytes were used up, and how many came out. When none did, all that was received is used up, or it is done:
+    /// only then is there something to wait for.
     fn decode(&mut self, received: &[u8], buffer: &mut [u8]) -> Result<(usize, usize), ChunkError> {
-        let window = &received[..received.len().min(buffer.len())];
         match &mut self.left {
             Left::Length(left) => {
-                let taken = window.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
-                buffer[..taken].copy_from_slice(&window[..taken]);
+                let window = received.len().min(buffer.len());
+                let taken = window.min(usize::try_from(*left).unwrap_or(usize::MAX));
+                buffer[..taken].copy_from_slice(&received[..taken]);
                 *left -= taken as u64;
                 Ok((taken, taken))
             }
             Left::Chunked(chunks) => {
-                let mut filled = 0;
-                let taken = chunks.feed(window, |data| {
-                    buffer[filled..filled + data.len()].copy_from_slice(data);
-                    filled += data.len();
-                })?;
+                let (mut taken, mut filled) = (0, 0);
+                // Framing takes up no room in the buffer: a small one may need several turns for one byte of data.
+                while filled < buffer.len() && taken < received.len() && !chunks.is_done() {
+                    let rest = &received[taken..];
+                    let window = &rest[..rest.len().min(buffer.len() - filled)];
+                    taken += chunks.feed(window, |data| {
+                        buffer[filled..filled + data.len()].copy_from_slice(data);
+                        filled += data.len();
+                    })?;
+                }
                 Ok((taken, filled))
             }
         }
@@ -235,4 +241,31 @@ impl Incoming {
 
 fn broken() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the rest of the body will not come")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunked() -> Incoming {
+        Incoming::new(Framing::Chunked, false, None)
+    }
+
+    #[test]
+    fn nobody_waits_for_the_socket_while_the_end_of_the_body_is_here() {
+        let mut incoming = chunked();
+        assert_eq!(incoming.decode(b"0\r\n\r\nGET / HTTP/1.1", &mut [0]), Ok((5, 0)));
+        assert!(incoming.is_done());
+    }
+
+    #[test]
+    fn a_buffer_smaller_than_the_framing_is_filled_at_once() {
+        let (mut incoming, mut buffer) = (chunked(), [0; 2]);
+        let text = b"000005\r\nhello\r\n0\r\n\r\n";
+        assert_eq!(incoming.decode(text, &mut buffer), Ok((10, 2)));
+        assert_eq!(&buffer, b"he");
+        assert_eq!(incoming.decode(&text[10..], &mut buffer), Ok((2, 2)));
+        assert_eq!(incoming.decode(&text[12..], &mut buffer), Ok((text.len() - 12, 1)));
+        assert!(incoming.is_done());
+    }
 }
