@@ -44,6 +44,7 @@ enum Standing {
         until: Duration,
     },
     HalfOpen {
+        since: Duration,
         admitted: u32,
         succeeded: u32,
     },
@@ -112,7 +113,19 @@ impl Breaker {
             }
             Standing::Open { .. } => {
                 self.turn += 1;
-                self.standing = Standing::HalfOpen { admitted: 0, succeeded: 0 };
+                self.standing = Standing::HalfOpen { since: now, admitted: 0, succeeded: 0 };
+            }
+            // The rule may have asked for more before a reload.
+            Standing::HalfOpen { succeeded, .. } if succeeded >= rule.probes.max(1) => {
+                self.standing = Standing::Closed;
+                self.window = None;
+                return Admission::Pass;
+            }
+            // Probes that take so long must not keep everybody out: others find out beside them.
+            Standing::HalfOpen { since, succeeded, .. }
+                if now.saturating_sub(since) >= rule.open.duration() =>
+            {
+                self.standing = Standing::HalfOpen { since: now, admitted: succeeded, succeeded };
             }
             Standing::HalfOpen { .. } => {}
         }
@@ -159,7 +172,7 @@ impl Breaker {
         outcome: Option<bool>,
         sample: TrafficSample,
     ) {
-        let Standing::HalfOpen { admitted, succeeded } = &mut self.standing else { return };
+        let Standing::HalfOpen { admitted, succeeded, .. } = &mut self.standing else { return };
         if probe.turn != self.turn {
             return;
         }
@@ -306,6 +319,33 @@ mod tests {
         for probe in [probes[1], probes[2], other] {
             pool.probed(6_100, probe, Some(true));
         }
+        assert!(pool.breaker.is_closed());
+    }
+
+    #[test]
+    fn probes_that_take_for_ever_keep_nobody_out_for_ever() {
+        let mut pool = Pool::open();
+        let slow = [pool.probe(6_000), pool.probe(6_000), pool.probe(6_000)];
+        pool.probed(6_100, slow[0], Some(true));
+        assert_eq!(pool.admit(6_200), Admission::Refuse { retry_after: Duration::ZERO });
+        let others = [pool.probe(60_000), pool.probe(60_000)];
+        assert_eq!(pool.admit(60_000), Admission::Refuse { retry_after: Duration::ZERO });
+        for probe in others {
+            pool.probed(60_100, probe, Some(true));
+        }
+        assert!(pool.breaker.is_closed());
+        pool.probed(90_000, slow[1], Some(false));
+        assert!(pool.breaker.is_closed(), "too late to say anything");
+    }
+
+    #[test]
+    fn a_rule_that_asks_for_fewer_probes_closes_it() {
+        let mut pool = Pool::open();
+        for probe in [pool.probe(6_000), pool.probe(6_000)] {
+            pool.probed(6_100, probe, Some(true));
+        }
+        let fewer = BreakerRule { probes: 2, ..rule() };
+        assert_eq!(pool.breaker.admit(&fewer, at(6_200)), Admission::Pass);
         assert!(pool.breaker.is_closed());
     }
 
