@@ -29,9 +29,22 @@ struct Handle(Arc<Shared>);
 
 type Job = Box<dyn FnOnce() + Send>;
 
+/// Who asks for a job, and what it is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// What a request begins with: it can be refused.
+    First,
+    /// What goes on with something.
+    Further,
+    /// What may take minutes.
+    Long,
+}
+
 struct Shared {
     name: String,
     threads_max: usize,
+    /// So many threads may be at work at [`Class::Long`]: the others are for those who wait for something short.
+    long_max: usize,
     queue_max: usize,
     state: Mutex<State>,
     wake: Condvar,
@@ -40,18 +53,23 @@ struct Shared {
 #[derive(Default)]
 struct State {
     queue: VecDeque<Job>,
+    /// Long jobs that wait.
+    long: VecDeque<Job>,
+    /// Threads at work at long jobs.
+    long_busy: usize,
     threads: usize,
     idle: usize,
     closed: bool,
 }
 
 impl Disk {
-    /// A pool with at most `threads_max` threads, which start when they are needed, and at most `queue_max` jobs that wait
-    /// for one. `name` appears in the threads' names.
+    /// A pool with at most `threads_max` threads, which start when they are needed, and at most `queue_max` first jobs that
+    /// wait for one, and as many long ones. `name` appears in the threads' names.
     pub fn new(name: &str, threads_max: usize, queue_max: usize) -> Self {
         let shared = Shared {
             name: format!("disk {name}"),
             threads_max: threads_max.max(1),
+            long_max: (threads_max / 2).max(1),
             queue_max,
             state: Mutex::default(),
             wake: Condvar::new(),
@@ -59,12 +77,44 @@ impl Disk {
         Self { handle: Arc::new(Handle(Arc::new(shared))) }
     }
 
-    /// Does a job on a thread of the pool, from now on and not only when the future is polled. Fails at once with
-    /// [`StorageError::Busy`] if no thread is free and the queue is full.
+    /// Does a job on a thread of the pool, from now on and not only when the future is polled: one that a request begins
+    /// with. Fails at once with [`StorageError::Busy`] if no thread is free and the queue is full.
     ///
     /// A job that has begun goes on when the future is dropped, and its result is dropped on the pool's thread; one that
     /// still waits is dropped there without being done.
     pub fn run<T, F>(&self, job: F) -> impl Future<Output = Result<T, StorageError>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> Result<T, StorageError> + Send + 'static,
+    {
+        self.run_as(Class::First, job)
+    }
+
+    /// The same for what goes on with something: it waits however long the queue is, since refusing it would throw away
+    /// what was already done. Each request may have but a few of these at a time; so those that were let in are the bound.
+    pub fn run_on<T, F>(&self, job: F) -> impl Future<Output = Result<T, StorageError>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> Result<T, StorageError> + Send + 'static,
+    {
+        self.run_as(Class::Further, job)
+    }
+
+    /// The same for what may take minutes, as reading a whole file. At most half of the threads are at work at such jobs (but
+    /// at least one); those that wait have a queue of their own, with the same bound.
+    pub fn run_long<T, F>(&self, job: F) -> impl Future<Output = Result<T, StorageError>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> Result<T, StorageError> + Send + 'static,
+    {
+        self.run_as(Class::Long, job)
+    }
+
+    fn run_as<T, F>(
+        &self,
+        class: Class,
+        job: F,
+    ) -> impl Future<Output = Result<T, StorageError>> + Send + use<T, F>
     where
         T: Send + 'static,
         F: FnOnce() -> Result<T, StorageError> + Send + 'static,
@@ -75,7 +125,7 @@ impl Disk {
                 let _ = sender.send(job());
             }
         };
-        let accepted = Shared::push(&self.handle.0, Box::new(job), true);
+        let accepted = Shared::push(&self.handle.0, Box::new(job), class);
         async move {
             accepted?;
             // Without an answer the job has panicked.
@@ -87,16 +137,15 @@ impl Disk {
     pub fn always(&self, job: impl FnOnce() + Send + 'static) {
         // Not bounded by the queue's length, so it fails only if no thread can be made; then it is lost, and the next
         // start of the process cleans up.
-        let _ = Shared::push(&self.handle.0, Box::new(job), false);
+        let _ = Shared::push(&self.handle.0, Box::new(job), Class::Further);
     }
 
     /// How much it has to do.
     pub fn load(&self) -> DiskLoad {
         let state = self.handle.0.lock();
-        DiskLoad {
-            busy: state.threads.saturating_sub(state.idle),
-            queued: state.queue.len().saturating_sub(state.idle),
-        }
+        let waiting = state.queue.len() + state.long.len();
+        let claimed = state.idle.min(self.handle.0.ready(&state));
+        DiskLoad { busy: state.threads.saturating_sub(state.idle), queued: waiting.saturating_sub(claimed) }
     }
 }
 
@@ -105,10 +154,38 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(this: &Arc<Self>, job: Job, bounded: bool) -> Result<(), StorageError> {
+    /// Long jobs that may begin as soon as a thread is free.
+    fn ready_long(&self, state: &State) -> usize {
+        state.long.len().min(self.long_max.saturating_sub(state.long_busy))
+    }
+
+    /// Jobs that may begin as soon as a thread is free.
+    fn ready(&self, state: &State) -> usize {
+        state.queue.len() + self.ready_long(state)
+    }
+
+    /// Whether there is neither a thread nor room for one more job.
+    fn is_full(&self, state: &State, class: Class) -> bool {
+        // Those in the queue that an idle thread is about to take do not wait.
+        match class {
+            Class::First => {
+                let idle = state.idle.saturating_sub(self.ready_long(state));
+                state.queue.len() >= self.queue_max.saturating_add(idle)
+            }
+            Class::Further => false,
+            Class::Long => {
+                let idle = state.idle.saturating_sub(state.queue.len());
+                let room = self.long_max.saturating_sub(state.long_busy);
+                state.long.len() >= self.queue_max.saturating_add(idle.min(room))
+            }
+        }
+    }
+
+    fn push(this: &Arc<Self>, job: Job, class: Class) -> Result<(), StorageError> {
         let mut state = this.lock();
+        let may_begin = class != Class::Long || state.long_busy + state.long.len() < this.long_max;
         // Those that wait already have a claim on the idle threads.
-        if state.idle <= state.queue.len() && state.threads < this.threads_max {
+        if may_begin && state.idle <= this.ready(&state) && state.threads < this.threads_max {
             let shared = Arc::clone(this);
             let thread = std::thread::Builder::new().name(this.name.clone()).spawn(move || shared.work());
             match thread {
@@ -122,26 +199,41 @@ impl Shared {
                 Err(_) => {}
             }
         }
-        // Those in the queue that an idle thread is about to take do not wait.
-        if bounded && state.queue.len() >= this.queue_max.saturating_add(state.idle) {
+        if this.is_full(&state, class) {
             return Err(StorageError::Busy);
         }
-        state.queue.push_back(job);
+        match class {
+            Class::Long => state.long.push_back(job),
+            Class::First | Class::Further => state.queue.push_back(job),
+        }
         drop(state);
         this.wake.notify_one();
         Ok(())
     }
 
+    /// The next job, and whether it is a long one. Those come first, as far as they may: the others have their own threads.
+    fn next(&self, state: &mut State) -> Option<(Job, bool)> {
+        let long = if self.ready_long(state) > 0 { state.long.pop_front() } else { None };
+        match long {
+            Some(job) => {
+                state.long_busy += 1;
+                Some((job, true))
+            }
+            None => state.queue.pop_front().map(|job| (job, false)),
+        }
+    }
+
     fn work(&self) {
         let mut state = self.lock();
         loop {
-            if let Some(job) = state.queue.pop_front() {
+            if let Some((job, is_long)) = self.next(&mut state) {
                 state.idle = state.idle.saturating_sub(1);
                 drop(state);
                 // A job that panics is lost, and not the thread with it.
                 let _ = catch_unwind(AssertUnwindSafe(job));
                 state = self.lock();
                 state.idle += 1;
+                state.long_busy = state.long_busy.saturating_sub(is_long.into());
             } else if state.closed {
                 return;
             } else {

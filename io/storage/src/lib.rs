@@ -7,6 +7,7 @@
 mod across;
 mod change;
 mod checksums;
+mod closing;
 mod content;
 mod copy;
 mod disk;
@@ -35,6 +36,7 @@ mod upload;
 mod usage;
 
 pub use change::Transferred;
+pub use closing::Closing;
 pub use copy::{CopyOptions, MayCopy};
 pub use disk::{Disk, DiskLoad};
 pub use durability::Durability;

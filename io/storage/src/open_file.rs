@@ -76,6 +76,11 @@ impl OpenFile {
         let _ = fadvise(&self.fd, offset, NonZeroU64::new(bytes), Advice::WillNeed);
     }
 
+    /// Whether no name leads to it any more, so that closing it frees what it holds. Does not wait on a local file system.
+    pub(crate) fn is_removed(&self) -> bool {
+        rustix::fs::fstat(&self.fd).is_ok_and(|status| status.st_nlink == 0)
+    }
+
     /// Says that the file is going to be read from one end to the other, so that the kernel reads further ahead.
     pub fn expect_sequential(&self) {
         let _ = fadvise(&self.fd, 0, None, Advice::Sequential);

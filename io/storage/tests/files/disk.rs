@@ -1,8 +1,9 @@
 use std::io::Read;
-use std::sync::mpsc;
+use std::path::Path;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use weir_storage::{Disk, StorageError};
+use weir_storage::{Closing, Disk, StorageError};
 
 use crate::support::*;
 
@@ -70,4 +71,84 @@ fn a_job_that_nobody_waits_for_any_more_is_dropped_undone() {
     go.send(()).unwrap();
     assert_eq!(block_on(first), Ok(true));
     assert_eq!(was_done.recv(), Err(mpsc::RecvError));
+}
+
+/// A pool with one thread that is busy until the sender is dropped.
+fn busy(queue_max: usize) -> (Disk, mpsc::Sender<()>) {
+    let disk = Disk::new("test", 1, queue_max);
+    let (go, wait) = mpsc::channel::<()>();
+    let (begun, begins) = mpsc::channel();
+    disk.always(move || {
+        begun.send(()).unwrap();
+        let _ = wait.recv();
+    });
+    begins.recv().unwrap();
+    (disk, go)
+}
+
+#[test]
+fn what_has_begun_waits_where_what_is_new_is_refused() {
+    let (disk, go) = busy(1);
+    let queued = disk.run(|| Ok(1));
+    assert_eq!(block_on(disk.run(|| Ok(2))), Err(StorageError::Busy));
+    let further: Vec<_> = (3..6).map(|number| disk.run_on(move || Ok(number))).collect();
+    drop(go);
+    assert_eq!(block_on(queued), Ok(1));
+    assert_eq!(further.into_iter().map(|job| block_on(job).unwrap()).collect::<Vec<_>>(), [3, 4, 5]);
+}
+
+#[test]
+fn long_jobs_leave_half_of_the_threads_to_others() {
+    let disk = Disk::new("test", 4, 3);
+    let (begun, begins) = mpsc::channel();
+    let mut goes = Vec::new();
+    let long: Vec<_> = (0..5)
+        .map(|number| {
+            let (go, wait) = mpsc::channel::<()>();
+            goes.push(go);
+            let begun = begun.clone();
+            disk.run_long(move || {
+                begun.send(number).unwrap();
+                let _ = wait.recv();
+                Ok(number)
+            })
+        })
+        .collect();
+    let mut first = [begins.recv().unwrap(), begins.recv().unwrap()];
+    first.sort_unstable();
+    assert_eq!(first, [0, 1]);
+    assert_eq!((disk.load().busy, disk.load().queued), (2, 3));
+    // Their queue is full, and that is nothing to others.
+    assert_eq!(block_on(disk.run_long(|| Ok(5))), Err(StorageError::Busy));
+    assert_eq!(block_on(disk.run(|| Ok(6))), Ok(6));
+    assert!(begins.try_recv().is_err(), "a third long job has begun");
+    drop(goes);
+    assert_eq!(long.into_iter().map(|job| block_on(job).unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+}
+
+/// Whether this process has the removed file open that was at this path.
+fn is_open(path: &Path) -> bool {
+    let removed = format!("{} (deleted)", path.display());
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
+    descriptors
+        .filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok())
+        .any(|to| to.as_os_str() == &*removed)
+}
+
+#[test]
+fn a_removed_file_is_closed_by_a_thread_that_may_wait() {
+    let directory = tempfile::tempdir().unwrap();
+    let tree = tree(directory.path());
+    let at = directory.path().canonicalize().unwrap().join("removed");
+    std::fs::write(&at, "content").unwrap();
+    let file = Arc::new(tree.open(&path("/removed")).unwrap());
+    std::fs::remove_file(&at).unwrap();
+    let (disk, go) = busy(0);
+    let closing = Closing::new(Arc::clone(&file), Arc::clone(&tree), disk.clone());
+    drop(file);
+    drop(closing);
+    assert!(is_open(&at));
+    drop(go);
+    block_on(disk.run_on(|| Ok(()))).unwrap();
+    assert!(!is_open(&at));
 }

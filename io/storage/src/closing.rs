@@ -1,0 +1,32 @@
+use std::sync::Arc;
+
+use crate::{Disk, OpenFile, Tree};
+
+/// Keeps a file open, and closes it where that may take its time: closing the last descriptor of a removed file frees its
+/// blocks, which takes seconds for a large one, and a network file system may ask its server.
+///
+/// Who holds the file besides lets go of it first.
+#[derive(Debug)]
+pub struct Closing {
+    /// Until it is dropped.
+    file: Option<Arc<OpenFile>>,
+    tree: Arc<Tree>,
+    disk: Disk,
+}
+
+impl Closing {
+    /// Of a file of this tree, by the threads of this disk.
+    pub fn new(file: Arc<OpenFile>, tree: Arc<Tree>, disk: Disk) -> Self {
+        Self { file: Some(file), tree, disk }
+    }
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        let Some(file) = self.file.take() else { return };
+        // Nearly always it is closed in no time, and waking a thread for it would cost more.
+        if !self.tree.is_local() || file.is_removed() {
+            self.disk.always(move || drop(file));
+        }
+    }
+}
