@@ -9,7 +9,7 @@ pub enum LockError {
     /// collection.
     #[error("a lock excludes this one (RFC 4918 section 9.10.5)")]
     Conflict(Vec<(DavPath, bool)>),
-    /// The table is full.
+    /// The table is full, or the root has as many as it may.
     #[error("no more locks can be kept")]
     TooMany,
     /// A lock with this token is there already: the caller's random numbers are none.

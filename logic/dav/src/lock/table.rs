@@ -28,6 +28,9 @@ pub struct Submitted<'a> {
 }
 
 impl LockTable {
+    /// Shared locks of the same root.
+    pub const PER_ROOT_MAX: usize = 100;
+
     /// Adds a lock (RFC 4918 section 9.10), unless others exclude it: those that cover its root, and, if it is infinite,
     /// those below.
     pub fn lock(&mut self, lock: Lock, now_s: u64, locks_max: usize) -> Result<(), LockError> {
@@ -46,7 +49,9 @@ impl LockTable {
         if self.roots.contains_key(&lock.token) {
             return Err(LockError::TokenTaken);
         }
-        if self.len() >= locks_max {
+        // What is said of a resource names all of its locks.
+        let there = self.by_root.get(&lock.root).map_or(0, Vec::len);
+        if self.len() >= locks_max || there >= Self::PER_ROOT_MAX {
             return Err(LockError::TooMany);
         }
         self.insert(lock);

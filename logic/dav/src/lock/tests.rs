@@ -203,3 +203,15 @@ fn a_deleted_tree_takes_its_locks_along_and_an_overwritten_one_keeps_its_own() {
     assert_eq!(overwritten.forget_below(&path("/a/b")).len(), 1);
     assert_eq!(roots(&overwritten), ["/", "/a", "/a/b", "/a/bc"]);
 }
+
+#[test]
+fn a_resource_has_no_more_locks_than_can_be_told() {
+    let mut table = LockTable::default();
+    for number in 0..100 {
+        assert_eq!(table.lock(shared(number, "/a"), NOW, 1_000), Ok(()));
+    }
+    assert_eq!(table.lock(shared(100, "/a"), NOW, 1_000), Err(LockError::TooMany));
+    assert_eq!(table.lock(shared(101, "/b"), NOW, 1_000), Ok(()));
+    // Those that have ended make room.
+    assert_eq!(table.lock(Lock { expires_s: NOW + 20, ..shared(102, "/a") }, NOW + 10, 1_000), Ok(()));
+}

@@ -14,6 +14,9 @@ pub struct LockInfo {
 }
 
 impl LockInfo {
+    /// What is said about the owner, as it is kept: it is told to everybody who asks for the locks of a resource.
+    pub const OWNER_BYTES_MAX: usize = 4096;
+
     /// Reads the body. The only type of lock is the write lock (RFC 4918 section 7).
     pub fn parse(body: &[u8], limits: &XmlLimits) -> Result<Self, XmlError> {
         let decoded = decode(body, limits)?;
@@ -41,6 +44,9 @@ impl LockInfo {
                 }
                 Some("owner") => {
                     let read = Fragment::read(&mut reader, child, root.attribute(LANG))?;
+                    if read.as_str().len() > Self::OWNER_BYTES_MAX {
+                        return Err(XmlError::TooLarge);
+                    }
                     owner.replace(read).is_some()
                 }
                 _ => {

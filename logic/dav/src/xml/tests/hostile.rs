@@ -126,3 +126,17 @@ fn namespaces_are_taken_seriously() {
         assert_eq!(verdict(&inside), XmlError::Namespace, "{inside}");
     }
 }
+
+#[test]
+fn what_is_said_about_the_owner_of_a_lock_is_bounded() {
+    let body = |bytes: usize| {
+        format!(
+            "<lockinfo xmlns='DAV:'><lockscope><shared/></lockscope><locktype><write/></locktype>\
+             <owner>{}</owner></lockinfo>",
+            "a".repeat(bytes)
+        )
+    };
+    let parse = |bytes| LockInfo::parse(body(bytes).as_bytes(), &XmlLimits::default());
+    assert!(parse(3_000).is_ok());
+    assert_eq!(parse(5_000), Err(XmlError::TooLarge));
+}
