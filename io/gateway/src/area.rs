@@ -8,6 +8,7 @@ use weir_dav::method::Offer;
 use weir_dav::path::DavPath;
 use weir_storage::{Disk, Durability, LockStore, NodeId, SymlinkPolicy, Tree, TreeOptions};
 
+use crate::flights::Flights;
 use crate::identity::Passwords;
 use crate::place::AccessPoint;
 
@@ -29,6 +30,8 @@ pub(crate) struct Area {
     pub(crate) passwords: Option<Arc<Passwords>>,
     /// Which credentials clients are asked for.
     pub(crate) schemes: Schemes,
+    /// Whose checksums are being computed.
+    pub(crate) flights: Flights,
     swept: Arc<AtomicBool>,
 }
 
@@ -53,11 +56,7 @@ impl Area {
         let mut points =
             texts.iter().map(|text| AccessPoint::parse(text)).collect::<Result<Vec<_>, String>>()?;
         points.sort_by_key(|point| std::cmp::Reverse(point.path.depth()));
-        let symlinks = match plan.symlinks {
-            plan::Symlinks::Never => SymlinkPolicy::Never,
-            plan::Symlinks::InsideRoot => SymlinkPolicy::InsideRoot,
-            plan::Symlinks::OwnerMatch => SymlinkPolicy::OwnerMatch,
-        };
+        let symlinks = symlinks(plan);
         let trust_foreign_checksums = plan.trust_checksums;
         let options = TreeOptions { symlinks, trust_foreign_checksums, ..TreeOptions::new(node, boot) };
         let is_same_tree = |before: &&Area| {
@@ -87,7 +86,8 @@ impl Area {
         let schemes =
             Schemes { bearer: asks_for_tokens(plan), basic: passwords.is_some(), realm: plan.realm.clone() };
         let locks = LockStore::new(Arc::clone(&tree));
-        Ok(Self { plan: plan.clone(), rules, points, tree, locks, disk, passwords, schemes, swept })
+        let flights = Flights::default();
+        Ok(Self { plan: plan.clone(), rules, points, tree, locks, disk, passwords, schemes, flights, swept })
     }
 
     /// What it offers.
@@ -114,6 +114,15 @@ impl Area {
             // What cannot be cleaned up now is found by the next start.
             let _ = tree.sweep();
         });
+    }
+}
+
+/// Which links are followed.
+pub(crate) fn symlinks(plan: &AreaPlan) -> SymlinkPolicy {
+    match plan.symlinks {
+        plan::Symlinks::Never => SymlinkPolicy::Never,
+        plan::Symlinks::InsideRoot => SymlinkPolicy::InsideRoot,
+        plan::Symlinks::OwnerMatch => SymlinkPolicy::OwnerMatch,
     }
 }
 

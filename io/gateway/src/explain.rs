@@ -1,13 +1,14 @@
 //! `weir storage explain`: what a storage area would decide, and by which rule.
 
 use weir_access::identity::{BasicUser, Identity, X509Subject};
-use weir_access::{Action, rule};
+use weir_access::{AccessPath, Action, rule};
 use weir_config::Plan;
 use weir_config::plan::AreaPlan;
 use weir_dav::method::{Kind, Method};
 use weir_dav::path::{DavPath, PathLimits};
 use weir_storage::{NodeId, StorageError, Tree, TreeOptions};
 
+use crate::area::symlinks;
 use crate::call::unix_now_s;
 use crate::identity::Identifier;
 use crate::place::{AccessPoint, access_path};
@@ -75,7 +76,7 @@ pub fn explain(
     let is_directory = read.trailing_slash || kind == Some(Kind::Collection);
     let full = access_path(&read.path, is_directory).map_err(|outcome| outcome.text().to_owned())?;
     let identity = identity(plan, who)?;
-    let decisions: Vec<(bool, String)> = actions(method, kind)
+    let decisions: Vec<(bool, String)> = actions(method, kind, &full)
         .into_iter()
         .map(|action| {
             let request = rule::Request { identity: &identity, action: &action, path: &full };
@@ -94,7 +95,8 @@ pub fn explain(
 /// What is there, if that can be seen from here.
 fn kind_of(area: &AreaPlan, path: &DavPath) -> Option<Kind> {
     let node = NodeId::new("explain").ok()?;
-    let tree = Tree::open_root(&area.root, TreeOptions::new(node, 0)).ok()?;
+    let options = TreeOptions { symlinks: symlinks(area), ..TreeOptions::new(node, 0) };
+    let tree = Tree::open_root(&area.root, options).ok()?;
     match tree.metadata(path) {
         Ok(metadata) => Some(metadata.dav_kind()),
         Err(StorageError::NotFound) => Some(Kind::Missing),
@@ -102,22 +104,25 @@ fn kind_of(area: &AreaPlan, path: &DavPath) -> Option<Kind> {
     }
 }
 
-/// What a request asks for.
-fn actions(method: Method, kind: Option<Kind>) -> Vec<Action> {
+/// What a request asks for at its path: not for members of a directory, nor at a destination. A MOVE is judged as a
+/// renaming that stays where it is.
+fn actions(method: Method, kind: Option<Kind>, path: &AccessPath) -> Vec<Action> {
     match (method, kind) {
-        (Method::Options | Method::Head, _) => vec![Action::Stat],
-        (Method::Get, Some(Kind::Collection)) => vec![Action::List],
+        (Method::Options, _) => vec![Action::Stat],
+        (Method::Get | Method::Head, Some(Kind::Collection)) => vec![Action::List],
+        (Method::Head, _) => vec![Action::Stat],
+        (Method::Copy | Method::Propfind, Some(Kind::Collection)) => vec![Action::Stat, Action::List],
         (Method::Get | Method::Copy, _) => vec![Action::Read],
-        (Method::Propfind, Some(Kind::File)) => vec![Action::Stat],
-        (Method::Propfind, _) => vec![Action::List],
+        (Method::Propfind, Some(_)) => vec![Action::Stat],
+        (Method::Propfind, None) => vec![Action::Stat, Action::List],
         (Method::Put, Some(Kind::Missing)) => vec![Action::Create],
         (Method::Put, Some(_)) => vec![Action::Overwrite],
         (Method::Put, None) => vec![Action::Create, Action::Overwrite],
         (Method::Mkcol, _) => vec![Action::MakeDirectory],
-        (Method::Delete | Method::Move, _) => vec![Action::Delete],
-        (Method::Proppatch, _) => vec![Action::Overwrite],
-        (Method::Lock | Method::Unlock, Some(Kind::Missing)) => vec![Action::Create],
-        (Method::Lock | Method::Unlock, _) => vec![Action::Overwrite],
+        (Method::Delete, _) => vec![Action::Delete],
+        (Method::Move, _) => vec![Action::Rename { to: path.clone() }],
+        (Method::Lock, Some(Kind::Missing)) => vec![Action::Create],
+        (Method::Proppatch | Method::Lock | Method::Unlock, _) => vec![Action::Overwrite],
     }
 }
 

@@ -11,6 +11,7 @@ mod dav;
 mod error;
 mod explain;
 mod file;
+mod flights;
 mod gateway;
 mod headers;
 mod identity;

@@ -1,7 +1,7 @@
 use weir_access::Action;
 use weir_dav::path::DavPath;
 use weir_dav::xml::Multistatus;
-use weir_storage::{Listing, Metadata, StorageError};
+use weir_storage::{Entry, Listing, Metadata, StorageError};
 
 use super::{Asker, Describer};
 
@@ -11,7 +11,8 @@ const PIECE_BYTES: usize = 48 << 10;
 /// Members that are looked at at once.
 const BATCH: usize = 64;
 
-/// The answer to a PROPFIND, made piece by piece; each takes no more memory than one batch of members.
+/// The answer to a PROPFIND, made piece by piece; each is no larger than what there is to say of one member beyond
+/// [`PIECE_BYTES`].
 #[derive(Debug)]
 pub(crate) struct Walk {
     asker: Asker,
@@ -27,9 +28,17 @@ pub(crate) struct Walk {
 
 #[derive(Debug)]
 enum Directory {
-    Begun(DavPath, Listing),
+    Begun(Begun),
     /// Opened when its turn comes, so that no more directories are open than are within each other.
     Waiting(DavPath),
+}
+
+#[derive(Debug)]
+struct Begun {
+    path: DavPath,
+    listing: Listing,
+    /// Those that were read and not yet told of.
+    entries: std::vec::IntoIter<Entry>,
 }
 
 impl Walk {
@@ -64,40 +73,48 @@ impl Walk {
                     return Ok((out.into_bytes(), None));
                 }
                 Some(Directory::Waiting(path)) => match self.asker.area.tree.list(&path) {
-                    Ok(listing) => self.left.push(Directory::Begun(path, listing)),
+                    Ok(listing) => {
+                        let entries = Vec::new().into_iter();
+                        self.left.push(Directory::Begun(Begun { path, listing, entries }));
+                    }
                     // Gone since, or not readable for this process: it was told of, and that is all there is to tell.
                     Err(StorageError::NotFound | StorageError::Refused | StorageError::NotDirectory) => {}
                     Err(error) => return Err(error),
                 },
-                Some(Directory::Begun(path, listing)) => self.batch(path, listing, &mut out)?,
+                Some(Directory::Begun(directory)) => self.members(directory, &mut out)?,
             }
         }
         Ok((out.into_bytes(), Some(self)))
     }
 
-    fn batch(&mut self, path: DavPath, mut listing: Listing, out: &mut String) -> Result<(), StorageError> {
-        let entries = listing.next_batch(BATCH)?;
-        if entries.is_empty() {
-            return Ok(());
+    /// Tells of members until the piece is complete.
+    fn members(&mut self, mut directory: Begun, out: &mut String) -> Result<(), StorageError> {
+        if directory.entries.len() == 0 {
+            directory.entries = directory.listing.next_batch(BATCH)?.into_iter();
+            if directory.entries.len() == 0 {
+                return Ok(());
+            }
         }
         let mut below = Vec::new();
-        for entry in entries {
-            let member = path.join(&entry.name).map_err(|_| StorageError::Refused)?;
-            let directory = entry.metadata.is_directory();
+        while out.len() < PIECE_BYTES
+            && let Some(entry) = directory.entries.next()
+        {
+            let member = directory.path.join(&entry.name).map_err(|_| StorageError::Refused)?;
+            let is_directory = entry.metadata.is_directory();
             let full = self.describer.prefix.append(&member);
             // What may not be seen is not there.
-            if !self.asker.may(&Action::Stat, &full, directory) {
+            if !self.asker.may(&Action::Stat, &full, is_directory) {
                 continue;
             }
             if let Some(multistatus) = &mut self.multistatus {
                 multistatus.response(out, &self.describer.describe(&member, &entry.metadata)?);
             }
             // A link may lead to where it is.
-            if self.deep && directory && !entry.link && self.asker.may(&Action::List, &full, true) {
+            if self.deep && is_directory && !entry.link && self.asker.may(&Action::List, &full, true) {
                 below.push(Directory::Waiting(member));
             }
         }
-        self.left.push(Directory::Begun(path, listing));
+        self.left.push(Directory::Begun(directory));
         self.left.extend(below);
         Ok(())
     }

@@ -96,7 +96,7 @@ impl Rest {
             return Ok(Some((first.into_bytes(), self)));
         }
         let Some(mut listing) = self.listing.take() else { return Ok(None) };
-        let read = self.disk.run(move || {
+        let read = self.disk.run_on(move || {
             let batch = listing.next_batch(BATCH)?;
             Ok((listing, batch))
         });

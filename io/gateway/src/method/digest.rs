@@ -64,20 +64,31 @@ impl Wanted {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let (path, file) = (path.clone(), Arc::clone(file));
+        let missing = move |known: &[Digest]| {
+            let is_known =
+                |algorithm: &Algorithm| known.iter().any(|digest| digest.algorithm() == *algorithm);
+            wanted.iter().copied().filter(|algorithm| !is_known(algorithm)).collect::<Vec<_>>()
+        };
+        let (at, open) = (path.clone(), Arc::clone(file));
+        let kept = call.on_disk(move |tree| tree.checksums(&at, &open)).await?;
+        if missing(&kept).is_empty() {
+            return Ok(kept);
+        }
+        let metadata = file.metadata();
+        let _turn = call.area.flights.turn((metadata.device, metadata.inode)).await;
+        let (tree, path, file) = (Arc::clone(&call.area.tree), path.clone(), Arc::clone(file));
         let given_up = GivenUp::default();
         let cancelled = Arc::clone(&given_up.0);
-        call.on_disk(move |tree| {
+        let computing = call.area.disk.run_long(move || {
+            // Those that somebody has computed meanwhile are kept by now.
             let mut digests = tree.checksums(&path, &file)?;
-            let is_known =
-                |algorithm: &Algorithm| digests.iter().any(|known| known.algorithm() == *algorithm);
-            let missing: Vec<_> = wanted.into_iter().filter(|algorithm| !is_known(algorithm)).collect();
+            let missing = missing(&digests);
             if !missing.is_empty() {
                 digests.extend(tree.compute_checksums(&path, &file, &missing, &cancelled)?);
             }
             Ok(digests)
-        })
-        .await
+        });
+        computing.await
     }
 }
 

@@ -1,5 +1,4 @@
 use std::rc::Rc;
-use std::sync::Arc;
 
 use weir_access::Action;
 use weir_dav::conditional::{Access, Verdict};
@@ -96,8 +95,9 @@ async fn of_file(call: &Call, place: &Place, file: OpenFile, is_head: bool) -> R
         Some((path, file, coding)) => (path, file, Some(coding)),
         None => (place.path.clone(), file, None),
     };
-    let length = file.metadata().size;
-    let validators = validators(file.metadata());
+    let served = Rc::new(ServedFile::new(file, &call.area));
+    let metadata = served.file.metadata();
+    let (length, validators) = (metadata.size, validators(metadata));
     let base = |status| {
         let mut answer = with_validators(Answer::new(status), &validators);
         if call.area.plan.precompressed {
@@ -116,11 +116,9 @@ async fn of_file(call: &Call, place: &Place, file: OpenFile, is_head: bool) -> R
     };
     let range = call.request.list("Range").filter(|_| range_applies);
     let selection = range.map_or(Selection::Whole, |range| RangePolicy::default().select(&range, length));
-    let file = Arc::new(file);
     let wanted = Wanted::of(&call.request);
     // A range of a representation has the digest of the representation.
-    let digests = wanted.look_up(call, &path, &file).await?;
-    let served = Rc::new(ServedFile { file, disk: call.area.disk.clone() });
+    let digests = wanted.look_up(call, &path, &served.file).await?;
     let part = |range: ByteRange| Part::File {
         file: Rc::clone(&served) as _,
         offset: range.first(),

@@ -60,7 +60,7 @@ fn stream(act: Act, first: Vec<u8>, rest: Walk) -> Content {
                 (Some(piece), rest) => Ok(Some((piece, (None, rest)))),
                 (None, None) => Ok(None),
                 (None, Some(walk)) => {
-                    let made = disk.run(move || walk.piece()).await;
+                    let made = disk.run_on(move || walk.piece()).await;
                     let (piece, rest) = made.map_err(|error| io::Error::other(error.to_string()))?;
                     Ok(Some((piece, (None, rest))))
                 }

@@ -76,7 +76,7 @@ pub(super) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
         };
         Ok(act.locked(&changes, |_| Ok(prepared.publish()))?.and_then(|()| prepared.finish()))
     };
-    match act.run(commit).await? {
+    match act.run_on(commit).await? {
         Ok(committed) => Ok(confirm(&committed)),
         // Somebody else was faster.
         Err(StorageError::Exists) if is_conditional => Err(Outcome::PreconditionFailed.into()),
@@ -109,15 +109,16 @@ async fn begin(
     let (algorithms, length) = (call.area.plan.checksums.clone(), call.body.length());
     let given_up = GivenUp::default();
     let cancelled = Arc::clone(&given_up.0);
-    let begun = act.run(move |act| {
+    let begin = move |act: &Act| {
         act.locked(&changes, |_| Ok(()))?;
         let (tree, disk, path) = (act.tree(), &act.asker.area.disk, &act.place.path);
         Ok(match part {
             None => (Upload::begin(tree, disk, path, &algorithms, length)?, None),
             Some(range) => Upload::begin_part(tree, disk, path, &algorithms, range.first(), &cancelled)?,
         })
-    });
-    begun.await
+    };
+    // A part comes into a copy of the rest.
+    if part.is_some() { act.run_long(begin).await } else { act.run(begin).await }
 }
 
 /// Takes the body.
@@ -129,7 +130,7 @@ async fn receive(call: &mut Call, upload: Upload) -> Result<Upload, Refusal> {
     let mut spare = Vec::new();
     while !portion.is_empty() {
         let is_last = portion.len() < capacity;
-        let writing = disk.run(move || {
+        let writing = disk.run_on(move || {
             upload.write(&portion)?;
             Ok((upload, portion))
         });

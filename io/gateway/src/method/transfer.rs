@@ -33,7 +33,9 @@ pub(super) async fn answer(call: &mut Call, method: Method) -> Result<Answer, Re
     let cancelled = Arc::clone(&gone.0);
     let transfer =
         Transfer { method, destination, deep, overwrite, request: call.request.clone(), cancelled };
-    Ok(act.run(move |act| transfer.carry_out(act)).await?.into())
+    let carry_out = move |act: &Act| transfer.carry_out(act);
+    let done = if method == Method::Copy { act.run_long(carry_out).await } else { act.run(carry_out).await };
+    Ok(done?.into())
 }
 
 fn destination(act: &Act, request: &Request) -> Result<Place, Refusal> {

@@ -263,6 +263,14 @@ fn a_decision_can_be_asked_for_without_a_request() {
     assert_eq!(told.status.code(), Some(1));
     assert_eq!(verdict["allowed"], false);
     assert_eq!(explain(&file, &["--as", &token, "PUT", "/data/new"]).status.code(), Some(0));
+    // A renaming is asked for as one, and a directory is looked at before it is listed.
+    let mover = issuer.token(&json!({ "scope": "storage.modify:/" }));
+    let moved = explain(&file, &["--as", &mover, "MOVE", "/data/a"]);
+    let text = String::from_utf8_lossy(&moved.stdout).into_owned();
+    assert!(text.contains("asked: rename /data/a to /data/a"), "{text}");
+    let listed = explain(&file, &["PROPFIND", "/data/"]);
+    let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(text.contains("stat /data") && text.contains("list /data"), "{text}");
     let nowhere = explain(&file, &["GET", "/elsewhere"]);
     assert_eq!(nowhere.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&nowhere.stderr).contains("/elsewhere is in no storage area"));
