@@ -95,14 +95,14 @@ pub(crate) static AREA: Section = Section {
             Integer { min: 1, max: 256 },
             Default("8"),
             "16",
-            "Threads that wait for the disk. Each area has its own, so that a file system that hangs stalls no other.",
+            "Threads that wait for the disk. Each area has its own, so that a file system that hangs stalls no other. Copies and the computing of digests take at most half of them.",
         ),
         key(
             "queue",
             Integer { min: 1, max: 100_000 },
             Default("1024"),
             "256",
-            "Calls that may wait for a thread; one more is answered 503.",
+            "New requests that may wait for a thread; one more is answered 503. What has begun waits however long the queue is.",
         ),
         key(
             "htpasswd",

@@ -26,6 +26,33 @@ fn a_directory_of_a_hundred_thousand_is_told_in_little_memory() {
     assert!(after < before + (8 << 20), "{before} bytes before, {after} after");
 }
 
+/// The most memory that a process has ever had.
+fn peak_bytes(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}
+
+#[test]
+fn members_with_large_properties_are_told_one_after_the_other() {
+    let site = Site::open("");
+    let set = format!(
+        "<propertyupdate xmlns='DAV:'><set><prop><x xmlns='u'>{}</x></prop></set></propertyupdate>",
+        "x".repeat(500_000)
+    );
+    for number in 0..64 {
+        site.write(&format!("d/{number}"), "");
+        assert_eq!(site.request("PROPPATCH", &format!("/d/{number}"), &[], set.as_bytes()).status, 207);
+    }
+    // What the first requests of a process cost is not what is measured.
+    assert!(site.request("PROPFIND", "/d/0", &[("Depth", "0")], b"").body.len() > 500_000);
+    let before = peak_bytes(site.weir.pid());
+    let listed = site.request("PROPFIND", "/d/", &[("Depth", "1")], b"");
+    let after = peak_bytes(site.weir.pid());
+    assert!(listed.body.len() > 64 * 500_000);
+    assert!(after < before + (12 << 20), "{before} bytes before, {after} after");
+}
+
 /// A small file system, as long as it lives.
 struct Small(PathBuf);
 
