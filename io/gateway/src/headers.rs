@@ -49,19 +49,25 @@ pub(crate) fn is_conditional(request: &Request) -> bool {
 }
 
 /// The digests that an upload must have, by its client's word (RFC 3230, RFC 9530).
+#[derive(Debug)]
+pub(crate) struct Expected {
+    /// Of the file that it makes.
+    pub(crate) representation: Vec<Digest>,
+    /// Of the bytes that come.
+    pub(crate) content: Vec<Digest>,
+}
+
+/// Reads them.
 ///
 /// # Errors
 /// One of the headers cannot be read: what it says cannot be kept.
-pub(crate) fn digests(request: &Request) -> Result<Vec<Digest>, DigestError> {
-    let mut digests: Vec<Digest> = Vec::new();
+pub(crate) fn digests(request: &Request) -> Result<Expected, DigestError> {
     let none = || Ok(Vec::new());
     let list = |name| request.list(name);
     let read = |text: Option<Cow<'_, [u8]>>, parse: fn(&[u8]) -> Result<Vec<Digest>, DigestError>| {
         text.map_or_else(none, |text| parse(&text))
     };
-    digests.extend(read(list("Digest"), parse_digest)?);
-    digests.extend(read(list("Repr-Digest"), parse_repr_digest)?);
-    // A body without Content-Encoding is its own representation.
-    digests.extend(read(list("Content-Digest"), parse_repr_digest)?);
-    Ok(digests)
+    let mut representation = read(list("Digest"), parse_digest)?;
+    representation.extend(read(list("Repr-Digest"), parse_repr_digest)?);
+    Ok(Expected { representation, content: read(list("Content-Digest"), parse_repr_digest)? })
 }

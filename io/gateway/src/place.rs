@@ -57,6 +57,13 @@ impl Place {
         Ok(Self { full, path, trailing_slash: false })
     }
 
+    /// What has this name in the same collection.
+    pub(crate) fn sibling(&self, name: &[u8]) -> Result<Self, Outcome> {
+        let full = self.full.parent().unwrap_or_default().join(name).map_err(outcome_of)?;
+        let path = self.path.parent().unwrap_or_default().join(name).map_err(outcome_of)?;
+        Ok(Self { full, path, trailing_slash: false })
+    }
+
     /// Where the tree begins in URLs, seen from this place.
     pub(crate) fn prefix(&self) -> DavPath {
         match self.path.depth() {

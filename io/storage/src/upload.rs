@@ -24,6 +24,8 @@ pub struct Upload {
     /// Empty for a part of a file, whose checksums need all of it.
     hashers: Vec<Hasher>,
     algorithms: Vec<Algorithm>,
+    /// What the bytes that come must have, whatever they become a part of.
+    expected: Vec<(Hasher, Digest)>,
     /// Where the next bytes go.
     offset: u64,
     /// Bytes that have come.
@@ -96,7 +98,19 @@ impl Upload {
         let hashers = algorithms.iter().copied().map(Hasher::new).collect();
         let (tree, path) = (Arc::clone(tree), path.clone());
         let algorithms = algorithms.to_vec();
-        Ok(Self { tree, path, file, hashers, algorithms, offset: 0, received: 0, reserved, part: false })
+        let expected = Vec::new();
+        Ok(Self {
+            tree,
+            path,
+            file,
+            hashers,
+            algorithms,
+            expected,
+            offset: 0,
+            received: 0,
+            reserved,
+            part: false,
+        })
     }
 
     /// Begins to take a part of a file, from `first` on (RFC 9110 section 14.5): the rest stays as it is, and others see the
@@ -127,10 +141,16 @@ impl Upload {
         Ok((upload, base.map(|base| *base.metadata())))
     }
 
+    /// Digests that the bytes must have which come from here on, by themselves: of a part, not of the file.
+    pub fn expect_received(&mut self, digests: Vec<Digest>) {
+        self.expected.extend(digests.into_iter().map(|digest| (Hasher::new(digest.algorithm()), digest)));
+    }
+
     /// Takes what comes next.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), StorageError> {
         notes::write_all(self.file.fd()?, bytes, self.offset)?;
         self.hashers.iter_mut().for_each(|hasher| hasher.update(bytes));
+        self.expected.iter_mut().for_each(|(hasher, _)| hasher.update(bytes));
         self.offset = self.offset.saturating_add(bytes.len() as u64);
         self.received = self.received.saturating_add(bytes.len() as u64);
         Ok(())
@@ -160,6 +180,11 @@ impl Upload {
     pub fn prepare(mut self, commit: Commit<'_>) -> Result<Prepared, StorageError> {
         if commit.length.is_some_and(|length| length != self.received) {
             return Err(StorageError::Length);
+        }
+        for (hasher, expected) in self.expected.drain(..) {
+            if hasher.finish() != expected {
+                return Err(StorageError::Digest(expected.algorithm()));
+            }
         }
         let digests = self.digests(commit.digests)?;
         let content = self.settle(commit.durability)?;

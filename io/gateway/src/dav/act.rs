@@ -26,7 +26,7 @@ impl Act {
     /// # Errors
     /// Its If header cannot be read.
     pub(crate) fn of(call: &Call) -> Result<Self, Refusal> {
-        let asker = Asker { area: Arc::clone(&call.area), identity: Arc::new(call.identity.clone()) };
+        let asker = Asker::of(call);
         let terms = Terms::read(&call.request, asker.principal())?;
         Ok(Self { asker, place: call.place.clone(), terms })
     }

@@ -6,6 +6,7 @@ use weir_access::{Action, www_authenticate};
 use weir_dav::path::DavPath;
 
 use crate::area::Area;
+use crate::call::Call;
 use crate::place::access_path;
 use crate::refusal::Refusal;
 
@@ -17,6 +18,11 @@ pub(crate) struct Asker {
 }
 
 impl Asker {
+    /// Of a request.
+    pub(crate) fn of(call: &Call) -> Self {
+        Self { area: Arc::clone(&call.area), identity: Arc::new(call.identity.clone()) }
+    }
+
     /// Whether the rules let them do this at a path of the server.
     pub(crate) fn may(&self, action: &Action, full: &DavPath, directory: bool) -> bool {
         let Ok(path) = access_path(full, directory) else { return false };

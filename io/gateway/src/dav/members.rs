@@ -1,23 +1,30 @@
+use weir_access::Action;
 use weir_dav::outcome::Outcome;
 use weir_dav::path::DavPath;
 use weir_dav::xml::Multistatus;
 use weir_storage::StorageError;
 
-use super::Reply;
-use crate::area::Area;
+use super::{Asker, Reply};
 use crate::place::Place;
 
 /// How many members an answer names; that the request was not carried out is said by the first one.
 const NAMED_MAX: usize = 1_000;
 
-/// The members of a tree that a request may not do something to: paths of the server, and whether they are directories.
-#[derive(Debug, Default)]
-pub(crate) struct Denied(Vec<(DavPath, bool)>);
+/// The members of a tree that a request may not do something to.
+#[derive(Debug)]
+pub(crate) struct Denied {
+    /// There are some.
+    any: bool,
+    /// Those of which the client may know: paths of the server, and whether they are directories.
+    named: Vec<(DavPath, bool)>,
+    /// The tree itself.
+    root: DavPath,
+}
 
 /// The resource at a place and all that is below it.
 #[derive(Debug)]
 pub(crate) struct Members<'a> {
-    pub(crate) area: &'a Area,
+    pub(crate) asker: &'a Asker,
     pub(crate) place: &'a Place,
 }
 
@@ -26,11 +33,14 @@ impl Members<'_> {
     /// allowed: half of a tree is worse than none. Blocks.
     pub(crate) fn denied(&self, may: &mut dyn FnMut(&DavPath, bool) -> bool) -> Result<Denied, StorageError> {
         let prefix = self.place.prefix();
-        let mut denied = Denied::default();
-        self.area.tree.survey(&self.place.path, &mut |path, directory| {
+        let mut denied = Denied { any: false, named: Vec::new(), root: self.place.full.clone() };
+        self.asker.area.tree.survey(&self.place.path, &mut |path, directory| {
             let full = prefix.append(path);
-            if denied.0.len() < NAMED_MAX && !may(&full, directory) {
-                denied.0.push((full, directory));
+            if denied.named.len() < NAMED_MAX && !may(&full, directory) {
+                denied.any = true;
+                if self.asker.may(&Action::Stat, &full, directory) {
+                    denied.named.push((full, directory));
+                }
             }
             Ok(())
         })?;
@@ -41,12 +51,15 @@ impl Members<'_> {
 impl Denied {
     /// Whether everything is allowed.
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        !self.any
     }
 
-    /// A 207 that names them.
-    pub(crate) fn reply(self) -> Reply {
-        failures(self.0.into_iter().map(|(path, directory)| (path, directory, Outcome::Forbidden)))
+    /// A 207 that names them; the tree itself, if the client may know of none of them.
+    pub(crate) fn reply(mut self) -> Reply {
+        if self.named.is_empty() {
+            self.named.push((self.root, true));
+        }
+        failures(self.named.into_iter().map(|(path, directory)| (path, directory, Outcome::Forbidden)))
     }
 }
 

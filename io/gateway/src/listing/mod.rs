@@ -4,11 +4,14 @@ mod html;
 mod json;
 mod order;
 
+use weir_access::Action;
 use weir_dav::negotiate::Listing as Form;
+use weir_dav::path::DavPath;
 use weir_net::service::{Answer, Content, unfold};
 use weir_storage::{Disk, Entry, Listing, StorageError};
 
 use crate::call::Call;
+use crate::dav::Asker;
 use crate::place::Place;
 use crate::refusal::Refusal;
 use order::Order;
@@ -30,12 +33,14 @@ pub(crate) async fn answer(call: &Call, place: &Place, is_head: bool) -> Result<
     let form = Form::choose(call.request.list("Accept").as_deref());
     let order = Order::of(call.request.query().unwrap_or_default());
     let path = place.path.clone();
+    let sight = Sight { asker: Asker::of(call), directory: place.full.clone() };
+    let eyes = sight.clone();
     let (listing, mut entries) = call
         .on_disk(move |tree| {
             let mut listing = tree.list(&path)?;
             let mut entries = Vec::new();
             while entries.len() < SORTED_MAX {
-                let batch = listing.next_batch(BATCH)?;
+                let batch = eyes.next_batch(&mut listing)?;
                 if batch.is_empty() {
                     return Ok((None, entries));
                 }
@@ -65,7 +70,8 @@ pub(crate) async fn answer(call: &Call, place: &Place, is_head: bool) -> Result<
             Content::Stream { length: None, source: unfold((), |()| async { Ok(None) }) }
         }
         Some(listing) => {
-            let rest = Rest { page, listing: Some(listing), first: Some(text), disk: call.area.disk.clone() };
+            let disk = call.area.disk.clone();
+            let rest = Rest { page, listing: Some(listing), sight, first: Some(text), disk };
             Content::Stream { length: None, source: unfold(rest, Rest::next) }
         }
     };
@@ -81,11 +87,37 @@ pub(crate) async fn answer(call: &Call, place: &Place, is_head: bool) -> Result<
     Ok(answer.content(form.content_type(), content))
 }
 
+/// What the client may see of a directory: as in PROPFIND, a member that it may not look at is not there.
+#[derive(Clone)]
+struct Sight {
+    asker: Asker,
+    /// As URLs have it.
+    directory: DavPath,
+}
+
+impl Sight {
+    /// The next members that may be seen; none at the end. Blocks.
+    fn next_batch(&self, listing: &mut Listing) -> Result<Vec<Entry>, StorageError> {
+        loop {
+            let mut batch = listing.next_batch(BATCH)?;
+            let is_end = batch.is_empty();
+            batch.retain(|entry| {
+                let path = self.directory.join(&entry.name);
+                path.is_ok_and(|path| self.asker.may(&Action::Stat, &path, entry.metadata.is_directory()))
+            });
+            if is_end || !batch.is_empty() {
+                return Ok(batch);
+            }
+        }
+    }
+}
+
 /// What is still to come of a page.
 struct Rest {
     page: Box<dyn Page>,
     /// `None` = all of it was read.
     listing: Option<Listing>,
+    sight: Sight,
     first: Option<String>,
     disk: Disk,
 }
@@ -96,8 +128,9 @@ impl Rest {
             return Ok(Some((first.into_bytes(), self)));
         }
         let Some(mut listing) = self.listing.take() else { return Ok(None) };
+        let sight = self.sight.clone();
         let read = self.disk.run_on(move || {
-            let batch = listing.next_batch(BATCH)?;
+            let batch = sight.next_batch(&mut listing)?;
             Ok((listing, batch))
         });
         let (listing, batch) =

@@ -39,7 +39,7 @@ pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
 
 fn remove(act: &Act, directory: bool) -> Result<Reply, Refusal> {
     if directory {
-        let members = Members { area: &act.asker.area, place: &act.place };
+        let members = Members { asker: &act.asker, place: &act.place };
         let denied =
             members.denied(&mut |full, directory| act.asker.may(&Action::Delete, full, directory))?;
         if !denied.is_empty() {
@@ -55,8 +55,9 @@ fn remove(act: &Act, directory: bool) -> Result<Reply, Refusal> {
             return Ok(failures([(full, false, failure.error.outcome())]));
         }
     }
-    if !act.locks().view()?.is_empty() {
-        act.locks().update(|table| table.forget(path))?;
+    // It is gone, whatever becomes of its locks: they end by themselves.
+    if act.locks().view().is_ok_and(|locks| !locks.is_empty()) {
+        let _ = act.locks().update(|table| table.forget(path));
     }
     Ok(Reply::new(Outcome::Replaced))
 }

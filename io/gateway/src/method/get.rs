@@ -91,7 +91,7 @@ fn location(call: &Call, place: &Place) -> String {
 
 async fn of_file(call: &Call, place: &Place, file: OpenFile, is_head: bool) -> Result<Answer, Refusal> {
     let content_type = mime::content_type(place.path.name().unwrap_or_default());
-    let (path, file, coding) = match compressed(call, &place.path).await {
+    let (path, file, coding) = match compressed(call, place, &file, is_head).await {
         Some((path, file, coding)) => (path, file, Some(coding)),
         None => (place.path.clone(), file, None),
     };
@@ -159,18 +159,28 @@ async fn of_file(call: &Call, place: &Place, file: OpenFile, is_head: bool) -> R
     })
 }
 
-/// The compressed sibling of a file that the client likes best.
-async fn compressed(call: &Call, path: &DavPath) -> Option<(DavPath, OpenFile, Coding)> {
+/// The compressed sibling of a file that the client likes best, of those that it may have. One that is older than the file was
+/// made of another content.
+async fn compressed(
+    call: &Call,
+    place: &Place,
+    original: &OpenFile,
+    is_head: bool,
+) -> Option<(DavPath, OpenFile, Coding)> {
     if !call.area.plan.precompressed {
         return None;
     }
     let accept = call.request.list("Accept-Encoding")?;
+    let action = if is_head { Action::Stat } else { Action::Read };
     let mut available = Coding::ALL.to_vec();
     while let Some(coding) = Coding::choose(Some(&accept), &available) {
-        let name = [path.name()?, coding.suffix().as_bytes()].concat();
-        let sibling = path.parent()?.join(&name).ok()?;
-        if let Ok(file) = open(call, &sibling).await {
-            return Some((sibling, file, coding));
+        let name = [place.path.name()?, coding.suffix().as_bytes()].concat();
+        let sibling = place.sibling(&name).ok()?;
+        if call.may(&action, &sibling).is_ok_and(|may| may)
+            && let Ok(file) = open(call, &sibling.path).await
+            && file.metadata().modified >= original.metadata().modified
+        {
+            return Some((sibling.path, file, coding));
         }
         available.retain(|other| *other != coding);
     }

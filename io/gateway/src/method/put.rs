@@ -48,7 +48,7 @@ pub(super) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
     if coding.is_some_and(|coding| !coding.eq_ignore_ascii_case(b"identity")) {
         return Err(Outcome::UnknownBody.into());
     }
-    let expected = digests(&call.request).map_err(|_| Outcome::BadHeader)?;
+    let mut expected = digests(&call.request).map_err(|_| Outcome::BadHeader)?;
     let part = part(call)?;
     let is_conditional = is_conditional(&call.request);
     let expect = match seen {
@@ -66,8 +66,22 @@ pub(super) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
         (Some(_), None) => Expectation::Nothing,
         (None, _) => expect,
     };
+    if let Some(part) = part
+        && part.complete.is_some_and(|complete| complete < base.map_or(0, |base| base.size))
+    {
+        // The file is longer already than the client takes it for.
+        return Err(Outcome::BadContentRange.into());
+    }
+    let mut upload = upload;
+    match part {
+        Some(_) => upload.expect_received(expected.content),
+        // A whole body without Content-Encoding is its own representation.
+        None => expected.representation.extend(expected.content),
+    }
+    let expected = expected.representation;
     let upload = receive(call, upload).await?;
-    let (durability, length) = (call.area.durability(), call.body.length());
+    let length = part.map(|part| part.range.bytes()).or(call.body.length());
+    let durability = call.area.durability();
     let commit = move |act: &Act| {
         let commit = Commit { durability, expect, digests: &expected, length };
         let mut prepared = match upload.prepare(commit) {
@@ -85,14 +99,22 @@ pub(super) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
     }
 }
 
+/// The part of a file that a body is.
+#[derive(Debug, Clone, Copy)]
+struct BodyPart {
+    range: ByteRange,
+    /// How long the file will be when all parts have come, by the client's word: this one need not be the last.
+    complete: Option<u64>,
+}
+
 /// The part of the file that the body is (RFC 9110 section 14.5); `None` = it is all of it.
-fn part(call: &Call) -> Result<Option<ByteRange>, Refusal> {
+fn part(call: &Call) -> Result<Option<BodyPart>, Refusal> {
     let Some(text) = call.request.header("Content-Range") else { return Ok(None) };
     match ContentRange::parse(text) {
-        Ok(ContentRange::Part { range, .. })
+        Ok(ContentRange::Part { range, complete_bytes })
             if call.body.length().is_none_or(|length| length == range.bytes()) =>
         {
-            Ok(Some(range))
+            Ok(Some(BodyPart { range, complete: complete_bytes }))
         }
         _ => Err(Outcome::BadContentRange.into()),
     }
@@ -104,7 +126,7 @@ async fn begin(
     call: &Call,
     act: &Act,
     changes: Vec<(DavPath, Change)>,
-    part: Option<ByteRange>,
+    part: Option<BodyPart>,
 ) -> Result<(Upload, Option<Metadata>), Refusal> {
     let (algorithms, length) = (call.area.plan.checksums.clone(), call.body.length());
     let given_up = GivenUp::default();
@@ -114,7 +136,7 @@ async fn begin(
         let (tree, disk, path) = (act.tree(), &act.asker.area.disk, &act.place.path);
         Ok(match part {
             None => (Upload::begin(tree, disk, path, &algorithms, length)?, None),
-            Some(range) => Upload::begin_part(tree, disk, path, &algorithms, range.first(), &cancelled)?,
+            Some(part) => Upload::begin_part(tree, disk, path, &algorithms, part.range.first(), &cancelled)?,
         })
     };
     // A part comes into a copy of the rest.

@@ -97,7 +97,8 @@ impl Transfer {
         }
         match self.transfer(act) {
             Ok(done) => {
-                self.forget_locks(act)?;
+                // It is done, whatever becomes of the locks: they end by themselves.
+                let _ = self.forget_locks(act);
                 let outcome = if done.created { Outcome::Created } else { Outcome::Replaced };
                 Ok(Reply::new(outcome))
             }
@@ -149,9 +150,9 @@ impl Transfer {
         directory: bool,
         there: Option<&Metadata>,
     ) -> Result<Option<Reply>, Refusal> {
-        let area = &act.asker.area;
+        let asker = &act.asker;
         if there.is_some_and(Metadata::is_directory) {
-            let members = Members { area, place: &self.destination };
+            let members = Members { asker, place: &self.destination };
             let denied =
                 members.denied(&mut |full, directory| act.asker.may(&Action::Delete, full, directory))?;
             if !denied.is_empty() {
@@ -159,7 +160,7 @@ impl Transfer {
             }
         }
         if directory && self.deep {
-            let members = Members { area, place: &act.place };
+            let members = Members { asker, place: &act.place };
             let denied = members.denied(&mut |full, directory| self.may_take(act, full, directory))?;
             if !denied.is_empty() {
                 return Ok(Some(denied.reply()));

@@ -299,3 +299,37 @@ fn a_reload_changes_who_may_do_what() {
     client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(client.response().status, 200);
 }
+
+/// Everybody may read everything but `/d/secret` and the compressed sibling of `/d/a.js`.
+const MOSTLY_OPEN: &str = "[storage-area.data.access]\n\
+    [[storage-area.data.access.policy]]\ndescription = \"hidden\"\nactions = \"all\"\n\
+    paths = [\"/d/secret\", \"/d/secret/**\", \"/d/a.js.gz\"]\nprincipals = { type = \"anyone\" }\n\
+    [[storage-area.data.access.policy]]\ndescription = \"the rest\"\neffect = \"permit\"\nactions = \"all\"\n\
+    principals = { type = \"anyone\" }\n";
+
+#[test]
+fn what_may_not_be_looked_at_is_in_no_listing_and_no_answer() {
+    let site = Site::new(&format!("listing = true\n{MOSTLY_OPEN}"));
+    site.write("d/secret", "x");
+    site.write("d/open", "x");
+    for accept in ["text/html", "application/json"] {
+        let page = site.get_with("/d/", &[("Accept", accept)]).text();
+        assert!(page.contains("open") && !page.contains("secret"), "{page}");
+    }
+    let refused = site.request("COPY", "/d/", &[("Destination", "/e")], b"");
+    let text = refused.text();
+    assert!(refused.status == 207 && text.contains("403") && !text.contains("secret"), "{text}");
+    assert!(site.read("e/open").is_none());
+}
+
+#[test]
+fn a_compressed_sibling_is_sent_only_to_those_who_may_read_it() {
+    let site = Site::new(&format!("precompressed = true\n{MOSTLY_OPEN}"));
+    for name in ["d/a.js", "d/b.js"] {
+        site.write(name, "plain");
+        site.write(&format!("{name}.gz"), "gzipped");
+    }
+    let gzip = [("Accept-Encoding", "gzip")];
+    assert_eq!(site.get_with("/d/b.js", &gzip).text(), "gzipped");
+    assert_eq!(site.get_with("/d/a.js", &gzip).text(), "plain");
+}

@@ -115,6 +115,10 @@ fn a_compressed_sibling_goes_to_those_who_accept_it() {
     assert_ne!(gzip.header("etag"), plain.header("etag"));
     let best = site.get_with("/a.js", &[("Accept-Encoding", "gzip, zstd, br")]);
     assert_eq!(best.header("content-encoding"), Some("br"));
+    // One that was made of an older content says what is no longer so.
+    let gzipped = std::fs::File::options().write(true).open(site.root.path().join("a.js.gz")).unwrap();
+    gzipped.set_modified(std::time::UNIX_EPOCH).unwrap();
+    assert_eq!(site.get_with("/a.js", &[("Accept-Encoding", "gzip")]).text(), "plain");
 }
 
 #[test]

@@ -133,7 +133,27 @@ fn a_part_is_put_into_a_file_as_a_whole() {
     for range in ["bytes 3-5/10", "bytes 100-103/*", "lines 1-4/5", "bytes */10", "nonsense"] {
         assert_eq!(site.put("/a", &[("Content-Range", range)], b"abcd").status, 400, "{range}");
     }
+    // The file is longer than the client takes it for.
+    assert_eq!(site.put("/a", &[("Content-Range", "bytes 3-5/10")], b"abc").status, 400);
+    // More comes than was said, or less.
+    for chunks in ["4\r\nabcd\r\n0\r\n\r\n", "2\r\nab\r\n0\r\n\r\n"] {
+        let mut client = site.weir.client();
+        client.send(
+            "PUT /a HTTP/1.1\r\nHost: a\r\nContent-Range: bytes 3-5/*\r\nTransfer-Encoding: chunked\r\n\r\n",
+        );
+        assert_eq!(client.send(chunks).final_response().status, 400, "{chunks:?}");
+    }
     assert_eq!(site.read("a").unwrap(), b"012abc6789end");
+    // A digest of the content is one of the part, a digest of the representation one of the file.
+    let part =
+        |digest: (&str, &str)| site.put("/a", &[("Content-Range", "bytes 0-2/*"), digest], b"abc").status;
+    let (of_part, of_file) = ("adler=:Ak0BJw==:", "adler=:H1YEYg==:");
+    assert_eq!(part(("Content-Digest", of_file)), 400);
+    assert_eq!(part(("Repr-Digest", of_part)), 400);
+    assert_eq!(site.read("a").unwrap(), b"012abc6789end");
+    assert_eq!(part(("Repr-Digest", of_file)), 204);
+    assert_eq!(part(("Content-Digest", of_part)), 204);
+    assert_eq!(site.read("a").unwrap(), b"abcabc6789end");
 }
 
 #[test]
