@@ -1,4 +1,3 @@
-use std::cell::Cell;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -16,8 +15,6 @@ pub(crate) struct ServedFile {
     /// Before `closing`, which is to have the last hold of it.
     pub(crate) file: Arc<OpenFile>,
     area: Arc<Area>,
-    /// Something of it was sent: the rest waits for the disk, however busy that is.
-    is_under_way: Cell<bool>,
     _closing: Closing,
 }
 
@@ -26,7 +23,15 @@ impl ServedFile {
     pub(crate) fn new(file: OpenFile, area: &Arc<Area>) -> Self {
         let file = Arc::new(file);
         let closing = Closing::new(Arc::clone(&file), Arc::clone(&area.tree), area.disk.clone());
-        Self { file, area: Arc::clone(area), is_under_way: Cell::new(false), _closing: closing }
+        Self { file, area: Arc::clone(area), _closing: closing }
+    }
+
+    /// Refuses to begin sending at this place if the disk has too much to do already and would have to be asked.
+    pub(crate) fn admit(&self, first: u64) -> Result<(), StorageError> {
+        match self.area.disk.admit() {
+            Err(_) if self.file.read_now(first, &mut [0]).is_ok() => Ok(()),
+            admitted => admitted,
+        }
     }
 }
 
@@ -36,32 +41,23 @@ impl FileSource for ServedFile {
     }
 
     fn is_resident(&self, offset: u64, length: u64) -> bool {
-        let is_resident = self.file.is_resident(offset, length);
-        self.is_under_way.set(self.is_under_way.get() || is_resident);
-        is_resident
+        self.file.is_resident(offset, length)
     }
 
     fn read_now(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_now(offset, buffer).map_err(io_error)?;
-        self.is_under_way.set(true);
-        Ok(read)
+        self.file.read_now(offset, buffer).map_err(io_error)
     }
 
     fn read(&self, offset: u64, length: usize) -> LocalFuture<io::Result<Vec<u8>>> {
         let file = Arc::clone(&self.file);
-        let disk = &self.area.disk;
-        let job = move || {
+        // The head of the answer has been sent: who was let in waits, however busy the disk is.
+        let reading = self.area.disk.run_on(move || {
             let mut bytes = vec![0; length];
             let read = file.read(offset, &mut bytes)?;
             bytes.truncate(read);
             file.prefetch(offset.saturating_add(read as u64), AHEAD_BYTES);
             Ok(bytes)
-        };
-        if self.is_under_way.replace(true) {
-            let reading = disk.run_on(job);
-            return Box::pin(async move { reading.await.map_err(io_error) });
-        }
-        let reading = disk.run(job);
+        });
         Box::pin(async move { reading.await.map_err(io_error) })
     }
 }
@@ -70,5 +66,54 @@ fn io_error(error: StorageError) -> io::Error {
     match error {
         StorageError::WouldBlock => io::ErrorKind::WouldBlock.into(),
         error => io::Error::other(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
+    use std::sync::mpsc;
+    use std::task::Poll;
+
+    use weir_config::{Source, load};
+    use weir_dav::path::{DavPath, PathLimits};
+    use weir_storage::NodeId;
+
+    use super::*;
+
+    fn area(root: &std::path::Path) -> Arc<Area> {
+        let text = format!(
+            "[listener.web]\nbind = ':0'\nstorage = 'data'\n\
+             [storage-area.data]\nroot = '{}'\nthreads = 1\nqueue = 1\n\
+             [storage-area.data.access]\nanonymous-read = true\n",
+            root.display()
+        );
+        let loaded = load(&[Source::new("test", text)], &|_| None).unwrap();
+        let node = NodeId::new("test").unwrap();
+        Arc::new(Area::open(&loaded.plan.storage_areas[0], (node, 1), None).unwrap())
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_download_under_way_waits_for_a_busy_disk() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("a"), "content").unwrap();
+        let area = area(directory.path());
+        let path = DavPath::parse(b"/a", &PathLimits::default()).unwrap().path;
+        let served = ServedFile::new(area.tree.open(&path).unwrap(), &area);
+        let (go, wait) = mpsc::channel::<()>();
+        let (begun, begins) = mpsc::channel();
+        area.disk.always(move || {
+            begun.send(()).unwrap();
+            let _ = wait.recv();
+        });
+        begins.recv().unwrap();
+        let queued = area.disk.run(|| Ok(()));
+        assert_eq!(area.disk.admit(), Err(StorageError::Busy));
+        let mut reading = pin!(served.read(3, 100));
+        assert!(poll_fn(|cx| Poll::Ready(reading.as_mut().poll(cx).is_pending())).await);
+        drop(go);
+        assert_eq!(reading.await.unwrap(), b"tent");
+        queued.await.unwrap();
     }
 }

@@ -90,7 +90,19 @@ impl Disk {
         self.run_as(Class::First, job)
     }
 
-    /// The same for what goes on with something: it waits however long the queue is, since refusing it would throw away
+    /// Whether [`Self::run`] would take a job now: for what begins without one and may need some later.
+    ///
+    /// # Errors
+    /// [`StorageError::Busy`]: no.
+    pub fn admit(&self) -> Result<(), StorageError> {
+        let shared = &self.handle.0;
+        let state = shared.lock();
+        // A thread that does not run yet would take it.
+        let has_thread = state.threads < shared.threads_max;
+        if !has_thread && shared.is_full(&state, Class::First) { Err(StorageError::Busy) } else { Ok(()) }
+    }
+
+    /// The same as [`Self::run`] for what goes on with something: it waits however long the queue is, since refusing it would throw away
     /// what was already done. Each request may have but a few of these at a time; so those that were let in are the bound.
     pub fn run_on<T, F>(&self, job: F) -> impl Future<Output = Result<T, StorageError>> + Send + use<T, F>
     where
@@ -100,7 +112,7 @@ impl Disk {
         self.run_as(Class::Further, job)
     }
 
-    /// The same for what may take minutes, as reading a whole file. At most half of the threads are at work at such jobs (but
+    /// The same as [`Self::run`] for what may take minutes, as reading a whole file. At most half of the threads are at work at such jobs (but
     /// at least one); those that wait have a queue of their own, with the same bound.
     pub fn run_long<T, F>(&self, job: F) -> impl Future<Output = Result<T, StorageError>> + Send + use<T, F>
     where

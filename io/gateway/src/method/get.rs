@@ -119,6 +119,15 @@ async fn of_file(call: &Call, place: &Place, file: OpenFile, is_head: bool) -> R
     let wanted = Wanted::of(&call.request);
     // A range of a representation has the digest of the representation.
     let digests = wanted.look_up(call, &path, &served.file).await?;
+    let first = match &selection {
+        Selection::Whole if !is_head => Some(0),
+        Selection::Single(range) => Some(range.first()),
+        Selection::Several(ranges) => ranges.first().map(|range| range.first()),
+        Selection::Whole | Selection::Unsatisfiable => None,
+    };
+    if let Some(first) = first {
+        served.admit(first)?;
+    }
     let part = |range: ByteRange| Part::File {
         file: Rc::clone(&served) as _,
         offset: range.first(),

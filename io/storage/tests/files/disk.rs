@@ -89,7 +89,9 @@ fn busy(queue_max: usize) -> (Disk, mpsc::Sender<()>) {
 #[test]
 fn what_has_begun_waits_where_what_is_new_is_refused() {
     let (disk, go) = busy(1);
+    assert_eq!(disk.admit(), Ok(()));
     let queued = disk.run(|| Ok(1));
+    assert_eq!(disk.admit(), Err(StorageError::Busy));
     assert_eq!(block_on(disk.run(|| Ok(2))), Err(StorageError::Busy));
     let further: Vec<_> = (3..6).map(|number| disk.run_on(move || Ok(number))).collect();
     drop(go);
