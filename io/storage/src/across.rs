@@ -10,9 +10,10 @@ use weir_dav::path::DavPath;
 use crate::copy::CopyOptions;
 use crate::displaced::Displaced;
 use crate::fingerprint::Fingerprint;
+use crate::gate::Gate;
 use crate::metadata::Found;
 use crate::remove::{open_directory, survey_found};
-use crate::{Durability, Failure, FileKind, Metadata, StorageError, Transferred, Tree, notes};
+use crate::{Failure, FileKind, Metadata, StorageError, Transferred, Tree, notes};
 
 impl Tree {
     /// Copies out of sight, takes the source out of sight, proves that it still is what was copied, gives the copy its name
@@ -21,9 +22,9 @@ impl Tree {
         self: &Arc<Self>,
         from: &DavPath,
         to: &DavPath,
-        overwrite: bool,
-        durability: Durability,
+        options: CopyOptions,
         cancelled: &AtomicBool,
+        gate: &mut Gate<'_>,
     ) -> Result<Transferred, Failure> {
         let at_source = |error: StorageError| Failure { path: from.clone(), error };
         let at_destination = |error: StorageError| Failure { path: to.clone(), error };
@@ -31,7 +32,6 @@ impl Tree {
         if before.is_directory() {
             self.require_plain(from)?;
         }
-        let options = CopyOptions { deep: true, overwrite, durability };
         let copy = self.make_copy(from, to, options, &mut |_: &DavPath, _: FileKind| true, cancelled)?;
         let (source, old) = self.resolve_parent(from).map_err(|error| at_source(error.of_source()))?;
         if self.metadata(from).map_err(at_source)? != before {
@@ -40,13 +40,14 @@ impl Tree {
         let parent = from.parent().unwrap_or_default();
         match Displaced::take(self, &source, &parent, old) {
             Ok(hidden) => {
-                let made = still_is(hidden.inside(), old, &before, copy.seen())
-                    .and_then(|()| self.put_in_place(copy, durability).map_err(|failure| failure.error));
+                let made = still_is(hidden.inside(), old, &before, copy.seen()).and_then(|()| {
+                    self.put_in_place(copy, options.durability, gate).map_err(|failure| failure.error)
+                });
                 match made {
                     Ok(made) => {
                         hidden.discard();
                         notes::forget(&source, old, before.inode);
-                        durability.sync_directory(&source).map_err(at_source)?;
+                        options.durability.sync_directory(&source).map_err(at_source)?;
                         Ok(made)
                     }
                     Err(error) => {
@@ -58,9 +59,10 @@ impl Tree {
             // An overlay cannot rename directories of its lower layer at all: then as near to it as can be.
             Err(StorageError::Io(_, Errno::XDEV)) => {
                 still_is(&source, old, &before, copy.seen()).map_err(at_source)?;
-                let made =
-                    self.put_in_place(copy, durability).map_err(|failure| at_destination(failure.error))?;
-                self.remove(from, durability)?;
+                let made = self
+                    .put_in_place(copy, options.durability, gate)
+                    .map_err(|failure| at_destination(failure.error))?;
+                self.remove(from, options.durability)?;
                 Ok(made)
             }
             Err(error) => Err(at_source(error)),

@@ -8,7 +8,9 @@ use rustix::fs::{AtFlags, Dir, Mode, mkdirat, unlinkat};
 use rustix::io::Errno;
 use weir_dav::path::DavPath;
 
+use crate::copy::CopyOptions;
 use crate::displaced::Displaced;
+use crate::gate::{Gate, pass};
 use crate::metadata::Found;
 use crate::notes::{self, Side};
 use crate::rename::{Replace, rename};
@@ -52,6 +54,20 @@ impl Tree {
         durability: Durability,
         cancelled: &AtomicBool,
     ) -> Result<Transferred, Failure> {
+        let options = CopyOptions { deep: true, overwrite, durability };
+        self.rename_through(from, to, options, cancelled, &mut |step| step())
+    }
+
+    /// The same, with a gate before what is seen of it. A directory is always moved with all that is in it.
+    pub fn rename_through(
+        self: &Arc<Self>,
+        from: &DavPath,
+        to: &DavPath,
+        options: CopyOptions,
+        cancelled: &AtomicBool,
+        gate: &mut Gate<'_>,
+    ) -> Result<Transferred, Failure> {
+        let CopyOptions { overwrite, durability, .. } = options;
         let at_source = |error: StorageError| Failure { path: from.clone(), error };
         let at_destination = |error: StorageError| Failure { path: to.clone(), error };
         if from.starts_with(to) || to.starts_with(from) {
@@ -72,11 +88,16 @@ impl Tree {
             return Err(at_destination(StorageError::Refused));
         }
         carry_notes(&source, old, &home, new, &moved).map_err(at_destination)?;
-        match self.step(Step { source: &source, old, home: &home, new, to }, &moved, there.as_ref()) {
-            Ok(()) => {}
+        let renaming = Renaming { source: &source, old, home: &home, new, to };
+        match pass(gate, || self.step(&renaming, &moved, there.as_ref())) {
+            Ok(displaced) => {
+                if let Some(displaced) = displaced {
+                    displaced.discard();
+                }
+            }
             Err(StorageError::Io(_, Errno::XDEV)) => {
                 notes::forget(&home, new, moved.inode());
-                return self.move_across(from, to, overwrite, durability, cancelled);
+                return self.move_across(from, to, CopyOptions { deep: true, ..options }, cancelled, gate);
             }
             Err(error) => {
                 notes::forget(&home, new, moved.inode());
@@ -92,21 +113,27 @@ impl Tree {
         Ok(Transferred { created: there.is_none() })
     }
 
-    fn step(&self, step: Step<'_>, moved: &Found, there: Option<&Found>) -> Result<(), StorageError> {
-        let Step { source, old, home, new, to } = step;
+    /// The renaming itself. Returns what has made room and is to be removed.
+    fn step<'s>(
+        &'s self,
+        renaming: &Renaming<'s>,
+        moved: &Found,
+        there: Option<&Found>,
+    ) -> Result<Option<Displaced<'s>>, StorageError> {
+        let &Renaming { source, old, home, new, to } = renaming;
         // Told apart from other errors: EXDEV means something here.
         let failed = |errno| match errno {
             Errno::XDEV => StorageError::Io("rename", errno),
             errno => StorageError::from_errno("rename")(errno),
         };
         let Some(there) = there else {
-            return rename(source, old, home, new, Replace::Never).map_err(failed);
+            return rename(source, old, home, new, Replace::Never).map(|()| None).map_err(failed);
         };
         if there.is_same_as(moved) {
-            return one_name_less(source, old, home, new, moved);
+            return one_name_less(source, old, home, new, moved).map(|()| None);
         }
         if !there.is_directory() && !moved.is_directory() {
-            return rename(source, old, home, new, Replace::Always).map_err(failed);
+            return rename(source, old, home, new, Replace::Always).map(|()| None).map_err(failed);
         }
         if there.device() != moved.device() {
             return Err(StorageError::Io("rename", Errno::XDEV));
@@ -116,8 +143,7 @@ impl Tree {
             displaced.restore()?;
             return Err(failed(errno));
         }
-        displaced.discard();
-        Ok(())
+        Ok(Some(displaced))
     }
 
     /// Whether both names lead to one entry of one directory, although the paths differ: through a link, or because the
@@ -166,7 +192,7 @@ fn has_both(directory: &OwnedFd, one: &[u8], other: &[u8]) -> Result<bool, Stora
     Ok(found == (true, true))
 }
 
-struct Step<'a> {
+struct Renaming<'a> {
     source: &'a OwnedFd,
     old: &'a [u8],
     home: &'a OwnedFd,

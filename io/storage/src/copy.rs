@@ -8,6 +8,7 @@ use weir_dav::path::DavPath;
 use crate::content::copy_content;
 use crate::displaced::Displaced;
 use crate::fingerprint::Fingerprint;
+use crate::gate::{Gate, pass};
 use crate::metadata::Found;
 use crate::notes::{self, Note, Side};
 use crate::remove::open_directory;
@@ -45,8 +46,21 @@ impl Tree {
         may: &mut MayCopy<'_>,
         cancelled: &AtomicBool,
     ) -> Result<Transferred, Failure> {
+        self.copy_through(from, to, options, may, cancelled, &mut |step| step())
+    }
+
+    /// The same, with a gate before what is seen of it.
+    pub fn copy_through(
+        self: &Arc<Self>,
+        from: &DavPath,
+        to: &DavPath,
+        options: CopyOptions,
+        may: &mut MayCopy<'_>,
+        cancelled: &AtomicBool,
+        gate: &mut Gate<'_>,
+    ) -> Result<Transferred, Failure> {
         let copy = self.make_copy(from, to, options, may, cancelled)?;
-        self.put_in_place(copy, options.durability)
+        self.put_in_place(copy, options.durability, gate)
     }
 
     /// Makes a complete copy that nobody sees.
@@ -90,46 +104,61 @@ impl Tree {
         Ok(Copy { made, to, home, name, there, directory: source.is_directory(), seen })
     }
 
-    /// Gives the complete copy its name. What had it goes in the same step, or, where the file system cannot do that with a
-    /// directory, just before, and comes back if the step fails.
+    /// Gives the complete copy its name, through a gate. What had it goes in the same step, or, where the file system cannot do
+    /// that with a directory, just before, and comes back if the step fails.
     pub(crate) fn put_in_place(
         &self,
         copy: Copy<'_>,
         durability: Durability,
+        gate: &mut Gate<'_>,
     ) -> Result<Transferred, Failure> {
         let Copy { mut made, to, home, name, there, directory, .. } = copy;
         let failed = |error: StorageError| Failure { path: to.clone(), error };
-        self.require_home(to, &home).map_err(failed)?;
-        match &there {
-            None => made.place(name, Replace::Never).map_err(failed)?,
-            Some(there) if !there.is_directory() && !directory => {
-                made.place(name, Replace::Always).map_err(failed)?;
-            }
-            Some(there) if made.swap(name, there.is_directory()).map_err(failed)? => {
-                // What cannot be removed stays out of sight, and is removed at the next start.
-                let _ = made.remove();
-            }
-            Some(_) => {
-                let parent = to.parent().unwrap_or_default();
-                match Displaced::take(self, &home, &parent, name) {
-                    Ok(displaced) => {
-                        if let Err(error) = made.place(name, Replace::Never) {
-                            displaced.restore().map_err(failed)?;
-                            return Err(failed(error));
-                        }
-                        displaced.discard();
-                    }
-                    // Gone since.
-                    Err(StorageError::NotFound) => made.place(name, Replace::Never).map_err(failed)?,
-                    Err(error) => return Err(failed(error)),
-                }
-            }
+        let displaced = pass(gate, || {
+            self.require_home(to, &home)?;
+            self.place(&mut made, to, &home, name, there.as_ref().map(Found::is_directory), directory)
+        });
+        if let Some(displaced) = displaced.map_err(failed)? {
+            displaced.discard();
         }
+        // If it was exchanged: what cannot be removed stays out of sight, and is removed at the next start.
+        let _ = made.remove();
         if let Some(there) = &there {
             notes::forget(&home, name, there.inode());
         }
         durability.sync_directory(&home).map_err(failed)?;
         Ok(Transferred { created: there.is_none() })
+    }
+
+    /// The step that is seen. `there`: whether what has the name is a directory. Returns what has made room and is to be removed.
+    fn place<'s>(
+        &'s self,
+        made: &mut Temporary,
+        to: &DavPath,
+        home: &'s OwnedFd,
+        name: &'s [u8],
+        there: Option<bool>,
+        directory: bool,
+    ) -> Result<Option<Displaced<'s>>, StorageError> {
+        let Some(there) = there else { return made.place(name, Replace::Never).map(|()| None) };
+        if !there && !directory {
+            return made.place(name, Replace::Always).map(|()| None);
+        }
+        if made.swap(name, there)? {
+            return Ok(None);
+        }
+        match Displaced::take(self, home, &to.parent().unwrap_or_default(), name) {
+            Ok(displaced) => match made.place(name, Replace::Never) {
+                Ok(()) => Ok(Some(displaced)),
+                Err(error) => {
+                    displaced.restore()?;
+                    Err(error)
+                }
+            },
+            // Gone since.
+            Err(StorageError::NotFound) => made.place(name, Replace::Never).map(|()| None),
+            Err(error) => Err(error),
+        }
     }
 
     fn copy_file(

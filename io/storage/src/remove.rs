@@ -7,6 +7,7 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, openat2, unlinkat};
 use rustix::io::Errno;
 use weir_dav::path::DavPath;
 
+use crate::gate::{Gate, pass};
 use crate::metadata::Found;
 use crate::notes;
 use crate::temporary::Temporary;
@@ -20,24 +21,46 @@ impl Tree {
     /// sight first, and comes back, as far as it is still there, if something in it cannot be removed. A symbolic link goes
     /// itself, and not what it points at. Blocks.
     pub fn remove(self: &Arc<Self>, path: &DavPath, durability: Durability) -> Result<(), Failure> {
+        self.remove_through(path, durability, &mut |step| step())
+    }
+
+    /// The same, with a gate before what is seen of it.
+    pub fn remove_through(
+        self: &Arc<Self>,
+        path: &DavPath,
+        durability: Durability,
+        gate: &mut Gate<'_>,
+    ) -> Result<(), Failure> {
         let failed = |error| Failure { path: path.clone(), error };
         let (home, name) = self.resolve_parent(path).map_err(|error| failed(error.of_source()))?;
         let found = Self::look(&home, name).map_err(failed)?.ok_or(failed(StorageError::NotFound))?;
         if !found.is_directory() {
-            unlinkat(&home, name, AtFlags::empty())
-                .map_err(|errno| failed(StorageError::from_errno("unlink")(errno)))?;
+            pass(gate, || {
+                unlinkat(&home, name, AtFlags::empty()).map_err(StorageError::from_errno("unlink"))
+            })
+            .map_err(failed)?;
             notes::forget(&home, name, found.inode());
             return durability.sync_directory(&home).map_err(failed);
         }
-        self.remove_directory(path, &home, name)?;
+        self.remove_directory(path, &home, name, gate)?;
         durability.sync_directory(&home).map_err(failed)
     }
 
-    fn remove_directory(&self, path: &DavPath, home: &OwnedFd, name: &[u8]) -> Result<(), Failure> {
+    fn remove_directory(
+        &self,
+        path: &DavPath,
+        home: &OwnedFd,
+        name: &[u8],
+        gate: &mut Gate<'_>,
+    ) -> Result<(), Failure> {
         let failed = |(below, error): (DavPath, _)| Failure { path: path.append(&below), error };
         let parent = path.parent().unwrap_or_default();
-        let own_home = home.try_clone().map_err(|_| failed((DavPath::root(), StorageError::Cancelled)))?;
-        match Temporary::displace(self, own_home, &parent, name, true) {
+        let hidden = pass(gate, || {
+            let own_home = home.try_clone().map_err(|_| StorageError::Cancelled)?;
+            // That it cannot be renamed is no end yet.
+            Ok(Temporary::displace(self, own_home, &parent, name, true))
+        });
+        match hidden.map_err(|error| failed((DavPath::root(), error)))? {
             Ok(mut hidden) => hidden.remove().map_err(|failure| {
                 // As much of it as is left must not stay hidden. If meanwhile somebody made another one, it is too late.
                 let _ = hidden.place(name, crate::rename::Replace::Never);

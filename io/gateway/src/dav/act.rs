@@ -5,7 +5,7 @@ use weir_dav::lock::LockTable;
 use weir_dav::method::{Kind, Method};
 use weir_dav::outcome::Outcome;
 use weir_dav::path::DavPath;
-use weir_storage::{LockStore, Metadata, StorageError, Tree};
+use weir_storage::{LockStore, Metadata, Step, StorageError, Tree};
 
 use super::{Asker, Terms};
 use crate::call::Call;
@@ -102,6 +102,46 @@ impl Act {
             self.terms.check(&self.asker.area, table, &self.place, changes)?;
             act(table)
         })?
+    }
+}
+
+/// Lets the step of a change that others see be done only while locks and conditions let it: they were judged when the change
+/// was begun, and what takes long has been done since.
+pub(crate) struct Again<'a> {
+    act: &'a Act,
+    changes: Vec<(DavPath, weir_dav::lock::Change)>,
+    /// Whether the target still is what the request is meant for.
+    still_meant: &'a dyn Fn(Option<&Metadata>) -> bool,
+    refusal: Option<Refusal>,
+}
+
+impl<'a> Again<'a> {
+    pub(crate) fn new(
+        act: &'a Act,
+        changes: Vec<(DavPath, weir_dav::lock::Change)>,
+        still_meant: &'a dyn Fn(Option<&Metadata>) -> bool,
+    ) -> Self {
+        Self { act, changes, still_meant, refusal: None }
+    }
+
+    /// The gate that a change goes through.
+    pub(crate) fn pass(&mut self, step: &mut Step<'_>) -> Result<(), StorageError> {
+        let (act, still_meant) = (self.act, self.still_meant);
+        let done = act.locked(&self.changes, |_| {
+            if !still_meant(act.look()?.as_ref()) {
+                return Err(Outcome::PreconditionFailed.into());
+            }
+            Ok(step())
+        });
+        done.unwrap_or_else(|refusal| {
+            self.refusal = Some(refusal);
+            Err(StorageError::Cancelled)
+        })
+    }
+
+    /// Why it was closed, if it was.
+    pub(crate) fn refusal(self) -> Result<(), Refusal> {
+        self.refusal.map_or(Ok(()), Err)
     }
 }
 

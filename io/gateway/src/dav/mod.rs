@@ -9,7 +9,7 @@ mod reply;
 mod terms;
 mod walk;
 
-pub(crate) use act::{Act, kind, look};
+pub(crate) use act::{Act, Again, kind, look};
 pub(crate) use asker::Asker;
 pub(crate) use body::{has_no_body, xml_body};
 pub(crate) use describe::{Describer, with_prefix};

@@ -6,9 +6,10 @@ use weir_dav::header::{Depth, DepthUse};
 use weir_dav::method::Method;
 use weir_dav::outcome::Outcome;
 use weir_net::service::Answer;
+use weir_storage::Metadata;
 
 use crate::call::{Call, unix_now_s};
-use crate::dav::{Act, Members, Reply, failures, kind};
+use crate::dav::{Act, Again, Members, Reply, failures, kind};
 use crate::headers::{judge, validators};
 use crate::refusal::Refusal;
 
@@ -32,12 +33,17 @@ pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
         }
         let changes = weir_dav::lock::changes(Method::Delete, (&act.place.path, kind), None);
         act.locked(&changes, |_| Ok(()))?;
-        remove(act, directory)
+        let still_meant = |now: Option<&Metadata>| {
+            directory
+                || judge(&request, Access::Other, now.map(validators).as_ref(), unix_now_s())
+                    != Verdict::Failed
+        };
+        remove(act, directory, Again::new(act, changes, &still_meant))
     });
     Ok(removed.await?.into())
 }
 
-fn remove(act: &Act, directory: bool) -> Result<Reply, Refusal> {
+fn remove(act: &Act, directory: bool, mut again: Again<'_>) -> Result<Reply, Refusal> {
     if directory {
         let members = Members { asker: &act.asker, place: &act.place };
         let denied =
@@ -47,7 +53,9 @@ fn remove(act: &Act, directory: bool) -> Result<Reply, Refusal> {
         }
     }
     let path = &act.place.path;
-    match act.tree().remove(path, act.asker.area.durability()) {
+    let removed = act.tree().remove_through(path, act.asker.area.durability(), &mut |step| again.pass(step));
+    again.refusal()?;
+    match removed {
         Ok(()) => {}
         Err(failure) if failure.path == *path => return Err(failure.error.into()),
         Err(failure) => {

@@ -11,11 +11,11 @@ use weir_dav::method::Method;
 use weir_dav::outcome::Outcome;
 use weir_dav::path::{DavPath, PathLimits};
 use weir_net::service::{Answer, Request};
-use weir_storage::{CopyOptions, Failure, FileKind, Metadata, StorageError, Transferred};
+use weir_storage::{CopyOptions, Failure, FileKind, Gate, Metadata, StorageError, Transferred};
 
 use super::digest::GivenUp;
 use crate::call::{Call, unix_now_s};
-use crate::dav::{Act, Members, Reply, failures, kind, look, own_names};
+use crate::dav::{Act, Again, Members, Reply, failures, kind, look, own_names};
 use crate::headers::{judge, validators};
 use crate::place::Place;
 use crate::refusal::Refusal;
@@ -70,10 +70,7 @@ impl Transfer {
         let source_kind = kind(found.as_ref());
         act.allow(self.method, source_kind)?;
         let metadata = found.ok_or(Outcome::NotFound)?;
-        if !directory
-            && judge(&self.request, Access::Other, Some(&validators(&metadata)), unix_now_s())
-                == Verdict::Failed
-        {
+        if !directory && self.fails_conditions(Some(&metadata)) {
             return Err(Outcome::PreconditionFailed.into());
         }
         if to.path.starts_with(&from.path) && (self.deep || to.path == from.path)
@@ -95,7 +92,14 @@ impl Transfer {
         if let Some(refused) = self.denied_members(act, directory, there.as_ref())? {
             return Ok(refused);
         }
-        match self.transfer(act) {
+        let still_meant = |now: Option<&Metadata>| {
+            // Of a copy the content is taken already.
+            directory || self.method == Method::Copy || !self.fails_conditions(now)
+        };
+        let mut again = Again::new(act, changes, &still_meant);
+        let transferred = self.transfer(act, &mut |step| again.pass(step));
+        again.refusal()?;
+        match transferred {
             Ok(done) => {
                 // It is done, whatever becomes of the locks: they end by themselves.
                 let _ = self.forget_locks(act);
@@ -104,6 +108,11 @@ impl Transfer {
             }
             Err(failure) => self.failed(act, failure),
         }
+    }
+
+    fn fails_conditions(&self, source: Option<&Metadata>) -> bool {
+        let validators = source.map(validators);
+        judge(&self.request, Access::Other, validators.as_ref(), unix_now_s()) == Verdict::Failed
     }
 
     fn require_source(&self, act: &Act, directory: bool) -> Result<(), Refusal> {
@@ -185,19 +194,19 @@ impl Transfer {
         }
     }
 
-    fn transfer(&self, act: &Act) -> Result<Transferred, Failure> {
+    fn transfer(&self, act: &Act, gate: &mut Gate<'_>) -> Result<Transferred, Failure> {
         let (from, to, tree) = (&act.place.path, &self.destination.path, act.tree());
         let durability = act.asker.area.durability();
-        if self.method == Method::Move {
-            return tree.rename(from, to, self.overwrite, durability, &self.cancelled);
-        }
         let options = CopyOptions { deep: self.deep, overwrite: self.overwrite, durability };
+        if self.method == Method::Move {
+            return tree.rename_through(from, to, options, &self.cancelled, gate);
+        }
         // Again, because members may have come since they were asked for.
         let prefix = act.place.prefix();
         let mut may = |path: &DavPath, kind: FileKind| {
             self.may_take(act, &prefix.append(path), kind == FileKind::Directory)
         };
-        tree.copy(from, to, options, &mut may, &self.cancelled)
+        tree.copy_through(from, to, options, &mut may, &self.cancelled, gate)
     }
 
     /// Locks do not move along, and what was overwritten has none below it any more (RFC 4918 section 7.6).

@@ -6,6 +6,7 @@ mod changes;
 mod checksums;
 mod crash;
 mod disk;
+mod gates;
 mod listing;
 mod locks;
 mod mounts;

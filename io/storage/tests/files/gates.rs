@@ -1,0 +1,91 @@
+//! Changes that somebody may still stop when they are ready.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use weir_storage::{CopyOptions, Durability, Gate, Step, StorageError, Tree};
+
+use crate::support::*;
+
+const OVERWRITE: CopyOptions = CopyOptions { deep: true, overwrite: true, durability: Durability::None };
+
+type Change = fn(&Arc<Tree>, &mut Gate<'_>) -> Result<(), StorageError>;
+
+/// Each with the file that it takes away or replaces.
+const CHANGES: [(&str, &str, Change); 6] = [
+    ("remove a file", "a/1", |tree, gate| remove(tree, "/a/1", gate)),
+    ("remove a directory", "a/1", |tree, gate| remove(tree, "/a", gate)),
+    ("move a file", "a/1", |tree, gate| rename(tree, "/a/1", "/f", gate)),
+    ("move a directory over another", "d/1", |tree, gate| rename(tree, "/a", "/d", gate)),
+    ("copy a file", "f", |tree, gate| copy(tree, "/a/1", "/f", gate)),
+    ("copy a directory over another", "d/1", |tree, gate| copy(tree, "/a", "/d", gate)),
+];
+
+fn remove(tree: &Arc<Tree>, at: &str, gate: &mut Gate<'_>) -> Result<(), StorageError> {
+    tree.remove_through(&path(at), Durability::None, gate).map_err(|failure| failure.error)
+}
+
+fn rename(tree: &Arc<Tree>, from: &str, to: &str, gate: &mut Gate<'_>) -> Result<(), StorageError> {
+    let renamed = tree.rename_through(&path(from), &path(to), OVERWRITE, &GO_ON, gate);
+    renamed.map(|_| ()).map_err(|failure| failure.error)
+}
+
+fn copy(tree: &Arc<Tree>, from: &str, to: &str, gate: &mut Gate<'_>) -> Result<(), StorageError> {
+    let copied = tree.copy_through(&path(from), &path(to), OVERWRITE, &mut |_, _| true, &GO_ON, gate);
+    copied.map(|_| ()).map_err(|failure| failure.error)
+}
+
+fn world() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["a/1", "d/1", "f"] {
+        let file = directory.path().join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, name).unwrap();
+    }
+    directory
+}
+
+fn is_untouched(root: &Path) -> bool {
+    ["a/1", "d/1", "f"]
+        .iter()
+        .all(|name| fs::read(root.join(name)).is_ok_and(|found| found == name.as_bytes()))
+}
+
+#[test]
+fn a_closed_gate_leaves_everything_as_it_was() {
+    for (what, _, change) in CHANGES {
+        let directory = world();
+        let tree = tree(directory.path());
+        let mut closed = |_: &mut Step<'_>| Err(StorageError::Changed);
+        assert_eq!(change(&tree, &mut closed), Err(StorageError::Changed), "{what}");
+        assert!(is_untouched(directory.path()), "{what}");
+        let hidden = raw_names(directory.path());
+        let hidden: Vec<_> =
+            hidden.iter().filter(|name| name.starts_with(".weir-") && *name != ".weir-store").collect();
+        assert!(hidden.is_empty(), "{what}: {hidden:?}");
+    }
+}
+
+#[test]
+fn a_change_is_seen_when_the_gate_lets_it_and_not_before() {
+    for (what, victim, change) in CHANGES {
+        let directory = world();
+        let tree = tree(directory.path());
+        let asked = Cell::new(0);
+        let mut open = |step: &mut Step<'_>| {
+            asked.set(asked.get() + 1);
+            assert!(is_untouched(directory.path()), "{what}");
+            step()?;
+            let now = fs::read(directory.path().join(victim)).ok();
+            assert!(now.is_none_or(|now| now != victim.as_bytes()), "{what}");
+            Ok(())
+        };
+        assert_eq!(change(&tree, &mut open), Ok(()), "{what}");
+        assert_eq!(asked.get(), 1, "{what}");
+        let hidden = raw_names(directory.path());
+        assert!(!hidden.iter().any(|name| name.starts_with(".weir-old~")), "{what}: {hidden:?}");
+        assert!(temporaries(directory.path()).is_empty(), "{what}");
+    }
+}
