@@ -38,15 +38,18 @@ impl Tree {
             let opened =
                 openat(&store, &name, OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
             let Ok(file) = opened else { continue };
-            let is_dead = match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            let is_unlocked = match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => true,
                 // Its process lives.
                 Err(Errno::AGAIN) => continue,
                 // There are no locks: what the journal leads to is judged by itself.
-                Err(_) => Found::of(&file).is_ok_and(|found| is_aged(&found)),
+                Err(_) => false,
             };
+            let is_dead = is_unlocked || Found::of(&file).is_ok_and(|found| is_aged(&found));
             let kept = swept.kept;
-            self.follow(&read_all(&file)?, &mut swept)?;
+            // The locks of directories cannot be asked for on NFS; that of the journal can.
+            let dead = name.strip_prefix(prefix.as_bytes()).filter(|_| is_unlocked);
+            self.follow(&read_all(&file)?, dead, &mut swept)?;
             if is_dead && swept.kept == kept {
                 let _ = unlinkat(&store, &name, AtFlags::empty());
             }
@@ -54,28 +57,34 @@ impl Tree {
         Ok(swept)
     }
 
-    /// Looks where a journal says.
-    fn follow(&self, journal: &[u8], swept: &mut Swept) -> Result<(), StorageError> {
+    /// Looks where a journal says. `dead`: a start of this node, as names have it, whose process is known to have ended.
+    fn follow(&self, journal: &[u8], dead: Option<&[u8]>, swept: &mut Swept) -> Result<(), StorageError> {
         let text = String::from_utf8_lossy(journal);
         let mut lines = text.lines();
         let same_boot = lines.next().is_some_and(|boot| boot == journal::machine_boot());
         let paths: Vec<_> = lines.collect();
         if !same_boot || paths.contains(&journal::EVERYWHERE) {
             let root = self.resolve_directory(&DavPath::root())?;
-            return self.sweep_below(&root, swept, 0);
+            return self.sweep_below(&root, dead, swept, 0);
         }
         for path in paths {
             // The last line may have been cut off.
             let Ok(read) = DavPath::parse(path.as_bytes(), &PathLimits::NONE) else { continue };
             if let Ok(directory) = self.resolve_directory(&read.path) {
-                self.sweep_directory(&directory, swept)?;
+                self.sweep_directory(&directory, dead, swept)?;
             }
         }
         Ok(())
     }
 
-    fn sweep_below(&self, directory: &OwnedFd, swept: &mut Swept, depth: usize) -> Result<(), StorageError> {
-        self.sweep_directory(directory, swept)?;
+    fn sweep_below(
+        &self,
+        directory: &OwnedFd,
+        dead: Option<&[u8]>,
+        swept: &mut Swept,
+        depth: usize,
+    ) -> Result<(), StorageError> {
+        self.sweep_directory(directory, dead, swept)?;
         let mut members = Dir::read_from(directory).map_err(StorageError::from_errno("open"))?;
         while let Some(read) = members.read() {
             let read = read.map_err(StorageError::from_errno("getdents"))?;
@@ -87,13 +96,18 @@ impl Tree {
             let may_be = matches!(kind, rustix::fs::FileType::Directory | rustix::fs::FileType::Unknown);
             // One that cannot be read has nothing that we have left there.
             if may_be && let Ok(inner) = open_directory(directory, name) {
-                self.sweep_below(&inner, swept, depth + 1)?;
+                self.sweep_below(&inner, dead, swept, depth + 1)?;
             }
         }
         Ok(())
     }
 
-    fn sweep_directory(&self, directory: &OwnedFd, swept: &mut Swept) -> Result<(), StorageError> {
+    fn sweep_directory(
+        &self,
+        directory: &OwnedFd,
+        dead: Option<&[u8]>,
+        swept: &mut Swept,
+    ) -> Result<(), StorageError> {
         let owner = format!("{}~", self.options().node);
         let boot = format!("{owner}{:016x}~", self.options().boot);
         for name in names(directory)? {
@@ -103,10 +117,14 @@ impl Tree {
                     rest.starts_with(owner.as_bytes()) && !rest.starts_with(boot.as_bytes())
                 })
             };
+            let is_abandoned = || {
+                let start = name.split(|byte| *byte == b'~').nth(2);
+                is_abandoned(directory, &name, dead.is_some() && start == dead)
+            };
             let done = if is_old(reserved::TEMPORARY) {
-                is_abandoned(directory, &name) && remove_any(directory, &name)
+                is_abandoned() && remove_any(directory, &name)
             } else if is_old(reserved::DISPLACED) {
-                is_abandoned(directory, &name) && give_back(directory, &name).unwrap_or(false)
+                is_abandoned() && give_back(directory, &name).unwrap_or(false)
             } else {
                 continue;
             };
@@ -123,8 +141,9 @@ fn remove_any(directory: &OwnedFd, name: &[u8]) -> bool {
     }
 }
 
-/// Whether nobody is at work on a leftover any more. Its lock says so; where that cannot be asked for, its age has to.
-fn is_abandoned(directory: &OwnedFd, name: &[u8]) -> bool {
+/// Whether nobody is at work on a leftover any more. Its lock says so; where that cannot be asked for, that the process is
+/// known to be dead, or its age.
+fn is_abandoned(directory: &OwnedFd, name: &[u8], is_dead: bool) -> bool {
     let open = |flags: OFlags| {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         openat(directory, name, flags, Mode::empty())
@@ -137,7 +156,7 @@ fn is_abandoned(directory: &OwnedFd, name: &[u8]) -> bool {
     match file.and_then(|file| flock(&file, FlockOperation::NonBlockingLockExclusive)) {
         Ok(()) => true,
         Err(Errno::AGAIN) => false,
-        Err(_) => Found::in_directory(directory, name).is_ok_and(|found| is_aged(&found)),
+        Err(_) => is_dead || Found::in_directory(directory, name).is_ok_and(|found| is_aged(&found)),
     }
 }
 

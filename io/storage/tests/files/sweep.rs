@@ -88,19 +88,20 @@ fn what_made_room_for_something_that_never_came_is_given_back() {
 }
 
 #[test]
-fn a_leftover_whose_lock_cannot_be_asked_for_goes_only_when_it_is_old() {
+fn a_leftover_whose_lock_cannot_be_asked_for_goes_with_its_process_or_with_age() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
-    // A socket cannot be opened, nor locked.
-    let leftover = root.join(".weir-tmp~one~0000000000000001~0");
-    let _socket = std::os::unix::net::UnixListener::bind(&leftover).unwrap();
+    // Sockets cannot be opened, nor locked. The journal tells that the first start has ended, and nothing of the third.
+    let leftover = |boot: u64| root.join(format!(".weir-tmp~one~{boot:016x}~0"));
+    let _sockets = [1, 3].map(|boot| std::os::unix::net::UnixListener::bind(leftover(boot)).unwrap());
     fs::create_dir(root.join(".weir-store")).unwrap();
     fs::write(root.join(".weir-store/journal~one~0000000000000001"), "another boot\n").unwrap();
     let tree = Tree::open_root(root, options("one", 2)).unwrap();
-    assert_eq!(tree.sweep().unwrap(), Swept { removed: 0, kept: 1 });
+    assert_eq!(tree.sweep().unwrap(), Swept { removed: 1, kept: 1 });
+    assert!(leftover(3).exists());
     let long_ago = rustix::fs::Timespec { tv_sec: 1_000_000_000, tv_nsec: 0 };
     let times = rustix::fs::Timestamps { last_access: long_ago, last_modification: long_ago };
     let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
-    rustix::fs::utimensat(rustix::fs::CWD, &leftover, &times, flags).unwrap();
+    rustix::fs::utimensat(rustix::fs::CWD, leftover(3), &times, flags).unwrap();
     assert_eq!(tree.sweep().unwrap(), Swept { removed: 1, kept: 0 });
 }
