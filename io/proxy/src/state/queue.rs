@@ -14,7 +14,7 @@ use weir_balance::{Departures, Next, Queue, Rank, Ticket};
 /// While nobody waits this costs one look at a counter for each request that begins or ends. As soon as somebody does,
 /// nobody else may choose a server: whoever comes takes a place behind. A server's place that becomes free is granted to
 /// the one who is next, and to no other: that one is woken, chooses by its worker's own picker, and tells with
-/// [`RequestQueue::served`] that it did. So a newcomer cannot overtake, and nobody is woken in vain.
+/// `served` that it did. So a newcomer cannot overtake, and nobody is woken in vain.
 ///
 /// Why no place stays free while somebody waits: who enters counts itself first and looks for room then; who ends a
 /// request makes room first and looks for waiters then. Both are sequentially consistent, so one of them sees the other.
