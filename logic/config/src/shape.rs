@@ -23,8 +23,13 @@ pub(crate) fn check_table(cx: &Context<'_>, subject: &Subject, section: &'static
     if cx.is_incomplete() {
         return;
     }
+    // `[listener]` by itself names none.
+    let is_empty =
+        |key: &Key, value: &Node| matches!(key.kind, Kind::Named(..)) && value.entries().is_empty();
     let missing = |key: &&Key| {
-        key.presence == Presence::Required && node.get(key.name).is_none() && !meant.contains(&key.name)
+        key.presence == Presence::Required
+            && node.get(key.name).is_none_or(|value| is_empty(key, value))
+            && !meant.contains(&key.name)
     };
     for key in section.keys.iter().filter(missing) {
         let subject = subject.to_string();

@@ -330,3 +330,8 @@ hedge = {}
 "#
     ));
 }
+
+#[test]
+fn a_table_of_listeners_without_one_is_no_listener() {
+    assert_eq!(messages("[listener]"), ["the config has no listener"]);
+}
