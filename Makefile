@@ -43,9 +43,9 @@ docs: ## the code's documentation, in target/doc
 bench: ## paired measurements against HAProxy and NGINX; HAPROXY=... NGINX=... choose other builds
 	@scripts/setup bench
 	cargo build --release --package weir
-	@# Both, whatever the first one's answer is.
+	@# Both, whatever the first one's answer is; the second only where everything is measured.
 	cargo run --profile demo --package weir-bench -- compare $(BENCH); kept=$$?; \
-	cargo run --profile demo --package weir-bench -- simulation && exit $$kept
+	$(if $(BENCH),true,cargo run --profile demo --package weir-bench -- simulation) && exit $$kept
 
 bench-servers: ## CPU a request with 3 and with 10,000 servers; BENCH='--only random' that algorithm
 	@scripts/setup bench
