@@ -3,6 +3,7 @@
 mod algorithms;
 mod check;
 mod config_files;
+mod convert;
 mod ctl;
 mod demo;
 mod explain;
@@ -39,6 +40,7 @@ enum Verb {
     Top(top::TopArgs),
     Simulate(simulate::SimulateArgs),
     Storage(storage::StorageArgs),
+    Convert(convert::ConvertArgs),
     Algorithms(algorithms::AlgorithmsArgs),
     /// Serve as a test web server
     #[command(hide = true)]
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Verb::Top(args) => top::run(&args),
         Verb::Simulate(args) => simulate::run(&args),
         Verb::Storage(args) => storage::run(&args),
+        Verb::Convert(args) => convert::run(&args),
         Verb::Algorithms(args) => algorithms::run(&args),
         Verb::Origin(args) => origin::run(&args),
     }

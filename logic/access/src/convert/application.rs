@@ -1,12 +1,15 @@
 use super::Notes;
 use super::area::Area;
+use super::service::Service;
 use super::yaml::{self, Node, Value, same_key};
 use crate::rule::{Effect, PathGlob, PolicyAction, PolicySpec, Principal};
 
 /// What `application.yml` says of tokens and policies.
 #[derive(Debug, Default)]
 pub(super) struct Application {
-    pub(super) issuers: Vec<TokenIssuer>,
+    /// With their lines.
+    pub(super) issuers: Vec<(usize, TokenIssuer)>,
+    pub(super) service: Service,
     policies: Vec<(usize, String, PolicySpec)>,
 }
 
@@ -20,25 +23,22 @@ pub(super) struct TokenIssuer {
 }
 
 impl Application {
-    pub(super) fn read(text: &str, notes: &mut Notes<'_>) -> Self {
-        let mut this = Self::default();
+    pub(super) fn read(&mut self, text: &str, notes: &mut Notes<'_>) {
         let documents = match yaml::parse(text) {
             Ok(documents) => documents,
             Err(error) => {
-                notes.add(error.line, format!("{}: the file is left out", error.why));
-                return this;
+                return notes.add(error.line, format!("{}: the file is left out", error.why));
             }
         };
         for document in &documents {
             for (section, node) in document.map() {
                 match section.as_str() {
-                    "oauth" => this.read_oauth(node, notes),
-                    "storm" => this.read_storm(node, notes),
+                    "oauth" => self.read_oauth(node, notes),
+                    "storm" => self.read_storm(node, notes),
                     _ => notes.add(node.line, format!("{section} is not carried over")),
                 }
             }
         }
-        this
     }
 
     fn read_oauth(&mut self, oauth: &Node, notes: &mut Notes<'_>) {
@@ -48,7 +48,7 @@ impl Application {
                 continue;
             }
             for issuer in node.list() {
-                self.issuers.extend(token_issuer(&issuer, notes));
+                self.issuers.extend(token_issuer(&issuer, notes).map(|read| (issuer.line, read)));
             }
         }
     }
@@ -56,7 +56,7 @@ impl Application {
     fn read_storm(&mut self, storm: &Node, notes: &mut Notes<'_>) {
         for (key, node) in storm.map() {
             if !same_key(key, "authz") {
-                notes.add(node.line, format!("storm.{key} is not carried over"));
+                self.service.read(key, node, notes);
                 continue;
             }
             for (key, node) in node.map() {
@@ -64,7 +64,11 @@ impl Application {
                     true => self
                         .policies
                         .extend(node.list().iter().filter_map(|policy| read_policy(policy, notes))),
-                    false => notes.add(node.line, format!("storm.authz.{key} is not carried over")),
+                    false if same_key(key, "disabled") => {
+                        let text = "storm.authz.disabled is not carried over: here nobody may do what nothing permits";
+                        notes.add(node.line, text);
+                    }
+                    false => notes.add(node.line, format!("storm.authz.{key} is not known here")),
                 }
             }
         }
@@ -86,13 +90,6 @@ impl Application {
                         );
                     }
                     area.rules.policy.push(policy);
-                }
-            }
-        }
-        for area in areas {
-            for issuer in &area.rules.issuers {
-                if !self.issuers.iter().any(|known| known.issuer == *issuer) {
-                    notes.add(1, format!("area '{}' lists {issuer}, which oauth.issuers has not", area.name));
                 }
             }
         }
@@ -183,7 +180,15 @@ fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Option<(usize, String, Pol
     let mut principals = Vec::new();
     for node in list("principals") {
         match principal(&node) {
-            Ok(principal) => principals.push(principal),
+            Ok(principal) => {
+                if let Principal::Vo { .. } | Principal::VoMap { .. } | Principal::Fqan { .. } = principal {
+                    notes.add(
+                        node.line,
+                        "certificates with VOMS attributes are not read: nobody is this principal",
+                    );
+                }
+                principals.push(principal);
+            }
             Err(why) => {
                 notes.add(node.line, instead(denies, &why, "it denies to anyone"));
                 principals.extend(denies.then_some(Principal::Anyone));

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use super::Notes;
 use super::properties::{Properties, Property};
 use crate::rule::AreaSpec;
@@ -8,7 +10,6 @@ pub(super) struct Area {
     pub(super) name: String,
     pub(super) root: String,
     pub(super) access_points: Vec<String>,
-    pub(super) tape: bool,
     pub(super) rules: AreaSpec,
 }
 
@@ -27,7 +28,6 @@ impl Area {
             name: String::new(),
             root: String::new(),
             access_points: Vec::new(),
-            tape: false,
             rules: AreaSpec { policies: false, ..AreaSpec::default() },
         };
         for entry in properties.entries() {
@@ -42,6 +42,12 @@ impl Area {
             notes.add(1, format!("{missing} is missing: the file is left out"));
             return None;
         }
+        if !area.root.starts_with('/') || area.root.contains('\0') {
+            notes.add(1, "rootPath does not begin with a /: the file is left out");
+            return None;
+        }
+        let mut seen = BTreeSet::new();
+        area.access_points.retain(|point| seen.insert(point.clone()));
         let points: Vec<_> = area.access_points.iter().map(String::as_str).collect();
         if let Err(error) = area.rules.resolve(&area.name, &points) {
             notes.add(1, format!("{error}: the file is left out"));
@@ -63,7 +69,16 @@ impl Area {
             "name" => return value.clone_into(&mut self.name),
             "rootPath" => return value.clone_into(&mut self.root),
             "accessPoints" => return self.access_points = parts(value),
-            "vos" => return rules.vos = parts(value),
+            "vos" => {
+                rules.vos = parts(value);
+                if !rules.vos.is_empty() {
+                    notes.add(
+                        entry.line,
+                        "vos: certificates with VOMS attributes are not read, so it has no effect",
+                    );
+                }
+                return;
+            }
             "orgs" => return rules.issuers = parts(value),
             "authenticatedReadEnabled" => &mut rules.authenticated_read,
             "anonymousReadEnabled" => &mut rules.anonymous_read,
@@ -73,7 +88,15 @@ impl Area {
             "orgsGrantWritePermission" => &mut rules.issuers_write,
             "wlcgScopeAuthzEnabled" => &mut rules.token_scopes,
             "fineGrainedAuthzEnabled" => &mut rules.policies,
-            "tapeEnabled" => &mut self.tape,
+            "tapeEnabled" => {
+                if value.eq_ignore_ascii_case("true") {
+                    notes.add(
+                        entry.line,
+                        "tapeEnabled is not carried over: files that are on tape only are not recognised",
+                    );
+                }
+                return;
+            }
             other => return notes.add(entry.line, format!("{other} is not known here")),
         };
         *switch = value.eq_ignore_ascii_case("true");

@@ -5,7 +5,9 @@
 
 mod application;
 mod area;
+mod fit;
 mod properties;
+mod service;
 mod write;
 mod yaml;
 
@@ -66,14 +68,15 @@ impl Notes<'_> {
 /// Largest file, in bytes.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Converts the properties files of storage areas and, if there is one, the service's YAML file.
-pub fn convert_storm(areas: &[Source<'_>], application: Option<Source<'_>>) -> Converted {
+/// Converts the properties files of storage areas and the service's YAML files, of which the later ones add to the first.
+pub fn convert_storm(areas: &[Source<'_>], application: &[Source<'_>]) -> Converted {
     let mut all_notes = Vec::new();
     let mut converted: Vec<Area> = Vec::new();
     for source in areas {
         let mut notes = Notes { file: source.name, notes: Vec::new() };
         if let Some(area) = within_bounds(source, &mut notes).and_then(|text| Area::read(text, &mut notes)) {
-            match converted.iter().any(|other| other.name == area.name) {
+            let name = fit::name(&area.name);
+            match converted.iter().any(|other| other.name == area.name || fit::name(&other.name) == name) {
                 true => {
                     notes.add(1, format!("another file has an area '{}': this one is left out", area.name))
                 }
@@ -83,15 +86,23 @@ pub fn convert_storm(areas: &[Source<'_>], application: Option<Source<'_>>) -> C
         notes.hand_over(&mut all_notes);
     }
     let mut service = Application::default();
-    if let Some(source) = application {
+    for source in application {
         let mut notes = Notes { file: source.name, notes: Vec::new() };
-        if let Some(text) = within_bounds(&source, &mut notes) {
-            service = Application::read(text, &mut notes);
+        if let Some(text) = within_bounds(source, &mut notes) {
+            service.read(text, &mut notes);
             service.hand_out_policies(&mut converted, &mut notes);
         }
         notes.hand_over(&mut all_notes);
     }
-    Converted { toml: write::toml(&converted, &service.issuers), notes: all_notes }
+    let mut notes =
+        Notes { file: application.last().map_or("application.yml", |last| last.name), notes: Vec::new() };
+    let issuers = fit::issuers(service.issuers, &mut notes);
+    fit::areas(&mut converted, &issuers, &mut notes);
+    notes.hand_over(&mut all_notes);
+    for area in &mut converted {
+        area.name = fit::name(&area.name);
+    }
+    Converted { toml: write::toml(&converted, &issuers, &service.service), notes: all_notes }
 }
 
 fn within_bounds<'a>(source: &Source<'a>, notes: &mut Notes<'_>) -> Option<&'a str> {

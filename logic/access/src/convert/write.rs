@@ -7,16 +7,23 @@ use toml::Value;
 
 use super::application::TokenIssuer;
 use super::area::Area;
+use super::fit;
+use super::service::Service;
 use crate::rule::{Effect, PolicySpec, Principal};
 
-pub(super) fn toml(areas: &[Area], issuers: &[TokenIssuer]) -> String {
+pub(super) fn toml(areas: &[Area], issuers: &[TokenIssuer], service: &Service) -> String {
     let mut text = String::new();
-    let mut names: BTreeMap<&str, usize> = BTreeMap::new();
+    // Nothing is served where nothing is left.
+    if !areas.is_empty() {
+        listeners(&mut text, areas, service);
+    }
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
     for issuer in issuers {
         // Two issuers of one name would be one table twice.
-        let count = names.entry(&issuer.name).or_default();
+        let plain = fit::name(&issuer.name);
+        let count = names.entry(plain.clone()).or_default();
         *count += 1;
-        let name = if *count == 1 { issuer.name.clone() } else { format!("{}-{count}", issuer.name) };
+        let name = if *count == 1 { plain } else { fit::numbered(&plain, *count) };
         heading(&mut text, &format!("[token-issuer.{}]", key(&name)));
         line(&mut text, "issuer", string(&issuer.issuer));
         if let Some(key_set) = &issuer.key_set {
@@ -27,18 +34,60 @@ pub(super) fn toml(areas: &[Area], issuers: &[TokenIssuer]) -> String {
         }
     }
     for area in areas {
-        write_area(&mut text, area);
+        write_area(&mut text, area, service);
     }
     text
 }
 
-fn write_area(text: &mut String, area: &Area) {
+/// StoRM listens twice: in plain HTTP, and in TLS.
+fn listeners(text: &mut String, areas: &[Area], service: &Service) {
+    heading(text, "[listener.http]");
+    line(text, "bind", string(&format!(":{}", service.port)));
+    heading(text, "[listener.https]");
+    line(text, "bind", string(&format!(":{}", service.secure_port)));
+    heading(text, "[listener.https.tls]");
+    let (certificate, key) = (string(&service.certificate), string(&service.key));
+    line(text, "certificates", format!("{{ certificate = {certificate}, key = {key} }}"));
+    // The longest first: the first route that fits is taken.
+    let mut points: Vec<(String, &str)> = Vec::new();
+    for area in areas {
+        points.extend(area.access_points.iter().map(|point| (route_path(point), area.name.as_str())));
+    }
+    points.sort_by_key(|(path, _)| std::cmp::Reverse(path.len()));
+    for (path, area) in points {
+        heading(text, "[[route]]");
+        line(text, "path", string(&path));
+        line(text, "storage", string(area));
+    }
+}
+
+/// The path of an access point as clients send it.
+fn route_path(point: &str) -> String {
+    let mut path = String::new();
+    for component in point.split('/').filter(|component| !component.is_empty() && *component != ".") {
+        path.push('/');
+        for byte in component.bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                    path.push(char::from(byte))
+                }
+                _ => {
+                    // Writing to a String does not fail.
+                    let _ = write!(path, "%{byte:02X}");
+                }
+            }
+        }
+    }
+    if path.is_empty() { "/".to_owned() } else { path }
+}
+
+fn write_area(text: &mut String, area: &Area, service: &Service) {
     let name = key(&area.name);
     heading(text, &format!("[storage-area.{name}]"));
     line(text, "root", string(&area.root));
     line(text, "access-points", strings(&area.access_points));
-    if area.tape {
-        line(text, "tape", "true");
+    if service.without_checksums {
+        line(text, "checksums", "[]");
     }
     let rules = &area.rules;
     heading(text, &format!("[storage-area.{name}.access]"));
@@ -79,7 +128,8 @@ fn write_policy(text: &mut String, area: &str, policy: &PolicySpec) {
 /// `{ type = "jwt-group", issuer = "...", group = "..." }`.
 fn inline(principal: &Principal) -> String {
     let Ok(Value::Table(table)) = Value::try_from(principal) else { return String::new() };
-    let pairs: Vec<_> = table.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let spelled = |value: &Value| value.as_str().map_or_else(|| value.to_string(), string);
+    let pairs: Vec<_> = table.iter().map(|(name, value)| format!("{name} = {}", spelled(value))).collect();
     format!("{{ {} }}", pairs.join(", "))
 }
 
@@ -96,8 +146,9 @@ fn line(text: &mut String, name: &str, value: impl std::fmt::Display) {
     let _ = writeln!(text, "{name} = {value}");
 }
 
+/// With `${` as the file spells it where no variable is meant.
 fn string(text: &str) -> String {
-    Value::from(text).to_string()
+    Value::from(text.replace("${", "$${")).to_string()
 }
 
 fn strings(texts: &[String]) -> String {

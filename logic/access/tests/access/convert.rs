@@ -77,7 +77,7 @@ spring:
 
 fn convert(areas: &[(&str, &str)], application: &str) -> (String, String) {
     let areas: Vec<_> = areas.iter().map(|&(name, text)| Source { name, text }).collect();
-    let converted = convert_storm(&areas, Some(Source { name: "application.yml", text: application }));
+    let converted = convert_storm(&areas, &[Source { name: "application.yml", text: application }]);
     let notes: Vec<_> = converted.notes.iter().map(ToString::to_string).collect();
     (converted.toml, notes.join("\n"))
 }
