@@ -5,7 +5,7 @@ use libfuzzer_sys::fuzz_target;
 use weir_access::{AccessPath, Crypto, PublicKey};
 use weir_access::basic::{Htpasswd, parse_authorization};
 use weir_access::identity::parse_forwarded;
-use weir_access::issue::{MacaroonRequest, Minting, OwnKey, OwnKeys, Presentation, TokenRequest};
+use weir_access::issue::{Endpoint, MacaroonRequest, Minting, OwnKey, OwnKeys, Presentation, TokenRequest};
 use weir_access::jwt::{Algorithm, Claims, Issuer, Jws, KeySet, Metadata, issuer_of, verify};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -24,7 +24,10 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(verify(text, &Issuer::new(&issuer), &keys, &NeverVerifies, 1_800_000_000).is_err(), "nothing has been signed");
     let key = OwnKey::hs256("k", &[7; 32]).expect("long enough");
     let keys = OwnKeys { current: key, previous: Vec::new() };
-    let minting = Minting { issuer, lifetime_max_secs: 60, keys };
+    let audiences = vec![issuer.clone()];
+    let minting = Minting { issuer, audiences, lifetime_max_secs: 60, keys };
+    let _ = Endpoint::new(text, text);
+    let _ = OwnKey::read(Algorithm::Es256, bytes, &NeverVerifies);
     let client = std::net::IpAddr::from([192, 0, 2, 1]);
     let presentation = Presentation { path: &root, method: "GET", client };
     assert!(minting.verify(text, &presentation, &NeverVerifies, 0, 1_800_000_000).is_err(), "nothing has been signed");

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use weir_gateway::{Explained, Who, explain};
+use weir_gateway::{Explained, MembersExplained, Who, explain};
 
 use crate::check::{self, CONFIG, print_diagnostics, print_out};
 
@@ -37,6 +37,12 @@ struct ExplainArgs {
     /// The storage area, where several have the path.
     #[arg(long, value_name = "NAME")]
     area: Option<String>,
+    /// Where to, for COPY and MOVE: a URL, or its path alone.
+    #[arg(long, value_name = "URL")]
+    to: Option<String>,
+    /// Ask about a directory itself and not about what is in it, as Depth: 0 does.
+    #[arg(long)]
+    shallow: bool,
     /// Print for programs.
     #[arg(long)]
     json: bool,
@@ -57,8 +63,17 @@ pub(crate) fn run(args: &StorageArgs) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let explained = who(&args.who)
-        .and_then(|who| explain(&loaded.plan, args.area.as_deref(), who, &args.method, path_of(&args.url)));
+    let explained = who(&args.who).and_then(|who| {
+        let question = weir_gateway::Question {
+            area: args.area.as_deref(),
+            who,
+            method: &args.method,
+            path: path_of(&args.url),
+            destination: args.to.as_deref().map(path_of),
+            shallow: args.shallow,
+        };
+        explain(&loaded.plan, question)
+    });
     match explained {
         Ok(explained) => print(args, &explained),
         Err(error) => fail(&error),
@@ -66,16 +81,39 @@ pub(crate) fn run(args: &StorageArgs) -> ExitCode {
 }
 
 fn print(args: &ExplainArgs, explained: &Explained) -> ExitCode {
-    let Explained { area, allowed, reasons } = explained;
+    let Explained { area, allowed, reasons, members } = explained;
     let text = match args.json {
-        true => format!("{:#}\n", json!({ "area": area, "allowed": allowed, "reasons": reasons })),
+        true => {
+            let mut answer = json!({ "area": area, "allowed": allowed, "reasons": reasons });
+            if let Some(MembersExplained { judged, denied, all_needed, reasons }) = members {
+                answer["members"] = json!({ "judged": judged, "denied": denied, "all-needed": all_needed, "reasons": reasons });
+            }
+            format!("{answer:#}\n")
+        }
         false => {
             let verdict = if *allowed { "allowed" } else { "denied" };
-            format!("{verdict} in storage area {area}\n\n{}\n", reasons.join("\n\n"))
+            let members = members.as_ref().map(of_members).unwrap_or_default();
+            format!("{verdict} in storage area {area}\n\n{}\n{members}", reasons.join("\n\n"))
         }
     };
     let printed = print_out(&text);
     if *allowed || printed != ExitCode::SUCCESS { printed } else { ExitCode::from(1) }
+}
+
+/// A sentence about what is in the directories that a request is about, and why something is denied.
+fn of_members(members: &MembersExplained) -> String {
+    let MembersExplained { judged, denied, all_needed, reasons } = members;
+    let effect = match (denied, all_needed) {
+        (0, _) => "all of them allowed",
+        (_, true) => "so that nothing is done",
+        (_, false) => "which are left out of the answer",
+    };
+    let denials = if *denied == 0 { String::new() } else { format!(", {denied} denied") };
+    let mut text = format!("\nmembers: {judged} asked about{denials}, {effect}\n");
+    for reason in reasons {
+        text.push_str(&format!("\n{reason}\n"));
+    }
+    text
 }
 
 fn who(text: &str) -> Result<Who, String> {

@@ -148,5 +148,7 @@ fn asks_for_tokens(plan: &AreaPlan) -> bool {
         )
     };
     let mut policies = plan.access.policy.iter();
-    !plan.access.issuers.is_empty() || policies.any(|policy| policy.principals.iter().any(of_token))
+    !plan.access.issuers.is_empty()
+        || plan.token_endpoint.is_some()
+        || policies.any(|policy| policy.principals.iter().any(of_token))
 }

@@ -10,6 +10,7 @@ use crate::area::{Area, Kept};
 use crate::call::Call;
 use crate::error::GatewayError;
 use crate::identity::Identifier;
+use crate::issuing::Issuing;
 use crate::refusal;
 
 /// All storage areas.
@@ -29,9 +30,9 @@ pub struct Node {
 }
 
 #[derive(Debug, Default)]
-struct Areas {
-    by_name: HashMap<String, Arc<Area>>,
-    identifier: Arc<Identifier>,
+pub(crate) struct Areas {
+    pub(crate) by_name: HashMap<String, Arc<Area>>,
+    pub(crate) identifier: Arc<Identifier>,
 }
 
 /// Areas that can be put into force: their roots are open, their files are read.
@@ -55,7 +56,7 @@ impl Gateway {
         let node = NodeId::new(&self.node.id())
             .map_err(|error| GatewayError(vec![format!("{}: {error}", self.node.name)]))?;
         let mut wrong = Vec::new();
-        let identifier = Identifier::new(&plan.token_issuers, &before.identifier);
+        let identifier = Identifier::new(plan, &before.identifier);
         wrong.extend(identifier.as_ref().err().cloned());
         let mut by_name = HashMap::new();
         for area in &plan.storage_areas {
@@ -106,11 +107,14 @@ impl Node {
 
 impl Service for Gateway {
     fn call(&self, name: &str, request: Request, body: Body) -> LocalFuture<Answer> {
-        let areas = self.areas.load();
+        let areas = self.areas.load_full();
         let Some(area) = areas.by_name.get(name).map(Arc::clone) else {
             return Box::pin(std::future::ready(refusal::unavailable(&request)));
         };
         let identifier = Arc::clone(&areas.identifier);
+        if let Some(issuing) = Issuing::of(&areas, &area, &request) {
+            return Box::pin(issuing.answer(request, body));
+        }
         Box::pin(Call::answer(area, identifier, request, body))
     }
 }

@@ -15,11 +15,13 @@ mod flights;
 mod gateway;
 mod headers;
 mod identity;
+mod issuing;
 mod listing;
 mod method;
 mod place;
 mod refusal;
 
 pub use error::GatewayError;
-pub use explain::{Explained, Who, explain};
+pub use explain::{Explained, MembersExplained, Question, Who, explain};
 pub use gateway::{Gateway, Node, Prepared};
+pub use identity::check_token_endpoint;

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use weir_access::basic::Htpasswd;
@@ -39,6 +40,20 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
             let name = issuer.name.as_str();
             let message = format!("token issuer {name}: key-set: {}: {cause}", file.display());
             found.push(loaded.error_at(&["token-issuer", name, "key-set"], message));
+        }
+    }
+    for endpoint in &loaded.plan.token_endpoints {
+        let name = endpoint.name.as_str();
+        if let Err(cause) = weir_gateway::check_token_endpoint(&loaded.plan, endpoint) {
+            let message = format!("token endpoint {name}: {cause}");
+            found.push(loaded.error_at(&["token-endpoint", name, "key"], message));
+        }
+        for file in endpoint.previous_keys.iter().chain([&endpoint.key]) {
+            // Whoever reads it can be anybody.
+            if std::fs::metadata(file).is_ok_and(|metadata| metadata.mode() & 0o007 != 0) {
+                let message = format!("token endpoint {name}: {} can be read by everybody", file.display());
+                found.push(loaded.warning_at(&["token-endpoint", name, "key"], message));
+            }
         }
     }
     found

@@ -3,26 +3,32 @@
 mod fetch;
 mod issuer;
 mod keeper;
+mod own;
 mod passwords;
 
 use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use weir_access::Action;
 use weir_access::basic::{Authorization, parse_authorization};
 use weir_access::identity::{BadPassword, Identity, Presented, X509Subject};
+use weir_access::issue::Presentation;
 use weir_access::jwt::{TokenError, issuer_of};
 use weir_access::www_authenticate::{self, Schemes};
-use weir_config::plan::TokenIssuerPlan;
+use weir_access::{AccessPath, Action};
+use weir_config::Plan;
+use weir_config::plan::{AreaPlan, TokenEndpointPlan};
 use weir_dav::outcome::Outcome;
 use weir_net::service::Request;
 
 use crate::area::Area;
+use crate::place::Place;
 use crate::refusal::Refusal;
 use issuer::TrustedIssuer;
 use keeper::Keeper;
+pub(crate) use own::OwnTokens;
 pub(crate) use passwords::Passwords;
 
 /// A request with a token whose key is not known waits so long for new keys.
@@ -32,15 +38,24 @@ const KEYS_PATIENCE: Duration = Duration::from_secs(3);
 #[derive(Debug, Default)]
 pub(crate) struct Identifier {
     issuers: HashMap<String, Arc<TrustedIssuer>>,
+    /// Who issues Weir's own, by name.
+    own: HashMap<String, Arc<OwnTokens>>,
     /// Fetches keys; `None` = nobody's.
     keeper: Option<Arc<Keeper>>,
 }
 
 impl Identifier {
-    /// Trusts these issuers. Those that are as before keep their keys. Blocks on the disk.
-    pub(crate) fn new(plans: &[TokenIssuerPlan], before: &Self) -> Result<Arc<Self>, String> {
+    /// Trusts the issuers of a plan. Those that are as before keep their keys. Blocks on the disk.
+    pub(crate) fn new(plan: &Plan, before: &Self) -> Result<Arc<Self>, String> {
+        let mut own = HashMap::new();
+        for endpoint in &plan.token_endpoints {
+            let made = OwnTokens::new(plan, endpoint);
+            let made = made.map_err(|error| format!("token endpoint {}: {error}", endpoint.name))?;
+            own.insert(endpoint.name.to_string(), Arc::new(made));
+        }
+        let plans = &plan.token_issuers;
         if plans.is_empty() {
-            return Ok(Arc::default());
+            return Ok(Arc::new(Self { own, ..Self::default() }));
         }
         let keeper = match &before.keeper {
             Some(keeper) => Arc::clone(keeper),
@@ -61,7 +76,12 @@ impl Identifier {
             };
             issuers.insert(plan.issuer.clone(), issuer);
         }
-        Ok(Arc::new(Self { issuers, keeper: Some(keeper) }))
+        Ok(Arc::new(Self { issuers, own, keeper: Some(keeper) }))
+    }
+
+    /// Who issues tokens in an area.
+    pub(crate) fn own(&self, area: &AreaPlan) -> Option<&Arc<OwnTokens>> {
+        self.own.get(area.token_endpoint.as_ref()?.as_str())
     }
 
     /// Who asks for something in an area.
@@ -103,7 +123,16 @@ impl Identifier {
             (Authorization::Other, token) => token,
         };
         if let Some(token) = token {
-            presented.token = Some(self.bearer(&token, now_s).await);
+            let path = Place::of(area, request.path()).and_then(|place| place.access_path());
+            let asked = Asked {
+                area: &area.plan,
+                knows: &|user| area.passwords.as_ref().is_some_and(|passwords| passwords.knows(user)),
+                method: std::str::from_utf8(request.method()).unwrap_or_default(),
+                // A token that is for one path is for none that is not in the area.
+                path: path.unwrap_or_default(),
+                client: request.client,
+            };
+            presented.token = Some(self.bearer(&token, &asked, now_s).await);
         }
         presented
             .settle()
@@ -111,8 +140,24 @@ impl Identifier {
     }
 
     /// The bearer of a token.
-    pub(crate) async fn bearer(&self, token: &str, now_s: u64) -> Result<Identity, TokenError> {
-        let issuer = self.issuers.get(&issuer_of(token)?).ok_or(TokenError::IssuerUnknown)?;
+    pub(crate) async fn bearer(
+        &self,
+        token: &str,
+        asked: &Asked<'_>,
+        now_s: u64,
+    ) -> Result<Identity, TokenError> {
+        let issuer = issuer_of(token)?;
+        if let Some(own) = self.own(asked.area).filter(|own| own.plan.issuer == issuer) {
+            let client = asked.client.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
+            let presentation = Presentation { path: &asked.path, method: asked.method, client };
+            let identity = own.verify(token, &presentation, now_s)?;
+            return if own.knows_holder(&identity, asked) {
+                Ok(identity)
+            } else {
+                Err(TokenError::HolderUnknown)
+            };
+        }
+        let issuer = self.issuers.get(&issuer).ok_or(TokenError::IssuerUnknown)?;
         let verified = match issuer.verify(token, now_s) {
             Err(error @ TokenError::KeyUnknown { .. }) => {
                 let mut news = issuer.subscribe();
@@ -127,6 +172,25 @@ impl Identifier {
         };
         verified.map(|token| Identity::Token(Box::new(token)))
     }
+}
+
+/// What a token is presented for.
+pub(crate) struct Asked<'a> {
+    pub(crate) area: &'a AreaPlan,
+    /// Whether the area has a user of this name.
+    pub(crate) knows: &'a dyn Fn(&str) -> bool,
+    pub(crate) method: &'a str,
+    pub(crate) path: AccessPath,
+    /// `None` on a Unix socket.
+    pub(crate) client: Option<IpAddr>,
+}
+
+/// Whether tokens can be issued: reads the keys of an endpoint. Blocks on the disk.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_token_endpoint(plan: &Plan, endpoint: &TokenEndpointPlan) -> Result<(), String> {
+    OwnTokens::new(plan, endpoint).map(drop)
 }
 
 /// The subject of the certificate that TLS has verified.

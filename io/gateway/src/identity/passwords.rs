@@ -43,6 +43,11 @@ impl Passwords {
         })
     }
 
+    /// Whether there is a user of this name.
+    pub(crate) fn knows(&self, user: &str) -> bool {
+        self.users.knows(user)
+    }
+
     /// Whether it is the user's password.
     ///
     /// # Errors

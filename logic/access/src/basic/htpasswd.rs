@@ -91,6 +91,11 @@ impl Htpasswd {
         self.users.is_empty()
     }
 
+    /// Whether there is a user of this name.
+    pub fn knows(&self, user: &str) -> bool {
+        self.users.contains_key(user)
+    }
+
     /// The check of a user's password. There is one for users who do not exist, too: it takes as long and says no.
     pub fn check(&self, user: &str) -> PasswordCheck {
         let (hash, known) = match (self.users.get(user), self.users.values().next()) {

@@ -57,6 +57,8 @@ pub struct Delegation {
     pub holder: Identity,
     /// What it is limited to; their paths are from the root of the server.
     pub scopes: ScopeSet,
+    /// The storage area in which its holder has proved who they are.
+    pub area: String,
     /// Its end, in seconds since 1970.
     pub expires_unix_secs: u64,
     /// Its id (`jti`).

@@ -11,13 +11,18 @@ use crate::wlcg::ScopeSet;
 #[derive(Serialize, Deserialize)]
 pub(super) struct OwnClaims {
     pub(super) iss: String,
-    pub(super) aud: String,
+    pub(super) aud: Vec<String>,
     pub(super) sub: String,
     pub(super) iat: u64,
     pub(super) nbf: u64,
     pub(super) exp: u64,
     pub(super) jti: String,
     pub(super) scope: String,
+    /// For others who verify it.
+    #[serde(rename = "wlcg.ver")]
+    pub(super) profile: String,
+    #[serde(rename = "weir.area")]
+    pub(super) area: String,
     #[serde(rename = "weir.holder")]
     pub(super) holder: Holder,
     #[serde(rename = "weir.bound", default, skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 
 use crate::crypto::Crypto;
 use crate::jwt::{Algorithm, Jws, TokenError, VerificationKey};
@@ -37,6 +37,10 @@ pub enum KeyError {
     TooShort,
     /// Not a PKCS #8 private key over P-256.
     NotP256,
+    /// Not a file of PEM with a `PRIVATE KEY`.
+    NotPem,
+    /// A PEM file with a key in the older form of openssl.
+    Sec1,
 }
 
 impl OwnKey {
@@ -62,6 +66,22 @@ impl OwnKey {
         let public = VerificationKey::p256(Some(id.to_owned()), &point);
         let material = Material::P256 { pkcs8: pkcs8.to_vec(), point, public };
         Ok(Self { id: id.to_owned(), material })
+    }
+
+    /// Reads the file of a key: for HS256 a line with a secret, for ES256 a private key in PKCS #8 (PEM). The key's id comes
+    /// from the key, so that all who have it agree.
+    ///
+    /// # Errors
+    /// It is none, or no good one.
+    pub fn read(algorithm: Algorithm, file: &[u8], crypto: &dyn Crypto) -> Result<Self, KeyError> {
+        let id = |hash: &[u8; 32]| hash[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        if algorithm == Algorithm::Hs256 {
+            let secret = file.trim_ascii_end();
+            return Self::hs256(&id(&crypto.hmac_sha256(secret, &[b"key id"])), secret);
+        }
+        let pkcs8 = private_key_in(file)?;
+        let point = crypto.public_point_p256(&pkcs8).ok_or(KeyError::NotP256)?;
+        Self::es256(&id(&crypto.sha256(&[&point])), &pkcs8, crypto)
     }
 
     /// What its tokens are signed with.
@@ -127,6 +147,21 @@ impl OwnKeys {
     }
 }
 
+/// The first `PRIVATE KEY` of a PEM file (RFC 7468).
+fn private_key_in(file: &[u8]) -> Result<Vec<u8>, KeyError> {
+    let text = std::str::from_utf8(file).map_err(|_| KeyError::NotPem)?;
+    let Some((_, rest)) = text.split_once("-----BEGIN PRIVATE KEY-----") else {
+        return Err(if text.contains("-----BEGIN EC PRIVATE KEY-----") {
+            KeyError::Sec1
+        } else {
+            KeyError::NotPem
+        });
+    };
+    let (encoded, _) = rest.split_once("-----END PRIVATE KEY-----").ok_or(KeyError::NotPem)?;
+    let encoded: String = encoded.split_ascii_whitespace().collect();
+    STANDARD.decode(encoded).map_err(|_| KeyError::NotPem)
+}
+
 /// Without the secret.
 impl fmt::Debug for OwnKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -139,6 +174,10 @@ impl fmt::Display for KeyError {
         f.write_str(match self {
             Self::TooShort => "a secret for HS256 has at least 32 bytes",
             Self::NotP256 => "not a PKCS #8 private key over P-256",
+            Self::NotPem => "not a PEM file with a PRIVATE KEY",
+            Self::Sec1 => {
+                "an EC PRIVATE KEY; `openssl pkcs8 -topk8 -nocrypt` makes it a PRIVATE KEY (PKCS #8)"
+            }
         })
     }
 }

@@ -6,6 +6,7 @@
 
 mod claims;
 mod duration;
+mod endpoint;
 mod key;
 mod macaroon;
 mod request;
@@ -13,6 +14,7 @@ mod token;
 
 pub use claims::{Binding, Presentation};
 pub use duration::{DurationError, parse_duration};
+pub use endpoint::{Endpoint, EndpointError, EndpointPage};
 pub use key::{KeyError, OwnKey, OwnKeys};
 pub use macaroon::{MacaroonError, MacaroonRequest, macaroon_response};
 pub use request::{RequestError, TokenRequest, error_response, token_response};

@@ -22,6 +22,12 @@ pub enum RequestError {
     GrantType,
     /// `invalid_scope`: what is wrong with it.
     Scope(&'static str),
+    /// `invalid_client`: who asks has not proved to be anybody.
+    Client,
+    /// `unauthorized_client`: who asks gets none.
+    Unauthorized(&'static str),
+    /// It is our fault. Section 5.2 has no word for it; section 4.1.2.1 has `server_error`.
+    Server,
 }
 
 impl TokenRequest {
@@ -100,25 +106,28 @@ pub fn token_response(issued: &Issued) -> String {
 
 /// Status and body of a failure (section 5.2).
 pub fn error_response(error: &RequestError) -> (u16, String) {
-    let (code, description) = match error {
-        RequestError::Invalid(why) => ("invalid_request", (*why).to_owned()),
-        RequestError::GrantType => ("unsupported_grant_type", "only client_credentials".to_owned()),
-        RequestError::Scope(why) => ("invalid_scope", (*why).to_owned()),
+    let (status, code) = match error {
+        RequestError::Invalid(_) => (400, "invalid_request"),
+        RequestError::GrantType => (400, "unsupported_grant_type"),
+        RequestError::Scope(_) => (400, "invalid_scope"),
+        RequestError::Client => (401, "invalid_client"),
+        RequestError::Unauthorized(_) => (400, "unauthorized_client"),
+        RequestError::Server => (500, "server_error"),
     };
-    (400, serde_json::json!({ "error": code, "error_description": description }).to_string())
+    (status, serde_json::json!({ "error": code, "error_description": error.to_string() }).to_string())
 }
 
 impl From<IssueError> for RequestError {
     fn from(error: IssueError) -> Self {
         match error {
             IssueError::NoScope => Self::Scope("none of the scopes asked for may be had"),
-            IssueError::Anonymous => Self::Invalid("a token is for somebody in particular"),
+            IssueError::Anonymous => Self::Client,
             IssueError::AlreadyDelegated => {
-                Self::Invalid("the bearer of one of our tokens gets no further one")
+                Self::Unauthorized("the bearer of one of our tokens gets no further one")
             }
             IssueError::Ended => Self::Invalid("the credential that it would rest on has ended"),
             IssueError::TooLarge => Self::Invalid("groups and scopes do not fit into a token"),
-            IssueError::Signing => Self::Invalid("it could not be signed"),
+            IssueError::Signing => Self::Server,
         }
     }
 }
@@ -126,8 +135,12 @@ impl From<IssueError> for RequestError {
 impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Invalid(why) | Self::Scope(why) => f.write_str(why),
+            Self::Invalid(why) | Self::Scope(why) | Self::Unauthorized(why) => f.write_str(why),
             Self::GrantType => f.write_str("only client_credentials"),
+            Self::Client => {
+                f.write_str("a token is for somebody in particular: credentials are missing or wrong")
+            }
+            Self::Server => f.write_str("it could not be signed"),
         }
     }
 }

@@ -11,8 +11,10 @@ use crate::{AccessPath, Action};
 /// Makes own tokens and knows them again.
 #[derive(Debug)]
 pub struct Minting {
-    /// `iss` and `aud`: this service.
+    /// `iss`: this service.
     pub issuer: String,
+    /// `aud`: who its tokens are meant for; one of them must be among those of a token that is verified.
+    pub audiences: Vec<String>,
     /// Longest life, in seconds.
     pub lifetime_max_secs: u64,
     /// With what.
@@ -30,6 +32,8 @@ pub struct Grant<'a> {
     pub lifetime_secs: Option<u64>,
     /// For one request only.
     pub binding: Option<Binding>,
+    /// The storage area in which the holder has proved who they are: names of users are no more than its own.
+    pub area: String,
     /// The token's id: unique, and not to be guessed. Random bytes are the caller's to draw.
     pub token_id: String,
 }
@@ -78,10 +82,10 @@ impl Minting {
         if !grant.holder.is_authenticated() && grant.binding.is_none() {
             return Err(IssueError::Anonymous);
         }
+        let holder = Holder::of(grant.holder).ok_or(IssueError::AlreadyDelegated)?;
         if grant.scopes.is_empty() {
             return Err(IssueError::NoScope);
         }
-        let holder = Holder::of(grant.holder).ok_or(IssueError::AlreadyDelegated)?;
         let left = grant.holder.expires_unix_secs().map(|end| end.saturating_sub(now_unix_secs));
         let bounds = [Some(self.lifetime_max_secs), grant.lifetime_secs, left];
         let expires_in_secs = bounds.into_iter().flatten().min().unwrap_or(0);
@@ -91,13 +95,15 @@ impl Minting {
         let scope = grant.scopes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         let claims = OwnClaims {
             iss: self.issuer.clone(),
-            aud: self.issuer.clone(),
+            aud: self.audiences.clone(),
             sub: holder.subject().to_owned(),
             iat: now_unix_secs,
             nbf: now_unix_secs,
             exp: now_unix_secs.saturating_add(expires_in_secs),
             jti: grant.token_id,
             scope: scope.clone(),
+            profile: "1.0".to_owned(),
+            area: grant.area,
             holder,
             binding: grant.binding,
         };
@@ -128,7 +134,7 @@ impl Minting {
         if claims.iss != self.issuer {
             return Err(TokenError::IssuerUnknown);
         }
-        if claims.aud != self.issuer {
+        if !claims.aud.iter().any(|aud| self.audiences.contains(aud)) {
             return Err(TokenError::AudienceWrong);
         }
         let times = Claims {
@@ -144,6 +150,7 @@ impl Minting {
         Ok(Identity::Delegated(Box::new(Delegation {
             scopes: ScopeSet::parse(claims.scope.split(' ').filter(|word| !word.is_empty())),
             holder: claims.holder.into_identity(),
+            area: claims.area,
             expires_unix_secs: claims.exp,
             token_id: claims.jti,
         })))
@@ -151,12 +158,18 @@ impl Minting {
 }
 
 /// Of the scopes asked for, those whose holder may do what they are for at their path. `may` asks the rules. Nothing asked
-/// for means everything: the holder's rights are the limit then, at each use.
-pub fn narrow(requested: &ScopeSet, may: impl Fn(&Action, &AccessPath) -> bool) -> Vec<StorageScope> {
-    if requested.is_absent() {
-        let everywhere = |operation| StorageScope { operation, path: AccessPath::root() };
-        return Operation::ALL.map(everywhere).to_vec();
-    }
+/// for means everything below `roots`.
+pub fn narrow(
+    requested: &ScopeSet,
+    roots: &[AccessPath],
+    may: impl Fn(&Action, &AccessPath) -> bool,
+) -> Vec<StorageScope> {
+    let everything = |path: &AccessPath| {
+        let path = path.clone();
+        Operation::ALL.map(|operation| StorageScope { operation, path: path.clone() })
+    };
+    let everywhere = ScopeSet::of(roots.iter().flat_map(everything));
+    let requested = if requested.is_absent() { &everywhere } else { requested };
     let possible = |scope: &&StorageScope| {
         let action = match scope.operation {
             Operation::Read => Action::Read,

@@ -1,14 +1,15 @@
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+use base64::Engine as _;
 use serde_json::{Value, json};
-use weir_access::Action;
 use weir_access::identity::Identity;
 use weir_access::issue::{
-    Binding, Grant, IssueError, MacaroonError, MacaroonRequest, Minting, OwnKey, OwnKeys, Presentation,
-    RequestError, TokenRequest, error_response, macaroon_response, narrow, token_response,
+    Binding, Grant, IssueError, KeyError, MacaroonError, MacaroonRequest, Minting, OwnKey, OwnKeys,
+    Presentation, RequestError, TokenRequest, error_response, macaroon_response, narrow, token_response,
 };
 use weir_access::jwt::{Algorithm, KeySet, TokenError};
 use weir_access::wlcg::ScopeSet;
+use weir_access::{AccessPath, Action};
 
 use crate::common::{NOW, bearer, claims, member, path};
 use crate::crypto::AwsLc;
@@ -25,6 +26,7 @@ fn es256() -> OwnKey {
 fn minting(current: OwnKey, previous: Vec<OwnKey>) -> Minting {
     Minting {
         issuer: "https://dav.example".to_owned(),
+        audiences: vec!["https://dav.example".to_owned(), "https://other-node.example".to_owned()],
         lifetime_max_secs: 3600,
         keys: OwnKeys { current, previous },
     }
@@ -32,7 +34,8 @@ fn minting(current: OwnKey, previous: Vec<OwnKey>) -> Minting {
 
 fn grant<'a>(holder: &'a Identity, scopes: &str, lifetime_secs: Option<u64>) -> Grant<'a> {
     let scopes = ScopeSet::parse(scopes.split(' ')).scopes().to_vec();
-    Grant { holder, scopes, lifetime_secs, binding: None, token_id: "t1".to_owned() }
+    let (token_id, area) = ("t1".to_owned(), "data".to_owned());
+    Grant { holder, scopes, lifetime_secs, binding: None, area, token_id }
 }
 
 fn at<'a>(path: &'a weir_access::AccessPath, method: &'a str, client: &str) -> Presentation<'a> {
@@ -52,6 +55,7 @@ fn a_token_stands_for_its_holder_within_its_scopes() {
                 (holder.to_string(), "t1")
             );
             assert_eq!(delegation.scopes.to_string(), "storage.read:/cms");
+            assert_eq!(delegation.area, "data");
             assert_eq!(delegation.expires_unix_secs, NOW + issued.expires_in_secs);
         }
     }
@@ -94,8 +98,12 @@ fn nobody_gets_more_by_asking() {
         Err(IssueError::AlreadyDelegated)
     );
     let requested = ScopeSet::parse(["storage.read:/a", "storage.modify:/a", "storage.read:/b"]);
-    let kept = narrow(&requested, |action, at| *action == Action::Read && *at == path("/a"));
+    let may = |action: &Action, at: &AccessPath| *action == Action::Read && path("/a/").contains(at);
+    let kept = narrow(&requested, &[], |action, at| *action == Action::Read && *at == path("/a"));
     assert_eq!(ScopeSet::of(kept).to_string(), "storage.read:/a");
+    // Who asks for nothing in particular gets no more than what may be done.
+    let kept = narrow(&ScopeSet::default(), &[path("/a/"), path("/b/")], may);
+    assert_eq!(ScopeSet::of(kept).to_string(), "storage.read:/a/");
 }
 
 #[test]
@@ -134,6 +142,8 @@ fn tokens_outlive_a_change_of_keys_and_no_forgery_passes() {
     assert_eq!(other_secret.verify(&old, &show, &AwsLc, 0, NOW), Err(TokenError::SignatureInvalid));
     let elsewhere = Minting { issuer: "https://other.example".to_owned(), ..minting(hs256(), vec![]) };
     assert_eq!(elsewhere.verify(&old, &show, &AwsLc, 0, NOW), Err(TokenError::IssuerUnknown));
+    let others = Minting { audiences: vec!["https://third.example".to_owned()], ..minting(hs256(), vec![]) };
+    assert_eq!(others.verify(&old, &show, &AwsLc, 0, NOW), Err(TokenError::AudienceWrong));
     let foreign = crate::common::Signer::p256().token(&json!({ "alg": "ES256", "kid": "k2" }), &claims(""));
     assert_eq!(
         minting(es256(), vec![]).verify(&foreign, &show, &AwsLc, 0, NOW),
@@ -150,6 +160,35 @@ fn the_public_half_is_published_and_the_secret_is_not() {
     assert_eq!(format!("{keys:?}"), "OwnKeys(OwnKey(k2, ES256) and 1 before it)");
     assert!(OwnKey::hs256("k", &[0; 31]).is_err() && OwnKey::es256("k", &[0; 32], &AwsLc).is_err());
     assert_eq!(hs256().algorithm(), Algorithm::Hs256);
+}
+
+#[test]
+fn keys_are_read_from_files_and_have_the_id_that_they_make() {
+    let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new()).unwrap();
+    let encoded = base64::engine::general_purpose::STANDARD.encode(pkcs8.as_ref());
+    let pem = format!(
+        "# mine\n-----BEGIN PRIVATE KEY-----\n{}\n{}\n-----END PRIVATE KEY-----\n",
+        &encoded[..64],
+        &encoded[64..]
+    );
+    let read = |algorithm, file: &[u8]| OwnKey::read(algorithm, file, &AwsLc);
+    let (one, again) =
+        (read(Algorithm::Es256, pem.as_bytes()).unwrap(), read(Algorithm::Es256, pem.as_bytes()).unwrap());
+    assert_eq!(one.public_jwk(), again.public_jwk());
+    assert_eq!(one.public_jwk().unwrap()["kid"].as_str().map(str::len), Some(16));
+    let (secret, other) = (format!("{}\n", "s".repeat(40)), format!("{}\n", "t".repeat(40)));
+    let id = |file: &str| format!("{:?}", read(Algorithm::Hs256, file.as_bytes()).unwrap());
+    assert_eq!(id(&secret), id(secret.trim()));
+    assert_ne!(id(&secret), id(&other));
+    for (algorithm, file, error) in [
+        (Algorithm::Hs256, "short".to_owned(), KeyError::TooShort),
+        (Algorithm::Hs256, format!("short{}", "\n".repeat(40)), KeyError::TooShort),
+        (Algorithm::Es256, "rubbish".to_owned(), KeyError::NotPem),
+        (Algorithm::Es256, pem.replace("PRIVATE", "EC PRIVATE"), KeyError::Sec1),
+        (Algorithm::Es256, pem.replace(&encoded[..10], "AAAAAAAAAA"), KeyError::NotP256),
+    ] {
+        assert_eq!(read(algorithm, file.as_bytes()).err(), Some(error));
+    }
 }
 
 const FORM: Option<&str> = Some("application/x-www-form-urlencoded; charset=utf-8");
@@ -182,6 +221,16 @@ fn token_requests_are_read_as_the_standard_has_them() {
     assert_eq!(read(&long), Err(RequestError::Scope("the scope is too long")));
     assert!(TokenRequest::parse(Some("application/json"), b"{}").is_err());
     assert!(TokenRequest::parse(None, b"grant_type=client_credentials").is_err());
+    for (error, expected) in [
+        (IssueError::Anonymous, (401, "invalid_client")),
+        (IssueError::AlreadyDelegated, (400, "unauthorized_client")),
+        (IssueError::NoScope, (400, "invalid_scope")),
+        (IssueError::Signing, (500, "server_error")),
+    ] {
+        let (status, answer) = error_response(&error.into());
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!((status, answer["error"].as_str().unwrap()), expected);
+    }
 }
 
 #[test]

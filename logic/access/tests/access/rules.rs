@@ -59,6 +59,7 @@ fn delegated(holder: Identity, scopes: &str) -> Identity {
     Identity::Delegated(Box::new(Delegation {
         holder,
         scopes: ScopeSet::parse(scopes.split(' ')),
+        area: "data".to_owned(),
         expires_unix_secs: NOW + 60,
         token_id: "t".to_owned(),
     }))

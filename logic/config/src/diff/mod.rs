@@ -19,7 +19,7 @@ use weir_model::{ListenerName, Name, PoolName, ServerName};
 use crate::Plan;
 use crate::plan::{
     AccessLogPlan, AdminPlan, AreaPlan, ErrorPage, ListenerPlan, PoolPlan, ProcessPlan, ResolverPlan,
-    ServerPlan, TokenIssuerPlan,
+    ServerPlan, TokenEndpointPlan, TokenIssuerPlan,
 };
 
 pub use apply::apply;
@@ -108,6 +108,8 @@ pub enum Change {
     },
     /// `[token-issuer.NAME]`, all of them.
     TokenIssuers(Vec<TokenIssuerPlan>),
+    /// `[token-endpoint.NAME]`, all of them.
+    TokenEndpoints(Vec<TokenEndpointPlan>),
 }
 
 /// The steps from `old` to `new`.
@@ -172,6 +174,7 @@ impl fmt::Display for Change {
             }
             Self::StorageAreas { changed, .. } => write!(f, "storage area {} changed", named::join(changed)),
             Self::TokenIssuers(_) => f.write_str("token issuers changed"),
+            Self::TokenEndpoints(_) => f.write_str("token endpoints changed"),
         }
     }
 }

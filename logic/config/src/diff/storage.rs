@@ -16,4 +16,7 @@ pub(super) fn diff(old: &Plan, new: &Plan, changes: &mut Vec<Change>) {
     if old.token_issuers != new.token_issuers {
         changes.push(Change::TokenIssuers(new.token_issuers.clone()));
     }
+    if old.token_endpoints != new.token_endpoints {
+        changes.push(Change::TokenEndpoints(new.token_endpoints.clone()));
+    }
 }

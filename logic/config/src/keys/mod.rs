@@ -20,7 +20,7 @@ pub(crate) use pool::{POOL, SERVER};
 pub(crate) use process::{ERROR_PAGE, FACILITIES, ROOT};
 pub(crate) use route::{HEADER_TEST, PATH, ROUTE};
 pub(crate) use spread::STATIC_PATHS;
-pub(crate) use storage::{AREA, AREA_POLICY, PRINCIPAL, TOKEN_ISSUER};
+pub(crate) use storage::{AREA, AREA_POLICY, PRINCIPAL, TOKEN_ENDPOINT, TOKEN_ISSUER};
 pub(crate) use tls::CERTIFICATE;
 
 /// What may stand in one table of the file.

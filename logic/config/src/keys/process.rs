@@ -1,6 +1,9 @@
 use super::Kind::{AnyOf, Choice, Integer, Map, Named, Off, OneOrMany, Table, Tables, Text};
 use super::Presence::{Default, Otherwise, Required};
-use super::{AREA, COUNT, DURATION, DURATION_OR_ZERO, LISTENER, POOL, ROUTE, Section, TOKEN_ISSUER, key};
+use super::{
+    AREA, COUNT, DURATION, DURATION_OR_ZERO, LISTENER, POOL, ROUTE, Section, TOKEN_ENDPOINT, TOKEN_ISSUER,
+    key,
+};
 
 pub(crate) static ROOT: Section = Section {
     noun: "",
@@ -77,6 +80,13 @@ pub(crate) static ROOT: Section = Section {
             Otherwise("no bearer tokens are accepted"),
             "{ iam = { issuer = \"https://iam.example.org/\" } }",
             "Who issues bearer tokens that storage areas may accept.",
+        ),
+        key(
+            "token-endpoint",
+            Named("NAME", &TOKEN_ENDPOINT),
+            Otherwise("no tokens are issued"),
+            "{ own = { issuer = \"https://storage.example.org\", key = \"/etc/weir/token-key.pem\" } }",
+            "Where Weir issues bearer tokens itself.",
         ),
     ],
 };

@@ -28,7 +28,9 @@ pub use sticky::{
     CookieMode, CookieValue, LearnFrom, StickyBy, StickyCookie, StickyKeyPlace, StickyLearn, StickyPlan,
     StickySource, StickyTablePlan, WhenBusy, WhenGone,
 };
-pub use storage::{AreaPlan, Durability, KeySetSource, Symlinks, TokenIssuerPlan};
+pub use storage::{
+    AreaPlan, Durability, KeySetSource, OwnAlgorithm, Symlinks, TokenEndpointPlan, TokenIssuerPlan,
+};
 pub use tls::{Certificate, ClientAuth, TlsIn, TlsOut, TlsVersion};
 
 /// A whole valid config.
@@ -50,6 +52,8 @@ pub struct Plan {
     pub storage_areas: Vec<AreaPlan>,
     /// In file order, names and issuers unique.
     pub token_issuers: Vec<TokenIssuerPlan>,
+    /// In file order, names and issuers unique; areas refer to them by name.
+    pub token_endpoints: Vec<TokenEndpointPlan>,
     /// Bodies for the statuses that Weir answers with itself.
     pub error_pages: BTreeMap<u16, ErrorPage>,
 }

@@ -45,6 +45,8 @@ pub struct AreaPlan {
     pub realm: String,
     /// A bearer token may come in the query.
     pub token_in_url: bool,
+    /// Who issues tokens here, whose tokens count.
+    pub token_endpoint: Option<Name>,
     /// Who may do what; its paths and patterns have been read once.
     pub access: AreaSpec,
 }
@@ -96,6 +98,40 @@ pub struct TokenIssuerPlan {
     pub lifetime_max: Millis,
     /// How often its keys are asked for again.
     pub refresh: Millis,
+}
+
+/// Issues Weir's own tokens (`[token-endpoint.NAME]`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TokenEndpointPlan {
+    /// Its name.
+    pub name: Name,
+    /// `iss` of its tokens: a URL of which an [`Endpoint`](weir_access::issue::Endpoint) can be made.
+    pub issuer: String,
+    /// Where tokens are issued.
+    pub path: String,
+    /// What they are signed with.
+    pub algorithm: OwnAlgorithm,
+    /// The file of the key.
+    pub key: PathBuf,
+    /// The files of keys before it.
+    pub previous_keys: Vec<PathBuf>,
+    /// `aud` of its tokens; at least one.
+    pub audiences: Vec<String>,
+    /// The life of a token if nothing is asked for.
+    pub lifetime: Millis,
+    /// The longest life that can be asked for.
+    pub lifetime_max: Millis,
+}
+
+/// What Weir signs its own tokens with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub enum OwnAlgorithm {
+    /// ECDSA over P-256.
+    #[serde(rename = "ES256")]
+    Es256,
+    /// HMAC with SHA-256.
+    #[serde(rename = "HS256")]
+    Hs256,
 }
 
 /// Where an issuer's public keys are.

@@ -28,5 +28,6 @@ pub fn print(plan: &Plan) -> String {
     }
     plan.storage_areas.iter().for_each(|area| storage::area(&mut writer, area));
     plan.token_issuers.iter().for_each(|issuer| storage::issuer(&mut writer, issuer));
+    plan.token_endpoints.iter().for_each(|endpoint| storage::endpoint(&mut writer, endpoint));
     writer.finish()
 }

@@ -4,7 +4,9 @@ use weir_dav::digest::Algorithm;
 
 use super::process::path;
 use super::writer::{Printed, Spelled, Writer, bare};
-use crate::plan::{AreaPlan, Durability, KeySetSource, Symlinks, TokenIssuerPlan};
+use crate::plan::{
+    AreaPlan, Durability, KeySetSource, OwnAlgorithm, Symlinks, TokenEndpointPlan, TokenIssuerPlan,
+};
 
 pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
     let name = bare(area.name.as_str());
@@ -40,6 +42,7 @@ pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
     writer.key_if("htpasswd", area.htpasswd.as_deref().map(path));
     writer.key("realm", &area.realm);
     writer.key("token-in-url", area.token_in_url);
+    writer.key_if("token-endpoint", area.token_endpoint.as_ref().map(|name| name.as_str()));
     access(writer, &name, &area.access);
 }
 
@@ -100,6 +103,19 @@ pub(super) fn issuer(writer: &mut Writer, issuer: &TokenIssuerPlan) {
     writer.key("leeway", Printed(issuer.leeway));
     writer.key("max-lifetime", Printed(issuer.lifetime_max));
     writer.key("refresh", Printed(issuer.refresh));
+}
+
+pub(super) fn endpoint(writer: &mut Writer, endpoint: &TokenEndpointPlan) {
+    writer.table(&format!("[token-endpoint.{}]", bare(endpoint.name.as_str())));
+    writer.key("issuer", &endpoint.issuer);
+    writer.key("path", &endpoint.path);
+    writer.key("algorithm", if endpoint.algorithm == OwnAlgorithm::Hs256 { "HS256" } else { "ES256" });
+    writer.key("key", path(&endpoint.key));
+    let previous: Vec<String> = endpoint.previous_keys.iter().map(|file| path(file)).collect();
+    writer.many("previous-keys", &previous);
+    writer.many("audiences", &endpoint.audiences);
+    writer.key("lifetime", Printed(endpoint.lifetime));
+    writer.key("max-lifetime", Printed(endpoint.lifetime_max));
 }
 
 /// A list, even of one or of none.

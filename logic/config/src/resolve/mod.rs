@@ -5,6 +5,7 @@ mod listener;
 mod pools;
 mod route;
 mod storage;
+mod token_endpoint;
 mod unreachable;
 
 use crate::Plan;
@@ -23,7 +24,9 @@ pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
     pools.warn_of_unused(cx);
     areas.warn_of_unused(cx);
     http_only(cx, &listeners, &spec.pools);
-    let (storage_areas, token_issuers) = storage::resolve(cx, spec.storage_areas, spec.token_issuers);
+    let mut areas = spec.storage_areas;
+    let token_endpoints = token_endpoint::resolve(cx, &mut areas, &spec.token_issuers, spec.token_endpoints);
+    let (storage_areas, token_issuers) = storage::resolve(cx, areas, spec.token_issuers);
     let zone = spec.process.zone.clone();
     Plan {
         process: spec.process,
@@ -34,6 +37,7 @@ pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
         pools: spec.pools.into_iter().map(|pool| pool.in_zone(zone.as_ref())).collect(),
         storage_areas,
         token_issuers,
+        token_endpoints,
         error_pages: spec.error_pages,
     }
 }

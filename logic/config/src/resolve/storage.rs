@@ -82,6 +82,15 @@ pub(super) fn resolve(
             let message = format!("token issuer {}: no storage area names it", issuer.plan.name);
             cx.report(Problem::warning(issuer.name, message));
         }
+        for issuer in issuers.iter().filter(|issuer| used(issuer) && issuer.plan.audiences.is_empty()) {
+            let message = format!(
+                "token issuer {}: without audiences, tokens that are meant for other services are accepted, too",
+                issuer.plan.name
+            );
+            let help =
+                "say who they must be meant for: audiences = \"https://storage.example.org\"".to_owned();
+            cx.report(Problem::warning(issuer.name, message).help(help));
+        }
     }
     (
         areas.into_iter().map(|area| area.plan).collect(),

@@ -15,6 +15,7 @@ mod spread;
 mod sticky;
 mod storage;
 mod tls;
+mod token_endpoint;
 
 use std::collections::BTreeMap;
 
@@ -31,6 +32,7 @@ pub(crate) use listener::{ListenerSpec, ModeSpec, SniSpec};
 pub(crate) use pool::PoolSpec;
 pub(crate) use route::{ActionSpec, RouteSpec};
 pub(crate) use storage::{AreaSpecs, IssuerSpec};
+pub(crate) use token_endpoint::EndpointSpec;
 
 /// A whole file, or directory of files.
 #[derive(Debug)]
@@ -45,6 +47,7 @@ pub(crate) struct Spec {
     pub(crate) pools: Vec<PoolSpec>,
     pub(crate) storage_areas: Vec<AreaSpecs>,
     pub(crate) token_issuers: Vec<IssuerSpec>,
+    pub(crate) token_endpoints: Vec<EndpointSpec>,
 }
 
 impl Spec {
@@ -71,6 +74,10 @@ impl Spec {
             token_issuers: named("token-issuer")
                 .iter()
                 .filter_map(|(name, node)| storage::issuer(cx, name, node))
+                .collect(),
+            token_endpoints: named("token-endpoint")
+                .iter()
+                .filter_map(|(name, node)| token_endpoint::read(cx, name, node))
                 .collect(),
         }
     }

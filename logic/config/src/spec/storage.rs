@@ -20,6 +20,8 @@ pub(crate) struct AreaSpecs {
     pub(crate) subject: Subject,
     /// The issuers that its rules name, where they stand.
     pub(crate) issuers: Vec<Located<String>>,
+    /// The token endpoint that it names, where it stands.
+    pub(crate) token_endpoint: Option<Located<String>>,
     pub(crate) plan: AreaPlan,
 }
 
@@ -48,6 +50,7 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     if let Some(value) = &cache_control {
         check_value(&table, "cache-control", value.span, &value.value);
     }
+    let token_endpoint = table.text_if("token-endpoint");
     let access = table.table("access");
     let mut issuers: Vec<Located<String>> = access.many("issuers").iter().filter_map(located_text).collect();
     let plan = AreaPlan {
@@ -60,9 +63,9 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         precompressed: table.flag("precompressed"),
         cache_control: cache_control.map(|value| value.value),
         symlinks: match table.text("symlinks").as_str() {
-            "never" => Symlinks::Never,
+            "inside-root" => Symlinks::InsideRoot,
             "owner-match" => Symlinks::OwnerMatch,
-            _ => Symlinks::InsideRoot,
+            _ => Symlinks::Never,
         },
         durability: match table.text("durability").as_str() {
             "none" => Durability::None,
@@ -77,12 +80,32 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         htpasswd: path_if(&table, "htpasswd"),
         realm: table.text_if("realm").map_or_else(|| name.value.clone(), |realm| realm.value),
         token_in_url: table.flag("token-in-url"),
+        // The resolver proves that it is there.
+        token_endpoint: None,
         access: area_access(&access, &mut issuers),
     };
     if !cx.is_incomplete() {
         prove_rules(&access, &plan);
+        warn_of_links(&table, &plan, token_endpoint.is_some());
     }
-    Some(AreaSpecs { name: name.span, subject, issuers, plan })
+    Some(AreaSpecs { name: name.span, subject, issuers, token_endpoint, plan })
+}
+
+/// A link may lead from a path that rules permit to one that they deny: they see the path that was asked for.
+fn warn_of_links(table: &Table<'_, '_>, plan: &AreaPlan, issues_tokens: bool) {
+    let access = &plan.access;
+    // Tokens may be limited to paths, too.
+    let by_path = issues_tokens
+        || !access.issuers.is_empty()
+        || access.policy.iter().any(|policy| policy.paths.iter().any(|path| path != "/**"));
+    if let (Symlinks::InsideRoot, true, Some(node)) = (plan.symlinks, by_path, table.get("symlinks")) {
+        let message = format!(
+            "{}: rules go by paths here, and a link may lead from a path that they permit to one that they deny",
+            table.subject.key("symlinks")
+        );
+        let help = "\"never\" is safe; \"owner-match\" trusts the owner of what a link points to";
+        table.cx.report(Problem::warning(node.span, message).help(help.to_owned()));
+    }
 }
 
 /// The rules are read once here, so that they are known to be right.

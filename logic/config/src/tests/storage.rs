@@ -13,6 +13,9 @@ fn area(more: &str) -> String {
     )
 }
 
+const ENDPOINT: &str =
+    "\n[token-endpoint.own]\nissuer = 'https://storage.example.org'\nkey = '/etc/weir/token-key.pem'\n";
+
 const ISSUER: &str = "\n[token-issuer.iam]\nissuer = 'https://iam.example.org/'\n";
 
 #[test]
@@ -28,6 +31,7 @@ fn a_printed_area_loads_to_itself() {
     let policy = "\n[[storage-area.data.access.policy]]\ndescription = 'a $${B} \"q\"'\nactions = 'all'\n\
                   principals = { type = 'user', name = 'a$${C}' }\n";
     assert_round_trip(&area(&format!("checksums = []\n{policy}")));
+    assert_round_trip(&format!("{}{ENDPOINT}", area("token-endpoint = 'own'\n")));
     assert_round_trip(&format!(
         "{}{ISSUER}",
         area("\n[storage-area.data.access]\nissuers = 'https://iam.example.org/'\n")
@@ -93,6 +97,36 @@ fn what_is_wrong_is_said_with_its_place() {
             "\n[token-issuer.a]\nissuer = 'https://a'\n[token-issuer.b]\nissuer = 'https://a'",
             "token issuer b: another has this issuer",
         ),
+        ("token-endpoint = 'ovn'", "storage area data: there is no token-endpoint \"ovn\""),
+        (
+            &ENDPOINT.replace("https://storage", "storage"),
+            "token endpoint own: issuer: \"storage.example.org\": expected a URL such as ",
+        ),
+        (
+            &format!("{ENDPOINT}path = '/oauth/'"),
+            "token endpoint own: path: \"/oauth/\": expected a path such as ",
+        ),
+        (&format!("{ENDPOINT}algorithm = 'none'"), "token endpoint own: algorithm: unknown value \"none\""),
+        (
+            &format!("{ENDPOINT}audiences = []"),
+            "token endpoint own: audiences: expected at least one audience",
+        ),
+        (
+            &format!("{ENDPOINT}lifetime = '500ms'"),
+            "token endpoint own: lifetime: 500ms is out of range: 1s to ",
+        ),
+        (
+            &format!("{ENDPOINT}lifetime = '2h'\nmax-lifetime = '1h'"),
+            "token endpoint own: lifetime: a lifetime of 2h is longer than max-lifetime, 1h",
+        ),
+        (
+            &format!("{ENDPOINT}\n[token-endpoint.b]\nissuer = 'https://storage.example.org'\nkey = '/k'"),
+            "token endpoint b: another has this issuer",
+        ),
+        (
+            &format!("{ENDPOINT}\n[token-issuer.b]\nissuer = 'https://storage.example.org'"),
+            "token endpoint own: token issuer b is this issuer, too",
+        ),
         ("\n[listener.b]\nbind = ':81'\nstorage = 'dada'", "listener b: there is no storage-area \"dada\""),
         (
             "\n[listener.b]\nbind = ':81'\nstorage = 'data'\npool = 'p'\n[pool.p]\nservers = 'a:1'",
@@ -118,8 +152,36 @@ fn what_has_no_effect_is_warned_of() {
         ["storage area data: access.vos: no effect: certificates with VOMS attributes are not read"]
     );
     assert_eq!(messages(&format!("{}{ISSUER}", area(""))), ["token issuer iam: no storage area names it"]);
+    assert_eq!(
+        messages(&format!("{}{ENDPOINT}", area(""))),
+        ["token endpoint own: no storage area names it"]
+    );
+    let access = "\n[storage-area.data.access]\nissuers = 'https://iam.example.org/'\n";
+    assert_eq!(
+        messages(&format!("{}{ISSUER}", area(access))),
+        ["token issuer iam: without audiences, tokens that are meant for other services are accepted, too"]
+    );
+    let audiences = format!("{ISSUER}audiences = 'https://storage.example.org'\n");
+    assert_eq!(messages(&format!("{}{audiences}", area(access))), [""; 0]);
     let unused = area("\n[storage-area.other]\nroot = '/'\n");
     assert_eq!(messages(&unused), ["storage area other is not used by any route or listener"]);
+}
+
+#[test]
+fn links_beside_rules_that_go_by_paths_are_warned_of() {
+    let with = |symlinks: &str, paths: &str| {
+        let policy = format!(
+            "\n[[storage-area.data.access.policy]]\ndescription = 'd'\nactions = 'read'\n\
+             principals = {{ type = 'anyone' }}\n{paths}"
+        );
+        messages(&area(&format!("symlinks = '{symlinks}'\n{policy}")))
+    };
+    let warning = "storage area data: symlinks: rules go by paths here, and a link may lead from a path that they permit to one \
+                   that they deny";
+    assert_eq!(with("inside-root", "paths = '/raw/**'"), [warning]);
+    assert_eq!(with("inside-root", ""), [""; 0]);
+    assert_eq!(with("owner-match", "paths = '/raw/**'"), [""; 0]);
+    assert_eq!(with("never", "paths = '/raw/**'"), [""; 0]);
 }
 
 #[test]
@@ -134,10 +196,10 @@ fn changed_areas_and_issuers_are_named() {
     let old = plan(&area(""));
     let access =
         "\n[storage-area.data.access]\nanonymous-read = true\nissuers = 'https://iam.example.org/'\n";
-    let new = plan(&format!("{}{ISSUER}", area(access)));
+    let new = plan(&format!("{}{ISSUER}{ENDPOINT}", area(&format!("token-endpoint = 'own'\n{access}"))));
     let changes = diff(&old, &new);
     let texts: Vec<_> = changes.iter().map(ToString::to_string).collect();
-    assert_eq!(texts, ["storage area data changed", "token issuers changed"]);
+    assert_eq!(texts, ["storage area data changed", "token issuers changed", "token endpoints changed"]);
     assert_eq!(apply(&old, &changes), new);
     assert_eq!(diff(&new, &new), []);
 }

@@ -280,6 +280,53 @@ fn a_decision_can_be_asked_for_without_a_request() {
 }
 
 #[test]
+fn members_and_destinations_are_judged_as_a_request_would_be() {
+    let root = TempDir::new().unwrap();
+    for name in ["d/secret", "d/open", "e"] {
+        let path = root.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "x").unwrap();
+    }
+    let area = "[storage-area.data.access]\n\
+        [[storage-area.data.access.policy]]\ndescription = \"secrets stay\"\nactions = \"delete\"\n\
+        paths = \"/d/secret\"\nprincipals = { type = \"anyone\" }\n\
+        [[storage-area.data.access.policy]]\ndescription = \"nothing comes here\"\nactions = \"write\"\n\
+        paths = \"/closed/**\"\nprincipals = { type = \"anyone\" }\n\
+        [[storage-area.data.access.policy]]\ndescription = \"hidden\"\nactions = \"read\"\n\
+        paths = \"/d/secret\"\nprincipals = { type = \"anonymous\" }\n\
+        [[storage-area.data.access.policy]]\ndescription = \"the rest\"\neffect = \"permit\"\nactions = \"all\"\n\
+        principals = { type = \"anyone\" }\n";
+    let file = root.path().join("weir.toml");
+    std::fs::write(&file, config(root.path(), "", area)).unwrap();
+    let told = |arguments: &[&str]| {
+        let output = explain(&file, arguments);
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, text) = told(&["--as", "user:ada", "MOVE", "/e", "--to", "/closed/e"]);
+    assert!(code == Some(1) && text.contains("policy 'nothing comes here'"), "{text}");
+    let (code, text) = told(&["--as", "user:ada", "COPY", "/d/", "--to", "/new"]);
+    assert!(
+        code == Some(0) && text.contains("make directory /new/") && text.contains("2 asked about"),
+        "{text}"
+    );
+    let (code, text) = told(&["COPY", "/d/", "--to", "https://storage.example.org/new"]);
+    assert!(code == Some(1) && text.contains("policy 'hidden'") && text.contains("1 denied"), "{text}");
+    assert_eq!(told(&["COPY", "--shallow", "/d/", "--to", "/new"]).0, Some(0));
+    // A deny for something below denies the directory already.
+    let (code, text) = told(&["DELETE", "/d/"]);
+    assert!(code == Some(1) && text.contains("policy 'secrets stay'"), "{text}");
+    let (code, text) = told(&["PROPFIND", "/d/"]);
+    assert!(code == Some(0) && text.contains("left out") && text.contains("/d/secret"), "{text}");
+    let (code, text) = told(&["--json", "COPY", "/d/", "--to", "/new"]);
+    let verdict: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (code, &verdict["members"]["denied"], &verdict["members"]["judged"]),
+        (Some(1), &json!(1), &json!(2))
+    );
+    assert_eq!(told(&["GET", "/e", "--to", "/new"]).0, Some(2));
+}
+
+#[test]
 fn a_reload_changes_who_may_do_what() {
     let root = TempDir::new().unwrap();
     std::fs::write(root.path().join("a"), "x").unwrap();

@@ -15,6 +15,7 @@ mod paths;
 mod put;
 mod ranges;
 mod tls;
+mod tokens;
 mod trouble;
 mod webdav;
 

@@ -1,0 +1,215 @@
+//! `weir storage explain`: what a storage area would decide, and by which rule.
+
+mod asked;
+mod members;
+
+use std::sync::Arc;
+
+use weir_access::identity::{BasicUser, Identity, X509Subject};
+use weir_access::rule::{self, AreaRules};
+use weir_access::{AccessPath, Action};
+use weir_config::Plan;
+use weir_config::plan::AreaPlan;
+use weir_dav::method::{Kind, Method};
+use weir_dav::path::{DavPath, PathLimits};
+use weir_storage::{NodeId, StorageError, Tree, TreeOptions};
+
+use crate::area::symlinks;
+use crate::call::unix_now_s;
+use crate::identity::{Asked, Identifier, Passwords};
+use crate::place::{AccessPoint, access_path};
+pub use members::MembersExplained;
+
+/// As whom a request is judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Who {
+    /// Nobody in particular.
+    Anonymous,
+    /// The bearer of this token.
+    Token(String),
+    /// The user of this name, as if the password were right.
+    User(String),
+    /// The subject of a client certificate, as RFC 2253 writes it.
+    Certificate(String),
+}
+
+/// What is to be judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question<'a> {
+    /// In this area; else in the one whose access point is the longest.
+    pub area: Option<&'a str>,
+    /// Who asks.
+    pub who: Who,
+    /// The method.
+    pub method: &'a str,
+    /// The path, as a URL has it.
+    pub path: &'a str,
+    /// The path of the destination of a COPY or MOVE.
+    pub destination: Option<&'a str>,
+    /// Only the directory itself is meant, not what is in it (`Depth: 0`).
+    pub shallow: bool,
+}
+
+/// A decision, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explained {
+    /// The area that the path is in.
+    pub area: String,
+    /// Whether the request may go on.
+    pub allowed: bool,
+    /// Each action that the request asks for, and why it is allowed or not.
+    pub reasons: Vec<String>,
+    /// What is said of members of a directory; `None` = they are not asked about.
+    pub members: Option<MembersExplained>,
+}
+
+/// What becomes of a request. Fetches the keys of a token's issuer if need be, and looks at the files. Blocks.
+///
+/// # Errors
+/// There is no such area, or the request is none.
+pub fn explain(plan: &Plan, question: Question<'_>) -> Result<Explained, String> {
+    let Question { area, who, method, path, destination, shallow } = question;
+    let method =
+        Method::parse(method.as_bytes()).ok_or(format!("{method} is not a method of storage areas"))?;
+    let (area, target) = find(plan, area, path)?;
+    let tree = open(area);
+    let texts: Vec<&str> = area.access_points.iter().map(String::as_str).collect();
+    let rules = area.access.resolve(area.name.as_str(), &texts).map_err(|error| error.to_string())?;
+    let source = Resource::at(target, tree.as_deref());
+    let destination = match (destination, method) {
+        (None, _) => None,
+        (Some(to), Method::Copy | Method::Move) => {
+            let (_, target) = find(plan, Some(area.name.as_str()), to)?;
+            Some(Resource::at(target, tree.as_deref()))
+        }
+        (Some(_), _) => return Err("only COPY and MOVE have a destination".to_owned()),
+    };
+    let identity = identity(plan, area, who, &source)?;
+    let judge = Judge { rules: &rules, identity: &identity };
+    let transfer = asked::Asked { method, source: &source, destination: destination.as_ref(), shallow };
+    let mut decisions = Vec::new();
+    for (action, path) in transfer.actions()? {
+        decisions.push(judge.decide(&action, &path));
+    }
+    let members = match &tree {
+        Some(tree) => members::explain(&transfer, &judge, tree)?,
+        None => None,
+    };
+    let refused = members.as_ref().is_some_and(|members| members.denied > 0 && members.all_needed);
+    // What might be either of two must be permitted for the one that it is; where that is not known, both are told.
+    Ok(Explained {
+        area: area.name.to_string(),
+        allowed: decisions.iter().all(|(allowed, _)| *allowed) && !refused,
+        reasons: decisions.into_iter().map(|(_, reason)| reason).collect(),
+        members,
+    })
+}
+
+/// Asks the rules as one somebody.
+struct Judge<'a> {
+    rules: &'a AreaRules,
+    identity: &'a Identity,
+}
+
+impl Judge<'_> {
+    /// Whether it is allowed, and why.
+    fn decide(&self, action: &Action, path: &AccessPath) -> (bool, String) {
+        let decision = rule::decide(self.rules, rule::Request { identity: self.identity, action, path });
+        (decision.allowed(), decision.to_string())
+    }
+
+    fn may(&self, action: &Action, path: &AccessPath) -> bool {
+        rule::decide(self.rules, rule::Request { identity: self.identity, action, path }).allowed()
+    }
+}
+
+/// A path of the server in an area.
+struct Target {
+    full: DavPath,
+    below: DavPath,
+    trailing_slash: bool,
+}
+
+/// The area that a path is in.
+fn find<'p>(plan: &'p Plan, area: Option<&str>, path: &str) -> Result<(&'p AreaPlan, Target), String> {
+    let read = DavPath::parse(path.as_bytes(), &PathLimits::default());
+    let read = read.map_err(|error| format!("{path}: {error}"))?;
+    let mut best: Option<(&AreaPlan, usize, DavPath)> = None;
+    for candidate in
+        plan.storage_areas.iter().filter(|there| area.is_none_or(|area| area == there.name.as_str()))
+    {
+        for point in &candidate.access_points {
+            let point = AccessPoint::parse(point)?.path;
+            let Some(below) = read.path.strip_prefix(&point) else { continue };
+            if best.as_ref().is_none_or(|(_, depth, _)| point.depth() > *depth) {
+                best = Some((candidate, point.depth(), below));
+            }
+        }
+    }
+    let (found, _, below) = best.ok_or_else(|| match area {
+        Some(area) => format!("{path} is not in a storage area {area}"),
+        None => format!("{path} is in no storage area"),
+    })?;
+    Ok((found, Target { full: read.path, below, trailing_slash: read.trailing_slash }))
+}
+
+/// A path, and what is there.
+struct Resource {
+    full: DavPath,
+    below: DavPath,
+    /// `None`: that cannot be seen from here.
+    kind: Option<Kind>,
+    is_directory: bool,
+}
+
+impl Resource {
+    fn at(target: Target, tree: Option<&Tree>) -> Self {
+        let Target { full, below, trailing_slash } = target;
+        let kind = match tree.map(|tree| tree.metadata(&below)) {
+            Some(Ok(metadata)) => Some(metadata.dav_kind()),
+            Some(Err(StorageError::NotFound)) => Some(Kind::Missing),
+            _ => None,
+        };
+        let is_directory = trailing_slash || kind == Some(Kind::Collection);
+        Self { full, below, kind, is_directory }
+    }
+
+    /// What access is judged by.
+    fn access_path(&self) -> Result<AccessPath, String> {
+        judged_as(&self.full, self.is_directory)
+    }
+}
+
+fn judged_as(full: &DavPath, is_directory: bool) -> Result<AccessPath, String> {
+    access_path(full, is_directory).map_err(|outcome| outcome.text().to_owned())
+}
+
+/// The files, if they can be seen from here.
+fn open(area: &AreaPlan) -> Option<Arc<Tree>> {
+    let node = NodeId::new("explain").ok()?;
+    let options = TreeOptions { symlinks: symlinks(area), ..TreeOptions::new(node, 0) };
+    Tree::open_root(&area.root, options).ok()
+}
+
+fn identity(plan: &Plan, area: &AreaPlan, who: Who, source: &Resource) -> Result<Identity, String> {
+    match who {
+        Who::Anonymous => Ok(Identity::Anonymous),
+        Who::User(name) => Ok(Identity::Basic(BasicUser { name })),
+        Who::Certificate(subject) => {
+            Ok(Identity::X509(Box::new(X509Subject { subject, ..X509Subject::default() })))
+        }
+        Who::Token(token) => {
+            let identifier = Identifier::new(plan, &Identifier::default())?;
+            let users = area.htpasswd.as_deref().map(Passwords::read).transpose()?;
+            let knows = |user: &str| users.as_ref().is_some_and(|users| users.knows(user));
+            // A token for one request only is none for a question.
+            let asked = Asked { area, knows: &knows, method: "", path: source.access_path()?, client: None };
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .map_err(|error| format!("event loop: {error}"))?;
+            let bearer = runtime.block_on(identifier.bearer(&token, &asked, unix_now_s()));
+            bearer.map_err(|error| format!("the token does not hold: {error}"))
+        }
+    }
+}

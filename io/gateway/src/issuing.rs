@@ -1,0 +1,221 @@
+//! Weir's own tokens, issued: the token endpoint with its metadata and keys, and requests for macaroons.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use weir_access::identity::Identity;
+use weir_access::issue::{
+    EndpointPage, Grant, Issued, MacaroonError, MacaroonRequest, RequestError, TokenRequest, error_response,
+    macaroon_response, narrow, token_response,
+};
+use weir_access::rule::{self, decide};
+use weir_access::wlcg::ScopeSet;
+use weir_access::{AccessPath, Action, www_authenticate};
+use weir_dav::outcome::Outcome;
+use weir_net::service::{Answer, Body, Content, Request};
+
+use crate::area::Area;
+use crate::call::unix_now_s;
+use crate::crypto::{self, AwsLc};
+use crate::gateway::Areas;
+use crate::identity::OwnTokens;
+use crate::place::{Place, access_path};
+use crate::refusal::Refusal;
+
+/// A request for a token, or for what is needed to verify one.
+pub(crate) struct Issuing {
+    areas: Arc<Areas>,
+    /// Where the request has come to: its users and certificates count.
+    area: Arc<Area>,
+    own: Arc<OwnTokens>,
+    wanted: Wanted,
+}
+
+enum Wanted {
+    Page(EndpointPage),
+    Macaroon,
+}
+
+/// Why there is no token.
+enum NoToken {
+    /// In OAuth's words, with challenges where credentials would help.
+    Request(RequestError, Vec<String>),
+    /// In the words of those who ask for macaroons.
+    Macaroon(MacaroonError),
+    /// In those of the area.
+    Refusal(Refusal),
+}
+
+impl Issuing {
+    /// `None`: the request is about something else.
+    pub(crate) fn of(areas: &Arc<Areas>, area: &Arc<Area>, request: &Request) -> Option<Self> {
+        let own = areas.identifier.own(&area.plan)?;
+        let wanted = match own.page(request.path()) {
+            Some(page) => Wanted::Page(page),
+            None if request.method() == b"POST" && is_for_macaroon(request) => Wanted::Macaroon,
+            None => return None,
+        };
+        Some(Self { areas: Arc::clone(areas), area: Arc::clone(area), own: Arc::clone(own), wanted })
+    }
+
+    pub(crate) async fn answer(self, request: Request, mut body: Body) -> Answer {
+        let method = request.method();
+        match self.wanted {
+            Wanted::Page(EndpointPage::Token) if method == b"POST" => {
+                match self.token(&request, &mut body).await {
+                    Ok(issued) => secret(200, token_response(&issued)),
+                    Err(error) => error.answer(&self.area, &request),
+                }
+            }
+            Wanted::Page(EndpointPage::Token) => not_allowed("POST"),
+            Wanted::Page(_) if method != b"GET" && method != b"HEAD" => not_allowed("GET, HEAD"),
+            Wanted::Page(EndpointPage::Keys) => public(&self.own.minting.keys.public_key_set()),
+            Wanted::Page(EndpointPage::Metadata) => {
+                public(&self.own.endpoint.metadata(self.own.has_public_keys()))
+            }
+            Wanted::Macaroon => match self.macaroon(&request, &mut body).await {
+                Ok(issued) => secret(200, macaroon_response(&issued)),
+                Err(error) => error.answer(&self.area, &request),
+            },
+        }
+    }
+
+    async fn token(&self, request: &Request, body: &mut Body) -> Result<Issued, NoToken> {
+        let now_s = unix_now_s();
+        let identity = match self.areas.identifier.identify(&self.area, request, now_s).await {
+            Ok(identity) => identity,
+            Err(Refusal::Access(refused)) if refused.status == 400 => {
+                let error = RequestError::Invalid("the credentials of the request are malformed");
+                return Err(NoToken::Request(error, Vec::new()));
+            }
+            Err(Refusal::Access(refused)) => {
+                return Err(NoToken::Request(RequestError::Client, refused.challenges));
+            }
+            Err(refusal) => return Err(NoToken::Refusal(refusal)),
+        };
+        if !identity.is_authenticated() {
+            let asked = www_authenticate::Refusal::Denied { identity: &identity, action: &Action::Stat };
+            let asked = www_authenticate::answer(asked, &self.area.schemes);
+            return Err(NoToken::Request(RequestError::Client, asked.challenges));
+        }
+        let read =
+            body.read_all(TokenRequest::BYTES_MAX).await.map_err(|_| NoToken::Refusal(Refusal::Body))?;
+        let form = read.ok_or(RequestError::Invalid("the form is too long"))?;
+        let content_type = request.header("Content-Type").and_then(|value| std::str::from_utf8(value).ok());
+        let asked = TokenRequest::parse(content_type, &form)?;
+        self.issue(&identity, &asked.scopes, asked.lifetime_secs, now_s)
+    }
+
+    async fn macaroon(&self, request: &Request, body: &mut Body) -> Result<Issued, NoToken> {
+        let now_s = unix_now_s();
+        let target = Place::of(&self.area, request.path())?.access_path()?;
+        let identity =
+            self.areas.identifier.identify(&self.area, request, now_s).await.map_err(NoToken::Refusal)?;
+        if !identity.is_authenticated() {
+            return Err(NoToken::Refusal(crate::identity::denied(
+                &identity,
+                &Action::Stat,
+                &self.area.schemes,
+            )));
+        }
+        let read =
+            body.read_all(MacaroonRequest::BYTES_MAX).await.map_err(|_| NoToken::Refusal(Refusal::Body))?;
+        let document = read.ok_or(Outcome::BodyTooLarge)?;
+        let document: &[u8] = if document.trim_ascii().is_empty() { b"{}" } else { &document };
+        let asked = MacaroonRequest::parse(document, &target).map_err(NoToken::Macaroon)?;
+        self.issue(&identity, &asked.scopes, asked.lifetime_secs, now_s)
+    }
+
+    /// A token for what may be done of what is asked for, by the rules of all areas that accept it.
+    fn issue(
+        &self,
+        identity: &Identity,
+        scopes: &ScopeSet,
+        lifetime_secs: Option<u64>,
+        now_s: u64,
+    ) -> Result<Issued, NoToken> {
+        let areas: Vec<&Arc<Area>> =
+            self.areas.by_name.values().filter(|area| self.counts(identity, area)).collect();
+        let points = areas.iter().flat_map(|area| &area.points);
+        let mut roots: Vec<AccessPath> =
+            points.filter_map(|point| access_path(&point.path, true).ok()).collect();
+        roots.sort();
+        let may = |action: &Action, path: &AccessPath| {
+            let request = rule::Request { identity, action, path };
+            areas.iter().any(|area| decide(&area.rules, request).allowed())
+        };
+        let token_id: [u8; 16] = crypto::random().ok_or(Outcome::Failed)?;
+        let grant = Grant {
+            holder: identity,
+            scopes: narrow(scopes, &roots, may),
+            lifetime_secs: Some(lifetime_secs.unwrap_or(self.own.plan.lifetime.0 / 1000)),
+            binding: None,
+            area: self.area.plan.name.to_string(),
+            token_id: token_id.iter().map(|byte| format!("{byte:02x}")).collect(),
+        };
+        Ok(self.own.minting.issue(grant, &AwsLc, now_s).map_err(RequestError::from)?)
+    }
+
+    /// Whether a token for somebody who has proved who they are in this area counts in another.
+    fn counts(&self, identity: &Identity, other: &Area) -> bool {
+        let (here, there) = (self.area.plan.name.as_str(), other.plan.name.as_str());
+        other.plan.token_endpoint.as_ref() == Some(&self.own.plan.name)
+            && (!matches!(identity, Identity::Basic(_)) || self.own.shares_users(here, there))
+    }
+}
+
+impl NoToken {
+    fn answer(self, area: &Area, request: &Request) -> Answer {
+        match self {
+            Self::Refusal(refusal) => refusal.answer(area, request),
+            Self::Macaroon(error) => {
+                secret(400, json!({ "status": 400, "error": error.to_string() }).to_string())
+            }
+            Self::Request(error, challenges) => {
+                let (status, text) = error_response(&error);
+                // Without a challenge there is no 401 (RFC 9110 section 15.5.2).
+                let status = if status == 401 && challenges.is_empty() { 400 } else { status };
+                challenges.into_iter().fold(secret(status, text), |answer, challenge| {
+                    answer.with("WWW-Authenticate", challenge)
+                })
+            }
+        }
+    }
+}
+
+impl From<RequestError> for NoToken {
+    fn from(error: RequestError) -> Self {
+        Self::Request(error, Vec::new())
+    }
+}
+
+impl From<Outcome> for NoToken {
+    fn from(outcome: Outcome) -> Self {
+        Self::Refusal(outcome.into())
+    }
+}
+
+fn is_for_macaroon(request: &Request) -> bool {
+    let value = request.header("Content-Type").unwrap_or_default();
+    let media = value.split(|byte| *byte == b';').next().unwrap_or_default();
+    media.trim_ascii().eq_ignore_ascii_case(b"application/macaroon-request")
+}
+
+/// An answer that nobody may keep (RFC 6749 section 5.1).
+fn secret(status: u16, body: String) -> Answer {
+    Answer::new(status)
+        .with("Cache-Control", "no-store")
+        .with("Pragma", "no-cache")
+        .content("application/json", Content::Bytes(body.into_bytes()))
+}
+
+/// An answer for everybody.
+fn public(document: &serde_json::Value) -> Answer {
+    Answer::new(200)
+        .with("Cache-Control", "max-age=300")
+        .content("application/json", Content::Bytes(document.to_string().into_bytes()))
+}
+
+fn not_allowed(methods: &'static str) -> Answer {
+    Answer::new(405).with("Allow", methods)
+}
