@@ -46,6 +46,12 @@ impl Portion {
         weight.saturating_mul(self.0).div_ceil(WHOLE)
     }
 
+    /// What counts of a limit on requests at once, rounded down, but at least 1 of a limit that lets any pass.
+    pub fn of_limit(self, limit: u32) -> u32 {
+        let part = u64::from(limit) * u64::from(self.0) / u64::from(WHOLE);
+        u32::try_from(part).unwrap_or(u32::MAX).max(limit.min(1))
+    }
+
     /// In percent, rounded up.
     pub const fn as_percent(self) -> u32 {
         self.0.div_ceil(WHOLE / 100)
@@ -71,5 +77,14 @@ mod tests {
         assert_eq!(Portion::percent(10).of(Portion::percent(50)), Portion::percent(5));
         assert_eq!(Portion::percent(75).of(Portion::WHOLE), Portion::percent(75));
         assert_eq!(Portion::thousandths(1).as_percent(), 1);
+    }
+
+    #[test]
+    fn a_part_of_a_limit_lets_at_least_one_pass() {
+        let limits = |limit| [1, 10, 55, 100].map(|percent| Portion::percent(percent).of_limit(limit));
+        assert_eq!(limits(100), [1, 10, 55, 100]);
+        assert_eq!(limits(7), [1, 1, 3, 7]);
+        assert_eq!((limits(1), limits(0)), ([1; 4], [0; 4]));
+        assert_eq!(Portion::MAX.of_limit(u32::MAX), u32::MAX);
     }
 }

@@ -7,8 +7,8 @@ use weir_model::Millis;
 
 use crate::{Hundredths, Portion};
 
-/// How the weight of a server rises that has come up (Envoy's slow start; with an aggression of 1 also HAProxy's, but
-/// for the connection limit, which does not rise here).
+/// How the weight of a server rises that has come up, and its limit with it (Envoy's slow start, which knows no limit; with
+/// an aggression of 1 also HAProxy's).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SlowStart {
     /// How long it takes.

@@ -8,6 +8,7 @@ mod listener;
 mod live;
 mod pool;
 mod queue;
+mod reserved;
 mod retrying;
 mod room;
 mod server;
@@ -21,7 +22,8 @@ pub use pool::{PoolState, PoolView};
 #[cfg(test)]
 pub(crate) use queue::RefusalCause;
 pub use queue::RequestQueue;
-pub(crate) use queue::{Grant, QueueAhead, Refusal, Terms};
+pub(crate) use queue::{Grant, QueueAhead, Refusal, Spot, Terms};
+pub(crate) use reserved::ReservedPlace;
 pub use retrying::Retries;
 pub(crate) use retrying::Retrying;
 pub use room::PoolRoom;

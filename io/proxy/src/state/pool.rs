@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use weir_balance::Roster;
+use weir_balance::{Roster, Standing};
 use weir_config::KeyReader;
 use weir_config::plan::PoolPlan;
 use weir_http::{PathSet, RetryBudget};
@@ -142,32 +142,46 @@ impl PoolState {
     }
 
     /// Makes `view` the one that every worker uses from its next pick on. Only the control plane calls this.
-    pub fn publish(&self, view: PoolView) {
-        let roster = Arc::clone(&view.roster);
+    pub fn publish(self: &Arc<Self>, view: PoolView) {
+        let view = Arc::new(view);
         if let Some(sticky) = &self.sticky {
             sticky.follow(&view.servers);
         }
-        let before = self.view.swap(Arc::new(view));
+        let before = self.view.swap(Arc::clone(&view));
         // Whoever enters a queue from now on sees that this has changed, or is seen in the queue below.
         self.generation.fetch_add(1, Ordering::SeqCst);
         // Requests that began or ended while the roster was being made are not in its keys yet.
-        roster.refresh_all();
+        view.roster.refresh_all();
         if self.sticky.is_some() || !self.plan.hash.options.fallback {
-            // Whose server is no longer what it was may have to look for another.
-            before.servers.iter().flatten().for_each(|server| server.bound.changed(u64::MAX));
+            self.revise_all_bound(&before, &view);
+        }
+        if before.roster.members() != view.roster.members() {
+            self.queue.forget_pace();
         }
         self.revise_queue();
+    }
+
+    /// Calls those who wait for one server and may go there now, or have to look for another. O(number of servers).
+    fn revise_all_bound(self: &Arc<Self>, before: &PoolView, view: &PoolView) {
+        // Another server may be the only one of their key.
+        let moved = !self.plan.hash.options.fallback && !view.roster.shares_like(&before.roster);
+        for server in before.servers.iter().flatten().filter(|server| server.bound.length() > 0) {
+            let is_gone = !view.has(server) || view.roster.standing(server.slot) == Standing::Gone;
+            if is_gone || moved {
+                server.bound.call_all();
+            } else {
+                self.revise_bound(view, server);
+            }
+        }
     }
 
     /// Calls as many of those who wait as there is room for. O(number of servers) if anybody does.
     pub fn revise_queue(&self) {
         if self.queue.length() > 0 {
-            let room = match self.view.load().roster.room() {
-                // They all learn that no server is left.
-                None => u64::MAX,
-                Some(room) => room.min(self.room.left()),
-            };
-            self.queue.changed(room);
+            let rooms = self.room.left();
+            // Without a server left they all learn it.
+            let places = self.view.load().roster.room().map_or(u64::MAX, |places| places.min(rooms));
+            self.queue.changed(places, rooms);
         }
     }
 }

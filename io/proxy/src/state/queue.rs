@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use weir_balance::{Departures, Next, Queue, Rank, Ticket};
 
+use super::ReservedPlace;
+
 /// Those who wait because a pool has no room, or because the one server has none that they are bound to; on whatever
 /// worker they are.
 ///
@@ -15,6 +17,13 @@ use weir_balance::{Departures, Next, Queue, Rank, Ticket};
 /// nobody else may choose a server: whoever comes takes a place behind. A server's place that becomes free is granted to
 /// the one who is next, and to no other: that one is woken, chooses by its worker's own picker, and tells with
 /// `served` that it did. So a newcomer cannot overtake, and nobody is woken in vain.
+///
+/// In the queue of one server that would not do: newcomers who wait for nothing may choose that server, too. There the
+/// place itself is given to the one who is next, and is never free in between.
+///
+/// In a pool's queue there are two kinds: those whom any server suits, and those who have a server with a place for them,
+/// and wait for room in the pool. Of the two who are next of their kinds the one goes that can; if both can, the one that
+/// would be next if they were in one queue, but that clients get their turns within each kind.
 ///
 /// Why no place stays free while somebody waits: who enters counts itself first and looks for room then; who ends a
 /// request makes room first and looks for waiters then. Both are sequentially consistent, so one of them sees the other.
@@ -37,17 +46,42 @@ pub struct RequestQueue {
 
 #[derive(Debug, Default)]
 struct Line {
-    queue: Queue<oneshot::Sender<Grant>>,
+    /// Those who wait for a place at a server.
+    places: Queue<oneshot::Sender<Grant>>,
+    /// In a pool's queue: those who wait for room in the pool.
+    rooms: Queue<oneshot::Sender<Grant>>,
     departures: Departures,
     /// Who has been granted a place and has not chosen yet.
     granted: u64,
 }
 
 /// A place at a server has become free for one who waited.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Default)]
 pub(crate) struct Grant {
-    /// How many were served while it waited.
+    /// How many of its kind were served while it waited.
     pub(crate) served_before: u32,
+    /// The place, where it waited for one server. Without it, it has to see for itself.
+    pub(crate) place: Option<ReservedPlace>,
+}
+
+/// Who may go of those who wait.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Free {
+    /// Who waits for a place at a server.
+    pub(crate) places: bool,
+    /// Who waits for room in the pool.
+    pub(crate) rooms: bool,
+}
+
+/// What there is for one who waits for a certain server.
+#[derive(Debug)]
+pub(crate) enum Offer {
+    /// It has to wait on.
+    Nothing,
+    /// Its server is not what it was, or the pool has no room: it has to see for itself.
+    Look,
+    /// This.
+    Place(ReservedPlace),
 }
 
 /// How many were served while a request waited.
@@ -60,7 +94,14 @@ pub(crate) struct QueueAhead {
 }
 
 /// A place in the queue, and the way by which its owner is called.
-pub(crate) type Entered = (Ticket, oneshot::Receiver<Grant>);
+pub(crate) type Entered = (Spot, oneshot::Receiver<Grant>);
+
+/// Where one stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spot {
+    ticket: Ticket,
+    for_room: bool,
+}
 
 /// How one may wait.
 #[derive(Debug, Clone, Copy)]
@@ -142,7 +183,7 @@ impl RequestQueue {
             return Duration::ZERO;
         }
         let now_us = self.micros(Instant::now());
-        Duration::from_micros(self.line().queue.longest_wait_us(now_us).unwrap_or(0))
+        Duration::from_micros(self.line().longest_wait_us(now_us).unwrap_or(0))
     }
 
     /// Requests that were refused because as many waited as may, and because their wait would have been too long.
@@ -163,15 +204,21 @@ impl RequestQueue {
         };
     }
 
-    /// Takes a place, if one may; more than `length_max` may not wait at once. [`RequestQueue::revise`] must follow: a
-    /// server may have become free in between.
-    pub(crate) fn enter(&self, terms: &Terms, length_max: u32, now: Instant) -> Result<Entered, Refusal> {
+    /// Takes a place, if one may; more than `length_max` may not wait at once. `for_room`: it has a server with a place for
+    /// it, and waits for room in the pool. A look at what is free must follow: a server may have become free in between.
+    pub(crate) fn enter(
+        &self,
+        terms: &Terms,
+        for_room: bool,
+        length_max: u32,
+        now: Instant,
+    ) -> Result<Entered, Refusal> {
         let now_us = self.micros(now);
         let mut line = self.line();
-        let ahead = line.queue.ahead_of(&terms.rank);
+        let ahead = line.ahead_of(&terms.rank);
         let wait = line.departures.wait_us(ahead, now_us).map(Duration::from_micros);
         // Saturates: as many connections there cannot be.
-        let length = u32::try_from(line.queue.len()).unwrap_or(u32::MAX);
+        let length = u32::try_from(line.len()).unwrap_or(u32::MAX);
         if length >= length_max {
             return Err(Refusal { cause: RefusalCause::Full, wait });
         }
@@ -180,65 +227,107 @@ impl RequestQueue {
             return Err(Refusal { cause: RefusalCause::Hopeless, wait });
         }
         let (caller, called) = oneshot::channel();
-        let ticket = line.queue.enter(terms.rank, now_us, caller);
+        let ticket = line.kind(for_room).enter(terms.rank, now_us, caller);
         self.waiting.fetch_add(1, Ordering::SeqCst);
         self.most.fetch_max(self.length_in_all(), Ordering::Relaxed);
-        Ok((ticket, called))
+        Ok((Spot { ticket, for_room }, called))
     }
 
     /// Something may have changed: if there is room that has not been granted, the next one gets it. That one looks for
     /// more.
-    pub(crate) fn revise(&self, has_room: impl FnOnce() -> bool) {
+    pub(crate) fn revise(&self, free: impl FnOnce() -> Free) {
         if self.length() > 0 {
             let mut line = self.line();
-            if line.granted == 0 && has_room() {
-                line.grant();
+            if line.granted == 0 {
+                line.grant(free());
             }
         }
     }
 
-    /// A request has ended. `freed`: whether that has made a place for another one; `has_room`: whether there is any.
-    /// Returns whether somebody was called.
-    pub(crate) fn ended(&self, freed: impl FnOnce() -> bool, has_room: impl FnOnce() -> bool) -> bool {
+    /// A request has ended. `freed`: whom that has made a place for; `free`: whom there is any for.
+    pub(crate) fn ended(&self, freed: impl FnOnce() -> Free, free: impl FnOnce() -> Free) {
+        if self.length() > 0 {
+            let mut line = self.line();
+            if !line.grant(freed()) && line.granted == 0 {
+                line.grant(free());
+            }
+        }
+    }
+
+    /// Servers have come, gone, or changed, and have room for so many more requests now; the pool, for so many.
+    pub(crate) fn changed(&self, places: u64, rooms: u64) {
+        if self.length() > 0 {
+            let mut line = self.line();
+            loop {
+                let free = Free { places: line.granted < places, rooms: line.granted < rooms };
+                if !line.grant(free) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Calls everybody: their server is no longer theirs, or is gone.
+    pub(crate) fn call_all(&self) {
+        self.changed(u64::MAX, u64::MAX);
+    }
+
+    /// The pace that was measured was that of other servers.
+    pub(crate) fn forget_pace(&self) {
+        self.line().departures.forget();
+    }
+
+    /// In a server's queue: gives to those who are next what `offer` has for them. Returns whether anybody was called.
+    pub(crate) fn hand_out(&self, mut offer: impl FnMut() -> Offer) -> bool {
         if self.length() == 0 {
             return false;
         }
+        let (mut was_called, mut unwanted) = (false, None);
         let mut line = self.line();
-        (freed() || (line.granted == 0 && has_room())) && line.grant()
+        while unwanted.is_none() && !line.places.is_empty() {
+            match offer() {
+                Offer::Place(place) => unwanted = line.give(place),
+                Offer::Look if line.granted == 0 => {
+                    return line.grant(Free { places: true, rooms: false }) || was_called;
+                }
+                Offer::Look | Offer::Nothing => break,
+            }
+            was_called |= unwanted.is_none();
+        }
+        // A place that is dropped looks for the next one who waits.
+        drop(line);
+        drop(unwanted);
+        was_called
     }
 
-    /// Servers have come, gone, or changed, and have room for `room` more requests now.
-    pub(crate) fn changed(&self, room: u64) {
-        if self.length() > 0 {
-            let mut line = self.line();
-            line.departures.forget();
-            while line.granted < room && line.grant() {}
-        }
+    /// In a server's queue: gives a place to the one who is next. It comes back if nobody is.
+    pub(crate) fn hand_over(&self, place: ReservedPlace) -> Option<ReservedPlace> {
+        self.line().give(place)
     }
 
     /// Who was granted a place has chosen a server.
     pub(crate) fn served(&self, now: Instant) {
         let now_us = self.micros(now);
         let mut line = self.line();
-        let others_wait = !line.queue.is_empty();
+        let others_wait = line.len() > 0;
         line.departures.departed(now_us, others_wait);
         self.left(&mut line, true);
     }
 
-    /// Gives a place up. Returns whether it had been granted one: then [`RequestQueue::revise`] must follow.
-    pub(crate) fn leave(&self, ticket: &Ticket) -> bool {
+    /// Gives a place up. Returns whether it had been granted one: then a look at what is free must follow.
+    pub(crate) fn leave(&self, spot: &Spot) -> bool {
         let mut line = self.line();
-        let was_granted = line.queue.leave(ticket).is_none();
+        let was_granted = line.kind(spot.for_room).leave(&spot.ticket).is_none();
         self.left(&mut line, was_granted);
         was_granted
     }
 
-    /// Who was granted a place found none: it waits on where it was. [`RequestQueue::revise`] must follow.
-    pub(crate) fn put_back(&self, ticket: Ticket) -> oneshot::Receiver<Grant> {
+    /// Who was granted a place found none: it waits on where it was. A look at what is free must follow.
+    pub(crate) fn put_back(&self, spot: Spot) -> oneshot::Receiver<Grant> {
         let (caller, called) = oneshot::channel();
         let mut line = self.line();
         line.granted = line.granted.saturating_sub(1);
-        line.queue.put_back(ticket, caller);
+        line.kind(spot.for_room).put_back(spot.ticket, caller);
         called
     }
 
@@ -246,7 +335,7 @@ impl RequestQueue {
         if was_granted {
             line.granted = line.granted.saturating_sub(1);
         }
-        if line.queue.is_empty() {
+        if line.len() == 0 {
             line.departures.emptied();
         }
         self.waiting.fetch_sub(1, Ordering::SeqCst);
@@ -263,13 +352,51 @@ impl RequestQueue {
 }
 
 impl Line {
-    /// Calls the one who is next. False if nobody waits.
-    fn grant(&mut self) -> bool {
-        let Some(Next { who, served_before, .. }) = self.queue.take_next() else { return false };
-        self.granted += 1;
-        let served_before = u32::try_from(served_before).unwrap_or(u32::MAX);
-        // Who has gone in this moment finds itself out of the queue when it leaves, and passes the place on.
-        let _ = who.send(Grant { served_before });
-        true
+    /// Calls the one who is next of those who may go. False if there is none.
+    fn grant(&mut self, free: Free) -> bool {
+        let place = free.places.then(|| self.places.first()).flatten();
+        let room = free.rooms.then(|| self.rooms.first()).flatten();
+        let for_room = match (place, room) {
+            (None, None) => return false,
+            (Some(place), Some(room)) => room < place,
+            (_, room) => room.is_some(),
+        };
+        self.call(for_room, Grant::default()).is_none()
+    }
+
+    /// Gives the place to the one who is next. It comes back if there is none.
+    fn give(&mut self, place: ReservedPlace) -> Option<ReservedPlace> {
+        self.call(false, Grant { place: Some(place), served_before: 0 })?.place
+    }
+
+    /// Tells the one who is next of its kind. The grant comes back if there is none.
+    fn call(&mut self, for_room: bool, mut grant: Grant) -> Option<Grant> {
+        while let Some(Next { who, served_before, .. }) = self.kind(for_room).take_next() {
+            self.granted += 1;
+            grant.served_before = u32::try_from(served_before).unwrap_or(u32::MAX);
+            match who.send(grant) {
+                Ok(()) => return None,
+                // Who has gone in this moment finds itself out of the queue when it leaves: the place is the next one's.
+                Err(back) => grant = back,
+            }
+        }
+        Some(grant)
+    }
+
+    fn kind(&mut self, for_room: bool) -> &mut Queue<oneshot::Sender<Grant>> {
+        if for_room { &mut self.rooms } else { &mut self.places }
+    }
+
+    fn len(&self) -> usize {
+        self.places.len() + self.rooms.len()
+    }
+
+    fn ahead_of(&self, rank: &Rank) -> usize {
+        self.places.ahead_of(rank) + self.rooms.ahead_of(rank)
+    }
+
+    fn longest_wait_us(&self, now_us: u64) -> Option<u64> {
+        let (places, rooms) = (self.places.longest_wait_us(now_us), self.rooms.longest_wait_us(now_us));
+        places.into_iter().chain(rooms).max()
     }
 }

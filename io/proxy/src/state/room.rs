@@ -36,6 +36,11 @@ impl PoolRoom {
         }
     }
 
+    /// Whether more are in flight than may be: the limit was lowered.
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.active.load(Ordering::SeqCst) > self.max.load(Ordering::SeqCst)
+    }
+
     /// Claims a place. `None` = there is none; else whether it was counted, and has to be given back.
     pub(crate) fn claim(&self) -> Option<bool> {
         let max = self.max.load(Ordering::SeqCst);

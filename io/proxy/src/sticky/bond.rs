@@ -14,7 +14,7 @@ use weir_http::{
 
 use super::{Known, Seal, StickyState};
 use crate::state::{PoolCounters, ServerState};
-use crate::worker::{Claim, Lease, LocalPool, LocalServer};
+use crate::worker::{Claim, Lease, LocalPool, Wanted};
 
 /// What binds one request to a server, and what its response says of it.
 pub(crate) struct Bond {
@@ -45,8 +45,8 @@ struct Counted {
 pub(crate) enum Bound {
     /// Its server takes it.
     Server(Lease),
-    /// It waits for its server; `None` = for the pool, which is at its limit.
-    Wait(Option<Rc<LocalServer>>),
+    /// It waits for its server, or for the pool, which is at its limit.
+    Wait(Wanted),
     /// Its server is gone, and it may have no other.
     Gone,
     /// Any server will do.
@@ -138,14 +138,19 @@ impl Bond {
         let claim = if has_failed { Claim::Gone } else { pool.claim(known, is_called) };
         match claim {
             Claim::Server(lease) => return Bound::Server(lease),
-            Claim::Busy(server) if when_busy == WhenBusy::Wait => return Bound::Wait(Some(server)),
-            Claim::Full => return Bound::Wait(None),
+            Claim::Busy(server) if when_busy == WhenBusy::Wait => return Bound::Wait(Wanted::Server(server)),
+            Claim::Full => return Bound::Wait(Wanted::Room),
             Claim::Gone if when_gone == WhenGone::Fail => return Bound::Gone,
             Claim::Busy(_) | Claim::Gone => {}
         }
         self.wanted = None;
         self.has_moved = true;
         Bound::Free
+    }
+
+    /// The server that the request is bound to.
+    pub(crate) fn wanted(&self) -> Option<Known> {
+        self.wanted
     }
 
     /// Whether a request that its server has failed is not to go to another.

@@ -13,7 +13,7 @@ use crate::connect::{ProxiedClient, connect};
 use crate::http::{Fault, Place};
 use crate::state::{QueueAhead, Terms};
 use crate::sticky::{Bond, Bound};
-use crate::worker::{Choice, Lease, LocalPool, LocalServer, Pass, QueuePlace, ServerConnection, Worker};
+use crate::worker::{Choice, Lease, LocalPool, Pass, QueuePlace, ServerConnection, Wanted, Worker};
 
 /// A server that was reached.
 pub(super) struct Reached {
@@ -122,25 +122,29 @@ async fn choose(
         // Who was called for one server may have it.
         let is_next = |place: &QueuePlace| place.is_for_any() || bond.is_none();
         let (is_called, is_in_line) = (queued.is_some(), queued.as_ref().is_some_and(is_next));
+        let known = bond.as_ref().and_then(|bond| bond.wanted());
+        if let Some(lease) = queued.as_mut().and_then(|queued| queued.redeem(known, place.key)) {
+            break (lease, now);
+        }
         let bound = bond.as_mut().map_or(Bound::Free, |bond| bond.claim(pool, tried, is_called));
-        let server = match bound {
+        let wanted = match bound {
             Bound::Gone => return Err(Unreached::Fault(Fault::StickyGone)),
-            Bound::Wait(server) => server,
+            Bound::Wait(wanted) => wanted,
             Bound::Server(lease) => break (lease, now),
             // Nobody overtakes those who wait.
-            Bound::Free if pool.shared.queue.length() > 0 && !is_in_line => None,
+            Bound::Free if pool.shared.queue.length() > 0 && !is_in_line => Wanted::Any,
             Bound::Free => match pool.choose(worker, place.key, tried) {
                 Choice::Server(lease) => break (lease, now),
                 Choice::Nobody => {
                     pool.counters().nobody_left.one();
                     return Err(Unreached::Fault(Fault::NobodyLeft));
                 }
-                Choice::Busy => None,
-                Choice::Full(server) => Some(server),
+                Choice::Busy => Wanted::Any,
+                Choice::Full(server) => Wanted::Server(server),
             },
         };
         let since = *since.get_or_insert(now);
-        let waits = wait.stand(pool, queued.take(), server, place.rank, now - since);
+        let waits = wait.stand(pool, queued.take(), wanted, place.rank, now - since);
         let called = match waits {
             Ok(place) => wait.called(queued.insert(place)).await,
             Err(fault) => Err(Unreached::Fault(fault)),
@@ -169,12 +173,12 @@ impl Wait<'_> {
         &self,
         pool: &Rc<LocalPool>,
         queued: Option<QueuePlace>,
-        server: Option<Rc<LocalServer>>,
+        wanted: Wanted,
         rank: Rank,
         waited: Duration,
     ) -> Result<QueuePlace, Fault> {
         if let Some(mut queued) = queued {
-            if queued.is_for(server.as_ref()) {
+            if queued.is_for(&wanted) {
                 queued.wait_on();
                 return Ok(queued);
             }
@@ -187,7 +191,7 @@ impl Wait<'_> {
         }
         let now = Instant::now();
         let terms = Terms { rank, patience: patience.saturating_sub(waited) };
-        let place = QueuePlace::enter(pool, server, &terms, now).map_err(Fault::QueueRefused)?;
+        let place = QueuePlace::enter(pool, wanted, &terms, now).map_err(Fault::QueueRefused)?;
         if waited.is_zero() {
             pool.counters().queued.one();
         }

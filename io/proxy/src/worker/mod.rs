@@ -23,7 +23,7 @@ use weir_net::{BufferPool, PipePool, Timers};
 pub(crate) use breaker::Pass;
 pub(crate) use live::{LocalHttp, LocalListener, LocalLive, LocalTcp};
 pub(crate) use pool::{Choice, Claim, Lease, LocalPool};
-pub(crate) use queue::QueuePlace;
+pub(crate) use queue::{QueuePlace, Wanted};
 pub(crate) use scratch::Scratch;
 pub(crate) use server::{LocalServer, ServerConnection};
 

@@ -9,7 +9,7 @@ use weir_health::{EjectionRule, TrafficOutcome};
 
 use super::Worker;
 use super::server::LocalServer;
-use crate::state::{PoolCounters, PoolState, PoolView, ServerState, Shared};
+use crate::state::{PoolCounters, PoolState, PoolView, ReservedPlace, ServerState, Shared};
 use crate::sticky::Known;
 
 /// A pool as one worker sees it.
@@ -153,6 +153,18 @@ impl LocalPool {
         Claim::Server(self.lease(&view, Rc::clone(server), now_ms, in_room))
     }
 
+    /// The lease of a place that was reserved; `None` = its server takes nothing any more, or is gone.
+    pub(super) fn redeem(self: &Rc<Self>, place: ReservedPlace) -> Option<Lease> {
+        let view = self.view();
+        let (uid, slot) = place.server()?;
+        let server = view.servers.get(slot)?.as_ref().filter(|server| server.shared.uid == uid)?;
+        if view.shared.roster.standing(slot) == Standing::Gone {
+            return None;
+        }
+        let now_ms = if view.shared.roster.measures() { self.process.millis(Instant::now()) } else { 0 };
+        Some(self.lease(&view, Rc::clone(server), now_ms, place.take()))
+    }
+
     /// The lease of a server that has been counted as having the request.
     fn lease(
         self: &Rc<Self>,
@@ -175,26 +187,8 @@ impl LocalPool {
         }
     }
 
-    /// Whether a server is at its limit, and will be able to take its clients' requests again.
-    pub(super) fn is_server_busy(&self, server: &LocalServer) -> bool {
-        let view = self.view();
-        let slot = server.shared.slot;
-        let is_there = view.servers.get(slot).and_then(Option::as_ref);
-        is_there.is_some_and(|there| there.shared.uid == server.shared.uid)
-            && view.shared.roster.standing(slot) == Standing::Busy
-    }
-
     /// How often a pick may lose a race for a server's last place before all are taken to be busy.
     const PICKS_MAX: usize = 4;
-
-    /// Whether there are servers, but all of them, or the pool as a whole, are at their limit.
-    pub(crate) fn is_busy(&self) -> bool {
-        let roster = &self.view().shared.roster;
-        // Without a server left only those wait for room whose own server is draining.
-        let is_awaited = || self.shared.sticky.is_some() || !roster.members().is_empty();
-        let is_full = || self.shared.room.left() == 0 && is_awaited();
-        roster.is_busy() || is_full()
-    }
 
     /// Notes what a server's response says about its health, once it is over.
     pub(crate) fn server_answered(&self, lease: &Lease, status: u16) {
@@ -268,6 +262,11 @@ impl LocalView {
         Self { shared, servers }
     }
 
+    /// What all workers see.
+    pub(super) fn shared(&self) -> &PoolView {
+        &self.shared
+    }
+
     /// Who may be chosen.
     pub(super) fn roster(&self) -> &Roster {
         &self.shared.roster
@@ -335,12 +334,8 @@ fn counts(status: u16) -> bool {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let (view, slot, load) = (self.pool.view(), self.server.shared.slot, &self.server.shared.load);
-        self.watch.get_mut().end(load);
-        view.shared.roster.end(slot, load);
-        if self.in_room {
-            self.pool.shared.room.give_back();
-        }
-        self.pool.place_freed(&view, &self.server);
+        let (view, server) = (self.pool.view(), &self.server.shared);
+        self.watch.get_mut().end(&server.load);
+        self.pool.shared.end(&view.shared, server, self.in_room);
     }
 }

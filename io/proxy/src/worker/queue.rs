@@ -6,55 +6,85 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use tokio::sync::oneshot;
-use weir_balance::{Standing, Ticket};
+use weir_balance::{Key, Picker};
 use weir_config::plan::Fairness;
 
-use super::pool::LocalView;
-use super::{LocalPool, LocalServer};
-use crate::state::{Grant, QueueAhead, Refusal, RequestQueue, Terms};
+use super::{Lease, LocalPool, LocalServer};
+use crate::state::{Grant, QueueAhead, Refusal, RequestQueue, ReservedPlace, Spot, Terms};
+use crate::sticky::Known;
 
 /// A place in the queue in front of a pool, or of one of its servers. Dropping it gives it up.
 pub(crate) struct QueuePlace {
     pool: Rc<LocalPool>,
-    /// It waits for this one, and no other will do.
-    server: Option<Rc<LocalServer>>,
-    ticket: Ticket,
+    wanted: Wanted,
+    spot: Spot,
     called: oneshot::Receiver<Grant>,
+    /// What it was called for.
+    place: Option<ReservedPlace>,
     /// It was the one who chose.
     is_served: bool,
+}
+
+/// What a request waits for.
+#[derive(Clone)]
+pub(crate) enum Wanted {
+    /// Any server with a place.
+    Any,
+    /// Room in the pool: the server that it is bound to has a place.
+    Room,
+    /// A place at this server, and no other will do.
+    Server(Rc<LocalServer>),
+}
+
+impl Wanted {
+    fn server(&self) -> Option<&Rc<LocalServer>> {
+        match self {
+            Self::Server(server) => Some(server),
+            Self::Any | Self::Room => None,
+        }
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Any, Self::Any) | (Self::Room, Self::Room) => true,
+            (Self::Server(one), Self::Server(other)) => one.shared.uid == other.shared.uid,
+            _ => false,
+        }
+    }
 }
 
 impl QueuePlace {
     /// Waits in front of `pool`, or of one of its servers, if one may.
     pub(crate) fn enter(
         pool: &Rc<LocalPool>,
-        server: Option<Rc<LocalServer>>,
+        wanted: Wanted,
         terms: &Terms,
         now: Instant,
     ) -> Result<Self, Refusal> {
         let all = &pool.shared.queue;
-        let queue = server.as_ref().map_or(&**all, |server| &server.shared.bound);
+        let queue = wanted.server().map_or(&**all, |server| &server.shared.bound);
         // The limit is for all of the pool's queues together.
         let elsewhere = all.length_in_all().saturating_sub(queue.length());
         let length_max = pool.shared.plan.queue.length_max.unwrap_or(u32::MAX).saturating_sub(elsewhere);
-        let entered = queue.enter(terms, length_max, now);
-        let (ticket, called) = entered.inspect_err(|refusal| all.count_refusal(refusal.cause))?;
-        if server.is_some() {
+        let for_room = matches!(wanted, Wanted::Room);
+        let entered = queue.enter(terms, for_room, length_max, now);
+        let (spot, called) = entered.inspect_err(|refusal| all.count_refusal(refusal.cause))?;
+        if wanted.server().is_some() {
             all.count_bound(true);
         }
-        let place = Self { pool: Rc::clone(pool), server, ticket, called, is_served: false };
+        let place = Self { pool: Rc::clone(pool), wanted, spot, called, place: None, is_served: false };
         place.revise();
         Ok(place)
     }
 
-    /// Whether it waits for any server.
+    /// Whether it waits for any server that the pool has room for.
     pub(crate) fn is_for_any(&self) -> bool {
-        self.server.is_none()
+        self.wanted.server().is_none()
     }
 
-    /// Whether it waits for this server; `None` = any.
-    pub(crate) fn is_for(&self, server: Option<&Rc<LocalServer>>) -> bool {
-        self.server.as_ref().map(|own| own.shared.uid) == server.map(|other| other.shared.uid)
+    /// Whether this is what it waits for.
+    pub(crate) fn is_for(&self, wanted: &Wanted) -> bool {
+        self.wanted.is(wanted)
     }
 
     /// Ready when there is room for this one: choose at once. Says how many were served meanwhile. Not to be called again
@@ -63,12 +93,26 @@ impl QueuePlace {
         // The queue goes only with what is held here: its end of the channel is never dropped unused.
         let called = Pin::new(&mut self.called).poll(cx);
         called.map(|called| {
-            let served = called.map_or(0, |grant| grant.served_before);
-            match self.server {
-                Some(_) => QueueAhead { server: served, pool: 0 },
-                None => QueueAhead { server: 0, pool: served },
+            let grant = called.unwrap_or_default();
+            self.place = grant.place;
+            match self.wanted.server() {
+                Some(_) => QueueAhead { server: grant.served_before, pool: 0 },
+                None => QueueAhead { server: 0, pool: grant.served_before },
             }
         })
+    }
+
+    /// The place that it was called for, if it is still good for a request that is bound to `known`, or else goes by `key`.
+    pub(crate) fn redeem(&mut self, known: Option<Known>, key: Option<Key>) -> Option<Lease> {
+        let place = self.place.take()?;
+        let (uid, slot) = place.server()?;
+        let is_its_own = match known {
+            Some(known) => known.uid == uid,
+            // The servers may have changed, and the key's with them.
+            None => Picker::only_server(self.pool.view().roster(), key) == Some(slot),
+        };
+        // Where it is not, the place goes to the next one.
+        if is_its_own { self.pool.redeem(place) } else { None }
     }
 
     /// A server was chosen.
@@ -80,16 +124,16 @@ impl QueuePlace {
 
     /// There was no room after all: a limit was lowered, or a server went.
     pub(crate) fn wait_on(&mut self) {
-        self.called = self.queue().put_back(self.ticket);
+        self.called = self.queue().put_back(self.spot);
         self.revise();
     }
 
     fn queue(&self) -> &RequestQueue {
-        self.server.as_ref().map_or(&self.pool.shared.queue, |server| &server.shared.bound)
+        self.wanted.server().map_or(&self.pool.shared.queue, |server| &server.shared.bound)
     }
 
     fn revise(&self) {
-        match &self.server {
+        match self.wanted.server() {
             Some(server) => self.pool.revise_bound(server),
             None => self.pool.revise_queue(),
         }
@@ -98,16 +142,17 @@ impl QueuePlace {
 
 impl Drop for QueuePlace {
     fn drop(&mut self) {
-        if self.server.is_some() {
+        if self.wanted.server().is_some() {
             self.pool.shared.queue.count_bound(false);
         }
-        if !self.is_served && self.queue().leave(&self.ticket) {
+        if !self.is_served && self.queue().leave(&self.spot) {
             self.revise();
-            if self.server.is_some() {
+            if self.wanted.server().is_some() {
                 // Nobody else may have waited for that server.
                 self.pool.revise_queue();
             }
         }
+        // A place that it was given, and did not use, goes to the next one as it is dropped.
     }
 }
 
@@ -132,23 +177,18 @@ impl LocalPool {
 
     /// If there is room that has not been granted, the next one in the queue gets it.
     pub(super) fn revise_queue(&self) {
-        self.shared.queue.revise(|| !self.is_busy());
+        let queue = &self.shared.queue;
+        if queue.length() > 0 {
+            let view = self.view();
+            queue.revise(|| self.shared.free(view.shared()));
+        }
     }
 
     /// The same for those who wait for this server.
     pub(super) fn revise_bound(&self, server: &LocalServer) {
-        server.shared.bound.revise(|| !self.is_server_busy(server));
-    }
-
-    /// A request to `server` has ended: calls the one who is next.
-    pub(super) fn place_freed(&self, view: &LocalView, server: &LocalServer) {
-        let (roster, slot) = (view.roster(), server.shared.slot);
-        // Who waits for this very server is not helped by any other.
-        if server.shared.bound.ended(|| roster.standing(slot) != Standing::Busy, || false) {
-            return;
+        if server.shared.bound.length() > 0 {
+            self.shared.revise_bound(self.view().shared(), &server.shared);
         }
-        let freed = || roster.has_room(slot) && self.shared.room.left() > 0;
-        self.shared.queue.ended(freed, || !self.is_busy());
     }
 }
 

@@ -70,6 +70,12 @@ impl Class {
         Some(arrival)
     }
 
+    /// When the one counts as having come that [`Class::pop`] would take out.
+    pub(super) fn first_due_us(&self) -> Option<i128> {
+        let (_, client) = self.turns.first_key_value()?;
+        self.lines.get(client)?.waiting.first().map(|(due_us, _)| *due_us)
+    }
+
     pub(super) fn remove(&mut self, ticket: &Ticket) {
         let client = ticket.rank.client;
         let Some(line) = self.lines.get_mut(&client) else { return };

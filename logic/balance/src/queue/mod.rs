@@ -92,6 +92,13 @@ impl<T> Queue<T> {
         Some(Next { ticket, who, served_before })
     }
 
+    /// What the one stands for who is next: its class, and when it counts as having come, in microseconds. Of two queues
+    /// the one with the lesser goes first.
+    pub fn first(&self) -> Option<(i16, i128)> {
+        let (class, clients) = self.classes.first_key_value()?;
+        Some((*class, clients.first_due_us()?))
+    }
+
     /// The one who has been taken out could not be served after all: it gets its place back, before all others of its
     /// client, and its client gets its turn back.
     pub fn put_back(&mut self, ticket: Ticket, who: T) {

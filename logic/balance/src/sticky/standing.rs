@@ -1,4 +1,4 @@
-use crate::Roster;
+use crate::{Candidate, Roster};
 
 /// How a server stands towards a request that is bound to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,5 +20,23 @@ impl Roster {
             Some(candidate) if candidate.keeps_clients => Standing::Busy,
             _ => Standing::Gone,
         }
+    }
+
+    /// Whether a request that is bound to the server in `slot` may follow on one that ends there, in its place. Nothing is
+    /// to be counted then.
+    pub fn may_succeed(&self, slot: usize) -> bool {
+        let within = |candidate: &Candidate| candidate.load.active() <= candidate.max();
+        self.candidate(slot).is_some_and(|candidate| candidate.keeps_clients && within(candidate))
+    }
+
+    /// Whether the same servers take part as in another roster of the pool, with the same weights: then a key that has a
+    /// server of its own has the same in both. O(number of servers).
+    pub fn shares_like(&self, other: &Self) -> bool {
+        let shares = |roster: &Self, slot: usize| {
+            roster.candidate(slot).map(|candidate| (candidate.identity(), candidate.weight))
+        };
+        self.algorithm() == other.algorithm()
+            && self.members() == other.members()
+            && self.members().iter().all(|slot| shares(self, *slot) == shares(other, *slot))
     }
 }

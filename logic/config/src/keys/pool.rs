@@ -83,7 +83,7 @@ pub(crate) static POOL: Section = Section {
             AnyOf(&[Duration { min_ms: 100, max_ms: DAY_MS }, Table(&SLOW_START), Off]),
             Default("false"),
             "\"30s\"",
-            "How long the weight of a server takes to rise that has come up.",
+            "How long the weight of a server takes to rise that has come up, and its `max-connections` with it.",
         ),
         key(
             "auto-weight",

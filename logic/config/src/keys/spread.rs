@@ -5,7 +5,8 @@ use super::{DAY_MS, DURATION, Section, key};
 pub(crate) static SLOW_START: Section = Section {
     noun: "",
     title: "[pool.NAME.slow-start]",
-    meaning: "How the weight of a server rises that has come up, returned or was added while Weir runs; never at the start.",
+    meaning: "How the weight of a server rises that has come up, returned or was added while Weir runs, and its `max-connections` with it \
+              (to no less than 1); never at the start.",
     keys: &[
         key(
             "window",

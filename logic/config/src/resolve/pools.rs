@@ -17,6 +17,8 @@ pub(super) struct Pools {
     keys: Vec<PoolKey>,
     /// For each what it has that TCP connections do not serve.
     http_only: Vec<Option<HttpOnly>>,
+    /// Whether nobody ever waits in front of it.
+    unlimited: Vec<bool>,
 }
 
 /// What refers to a pool.
@@ -90,6 +92,7 @@ impl Pools {
             used: vec![false; names.len()],
             keys: pools.iter().map(PoolKey::of).collect(),
             http_only: pools.iter().map(HttpOnly::of).collect(),
+            unlimited: pools.iter().map(|pool| pool.is_unlimited).collect(),
             names,
             indices,
         }
@@ -124,6 +127,13 @@ impl Pools {
                 None
             }
         }
+    }
+
+    /// Why nobody waits in front of a pool; `None` = somebody may.
+    pub(super) fn never_queues(&self, index: usize) -> Option<String> {
+        self.unlimited.get(index).filter(|is_unlimited| **is_unlimited)?;
+        let name = short(&self.names.get(index)?.value);
+        Some(format!("nothing limits how many requests pool {name} has in flight, so that none waits"))
     }
 
     pub(super) fn warn_of_unused(&self, cx: &Context<'_>) {

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::diagnostic::Problem;
 use crate::plan::RoutePlan;
 use crate::source::{Located, Span};
-use crate::spec::{ActionSpec, ListenerSpec, ModeSpec, RouteSpec, Spec};
+use crate::spec::{ActionSpec, LIMIT_HELP, ListenerSpec, ModeSpec, RouteSpec, Spec};
 use crate::subject::Subject;
 
 /// A route of one listener.
@@ -100,7 +100,14 @@ fn tcp_listener(subject: &Subject, name: &Located<String>, listener: &ListenerSp
 
 fn plan(cx: &Context<'_>, pools: &mut Pools, areas: &mut Areas, route: &RouteSpec) -> Option<RoutePlan> {
     let action = match route.action.as_ref()? {
-        ActionSpec::Pool(name) => Action::Pool(pools.find(cx, &route.subject, name, Traffic::Http)?),
+        ActionSpec::Pool(name) => {
+            let pool = pools.find(cx, &route.subject, name, Traffic::Http)?;
+            if let (Some(at), Some(problem)) = (route.priority_at, pools.never_queues(pool)) {
+                let message = format!("{}: no effect: {problem}", route.subject.key("priority"));
+                cx.report(Problem::warning(at, message).help(LIMIT_HELP));
+            }
+            Action::Pool(pool)
+        }
         ActionSpec::Storage(name) => Action::Storage(areas.find(cx, &route.subject, name)?),
         ActionSpec::Redirect(redirect) => Action::Redirect(redirect.clone()),
         ActionSpec::Respond(response) => Action::Respond(response.clone()),

@@ -2,9 +2,11 @@
 
 use weir_balance::{ConcurrencyAlgorithm, ConcurrencyRule};
 use weir_health::BreakerRule;
+use weir_model::Millis;
 
 use super::header::check_name;
-use crate::plan::{Fairness, HedgePlan, QueuePlan};
+use crate::diagnostic::Problem;
+use crate::plan::{Fairness, HedgePlan, PoolPlan, QueuePlan};
 use crate::table::Table;
 
 pub(super) fn queue(table: &Table<'_, '_>) -> QueuePlan {
@@ -21,6 +23,42 @@ pub(super) fn queue(table: &Table<'_, '_>) -> QueuePlan {
         },
     }
 }
+
+/// What has to be set for anybody to wait.
+pub(crate) const LIMIT_HELP: &str =
+    "set max-connections in the pool or its servers, or concurrency to have the limits found";
+
+/// Whether nothing limits how many requests to a pool are in flight. An agent may set limits, and so may whoever adds
+/// servers to a pool without any.
+pub(super) fn is_unlimited(plan: &PoolPlan) -> bool {
+    plan.connections_max.is_none()
+        && plan.concurrency.is_none()
+        && plan.agent.is_none()
+        && !plan.servers.is_empty()
+        && plan.servers.iter().all(|server| server.connections_max.is_none())
+}
+
+/// What is written for nothing where nobody ever waits. What is as without it may stay.
+pub(super) fn warn_of_queue(pool: &Table<'_, '_>, plan: &PoolPlan) {
+    let (queue, timeouts) = (pool.table("queue"), pool.table("timeouts"));
+    let written = [
+        (&queue, "max-length", plan.queue.length_max.is_some()),
+        (&queue, "fair", plan.queue.fair != Fairness::None),
+        (&timeouts, "queue", plan.timeouts.queue != QUEUE_TIMEOUT && plan.timeouts.queue.0 > 0),
+    ];
+    for (table, key, is_meant) in written {
+        if let (Some(node), true) = (table.get(key), is_meant) {
+            let message = format!(
+                "{}: no effect: nothing limits how many requests are in flight, so that none waits",
+                table.subject.key(key)
+            );
+            table.cx.report(Problem::warning(node.span, message).help(LIMIT_HELP));
+        }
+    }
+}
+
+/// Without `timeouts.queue`.
+const QUEUE_TIMEOUT: Millis = Millis(1_000);
 
 pub(super) fn concurrency(pool: &Table<'_, '_>) -> Option<ConcurrencyRule> {
     if pool.is_off("concurrency") {

@@ -28,6 +28,7 @@ use crate::table::Table;
 use crate::tree::Node;
 
 pub(crate) use balance::default_key;
+pub(crate) use limits::LIMIT_HELP;
 pub(crate) use listener::{ListenerSpec, ModeSpec, SniSpec};
 pub(crate) use pool::PoolSpec;
 pub(crate) use route::{ActionSpec, RouteSpec};

@@ -28,6 +28,8 @@ pub(crate) struct PoolSpec {
     /// Where a server's `weight = "auto"` is written.
     pub(crate) auto_weight_at: Option<Span>,
     pub(crate) zone: spread::ZoneSpec,
+    /// Nothing limits how many requests are in flight: nobody ever waits.
+    pub(crate) is_unlimited: bool,
 }
 
 impl PoolSpec {
@@ -92,7 +94,11 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     let zone = spread::zone(&table);
     warn_of_spread(&table, &plan, &zone);
     let auto_weight_at = auto_weight::first_at(&table);
-    Some(PoolSpec { name, plan, key_at, sticky_at, auto_weight_at, zone })
+    let is_unlimited = limits::is_unlimited(&plan);
+    if is_unlimited {
+        limits::warn_of_queue(&table, &plan);
+    }
+    Some(PoolSpec { name, plan, key_at, sticky_at, auto_weight_at, zone, is_unlimited })
 }
 
 fn warn_of_servers(table: &Table<'_, '_>, plan: &PoolPlan) {
@@ -135,8 +141,10 @@ fn warn_of_spread(table: &Table<'_, '_>, plan: &PoolPlan, zone: &spread::ZoneSpe
         warn(node.span, "no server has weight = \"auto\": auto-weight changes nothing");
     }
     let algorithm = plan.algorithm;
+    let has_limits =
+        plan.servers.is_empty() || plan.servers.iter().any(|server| server.connections_max.is_some());
     if let (Some(node), true, false) =
-        (table.get("slow-start"), plan.slow_start.is_some(), algorithm.weighs_portions())
+        (table.get("slow-start"), plan.slow_start.is_some(), algorithm.weighs_portions() || has_limits)
     {
         warn(node.span, &format!("{algorithm} goes by whole weights: slow-start changes nothing"));
     }

@@ -30,6 +30,8 @@ pub(crate) struct RouteSpec {
     pub(crate) rewrite: Option<PathRewrite>,
     pub(crate) headers: RouteHeaders,
     pub(crate) priority: Priority,
+    /// Where it is written, if it is one.
+    pub(crate) priority_at: Option<Span>,
     pub(crate) body_bytes_max: Option<u64>,
 }
 
@@ -63,6 +65,8 @@ fn read(cx: &Context<'_>, index: usize, node: &Node) -> Option<RouteSpec> {
     let by_place =
         || Some(Located { value: Name::new(&format!("route-{}", index + 1)).ok()?, span: node.span });
     let action = action(&table);
+    let priority = priority(&table);
+    let priority_at = table.get("priority").filter(|_| priority != Priority::default());
     warn_without_pool(&table, action.as_ref());
     Some(RouteSpec {
         span: node.span,
@@ -78,7 +82,8 @@ fn read(cx: &Context<'_>, index: usize, node: &Node) -> Option<RouteSpec> {
             request: changes(&table.table("request-headers")),
             response: changes(&table.table("response-headers")),
         },
-        priority: priority(&table),
+        priority_at: priority_at.map(|node| node.span),
+        priority,
         body_bytes_max: table.size_if("max-body").map(|size| size.0),
     })
 }

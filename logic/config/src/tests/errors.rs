@@ -241,6 +241,37 @@ check = "tls"
 }
 
 #[test]
+fn queues_that_nobody_waits_in_are_warned_of() {
+    let unlimited = r#"
+[listener.web]
+bind = ":80"
+pool = "web"
+[[route]]
+path = "/a"
+pool = "web"
+priority = 5
+[[route]]
+path = "/b"
+pool = "web"
+priority = 0
+[pool.web]
+servers = "a:1"
+queue = { max-length = 10, fair = "client" }
+timeouts = { queue = "5s" }
+"#;
+    insta::assert_snapshot!(golden(unlimited));
+    let warnings = |text: &str| super::load_text(text).unwrap().warnings;
+    for limit in ["max-connections = 5", "concurrency = {}", "agent = { port = 9 }"] {
+        assert_eq!(warnings(&format!("{unlimited}{limit}\n")), [], "{limit}");
+    }
+    let of_server = unlimited.replace("\"a:1\"", "[\"a:1\", { address = \"a:2\", max-connections = 5 }]");
+    assert_eq!(warnings(&of_server), []);
+    // What is as without it is no mistake: a printed plan has every key.
+    let plan = super::load_text(&unlimited.replace("priority = 5", "").replace("\"5s\"", "\"1s\""));
+    assert_eq!(plan.unwrap().warnings.len(), 2);
+}
+
+#[test]
 fn control_characters_of_a_config_do_not_reach_the_terminal() {
     let shown = complaints(&with("\"\\u001b[31m\" = 1\n'a\tb' = 2\n"));
     assert!(shown.contains("unknown key"), "{shown}");

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod choice;
+mod half_open;
 mod health;
 mod keys;
 mod limits;

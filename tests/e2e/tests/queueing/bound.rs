@@ -107,6 +107,30 @@ fn where_the_pool_is_full_they_wait_for_a_place_at_any_server() {
 }
 
 #[test]
+fn room_in_the_pool_calls_one_whose_server_drains_though_all_others_are_busy() {
+    let (a, b) = (Gate::new(), Gate::new());
+    let config = sticky([&a, &b], "", "max-connections = 2");
+    let addr = b.addr().to_string();
+    let weir = Weir::start(&config.replace(&format!("{addr}\""), &format!("{addr}\", max-connections = 1")));
+    let to_a = bound_to(&a, &weir);
+    let (mut first, mut busy, mut waiting) = (weir.client(), weir.client(), weir.client());
+    first.send(with(&to_a, "/first"));
+    a.wait_for(2);
+    set_state(&weir, &a, "drain");
+    busy.send(get("/busy"));
+    b.wait_for(1);
+    waiting.send(with(&to_a, "/waits"));
+    wait_for_queue(&weir, 1);
+    a.open(1);
+    assert_eq!(first.response().status, 200);
+    a.wait_for(3);
+    assert_eq!(a.came(), ["/new", "/first", "/waits"]);
+    a.open(1);
+    b.open(1);
+    assert_eq!((waiting.response().status, busy.response().status), (200, 200));
+}
+
+#[test]
 fn when_it_goes_they_go_to_another() {
     let (a, b) = (Gate::new(), Gate::new());
     let weir = Weir::start(&sticky([&a, &b], ", max-connections = 1", ""));

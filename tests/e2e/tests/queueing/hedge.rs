@@ -1,7 +1,12 @@
 //! A second try beside a slow first one.
 
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
 use weir_e2e::{Weir, get};
-use weir_testkit::{PATIENCE, RawServer, wait_until};
+use weir_testkit::{PATIENCE, Peer, RawServer, wait_until};
 
 fn config(servers: &[&RawServer], keys: &str) -> String {
     let servers: Vec<String> = servers.iter().map(|server| format!("\"{}\"", server.addr())).collect();
@@ -113,4 +118,137 @@ fn a_first_try_that_breaks_leaves_the_request_to_the_second() {
     assert_eq!(weir.client().exchange(get("/")).text(), "second");
     assert_eq!(answering.connections(), 1);
     assert_eq!(total(&weir, "weir_pool_retries_total"), 0.0);
+}
+
+/// A server whose handler waits until the test, or another server, says so.
+fn told(
+    told: Receiver<()>,
+    then: impl Fn(&mut Peer) -> std::io::Result<()> + Send + Sync + 'static,
+) -> RawServer {
+    let told = Mutex::new(told);
+    RawServer::start(move |peer| {
+        peer.request()?;
+        let _ = told.lock().unwrap().recv_timeout(PATIENCE);
+        then(peer)
+    })
+}
+
+/// A server that says when it is asked.
+fn telling(
+    tell: Sender<()>,
+    then: impl Fn(&mut Peer) -> std::io::Result<()> + Send + Sync + 'static,
+) -> RawServer {
+    RawServer::start(move |peer| {
+        peer.request()?;
+        let _ = tell.send(());
+        then(peer)
+    })
+}
+
+fn reset(peer: &mut Peer) -> std::io::Result<()> {
+    peer.reset();
+    Ok(())
+}
+
+fn hold(peer: &mut Peer) -> std::io::Result<()> {
+    peer.hold();
+    Ok(())
+}
+
+#[test]
+fn a_second_try_ends_when_the_head_of_the_first_response_comes_not_when_its_body_does() {
+    let ((asked, is_asked), (closed, is_closed)) = (channel(), channel());
+    let is_closed = Mutex::new(is_closed);
+    let first = told(is_asked, move |peer| {
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfirst")?;
+        let _ = is_closed.lock().unwrap().recv_timeout(PATIENCE);
+        peer.send("-half")
+    });
+    let second = telling(asked, hold);
+    let weir = Weir::start(&config(&[&first, &second], "hedge = { delay = \"20ms\" }"));
+    let mut client = weir.client();
+    client.send(get("/"));
+    second.wait_for_end(0);
+    closed.send(()).unwrap();
+    assert_eq!(client.response().text(), "first-half");
+    assert_eq!(total(&weir, "weir_pool_hedges_won_total"), 0.0);
+}
+
+#[test]
+fn a_second_try_that_is_left_alone_has_only_what_is_left_of_the_time_and_has_not_won_before_it_answers() {
+    let (asked, is_asked) = channel();
+    let first = told(is_asked, |peer| {
+        // Most of the time is over then. The second one would answer well within a time of its own.
+        thread::sleep(Duration::from_millis(2_000));
+        reset(peer)
+    });
+    let second = telling(asked, |peer| {
+        thread::sleep(Duration::from_millis(4_000));
+        // Nobody is there any more.
+        let _ = peer.respond("late");
+        Ok(())
+    });
+    let keys = "eject = false\nhedge = { delay = \"20ms\" }\ntimeouts = { response = \"3s\" }";
+    let config = config(&[&first, &second], keys).replace("min-per-second = 100", "attempts = 0");
+    let mut weir = Weir::start(&config);
+    assert_eq!(weir.client().exchange(get("/")).status, 504);
+    assert_eq!(second.connections(), 1);
+    assert_eq!(
+        (total(&weir, "weir_pool_hedges_total"), total(&weir, "weir_pool_hedges_won_total")),
+        (1.0, 0.0)
+    );
+    let line = weir.wait_for_log("\"target\":\"/\"");
+    assert!(line.contains("\"hedge\":\"lost\""), "{line}");
+}
+
+#[test]
+fn when_both_tries_fail_the_next_one_goes_to_a_third_server() {
+    let ((asked, is_asked), (failed, has_failed)) = (channel(), channel());
+    let first = told(is_asked, move |peer| {
+        let _ = failed.send(());
+        reset(peer)
+    });
+    let has_failed = Mutex::new(has_failed);
+    let second = telling(asked, move |peer| {
+        let _ = has_failed.lock().unwrap().recv_timeout(PATIENCE);
+        thread::sleep(Duration::from_millis(50));
+        reset(peer)
+    });
+    let third = RawServer::answering("third");
+    let keys = "eject = false\nhedge = { delay = \"20ms\" }";
+    let weir = Weir::start(&config(&[&first, &second, &third], keys));
+    assert_eq!(weir.client().exchange(get("/")).text(), "third");
+    assert_eq!((first.connections(), second.connections()), (1, 1));
+    assert_eq!(total(&weir, "weir_pool_hedges_won_total"), 0.0);
+}
+
+#[test]
+fn without_a_delay_of_its_own_a_second_try_waits_as_long_as_95_of_100_responses_take() {
+    let (release, released) = channel::<()>();
+    let released = Mutex::new(released);
+    let first = RawServer::start(move |peer| {
+        while let Ok(request) = peer.request() {
+            if request.request_line().contains("/held") {
+                let _ = released.lock().unwrap().recv_timeout(PATIENCE * 2);
+            }
+            peer.respond("first")?;
+        }
+        Ok(())
+    });
+    let second = RawServer::answering("second");
+    let weir = Weir::start(&config(&[&first, &second], "hedge = {}"));
+    let mut client = weir.client();
+    let counted = || (total(&weir, "weir_pool_hedges_total"), total(&weir, "weir_pool_hedges_won_total"));
+    let mut before = counted();
+    // It is measured every ten seconds; until then nobody is asked twice.
+    wait_until("a response that is held back is not waited for", PATIENCE * 2, || {
+        (0..50).for_each(|_| assert_eq!(client.exchange(get("/")).status, 200));
+        before = counted();
+        let mut held = weir.client().timeout(Duration::from_millis(500));
+        held.send(get("/held"));
+        held.try_response().is_ok_and(|response| response.text() == "second")
+    });
+    let after = counted();
+    assert_eq!((after.0 - before.0, after.1 - before.1), (1.0, 1.0));
+    drop(release);
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use serde_json::json;
 use weir_e2e::{Weir, get};
 use weir_origin::Origin;
 use weir_testkit::{PATIENCE, RawClient, wait_until};
@@ -116,6 +117,40 @@ fn a_server_that_is_added_takes_those_who_wait_and_one_that_is_drained_takes_nob
     assert_eq!(queue_length(&weir), 1.0);
     waiting.finish(&gate);
     assert_eq!((gate.came().len(), second.came().len()), (2, 1));
+}
+
+#[test]
+fn a_server_that_has_come_up_takes_few_requests_at_once_at_first() {
+    let (a, b) = (Gate::new(), Gate::new());
+    let config = format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nservers = [\
+         {{ name = \"a\", address = \"{}\", max-connections = 20 }}, {{ name = \"b\", address = \"{}\", max-connections = 20 }}]\n\
+         timeouts = {{ queue = \"20s\", response = \"60s\" }}\nslow-start = \"1h\"\n",
+        a.addr(),
+        b.addr()
+    );
+    let mut weir = Weir::start(&config);
+    let limit = |weir: &Weir| weir.metrics().get("weir_server_active_requests_limit", &["server=\"b\""]);
+    assert_eq!(limit(&weir), 20.0, "who was there at the start has all of it");
+    let set_state = |weir: &Weir, server: &str, state: &str| {
+        weir.obey(&json!({"server-state": {"pool": "web", "server": server, "state": state}}));
+    };
+    set_state(&weir, "b", "drain");
+    set_state(&weir, "b", "ready");
+    set_state(&weir, "a", "drain");
+    // A tenth.
+    assert_eq!(limit(&weir), 2.0);
+    let mut clients: Vec<RawClient> = (0..5).map(|_| weir.client()).collect();
+    for client in &mut clients {
+        client.send(get("/"));
+    }
+    wait_for_queue(&weir, 3);
+    let fixed = config.replace("127.0.0.1:0", &weir.addr("web").to_string());
+    weir.reload(&fixed.replace("slow-start = \"1h\"\n", ""));
+    b.wait_for(5);
+    b.open(5);
+    clients.iter_mut().for_each(|client| assert_eq!(client.response().status, 200));
+    assert!(a.came().is_empty());
 }
 
 #[test]

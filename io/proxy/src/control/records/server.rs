@@ -111,9 +111,10 @@ impl ServerRecord {
         agent.unwrap_or(self.spec.spec.connections_max)
     }
 
-    /// Requests at once, fewer while it is half open.
+    /// Requests at once, fewer while it rises after it has come up, and while it is half open.
     pub(in crate::control) fn limit(&self) -> Option<u32> {
-        self.connections_max().into_iter().chain(self.state.probe_limit()).min()
+        let risen = self.connections_max().map(|max| self.rise.portion().of_limit(max));
+        risen.into_iter().chain(self.state.probe_limit()).min()
     }
 
     /// What it adds to its pool's counts.

@@ -9,10 +9,14 @@ use crate::connect::connect;
 use crate::http::outcome::Fault;
 use crate::state::Terms;
 use crate::sticky::Bound;
-use crate::worker::{Choice, Lease, LocalServer, QueuePlace, ServerConnection};
+use crate::worker::{Choice, Lease, QueuePlace, ServerConnection, Wanted};
 
 impl Exchange {
     pub(super) fn choose(&mut self, cx: &mut Context<'_>, client: &mut ClientSide<'_>) -> Result<(), Fault> {
+        if let Some(lease) = self.redeem() {
+            self.chosen(lease, cx, client);
+            return Ok(());
+        }
         let waited = self.queued.as_ref();
         if let Some(bond) = &mut self.bond {
             match bond.claim(&self.pool, &self.tried, waited.is_some()) {
@@ -20,7 +24,7 @@ impl Exchange {
                     self.chosen(lease, cx, client);
                     return Ok(());
                 }
-                Bound::Wait(server) => return self.queue(client, server),
+                Bound::Wait(wanted) => return self.queue(client, wanted),
                 Bound::Gone => return Err(Fault::StickyGone),
                 Bound::Free => {}
             }
@@ -28,7 +32,7 @@ impl Exchange {
         // Nobody overtakes those who wait. Who was called for one server may have it.
         let is_called = |place: &QueuePlace| place.is_for_any() || self.bond.is_none();
         if self.pool.shared.queue.length() > 0 && !waited.is_some_and(is_called) {
-            return self.queue(client, None);
+            return self.queue(client, Wanted::Any);
         }
         match self.pool.choose(client.worker, self.place.key, &self.tried) {
             Choice::Server(lease) => {
@@ -39,9 +43,15 @@ impl Exchange {
                 self.pool.counters().nobody_left.one();
                 Err(Fault::NobodyLeft)
             }
-            Choice::Busy => self.queue(client, None),
-            Choice::Full(server) => self.queue(client, Some(server)),
+            Choice::Busy => self.queue(client, Wanted::Any),
+            Choice::Full(server) => self.queue(client, Wanted::Server(server)),
         }
+    }
+
+    /// The place that was kept for it while it was called, if it can still use that.
+    fn redeem(&mut self) -> Option<Lease> {
+        let known = self.bond.as_ref().and_then(|bond| bond.wanted());
+        self.queued.as_mut()?.redeem(known, self.place.key)
     }
 
     /// The request is `lease`'s: takes a connection to that server, or opens one.
@@ -84,12 +94,8 @@ impl Exchange {
         }
     }
 
-    /// Waits until any server has room, or this one.
-    pub(super) fn queue(
-        &mut self,
-        client: &ClientSide<'_>,
-        server: Option<Rc<LocalServer>>,
-    ) -> Result<(), Fault> {
+    /// Waits until there is what it wants.
+    pub(super) fn queue(&mut self, client: &ClientSide<'_>, wanted: Wanted) -> Result<(), Fault> {
         let now = client.worker.now();
         let plan = &self.pool.shared.plan;
         let patience = plan.timeouts.queue.duration();
@@ -99,7 +105,7 @@ impl Exchange {
                 self.pool.counters().busy.one();
                 return Err(Fault::QueueTimeout);
             }
-            Some(queued) if queued.is_for(server.as_ref()) => queued.wait_on(),
+            Some(queued) if queued.is_for(&wanted) => queued.wait_on(),
             None if patience.is_zero() => {
                 self.pool.counters().busy.one();
                 return Err(Fault::Busy);
@@ -109,7 +115,7 @@ impl Exchange {
                 *queued = None;
                 let waited = if was_queued { self.timing.waited(now) } else { Duration::ZERO };
                 let terms = Terms { rank: self.place.rank, patience: patience.saturating_sub(waited) };
-                let entered = QueuePlace::enter(&self.pool, server, &terms, now);
+                let entered = QueuePlace::enter(&self.pool, wanted, &terms, now);
                 *queued = Some(entered.map_err(|refusal| {
                     self.pool.counters().busy.one();
                     Fault::QueueRefused(refusal)

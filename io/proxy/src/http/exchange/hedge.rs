@@ -23,6 +23,8 @@ pub(super) enum Hedge {
     At(Instant),
     /// It is under way.
     Tried(Box<SecondTry>),
+    /// It is the only one left. Its response has to begin by then: when the first one's would have had to.
+    Alone(Instant),
 }
 
 /// What became of a second try, for the log.
@@ -83,6 +85,9 @@ impl Exchange {
     /// No byte of a response has come yet. Goes on with the second try; true if its response has begun, and is the
     /// exchange's from now on.
     pub(super) fn poll_hedge(&mut self, cx: &mut Context<'_>, client: &ClientSide<'_>) -> bool {
+        if matches!(self.hedge, Hedge::Alone(_)) {
+            return false;
+        }
         if self.timing.first_byte_came() {
             // Whatever it is: it has begun.
             self.hedge = Hedge::Off;
@@ -110,25 +115,31 @@ impl Exchange {
         }
     }
 
-    /// The first try has failed: the second one, if it is under way, takes its place. It has been paid for.
+    /// The first try has failed: the second one, if it is under way and there is time left, takes its place. It has been
+    /// paid for.
     pub(super) fn go_on_with_hedge(&mut self, client: &ClientSide<'_>) -> bool {
         let Hedge::Tried(second) = std::mem::replace(&mut self.hedge, Hedge::Off) else { return false };
-        // Some of the first one's response is here: that it broke off is what the client has to learn.
-        if self.timing.first_byte_came() {
+        let now = client.worker.now();
+        // As long as both tries were made, this was the first one's.
+        let (by, left) = (self.idle_until, self.idle_until.saturating_duration_since(now));
+        // If some of the first one's response is here, that it broke off is what the client has to learn.
+        if self.timing.first_byte_came() || left.is_zero() {
             return false;
         }
         let SecondTry { lease, progress, reused, chosen, connected, .. } = *second;
-        self.lease = Some(lease);
+        let first = self.lease.replace(lease);
+        if let (Some(first), false) = (first, self.reused) {
+            self.tried.push(first.server.shared.slot);
+        }
         self.reused = reused;
         self.timing.chosen(chosen);
         self.upload_state = Upload::Sending;
-        self.hedged = Hedged::Won;
-        self.pool.counters().hedges_won.one();
+        self.hedge = Hedge::Alone(by);
         match progress {
             Progress::Connecting(opening) => {
                 self.head_sent = 0;
                 let within = self.pool.shared.plan.timeouts.connect.duration();
-                client.deadline.arm(client.worker.now(), within);
+                client.deadline.arm(now, within.min(left));
                 self.state = State::Connecting(opening);
             }
             Progress::Sending(connection, sent) => {
@@ -142,6 +153,23 @@ impl Exchange {
             }
         }
         true
+    }
+
+    /// By when its response has to begin, if the second try is the only one left.
+    pub(super) fn alone_until(&self) -> Option<Instant> {
+        match self.hedge {
+            Hedge::Alone(by) => Some(by),
+            _ => None,
+        }
+    }
+
+    /// The head of the response has come: if it is the second try's, that has won. If it is the first one's, the second try
+    /// ends here.
+    pub(super) fn end_hedge(&mut self) {
+        if let Hedge::Alone(_) = std::mem::replace(&mut self.hedge, Hedge::Off) {
+            self.hedged = Hedged::Won;
+            self.pool.counters().hedges_won.one();
+        }
     }
 
     fn take_over(&mut self, connection: ServerConnection, head_sent: usize, client: &ClientSide<'_>) {
@@ -168,8 +196,7 @@ impl Exchange {
         self.timing.request_sent(sent);
         self.timing.first_byte(now);
         self.partial = begun;
-        self.hedged = Hedged::Won;
-        self.pool.counters().hedges_won.one();
+        self.hedge = Hedge::Alone(self.idle_until);
     }
 
     /// Begins a second try, where there is a server with room that is another one, and the budget permits it.

@@ -80,6 +80,10 @@ impl Exchange {
             (None, Upload::Sending) => clients.body,
             (None, _) => servers.response,
         };
+        let after = match self.alone_until() {
+            Some(by) if self.download.is_none() => after.duration().min(by.saturating_duration_since(now)),
+            _ => after.duration(),
+        };
         self.moved_at_arm = self.moved();
         let bodies = self.download.is_some() || self.upload_state == Upload::Sending;
         let limit =
@@ -87,8 +91,8 @@ impl Exchange {
         let look = if client.stream.socket().is_watched() { Duration::MAX } else { FIRST_LOOK };
         let in_bulk = self.download.as_ref().is_some_and(|it| it.is_in_bulk() && !it.waits_for_sink());
         let batch = if in_bulk { BATCH_WAIT_MAX } else { Duration::MAX };
-        self.idle_until = now + after.duration();
-        let until = after.duration().min(limit).min(look).min(batch).min(self.until_hedge(now));
+        self.idle_until = now + after;
+        let until = after.min(limit).min(look).min(batch).min(self.until_hedge(now));
         client.deadline.arm(now, until);
     }
 

@@ -5,7 +5,6 @@ use std::task::{Context, Poll};
 use weir_health::TrafficOutcome;
 use weir_http::Scheme;
 
-use super::hedge::Hedge;
 use super::{ClientSide, Exchange, Upload};
 use crate::http::outcome::{Cut, End, Fault};
 use crate::http::response::{self, HeadOutcome, Reading};
@@ -141,7 +140,7 @@ impl Exchange {
     /// Failures that come later are seen when the exchange ends; but a long response must not keep a probe waiting, nor a
     /// second try beside it.
     fn head_came(&mut self, status: u16, client: &ClientSide<'_>) {
-        self.hedge = Hedge::Off;
+        self.end_hedge();
         let serves = !TrafficOutcome::of_status(status).is_failure();
         if let (true, Some(lease)) = (serves, &self.lease) {
             self.pool.server_serves(lease);
