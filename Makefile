@@ -1,7 +1,7 @@
 # Thin targets for people; the work lives in `cargo xtask` and in the crates. Each installs what it lacks.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fuzz docs bench bench-quick bench-picks bench-servers bench-soak package release
+.PHONY: help demo test check fuzz docs bench bench-quick bench-picks bench-servers bench-storage bench-soak package release
 
 # The version that `make check` runs; compiled once into Cargo's own bin directory.
 CARGO_DENY_VERSION := 0.20.2
@@ -43,9 +43,12 @@ docs: ## the code's documentation, in target/doc
 bench: ## paired measurements against HAProxy and NGINX; HAPROXY=... NGINX=... choose other builds
 	@scripts/setup bench
 	cargo build --release --package weir
-	@# Both, whatever the first one's answer is; the second only where everything is measured.
-	cargo run --profile demo --package weir-bench -- compare $(BENCH); kept=$$?; \
-	$(if $(BENCH),true,cargo run --profile demo --package weir-bench -- simulation) && exit $$kept
+	@# All of them, whatever the answer of the others is; those after the first only where everything is measured.
+	cargo build --profile demo --package weir-bench
+	bench=$${CARGO_TARGET_DIR:-target}/demo/weir-bench; worst=0; \
+	for part in 'compare $(BENCH)' $(if $(BENCH),,storage simulation); do \
+		$$bench $$part || { kept=$$?; [ $$kept -gt $$worst ] && worst=$$kept; }; \
+	done; exit $$worst
 
 bench-servers: ## CPU a request with 3 and with 10,000 servers; BENCH='--only random' that algorithm
 	@scripts/setup bench
@@ -60,6 +63,11 @@ bench-quick: ## the same with short runs: shapes, not results
 bench-picks: ## what choosing a server costs, for every algorithm; BENCH='least' only those with that in their name
 	@scripts/setup build
 	cargo bench --package weir-bench --bench picks -- $(BENCH)
+
+bench-storage: ## what serving and storing files costs, beside NGINX; BENCH='--only download' that part
+	@scripts/setup bench
+	cargo build --release --package weir
+	cargo run --profile demo --package weir-bench -- storage $(BENCH)
 
 bench-soak: ## ten minutes of mixed traffic; memory and descriptors must stay flat
 	@scripts/setup bench

@@ -22,6 +22,7 @@ mod servers;
 mod simulation;
 mod soak;
 mod statistics;
+mod storage;
 mod syscalls;
 mod workshop;
 mod wrk;
@@ -50,6 +51,7 @@ fn run(options: &Options) -> error::Result<ExitCode> {
         Command::Simulation(options) => simulation::run(options),
         Command::Servers(options) => servers::run(options),
         Command::Soak(options) => soak::run(options),
+        Command::Storage(options) => storage::run(options),
     };
     // 1: the answer is no, a ratio or a limit was not kept.
     kept.map(|kept| ExitCode::from(u8::from(!kept)))

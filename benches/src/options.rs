@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Servers(Servers),
     /// Mixed traffic for a long time: memory and descriptors must stay flat
     Soak(Soak),
+    /// Files from storage areas beside NGINX's, uploads with a checksum and without, large directories and files
+    Storage(Storage),
 }
 
 /// `compare`. The rivals' programs come from HAPROXY and NGINX (paths, several separated by commas), Weir's from WEIR.
@@ -114,4 +116,25 @@ pub(crate) struct Servers {
     /// Only these algorithms (several separated by commas)
     #[arg(long, value_delimiter = ',')]
     pub(crate) only: Vec<String>,
+}
+
+/// `storage`. NGINX's program comes from NGINX, Weir's from WEIR.
+#[derive(Debug, Args)]
+pub(crate) struct Storage {
+    /// Turns of each
+    #[arg(long, default_value_t = 5)]
+    pub(crate) repeats: usize,
+    /// Length of a turn, where it is not a number of files
+    #[arg(long, default_value_t = 3)]
+    pub(crate) seconds: u64,
+    /// Only these parts, of download, upload, listing and giant (several separated by commas)
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+}
+
+impl Storage {
+    /// Turns of each.
+    pub(crate) fn turns(&self) -> usize {
+        self.repeats.max(1)
+    }
 }

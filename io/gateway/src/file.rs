@@ -2,6 +2,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
+use weir_net::is_cached;
 use weir_net::service::{FileSource, LocalFuture};
 use weir_storage::{Closing, OpenFile, StorageError};
 
@@ -41,7 +42,13 @@ impl FileSource for ServedFile {
     }
 
     fn is_resident(&self, offset: u64, length: u64) -> bool {
-        self.file.is_resident(offset, length)
+        let length = length.min(self.file.metadata().size.saturating_sub(offset));
+        match is_cached(self.file.as_fd(), offset, length) {
+            // The kernel reads ahead in order: if the last page has come, those before it have.
+            Some(true) => length == 0 || self.file.read_now(offset + length - 1, &mut [0]).is_ok(),
+            Some(false) => false,
+            None => self.file.is_resident(offset, length),
+        }
     }
 
     fn read_now(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {

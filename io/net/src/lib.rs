@@ -5,6 +5,7 @@
 
 mod buffers;
 mod listen;
+mod page_cache;
 mod pipe;
 pub mod service;
 mod socket;
@@ -15,6 +16,7 @@ pub mod tls;
 
 pub use buffers::BufferPool;
 pub use listen::{ListenError, ListenOptions, ListenSocket, Listener};
+pub use page_cache::is_cached;
 pub use pipe::{Pipe, PipePool};
 pub use socket::{Peer, Socket};
 pub use splice::{SpliceProgress, poll_splice};

@@ -81,8 +81,14 @@ impl OpenFile {
         rustix::fs::fstat(&self.fd).is_ok_and(|status| status.st_nlink == 0)
     }
 
-    /// Says that the file is going to be read from one end to the other, so that the kernel reads further ahead.
+    /// Says that the file is going to be read from one end to the other, so that the kernel reads further ahead; of a file
+    /// that the kernel reads in one go anyway nothing needs to be said.
     pub fn expect_sequential(&self) {
+        /// What Linux reads ahead by default.
+        const READ_AHEAD_BYTES: u64 = 128 * 1024;
+        if self.metadata.size <= READ_AHEAD_BYTES {
+            return;
+        }
         let _ = fadvise(&self.fd, 0, None, Advice::Sequential);
     }
 }

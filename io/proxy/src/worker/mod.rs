@@ -29,6 +29,9 @@ pub(crate) use server::{LocalServer, ServerConnection};
 
 use crate::state::Shared;
 
+/// All servers' idle connections are looked at in so many turns of housekeeping.
+const SWEEP_TURNS: usize = 5;
+
 /// What a worker's tasks share among themselves.
 pub(crate) struct Worker {
     /// Its number, from 0: which shard of each counter is its own.
@@ -51,6 +54,8 @@ pub(crate) struct Worker {
     clock: Cell<Instant>,
     date: RefCell<(u64, Rc<str>)>,
     random: Cell<u64>,
+    /// Which part of the servers is looked after next.
+    sweep_turn: Cell<usize>,
     live: RefCell<Rc<LocalLive>>,
     /// Plans that are no longer in force. Idle connections, and requests on their way, still hold them.
     retired: RefCell<Vec<Weak<LocalLive>>>,
@@ -87,6 +92,7 @@ impl Worker {
             clock: Cell::new(Instant::now()),
             date: RefCell::new((0, Rc::from(""))),
             random: Cell::new(seed | 1),
+            sweep_turn: Cell::new(0),
             live: RefCell::new(Rc::new(live)),
             retired: RefCell::default(),
         })
@@ -142,14 +148,17 @@ impl Worker {
         }
     }
 
-    /// Closes idle server connections that are no longer good, and hands log lines over.
+    /// Closes idle server connections that are no longer good, and hands log lines over. One server in
+    /// [`SWEEP_TURNS`] at a time: with thousands of them, all at once would stall a request.
     pub(crate) async fn keep_house(&self) {
         let all = self.all_live();
         let now = self.look_at_clock();
+        let turn = self.sweep_turn.get();
+        self.sweep_turn.set((turn + 1) % SWEEP_TURNS);
         poll_fn(|cx| {
             for pool in all.iter().flat_map(|live| live.pools()) {
                 let reuse = &pool.shared.plan.reuse;
-                pool.view().servers().for_each(|server| server.sweep(cx, reuse, now));
+                pool.view().every_nth(SWEEP_TURNS, turn).for_each(|server| server.sweep(cx, reuse, now));
             }
             Poll::Ready(())
         })

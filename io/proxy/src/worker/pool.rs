@@ -277,6 +277,11 @@ impl LocalView {
         self.servers.iter().flatten()
     }
 
+    /// Those in every `n`th slot, from the slot `first` on.
+    pub(crate) fn every_nth(&self, n: usize, first: usize) -> impl Iterator<Item = &Rc<LocalServer>> {
+        self.servers.iter().skip(first).step_by(n).flatten()
+    }
+
     pub(crate) fn known(&self) -> KnownServers {
         self.servers().map(|server| (server.shared.uid, Rc::clone(server))).collect()
     }

@@ -78,9 +78,12 @@ impl LocalServer {
     /// Closes idle connections that are no longer good. Called now and then, so that a server's own idle timeout does
     /// not leave half-closed connections here.
     pub(crate) fn sweep(&self, cx: &mut Context<'_>, rules: &ConnectionReuse, now: Instant) {
-        let version = self.shared.endpoint_version();
         let mut idle = self.idle.borrow_mut();
         let before = idle.len();
+        if before == 0 {
+            return;
+        }
+        let version = self.shared.endpoint_version();
         idle.retain(|candidate| candidate.is_good(cx, rules, now, version));
         self.counters().idle.subtract((before - idle.len()) as u64);
     }

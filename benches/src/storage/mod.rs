@@ -1,0 +1,51 @@
+//! What serving files costs: Weir's storage areas beside NGINX with the same files, on the same core, in turns. Uploads with a
+//! checksum beside uploads without one, and the sizes at which a server shows whether its memory is bounded.
+
+mod client;
+mod download;
+mod giant;
+mod listing;
+mod server;
+mod upload;
+
+use crate::error::Result;
+use crate::machine;
+use crate::options::Storage;
+
+/// `storage`: whether everything that is required was kept.
+pub(crate) fn run(options: &Storage) -> Result<bool> {
+    machine::prepare(8192)?;
+    let parts: [(&str, Part); 4] = [
+        ("download", download::run),
+        ("upload", upload::run),
+        ("listing", listing::run),
+        ("giant", giant::run),
+    ];
+    let mut kept = true;
+    for (name, part) in parts {
+        if !options.only.is_empty() && !options.only.iter().any(|only| only == name) {
+            continue;
+        }
+        let outcome = part(options)?;
+        println!("\n{}", outcome.table);
+        kept &= outcome.kept;
+    }
+    Ok(kept)
+}
+
+type Part = fn(&Storage) -> Result<Outcome>;
+
+/// What a part found.
+struct Outcome {
+    /// Markdown.
+    table: String,
+    kept: bool,
+}
+
+/// How a requirement came out, for a table's last column.
+fn verdict(kept: bool) -> &'static str {
+    if kept { "kept" } else { "**missed**" }
+}
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
