@@ -6,6 +6,8 @@ use weir_access::www_authenticate::Schemes;
 use weir_config::plan::{self, AreaPlan};
 use weir_dav::method::Offer;
 use weir_dav::path::DavPath;
+use weir_net::Secret;
+use weir_net::ticket::Tickets;
 use weir_storage::{Disk, Durability, LockStore, NodeId, SymlinkPolicy, Tree, TreeOptions};
 
 use crate::flights::Flights;
@@ -28,6 +30,8 @@ pub(crate) struct Area {
     pub(crate) disk: Disk,
     /// Users and passwords; `None` = no passwords are accepted.
     pub(crate) passwords: Option<Arc<Passwords>>,
+    /// Reads what clients bring who were sent on to here; `None` = that means nothing.
+    pub(crate) tickets: Option<Tickets>,
     /// Which credentials clients are asked for.
     pub(crate) schemes: Schemes,
     /// Whose checksums are being computed.
@@ -83,11 +87,24 @@ impl Area {
             Some(file) => Some(Arc::new(Passwords::read(file)?)),
             None => None,
         };
+        let tickets = tickets(plan)?;
         let schemes =
             Schemes { bearer: asks_for_tokens(plan), basic: passwords.is_some(), realm: plan.realm.clone() };
         let locks = LockStore::new(Arc::clone(&tree));
         let flights = Flights::default();
-        Ok(Self { plan: plan.clone(), rules, points, tree, locks, disk, passwords, schemes, flights, swept })
+        Ok(Self {
+            plan: plan.clone(),
+            rules,
+            points,
+            tree,
+            locks,
+            disk,
+            passwords,
+            tickets,
+            schemes,
+            flights,
+            swept,
+        })
     }
 
     /// What it offers.
@@ -115,6 +132,13 @@ impl Area {
             let _ = tree.sweep();
         });
     }
+}
+
+/// With the secret of who sends clients on to here. Blocks on the disk.
+fn tickets(plan: &AreaPlan) -> Result<Option<Tickets>, String> {
+    let Some(place) = &plan.redirect_key else { return Ok(None) };
+    let secret = Secret::read(place).map_err(|cause| format!("redirect key: {cause}"))?;
+    Ok(Some(Tickets::new(&secret).ok_or("redirect key: no key can be made of it")?))
 }
 
 /// Which links are followed.

@@ -6,6 +6,7 @@ use weir_dav::negotiate::Listing;
 use weir_dav::outcome::Outcome;
 use weir_dav::xml::{CONTENT_TYPE, Condition};
 use weir_net::service::{Answer, Content, Request};
+use weir_net::ticket::TicketError;
 use weir_storage::StorageError;
 
 use crate::area::Area;
@@ -25,6 +26,8 @@ pub(crate) enum Refusal {
     Range(u64),
     /// A directory is meant, and its URL ends in a slash: this is it.
     Moved(String),
+    /// Its client was sent on to here with something that does not hold.
+    Ticket(TicketError),
     /// The body did not come whole; whoever reads it answers.
     Body,
 }
@@ -75,6 +78,7 @@ impl Refusal {
                     .with("Content-Range", format!("bytes */{length}"));
             }
             Self::Moved(location) => return Answer::new(301).with("Location", location),
+            Self::Ticket(error) => return page(403, &error.to_string(), request),
             Self::Body => Outcome::Failed,
         };
         let answer = refuse(outcome, request);

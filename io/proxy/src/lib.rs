@@ -10,6 +10,7 @@ pub mod control;
 mod http;
 mod log;
 mod pump;
+pub mod redirect;
 pub mod report;
 mod session;
 pub mod state;

@@ -9,8 +9,16 @@ use std::borrow::Cow;
 use crate::percent;
 
 /// Names of parameters whose values are secrets.
-pub const SECRET_NAMES: [&str; 7] =
-    ["access_token", "authz", "id_token", "refresh_token", "client_secret", "client_assertion", "assertion"];
+pub const SECRET_NAMES: [&str; 8] = [
+    "access_token",
+    "weir_ticket",
+    "authz",
+    "id_token",
+    "refresh_token",
+    "client_secret",
+    "client_assertion",
+    "assertion",
+];
 
 /// What stands in place of a secret.
 pub const REDACTED: &str = "REDACTED";

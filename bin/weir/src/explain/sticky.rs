@@ -7,7 +7,7 @@ use weir_config::plan::{CookieMode, PoolPlan, StickyBy, StickyCookie};
 use weir_http::expression::Expression;
 use weir_http::{PREFIX_END, RouteRequest, cookies_named};
 use weir_model::ServerName;
-use weir_proxy::sticky::{Seal, Secret};
+use weir_proxy::sticky::{Seal, Secret, read_secret};
 
 /// What stickiness makes of a request.
 #[derive(Debug, Serialize)]
@@ -29,7 +29,7 @@ pub(super) fn explain(pool: &PoolPlan, request: Option<&RouteRequest<'_>>) -> Op
         (StickyBy::Source(..), _) | (_, None) => {
             "the client's address decides, if the running Weir has seen it before".to_owned()
         }
-        (StickyBy::Cookie(cookie), Some(request)) => match Secret::read(pool) {
+        (StickyBy::Cookie(cookie), Some(request)) => match read_secret(pool) {
             Ok(secret) => {
                 let (finding, found) = cookie_finding(pool, cookie, secret.as_ref(), request);
                 server = found;

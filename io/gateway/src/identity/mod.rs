@@ -22,6 +22,7 @@ use weir_config::Plan;
 use weir_config::plan::{AreaPlan, TokenEndpointPlan};
 use weir_dav::outcome::Outcome;
 use weir_net::service::Request;
+use weir_net::ticket::{Errand, PARAMETER, TicketError};
 
 use crate::area::Area;
 use crate::place::Place;
@@ -101,7 +102,9 @@ impl Identifier {
         if authorizations.next().is_some() {
             return Err(malformed());
         }
-        let authorization = match authorization {
+        let passed_on = passed_on(area, request, now_s)?;
+        // Clients keep theirs to themselves when they are sent on to another host.
+        let authorization = match passed_on.as_deref().or(authorization) {
             None => Authorization::Other,
             Some(value) => std::str::from_utf8(value)
                 .ok()
@@ -209,6 +212,22 @@ fn token_in(request: &Request) -> Result<Option<String>, ()> {
         (Some(token), None) => String::from_utf8(token.to_vec()).map(Some).map_err(drop),
         (Some(_), Some(_)) => Err(()),
     }
+}
+
+/// What the client has presented to who has sent it on to here.
+fn passed_on(area: &Area, request: &Request, now_s: u64) -> Result<Option<Vec<u8>>, Refusal> {
+    let Some(tickets) = &area.tickets else { return Ok(None) };
+    let query = request.query().unwrap_or_default();
+    let ticket = |pair: &'_ [u8]| {
+        let value = pair.strip_prefix(PARAMETER.as_bytes())?.strip_prefix(b"=")?;
+        Some(value.to_vec())
+    };
+    let mut all = query.split(|byte| *byte == b'&').filter_map(ticket);
+    let (Some(ticket), more) = (all.next(), all.next()) else { return Ok(None) };
+    let forged = Refusal::Ticket(TicketError::Forged);
+    let (None, Some(client)) = (more, request.client) else { return Err(forged) };
+    let errand = Errand { method: request.method(), path: request.path(), client };
+    tickets.open(&ticket, &errand, now_s).map_err(Refusal::Ticket)
 }
 
 /// The refusal of what somebody may not do.

@@ -12,8 +12,9 @@ use weir_model::{ListenerName, PoolName};
 use weir_net::tls::{ClientTls, ServerTls};
 
 use super::records::tls_host;
+use crate::redirect::Redirect;
 use crate::state::ModeState;
-use crate::sticky::Secret;
+use crate::sticky::{Secret, read_secret};
 
 /// The parts of a plan, in its order.
 #[derive(Debug)]
@@ -28,6 +29,8 @@ pub(super) struct PoolParts {
     pub(super) tls: Change<PoolTls>,
     /// What its sticky cookies are made with.
     pub(super) sticky: Option<Secret>,
+    /// What it sends clients on with.
+    pub(super) redirect: Option<Redirect>,
 }
 
 /// A listener's parts.
@@ -120,7 +123,11 @@ impl ListenerParts {
 
 impl PoolParts {
     fn make(plan: &PoolPlan, before: Option<&PoolTls>) -> Result<Self, String> {
-        Ok(Self { tls: PoolTls::make(plan, before)?, sticky: Secret::read(plan)? })
+        Ok(Self {
+            tls: PoolTls::make(plan, before)?,
+            sticky: read_secret(plan)?,
+            redirect: Redirect::make(plan)?,
+        })
     }
 }
 

@@ -102,6 +102,17 @@ impl Answer {
         }
     }
 
+    /// To a client that is to ask a server itself.
+    pub(super) fn elsewhere(
+        connection: &Connection,
+        head: &RequestHead,
+        location: &[u8],
+        keep_alive: bool,
+    ) -> Self {
+        let headers: [(&str, &[u8]); 2] = [("Location", location), ("Cache-Control", b"no-store")];
+        Self::page(connection, 307, To::request(head, keep_alive), &headers, "", b"")
+    }
+
     /// What a failed exchange comes to.
     pub(super) fn fault(connection: &Connection, exchange: &Exchange, fault: &Fault) -> Self {
         let request = &exchange.request;

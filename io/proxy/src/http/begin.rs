@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::Instant;
 
-use weir_balance::{Rank, RequestClass};
+use weir_balance::{Key, Rank, RequestClass};
 use weir_config::plan::Priority;
 use weir_http::access_log::Termination;
 use weir_http::{
@@ -20,6 +20,7 @@ use super::service::Call;
 use super::timing::Timing;
 use crate::log;
 use crate::pump::Pump;
+use crate::redirect::{Asked, Redirect};
 use crate::sticky::{Bond, Request, request_edit};
 use crate::worker::{Drain, LocalPool};
 
@@ -114,6 +115,13 @@ fn decide(connection: &mut Connection, request: &Parsed<'_>) -> Begun {
     let key = key.and_then(|reader| {
         reader.of_request(&wanted, target, connection.peer_address(), || connection.own_address())
     });
+    if pool.shared.redirect.is_some()
+        && let Some(location) = elsewhere(connection, &pool, request, &wanted, key)
+    {
+        return local(connection, request, Some(index), |connection, keep| {
+            Answer::elsewhere(connection, head, &location, keep)
+        });
+    }
     let bond = pool.shared.sticky.as_ref().map(|sticky| {
         let secure = http.forwarder.scheme() == Scheme::Https;
         let now = connection.worker.now();
@@ -127,6 +135,21 @@ fn decide(connection: &mut Connection, request: &Parsed<'_>) -> Begun {
     let mut exchange = send_to(connection, request, index, pool, place, bond);
     exchange.class = class;
     Begun::Exchange(exchange)
+}
+
+/// Where a client is sent on to, if it is.
+fn elsewhere(
+    connection: &Connection,
+    pool: &Rc<LocalPool>,
+    request: &Parsed<'_>,
+    wanted: &RouteRequest<'_>,
+    key: Option<Key>,
+) -> Option<Vec<u8>> {
+    let Parsed { buf, table, .. } = *request;
+    let authorization: Vec<&[u8]> =
+        table.named(buf, b"authorization").map(|line| line.value().of(buf)).collect();
+    let asked = Asked { request: wanted, authorization: &authorization, key };
+    Redirect::location(pool, &connection.worker, &asked)
 }
 
 /// Sends a request to `pool`.

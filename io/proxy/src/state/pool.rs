@@ -9,6 +9,7 @@ use weir_config::plan::PoolPlan;
 use weir_http::{PathSet, RetryBudget};
 
 use super::{PoolBreaker, PoolCounters, PoolRoom, RequestQueue, Retries, Retrying, ServerState, Shards};
+use crate::redirect::Redirect;
 use crate::sticky::StickyState;
 
 /// One pool as the workers see it: fixed settings, and a view of its servers that is swapped as a whole.
@@ -38,6 +39,8 @@ pub struct PoolState {
     pub(crate) first_byte_p95_us: Arc<AtomicU64>,
     /// Keeps requests away while too many fail; kept over reloads.
     pub breaker: Arc<PoolBreaker>,
+    /// Sends clients on to the servers; `None` = it does not.
+    pub redirect: Option<Redirect>,
     view: ArcSwap<PoolView>,
     generation: AtomicU64,
 }
@@ -82,9 +85,16 @@ impl PoolState {
             sticky,
             first_byte_p95_us: Arc::default(),
             breaker: Arc::default(),
+            redirect: None,
             view: ArcSwap::from_pointee(view),
             generation: AtomicU64::new(1),
         }
+    }
+
+    /// Sends clients on to its servers by this.
+    pub fn redirecting(mut self, redirect: Option<Redirect>) -> Self {
+        self.redirect = redirect;
+        self
     }
 
     /// In place of `former`, whose waiters wait for the same servers.

@@ -9,5 +9,6 @@ mod state;
 pub use bond::request_edit;
 pub(crate) use bond::{Bond, Bound, Request};
 pub use seal::{Opened, Seal};
-pub use secret::Secret;
+pub use secret::read_secret;
 pub use state::{Known, StickyState};
+pub use weir_net::Secret;

@@ -1,83 +1,17 @@
-use std::fmt;
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+use weir_config::plan::{PoolPlan, SecretPlace, StickyBy};
+use weir_net::Secret;
 
-use weir_config::plan::{PoolPlan, StickyBy, StickyKeyPlace};
-
-/// What the values of sticky cookies are made with. Is never printed.
-#[derive(Clone, PartialEq, Eq, Default)]
-pub struct Secret(Vec<u8>);
-
-/// Shorter ones are guessed, or are a mistake.
-const BYTES_MIN: usize = 16;
-/// Longer files are something else.
-const BYTES_MAX: usize = 4096;
-
-impl Secret {
-    /// The secret of a pool's cookies; `None` = it needs none. Blocks on the disk.
-    pub fn read(pool: &PoolPlan) -> Result<Option<Self>, String> {
-        let Some(StickyBy::Cookie(cookie)) = pool.sticky.as_ref().map(|sticky| &sticky.by) else {
-            return Ok(None);
+/// The secret of a pool's cookies; `None` = it needs none. Blocks on the disk.
+pub fn read_secret(pool: &PoolPlan) -> Result<Option<Secret>, String> {
+    let Some(StickyBy::Cookie(cookie)) = pool.sticky.as_ref().map(|sticky| &sticky.by) else {
+        return Ok(None);
+    };
+    let read = cookie.key.as_ref().map(|place| {
+        let key = match place {
+            SecretPlace::File(_) => "key-file",
+            SecretPlace::Env(_) => "key-env",
         };
-        let read = cookie.key.as_ref().map(|place| match place {
-            StickyKeyPlace::File(path) => {
-                let named = |cause: String| format!("sticky.key-file: {}: {cause}", path.display());
-                file(path).and_then(Self::new).map_err(named)
-            }
-            StickyKeyPlace::Env(name) => {
-                let named = |cause: String| format!("sticky.key-env: {name}: {cause}");
-                let value = std::env::var_os(name).ok_or_else(|| "the variable is not set".to_owned());
-                value.and_then(|value| Self::new(value.into_encoded_bytes())).map_err(named)
-            }
-        });
-        read.transpose()
-    }
-
-    /// A secret of these bytes, without the line break that an editor leaves behind.
-    pub fn new(mut bytes: Vec<u8>) -> Result<Self, String> {
-        let end = bytes.trim_ascii_end().len();
-        bytes.truncate(end);
-        match bytes.len() {
-            0..BYTES_MIN => {
-                Err(format!("a secret has at least {BYTES_MIN} bytes, this one has {}", bytes.len()))
-            }
-            BYTES_MIN..=BYTES_MAX => Ok(Self(bytes)),
-            _ => Err(format!("a secret has at most {BYTES_MAX} bytes")),
-        }
-    }
-
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(..)")
-    }
-}
-
-fn file(path: &Path) -> Result<Vec<u8>, String> {
-    let file = File::open(path).map_err(|cause| cause.to_string())?;
-    if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-        return Err("not a regular file".to_owned());
-    }
-    let mut bytes = Vec::new();
-    file.take(BYTES_MAX as u64 + 2).read_to_end(&mut bytes).map_err(|cause| cause.to_string())?;
-    Ok(bytes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_secret_is_long_enough_and_is_not_printed() {
-        assert!(Secret::new(b"short\n".to_vec()).is_err());
-        assert!(Secret::new(vec![b'x'; 5000]).is_err());
-        let secret = Secret::new(b"0123456789abcdef\r\n".to_vec()).unwrap();
-        assert_eq!(secret, Secret::new(b"0123456789abcdef".to_vec()).unwrap());
-        assert_eq!(format!("{secret:?}"), "Secret(..)");
-    }
+        Secret::read(place).map_err(|cause| format!("sticky.{key}: {cause}"))
+    });
+    read.transpose()
 }

@@ -48,6 +48,8 @@ pub enum PoolPart {
     Reuse,
     /// `when-empty`.
     WhenEmpty,
+    /// `redirect`.
+    Redirect,
 }
 
 pub(super) fn diff(old: &[PoolPlan], new: &[PoolPlan], changes: &mut Vec<Change>) {
@@ -92,6 +94,7 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         hedge,
         reuse,
         nobody_left,
+        redirect,
     } = old;
     parts([
         ((algorithm, hash, measure) != (&new.algorithm, &new.hash, &new.measure), PoolPart::Balance),
@@ -113,6 +116,7 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         (*hedge != new.hedge, PoolPart::Hedge),
         (*reuse != new.reuse, PoolPart::Reuse),
         (*nobody_left != new.nobody_left, PoolPart::WhenEmpty),
+        (*redirect != new.redirect, PoolPart::Redirect),
     ])
 }
 
@@ -150,6 +154,7 @@ impl fmt::Display for PoolPart {
             Self::Hedge => "hedge",
             Self::Reuse => "reuse",
             Self::WhenEmpty => "when-empty",
+            Self::Redirect => "redirect",
         })
     }
 }

@@ -8,6 +8,7 @@ mod limits;
 mod listener;
 mod pool;
 mod process;
+mod redirect;
 mod route;
 mod spread;
 mod sticky;

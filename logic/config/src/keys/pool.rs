@@ -4,6 +4,7 @@ use super::balance::{ALGORITHM_NAMES, BALANCE};
 use super::failures::{BREAKER, EJECT, HEDGE, RETRY};
 use super::limits::{CONCURRENCY, QUEUE};
 use super::process::HEADER_TEXTS;
+use super::redirect::REDIRECT;
 use super::spread::{AGENT, AUTO_WEIGHT, SLOW_START, SUBSET, ZONE};
 use super::sticky::STICKY;
 use super::tls::TLS_OUT;
@@ -84,6 +85,13 @@ pub(crate) static POOL: Section = Section {
             Default("false"),
             "\"30s\"",
             "How long the weight of a server takes to rise that has come up, and its `max-connections` with it.",
+        ),
+        key(
+            "redirect",
+            AnyOf(&[Table(&REDIRECT), Off]),
+            Default("false"),
+            "{ key-file = \"/etc/weir/redirect.key\", nodes = { n1 = \"https://n1.example.org\" } }",
+            "Sends clients on to the servers themselves, so that bodies do not pass through here. HTTP only.",
         ),
         key(
             "auto-weight",

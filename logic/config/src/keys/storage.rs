@@ -39,6 +39,22 @@ pub(crate) static AREA: Section = Section {
              that); else 403.",
         ),
         key(
+            "redirect-key-file",
+            Text("a path"),
+            Otherwise("tickets mean nothing"),
+            "\"/etc/weir/redirect.key\"",
+            "The secret of a balancer that sends clients on to here (`redirect` of its pool), at least 16 bytes. A request with a \
+             ticket is judged as if its client had presented here what it has presented there; with one that does not hold \
+             it is answered 403.",
+        ),
+        key(
+            "redirect-key-env",
+            Text("the name of an environment variable"),
+            Otherwise("as `redirect-key-file`"),
+            "\"WEIR_REDIRECT_KEY\"",
+            "As `redirect-key-file`, but the secret is in the environment.",
+        ),
+        key(
             "precompressed",
             Flag,
             Default("false"),

@@ -5,6 +5,7 @@ mod balance;
 mod listener;
 mod pool;
 mod process;
+mod redirect;
 mod sticky;
 mod storage;
 mod tls;
@@ -24,9 +25,10 @@ pub use pool::{
 pub use process::{
     AccessLogFormat, AccessLogPlan, AdminPlan, LogTarget, ProcessPlan, ResolverPlan, SyslogFacility,
 };
+pub use redirect::{RedirectPlan, SecretPlace};
 pub use sticky::{
-    CookieMode, CookieValue, LearnFrom, StickyBy, StickyCookie, StickyKeyPlace, StickyLearn, StickyPlan,
-    StickySource, StickyTablePlan, WhenBusy, WhenGone,
+    CookieMode, CookieValue, LearnFrom, StickyBy, StickyCookie, StickyLearn, StickyPlan, StickySource,
+    StickyTablePlan, WhenBusy, WhenGone,
 };
 pub use storage::{
     AreaPlan, Durability, KeySetSource, OwnAlgorithm, Symlinks, TokenEndpointPlan, TokenIssuerPlan,

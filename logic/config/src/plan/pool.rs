@@ -7,7 +7,7 @@ use weir_health::{BreakerRule, CheckTiming, EjectionRule};
 use weir_http::{FixedResponse, PathPattern};
 use weir_model::{Millis, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
-use super::{HashPlan, StickyPlan, TlsOut};
+use super::{HashPlan, RedirectPlan, StickyPlan, TlsOut};
 
 /// Servers that can answer, and how to choose (`[pool.NAME]`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -60,6 +60,8 @@ pub struct PoolPlan {
     pub reuse: ConnectionReuse,
     /// What clients get when no server is left.
     pub nobody_left: NobodyLeft,
+    /// Clients are sent on to the servers; `None` = their requests are passed on.
+    pub redirect: Option<RedirectPlan>,
 }
 
 impl PoolPlan {

@@ -1,8 +1,8 @@
-use std::path::PathBuf;
-
 use serde::Serialize;
 use weir_http::CookieAttributes;
 use weir_model::Millis;
+
+use super::SecretPlace;
 
 /// Keeps a client with the server it has begun with (`[pool.NAME.sticky]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -39,7 +39,7 @@ pub struct StickyCookie {
     /// How it names the server.
     pub value: CookieValue,
     /// Where the secret is that values are made with; the secret itself is in no plan.
-    pub key: Option<StickyKeyPlace>,
+    pub key: Option<SecretPlace>,
     /// What browsers are told; for [`CookieMode::Insert`].
     pub attributes: CookieAttributes,
     /// Only sent over TLS; `None` = if the client came over TLS.
@@ -76,16 +76,6 @@ pub enum CookieValue {
     Signed,
     /// So that nothing can be read.
     Encrypted,
-}
-
-/// Where a secret is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StickyKeyPlace {
-    /// In a file.
-    File(PathBuf),
-    /// In an environment variable.
-    Env(String),
 }
 
 /// A session that a server has given out.

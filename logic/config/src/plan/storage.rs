@@ -6,6 +6,8 @@ use weir_access::rule::AreaSpec;
 use weir_dav::digest::Algorithm;
 use weir_model::{Millis, Name};
 
+use super::SecretPlace;
+
 /// A directory tree that is served (`[storage-area.NAME]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AreaPlan {
@@ -47,6 +49,8 @@ pub struct AreaPlan {
     pub token_in_url: bool,
     /// Who issues tokens here, whose tokens count.
     pub token_endpoint: Option<Name>,
+    /// Where the secret is of those who send clients on to here; `None` = nobody does.
+    pub redirect_key: Option<SecretPlace>,
     /// Who may do what; its paths and patterns have been read once.
     pub access: AreaSpec,
 }

@@ -9,7 +9,8 @@ use super::route::response;
 use super::sticky;
 use super::writer::{OFF, Percent, Printed, Share, Spelled, Writer, bare, table};
 use crate::plan::{
-    AutoWeightPlan, CheckKind, CheckPlan, Fairness, HttpCheck, PoolPlan, ProxyProtocolOut, ServerPlan, TlsOut,
+    AutoWeightPlan, CheckKind, CheckPlan, Fairness, HttpCheck, PoolPlan, ProxyProtocolOut, RedirectPlan,
+    SecretPlace, ServerPlan, TlsOut,
 };
 
 pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
@@ -40,6 +41,9 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
     }
     if pool.hedge.is_none() {
         writer.key("hedge", OFF);
+    }
+    if pool.redirect.is_none() {
+        writer.key("redirect", OFF);
     }
     if pool.tls.is_none() {
         writer.key("tls", OFF);
@@ -209,6 +213,24 @@ fn print_tls(writer: &mut Writer, name: &str, tls: &TlsOut) {
     writer.key("min-version", version(tls.version_min));
 }
 
+fn print_redirect(writer: &mut Writer, name: &str, redirect: &RedirectPlan) {
+    writer.table(&format!("[pool.{name}.redirect]"));
+    writer.many("methods", &redirect.methods);
+    secret(writer, "", Some(&redirect.key));
+    writer.key("lifetime", Printed(redirect.lifetime));
+    let nodes = redirect.nodes.iter().map(|(server, url)| (server.as_str().to_owned(), url.spelled()));
+    writer.key("nodes", Value::Table(nodes.collect()));
+}
+
+/// The keys of this prefix that say where a secret is.
+pub(super) fn secret(writer: &mut Writer, prefix: &str, place: Option<&SecretPlace>) {
+    match place {
+        Some(SecretPlace::File(file)) => writer.key(&format!("{prefix}key-file"), path(file)),
+        Some(SecretPlace::Env(name)) => writer.key(&format!("{prefix}key-env"), name),
+        None => {}
+    }
+}
+
 fn print_traffic(writer: &mut Writer, name: &str, pool: &PoolPlan) {
     writer.table(&format!("[pool.{name}.timeouts]"));
     writer.key("connect", Printed(pool.timeouts.connect));
@@ -231,6 +253,9 @@ fn print_traffic(writer: &mut Writer, name: &str, pool: &PoolPlan) {
     if let Some(hedge) = &pool.hedge {
         writer.table(&format!("[pool.{name}.hedge]"));
         writer.key_if("delay", hedge.delay.map(Printed));
+    }
+    if let Some(redirect) = &pool.redirect {
+        print_redirect(writer, name, redirect);
     }
     writer.table(&format!("[pool.{name}.reuse]"));
     writer.key("idle", pool.reuse.idle_max);

@@ -1,10 +1,9 @@
 use toml::Value;
 
-use super::process::path;
 use super::writer::{OFF, Printed, Spelled, Writer, table};
 use crate::plan::{
-    CookieMode, LearnFrom, StickyBy, StickyCookie, StickyKeyPlace, StickyLearn, StickyPlan, StickyTablePlan,
-    WhenBusy, WhenGone,
+    CookieMode, LearnFrom, StickyBy, StickyCookie, StickyLearn, StickyPlan, StickyTablePlan, WhenBusy,
+    WhenGone,
 };
 use weir_http::SameSite;
 use weir_model::Millis;
@@ -43,11 +42,7 @@ fn print_cookie(writer: &mut Writer, cookie: &StickyCookie) {
     writer.key("cookie", &cookie.name);
     writer.key("mode", cookie.mode.name());
     writer.key("value", cookie.value.name());
-    match &cookie.key {
-        Some(StickyKeyPlace::File(file)) => writer.key("key-file", path(file)),
-        Some(StickyKeyPlace::Env(name)) => writer.key("key-env", name),
-        None => {}
-    }
+    super::pool::secret(writer, "", cookie.key.as_ref());
     if cookie.mode != CookieMode::Insert {
         return;
     }

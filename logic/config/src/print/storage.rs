@@ -43,6 +43,7 @@ pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
     writer.key("realm", &area.realm);
     writer.key("token-in-url", area.token_in_url);
     writer.key_if("token-endpoint", area.token_endpoint.as_ref().map(|name| name.as_str()));
+    super::pool::secret(writer, "redirect-", area.redirect_key.as_ref());
     access(writer, &name, &area.access);
 }
 

@@ -48,8 +48,11 @@ fn http_only(cx: &Context<'_>, listeners: &[ListenerPlan], pools: &[PoolSpec]) {
         let Mode::Tcp(tcp) = &listener.mode else { continue };
         let used = tcp.sni_routes.iter().map(|route| route.pool).chain(tcp.pool);
         for pool in used.filter_map(|index| pools.get(index)) {
-            let keys =
-                [("concurrency", pool.plan.concurrency.is_some()), ("hedge", pool.plan.hedge.is_some())];
+            let keys = [
+                ("concurrency", pool.plan.concurrency.is_some()),
+                ("hedge", pool.plan.hedge.is_some()),
+                ("redirect", pool.plan.redirect.is_some()),
+            ];
             for (key, _) in keys.iter().filter(|(_, is_there)| *is_there) {
                 let message = format!(
                     "pool {}: {key}: goes by requests, and listener {} speaks TCP",

@@ -19,6 +19,8 @@ pub(super) struct Pools {
     http_only: Vec<Option<HttpOnly>>,
     /// Whether nobody ever waits in front of it.
     unlimited: Vec<bool>,
+    /// Whether its clients are sent on to its servers.
+    redirects: Vec<bool>,
 }
 
 /// What refers to a pool.
@@ -92,6 +94,7 @@ impl Pools {
             used: vec![false; names.len()],
             keys: pools.iter().map(PoolKey::of).collect(),
             http_only: pools.iter().map(HttpOnly::of).collect(),
+            redirects: pools.iter().map(|pool| pool.plan.redirect.is_some()).collect(),
             unlimited: pools.iter().map(|pool| pool.is_unlimited).collect(),
             names,
             indices,
@@ -127,6 +130,11 @@ impl Pools {
                 None
             }
         }
+    }
+
+    /// Whether clients of a pool are sent on to its servers.
+    pub(super) fn redirects(&self, index: usize) -> bool {
+        self.redirects.get(index).is_some_and(|redirects| *redirects)
     }
 
     /// Why nobody waits in front of a pool; `None` = somebody may.

@@ -106,6 +106,14 @@ fn plan(cx: &Context<'_>, pools: &mut Pools, areas: &mut Areas, route: &RouteSpe
                 let message = format!("{}: no effect: {problem}", route.subject.key("priority"));
                 cx.report(Problem::warning(at, message).help(LIMIT_HELP));
             }
+            if let (Some(at), true) = (route.rewrite_at, pools.redirects(pool)) {
+                let message = format!(
+                    "{}: pool {} sends clients on to its servers, which get the path as it came",
+                    route.subject.key("rewrite"),
+                    name.value
+                );
+                cx.error(at, message);
+            }
             Action::Pool(pool)
         }
         ActionSpec::Storage(name) => Action::Storage(areas.find(cx, &route.subject, name)?),

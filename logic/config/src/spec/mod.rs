@@ -10,6 +10,7 @@ mod listener;
 mod matching;
 mod pool;
 mod process;
+mod redirect;
 mod route;
 mod spread;
 mod sticky;

@@ -53,13 +53,15 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     }
     let name = super::route::name(cx, "pool", name)?;
     let (algorithm, hash, measure) = super::balance::read(&table);
+    let servers = servers(&table);
     let plan = PoolPlan {
         name: name.value.clone(),
         algorithm,
         hash,
         sticky: super::sticky::read(&table),
         measure,
-        servers: servers(&table),
+        redirect: super::redirect::read(&table, &servers),
+        servers,
         connections_max: table.number_if("max-connections"),
         queue: limits::queue(&table.table("queue")),
         concurrency: limits::concurrency(&table),

@@ -28,6 +28,8 @@ pub(crate) struct RouteSpec {
     /// `None` = none that is readable; that is reported.
     pub(crate) action: Option<ActionSpec>,
     pub(crate) rewrite: Option<PathRewrite>,
+    /// Where it is written.
+    pub(crate) rewrite_at: Option<Span>,
     pub(crate) headers: RouteHeaders,
     pub(crate) priority: Priority,
     /// Where it is written, if it is one.
@@ -78,6 +80,7 @@ fn read(cx: &Context<'_>, index: usize, node: &Node) -> Option<RouteSpec> {
         matches: matches(&table),
         action,
         rewrite: rewrite(&table),
+        rewrite_at: table.get("rewrite").map(|node| node.span),
         headers: RouteHeaders {
             request: changes(&table.table("request-headers")),
             response: changes(&table.table("response-headers")),

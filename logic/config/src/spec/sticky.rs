@@ -2,11 +2,10 @@ use weir_http::{CookieAttributes, SameSite, is_cookie_name};
 use weir_model::Millis;
 
 use super::header::check_name;
-use super::process::path_if;
 use super::route::exactly_one;
 use crate::expression;
 use crate::plan::{
-    CookieMode, CookieValue, LearnFrom, StickyBy, StickyCookie, StickyKeyPlace, StickyLearn, StickyPlan,
+    CookieMode, CookieValue, LearnFrom, SecretPlace, StickyBy, StickyCookie, StickyLearn, StickyPlan,
     StickySource, StickyTablePlan, WhenBusy, WhenGone,
 };
 use crate::table::Table;
@@ -94,23 +93,8 @@ fn cookie(table: &Table<'_, '_>) -> StickyCookie {
     cookie
 }
 
-fn secret(table: &Table<'_, '_>, value: CookieValue) -> Option<StickyKeyPlace> {
-    let file = path_if(table, "key-file").map(StickyKeyPlace::File);
-    let env = table.text_if("key-env").map(|name| {
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if name.value.is_empty() || !name.value.chars().all(is_name) {
-            table.error(
-                "key-env",
-                name.span,
-                format!("{:?} is not the name of a variable", short(&name.value)),
-            );
-        }
-        StickyKeyPlace::Env(name.value)
-    });
-    if let (Some(_), Some(_), Some(node)) = (&file, &env, table.get("key-env")) {
-        table.error("key-env", node.span, "key-file says where the secret is already");
-    }
-    let place = file.or(env);
+fn secret(table: &Table<'_, '_>, value: CookieValue) -> Option<SecretPlace> {
+    let place = super::redirect::secret_place(table, "key-file", "key-env");
     let key = if table.get("key-file").is_some() { "key-file" } else { "key-env" };
     match (value, &place) {
         (CookieValue::Plain, Some(_)) => {

@@ -82,6 +82,7 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         token_in_url: table.flag("token-in-url"),
         // The resolver proves that it is there.
         token_endpoint: None,
+        redirect_key: super::redirect::secret_place(&table, "redirect-key-file", "redirect-key-env"),
         access: area_access(&access, &mut issuers),
     };
     if !cx.is_incomplete() {

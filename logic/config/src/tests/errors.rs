@@ -272,6 +272,36 @@ timeouts = { queue = "5s" }
 }
 
 #[test]
+fn redirects_say_what_they_may_be() {
+    insta::assert_snapshot!(golden(
+        r#"
+[listener.web]
+bind = ":80"
+pool = "web"
+[listener.raw]
+bind = ":81"
+mode = "tcp"
+pool = "raw"
+[[route]]
+path = "/a"
+pool = "web"
+rewrite = { path = "/b" }
+[pool.web]
+servers = { name = "n1", address = "a:1" }
+sticky = { cookie = "S" }
+redirect = { key-file = "/k", key-env = "A B", methods = "GET /", lifetime = "10ms", nodes = { n2 = "ftp://a", n1 = "https://a/b" } }
+[pool.raw]
+servers = "a:1"
+redirect = { nodes = {} }
+[storage-area.data]
+root = "/srv"
+redirect-key-file = "/k"
+redirect-key-env = "K"
+"#
+    ));
+}
+
+#[test]
 fn control_characters_of_a_config_do_not_reach_the_terminal() {
     let shown = complaints(&with("\"\\u001b[31m\" = 1\n'a\tb' = 2\n"));
     assert!(shown.contains("unknown key"), "{shown}");

@@ -14,7 +14,7 @@ use weir_testkit::TempDir;
 
 use crate::{Site, config};
 
-const ISSUER: &str = "https://iam.example.org/";
+pub(crate) const ISSUER: &str = "https://iam.example.org/";
 
 /// Issues tokens; its keys are in a file.
 pub(crate) struct Issuer {
@@ -24,7 +24,7 @@ pub(crate) struct Issuer {
 }
 
 impl Issuer {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::named(ISSUER)
     }
 
@@ -63,7 +63,7 @@ impl Issuer {
         format!("{input}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref()))
     }
 
-    fn config(&self) -> String {
+    pub(crate) fn config(&self) -> String {
         format!(
             "[token-issuer.iam]\nissuer = \"{ISSUER}\"\nkey-set = \"{}\"\naudiences = \"https://storage.example.org\"\n",
             self.keys().display()

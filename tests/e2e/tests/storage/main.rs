@@ -14,6 +14,7 @@ mod litmus;
 mod paths;
 mod put;
 mod ranges;
+mod redirect;
 mod tls;
 mod tokens;
 mod trouble;

@@ -60,7 +60,7 @@ impl Records {
         }
         let mut known: HashMap<PoolName, PoolRecord> =
             self.pools.drain(..).map(|pool| (pool.name.clone(), pool)).collect();
-        for (pool, PoolParts { tls, sticky }) in plan.pools.iter().zip(parts.pools) {
+        for (pool, PoolParts { tls, sticky, redirect }) in plan.pools.iter().zip(parts.pools) {
             let wanted = self.runtime.apply(&pool.name, specs.get(&pool.name).map_or(&[], Vec::as_slice));
             let mut ground = Ground { names: &mut self.names, threads, now };
             let record = match known.remove(&pool.name) {
@@ -69,7 +69,7 @@ impl Records {
                         Change::New(tls) => tls,
                         Change::Same => Default::default(),
                     };
-                    let mut record = PoolRecord::new(pool, tls, sticky, threads, now);
+                    let mut record = PoolRecord::new(pool, tls, (sticky, redirect), threads, now);
                     record.sync(wanted, pool, &mut ground);
                     record.publish_first(now);
                     record
@@ -77,11 +77,12 @@ impl Records {
                 Some(mut record) => {
                     let is_new = matches!(tls, Change::New(_))
                         || !same_settings(&record.shared.plan, pool)
-                        || !record.has_sticky(pool, sticky.as_ref());
+                        || !record.has_sticky(pool, sticky.as_ref())
+                        || record.shared.redirect != redirect;
                     record.configure(pool, tls, &mut ground);
                     record.sync(wanted, pool, &mut ground);
                     match is_new {
-                        true => record.replace(pool, sticky, now),
+                        true => record.replace(pool, (sticky, redirect), now),
                         false if record.is_stale() => record.publish(now),
                         false => {}
                     }
@@ -165,6 +166,7 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
         hedge,
         reuse,
         nobody_left,
+        redirect,
     } = a;
     *name == b.name
         && *algorithm == b.algorithm
@@ -189,4 +191,5 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
         && *retry == b.retry
         && *reuse == b.reuse
         && *nobody_left == b.nobody_left
+        && *redirect == b.redirect
 }

@@ -12,6 +12,7 @@ use super::weights::judge_weights;
 use super::{LevelMeter, RateMeter, Rotation, UpClock};
 use crate::control::hedging::FirstBytes;
 use crate::control::parts::PoolTls;
+use crate::redirect::Redirect;
 use crate::state::{PoolCounters, PoolState, PoolView, Shards};
 use crate::sticky::{Secret, StickyState};
 
@@ -46,7 +47,7 @@ impl PoolRecord {
     pub(in crate::control) fn new(
         plan: &PoolPlan,
         tls: PoolTls,
-        secret: Option<Secret>,
+        (secret, redirect): (Option<Secret>, Option<Redirect>),
         threads: usize,
         now: Instant,
     ) -> Self {
@@ -56,7 +57,9 @@ impl PoolRecord {
         let sticky = StickyState::new(plan, secret).map(Arc::new);
         Self {
             name: plan.name.clone(),
-            shared: Arc::new(PoolState::new(without_servers(plan), counters, sticky, view)),
+            shared: Arc::new(
+                PoolState::new(without_servers(plan), counters, sticky, view).redirecting(redirect),
+            ),
             former: Vec::new(),
             tls,
             members: Members::default(),
@@ -134,7 +137,12 @@ impl PoolRecord {
 
     /// Goes by another plan from now on, with its servers as they are. Requests that began under the old one finish
     /// under it, but see its servers come and go.
-    pub(in crate::control) fn replace(&mut self, plan: &PoolPlan, secret: Option<Secret>, now: Instant) {
+    pub(in crate::control) fn replace(
+        &mut self,
+        plan: &PoolPlan,
+        (secret, redirect): (Option<Secret>, Option<Redirect>),
+        now: Instant,
+    ) {
         let view = self.view(plan, now);
         self.former.push(Arc::downgrade(&self.shared));
         self.tell_former(&view);
@@ -143,7 +151,7 @@ impl PoolRecord {
             false => StickyState::new(plan, secret).map(Arc::new),
         };
         let state = PoolState::new(without_servers(plan), Arc::clone(&self.shared.counters), sticky, view);
-        self.shared = Arc::new(state.succeeding(&self.shared));
+        self.shared = Arc::new(state.succeeding(&self.shared).redirecting(redirect));
         // The limit may be another one, and nobody had been called for that.
         self.shared.revise_queue();
         self.published(now);
@@ -243,5 +251,6 @@ fn without_servers(plan: &PoolPlan) -> PoolPlan {
         hedge: plan.hedge.clone(),
         reuse: plan.reuse.clone(),
         nobody_left: plan.nobody_left.clone(),
+        redirect: plan.redirect.clone(),
     }
 }

@@ -1,0 +1,105 @@
+//! Past the balancer: which server a client is sent on to, and with what ticket.
+
+use std::fmt;
+use std::rc::Rc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use weir_balance::Key;
+use weir_config::plan::{PoolPlan, RedirectPlan, SecretPlace};
+use weir_health::BreakerState;
+use weir_http::RouteRequest;
+use weir_net::Secret;
+use weir_net::ticket::{Errand, PARAMETER, Tickets};
+
+use crate::worker::{Choice, LocalPool, Worker};
+
+/// What a pool sends clients on with.
+pub struct Redirect {
+    plan: RedirectPlan,
+    secret: Secret,
+    tickets: Tickets,
+}
+
+/// A request that may be answered so.
+pub(crate) struct Asked<'a> {
+    /// What it asks for.
+    pub(crate) request: &'a RouteRequest<'a>,
+    /// Its `Authorization` lines.
+    pub(crate) authorization: &'a [&'a [u8]],
+    /// What the pool's algorithm goes by.
+    pub(crate) key: Option<Key>,
+}
+
+/// The key of a config that says where a secret is.
+pub fn key(place: &SecretPlace) -> &'static str {
+    match place {
+        SecretPlace::File(_) => "key-file",
+        SecretPlace::Env(_) => "key-env",
+    }
+}
+
+impl Redirect {
+    /// `None` = the pool sends nobody on. Blocks on the disk.
+    ///
+    /// # Errors
+    /// There is no secret where the plan says.
+    pub(crate) fn make(pool: &PoolPlan) -> Result<Option<Self>, String> {
+        let Some(plan) = &pool.redirect else { return Ok(None) };
+        let named = |cause: String| format!("redirect.{}: {cause}", key(&plan.key));
+        let secret = Secret::read(&plan.key).map_err(named)?;
+        let tickets = Tickets::new(&secret).ok_or_else(|| named("no key can be made of it".to_owned()))?;
+        Ok(Some(Self { plan: plan.clone(), secret, tickets }))
+    }
+
+    /// Where a client is to go instead. `None`: the request takes the usual way, on which it waits, is refused, or passed on
+    /// to a server.
+    pub(crate) fn location(pool: &Rc<LocalPool>, worker: &Worker, asked: &Asked<'_>) -> Option<Vec<u8>> {
+        let redirect = pool.shared.redirect.as_ref()?;
+        let RouteRequest { method, path, query, client, .. } = *asked.request;
+        let is_for = redirect.plan.methods.iter().any(|one| one.as_bytes() == method);
+        if !is_for || !path.starts_with(b"/") {
+            return None;
+        }
+        // The server says what is wrong with two of them.
+        let (credentials, client) = match (asked.authorization, client?) {
+            ([], client) => (None, client),
+            ([one], client) => (Some(*one), client),
+            _ => return None,
+        };
+        // Nobody overtakes those who wait.
+        if pool.shared.queue.length() > 0 || is_open(pool) {
+            return None;
+        }
+        let Choice::Server(lease) = pool.choose(worker, asked.key, &[]) else { return None };
+        let server = &lease.server;
+        let (_, url) = redirect.plan.nodes.iter().find(|(name, _)| *name == server.shared.name)?;
+        let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let expires_s = now_s.saturating_add(redirect.plan.lifetime.0.div_ceil(1_000));
+        let errand = Errand { method, path, client };
+        let ticket = redirect.tickets.issue(&errand, credentials, expires_s)?;
+        pool.counters().requests.one();
+        server.counters().requests.one();
+        let query = query.filter(|query| !query.is_empty()).unwrap_or_default();
+        let between: &[u8] = if query.is_empty() { b"" } else { b"&" };
+        let parts = [url.as_bytes(), path, b"?", query, between, PARAMETER.as_bytes(), b"="];
+        let mut location = parts.concat();
+        location.extend_from_slice(ticket.as_bytes());
+        Some(location)
+    }
+}
+
+fn is_open(pool: &LocalPool) -> bool {
+    pool.shared.plan.breaker.is_some() && pool.shared.breaker.state(Instant::now()) != BreakerState::Closed
+}
+
+impl PartialEq for Redirect {
+    fn eq(&self, other: &Self) -> bool {
+        self.plan == other.plan && self.secret == other.secret
+    }
+}
+
+impl fmt::Debug for Redirect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redirect").field("plan", &self.plan).finish_non_exhaustive()
+    }
+}
