@@ -102,7 +102,9 @@ fn write_files(directory: &Path) {
         fs::write(directory.join(name), authority.pem()).expect("an authority");
     }
     fs::write(directory.join("token-key.pem"), &issued.key_pem).expect("a key");
-    fs::write(directory.join("sticky.key"), "a secret of some length").expect("a secret");
+    for name in ["sticky.key", "redirect.key"] {
+        fs::write(directory.join(name), "a secret of some length").expect("a secret");
+    }
     for root in ["data", "www"] {
         fs::create_dir(directory.join(root)).expect("a root");
     }
