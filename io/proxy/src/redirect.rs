@@ -57,7 +57,8 @@ impl Redirect {
         let redirect = pool.shared.redirect.as_ref()?;
         let RouteRequest { method, path, query, client, .. } = *asked.request;
         let is_for = redirect.plan.methods.iter().any(|one| one.as_bytes() == method);
-        if !is_for || !path.starts_with(b"/") {
+        // What is listed at the node would lead to the node, and without a ticket.
+        if !is_for || !path.starts_with(b"/") || path.ends_with(b"/") {
             return None;
         }
         // The server says what is wrong with two of them.
@@ -78,6 +79,7 @@ impl Redirect {
         let errand = Errand { method, path, client };
         let ticket = redirect.tickets.issue(&errand, credentials, expires_s)?;
         pool.counters().requests.one();
+        pool.counters().sent_on.one();
         server.counters().requests.one();
         let query = query.filter(|query| !query.is_empty()).unwrap_or_default();
         let between: &[u8] = if query.is_empty() { b"" } else { b"&" };

@@ -52,6 +52,11 @@ const FAMILIES: &[Family<PoolSnapshot>] = &[
     Family::counter("weir_pool_retries_denied", "Retries that the budget did not permit.", |p| {
         whole(p.retries_denied)
     }),
+    Family::counter(
+        "weir_pool_sent_on",
+        "Requests that were answered with a redirect to a server, past this process.",
+        |p| whole(p.sent_on),
+    ),
     Family::counter("weir_pool_hedges", "Second tries beside a slow first one.", |p| whole(p.hedges)),
     Family::counter("weir_pool_hedges_won", "Second tries whose response was passed on.", |p| {
         whole(p.hedges_won)

@@ -117,6 +117,8 @@ pub struct PoolCounters {
     pub outcomes: Counter,
     /// Of these, the failures.
     pub failures: Counter,
+    /// Requests whose clients were sent on to a server themselves.
+    pub sent_on: Counter,
     /// Second tries beside a slow first one.
     pub hedges: Counter,
     /// Of these, those whose response was passed on.

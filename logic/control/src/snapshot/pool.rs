@@ -26,6 +26,8 @@ pub struct PoolSnapshot {
     pub queue_full: u64,
     /// Requests that were refused because their wait would have been too long.
     pub queue_hopeless: u64,
+    /// Requests whose clients were sent on to a server themselves (`redirect`).
+    pub sent_on: u64,
     /// Second tries beside a slow first one.
     pub hedges: u64,
     /// Of these, those whose response was passed on.

@@ -27,7 +27,7 @@ impl Cluster {
         let file: PathBuf = secret.path().join("redirect.key");
         std::fs::write(&file, "a secret of all nodes\n").unwrap();
         let area = format!(
-            "redirect-key-file = \"{}\"\n[storage-area.data.access]\nissuers = \"{ISSUER}\"\ntoken-scopes = true\n{}\
+            "listing = true\nredirect-key-file = \"{}\"\n[storage-area.data.access]\nissuers = \"{ISSUER}\"\ntoken-scopes = true\n{}\
              [access-log]\nformat = \"json\"\nto = \"stdout\"\n",
             file.display(),
             issuer.config()
@@ -167,6 +167,12 @@ fn other_methods_pass_through_the_balancer_and_without_a_node_it_answers_as_alwa
     let mut client = cluster.balancer.client();
     client.send(message("HEAD", "/a", &headers, b""));
     assert_eq!(client.response_to_head().status, 200);
+    // Its links would lead past the balancer, without a ticket.
+    assert_eq!(client.exchange(message("GET", "/", &headers, b"")).status, 200);
+    let sent_on = || cluster.balancer.metrics().get("weir_pool_sent_on_total", &["pool=\"web\""]);
+    assert_eq!(sent_on(), 0.0);
+    assert_eq!(client.exchange(message("GET", "/a", &headers, b"")).status, 307);
+    assert_eq!(sent_on(), 1.0);
     for server in ["n1", "n2"] {
         let state = json!({"server-state": {"pool": "web", "server": server, "state": "maintenance"}});
         cluster.balancer.obey(&state);

@@ -49,6 +49,7 @@ fn of(pool: &PoolRecord, protocol: Protocol, moment: Moment) -> PoolSnapshot {
         queue_longest_ms: millis(longest_wait(pool)),
         queue_full,
         queue_hopeless,
+        sent_on: sum(|shard| &shard.sent_on),
         hedges: sum(|shard| &shard.hedges),
         hedges_won: sum(|shard| &shard.hedges_won),
         breaker: shared.plan.breaker.as_ref().map(|_| breaker(&shared.breaker)),
