@@ -64,6 +64,7 @@ fuzz_target!(|buf: &[u8]| {
             date: "Tue, 07 May 2024 10:00:00 GMT",
             keep_alive: true,
             cookie,
+            from_server: true,
         };
         let mut out = Vec::new();
         let written = forwarder.write_response(&mut out, buf, &head, &table, &route, &cx);

@@ -1,3 +1,4 @@
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,7 +13,7 @@ use weir_storage::{Disk, Durability, LockStore, NodeId, SymlinkPolicy, Tree, Tre
 
 use crate::flights::Flights;
 use crate::identity::Passwords;
-use crate::place::AccessPoint;
+use crate::place::{AccessPoint, plain_path};
 
 /// A storage area that is being served.
 #[derive(Debug)]
@@ -36,6 +37,8 @@ pub(crate) struct Area {
     pub(crate) schemes: Schemes,
     /// Whose checksums are being computed.
     pub(crate) flights: Flights,
+    /// Where the tree is for a proxy in front.
+    accel_prefix: Option<DavPath>,
     swept: Arc<AtomicBool>,
 }
 
@@ -90,6 +93,12 @@ impl Area {
         let tickets = tickets(plan)?;
         let schemes =
             Schemes { bearer: asks_for_tokens(plan), basic: passwords.is_some(), realm: plan.realm.clone() };
+        let accel_prefix = match &plan.accel_redirect {
+            Some(accel) => {
+                Some(plain_path(&accel.prefix).map_err(|error| format!("accel-redirect: {error}"))?)
+            }
+            None => None,
+        };
         let locks = LockStore::new(Arc::clone(&tree));
         let flights = Flights::default();
         Ok(Self {
@@ -103,8 +112,19 @@ impl Area {
             tickets,
             schemes,
             flights,
+            accel_prefix,
             swept,
         })
+    }
+
+    /// Where the tree is for a proxy that sends its files itself; `None` = who has connected is none.
+    pub(crate) fn accel_redirect(&self, peer: Option<SocketAddr>) -> Option<&DavPath> {
+        let plan = self.plan.accel_redirect.as_ref()?;
+        let is_trusted = peer.is_none_or(|peer| {
+            let ip = peer.ip().to_canonical();
+            plan.trusted.iter().any(|network| network.contains(&ip))
+        });
+        self.accel_prefix.as_ref().filter(|_| is_trusted)
     }
 
     /// What it offers.

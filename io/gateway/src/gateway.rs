@@ -3,7 +3,9 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use weir_config::Plan;
-use weir_net::service::{Answer, Body, LocalFuture, Request, Service};
+use weir_net::service::{
+    Answer, Body, Delivery, FileOrder, FileTarget, LocalFuture, Request, Service, TakenUpload,
+};
 use weir_storage::NodeId;
 
 use crate::area::{Area, Kept};
@@ -11,6 +13,7 @@ use crate::call::Call;
 use crate::error::GatewayError;
 use crate::identity::Identifier;
 use crate::issuing::Issuing;
+use crate::offload::Offload;
 use crate::refusal;
 
 /// All storage areas.
@@ -32,6 +35,8 @@ pub struct Node {
 #[derive(Debug, Default)]
 pub(crate) struct Areas {
     pub(crate) by_name: HashMap<String, Arc<Area>>,
+    /// What the servers of pools may name, by pool.
+    pub(crate) offloads: HashMap<String, Arc<Offload>>,
     pub(crate) identifier: Arc<Identifier>,
 }
 
@@ -66,8 +71,18 @@ impl Gateway {
                 Err(error) => wrong.push(format!("storage area {}: {error}", area.name)),
             }
         }
+        let mut offloads = HashMap::new();
+        let are_open = wrong.is_empty();
+        for pool in plan.pools.iter().filter(|_| are_open) {
+            let Some(offload) = &pool.offload else { continue };
+            let former = before.offloads.get(pool.name.as_str()).map(|former| &**former);
+            match Offload::open(&pool.name, offload, &by_name, (node.clone(), self.node.boot), former) {
+                Ok(opened) => drop(offloads.insert(pool.name.to_string(), Arc::new(opened))),
+                Err(error) => wrong.push(format!("pool {}: offload: {error}", pool.name)),
+            }
+        }
         match (identifier, wrong.is_empty()) {
-            (Ok(identifier), true) => Ok(Prepared { areas: Areas { by_name, identifier } }),
+            (Ok(identifier), true) => Ok(Prepared { areas: Areas { by_name, offloads, identifier } }),
             _ => Err(GatewayError(wrong)),
         }
     }
@@ -75,15 +90,18 @@ impl Gateway {
     /// From now on these areas are served. Those that are no longer among them stay until [`Self::retire`]: workers follow
     /// the new plan from their next request on.
     pub fn publish(&self, prepared: Prepared) {
-        let Areas { mut by_name, identifier } = prepared.areas;
+        let Areas { mut by_name, mut offloads, identifier } = prepared.areas;
         let names: Vec<String> = by_name.keys().cloned().collect();
         for (name, area) in &self.areas.load().by_name {
             by_name.entry(name.clone()).or_insert_with(|| Arc::clone(area));
         }
+        for (name, offload) in &self.areas.load().offloads {
+            offloads.entry(name.clone()).or_insert_with(|| Arc::clone(offload));
+        }
         for area in names.iter().filter_map(|name| by_name.get(name)) {
             area.sweep_once();
         }
-        self.areas.store(Arc::new(Areas { by_name, identifier }));
+        self.areas.store(Arc::new(Areas { by_name, offloads, identifier }));
     }
 
     /// Lets go of areas that `plan` does not have.
@@ -92,8 +110,12 @@ impl Gateway {
         let is_there = |name: &str| plan.storage_areas.iter().any(|area| area.name.as_str() == name);
         let by_name = now.by_name.iter().filter(|(name, _)| is_there(name));
         let by_name = by_name.map(|(name, area)| (name.clone(), Arc::clone(area))).collect();
+        let has_offload =
+            |name: &str| plan.pools.iter().any(|pool| pool.name.as_str() == name && pool.offload.is_some());
+        let offloads = now.offloads.iter().filter(|(name, _)| has_offload(name));
+        let offloads = offloads.map(|(name, offload)| (name.clone(), Arc::clone(offload))).collect();
         let identifier = Arc::clone(&now.identifier);
-        self.areas.store(Arc::new(Areas { by_name, identifier }));
+        self.areas.store(Arc::new(Areas { by_name, offloads, identifier }));
     }
 }
 
@@ -117,4 +139,30 @@ impl Service for Gateway {
         }
         Box::pin(Call::answer(area, identifier, request, body))
     }
+
+    fn take_upload(
+        &self,
+        pool: &str,
+        request: Request,
+        body: Body,
+        target: FileTarget,
+    ) -> LocalFuture<Result<TakenUpload, Delivery>> {
+        match self.areas.load().offloads.get(pool).map(Arc::clone) {
+            Some(offload) => Box::pin(offload.take_upload(request, body, target)),
+            None => Box::pin(std::future::ready(Err(not_open(&request)))),
+        }
+    }
+
+    fn deliver(&self, pool: &str, request: Request, order: FileOrder) -> LocalFuture<Delivery> {
+        let areas = self.areas.load();
+        match areas.offloads.get(pool).map(Arc::clone) {
+            Some(offload) => Box::pin(offload.deliver(request, order)),
+            None => Box::pin(std::future::ready(not_open(&request))),
+        }
+    }
+}
+
+fn not_open(request: &Request) -> Delivery {
+    let complaint = Some("its locations are not open".to_owned());
+    Delivery { answer: refusal::unavailable(request), complaint }
 }

@@ -18,6 +18,7 @@ mod identity;
 mod issuing;
 mod listing;
 mod method;
+mod offload;
 mod place;
 mod refusal;
 

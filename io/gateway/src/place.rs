@@ -28,12 +28,18 @@ pub(crate) struct Place {
 impl AccessPoint {
     /// From config: written plainly.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let mut path = DavPath::root();
-        for name in text.split('/').filter(|name| !name.is_empty() && *name != ".") {
-            path = path.join(name.as_bytes()).map_err(|error| format!("access point {text}: {error}"))?;
-        }
+        let path = plain_path(text).map_err(|error| format!("access point {text}: {error}"))?;
         Ok(Self { path })
     }
+}
+
+/// A path that is written plainly, in a config.
+pub(crate) fn plain_path(text: &str) -> Result<DavPath, PathError> {
+    let mut path = DavPath::root();
+    for name in text.split('/').filter(|name| !name.is_empty() && *name != ".") {
+        path = path.join(name.as_bytes())?;
+    }
+    Ok(path)
 }
 
 impl Place {

@@ -10,7 +10,9 @@ use weir_http::access_log::{
 };
 use weir_http::{Peer, RequestHead, Version};
 
-use crate::http::{Answer, ClientTlsFacts, Connection, Exchange, Hedged, RequestCopy, RequestFacts, Timing};
+use crate::http::{
+    Answer, ClientTlsFacts, Connection, Exchange, Hedged, Offloaded, RequestCopy, RequestFacts, Timing,
+};
 use crate::state::{OpenConnections, QueueAhead, ServerState};
 use crate::worker::{LocalLive, Worker};
 
@@ -60,6 +62,7 @@ pub(crate) fn tcp(worker: &Worker, live: &LocalLive, record: &TcpRecord<'_>) {
         retries: 0,
         redispatched: false,
         hedge_won: None,
+        offloaded: false,
         termination: record.termination,
         active: active(worker, record.listener_open, record.server, record.queue_ahead),
     });
@@ -83,7 +86,9 @@ pub(crate) fn exchange(
     termination: Termination,
 ) {
     let Some(log) = &connection.live.log else { return };
-    let request = u64::from(exchange.request.head_bytes) + exchange.upload.bytes_read;
+    let taken = exchange.taken_bytes();
+    let request =
+        u64::from(exchange.request.head_bytes) + exchange.upload.bytes_read + taken.unwrap_or_default();
     let (bytes_in, bytes_out, body_bytes_out) = match given {
         Given::Response => (request, exchange.download_bytes(), exchange.download_read()),
         Given::Answer(answer) => (request, answer.bytes_total() as u64, answer.body_bytes() as u64),
@@ -110,14 +115,19 @@ pub(crate) fn exchange(
         server_address: address.as_ref().map(|address| address.as_str()),
         retries: u32::from(exchange.retries),
         redispatched: exchange.redispatched,
-        hedge_won: match exchange.hedged {
-            Hedged::No => None,
-            hedged => Some(hedged == Hedged::Won),
-        },
+        hedge_won: hedge_won(exchange.hedged),
+        offloaded: taken.is_some(),
         termination,
         active: active(&connection.worker, &connection.listener.shared.open, server, exchange.queue_ahead),
         ..record(connection, &exchange.timing, fields)
     });
+}
+
+fn hedge_won(hedged: Hedged) -> Option<bool> {
+    match hedged {
+        Hedged::No => None,
+        hedged => Some(hedged == Hedged::Won),
+    }
 }
 
 /// What became of a request to a service.
@@ -137,12 +147,15 @@ pub(crate) fn service(
     timing: &Timing,
     bytes_in: u64,
     service: &ServiceRecord,
+    offloaded: Option<&Offloaded>,
 ) {
     let Some(log) = &connection.live.log else { return };
     let copy = facts.copy.as_deref();
     let urls = copy.map(Urls::of);
     let fields = copy.zip(urls.as_ref()).map(|(copy, urls)| fields(copy, urls, &facts.id));
     let route = connection.listener.http.routes.get(facts.route);
+    let server = offloaded.and_then(|it| it.server.as_deref());
+    let address = server.map(ServerState::address);
     log.borrow_mut().append(&AccessRecord {
         status: service.status,
         bytes_in,
@@ -150,6 +163,19 @@ pub(crate) fn service(
         body_bytes_out: service.body_bytes_out,
         route: route.map(|route| route.plan.name.as_str()),
         termination: service.termination,
+        pool: offloaded.map(|it| it.pool.shared.plan.name.as_str()),
+        server: server.map(|server| server.name.as_str()),
+        server_address: address.as_ref().map(|address| address.as_str()),
+        retries: offloaded.map_or(0, |it| it.retries.into()),
+        redispatched: offloaded.is_some_and(|it| it.redispatched),
+        hedge_won: offloaded.and_then(|it| hedge_won(it.hedged)),
+        offloaded: offloaded.is_some(),
+        active: active(
+            &connection.worker,
+            &connection.listener.shared.open,
+            server,
+            offloaded.map(|it| it.queue_ahead).unwrap_or_default(),
+        ),
         ..record(connection, timing, fields)
     });
 }
@@ -219,6 +245,7 @@ fn record<'a>(
         retries: 0,
         redispatched: false,
         hedge_won: None,
+        offloaded: false,
         termination: Termination::NORMAL,
         active: active(&connection.worker, &connection.listener.shared.open, None, QueueAhead::default()),
     }

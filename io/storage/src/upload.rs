@@ -338,6 +338,16 @@ impl Prepared {
         Ok(())
     }
 
+    /// How long it is.
+    pub fn size(&self) -> u64 {
+        self.content.size
+    }
+
+    /// The digests of its content that were computed.
+    pub fn digests(&self) -> &[Digest] {
+        &self.digests
+    }
+
     /// What is left to be done when it is visible.
     ///
     /// # Errors

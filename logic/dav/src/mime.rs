@@ -16,6 +16,29 @@ pub fn content_type(name: &[u8]) -> &'static str {
     }
 }
 
+/// A Content-Type with another character set, if it is one of texts; else as it is.
+pub fn with_charset(content_type: &str, charset: &str) -> String {
+    let mut parts = content_type.split(';').map(str::trim);
+    let media_type = parts.next().unwrap_or_default();
+    let lower = media_type.to_ascii_lowercase();
+    let is_text = lower.starts_with("text/")
+        || ["+xml", "/xml", "/json", "/javascript"].iter().any(|end| lower.ends_with(end));
+    if !is_text {
+        return content_type.to_owned();
+    }
+    let is_charset = |parameter: &str| {
+        parameter.split_once('=').is_some_and(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))
+    };
+    let mut with = media_type.to_owned();
+    for parameter in parts.filter(|parameter| !parameter.is_empty() && !is_charset(parameter)) {
+        with.push_str("; ");
+        with.push_str(parameter);
+    }
+    with.push_str("; charset=");
+    with.push_str(charset);
+    with
+}
+
 const UNKNOWN: &str = "application/octet-stream";
 const EXTENSION_BYTES_MAX: usize = 11;
 
@@ -120,6 +143,16 @@ const TYPES: [(&str, &str); 94] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_gets_another_charset_and_nothing_else_does() {
+        let with = |content_type| with_charset(content_type, "koi8-r");
+        assert_eq!(with("text/plain"), "text/plain; charset=koi8-r");
+        assert_eq!(with("Text/HTML;level=1 ; Charset=utf-8"), "Text/HTML; level=1; charset=koi8-r");
+        assert_eq!(with("application/json"), "application/json; charset=koi8-r");
+        assert_eq!(with("image/png"), "image/png");
+        assert_eq!(with(""), "");
+    }
 
     #[test]
     fn the_table_is_sorted_and_every_row_is_found() {

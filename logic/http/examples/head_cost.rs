@@ -82,6 +82,7 @@ fn run(case: &str, count: u64) {
             date: "Tue, 07 May 2024 10:00:00 GMT",
             keep_alive: true,
             cookie: None,
+            from_server: true,
         };
         for _ in 0..count {
             out.clear();

@@ -13,6 +13,7 @@ mod head;
 mod header_rule;
 mod limits;
 mod number;
+mod offload;
 mod request_key;
 mod retry;
 mod route;
@@ -38,6 +39,7 @@ pub use head::{
 };
 pub use header_rule::{HeaderAction, HeaderRule};
 pub use limits::HeadLimits;
+pub use offload::{OffloadOrder, OffloadTarget};
 pub use request_key::{RequestKey, RequestKeyReader, UriPart};
 pub use retry::{FailedTry, Progress, RetryBudget, may_retry};
 pub use route::{

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use weir_access::basic::Htpasswd;
 use weir_access::jwt::KeySet;
-use weir_config::plan::KeySetSource;
+use weir_config::plan::{KeySetSource, LocationFiles};
 use weir_config::{Diagnostic, Loaded};
 
 /// What is missing, or of no use.
@@ -30,6 +30,20 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
                 Htpasswd::parse(&text).map(drop).map_err(|cause| cause.to_string())
             });
             found.extend(parsed.err().map(|cause| wrong("htpasswd", format!("{}: {cause}", file.display()))));
+        }
+    }
+    for pool in &loaded.plan.pools {
+        let locations = pool.offload.iter().flat_map(|offload| &offload.locations);
+        for (index, location) in locations.enumerate() {
+            let LocationFiles::Root { root, .. } = &location.files else { continue };
+            let cause = match std::fs::metadata(root) {
+                Ok(metadata) if metadata.is_dir() => continue,
+                Ok(_) => "not a directory".to_owned(),
+                Err(cause) => cause.to_string(),
+            };
+            let (name, number) = (pool.name.as_str(), index + 1);
+            let message = format!("pool {name}, location {number}: root: {}: {cause}", root.display());
+            found.push(loaded.error_at(&["pool", name, "offload"], message));
         }
     }
     for issuer in &loaded.plan.token_issuers {

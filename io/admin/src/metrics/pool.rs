@@ -61,6 +61,16 @@ const FAMILIES: &[Family<PoolSnapshot>] = &[
     Family::counter("weir_pool_hedges_won", "Second tries whose response was passed on.", |p| {
         whole(p.hedges_won)
     }),
+    Family::counter(
+        "weir_pool_offloads",
+        "Responses in whose place a file was sent that the server named.",
+        |p| whole(p.offloads),
+    ),
+    Family::counter(
+        "weir_pool_offloads_failed",
+        "Responses that named a file which could not be sent.",
+        |p| whole(p.offloads_failed),
+    ),
     Family::gauge("weir_pool_breaker", "0 = closed, 1 = half open, 2 = open.", |p| {
         let state = p.breaker?.state;
         whole(match state {

@@ -12,7 +12,7 @@ use crate::call::Call;
 
 /// Which digests a request wants, by the two ways to say so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     /// Want-Digest.
     instance: Option<Algorithm>,
     /// Want-Repr-Digest.
@@ -21,7 +21,7 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// Of what can be computed at all; which of them are kept is another matter.
-    pub(super) fn of(request: &Request) -> Self {
+    pub(crate) fn of(request: &Request) -> Self {
         let list = |name| request.list(name);
         Self {
             instance: list("Want-Digest")
@@ -29,6 +29,18 @@ impl Wanted {
             representation: list("Want-Repr-Digest")
                 .and_then(|header| Algorithm::choose_want_repr_digest(&header, &Algorithm::ALL)),
         }
+    }
+
+    /// Without those that these lines tell already.
+    pub(crate) fn beside(mut self, told: &[(&'static str, Vec<u8>)]) -> Self {
+        let is_told = |name| told.iter().any(|(line, _)| *line == name);
+        if is_told("Digest") {
+            self.instance = None;
+        }
+        if is_told("Repr-Digest") {
+            self.representation = None;
+        }
+        self
     }
 
     fn algorithms(self) -> Vec<Algorithm> {

@@ -10,6 +10,7 @@ use weir_dav::range::{ByteRange, ContentRange, Multipart, RangePolicy, Selection
 use weir_net::service::{Answer, Content, Part};
 use weir_storage::{OpenFile, StorageError};
 
+use super::accel;
 use super::digest::Wanted;
 use crate::call::Call;
 use crate::file::ServedFile;
@@ -91,21 +92,81 @@ fn location(call: &Call, place: &Place) -> String {
 
 async fn of_file(call: &Call, place: &Place, file: OpenFile, is_head: bool) -> Result<Answer, Refusal> {
     let content_type = mime::content_type(place.path.name().unwrap_or_default());
+    if let Some(accel) = call.area.accel_redirect(call.request.peer) {
+        return accel::answer(call, place, file, (accel, content_type), is_head).await;
+    }
     let (path, file, coding) = match compressed(call, place, &file, is_head).await {
         Some((path, file, coding)) => (path, file, Some(coding)),
         None => (place.path.clone(), file, None),
     };
+    let mut wrapping = Wrapping::new(content_type, Wanted::of(&call.request));
+    if call.area.plan.precompressed {
+        wrapping.always.push(("Vary", b"Accept-Encoding".to_vec()));
+    }
+    if let Some(value) = &call.area.plan.cache_control {
+        wrapping.always.push(("Cache-Control", value.as_bytes().to_vec()));
+    }
+    guard(call, &mut wrapping);
+    if let Some(coding) = coding {
+        wrapping.with_content.push(("Content-Encoding", coding.name().into()));
+    }
+    send(call, &path, file, is_head, wrapping).await
+}
+
+/// The file at a path, for a client to whom somebody else has permitted it.
+pub(crate) async fn deliver(
+    call: &Call,
+    place: &Place,
+    is_head: bool,
+    wrapping: Wrapping,
+) -> Result<Answer, Refusal> {
+    let file = open(call, &place.path).await?;
+    if place.trailing_slash {
+        return Err(Outcome::NotFound.into());
+    }
+    send(call, &place.path, file, is_head, wrapping).await
+}
+
+/// What an answer says of a file that the file itself does not.
+pub(crate) struct Wrapping {
+    pub(crate) content_type: String,
+    /// Lines of every answer, 304 too.
+    pub(crate) always: Vec<(&'static str, Vec<u8>)>,
+    /// Lines that belong to the content.
+    pub(crate) with_content: Vec<(&'static str, Vec<u8>)>,
+    /// Parts of it can be had.
+    pub(crate) ranges: bool,
+    pub(crate) wanted: Wanted,
+}
+
+impl Wrapping {
+    pub(crate) fn new(content_type: &str, wanted: Wanted) -> Self {
+        Self {
+            content_type: content_type.to_owned(),
+            always: Vec::new(),
+            with_content: Vec::new(),
+            ranges: true,
+            wanted,
+        }
+    }
+}
+
+/// A file, or what of it the client asks for.
+async fn send(
+    call: &Call,
+    path: &DavPath,
+    file: OpenFile,
+    is_head: bool,
+    wrapping: Wrapping,
+) -> Result<Answer, Refusal> {
+    let Wrapping { content_type, always, with_content, ranges, wanted } = wrapping;
+    let content_type = content_type.as_str();
     let served = Rc::new(ServedFile::new(file, &call.area));
     let metadata = served.file.metadata();
     let (length, validators) = (metadata.size, validators(metadata));
     let base = |status| {
         let mut answer = with_validators(Answer::new(status), &validators);
-        if call.area.plan.precompressed {
-            answer = answer.with("Vary", "Accept-Encoding");
-        }
-        if let Some(value) = &call.area.plan.cache_control {
-            answer = answer.with("Cache-Control", value.as_str());
-        }
+        answer.headers.extend(always.iter().cloned());
         answer
     };
     let access = if is_head { Access::Head } else { Access::Get };
@@ -114,11 +175,10 @@ async fn of_file(call: &Call, place: &Place, file: OpenFile, is_head: bool) -> R
         Verdict::Failed => return Err(Outcome::PreconditionFailed.into()),
         Verdict::Proceed { range_applies } => range_applies,
     };
-    let range = call.request.list("Range").filter(|_| range_applies);
+    let range = call.request.list("Range").filter(|_| range_applies && ranges);
     let selection = range.map_or(Selection::Whole, |range| RangePolicy::default().select(&range, length));
-    let wanted = Wanted::of(&call.request);
     // A range of a representation has the digest of the representation.
-    let digests = wanted.look_up(call, &path, &served.file).await?;
+    let digests = wanted.look_up(call, path, &served.file).await?;
     let first = match &selection {
         Selection::Whole if !is_head => Some(0),
         Selection::Single(range) => Some(range.first()),
@@ -133,11 +193,9 @@ async fn of_file(call: &Call, place: &Place, file: OpenFile, is_head: bool) -> R
         offset: range.first(),
         length: range.bytes(),
     };
-    let described = |answer: Answer| {
-        let mut answer = guarded(answer, call, content_type).with("Accept-Ranges", "bytes");
-        if let Some(coding) = coding {
-            answer = answer.with("Content-Encoding", coding.name());
-        }
+    let described = |mut answer: Answer| {
+        answer.headers.extend(with_content.iter().cloned());
+        let answer = answer.with("Accept-Ranges", if ranges { "bytes" } else { "none" });
         wanted.say(answer, &digests)
     };
     Ok(match selection {
@@ -198,11 +256,10 @@ async fn compressed(
 
 /// What keeps a file that somebody has uploaded from acting in the name of the site: browsers do not guess its type, and pages
 /// run in a sandbox. An area that is read-only has its operator's files, which may do as they like.
-fn guarded(answer: Answer, call: &Call, content_type: &str) -> Answer {
-    let answer = answer.with("X-Content-Type-Options", "nosniff");
-    let acts = ["html", "svg", "xml"].iter().any(|kind| content_type.contains(kind));
-    match acts && !call.area.plan.read_only {
-        true => answer.with("Content-Security-Policy", "sandbox"),
-        false => answer,
+fn guard(call: &Call, wrapping: &mut Wrapping) {
+    wrapping.with_content.push(("X-Content-Type-Options", b"nosniff".to_vec()));
+    let acts = ["html", "svg", "xml"].iter().any(|kind| wrapping.content_type.contains(kind));
+    if acts && !call.area.plan.read_only {
+        wrapping.with_content.push(("Content-Security-Policy", b"sandbox".to_vec()));
     }
 }

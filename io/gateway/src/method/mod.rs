@@ -1,5 +1,6 @@
 //! The methods, one file for each or for a few that belong together. Each carries out one request, or says why not.
 
+mod accel;
 mod delete;
 mod digest;
 mod get;
@@ -19,6 +20,10 @@ use crate::area::Area;
 use crate::call::Call;
 use crate::dav::Act;
 use crate::refusal::Refusal;
+
+pub(crate) use digest::Wanted;
+pub(crate) use get::{Wrapping, deliver};
+pub(crate) use put::receive;
 
 /// Carries out a request.
 pub(crate) async fn carry_out(call: &mut Call, method: Method) -> Result<Answer, Refusal> {

@@ -144,7 +144,7 @@ async fn begin(
 }
 
 /// Takes the body.
-async fn receive(call: &mut Call, upload: Upload) -> Result<Upload, Refusal> {
+pub(crate) async fn receive(call: &mut Call, upload: Upload) -> Result<Upload, Refusal> {
     let disk = call.area.disk.clone();
     let capacity = portion_bytes(call.body.length());
     let mut portion = fill(&mut call.body, vec![0; capacity]).await?;

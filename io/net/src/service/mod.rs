@@ -1,5 +1,5 @@
 //! The interface between who speaks HTTP with clients and who answers them within this process: a local service, such as
-//! the storage areas.
+//! the storage areas, and the files that servers name in place of a body.
 //!
 //! Who speaks HTTP reads the head, hands over a [`Request`] and its [`Body`], and sends the [`Answer`]; framing, limits,
 //! timeouts, keep-alive, logs are its part. All of it lives on one worker's event loop: nothing here is `Send` but the
@@ -8,6 +8,7 @@
 mod answer;
 mod body;
 mod file;
+mod order;
 mod request;
 
 use std::fmt;
@@ -17,6 +18,7 @@ use std::pin::Pin;
 pub use answer::{Answer, ChunkSource, Content, Part, unfold};
 pub use body::{Body, BodySource};
 pub use file::FileSource;
+pub use order::{Delivery, FileOrder, FileTarget, Publish, TakenUpload};
 pub use request::{ClientTls, HeaderLine, Request};
 
 /// A future of one worker.
@@ -27,4 +29,18 @@ pub trait Service: fmt::Debug + Send + Sync {
     /// Answers a request to the part of the service that the config calls `name`. The future is dropped when nobody waits
     /// for the answer any more.
     fn call(&self, name: &str, request: Request, body: Body) -> LocalFuture<Answer>;
+
+    /// Answers a request to the pool that the config calls `pool` with the file that a server of it has named. The future is
+    /// dropped when nobody waits for the answer any more.
+    fn deliver(&self, pool: &str, request: Request, order: FileOrder) -> LocalFuture<Delivery>;
+
+    /// Takes the body of a request to `pool` into the file that a server of it has named. Nobody sees it there yet, and nothing is
+    /// left of it if what is returned is dropped. What it is not taken for is the client's answer.
+    fn take_upload(
+        &self,
+        pool: &str,
+        request: Request,
+        body: Body,
+        target: FileTarget,
+    ) -> LocalFuture<Result<TakenUpload, Delivery>>;
 }

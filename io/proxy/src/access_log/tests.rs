@@ -39,6 +39,7 @@ fn record(target: &[u8]) -> AccessRecord<'_> {
         retries: 0,
         redispatched: false,
         hedge_won: None,
+        offloaded: false,
         termination: Termination::NORMAL,
         active: ActiveCounts::default(),
     }

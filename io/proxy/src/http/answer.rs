@@ -116,7 +116,7 @@ impl Answer {
     /// What a failed exchange comes to.
     pub(super) fn fault(connection: &Connection, exchange: &Exchange, fault: &Fault) -> Self {
         let request = &exchange.request;
-        let unread = !exchange.upload.is_read();
+        let unread = !exchange.upload.is_read() || exchange.leaves_body();
         let to = To {
             keep_alive: request.keep_alive && !unread,
             is_head: request.is_head,

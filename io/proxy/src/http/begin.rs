@@ -8,20 +8,20 @@ use weir_balance::{Key, Rank, RequestClass};
 use weir_config::plan::Priority;
 use weir_http::access_log::Termination;
 use weir_http::{
-    Action, BodyScanner, Framing, HeaderTable, Method, RequestContext, RequestHead, RouteRequest, Scheme,
-    parse_request,
+    Action, BodyScanner, Framing, HeaderTable, Method, RequestHead, RouteRequest, Scheme, parse_request,
 };
 
 use super::answer::Answer;
-use super::connection::{ClientTlsFacts, Connection};
-use super::exchange::{Exchange, Message, Place};
+use super::connection::Connection;
+use super::exchange::{Exchange, Message, PendingUpload, Place, Question};
+use super::question;
 use super::request::{RequestCopy, RequestFacts};
 use super::service::Call;
 use super::timing::Timing;
 use crate::log;
 use crate::pump::Pump;
 use crate::redirect::{Asked, Redirect};
-use crate::sticky::{Bond, Request, request_edit};
+use crate::sticky::{Bond, Request};
 use crate::worker::{Drain, LocalPool};
 
 /// What the bytes read so far have come to.
@@ -162,33 +162,22 @@ fn send_to(
     bond: Option<Box<Bond>>,
 ) -> Box<Exchange> {
     let Parsed { buf, head, table, timing } = *request;
-    let worker = Rc::clone(&connection.worker);
-    let listener = Rc::clone(&connection.listener);
-    let http = &listener.http;
-    let route = &http.routes[route_index];
     let id = connection.request_id(buf, table);
-    // RFC 9112 section 3.3: what the client has connected to is what it means.
-    let default_host = match head.host {
-        Some(_) => String::new(),
-        None => connection.own_address().map(|address| address.to_string()).unwrap_or_default(),
-    };
-    let tls = connection.tls.as_deref().map(ClientTlsFacts::names);
-    let context = RequestContext {
-        exchange: connection.names(
-            &id,
-            route.plan.name.as_str(),
-            pool.shared.plan.name.as_str(),
-            tls.as_ref(),
-        ),
-        server_scheme: if pool.shared.plan.tls.is_some() { Scheme::Https } else { Scheme::Http },
-        default_host: &default_host,
-        upgrade: head.upgrade.is_some(),
-        pass_expect: true,
-        close: pool.shared.plan.reuse.idle_max == 0 || pool.shared.plan.proxy_protocol.is_some(),
-        cookie: request_edit(&pool.shared.plan),
-    };
-    let mut out = worker.buffers.take();
-    http.forwarder.write_request(&mut out, buf, head, table, &route.rewriter, &context);
+    if let Some(pending) = question::pending(connection, &pool, (buf, head, table)) {
+        let asked = question::Asked { pool, route: route_index, id: &id };
+        let out = question::before(connection, (buf, head, table), &asked, &pending);
+        let pool = asked.pool;
+        connection.received = connection.worker.buffers.take_with(&buf[head.head_bytes as usize..]);
+        let mut facts = facts(connection, request, route_index, id, true);
+        let pending = PendingUpload { keep_alive: facts.keep_alive, ..pending };
+        // Until the body has been read, nobody can tell where the next request begins.
+        facts.keep_alive &= matches!(pending.framing, Framing::None | Framing::Length(0));
+        let message = Message { head: out, upload: Pump::new(BodyScanner::None), broken: None, bond };
+        let exchange = Exchange::new(pool, facts, *timing, message, place);
+        return Box::new(exchange.asking(Question::Before(pending)));
+    }
+    let mut out = question::head(connection, (buf, head, table), &pool, (route_index, &id), false);
+    let route = &connection.listener.http.routes[route_index];
     let body_at = head.head_bytes as usize;
     let mut upload = Pump::new(BodyScanner::new(head.framing));
     upload.limit(route.plan.body_bytes_max.unwrap_or(u64::MAX));
@@ -197,7 +186,8 @@ fn send_to(
     let broken = upload.take_first(rest).err();
     out.extend_from_slice(&rest[..upload.bytes_read as usize]);
     connection.received = std::mem::take(&mut upload.surplus);
-    let facts = facts(connection, request, route_index, id);
+    let is_needed_later = pool.shared.plan.offload.is_some();
+    let facts = facts(connection, request, route_index, id, is_needed_later);
     let message = Message { head: out, upload, broken, bond };
     Box::new(Exchange::new(pool, facts, *timing, message, place))
 }
@@ -211,11 +201,17 @@ fn over_limit(body_bytes_max: Option<u64>, head: &RequestHead) -> Option<u16> {
 }
 
 /// What is kept of a request on its way.
-fn facts(connection: &Connection, request: &Parsed<'_>, route: usize, id: Box<str>) -> RequestFacts {
+fn facts(
+    connection: &Connection,
+    request: &Parsed<'_>,
+    route: usize,
+    id: Box<str>,
+    is_needed_later: bool,
+) -> RequestFacts {
     let Parsed { buf, head, table, .. } = *request;
     let http = &connection.listener.http;
     let needs_request = http.routes.get(route).is_some_and(|route| route.rewriter.needs_request());
-    let needs_copy = needs_request || connection.live.shared.access_log.is_some();
+    let needs_copy = needs_request || is_needed_later || connection.live.shared.access_log.is_some();
     let requests_max = http.plan.keep_alive_requests_max;
     RequestFacts {
         method: head.method,
@@ -237,7 +233,7 @@ fn facts(connection: &Connection, request: &Parsed<'_>, route: usize, id: Box<st
 fn call(connection: &mut Connection, request: &Parsed<'_>, route: usize, client: Option<IpAddr>) -> Begun {
     let Parsed { buf, head, table, timing } = *request;
     let id = connection.request_id(buf, table);
-    let facts = facts(connection, request, route, id);
+    let facts = facts(connection, request, route, id, false);
     connection.listener.counters(&connection.worker).intercepted.one();
     connection.received = connection.worker.buffers.take_with(&buf[head.head_bytes as usize..]);
     Begun::Call(Box::new(Call::new(connection, (buf, head, table), facts, *timing, client)))

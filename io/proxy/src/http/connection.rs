@@ -106,6 +106,13 @@ pub(crate) async fn serve(mut connection: Connection) {
                 .await;
                 match finish_exchange(&mut connection, exchange, end) {
                     After::Answer(answer) => connection.send(answer).await,
+                    After::Offload(request, offloaded, order) => {
+                        let delivering = service::deliver(connection, *request, offloaded, order);
+                        let delivering = Box::pin(delivering);
+                        let Some((returned, after)) = delivering.await else { return };
+                        connection = returned;
+                        after
+                    }
                     after => after,
                 }
             }
@@ -120,7 +127,7 @@ pub(crate) async fn serve(mut connection: Connection) {
         };
         match after {
             After::Next => {}
-            After::Answer(_) | After::Close => return Box::pin(close(connection)).await,
+            After::Answer(_) | After::Offload(..) | After::Close => return Box::pin(close(connection)).await,
             After::Linger => return Box::pin(linger(connection)).await,
             After::Reset => return connection.stream.socket().reset_on_close(),
             After::ResetWhenDelivered => return Box::pin(reset_when_delivered(connection)).await,
@@ -208,7 +215,7 @@ impl Connection {
     }
 
     /// What an exchange may use of this connection.
-    fn client_side(&mut self, proxies: bool) -> ClientSide<'_> {
+    pub(super) fn client_side(&mut self, proxies: bool) -> ClientSide<'_> {
         let proxied = if proxies { self.proxied() } else { None };
         ClientSide {
             stream: &mut self.stream,

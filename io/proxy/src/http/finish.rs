@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use weir_health::TrafficOutcome;
+use weir_http::OffloadOrder;
 use weir_http::access_log::{Cause, Phase, Termination};
 
 use super::answer::Answer;
 use super::connection::Connection;
-use super::exchange::{Exchange, Hedged};
+use super::exchange::{Exchange, Hedged, Offloaded};
 use super::outcome::End;
+use super::request::RequestFacts;
 use crate::log::{self, Given};
 use crate::report;
 
@@ -28,6 +30,8 @@ pub(crate) enum After {
     ResetWhenDelivered,
     /// It becomes a tunnel.
     Tunnel(Box<Exchange>),
+    /// A file that the server has named goes out.
+    Offload(Box<RequestFacts>, Box<Offloaded>, Box<OffloadOrder>),
 }
 
 /// Counts and logs an exchange, and decides about its connection.
@@ -38,6 +42,16 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
     }
     let after = match end {
         End::Tunnel => return After::Tunnel(exchange),
+        End::Offload(order) => {
+            count_server(connection, &exchange, true);
+            learn(connection, &exchange, false);
+            if let Some(lease) = exchange.lease() {
+                lease.server.shared.touch(connection.worker.now());
+            }
+            exchange.release(&connection.worker);
+            let (request, offloaded) = (*exchange).into_offloaded();
+            return After::Offload(Box::new(request), Box::new(offloaded), order);
+        }
         End::Complete { linger: true, .. } => After::Linger,
         End::Complete { keep_client: true, .. } => After::Next,
         // The client may have sent its next request already: a reset for it must not overtake this response.
@@ -130,7 +144,8 @@ pub(crate) fn finish_answer(connection: &Connection, answer: &Answer) {
 
 fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
     let listener = connection.listener.counters(&connection.worker);
-    let (bytes_in, bytes_out) = (exchange.upload.bytes_read, exchange.download_bytes());
+    let bytes_in = exchange.upload.bytes_read + exchange.taken_bytes().unwrap_or_default();
+    let bytes_out = exchange.download_bytes();
     listener.bytes_in.add(bytes_in);
     listener.bytes_out.add(bytes_out);
     let total_us = u64::from(exchange.timing.elapsed(connection.worker.now()));
@@ -150,27 +165,10 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
     if matches!(end, End::Answer(fault) if fault.is_pools_failure()) {
         exchange.tell_breaker(false, connection.worker.now());
     }
+    count_server(connection, exchange, matches!(end, End::Complete { .. }));
+    learn(connection, exchange, matches!(end, End::Answer(fault) if fault.is_pools_failure()));
     if let Some(lease) = exchange.lease() {
         let server = lease.server.counters();
-        server.bytes_out.add(u64::from(exchange.request.head_bytes) + bytes_in);
-        if let Some(response) = &exchange.response {
-            server.bytes_in.add(u64::from(response.head_bytes) + exchange.download_read());
-            server.responses.count(response.status);
-            server.total.record(total_us);
-            exchange.pool.server_answered(lease, response.status);
-        }
-        let now = connection.worker.now();
-        lease.moved(now, exchange.server_bytes());
-        if let (End::Complete { .. }, Some(response)) = (end, &exchange.response) {
-            lease.completed(now, response.status);
-        }
-        if let Some(first_byte) = exchange.timing.server() {
-            server.first_byte.record(u64::from(first_byte));
-            if exchange.pool.shared.plan.hedge.is_some() && exchange.hedged != Hedged::Won {
-                exchange.pool.counters().first_byte.record(u64::from(first_byte));
-            }
-        }
-        learn(connection, exchange, end);
         if end.is_client_abort() {
             server.client_aborts.one();
         }
@@ -181,8 +179,32 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
     }
 }
 
+/// What a server has done for a request.
+fn count_server(connection: &Connection, exchange: &Exchange, is_complete: bool) {
+    let Some(lease) = exchange.lease() else { return };
+    let now = connection.worker.now();
+    let server = lease.server.counters();
+    server.bytes_out.add(u64::from(exchange.request.head_bytes) + exchange.upload.bytes_read);
+    if let Some(response) = &exchange.response {
+        server.bytes_in.add(u64::from(response.head_bytes) + exchange.download_read());
+        server.responses.count(response.status);
+        server.total.record(u64::from(exchange.timing.elapsed(now)));
+        exchange.pool.server_answered(lease, response.status);
+    }
+    lease.moved(now, exchange.server_bytes());
+    if let (true, Some(response)) = (is_complete, &exchange.response) {
+        lease.completed(now, response.status);
+    }
+    if let Some(first_byte) = exchange.timing.server() {
+        server.first_byte.record(u64::from(first_byte));
+        if exchange.pool.shared.plan.hedge.is_some() && exchange.hedged != Hedged::Won {
+            exchange.pool.counters().first_byte.record(u64::from(first_byte));
+        }
+    }
+}
+
 /// Tells what the server's limit goes by: how long its response's first byte took.
-fn learn(connection: &Connection, exchange: &Exchange, end: &End) {
+fn learn(connection: &Connection, exchange: &Exchange, is_failure: bool) {
     let Some(lease) = exchange.lease() else { return };
     let now = connection.worker.now();
     let status = exchange.response.as_ref().map(|response| response.status);
@@ -192,7 +214,7 @@ fn learn(connection: &Connection, exchange: &Exchange, end: &End) {
             let latency = Duration::from_micros(first_byte_us.into());
             exchange.pool.learn(&lease.server, now, latency, failed);
         }
-        _ if matches!(end, End::Answer(fault) if fault.is_pools_failure()) => {
+        _ if is_failure => {
             let latency = Duration::from_micros(exchange.timing.elapsed(now).into());
             exchange.pool.learn(&lease.server, now, latency, true);
         }

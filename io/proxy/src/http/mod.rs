@@ -6,6 +6,7 @@ mod connection;
 mod exchange;
 mod finish;
 mod outcome;
+mod question;
 mod request;
 mod response;
 mod service;
@@ -14,7 +15,7 @@ mod upgrade;
 
 pub(crate) use answer::Answer;
 pub(crate) use connection::{ClientTlsFacts, Connection, serve};
-pub(crate) use exchange::{Exchange, Hedged, Place};
+pub(crate) use exchange::{Exchange, Hedged, Offloaded, Place};
 pub(crate) use outcome::Fault;
 pub(crate) use request::{RequestCopy, RequestFacts};
 pub(crate) use timing::Timing;

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use weir_http::access_log::{Cause, Phase, Termination};
-use weir_http::{ChunkError, ResponseError};
+use weir_http::{ChunkError, OffloadOrder, ResponseError};
 
 use crate::connect::ConnectError;
 use crate::pump::PumpError;
@@ -27,6 +27,8 @@ pub(crate) enum End {
     Cut(Cut),
     /// Both sides agreed to change the protocol.
     Tunnel,
+    /// The server has named a file, which is to be sent in place of a body.
+    Offload(Box<OffloadOrder>),
 }
 
 /// Why there is no response to pass on.
@@ -68,6 +70,10 @@ pub(crate) enum Fault {
     BodyTimeout,
     /// A service of this process failed: why.
     Service(String),
+    /// The server permits an upload, and does not say where.
+    NoPlace,
+    /// An upload could not be made visible: the status, and why.
+    Unpublished(u16, String),
 }
 
 /// Why a response was cut.
@@ -104,12 +110,14 @@ impl Fault {
             | Self::ClosedEarly
             | Self::ClosedInHead
             | Self::BadResponse(_)
-            | Self::BadChunks(_) => 502,
+            | Self::BadChunks(_)
+            | Self::NoPlace => 502,
             Self::ConnectTimeout | Self::ResponseTimeout => 504,
             Self::BodyTooLarge => 413,
             Self::BodyFraming(_) => 400,
             Self::BodyTimeout => 408,
             Self::Service(_) => 500,
+            Self::Unpublished(status, _) => *status,
         }
     }
 
@@ -134,6 +142,7 @@ impl Fault {
                 | Self::QueueTimeout
                 | Self::QueueRefused(_)
                 | Self::BreakerOpen(_)
+                | Self::Unpublished(..)
         );
         self.is_servers() && !untried
     }
@@ -156,7 +165,11 @@ impl Fault {
             Self::BreakerOpen(_) => Termination::BREAKER_OPEN,
             Self::ConnectTimeout => Termination::CONNECT_TIMEOUT,
             Self::NoResponse(_) | Self::ClosedEarly | Self::ClosedInHead => Termination::NO_RESPONSE,
-            Self::BadResponse(_) | Self::BadChunks(_) | Self::Service(_) => Termination::BAD_RESPONSE,
+            Self::BadResponse(_)
+            | Self::BadChunks(_)
+            | Self::NoPlace
+            | Self::Unpublished(..)
+            | Self::Service(_) => Termination::BAD_RESPONSE,
             Self::ResponseTimeout => Termination::RESPONSE_TIMEOUT,
             Self::BodyTooLarge | Self::BodyFraming(_) => Termination::BAD_REQUEST,
             Self::BodyTimeout => Termination::CLIENT_STALLED_IN_REQUEST,
@@ -202,7 +215,7 @@ impl End {
     /// How the access log has it, in the phase that the exchange had reached.
     pub(crate) fn termination(&self, phase: Phase) -> Termination {
         match self {
-            Self::Complete { .. } | Self::Tunnel => Termination::NORMAL,
+            Self::Complete { .. } | Self::Tunnel | Self::Offload(_) => Termination::NORMAL,
             Self::Answer(fault) => fault.termination(),
             Self::Cut(cut) => cut.termination(phase),
         }
@@ -214,7 +227,7 @@ impl End {
             Self::Answer(fault) | Self::Cut(Cut::Fault(fault)) => {
                 matches!(fault, Fault::BodyFraming(_) | Fault::BodyTimeout)
             }
-            Self::Complete { .. } | Self::Cut(_) | Self::Tunnel => false,
+            Self::Complete { .. } | Self::Cut(_) | Self::Tunnel | Self::Offload(_) => false,
         }
     }
 
@@ -251,7 +264,7 @@ impl End {
     /// What an operator should read of it; `None` = nothing went wrong on the server's side.
     pub(crate) fn complaint(&self) -> Option<String> {
         match self {
-            Self::Complete { .. } | Self::Tunnel => None,
+            Self::Complete { .. } | Self::Tunnel | Self::Offload(_) => None,
             Self::Answer(fault) => fault.is_servers().then(|| fault.to_string()),
             Self::Cut(cut) => cut.complaint(),
         }
@@ -279,6 +292,8 @@ impl fmt::Display for Fault {
             Self::BodyFraming(cause) => write!(f, "malformed request body: {cause}"),
             Self::BodyTimeout => f.write_str("the request body stopped coming"),
             Self::Service(cause) => f.write_str(cause),
+            Self::NoPlace => f.write_str("it permits an upload, and does not say where"),
+            Self::Unpublished(_, cause) => write!(f, "an upload that it has confirmed is not there: {cause}"),
         }
     }
 }
@@ -309,6 +324,8 @@ mod tests {
             Fault::BodyFraming(ChunkError::Size),
             Fault::BodyTimeout,
             Fault::Service("disk".to_owned()),
+            Fault::NoPlace,
+            Fault::Unpublished(423, "locked".to_owned()),
         ]
     }
 

@@ -3,9 +3,10 @@
 use std::io;
 use std::task::{Context, Poll};
 
+use weir_config::plan::OffloadPlan;
 use weir_http::{
-    BodyScanner, Framing, HeadLimits, KnownHeader, RequestText, ResponseContext, ResponseHead, ResponseTo,
-    Scheme, Version, is_worth_parsing, parse_response,
+    BodyScanner, Framing, HeadLimits, KnownHeader, OffloadOrder, RequestText, ResponseContext, ResponseHead,
+    ResponseTo, Scheme, Version, is_worth_parsing, parse_response,
 };
 use weir_net::Stream;
 
@@ -47,10 +48,22 @@ pub(crate) enum HeadOutcome {
     Interim,
     /// The final head was passed on; its body follows.
     Final(ResponseFacts, Pump),
+    /// A final head has come that must not be passed on yet; it is kept.
+    Hold,
+    /// The final head names a file that the client is to get; nothing was passed on. What is left of the body follows.
+    Offload(ResponseFacts, Box<OffloadOrder>, Leftover),
     /// 101 was passed on; a tunnel follows.
     Tunnel(ResponseFacts, Pump),
     /// The client could not be written to.
     ClientGone,
+}
+
+/// What is left of a body that nobody wants.
+#[derive(Debug)]
+pub(crate) struct Leftover {
+    pub(crate) scanner: BodyScanner,
+    /// The server has sent more than its body.
+    pub(crate) has_surplus: bool,
 }
 
 /// What a response head is read for, and where its pieces are kept meanwhile.
@@ -70,6 +83,24 @@ pub(crate) struct Reading<'a> {
     /// The body can be spliced, if it is long enough.
     pub(crate) spliceable: bool,
     pub(crate) scheme: Scheme,
+    /// What the pool's servers may have sent by naming it; `None` = nothing.
+    pub(crate) offload: Option<&'a OffloadPlan>,
+    /// What the server was asked about an upload.
+    pub(crate) asked: Asked,
+}
+
+/// What a server was asked about an upload whose body stays here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Nothing: it has the request as it is.
+    Nothing,
+    /// Whether there may be one, and where.
+    Before,
+    /// Whether it is as it should be. Its yes is passed on only when the upload is visible.
+    After {
+        /// It is.
+        visible: bool,
+    },
 }
 
 /// Reads on until one head is complete, and passes it on.
@@ -90,12 +121,17 @@ pub(crate) fn poll_head(
     }
     if !reading.partial.is_empty() {
         let partial = std::mem::take(reading.partial);
-        let passed = pass(cx, Received::Kept(&partial), client, reading);
-        if let Some(outcome) = passed? {
-            client.worker.buffers.give(partial);
-            return Poll::Ready(Ok(outcome));
+        match pass(cx, Received::Kept(&partial), client, reading)? {
+            None => *reading.partial = partial,
+            Some(HeadOutcome::Hold) => {
+                *reading.partial = partial;
+                return Poll::Ready(Ok(HeadOutcome::Hold));
+            }
+            Some(outcome) => {
+                client.worker.buffers.give(partial);
+                return Poll::Ready(Ok(outcome));
+            }
         }
-        *reading.partial = partial;
     }
     loop {
         let window = if reading.spliceable { FIRST_READ } else { FIRST_READ_COPY };
@@ -126,11 +162,15 @@ pub(crate) fn poll_head(
             }
             let passed = pass(cx, Received::Kept(&partial), client, reading)?;
             match &passed {
+                Some(HeadOutcome::Hold) | None => *reading.partial = partial,
                 Some(_) => client.worker.buffers.give(partial),
-                None => *reading.partial = partial,
             }
             passed
         };
+        if matches!(passed, Some(HeadOutcome::Hold)) && reading.partial.is_empty() {
+            let mut scratch = client.worker.scratch.borrow_mut();
+            *reading.partial = client.worker.buffers.take_with(&scratch.body()[..read]);
+        }
         match passed {
             Some(outcome) => return Poll::Ready(Ok(outcome)),
             None if reading.partial.is_empty() => {
@@ -179,6 +219,19 @@ fn pass(
     if let (Some(bond), false) = (&mut reading.bond, head.is_interim()) {
         bond.answered(reading.server, buf, &table, worker.now());
     }
+    let is_yes = (200..300).contains(&head.status);
+    if is_yes && reading.asked == (Asked::After { visible: false }) {
+        return Ok(Some(HeadOutcome::Hold));
+    }
+    if let Some(offload) = reading.offload.filter(|_| !head.is_interim())
+        && let Some(order) = OffloadOrder::of(&head, buf, &table, offload.x_sendfile)
+    {
+        let leftover = leftover(&head, &buf[body_at..])?;
+        return Ok(Some(HeadOutcome::Offload(facts(&head, false), Box::new(order), leftover)));
+    }
+    if is_yes && reading.asked == Asked::Before {
+        return Err(Fault::NoPlace);
+    }
     let tls = client.tls.map(ClientTlsFacts::names);
     let date = (!table.has(KnownHeader::Date)).then(|| worker.http_date());
     let context = ResponseContext {
@@ -189,6 +242,7 @@ fn pass(
         date: date.as_deref().unwrap_or_default(),
         keep_alive: reading.request.keep_alive && reading.request_done && client.may_keep_alive(),
         cookie: reading.bond.as_deref().and_then(Bond::edit),
+        from_server: true,
     };
     let http = &client.listener.http;
     let written = http.forwarder.write_response(
@@ -214,7 +268,9 @@ fn pass(
     let tunnel = head.status == 101;
     let framing = if tunnel { Framing::UntilClose } else { head.framing };
     let mut download = Pump::new(BodyScanner::new(framing));
-    download.batch();
+    if reading.offload.is_none() || !OffloadOrder::is_unbuffered(buf, &table) {
+        download.batch();
+    }
     if written.dechunk {
         download.dechunk();
     }
@@ -248,6 +304,13 @@ fn pass(
         Ok(()) if tunnel => HeadOutcome::Tunnel(facts, download),
         Ok(()) => HeadOutcome::Final(facts, download),
     }))
+}
+
+/// What of a body is still to come when these bytes of it are thrown away.
+fn leftover(head: &ResponseHead, begun: &[u8]) -> Result<Leftover, Fault> {
+    let mut scanner = BodyScanner::new(head.framing);
+    let taken = scanner.feed(begun).map_err(Fault::BadChunks)?;
+    Ok(Leftover { scanner, has_surplus: taken < begun.len() })
 }
 
 fn facts(head: &ResponseHead, client_keeps: bool) -> ResponseFacts {

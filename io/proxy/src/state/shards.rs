@@ -123,6 +123,10 @@ pub struct PoolCounters {
     pub hedges: Counter,
     /// Of these, those whose response was passed on.
     pub hedges_won: Counter,
+    /// Responses in whose place a file was sent that the server named.
+    pub offloads: Counter,
+    /// Responses that named a file which could not be sent.
+    pub offloads_failed: Counter,
     /// From the request's last byte to the response's first, where second tries go by it.
     pub first_byte: LazyHistogram,
     /// How long requests waited for a server that had to.

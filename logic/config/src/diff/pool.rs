@@ -50,6 +50,8 @@ pub enum PoolPart {
     WhenEmpty,
     /// `redirect`.
     Redirect,
+    /// `offload`.
+    Offload,
 }
 
 pub(super) fn diff(old: &[PoolPlan], new: &[PoolPlan], changes: &mut Vec<Change>) {
@@ -95,6 +97,7 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         reuse,
         nobody_left,
         redirect,
+        offload,
     } = old;
     parts([
         ((algorithm, hash, measure) != (&new.algorithm, &new.hash, &new.measure), PoolPart::Balance),
@@ -117,6 +120,7 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         (*reuse != new.reuse, PoolPart::Reuse),
         (*nobody_left != new.nobody_left, PoolPart::WhenEmpty),
         (*redirect != new.redirect, PoolPart::Redirect),
+        (*offload != new.offload, PoolPart::Offload),
     ])
 }
 
@@ -155,6 +159,7 @@ impl fmt::Display for PoolPart {
             Self::Reuse => "reuse",
             Self::WhenEmpty => "when-empty",
             Self::Redirect => "redirect",
+            Self::Offload => "offload",
         })
     }
 }

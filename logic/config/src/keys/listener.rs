@@ -224,9 +224,9 @@ pub(crate) static FORWARDED: Section = Section {
         key(
             "identity-headers",
             OneOrMany(&Text("a header name, or its beginning and `*`")),
-            Otherwise("X-VOMS-* and X-Remote-User"),
+            Otherwise("X-VOMS-*, X-Remote-User, X-Accel-* and X-Sendfile*"),
             "[\"X-SSL-*\", \"X-Auth-User\"]",
-            "Header names removed from client requests, in addition to X-VOMS-* and X-Remote-User.",
+            "Header names removed from client requests, in addition to X-VOMS-*, X-Remote-User, X-Accel-* and X-Sendfile*.",
         ),
         key(
             "via",

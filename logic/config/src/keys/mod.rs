@@ -6,6 +6,7 @@ mod describe;
 mod failures;
 mod limits;
 mod listener;
+mod offload;
 mod pool;
 mod process;
 mod redirect;
@@ -17,6 +18,7 @@ mod tls;
 
 pub(crate) use balance::{ALGORITHM_NAMES, EXPRESSION};
 pub(crate) use listener::{LISTENER, SNI};
+pub(crate) use offload::LOCATION;
 pub(crate) use pool::{POOL, SERVER};
 pub(crate) use process::{ERROR_PAGE, FACILITIES, ROOT};
 pub(crate) use route::{HEADER_TEST, PATH, ROUTE};

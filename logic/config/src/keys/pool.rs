@@ -3,6 +3,7 @@ use super::Presence::{Default, Otherwise, Required};
 use super::balance::{ALGORITHM_NAMES, BALANCE};
 use super::failures::{BREAKER, EJECT, HEDGE, RETRY};
 use super::limits::{CONCURRENCY, QUEUE};
+use super::offload::OFFLOAD;
 use super::process::HEADER_TEXTS;
 use super::redirect::REDIRECT;
 use super::spread::{AGENT, AUTO_WEIGHT, SLOW_START, SUBSET, ZONE};
@@ -50,6 +51,13 @@ pub(crate) static POOL: Section = Section {
             "{ algorithm = \"gradient\", max = 200 }",
             "A limit for each server that follows its latency, besides `max-connections`; `{}` = with the defaults. HTTP \
              only.",
+        ),
+        key(
+            "offload",
+            Table(&OFFLOAD),
+            Otherwise("servers can name no files"),
+            "{ location = { prefix = \"/internal\", root = \"/srv/data\" } }",
+            "Files that servers may have sent by naming them. HTTP only.",
         ),
         key(
             "check",

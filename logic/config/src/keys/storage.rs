@@ -151,11 +151,42 @@ pub(crate) static AREA: Section = Section {
              requests, and accepts its tokens.",
         ),
         key(
+            "accel-redirect",
+            Table(&ACCEL_REDIRECT),
+            Otherwise("files are always sent from here"),
+            "{ prefix = \"/protected\", trusted = \"10.0.0.0/8\" }",
+            "Lets an NGINX in front send files itself: it is told which by `X-Accel-Redirect`.",
+        ),
+        key(
             "access",
             Table(&ACCESS),
             Otherwise("nobody may do anything"),
             "{ anonymous-read = true }",
             "Who may do what.",
+        ),
+    ],
+};
+
+pub(crate) static ACCEL_REDIRECT: Section = Section {
+    noun: "",
+    title: "[storage-area.NAME.accel-redirect]",
+    meaning: "GET and HEAD of a file are answered with its name for the proxy in front, and without a body. The proxy needs the \
+              same directory. Who may read what is decided here all the same.",
+    keys: &[
+        key(
+            "prefix",
+            Text("a path"),
+            Required,
+            "\"/protected\"",
+            "The internal location of the proxy whose directory is the root of the area.",
+        ),
+        key(
+            "trusted",
+            OneOrMany(&Text("a network or an IP address")),
+            Required,
+            "[\"127.0.0.1\", \"10.0.0.0/8\"]",
+            "The proxies that are told so. Who connects from elsewhere gets the file; who comes through a Unix socket is \
+             trusted, because the operator says who may.",
         ),
     ],
 };

@@ -3,6 +3,7 @@
 
 mod balance;
 mod listener;
+mod offload;
 mod pool;
 mod process;
 mod redirect;
@@ -18,6 +19,7 @@ pub use balance::{HashPlan, KeyPlan};
 pub use listener::{
     ClientTimeouts, HttpPlan, ListenerPlan, Mode, Priority, ProxyProtocolIn, RoutePlan, SniRoute, TcpPlan,
 };
+pub use offload::{LocationFiles, LocationPlan, OffloadPlan};
 pub use pool::{
     AgentPlan, AutoWeightPlan, CheckKind, CheckPlan, ConnectionReuse, Fairness, HedgePlan, HttpCheck,
     NobodyLeft, PoolPlan, ProxyProtocolOut, QueuePlan, RetryPlan, ServerPlan, ServerTimeouts,
@@ -31,7 +33,8 @@ pub use sticky::{
     StickyTablePlan, WhenBusy, WhenGone,
 };
 pub use storage::{
-    AreaPlan, Durability, KeySetSource, OwnAlgorithm, Symlinks, TokenEndpointPlan, TokenIssuerPlan,
+    AccelRedirectPlan, AreaPlan, Durability, KeySetSource, OwnAlgorithm, Symlinks, TokenEndpointPlan,
+    TokenIssuerPlan,
 };
 pub use tls::{Certificate, ClientAuth, TlsIn, TlsOut, TlsVersion};
 

@@ -7,7 +7,7 @@ use weir_health::{BreakerRule, CheckTiming, EjectionRule};
 use weir_http::{FixedResponse, PathPattern};
 use weir_model::{Millis, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
-use super::{HashPlan, RedirectPlan, StickyPlan, TlsOut};
+use super::{HashPlan, OffloadPlan, RedirectPlan, StickyPlan, TlsOut};
 
 /// Servers that can answer, and how to choose (`[pool.NAME]`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -62,6 +62,8 @@ pub struct PoolPlan {
     pub nobody_left: NobodyLeft,
     /// Clients are sent on to the servers; `None` = their requests are passed on.
     pub redirect: Option<RedirectPlan>,
+    /// Files that servers may have sent by naming them; `None` = none.
+    pub offload: Option<OffloadPlan>,
 }
 
 impl PoolPlan {

@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use ipnet::IpNet;
 use serde::Serialize;
 use weir_access::jwt::{Algorithm as JwtAlgorithm, Audiences, Issuer, ProfileRule};
 use weir_access::rule::AreaSpec;
@@ -51,8 +52,49 @@ pub struct AreaPlan {
     pub token_endpoint: Option<Name>,
     /// Where the secret is of those who send clients on to here; `None` = nobody does.
     pub redirect_key: Option<SecretPlace>,
+    /// Who is told the names of files in place of their content; `None` = nobody.
+    pub accel_redirect: Option<AccelRedirectPlan>,
     /// Who may do what; its paths and patterns have been read once.
     pub access: AreaSpec,
+}
+
+impl AreaPlan {
+    /// A directory whose files are only read, and only by who is within this process.
+    pub fn of_directory(name: Name, root: PathBuf, symlinks: Symlinks) -> Self {
+        Self {
+            realm: name.to_string(),
+            name,
+            root,
+            access_points: vec!["/".to_owned()],
+            read_only: true,
+            index: Vec::new(),
+            listing: false,
+            precompressed: false,
+            cache_control: None,
+            symlinks,
+            durability: Durability::None,
+            checksums: Vec::new(),
+            trust_checksums: false,
+            propfind_infinity: false,
+            threads: 8,
+            queue: 1024,
+            htpasswd: None,
+            token_in_url: false,
+            token_endpoint: None,
+            redirect_key: None,
+            accel_redirect: None,
+            access: AreaSpec::default(),
+        }
+    }
+}
+
+/// A proxy in front sends files itself (`[storage-area.NAME.accel-redirect]`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AccelRedirectPlan {
+    /// Where the root of the area is for the proxy, written plainly.
+    pub prefix: String,
+    /// Which proxies; at least one network.
+    pub trusted: Vec<IpNet>,
 }
 
 /// Which symbolic links are followed.

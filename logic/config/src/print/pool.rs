@@ -9,8 +9,8 @@ use super::route::response;
 use super::sticky;
 use super::writer::{OFF, Percent, Printed, Share, Spelled, Writer, bare, table};
 use crate::plan::{
-    AutoWeightPlan, CheckKind, CheckPlan, Fairness, HttpCheck, PoolPlan, ProxyProtocolOut, RedirectPlan,
-    SecretPlace, ServerPlan, TlsOut,
+    AutoWeightPlan, CheckKind, CheckPlan, Fairness, HttpCheck, LocationFiles, OffloadPlan, PoolPlan,
+    ProxyProtocolOut, RedirectPlan, SecretPlace, ServerPlan, TlsOut,
 };
 
 pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
@@ -63,6 +63,7 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
         print_tls(writer, &name, tls);
     }
     print_concurrency(writer, &name, pool);
+    print_offload(writer, &name, pool);
     print_traffic(writer, &name, pool);
 }
 
@@ -202,6 +203,25 @@ fn print_concurrency(writer: &mut Writer, name: &str, pool: &PoolPlan) {
     }
     writer.key("min", rule.min);
     writer.key("max", rule.max);
+}
+
+fn print_offload(writer: &mut Writer, name: &str, pool: &PoolPlan) {
+    let Some(OffloadPlan { locations, x_sendfile, uploads }) = &pool.offload else { return };
+    writer.table(&format!("[pool.{name}.offload]"));
+    writer.key("x-sendfile", *x_sendfile);
+    writer.key("uploads", *uploads);
+    for location in locations {
+        writer.table(&format!("[[pool.{name}.offload.location]]"));
+        writer.key("prefix", &location.prefix);
+        match &location.files {
+            LocationFiles::Area(area) => writer.key("storage-area", Printed(area)),
+            LocationFiles::Root { root, symlinks } => {
+                writer.key("root", path(root));
+                writer.key("symlinks", super::storage::symlinks(*symlinks));
+            }
+        }
+        writer.key("percent-encoded", location.percent_encoded);
+    }
 }
 
 fn print_tls(writer: &mut Writer, name: &str, tls: &TlsOut) {

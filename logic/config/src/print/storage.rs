@@ -18,14 +18,7 @@ pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
     writer.key("listing", area.listing);
     writer.key("precompressed", area.precompressed);
     writer.key_if("cache-control", area.cache_control.as_ref());
-    writer.key(
-        "symlinks",
-        match area.symlinks {
-            Symlinks::Never => "never",
-            Symlinks::InsideRoot => "inside-root",
-            Symlinks::OwnerMatch => "owner-match",
-        },
-    );
+    writer.key("symlinks", symlinks(area.symlinks));
     writer.key(
         "durability",
         match area.durability {
@@ -44,7 +37,20 @@ pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
     writer.key("token-in-url", area.token_in_url);
     writer.key_if("token-endpoint", area.token_endpoint.as_ref().map(|name| name.as_str()));
     super::pool::secret(writer, "redirect-", area.redirect_key.as_ref());
+    if let Some(accel) = &area.accel_redirect {
+        writer.table(&format!("[storage-area.{name}.accel-redirect]"));
+        writer.key("prefix", &accel.prefix);
+        writer.many("trusted", &accel.trusted.iter().map(Printed).collect::<Vec<_>>());
+    }
     access(writer, &name, &area.access);
+}
+
+pub(super) fn symlinks(symlinks: Symlinks) -> &'static str {
+    match symlinks {
+        Symlinks::Never => "never",
+        Symlinks::InsideRoot => "inside-root",
+        Symlinks::OwnerMatch => "owner-match",
+    }
 }
 
 fn access(writer: &mut Writer, area: &str, access: &AreaSpec) {

@@ -12,7 +12,8 @@ use crate::Plan;
 use crate::context::Context;
 use crate::diagnostic::Problem;
 use crate::plan::{ListenerPlan, Mode};
-use crate::spec::{PoolSpec, Spec};
+use crate::source::Located;
+use crate::spec::{AreaSpecs, PoolSpec, Spec};
 
 /// The plan that a spec stands for; meaningless if an error has been reported by now.
 pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
@@ -21,6 +22,10 @@ pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
     bind::check(cx, &spec);
     let routes = route::by_listener(cx, &mut pools, &mut areas, &spec);
     let listeners = listener::resolve(cx, &mut pools, &mut areas, spec.listeners, routes);
+    for (subject, area) in spec.pools.iter().flat_map(|pool| &pool.areas) {
+        areas.find(cx, subject, area);
+    }
+    uploads_have_a_place(cx, &spec.pools, &spec.storage_areas);
     pools.warn_of_unused(cx);
     areas.warn_of_unused(cx);
     http_only(cx, &listeners, &spec.pools);
@@ -42,6 +47,25 @@ pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
     }
 }
 
+/// Reports pools that are to store uploads where nothing can be written.
+fn uploads_have_a_place(cx: &Context<'_>, pools: &[PoolSpec], areas: &[AreaSpecs]) {
+    let stores = |pool: &&PoolSpec| pool.plan.offload.as_ref().is_some_and(|offload| offload.uploads);
+    for pool in pools.iter().filter(stores) {
+        let named = |name: &str| areas.iter().find(|area| area.plan.name.as_str() == name);
+        let is_writable =
+            |(_, area): &(_, Located<String>)| named(&area.value).is_none_or(|area| !area.plan.read_only);
+        if let Some((_, area)) = pool.areas.first()
+            && !pool.areas.iter().any(is_writable)
+        {
+            let message = format!(
+                "pool {}: offload.uploads: nothing can be written in the storage areas of its locations",
+                pool.name.value
+            );
+            cx.report(Problem::error(area.span, message));
+        }
+    }
+}
+
 /// Reports what a pool asks for that a TCP listener cannot do.
 fn http_only(cx: &Context<'_>, listeners: &[ListenerPlan], pools: &[PoolSpec]) {
     for listener in listeners {
@@ -52,6 +76,7 @@ fn http_only(cx: &Context<'_>, listeners: &[ListenerPlan], pools: &[PoolSpec]) {
                 ("concurrency", pool.plan.concurrency.is_some()),
                 ("hedge", pool.plan.hedge.is_some()),
                 ("redirect", pool.plan.redirect.is_some()),
+                ("offload", pool.plan.offload.is_some()),
             ];
             for (key, _) in keys.iter().filter(|(_, is_there)| *is_there) {
                 let message = format!(

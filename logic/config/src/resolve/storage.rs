@@ -49,7 +49,7 @@ impl Areas {
             return;
         }
         for ((name, span), _) in self.names.iter().zip(&self.used).filter(|(_, used)| !**used) {
-            let message = format!("storage area {name} is not used by any route or listener");
+            let message = format!("storage area {name} is not used by any route, listener or pool");
             cx.report(Problem::warning(*span, message));
         }
     }

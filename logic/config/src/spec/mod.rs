@@ -8,6 +8,7 @@ mod header;
 mod limits;
 mod listener;
 mod matching;
+mod offload;
 mod pool;
 mod process;
 mod redirect;

@@ -4,7 +4,8 @@ use weir_balance::Membership;
 use weir_health::EjectionRule;
 use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
-use super::{auto_weight, limits, spread, tls};
+use super::offload::AreaReference;
+use super::{auto_weight, limits, offload, spread, tls};
 use crate::context::Context;
 use crate::diagnostic::Problem;
 use crate::keys::{POOL, SERVER};
@@ -16,7 +17,7 @@ use crate::subject::Subject;
 use crate::table::Table;
 use crate::tree::{Node, Value};
 
-/// `[pool.NAME]`. Nothing in a pool refers to anything outside of it.
+/// `[pool.NAME]`. Nothing in a pool refers to anything outside of it but storage areas.
 #[derive(Debug)]
 pub(crate) struct PoolSpec {
     pub(crate) name: Located<PoolName>,
@@ -30,6 +31,8 @@ pub(crate) struct PoolSpec {
     pub(crate) zone: spread::ZoneSpec,
     /// Nothing limits how many requests are in flight: nobody ever waits.
     pub(crate) is_unlimited: bool,
+    /// The storage areas that it names.
+    pub(crate) areas: Vec<AreaReference>,
 }
 
 impl PoolSpec {
@@ -52,6 +55,7 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         );
     }
     let name = super::route::name(cx, "pool", name)?;
+    let (offload, areas) = offload::read(&table);
     let (algorithm, hash, measure) = super::balance::read(&table);
     let servers = servers(&table);
     let plan = PoolPlan {
@@ -88,6 +92,7 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         hedge: limits::hedge(&table),
         reuse: reuse(&table),
         nobody_left: nobody_left(&table.table("when-empty")),
+        offload,
     };
     warn_of_servers(&table, &plan);
     let balance = table.get("balance");
@@ -100,7 +105,7 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     if is_unlimited {
         limits::warn_of_queue(&table, &plan);
     }
-    Some(PoolSpec { name, plan, key_at, sticky_at, auto_weight_at, zone, is_unlimited })
+    Some(PoolSpec { name, plan, key_at, sticky_at, auto_weight_at, zone, is_unlimited, areas })
 }
 
 fn warn_of_servers(table: &Table<'_, '_>, plan: &PoolPlan) {

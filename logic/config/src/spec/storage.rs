@@ -3,11 +3,12 @@ use weir_access::rule::{AreaSpec, Effect, PolicyAction, PolicySpec, Principal, R
 use weir_dav::digest::Algorithm;
 
 use super::header::check_value;
+use super::matching::networks;
 use super::process::{path, path_if};
 use crate::context::Context;
 use crate::diagnostic::Problem;
 use crate::keys::{AREA, AREA_POLICY, PRINCIPAL, TOKEN_ISSUER};
-use crate::plan::{AreaPlan, Durability, KeySetSource, Symlinks, TokenIssuerPlan};
+use crate::plan::{AccelRedirectPlan, AreaPlan, Durability, KeySetSource, Symlinks, TokenIssuerPlan};
 use crate::source::{Located, Span};
 use crate::subject::Subject;
 use crate::table::{Table, located_text};
@@ -62,11 +63,7 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         listing: table.flag("listing"),
         precompressed: table.flag("precompressed"),
         cache_control: cache_control.map(|value| value.value),
-        symlinks: match table.text("symlinks").as_str() {
-            "inside-root" => Symlinks::InsideRoot,
-            "owner-match" => Symlinks::OwnerMatch,
-            _ => Symlinks::Never,
-        },
+        symlinks: symlinks(&table),
         durability: match table.text("durability").as_str() {
             "none" => Durability::None,
             "full" => Durability::Full,
@@ -83,6 +80,7 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         // The resolver proves that it is there.
         token_endpoint: None,
         redirect_key: super::redirect::secret_place(&table, "redirect-key-file", "redirect-key-env"),
+        accel_redirect: table.table_if("accel-redirect").map(|table| accel_redirect(&table)),
         access: area_access(&access, &mut issuers),
     };
     if !cx.is_incomplete() {
@@ -106,6 +104,26 @@ fn warn_of_links(table: &Table<'_, '_>, plan: &AreaPlan, issues_tokens: bool) {
         );
         let help = "\"never\" is safe; \"owner-match\" trusts the owner of what a link points to";
         table.cx.report(Problem::warning(node.span, message).help(help.to_owned()));
+    }
+}
+
+fn accel_redirect(table: &Table<'_, '_>) -> AccelRedirectPlan {
+    let prefix = table.text("prefix");
+    if let (Some(node), Err(cause)) = (table.get("prefix"), weir_access::AccessPath::from_plain(&prefix)) {
+        table.error("prefix", node.span, format!("{:?}: {cause}", short(&prefix)));
+    }
+    if let (Some(node), []) = (table.get("trusted"), table.many("trusted")) {
+        table.error("trusted", node.span, "expected at least one network");
+    }
+    AccelRedirectPlan { prefix, trusted: networks(table, "trusted") }
+}
+
+/// Which symbolic links are followed.
+pub(super) fn symlinks(table: &Table<'_, '_>) -> Symlinks {
+    match table.text("symlinks").as_str() {
+        "inside-root" => Symlinks::InsideRoot,
+        "owner-match" => Symlinks::OwnerMatch,
+        _ => Symlinks::Never,
     }
 }
 

@@ -8,6 +8,7 @@ mod every_key;
 mod example;
 pub(crate) mod keys_read;
 mod limits;
+mod offload;
 mod outline;
 mod print;
 mod routes;

@@ -59,6 +59,18 @@ fn what_is_wrong_is_said_with_its_place() {
     };
     for (more, message) in [
         ("access-points = 'data'", "storage area data: access-points: \"data\": a path begins with /"),
+        (
+            "accel-redirect = { prefix = 'p', trusted = '10.0.0.1' }",
+            "storage area data: accel-redirect.prefix: \"p\": a path begins with /",
+        ),
+        (
+            "accel-redirect = { prefix = '/p', trusted = [] }",
+            "storage area data: accel-redirect.trusted: expected at least one network",
+        ),
+        (
+            "accel-redirect = { prefix = '/p', trusted = 'x' }",
+            "storage area data: accel-redirect.trusted: \"x\" is neither an IP address nor a network such as 10.0.0.0/8",
+        ),
         ("access-points = ['/a', '/a']", "storage area data: access-points: \"/a\" is there twice"),
         ("access-points = []", "storage area data: access-points: expected at least one path"),
         ("index = 'a/b'", "storage area data: index: \"a/b\" is not the name of a file"),
@@ -164,7 +176,7 @@ fn what_has_no_effect_is_warned_of() {
     let audiences = format!("{ISSUER}audiences = 'https://storage.example.org'\n");
     assert_eq!(messages(&format!("{}{audiences}", area(access))), [""; 0]);
     let unused = area("\n[storage-area.other]\nroot = '/'\n");
-    assert_eq!(messages(&unused), ["storage area other is not used by any route or listener"]);
+    assert_eq!(messages(&unused), ["storage area other is not used by any route, listener or pool"]);
 }
 
 #[test]

@@ -32,6 +32,10 @@ pub struct PoolSnapshot {
     pub hedges: u64,
     /// Of these, those whose response was passed on.
     pub hedges_won: u64,
+    /// Responses in whose place a file was sent that the server named.
+    pub offloads: u64,
+    /// Responses that named a file which could not be sent.
+    pub offloads_failed: u64,
     /// How its breaker stands; `None` = it has none.
     pub breaker: Option<BreakerSnapshot>,
     /// Requests for which no server was left.

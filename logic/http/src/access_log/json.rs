@@ -47,6 +47,10 @@ pub(super) fn object(out: &mut Vec<u8>, record: &AccessRecord<'_>, time: &mut Ti
     if let Some(won) = record.hedge_won {
         text(out, "hedge", Some(if won { b"won".as_slice() } else { b"lost" }));
     }
+    if record.offloaded {
+        key(out, "offloaded");
+        out.extend_from_slice(b"true");
+    }
     text(out, "termination", Some(&record.termination.code()));
     let active = &record.active;
     integer(out, "active_process", active.process.into());

@@ -39,6 +39,8 @@ pub struct AccessRecord<'a> {
     pub redispatched: bool,
     /// A second try was made beside a slow first one; whether its response was passed on.
     pub hedge_won: Option<bool>,
+    /// The server named a file, and Weir was to send that in place of a body.
+    pub offloaded: bool,
     /// How it ended.
     pub termination: Termination,
     /// How busy everything was when it ended.

@@ -38,6 +38,7 @@ fn record<'a>() -> AccessRecord<'a> {
         retries: 0,
         redispatched: false,
         hedge_won: None,
+        offloaded: false,
         termination: Termination::NORMAL,
         active: ActiveCounts { process: 1, listener: 1, pool: 1, server: 1, ..ActiveCounts::default() },
     }

@@ -27,6 +27,7 @@ const NAME_BYTES: usize = 26;
 /// RFC 9110 section 6.5.1: framing, routing, modifiers, authentication, response control, content description.
 const FORBIDDEN: u64 = set(&[
     KnownHeader::XForwardedOther,
+    KnownHeader::XAccel,
     KnownHeader::Host,
     KnownHeader::Connection,
     KnownHeader::KeepAlive,

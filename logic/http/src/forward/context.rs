@@ -120,6 +120,9 @@ pub struct ResponseContext<'a> {
     pub keep_alive: bool,
     /// The cookie that names the server; `None` = cookies pass as they are.
     pub cookie: Option<SetCookieEdit<'a>>,
+    /// A server wrote it, and not this process: what it says of files ([`KnownHeader::XAccel`](crate::KnownHeader)) is not
+    /// for clients.
+    pub from_server: bool,
 }
 
 /// What became of a response head.

@@ -48,6 +48,10 @@ pub(super) const HOP_BY_HOP: u64 = set(&[
     KnownHeader::Http2Settings,
 ]);
 
+/// Removed likewise: by these a proxy tells a server how files are to be named to it, and only what the operator has
+/// written says so.
+const OFFLOAD_HEADERS: [&str; 3] = ["X-Accel-*", "X-Sendfile*", "X-Weir-Upload*"];
+
 /// Removing these would change what the message is; no pattern in the list of identity headers may reach them.
 const IRREMOVABLE: u64 = set(&[
     KnownHeader::Host,
@@ -67,7 +71,7 @@ impl Forwarder {
     /// Compiles a listener's rules. `scheme` is what its clients speak.
     pub fn compile(rules: &ForwardingRules, scheme: Scheme) -> Self {
         let mut identity = NameSet::folding_underscores();
-        IDENTITY_HEADERS.into_iter().for_each(|name| identity.add(name));
+        IDENTITY_HEADERS.into_iter().chain(OFFLOAD_HEADERS).for_each(|name| identity.add(name));
         rules.identity_headers.iter().for_each(|name| identity.add(name));
         identity.known &= !IRREMOVABLE;
         // A CGI server cannot tell X_Forwarded_For from X-Forwarded-For.

@@ -1,5 +1,8 @@
 use crate::KnownHeader;
 
+/// How names begin that are [`KnownHeader::XAccel`].
+const ACCEL: [&[u8]; 2] = [b"x-accel-", b"x-sendfile"];
+
 /// A set of field names, some of them ends with `*`, made to say no fast.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NameSet {
@@ -42,6 +45,9 @@ impl NameSet {
             }
             if folded.starts_with(b"x-forwarded-") || b"x-forwarded-".starts_with(&folded) {
                 self.known |= KnownHeader::XForwardedOther.bit();
+            }
+            if ACCEL.iter().any(|start| folded.starts_with(start) || start.starts_with(&folded)) {
+                self.known |= KnownHeader::XAccel.bit();
             }
             self.prefixes.push(folded);
         } else {

@@ -4,10 +4,18 @@ use super::destination::UriMap;
 use super::forwarded_for::{Seen, nominates};
 use super::{Forwarder, RequestContext, RequestText, RouteRewriter, Scheme};
 use crate::answer::append_line;
-use crate::head::scan::list;
+use crate::head::{scan::list, set};
 use crate::{HeaderEntry, HeaderTable, KnownHeader, Method, RequestHead, Span, TargetForm, Version};
 
 const CHUNKED: &[u8] = b"chunked";
+
+/// Lines that frame a body.
+const BODY: u64 = set(&[
+    KnownHeader::ContentLength,
+    KnownHeader::TransferEncoding,
+    KnownHeader::Trailer,
+    KnownHeader::Expect,
+]);
 
 impl Forwarder {
     /// Appends to `out` the head of a request as its server gets it, up to and with the empty line. `buf` and `table`
@@ -21,20 +29,20 @@ impl Forwarder {
         route: &RouteRewriter,
         cx: &RequestContext<'_>,
     ) {
-        let writer = Writer { forwarder: self, buf, head, table, route, cx };
-        // Room for what is added in the usual case; longer rules and ids make it grow.
-        out.reserve(head.head_bytes as usize + 512);
-        let is_line_kept =
-            head.version == Version::Http11 && head.target.form == TargetForm::Origin && route.path.keeps();
-        let kept_from = if is_line_kept {
-            head.start
-        } else {
-            writer.append_request_line(out);
-            head.lines_start()
-        };
-        writer.append_lines(out, kept_from);
-        writer.append_own_lines(out);
-        out.extend_from_slice(b"\r\n");
+        Writer { forwarder: self, buf, head, table, route, cx, bodiless: false }.append(out);
+    }
+
+    /// The same for a request whose body stays here: its server is only asked about it.
+    pub fn write_question(
+        &self,
+        out: &mut Vec<u8>,
+        buf: &[u8],
+        head: &RequestHead,
+        table: &HeaderTable,
+        route: &RouteRewriter,
+        cx: &RequestContext<'_>,
+    ) {
+        Writer { forwarder: self, buf, head, table, route, cx, bodiless: true }.append(out);
     }
 }
 
@@ -45,9 +53,29 @@ struct Writer<'a> {
     table: &'a HeaderTable,
     route: &'a RouteRewriter,
     cx: &'a RequestContext<'a>,
+    /// What frames the body is left out.
+    bodiless: bool,
 }
 
 impl Writer<'_> {
+    fn append(&self, out: &mut Vec<u8>) {
+        let head = self.head;
+        // Room for what is added in the usual case; longer rules and ids make it grow.
+        out.reserve(head.head_bytes as usize + 512);
+        let is_line_kept = head.version == Version::Http11
+            && head.target.form == TargetForm::Origin
+            && self.route.path.keeps();
+        let kept_from = if is_line_kept {
+            head.start
+        } else {
+            self.append_request_line(out);
+            head.lines_start()
+        };
+        self.append_lines(out, kept_from);
+        self.append_own_lines(out);
+        out.extend_from_slice(b"\r\n");
+    }
+
     fn append_request_line(&self, out: &mut Vec<u8>) {
         let target = &self.head.target;
         out.extend_from_slice(self.head.method.bytes(self.buf));
@@ -109,6 +137,9 @@ impl Writer<'_> {
         if !self.cx.pass_expect || self.head.version == Version::Http10 {
             touched |= KnownHeader::Expect.bit();
         }
+        if self.bodiless {
+            touched |= BODY;
+        }
         if let Some(id) = forwarder.request_id.as_ref().filter(|_| !self.cx.exchange.request_id.is_empty()) {
             touched |= id.known.bit();
         }
@@ -132,7 +163,7 @@ impl Writer<'_> {
             KnownHeader::Upgrade => !self.upgrades(),
             KnownHeader::Cookie => self.drops_cookies() || self.cx.cookie.changes(entry.value().of(self.buf)),
             // A server that is strict in another way would see no coding here, and read the body as its next request.
-            KnownHeader::TransferEncoding => {
+            KnownHeader::TransferEncoding if !self.bodiless => {
                 let usual = b"Transfer-Encoding: chunked\r\n";
                 entry.value().of(self.buf) != CHUNKED
                     || !entry.line().of(self.buf).eq_ignore_ascii_case(usual)
@@ -148,7 +179,9 @@ impl Writer<'_> {
         }
         match entry.known() {
             KnownHeader::Host => self.append_host(out),
-            KnownHeader::TransferEncoding => append_line(out, "Transfer-Encoding", CHUNKED),
+            KnownHeader::TransferEncoding if !self.bodiless => {
+                append_line(out, "Transfer-Encoding", CHUNKED);
+            }
             KnownHeader::Cookie => self.append_cookies(out, entry),
             KnownHeader::Destination | KnownHeader::If => {
                 let map = UriMap {
@@ -202,6 +235,9 @@ impl Writer<'_> {
         }
         let seen = Seen { buf: self.buf, table: self.table, peer: self.cx.exchange.peer, host: self.host() };
         self.forwarder.append_x_forwarded(out, &seen, suppressed);
+        if self.bodiless {
+            append_line(out, "Content-Length", b"0");
+        }
         if self.forwarder.adds_more || self.route.request.adds_any() {
             self.append_rarer_lines(out, &seen, suppressed);
         }

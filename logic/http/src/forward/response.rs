@@ -80,6 +80,9 @@ impl Writer<'_> {
 
     fn touched(&self) -> u64 {
         let mut touched = HOP_BY_HOP;
+        if self.cx.from_server {
+            touched |= KnownHeader::XAccel.bit();
+        }
         if self.is_final() {
             touched |= self.route.response.removed.known;
             if self.route.response.removed.has_others() {
@@ -117,6 +120,9 @@ impl Writer<'_> {
                 let name = entry.name().of(self.buf);
                 (self.is_final() && (self.route.response.removed.has_other(name) || self.is_request_id(name)))
                     || (self.head.nominates && self.is_nominated(name))
+            }
+            KnownHeader::XAccel => {
+                self.cx.from_server || self.route.response.removed.has_other(entry.name().of(self.buf))
             }
             KnownHeader::Upgrade => !self.upgrades(),
             KnownHeader::SetCookie => {

@@ -9,6 +9,9 @@ macro_rules! known_headers {
             Other,
             /// `X-Forwarded-` with another ending than For, Proto and Host.
             XForwardedOther,
+            /// `X-Accel-` or `X-Sendfile` with any ending: what a server and a proxy in front of it tell each other about
+            /// files.
+            XAccel,
             $($variant,)*
         }
 
@@ -94,8 +97,14 @@ impl KnownHeader {
         {
             return pattern.known;
         }
-        let is_forwarded = (start | FORWARDED.letters) & FORWARDED_MASK == FORWARDED.start;
-        if is_forwarded { Self::XForwardedOther } else { Self::Other }
+        let begins_as = |pattern: &Pattern, mask| (start | pattern.letters) & mask == pattern.start;
+        if begins_as(&FORWARDED, FORWARDED_MASK) {
+            Self::XForwardedOther
+        } else if begins_as(&ACCEL, ACCEL_MASK) || begins_as(&SENDFILE, SENDFILE_MASK) {
+            Self::XAccel
+        } else {
+            Self::Other
+        }
     }
 
     /// This header as a set.
@@ -105,7 +114,7 @@ impl KnownHeader {
 }
 
 /// The header of a name of less than 16 bytes; `name` holds them with zeros behind. A name that is found is a token:
-/// every byte of it was compared. What is not found may still be [`KnownHeader::XForwardedOther`].
+/// every byte of it was compared. What is not found may still be one of those that are known by how they begin.
 #[inline(always)]
 pub(super) fn lookup_short(name: u128, bytes: usize) -> KnownHeader {
     match candidate(name, bytes) {
@@ -130,6 +139,10 @@ struct Pattern {
 
 const FORWARDED: Pattern = pattern(KnownHeader::XForwardedOther, "x-forwarded-");
 const FORWARDED_MASK: u128 = (1 << (12 * 8)) - 1;
+const ACCEL: Pattern = pattern(KnownHeader::XAccel, "x-accel-");
+const ACCEL_MASK: u128 = (1 << (8 * 8)) - 1;
+const SENDFILE: Pattern = pattern(KnownHeader::XAccel, "x-sendfile");
+const SENDFILE_MASK: u128 = (1 << (10 * 8)) - 1;
 
 static PATTERNS: [Pattern; KNOWN.len()] = {
     let mut patterns = [const { pattern(KnownHeader::Other, "") }; KNOWN.len()];
@@ -190,7 +203,7 @@ pub(crate) const fn set(of: &[KnownHeader]) -> u64 {
     bits
 }
 
-const _: () = assert!(KNOWN.len() + 2 <= 64);
+const _: () = assert!(KNOWN.len() + 3 <= 64);
 
 #[cfg(test)]
 mod tests {
@@ -203,6 +216,10 @@ mod tests {
             assert_eq!(KnownHeader::of_name(name.to_ascii_uppercase().as_bytes()), *known);
         }
         assert_eq!(KnownHeader::of_name(b"x-FORWARDED-port"), KnownHeader::XForwardedOther);
+        for name in ["X-Accel-Redirect", "x-accel-x", "X-SENDFILE", "x-sendfile-type"] {
+            assert_eq!(KnownHeader::of_name(name.as_bytes()), KnownHeader::XAccel, "{name}");
+        }
+        assert_eq!(KnownHeader::of_name(b"x-sendfil"), KnownHeader::Other);
     }
 
     #[test]

@@ -125,6 +125,7 @@ impl Way {
             date: self.date,
             keep_alive: !self.close,
             cookie: self.set_cookie,
+            from_server: true,
         };
         let mut out = Vec::new();
         let written = forwarder.write_response(&mut out, &buf, &head, &table, &self.route, &cx);

@@ -7,6 +7,7 @@ mod browser;
 mod curl;
 mod load;
 mod nginx;
+mod nginx_in_front;
 mod tool;
 mod websocket;
 

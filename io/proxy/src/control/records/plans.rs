@@ -167,6 +167,7 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
         reuse,
         nobody_left,
         redirect,
+        offload,
     } = a;
     *name == b.name
         && *algorithm == b.algorithm
@@ -192,4 +193,5 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
         && *reuse == b.reuse
         && *nobody_left == b.nobody_left
         && *redirect == b.redirect
+        && *offload == b.offload
 }

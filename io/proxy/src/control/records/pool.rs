@@ -252,5 +252,6 @@ fn without_servers(plan: &PoolPlan) -> PoolPlan {
         reuse: plan.reuse.clone(),
         nobody_left: plan.nobody_left.clone(),
         redirect: plan.redirect.clone(),
+        offload: plan.offload.clone(),
     }
 }

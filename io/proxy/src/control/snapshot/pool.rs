@@ -52,6 +52,8 @@ fn of(pool: &PoolRecord, protocol: Protocol, moment: Moment) -> PoolSnapshot {
         sent_on: sum(|shard| &shard.sent_on),
         hedges: sum(|shard| &shard.hedges),
         hedges_won: sum(|shard| &shard.hedges_won),
+        offloads: sum(|shard| &shard.offloads),
+        offloads_failed: sum(|shard| &shard.offloads_failed),
         breaker: shared.plan.breaker.as_ref().map(|_| breaker(&shared.breaker)),
         nobody_left: sum(|shard| &shard.nobody_left),
         busy: sum(|shard| &shard.busy),

@@ -6,7 +6,9 @@
 mod choose;
 mod client_side;
 mod hedge;
+mod offload;
 mod pace;
+mod question;
 mod retry;
 mod transfer;
 
@@ -18,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use weir_balance::{Key, Rank, RequestClass};
 use weir_http::{ChunkError, Progress};
+use weir_net::service::LocalFuture;
 
 use super::outcome::{Cut, End, Fault};
 use super::request::RequestFacts;
@@ -32,7 +35,9 @@ use crate::worker::{Drain, Lease, LocalPool, LocalServer, Pass, QueuePlace, Serv
 pub(crate) use client_side::ClientSide;
 use hedge::Hedge;
 pub(crate) use hedge::Hedged;
+pub(crate) use offload::Offloaded;
 pub(super) use pace::RateWindow;
+pub(crate) use question::{PendingUpload, Question};
 
 /// A request on its way.
 pub(crate) struct Exchange {
@@ -88,6 +93,8 @@ pub(crate) struct Exchange {
     idle_until: Instant,
     rate: RateWindow,
     fault_status: Option<u16>,
+    /// What its server is asked, if the body of the request stays here.
+    question: Option<Box<Question>>,
 }
 
 enum State {
@@ -96,6 +103,8 @@ enum State {
     Queued,
     Connecting(Pin<Box<dyn Future<Output = Result<ServerConnection, ConnectError>>>>),
     Running,
+    /// Its server has said yes to an upload, which is being made visible.
+    Publishing(LocalFuture<Result<(), (u16, String)>>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -175,6 +184,7 @@ impl Exchange {
             idle_until: timing.start,
             rate: RateWindow::default(),
             fault_status: None,
+            question: None,
         };
         exchange.hedge = exchange.wants_hedge();
         exchange
@@ -234,6 +244,13 @@ impl Exchange {
                         }
                     }
                 }
+                State::Publishing(publishing) => match publishing.as_mut().poll(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Err((status, why))) => {
+                        return Poll::Ready(End::Answer(Fault::Unpublished(status, why)));
+                    }
+                    Poll::Ready(Ok(())) => self.published(client),
+                },
                 State::Running => match self.poll_running(cx, client) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(Some(end)) => return Poll::Ready(end),

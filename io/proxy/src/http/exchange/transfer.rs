@@ -7,7 +7,7 @@ use weir_http::Scheme;
 
 use super::{ClientSide, Exchange, Upload};
 use crate::http::outcome::{Cut, End, Fault};
-use crate::http::response::{self, HeadOutcome, Reading};
+use crate::http::response::{self, Asked, HeadOutcome, Reading};
 use crate::pump::PumpError;
 
 impl Exchange {
@@ -32,6 +32,7 @@ impl Exchange {
         }
         if self.download.is_none() {
             match self.poll_response_head(cx, client) {
+                Poll::Ready(Ok(None)) if self.is_publishing() => return Poll::Ready(None),
                 Poll::Ready(Ok(None)) => {}
                 Poll::Ready(Ok(Some(end))) => return Poll::Ready(Some(end)),
                 Poll::Ready(Err(fault)) => {
@@ -87,6 +88,8 @@ impl Exchange {
         cx: &mut Context<'_>,
         client: &mut ClientSide<'_>,
     ) -> Poll<Result<Option<End>, Fault>> {
+        let asked = self.asked();
+        let asked_after = matches!(asked, Asked::After { .. });
         let Some(connection) = &mut self.connection else { return Poll::Ready(Ok(None)) };
         let Some(lease) = &self.lease else { return Poll::Ready(Ok(None)) };
         loop {
@@ -102,12 +105,18 @@ impl Exchange {
                 request_done: self.upload_state == Upload::Done,
                 spliceable,
                 scheme: if self.pool.shared.plan.tls.is_some() { Scheme::Https } else { Scheme::Http },
+                offload: self.pool.shared.plan.offload.as_ref().filter(|_| !asked_after),
+                asked,
             };
             let outcome = response::poll_head(cx, &mut connection.stream, client, &mut reading);
             match outcome {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(fault)) => return Poll::Ready(Err(fault)),
                 Poll::Ready(Ok(HeadOutcome::Interim)) => {}
+                Poll::Ready(Ok(HeadOutcome::Hold)) => {
+                    self.publish();
+                    return Poll::Ready(Ok(None));
+                }
                 Poll::Ready(Ok(HeadOutcome::Final(facts, download))) => {
                     let took_us = self.timing.server().unwrap_or_default();
                     lease.answered(client.worker.now(), took_us, facts.status);
@@ -118,6 +127,17 @@ impl Exchange {
                     self.response = Some(facts);
                     self.download = Some(download);
                     return Poll::Ready(Ok(None));
+                }
+                Poll::Ready(Ok(HeadOutcome::Offload(facts, order, leftover))) => {
+                    let took_us = self.timing.server().unwrap_or_default();
+                    lease.answered(client.worker.now(), took_us, facts.status);
+                    if let Some(class) = self.class {
+                        lease.took(class, took_us, facts.status);
+                    }
+                    self.head_came(facts.status, client);
+                    self.response = Some(facts);
+                    self.discard(leftover, cx, client);
+                    return Poll::Ready(Ok(Some(End::Offload(order))));
                 }
                 Poll::Ready(Ok(HeadOutcome::Tunnel(facts, download))) => {
                     lease.answered(
@@ -161,7 +181,7 @@ impl Exchange {
                 lease.server.keep_idle(connection, reuse, client.worker.now());
             }
         }
-        if !request_done {
+        if !request_done || self.leaves_body() {
             return End::Complete { keep_client: false, linger: true };
         }
         End::Complete { keep_client, linger: false }

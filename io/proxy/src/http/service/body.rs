@@ -62,6 +62,12 @@ impl Incoming {
         }
     }
 
+    /// One that somebody else has read, so far; the rest of it, if there is one, cannot be had any more.
+    pub(super) fn read_already(bytes_read: u64, is_whole: bool) -> Self {
+        let left = if is_whole { 0 } else { 1 };
+        Self { bytes_read, is_broken: !is_whole, ..Self::new(Framing::Length(left), false, None) }
+    }
+
     /// As the request declares it; `None` = not known before its end.
     pub(super) fn length(&self) -> Option<u64> {
         self.length

@@ -30,33 +30,43 @@ impl Call {
     ) -> Self {
         let http = &connection.listener.http;
         let limit = http.routes.get(facts.route).and_then(|route| route.plan.body_bytes_max);
-        let request = Request {
-            head: buf[..head.head_bytes as usize].to_vec(),
-            method: method(buf, head),
-            path: match head.target.form {
-                // The path of an absolute form that stops after the authority is empty.
-                TargetForm::Authority => 0..0,
-                _ => range(head.target.path),
-            },
-            query: head.target.query.map(range),
-            host: head.host.map(range),
-            lines: table
-                .entries()
-                .iter()
-                .map(|entry| HeaderLine { name: range(entry.name()), value: range(entry.value()) })
-                .collect(),
-            is_http10: head.version == Version::Http10,
-            is_https: http.forwarder.scheme() == Scheme::Https,
-            peer: connection.peer_address(),
-            client,
-            tls: connection.tls.as_deref().map(|tls| ClientTls {
-                version: tls.version,
-                cipher: tls.cipher,
-                subject: tls.subject.clone(),
-            }),
-            id: facts.id.to_string(),
-        };
+        let request = request_of(connection, (buf, head, table), &facts.id, client);
         Self { request, facts, timing, incoming: Incoming::new(head.framing, head.expect_continue, limit) }
+    }
+}
+
+/// A head in its buffer, as services see it.
+pub(super) fn request_of(
+    connection: &Connection,
+    (buf, head, table): (&[u8], &RequestHead, &HeaderTable),
+    id: &str,
+    client: Option<IpAddr>,
+) -> Request {
+    Request {
+        head: buf[..head.head_bytes as usize].to_vec(),
+        method: method(buf, head),
+        path: match head.target.form {
+            // The path of an absolute form that stops after the authority is empty.
+            TargetForm::Authority => 0..0,
+            _ => range(head.target.path),
+        },
+        query: head.target.query.map(range),
+        host: head.host.map(range),
+        lines: table
+            .entries()
+            .iter()
+            .map(|entry| HeaderLine { name: range(entry.name()), value: range(entry.value()) })
+            .collect(),
+        is_http10: head.version == Version::Http10,
+        is_https: connection.listener.http.forwarder.scheme() == Scheme::Https,
+        peer: connection.peer_address(),
+        client,
+        tls: connection.tls.as_deref().map(|tls| ClientTls {
+            version: tls.version,
+            cipher: tls.cipher,
+            subject: tls.subject.clone(),
+        }),
+        id: id.to_owned(),
     }
 }
 

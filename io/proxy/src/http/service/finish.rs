@@ -10,6 +10,7 @@ use super::pace::{Halt, Pace, WaitsFor};
 use super::send::Sending;
 use crate::http::answer::Answer;
 use crate::http::connection::Connection;
+use crate::http::exchange::Offloaded;
 use crate::http::finish::After;
 use crate::http::outcome::Fault;
 use crate::http::request::RequestFacts;
@@ -24,6 +25,8 @@ pub(super) struct Finish {
     pub(super) incoming: Incoming,
     pub(super) facts: RequestFacts,
     pub(super) timing: Timing,
+    /// The server that has named what is sent, if one has.
+    pub(super) offloaded: Option<Box<Offloaded>>,
 }
 
 impl Finish {
@@ -106,7 +109,16 @@ impl Finish {
         if matches!(halt, Halt::Fault(_)) { After::ResetWhenDelivered } else { After::Reset }
     }
 
-    fn complain(&self, complaint: &str) {
+    pub(super) fn complain(&self, complaint: &str) {
+        if let Some(offloaded) = self.offloaded.as_deref() {
+            let pool = &offloaded.pool.shared.plan.name;
+            return report::throttled(|| match &offloaded.server {
+                Some(server) => {
+                    format!("pool {pool}, server {} ({}): {complaint}", server.name, server.address())
+                }
+                None => format!("pool {pool}: {complaint}"),
+            });
+        }
         let route = self.connection.listener.http.routes.get(self.facts.route);
         let route = route.map_or("", |route| route.plan.name.as_str());
         report::throttled(|| format!("route {route}: {complaint}"));
@@ -114,7 +126,14 @@ impl Finish {
 
     fn log(&mut self, record: &ServiceRecord) {
         let bytes_in = u64::from(self.facts.head_bytes) + self.incoming.bytes_read;
-        log::service(&self.connection, &self.facts, &self.timing, bytes_in, record);
+        log::service(
+            &self.connection,
+            &self.facts,
+            &self.timing,
+            bytes_in,
+            record,
+            self.offloaded.as_deref(),
+        );
         if let Some(copy) = self.facts.copy.take() {
             self.connection.worker.buffers.give(copy.head);
         }

@@ -1,11 +1,13 @@
 use std::io::Write;
 
-use weir_http::{Framing, ResponseContext, ResponseTo, parse_response, reason};
+use weir_http::{Exchange as Names, Framing, ResponseContext, ResponseTo, parse_response, reason};
 use weir_net::service::Answer;
 
 use crate::http::connection::{ClientTlsFacts, Connection};
+use crate::http::exchange::Offloaded;
 use crate::http::request::RequestFacts;
 use crate::http::response::LIMITS;
+use crate::sticky::Bond;
 
 /// What was said in the head of an answer.
 pub(super) struct Said {
@@ -25,6 +27,7 @@ pub(super) fn write(
     facts: &RequestFacts,
     answer: &Answer,
     keep_alive: bool,
+    offloaded: Option<&Offloaded>,
 ) -> Option<Said> {
     let worker = &connection.worker;
     let mut raw = worker.buffers.take();
@@ -36,14 +39,19 @@ pub(super) fn write(
     let tls = connection.tls.as_deref().map(ClientTlsFacts::names);
     let http = &connection.listener.http;
     let route = http.routes.get(facts.route)?;
+    let pool = offloaded.map_or("", |it| it.pool.shared.plan.name.as_str());
+    let server = offloaded.and_then(|it| it.server.as_ref()).map_or("", |server| server.name.as_str());
+    let names = connection.names(&facts.id, route.plan.name.as_str(), pool, tls.as_ref());
     let context = ResponseContext {
-        exchange: connection.names(&facts.id, route.plan.name.as_str(), "", tls.as_ref()),
+        exchange: Names { server, ..names },
         request: facts.text(),
-        server_scheme: http.forwarder.scheme(),
+        server_scheme: offloaded.map_or(http.forwarder.scheme(), |it| it.scheme),
         client_version: facts.version,
         date: &worker.http_date(),
         keep_alive,
-        cookie: None,
+        cookie: offloaded.and_then(|it| it.bond.as_deref()).and_then(Bond::edit),
+        // Of a server's lines only those are among these that may pass.
+        from_server: false,
     };
     let written = http.forwarder.write_response(out, &raw, &head, &table, &route.rewriter, &context);
     let said = Said {

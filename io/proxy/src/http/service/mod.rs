@@ -5,10 +5,13 @@
 
 mod body;
 mod call;
+mod deliver;
 mod finish;
 mod head;
 mod pace;
+mod rate;
 mod send;
+mod upload;
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -28,6 +31,7 @@ use pace::{Halt, Pace, WaitsFor};
 use send::{SendError, Sending};
 
 pub(crate) use call::Call;
+pub(crate) use deliver::deliver;
 
 /// What a service and the connection's task share while the service is at work.
 type Slot = Rc<RefCell<Option<Lent>>>;
@@ -65,7 +69,7 @@ pub(crate) async fn serve(connection: Connection, call: Box<Call>) -> Option<(Co
         _ => Ok(Answer::new(503)),
     };
     let Lent { connection, incoming } = slot.borrow_mut().take()?;
-    let mut finish = Finish { connection, incoming, facts, timing };
+    let mut finish = Finish { connection, incoming, facts, timing, offloaded: None };
     let after = match answered {
         Ok(answer) => finish.send(answer).await,
         Err(Halt::Fault(fault)) => finish.refuse(&fault),
@@ -79,7 +83,7 @@ pub(crate) async fn serve(connection: Connection, call: Box<Call>) -> Option<(Co
 }
 
 /// Waits for the answer. What the body has come to ends it before.
-async fn run(slot: &Slot, mut answering: LocalFuture<Answer>) -> Result<Answer, Halt> {
+async fn run<T>(slot: &Slot, mut answering: LocalFuture<T>) -> Result<T, Halt> {
     let mut pace = Pace::default();
     poll_fn(|cx| {
         if let Some(lent) = slot.borrow().as_ref() {
@@ -113,7 +117,8 @@ impl Finish {
         self.incoming.skip_received(&mut self.connection);
         let keep = self.may_keep();
         let status = answer.status;
-        let Some(mut sending) = Sending::new(&self.connection, &self.facts, answer, keep) else {
+        let offloaded = self.offloaded.as_deref_mut();
+        let Some(mut sending) = Sending::new(&self.connection, &self.facts, answer, keep, offloaded) else {
             return self.refuse(&Fault::Service("it gave an answer that cannot be sent".to_owned()));
         };
         let mut pace = Pace::default();

@@ -29,6 +29,8 @@ pub(super) enum WaitsFor {
     Client,
     /// To make them.
     Service,
+    /// Until then nothing more may be sent.
+    Clock(Instant),
 }
 
 /// Why an answer is not waited for, or not sent, any longer.
@@ -61,9 +63,12 @@ impl Pace {
         let timeouts = connection.listener.timeouts();
         let mut wait = LOOK;
         match waits_for {
-            WaitsFor::Service => {
+            WaitsFor::Service | WaitsFor::Clock(_) => {
                 self.idle_until = None;
                 self.rate = RateWindow::default();
+                if let WaitsFor::Clock(until) = waits_for {
+                    wait = wait.min(until.saturating_duration_since(now));
+                }
             }
             WaitsFor::Client => {
                 let until = match self.idle_until {

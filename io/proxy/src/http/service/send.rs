@@ -8,7 +8,9 @@ use weir_net::service::{Answer, ChunkSource, Content, FileSource, LocalFuture, P
 
 use super::head;
 use super::pace::WaitsFor;
+use super::rate::Rate;
 use crate::http::connection::Connection;
+use crate::http::exchange::Offloaded;
 use crate::http::request::RequestFacts;
 use crate::worker::Worker;
 
@@ -34,6 +36,10 @@ pub(super) struct Sending {
     /// The kernel keeps bytes back that were to go out together with the next ones.
     held: bool,
     head_bytes: u64,
+    /// How fast the body may go; `None` = as fast as it can.
+    rate: Option<Rate>,
+    /// What of it may go now.
+    allowed: u64,
     /// Bytes that the client's kernel, or TLS, has taken.
     pub(super) written: u64,
     /// Who is to blame while nothing moves.
@@ -64,9 +70,16 @@ impl Sending {
         facts: &RequestFacts,
         answer: Answer,
         keep_alive: bool,
+        offloaded: Option<&mut Offloaded>,
     ) -> Option<Self> {
         let mut pending = connection.worker.buffers.take();
-        let said = head::write(&mut pending, connection, facts, &answer, keep_alive)?;
+        let offloaded = offloaded.map(|it| {
+            pending.append(&mut it.unsent);
+            &*it
+        });
+        let said = head::write(&mut pending, connection, facts, &answer, keep_alive, offloaded)?;
+        let rate = offloaded.and_then(|it| it.bytes_per_second_max);
+        let rate = rate.map(|rate| Rate::new(rate, connection.worker.now()));
         let length = answer.content.length();
         let source = match answer.content {
             _ if said.is_bodiless => Source::Done,
@@ -88,6 +101,8 @@ impl Sending {
             reading: None,
             held: false,
             written: 0,
+            rate,
+            allowed: u64::MAX,
             waits_for: WaitsFor::Client,
             keep_alive: said.keep_alive,
         };
@@ -108,6 +123,9 @@ impl Sending {
     /// Puts the first pieces behind the head, so that one call sends both.
     fn append_what_is_short(&mut self) {
         let Source::Parts(parts) = &mut self.source else { return };
+        if self.rate.is_some() {
+            return;
+        }
         while let Some(part) = parts.front_mut() {
             if part.length() > COPY_BYTES_MAX || self.pending.len() as u64 > COPY_BYTES_MAX {
                 return;
@@ -163,6 +181,15 @@ impl Sending {
                 Source::Parts(_) => true,
                 Source::Pieces { .. } => false,
             };
+            if let Some(rate) = &mut self.rate {
+                match rate.allows(self.written.saturating_sub(self.head_bytes), connection.worker.now()) {
+                    Ok(allowed) => self.allowed = allowed,
+                    Err(until) => {
+                        self.waits_for = WaitsFor::Clock(until);
+                        return Poll::Pending;
+                    }
+                }
+            }
             match is_parts {
                 true => ready!(self.poll_part(cx, connection))?,
                 false => ready!(self.poll_piece(cx))?,
@@ -280,13 +307,14 @@ impl Sending {
             return Poll::Ready(Ok(moved));
         }
         let from_disk = |sending: &mut Self| {
-            sending.reading = Some(file.read(offset, left.min(DISK_BYTES) as usize));
+            let window = left.min(DISK_BYTES).min(sending.allowed);
+            sending.reading = Some(file.read(offset, window as usize));
             Poll::Ready(Ok(0))
         };
         if let Stream::Plain(socket) = &connection.stream
             && left > COPY_BYTES_MAX
         {
-            let window = left.min(SEND_BYTES);
+            let window = left.min(SEND_BYTES).min(self.allowed);
             if !file.is_resident(offset, window) {
                 return from_disk(self);
             }
@@ -306,7 +334,7 @@ impl Sending {
             return Poll::Ready(Err(SendError::Client));
         }
         let mut scratch = connection.worker.scratch.borrow_mut();
-        let window = ENCRYPT_BYTES.min(usize::try_from(left).unwrap_or(usize::MAX));
+        let window = ENCRYPT_BYTES.min(usize::try_from(left.min(self.allowed)).unwrap_or(usize::MAX));
         let bytes = match file.read_now(offset, &mut scratch.body()[..window]) {
             Ok(0) => return Poll::Ready(Err(shorter())),
             Ok(read) => read,

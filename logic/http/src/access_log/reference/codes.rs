@@ -28,7 +28,10 @@ pub(super) const PHASES: [(Phase, &str); 8] = [
 /// The codes that are written, and what they say.
 pub(super) const CODES: [(Termination, &str); 26] = [
     (Termination::NORMAL, "as it should be"),
-    (Termination::ANSWERED, "answered by Weir: a redirect, a fixed response, or no route takes it"),
+    (
+        Termination::ANSWERED,
+        "answered by Weir: a redirect, a fixed response, a storage area, or no route takes it; with a server's name: a file that the server has named",
+    ),
     (
         Termination::BAD_REQUEST,
         "the request is broken, or denied: a fixed response with 4xx, or a body that is too large",

@@ -159,6 +159,7 @@ fn request() -> AccessRecord<'static> {
         retries: 1,
         redispatched: true,
         hedge_won: Some(false),
+        offloaded: true,
         termination: Termination::NORMAL,
         active: ActiveCounts {
             process: 25,
@@ -183,6 +184,7 @@ fn connection() -> AccessRecord<'static> {
         retries: 0,
         redispatched: false,
         hedge_won: None,
+        offloaded: false,
         termination: Termination::SERVER_BROKE_OFF,
         ..request()
     }

@@ -1,0 +1,45 @@
+use weir_dav::conditional::{Access, Conditions, Verdict};
+use weir_dav::path::DavPath;
+use weir_net::service::{Answer, Content};
+use weir_storage::OpenFile;
+
+use super::digest::Wanted;
+use crate::call::Call;
+use crate::file::ServedFile;
+use crate::headers::{validators, with_validators};
+use crate::place::Place;
+use crate::refusal::Refusal;
+
+/// GET or HEAD through a proxy that has the same files: it is told which one the client may have. Which part of it, and whether
+/// it must be as the client has it, is left to the proxy, which answers with validators of its own; only what the client has
+/// already is found here, too, for proxies that pass our validators on.
+pub(super) async fn answer(
+    call: &Call,
+    place: &Place,
+    file: OpenFile,
+    (prefix, content_type): (&DavPath, &str),
+    is_head: bool,
+) -> Result<Answer, Refusal> {
+    let served = ServedFile::new(file, &call.area);
+    let validators = validators(served.file.metadata());
+    let mut answer = with_validators(Answer::new(200), &validators);
+    if let Some(value) = &call.area.plan.cache_control {
+        answer = answer.with("Cache-Control", value.as_str());
+    }
+    let if_none_match = call.request.list("If-None-Match");
+    let conditions = Conditions {
+        if_none_match: if_none_match.as_deref(),
+        if_modified_since: call.request.header("If-Modified-Since"),
+        ..Conditions::default()
+    };
+    let access = if is_head { Access::Head } else { Access::Get };
+    if conditions.evaluate(access, Some(&validators), call.now_s) == Verdict::NotModified {
+        answer.status = 304;
+        return Ok(answer);
+    }
+    let wanted = Wanted::of(&call.request);
+    let digests = wanted.look_up(call, &place.path, &served.file).await?;
+    let answer = wanted.say(answer, &digests).with("X-Content-Type-Options", "nosniff");
+    let uri = prefix.append(&place.path).href(false);
+    Ok(answer.with("X-Accel-Redirect", uri).content(content_type, Content::Empty))
+}

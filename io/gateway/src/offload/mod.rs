@@ -1,0 +1,336 @@
+//! Files that the servers of a pool name in place of a body: from what they say to the file, within what their pool permits.
+
+mod upload;
+
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use weir_access::identity::Identity;
+use weir_config::plan::{AreaPlan, LocationFiles, OffloadPlan};
+use weir_dav::mime;
+use weir_dav::outcome::Outcome;
+use weir_dav::path::{DavPath, PathError, PathLimits, RequestPath};
+use weir_model::Name;
+use weir_net::service::{Body, Delivery, FileOrder, FileTarget, Request};
+use weir_storage::NodeId;
+
+use crate::area::{Area, Kept};
+use crate::call::{Call, unix_now_s};
+use crate::method::{Wanted, Wrapping, deliver};
+use crate::place::{Place, plain_path};
+use crate::refusal::{Refusal, refuse};
+
+/// What one pool's servers may name.
+#[derive(Debug)]
+pub(crate) struct Offload {
+    /// The longest prefix first.
+    locations: Vec<Location>,
+    x_sendfile: bool,
+}
+
+/// Files that may be named.
+#[derive(Debug)]
+struct Location {
+    prefix: DavPath,
+    percent_encoded: bool,
+    area: Arc<Area>,
+    /// Its root, as X-Sendfile has it.
+    root: DavPath,
+}
+
+/// Why there is no such file, in the operator's words.
+#[derive(Debug, PartialEq, Eq)]
+enum Unknown {
+    Path(PathError),
+    Undeclared,
+    NoPaths,
+}
+
+/// Lines that belong to the content, and are not said of a file that the client has already.
+const OF_CONTENT: [&str; 7] = [
+    "Content-Disposition",
+    "Content-Language",
+    "Digest",
+    "Repr-Digest",
+    "Content-Security-Policy",
+    "X-Content-Type-Options",
+    "Locality",
+];
+
+impl Offload {
+    /// Opens the roots that a plan names. Blocks on the disk.
+    pub(crate) fn open(
+        pool: &Name,
+        plan: &OffloadPlan,
+        areas: &HashMap<String, Arc<Area>>,
+        node: (NodeId, u64),
+        before: Option<&Self>,
+    ) -> Result<Self, String> {
+        let mut locations = Vec::new();
+        for location in &plan.locations {
+            let prefix = plain_path(&location.prefix)
+                .map_err(|error| format!("prefix {}: {error}", location.prefix))?;
+            let area = match &location.files {
+                LocationFiles::Area(name) => {
+                    let area =
+                        areas.get(name.as_str()).ok_or_else(|| format!("storage area {name} is not open"))?;
+                    Arc::clone(area)
+                }
+                LocationFiles::Root { root, symlinks } => {
+                    let plan = AreaPlan::of_directory(pool.clone(), root.clone(), *symlinks);
+                    let kept = before.and_then(|before| before.same_directory(&plan)).map(Kept::of);
+                    Arc::new(Area::open(&plan, node.clone(), kept)?)
+                }
+            };
+            let root = directory(&area.plan.root).map_err(|error| format!("root: {error}"))?;
+            locations.push(Location { prefix, percent_encoded: location.percent_encoded, area, root });
+        }
+        locations.sort_by_key(|location| std::cmp::Reverse(location.prefix.depth()));
+        Ok(Self { locations, x_sendfile: plan.x_sendfile })
+    }
+
+    fn same_directory(&self, plan: &AreaPlan) -> Option<&Area> {
+        self.locations.iter().map(|location| &*location.area).find(|area| area.plan == *plan)
+    }
+
+    /// The storage area of a file, and its place there; or why there is none.
+    fn area_of(&self, target: &FileTarget) -> Result<(Arc<Area>, Place), String> {
+        let (location, found) = self.find(target).map_err(|unknown| unknown.to_string())?;
+        let place =
+            Place { full: found.path.clone(), path: found.path, trailing_slash: found.trailing_slash };
+        Ok((Arc::clone(&location.area), place))
+    }
+
+    /// The location of a file and its path there.
+    fn find<'a>(&'a self, target: &FileTarget) -> Result<(&'a Location, RequestPath), Unknown> {
+        match target {
+            FileTarget::Uri(uri) => self.find_uri(uri),
+            FileTarget::Path(_) if !self.x_sendfile => Err(Unknown::NoPaths),
+            FileTarget::Path(path) => {
+                let full = plain_bytes(path).map_err(Unknown::Path)?;
+                let below = |location: &'a Location| Some((location, strip(&full, &location.root)?));
+                let found = self.locations.iter().filter_map(below);
+                // The deepest root.
+                found.min_by_key(|(_, rest)| rest.path.depth()).ok_or(Unknown::Undeclared)
+            }
+        }
+    }
+
+    fn find_uri(&self, uri: &[u8]) -> Result<(&Location, RequestPath), Unknown> {
+        // A query means nothing to a file.
+        let path = uri.split(|byte| *byte == b'?').next().unwrap_or_default();
+        let encoded = DavPath::parse(path, &PathLimits::default());
+        let plain = plain_bytes(uri);
+        for location in &self.locations {
+            let read = if location.percent_encoded { &encoded } else { &plain };
+            if let Ok(read) = read
+                && let Some(rest) = strip(read, &location.prefix)
+            {
+                return Ok((location, rest));
+            }
+        }
+        Err(encoded.err().map_or(Unknown::Undeclared, Unknown::Path))
+    }
+
+    /// The file that a server has ordered, or what its client gets in its place.
+    pub(crate) async fn deliver(self: Arc<Self>, mut request: Request, order: FileOrder) -> Delivery {
+        let named = named(&order.target);
+        let (location, found) = match self.find(&order.target) {
+            Ok(found) => found,
+            Err(unknown) => {
+                let answer = refuse(Outcome::NotFound, &request);
+                return Delivery { answer, complaint: Some(format!("{named}: {unknown}")) };
+            }
+        };
+        let is_head = request.method() == b"HEAD";
+        if !is_head && request.method() != b"GET" {
+            // The conditions were those of another method, and the server has judged them.
+            keep_unconditional(&mut request);
+        }
+        let place =
+            Place { full: found.path.clone(), path: found.path, trailing_slash: found.trailing_slash };
+        let wrapping = wrapping(&request, &place, order);
+        let call = Call {
+            area: Arc::clone(&location.area),
+            request,
+            body: Body::of_bytes(Vec::new()),
+            identity: Identity::Anonymous,
+            place: place.clone(),
+            now_s: unix_now_s(),
+        };
+        match deliver(&call, &place, is_head, wrapping).await {
+            Ok(answer) => Delivery { answer, complaint: None },
+            Err(refusal) => {
+                let (refusal, why) = match refusal {
+                    Refusal::Outcome(Outcome::PutOnCollection) => {
+                        (Refusal::Outcome(Outcome::Forbidden), "it is a directory")
+                    }
+                    // That is what the client has asked for.
+                    Refusal::Outcome(Outcome::PreconditionFailed) | Refusal::Range(_) => (refusal, ""),
+                    Refusal::Outcome(outcome) => (refusal, outcome.text()),
+                    refusal => (refusal, "it cannot be sent"),
+                };
+                let complaint = (!why.is_empty()).then(|| format!("{named}: {why}"));
+                Delivery { answer: refusal.answer(&call.area, &call.request), complaint }
+            }
+        }
+    }
+}
+
+/// What the server has said of the file, or else what its name says.
+fn wrapping(request: &Request, place: &Place, order: FileOrder) -> Wrapping {
+    let wanted = Wanted::of(request).beside(&order.headers);
+    let by_name = mime::content_type(place.path.name().unwrap_or_default());
+    let mut wrapping = Wrapping::new(by_name, wanted);
+    for (name, value) in order.headers {
+        match name {
+            "Content-Type" => {
+                if let Ok(content_type) = String::from_utf8(value) {
+                    wrapping.content_type = content_type;
+                }
+            }
+            "Accept-Ranges" => wrapping.ranges = !value.eq_ignore_ascii_case(b"none"),
+            name if OF_CONTENT.contains(&name) => wrapping.with_content.push((name, value)),
+            name => wrapping.always.push((name, value)),
+        }
+    }
+    if let Some(charset) = order.charset {
+        let charset = String::from_utf8_lossy(&charset);
+        wrapping.content_type = mime::with_charset(&wrapping.content_type, &charset);
+    }
+    wrapping
+}
+
+/// What a server has said, for the operator.
+fn named(target: &FileTarget) -> String {
+    match target {
+        FileTarget::Uri(uri) => format!("X-Accel-Redirect to {}", uri.escape_ascii()),
+        FileTarget::Path(path) => format!("X-Sendfile of {}", path.escape_ascii()),
+    }
+}
+
+/// Takes away what asks for a part, or for something that is as the client has it.
+fn keep_unconditional(request: &mut Request) {
+    let lines = std::mem::take(&mut request.lines);
+    let head = &request.head;
+    let is_condition = |name: &[u8]| {
+        [&b"Range"[..], b"If"].iter().any(|known| name.eq_ignore_ascii_case(known))
+            || name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(b"If-"))
+    };
+    let kept =
+        lines.into_iter().filter(|line| !head.get(line.name.clone()).is_some_and(is_condition)).collect();
+    request.lines = kept;
+}
+
+/// A path whose characters all mean themselves.
+fn plain_bytes(text: &[u8]) -> Result<RequestPath, PathError> {
+    if text.first() != Some(&b'/') {
+        return Err(PathError::NotAbsolute);
+    }
+    if text.len() > PathLimits::default().bytes_max {
+        return Err(PathError::TooLong);
+    }
+    let mut path = DavPath::root();
+    for name in text.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+        path = path.join(name)?;
+    }
+    Ok(RequestPath { path, trailing_slash: text.last() == Some(&b'/') })
+}
+
+/// A root as a path; what an operator writes may have `.` in it.
+fn directory(root: &Path) -> Result<DavPath, PathError> {
+    let mut path = DavPath::root();
+    let names = root.as_os_str().as_bytes().split(|byte| *byte == b'/');
+    for name in names.filter(|name| !matches!(name, [] | [b'.'])) {
+        path = path.join(name)?;
+    }
+    Ok(path)
+}
+
+fn strip(path: &RequestPath, prefix: &DavPath) -> Option<RequestPath> {
+    let rest = path.path.strip_prefix(prefix)?;
+    Some(RequestPath { path: rest, trailing_slash: path.trailing_slash })
+}
+
+impl std::fmt::Display for Unknown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Path(error) => error.fmt(f),
+            Self::Undeclared => f.write_str("in no location that the pool declares"),
+            Self::NoPaths => f.write_str("the pool does not accept paths"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_config::{Source, load};
+
+    use super::*;
+
+    /// `/i` is percent-encoded, `/i/raw` is not; `deep` is below the root of `/i`.
+    fn offload(root: &Path) -> Offload {
+        std::fs::create_dir_all(root.join("deep")).unwrap();
+        let root = root.display();
+        let text = format!(
+            "[listener.web]\nbind = ':0'\npool = 'app'\n[pool.app]\nservers = 'a:1'\n\
+             [pool.app.offload]\nx-sendfile = true\n\
+             [[pool.app.offload.location]]\nprefix = '/i'\nroot = '{root}'\n\
+             [[pool.app.offload.location]]\nprefix = '/i/raw'\nroot = '{root}/deep'\npercent-encoded = false\n"
+        );
+        let loaded = load(&[Source::new("test", text)], &|_| None).unwrap();
+        let pool = &loaded.plan.pools[0];
+        let node = (NodeId::new("test").unwrap(), 1);
+        let name = Name::new("app").unwrap();
+        Offload::open(&name, pool.offload.as_ref().unwrap(), &HashMap::new(), node, None).unwrap()
+    }
+
+    #[test]
+    fn uris_are_decoded_once_and_lead_nowhere_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let offload = offload(directory.path());
+        let uri = |text: &str| {
+            let found = offload.find(&FileTarget::Uri(text.into()));
+            found.map(|(location, found)| {
+                (location.percent_encoded, String::from_utf8_lossy(found.path.relative_bytes()).into_owned())
+            })
+        };
+        let encoded = |path: &str| Ok((true, path.to_owned()));
+        assert_eq!(uri("/i/a"), encoded("a"));
+        assert_eq!(uri("//i//a%20b/c%2520?d=/e"), encoded("a b/c%20"));
+        assert_eq!(uri("/i/caf\u{e9} x"), encoded("caf\u{e9} x"));
+        assert_eq!(uri("/%69/a"), encoded("a"));
+        assert_eq!(uri("/i/raw/a%20b?c#d"), Ok((false, "a%20b?c#d".to_owned())));
+        for refused in
+            ["/i/../a", "/i/%2e%2e/a", "/i/%2E./a", "/i/a%2fb", "/i/a%00", "/i/a%", "/i/a#b", "i/a", ""]
+        {
+            assert!(matches!(uri(refused), Err(Unknown::Path(_))), "{refused}");
+        }
+        // Raw, it is the prefix of the other location: there it is no path.
+        assert!(matches!(uri("/i/raw/../a"), Err(Unknown::Path(_))));
+        for undeclared in ["/", "/ia", "/other/i/a", "/I/a"] {
+            assert_eq!(uri(undeclared), Err(Unknown::Undeclared), "{undeclared}");
+        }
+        assert!(matches!(uri("@named"), Err(Unknown::Path(PathError::NotAbsolute))));
+    }
+
+    #[test]
+    fn paths_are_taken_as_they_are_and_only_below_a_root() {
+        let directory = tempfile::tempdir().unwrap();
+        let offload = offload(directory.path());
+        let root = directory.path().to_str().unwrap();
+        let path = |text: String| {
+            let found = offload.find(&FileTarget::Path(text.into_bytes()));
+            found.map(|(_, found)| String::from_utf8_lossy(found.path.relative_bytes()).into_owned())
+        };
+        assert_eq!(path(format!("{root}/a%20b")), Ok("a%20b".to_owned()));
+        // The deeper root is the nearer one.
+        assert_eq!(path(format!("{root}/deep/c")), Ok("c".to_owned()));
+        assert_eq!(path("/etc/passwd".to_owned()), Err(Unknown::Undeclared));
+        assert_eq!(path(format!("{root}x/a")), Err(Unknown::Undeclared));
+        assert!(matches!(path(format!("{root}/../a")), Err(Unknown::Path(_))));
+        assert!(matches!(path("a".to_owned()), Err(Unknown::Path(_))));
+    }
+}

@@ -1,0 +1,114 @@
+//! Uploads that the servers of a pool have permitted: the body becomes a file that nobody sees, and that becomes visible when a
+//! server has said yes to what came.
+
+use std::sync::Arc;
+
+use weir_access::identity::Identity;
+use weir_dav::digest::write_digest;
+use weir_dav::lock::{self, Change};
+use weir_dav::method::{Kind, Method};
+use weir_dav::outcome::Outcome;
+use weir_dav::path::DavPath;
+use weir_net::service::{Answer, Body, Content, Delivery, FileTarget, Publish, Request, TakenUpload};
+use weir_storage::{Commit, Expectation, Metadata, Prepared, StorageError, Upload};
+
+use super::{Offload, keep_unconditional, named};
+use crate::call::{Call, unix_now_s};
+use crate::dav::Act;
+use crate::headers::digests;
+use crate::method::receive;
+use crate::refusal::Refusal;
+
+impl Offload {
+    /// Takes the body of a request into the file that a server has named.
+    pub(crate) async fn take_upload(
+        self: Arc<Self>,
+        mut request: Request,
+        body: Body,
+        target: FileTarget,
+    ) -> Result<TakenUpload, Delivery> {
+        let (area, place) =
+            self.area_of(&target).map_err(|why| misplaced(format!("{}: {why}", named(&target))))?;
+        if area.plan.read_only {
+            return Err(misplaced(format!("{}: nothing can be written there", named(&target))));
+        }
+        if place.path.is_root() || place.trailing_slash {
+            return Err(misplaced(format!("{}: it is a directory", named(&target))));
+        }
+        // Conditions and lock tokens were for the server, and it has judged them.
+        keep_unconditional(&mut request);
+        let identity = Identity::Anonymous;
+        let mut call = Call { area, request, body, identity, place, now_s: unix_now_s() };
+        take(&mut call).await.map_err(|refusal| {
+            let why = match &refusal {
+                Refusal::Outcome(outcome) | Refusal::Condition(outcome, _) if outcome.status() >= 500 => {
+                    outcome.text()
+                }
+                _ => "",
+            };
+            let complaint = (!why.is_empty()).then(|| format!("{}: {why}", named(&target)));
+            Delivery { answer: refusal.answer(&call.area, &call.request), complaint }
+        })
+    }
+}
+
+/// The server has named a place where no upload can be: that is no fault of the client's.
+fn misplaced(complaint: String) -> Delivery {
+    let page = Content::Bytes(b"502 Bad Gateway\n".to_vec());
+    let answer = Answer::new(502).content("text/plain; charset=utf-8", page);
+    Delivery { answer, complaint: Some(complaint) }
+}
+
+async fn take(call: &mut Call) -> Result<TakenUpload, Refusal> {
+    let coding = call.request.header("Content-Encoding");
+    if coding.is_some_and(|coding| !coding.eq_ignore_ascii_case(b"identity")) {
+        return Err(Outcome::UnknownBody.into());
+    }
+    let expected = digests(&call.request).map_err(|_| Outcome::BadHeader)?;
+    // A whole body is its own representation.
+    let expected = [expected.representation, expected.content].concat();
+    let act = Act::of(call)?;
+    let algorithms = call.area.plan.checksums.clone();
+    let length = call.body.length();
+    let begin = act.run(move |act| {
+        let changes = changes(act)?;
+        act.locked(&changes, |_| Ok(()))?;
+        let (tree, disk, path) = (act.tree(), &act.asker.area.disk, &act.place.path);
+        Ok(Upload::begin(tree, disk, path, &algorithms, length)?)
+    });
+    let upload = begin.await?;
+    let upload = receive(call, upload).await?;
+    let durability = call.area.durability();
+    let prepare = act.run_on(move |_| {
+        let commit = Commit { durability, expect: Expectation::Anything, digests: &expected, length };
+        Ok(upload.prepare(commit)?)
+    });
+    let prepared = prepare.await?;
+    let (size, digests) = (prepared.size(), write_digest(prepared.digests()));
+    Ok(TakenUpload { size, digests, publish: publish(act, prepared) })
+}
+
+/// Which locks stand in the way: those of what is there now.
+fn changes(act: &Act) -> Result<Vec<(DavPath, Change)>, StorageError> {
+    let kind = act.look()?.as_ref().map_or(Kind::Missing, Metadata::dav_kind);
+    Ok(lock::changes(Method::Put, (&act.place.path, kind), None))
+}
+
+fn publish(act: Act, mut prepared: Prepared) -> Publish {
+    Box::new(move || {
+        Box::pin(async move {
+            let publishing = act.run_on(move |act| {
+                let changes = changes(act)?;
+                act.locked(&changes, |_| Ok(prepared.publish()))??;
+                Ok(prepared.finish()?)
+            });
+            match publishing.await {
+                Ok(_) => Ok(()),
+                Err(Refusal::Outcome(outcome) | Refusal::Condition(outcome, _)) => {
+                    Err((outcome.status(), outcome.text().to_owned()))
+                }
+                Err(_) => Err((Outcome::Failed.status(), Outcome::Failed.text().to_owned())),
+            }
+        })
+    })
+}

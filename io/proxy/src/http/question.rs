@@ -1,0 +1,125 @@
+//! The heads that go to servers: of requests, and of questions about uploads whose body stays here.
+
+use std::io::Write;
+use std::rc::Rc;
+
+use weir_http::{Framing, HeaderTable, KnownHeader, Method, RequestContext, RequestHead, Scheme};
+use weir_net::service::TakenUpload;
+
+use super::connection::{ClientTlsFacts, Connection};
+use super::exchange::PendingUpload;
+use crate::sticky::request_edit;
+use crate::worker::LocalPool;
+
+/// A head in its buffer.
+type Head<'a> = (&'a [u8], &'a RequestHead, &'a HeaderTable);
+
+/// Whom a question goes to.
+pub(super) struct Asked<'a> {
+    pub(super) pool: Rc<LocalPool>,
+    pub(super) route: usize,
+    /// The request's id; empty = none.
+    pub(super) id: &'a str,
+}
+
+/// The upload that a request is, if the servers of its pool are only asked about those. A part of a file is not: only its
+/// server knows the rest.
+pub(super) fn pending(
+    connection: &Connection,
+    pool: &LocalPool,
+    (_, head, table): Head<'_>,
+) -> Option<PendingUpload> {
+    let asks = pool.shared.plan.offload.as_ref().is_some_and(|offload| offload.uploads);
+    if !asks || head.method != Method::Put || table.has(KnownHeader::ContentRange) {
+        return None;
+    }
+    let worker = &connection.worker;
+    Some(PendingUpload {
+        framing: head.framing,
+        expects_continue: head.expect_continue,
+        keep_alive: false,
+        id: format!("{:016x}{:016x}", worker.random(), worker.random()),
+    })
+}
+
+/// The head of the question before an upload.
+pub(super) fn before(
+    connection: &Connection,
+    request: Head<'_>,
+    asked: &Asked<'_>,
+    pending: &PendingUpload,
+) -> Vec<u8> {
+    let mut out = head(connection, request, &asked.pool, (asked.route, asked.id), true);
+    append(&mut out, |out| {
+        write!(out, "X-Weir-Upload: begin\r\nX-Weir-Upload-Id: {}\r\n", pending.id)?;
+        match pending.framing {
+            Framing::Length(length) => write!(out, "X-Weir-Upload-Length: {length}\r\n"),
+            Framing::None => write!(out, "X-Weir-Upload-Length: 0\r\n"),
+            Framing::Chunked | Framing::UntilClose => Ok(()),
+        }
+    });
+    out
+}
+
+/// The head of the question after an upload. `target`: where it was to be, in the server's own words.
+pub(super) fn after(
+    connection: &Connection,
+    request: Head<'_>,
+    asked: &Asked<'_>,
+    (id, target, taken): (&str, &[u8], &TakenUpload),
+) -> Vec<u8> {
+    let mut out = head(connection, request, &asked.pool, (asked.route, asked.id), true);
+    append(&mut out, |out| {
+        write!(out, "X-Weir-Upload: complete\r\nX-Weir-Upload-Id: {id}\r\n")?;
+        write!(out, "X-Weir-Upload-Size: {}\r\nX-Weir-Upload-Target: ", taken.size)?;
+        out.extend_from_slice(target);
+        out.extend_from_slice(b"\r\n");
+        match taken.digests.as_str() {
+            "" => Ok(()),
+            digests => write!(out, "X-Weir-Upload-Digest: {digests}\r\n"),
+        }
+    });
+    out
+}
+
+/// Adds lines to a head that ends with its empty line.
+fn append(out: &mut Vec<u8>, lines: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) {
+    out.truncate(out.len().saturating_sub(2));
+    // Writing to a vector does not fail.
+    let _ = lines(out);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The head of a request as its server gets it; `bodiless`: without what frames a body.
+pub(super) fn head(
+    connection: &Connection,
+    (buf, head, table): Head<'_>,
+    pool: &LocalPool,
+    (route, id): (usize, &str),
+    bodiless: bool,
+) -> Vec<u8> {
+    let http = &connection.listener.http;
+    let route = &http.routes[route];
+    // RFC 9112 section 3.3: what the client has connected to is what it means.
+    let default_host = match head.host {
+        Some(_) => String::new(),
+        None => connection.own_address().map(|address| address.to_string()).unwrap_or_default(),
+    };
+    let tls = connection.tls.as_deref().map(ClientTlsFacts::names);
+    let plan = &pool.shared.plan;
+    let context = RequestContext {
+        exchange: connection.names(id, route.plan.name.as_str(), plan.name.as_str(), tls.as_ref()),
+        server_scheme: if plan.tls.is_some() { Scheme::Https } else { Scheme::Http },
+        default_host: &default_host,
+        upgrade: head.upgrade.is_some() && !bodiless,
+        pass_expect: true,
+        close: plan.reuse.idle_max == 0 || plan.proxy_protocol.is_some(),
+        cookie: request_edit(plan),
+    };
+    let mut out = connection.worker.buffers.take();
+    match bodiless {
+        true => http.forwarder.write_question(&mut out, buf, head, table, &route.rewriter, &context),
+        false => http.forwarder.write_request(&mut out, buf, head, table, &route.rewriter, &context),
+    }
+    out
+}

@@ -1,0 +1,99 @@
+use std::future::poll_fn;
+use std::task::Poll;
+
+use weir_http::access_log::Termination;
+use weir_http::{HeaderTable, OffloadOrder, OffloadTarget, parse_request};
+use weir_net::service::{Answer, Delivery, FileOrder, FileTarget, LocalFuture, Request};
+
+use super::body::Incoming;
+use super::call::request_of;
+use super::finish::Finish;
+use super::pace::{Halt, Pace, WaitsFor};
+use super::upload;
+use crate::http::connection::Connection;
+use crate::http::exchange::Offloaded;
+use crate::http::finish::After;
+use crate::http::request::RequestFacts;
+
+/// Sends the file that a server has named in place of a body. Gives the connection back, with what becomes of it.
+pub(crate) async fn deliver(
+    connection: Connection,
+    facts: RequestFacts,
+    offloaded: Box<Offloaded>,
+    order: Box<OffloadOrder>,
+) -> Option<(Connection, After)> {
+    let mut offloaded = offloaded;
+    if let Some(pending) = offloaded.pending.take() {
+        return upload::take(connection, facts, offloaded, (pending, order.target)).await;
+    }
+    let OffloadOrder { target, kept, bytes_per_second_max, charset } = *order;
+    offloaded.bytes_per_second_max = bytes_per_second_max;
+    let order = FileOrder { target: target_of(target), headers: kept, charset };
+    let request = request(&connection, &facts);
+    let service = connection.worker.shared.service.clone();
+    let delivered = match (service, request) {
+        (Some(service), Some(request)) => {
+            let pool = offloaded.pool.shared.plan.name.as_str();
+            run(&connection, service.deliver(pool, request, order)).await
+        }
+        _ => {
+            Ok(Delivery { answer: Answer::new(503), complaint: Some("there is nobody to send files".into()) })
+        }
+    };
+    let pool = std::rc::Rc::clone(&offloaded.pool);
+    let mut finish = Finish {
+        incoming: Incoming::read_already(offloaded.upload_bytes, offloaded.upload_done),
+        timing: offloaded.timing,
+        facts,
+        connection,
+        offloaded: Some(offloaded),
+    };
+    let after = match delivered {
+        Ok(Delivery { answer, complaint }) => {
+            match &complaint {
+                None => pool.counters().offloads.one(),
+                Some(complaint) => {
+                    pool.counters().offloads_failed.one();
+                    finish.complain(complaint);
+                }
+            }
+            finish.send(answer).await
+        }
+        Err(halt) => finish.cut(None, &halt, Termination::new(halt.cause(), halt.phase(false))),
+    };
+    let after = match after {
+        After::Answer(answer) => finish.connection.send(answer).await,
+        after => after,
+    };
+    Some((finish.connection, after))
+}
+
+pub(super) fn target_of(target: OffloadTarget) -> FileTarget {
+    match target {
+        OffloadTarget::Uri(uri) => FileTarget::Uri(uri),
+        OffloadTarget::Path(path) => FileTarget::Path(path),
+    }
+}
+
+/// The request as it came; its head is kept for the log and for this.
+pub(super) fn request(connection: &Connection, facts: &RequestFacts) -> Option<Request> {
+    let copy = facts.copy.as_deref()?;
+    let http = &connection.listener.http;
+    let mut table = HeaderTable::new();
+    let head = parse_request(&copy.head, &http.plan.limits, &mut table).ok().flatten()?;
+    let client = http.forwarder.client_address(&copy.head, &table, &connection.peer);
+    Some(request_of(connection, (&copy.head, &head, &table), &facts.id, client))
+}
+
+/// Waits for the file, as long as its client does.
+async fn run(connection: &Connection, mut delivering: LocalFuture<Delivery>) -> Result<Delivery, Halt> {
+    let mut pace = Pace::default();
+    poll_fn(|cx| {
+        connection.worker.look_at_clock();
+        match delivering.as_mut().poll(cx) {
+            Poll::Ready(delivery) => Poll::Ready(Ok(delivery)),
+            Poll::Pending => pace.poll(cx, connection, 0, WaitsFor::Service).map(Err),
+        }
+    })
+    .await
+}

@@ -1,0 +1,114 @@
+//! An upload that a server has permitted: its body is taken here, its server asked about what came, and only then is it visible.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::rc::Rc;
+
+use weir_http::access_log::Termination;
+use weir_http::{BodyScanner, HeaderTable, OffloadTarget, parse_request};
+use weir_net::service::{Answer, Body, Delivery, TakenUpload};
+
+use super::body::Incoming;
+use super::deliver::{request, target_of};
+use super::finish::Finish;
+use super::{Lent, Source, run};
+use crate::http::connection::Connection;
+use crate::http::exchange::{Exchange, Message, Offloaded, PendingUpload, Question};
+use crate::http::finish::{After, finish_exchange};
+use crate::http::question::{self, Asked};
+use crate::http::request::RequestFacts;
+use crate::pump::Pump;
+
+/// Takes the body, and asks the server about it. Gives the connection back, with what becomes of it.
+pub(super) async fn take(
+    connection: Connection,
+    mut facts: RequestFacts,
+    offloaded: Box<Offloaded>,
+    (pending, target): (PendingUpload, OffloadTarget),
+) -> Option<(Connection, After)> {
+    let listener = Rc::clone(&connection.listener);
+    let limit = listener.http.routes.get(facts.route).and_then(|route| route.plan.body_bytes_max);
+    facts.keep_alive = pending.keep_alive;
+    let written = match &target {
+        OffloadTarget::Uri(text) | OffloadTarget::Path(text) => text.clone(),
+    };
+    let request = request(&connection, &facts);
+    let service = connection.worker.shared.service.clone();
+    let incoming = Incoming::new(pending.framing, pending.expects_continue, limit);
+    let length = incoming.length();
+    let slot = Rc::new(RefCell::new(Some(Lent { connection, incoming })));
+    let body = Body::new(Box::new(Source(Rc::clone(&slot))), length);
+    let taken = match (service, request) {
+        (Some(service), Some(request)) => {
+            let pool = offloaded.pool.shared.plan.name.as_str();
+            run(&slot, service.take_upload(pool, request, body, target_of(target))).await
+        }
+        _ => Ok(Err(Delivery { answer: Answer::new(503), complaint: None })),
+    };
+    let Lent { connection, incoming } = slot.borrow_mut().take()?;
+    let timing = offloaded.timing;
+    let (taken, pool) = match taken {
+        Ok(Ok(taken)) => (taken, Rc::clone(&offloaded.pool)),
+        not_taken => {
+            let pool = Rc::clone(&offloaded.pool);
+            let mut finish = Finish { connection, incoming, facts, timing, offloaded: Some(offloaded) };
+            let after = match not_taken {
+                Err(super::Halt::Fault(fault)) => finish.refuse(&fault),
+                Err(halt) => {
+                    let termination = Termination::new(halt.cause(), halt.phase(false));
+                    finish.cut(None, &halt, termination)
+                }
+                Ok(Err(Delivery { answer, complaint })) => {
+                    if let Some(complaint) = &complaint {
+                        pool.counters().offloads_failed.one();
+                        finish.complain(complaint);
+                    }
+                    finish.send(answer).await
+                }
+                // Matched above.
+                Ok(Ok(_)) => After::Reset,
+            };
+            let after = match after {
+                After::Answer(answer) => finish.connection.send(answer).await,
+                after => after,
+            };
+            return Some((finish.connection, after));
+        }
+    };
+    let mut connection = connection;
+    let bytes = incoming.bytes_read;
+    let asked = Asked { pool, route: facts.route, id: &facts.id };
+    let Some(out) = question_after(&connection, &facts, &asked, (&pending.id, &written, &taken)) else {
+        return Some((connection, After::Reset));
+    };
+    let pool = asked.pool;
+    let Offloaded { bond, place, unsent, .. } = *offloaded;
+    let message = Message { head: out, upload: Pump::new(BodyScanner::None), broken: None, bond };
+    let exchange = Exchange::new(pool, facts, timing, message, place);
+    let question = Question::After { publish: Some(taken.publish), bytes };
+    let mut exchange = Box::new(exchange.asking(question).with_unsent(unsent));
+    let end = poll_fn(|cx| {
+        let proxies = exchange.pool.shared.plan.proxy_protocol.is_some();
+        let mut client = connection.client_side(proxies);
+        exchange.poll(cx, &mut client)
+    })
+    .await;
+    let after = match finish_exchange(&mut connection, exchange, end) {
+        After::Answer(answer) => connection.send(answer).await,
+        after => after,
+    };
+    Some((connection, after))
+}
+
+fn question_after(
+    connection: &Connection,
+    facts: &RequestFacts,
+    asked: &Asked<'_>,
+    taken: (&str, &[u8], &TakenUpload),
+) -> Option<Vec<u8>> {
+    let copy = facts.copy.as_deref()?;
+    let mut table = HeaderTable::new();
+    let limits = &connection.listener.http.plan.limits;
+    let head = parse_request(&copy.head, limits, &mut table).ok().flatten()?;
+    Some(question::after(connection, (&copy.head, &head, &table), asked, taken))
+}

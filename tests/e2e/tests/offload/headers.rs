@@ -1,0 +1,65 @@
+//! What of the server's response goes with the file.
+
+use crate::{REDIRECT, Site};
+
+#[test]
+fn what_the_server_says_of_client_and_content_passes_and_the_rest_does_not() {
+    let site = Site::new(&format!(
+        "{REDIRECT}Content-Type: application/x-run\r\nContent-Disposition: attachment; filename=\"r\"\r\n\
+         Set-Cookie: a=1\r\nSet-Cookie: b=2\r\nCache-Control: private\r\nExpires: Thu, 01 Jan 1970 00:00:00 GMT\r\n\
+         Digest: adler32=11e60398\r\nRepr-Digest: sha-256=:AA==:\r\nETag: \"server\"\r\n\
+         Last-Modified: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Encoding: gzip\r\nX-Other: x\r\nServer: s\r\n\
+         Content-Range: bytes 0-1/2\r\n"
+    ));
+    site.write("f.txt", "file");
+    let response = site.get("/f.txt");
+    assert_eq!(response.text(), "file");
+    for (name, value) in [
+        ("content-type", Some("application/x-run")),
+        ("content-disposition", Some("attachment; filename=\"r\"")),
+        ("cache-control", Some("private")),
+        ("expires", Some("Thu, 01 Jan 1970 00:00:00 GMT")),
+        ("digest", Some("adler32=11e60398")),
+        ("repr-digest", Some("sha-256=:AA==:")),
+        ("content-encoding", None),
+        ("content-range", None),
+        ("x-other", None),
+        ("content-length", Some("4")),
+    ] {
+        assert_eq!(response.header(name), value, "{name}");
+    }
+    assert_eq!(response.header_values("set-cookie"), ["a=1", "b=2"]);
+    assert_ne!(response.header("etag"), Some("\"server\""));
+    assert_ne!(response.header("last-modified"), Some("Thu, 01 Jan 1970 00:00:00 GMT"));
+    // A client that has the file already is told about itself, and nothing about the content.
+    let etag = response.header("etag").unwrap();
+    let known = site.get_with("/f.txt", &format!("If-None-Match: {etag}\r\n"));
+    assert_eq!((known.status, known.header("cache-control")), (304, Some("private")));
+    assert_eq!((known.header("content-disposition"), known.header("digest")), (None, None));
+}
+
+#[test]
+fn a_type_that_the_server_does_not_say_is_that_of_the_name() {
+    let site = Site::new(&format!("{REDIRECT}X-Accel-Charset: koi8-r\r\n"));
+    site.write("a.html", "a");
+    site.write("a.png", "b");
+    assert_eq!(site.get("/a.html").header("content-type"), Some("text/html; charset=koi8-r"));
+    assert_eq!(site.get("/a.png").header("content-type"), Some("image/png"));
+}
+
+#[test]
+fn a_server_may_forbid_parts() {
+    let site = Site::new(&format!("{REDIRECT}Accept-Ranges: none\r\n"));
+    site.write("f", "0123");
+    let response = site.get_with("/f", "Range: bytes=0-1\r\n");
+    assert_eq!((response.status, response.text().as_str()), (200, "0123"));
+    assert_eq!(response.header("accept-ranges"), Some("none"));
+}
+
+#[test]
+fn digests_that_a_client_wants_are_told() {
+    let site = Site::new(REDIRECT);
+    site.write("f", "hello");
+    let response = site.get_with("/f", "Want-Digest: adler32\r\n");
+    assert_eq!((response.text().as_str(), response.header("digest")), ("hello", Some("adler32=062c0215")));
+}
