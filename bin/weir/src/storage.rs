@@ -1,5 +1,7 @@
 //! `weir storage`: questions about storage areas.
 
+mod usage;
+
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,6 +22,7 @@ pub(crate) struct StorageArgs {
 #[derive(Debug, Subcommand)]
 enum Question {
     Explain(ExplainArgs),
+    Usage(usage::UsageArgs),
 }
 
 /// Say who may do what, and by which rule
@@ -54,7 +57,13 @@ struct ExplainArgs {
 
 /// Runs the verb.
 pub(crate) fn run(args: &StorageArgs) -> ExitCode {
-    let Question::Explain(args) = &args.question;
+    match &args.question {
+        Question::Explain(args) => run_explain(args),
+        Question::Usage(args) => usage::run(args),
+    }
+}
+
+fn run_explain(args: &ExplainArgs) -> ExitCode {
     let loaded = match check::load(&args.config) {
         Ok(loaded) => loaded,
         Err(check::Refusal::Unreadable(error)) => return fail(&error.to_string()),

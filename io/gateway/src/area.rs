@@ -5,15 +5,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use weir_access::rule::{AreaRules, Principal};
 use weir_access::www_authenticate::Schemes;
 use weir_config::plan::{self, AreaPlan};
+use weir_control::StorageSnapshot;
 use weir_dav::method::Offer;
 use weir_dav::path::DavPath;
 use weir_net::Secret;
 use weir_net::ticket::Tickets;
 use weir_storage::{Disk, Durability, LockStore, NodeId, SymlinkPolicy, Tree, TreeOptions};
 
+use crate::counters::Counters;
 use crate::flights::Flights;
 use crate::identity::Passwords;
 use crate::place::{AccessPoint, plain_path};
+use crate::upkeep;
 
 /// A storage area that is being served.
 #[derive(Debug)]
@@ -39,6 +42,10 @@ pub(crate) struct Area {
     pub(crate) flights: Flights,
     /// Where the tree is for a proxy in front.
     accel_prefix: Option<DavPath>,
+    /// What was asked of it.
+    pub(crate) counters: Arc<Counters>,
+    /// What upkeep knows of it.
+    pub(crate) kept: Arc<upkeep::Kept>,
     swept: Arc<AtomicBool>,
 }
 
@@ -78,10 +85,15 @@ impl Area {
             .map_err(|error| format!("root {}: {error}", plan.root.display()))?;
         // Something else may be mounted there by now.
         let is_there_still = |before: &&Area| is_same_directory(&before.tree, &tree);
-        let (tree, swept) = match before.filter(is_same_tree).filter(is_there_still) {
-            Some(before) => (Arc::clone(&before.tree), Arc::clone(&before.swept)),
-            None => (tree, Arc::default()),
+        let (tree, swept, kept) = match before.filter(is_same_tree).filter(is_there_still) {
+            Some(before) => (Arc::clone(&before.tree), Arc::clone(&before.swept), Arc::clone(&before.kept)),
+            None => (tree, Arc::default(), Arc::default()),
         };
+        if plan.usage_interval.is_some() {
+            // What cannot be read is counted soon.
+            let _ = tree.recall_count();
+        }
+        let counters = before.map(|before| Arc::clone(&before.counters)).unwrap_or_default();
         let disk = match before.filter(is_same_disk) {
             Some(before) => before.disk.clone(),
             None => Disk::new(plan.name.as_str(), plan.threads.into(), plan.queue as usize),
@@ -101,8 +113,9 @@ impl Area {
         };
         let locks = LockStore::new(Arc::clone(&tree));
         let flights = Flights::default();
+        let plan = plan.clone();
         Ok(Self {
-            plan: plan.clone(),
+            plan,
             rules,
             points,
             tree,
@@ -113,6 +126,8 @@ impl Area {
             schemes,
             flights,
             accel_prefix,
+            counters,
+            kept,
             swept,
         })
     }
@@ -139,6 +154,28 @@ impl Area {
             plan::Durability::Data => Durability::Data,
             plan::Durability::Full => Durability::Full,
         }
+    }
+
+    /// What faces show of it.
+    pub(crate) fn snapshot(&self) -> StorageSnapshot {
+        let (account, load) = (self.tree.ledger().account(), self.disk.load());
+        let available = self.kept.available();
+        StorageSnapshot {
+            name: self.plan.name.to_string(),
+            used: account.used,
+            files: account.files,
+            counted_unix_s: account.counted_s,
+            quota: account.quota,
+            available: available.map(|bytes| account.left.map_or(bytes, |left| left.min(bytes))),
+            threads_busy: load.busy as u64,
+            calls_waiting: load.queued as u64,
+            methods: self.counters.snapshot(),
+        }
+    }
+
+    /// What a plan says that holds for the tree as long as it lives.
+    pub(crate) fn apply(&self) {
+        self.tree.ledger().set_quota(self.plan.quota.map(|quota| quota.0));
     }
 
     /// Has what earlier starts of this process left removed, the first time that it is asked to.

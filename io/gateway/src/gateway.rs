@@ -1,10 +1,11 @@
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use weir_config::Plan;
+use weir_control::StorageSnapshot;
 use weir_net::service::{
-    Answer, Body, Delivery, FileOrder, FileTarget, LocalFuture, Request, Service, TakenUpload,
+    Answer, Body, Delivery, Done, FileOrder, FileTarget, LocalFuture, Request, Service, TakenUpload,
 };
 use weir_storage::NodeId;
 
@@ -15,12 +16,15 @@ use crate::identity::Identifier;
 use crate::issuing::Issuing;
 use crate::offload::Offload;
 use crate::refusal;
+use crate::upkeep::Upkeep;
 
 /// All storage areas.
 #[derive(Debug)]
 pub struct Gateway {
     areas: ArcSwap<Areas>,
     node: Node,
+    /// Started with the first area.
+    upkeep: OnceLock<Upkeep>,
 }
 
 /// Which process this is among those that share a file system.
@@ -49,7 +53,7 @@ pub struct Prepared {
 impl Gateway {
     /// Without areas.
     pub fn new(node: Node) -> Self {
-        Self { areas: ArcSwap::default(), node }
+        Self { areas: ArcSwap::default(), node, upkeep: OnceLock::new() }
     }
 
     /// Opens what a plan names. Areas that are as they were keep their threads and what they remember. Blocks on the disk.
@@ -57,6 +61,10 @@ impl Gateway {
     /// # Errors
     /// Everything that is wrong.
     pub fn prepare(&self, plan: &Plan) -> Result<Prepared, GatewayError> {
+        if !plan.storage_areas.is_empty() && self.upkeep.get().is_none() {
+            // Somebody else may have been faster.
+            let _ = self.upkeep.set(Upkeep::start().map_err(|error| GatewayError(vec![error]))?);
+        }
         let before = self.areas.load();
         let node = NodeId::new(&self.node.id())
             .map_err(|error| GatewayError(vec![format!("{}: {error}", self.node.name)]))?;
@@ -99,7 +107,11 @@ impl Gateway {
             offloads.entry(name.clone()).or_insert_with(|| Arc::clone(offload));
         }
         for area in names.iter().filter_map(|name| by_name.get(name)) {
+            area.apply();
             area.sweep_once();
+            if let Some(upkeep) = self.upkeep.get() {
+                upkeep.keep(area);
+            }
         }
         self.areas.store(Arc::new(Areas { by_name, offloads, identifier }));
     }
@@ -116,6 +128,16 @@ impl Gateway {
         let offloads = offloads.map(|(name, offload)| (name.clone(), Arc::clone(offload))).collect();
         let identifier = Arc::clone(&now.identifier);
         self.areas.store(Arc::new(Areas { by_name, offloads, identifier }));
+    }
+}
+
+impl Gateway {
+    /// How the areas stand, by their names. Does not block.
+    pub fn snapshot(&self) -> Vec<StorageSnapshot> {
+        let areas = self.areas.load();
+        let mut snapshots: Vec<_> = areas.by_name.values().map(|area| area.snapshot()).collect();
+        snapshots.sort_by(|one, other| one.name.cmp(&other.name));
+        snapshots
     }
 }
 
@@ -158,6 +180,12 @@ impl Service for Gateway {
         match areas.offloads.get(pool).map(Arc::clone) {
             Some(offload) => Box::pin(offload.deliver(request, order)),
             None => Box::pin(std::future::ready(not_open(&request))),
+        }
+    }
+
+    fn done(&self, name: &str, done: &Done<'_>) {
+        if let Some(area) = self.areas.load().by_name.get(name) {
+            area.counters.count(done);
         }
     }
 }

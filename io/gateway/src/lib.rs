@@ -6,6 +6,7 @@
 
 mod area;
 mod call;
+mod counters;
 mod crypto;
 mod dav;
 mod error;
@@ -21,6 +22,7 @@ mod method;
 mod offload;
 mod place;
 mod refusal;
+mod upkeep;
 
 pub use error::GatewayError;
 pub use explain::{Explained, MembersExplained, Question, Who, explain};

@@ -11,6 +11,7 @@ use weir_dav::path::DavPath;
 use crate::copy::CopyOptions;
 use crate::displaced::Displaced;
 use crate::gate::{Gate, pass};
+use crate::ledger::Tally;
 use crate::metadata::Found;
 use crate::notes::{self, Side};
 use crate::rename::{Replace, rename};
@@ -107,6 +108,10 @@ impl Tree {
         notes::forget(&source, old, moved.inode());
         if let Some(there) = there.as_ref().filter(|there| !there.is_same_as(&moved)) {
             notes::forget(&home, new, there.inode());
+            // What had to make room before was counted when it went.
+            if let (Some(bytes), false) = (there.file_bytes(), moved.is_directory()) {
+                self.ledger.gone(Tally::of(bytes));
+            }
         }
         durability.sync_directory(&home).map_err(at_destination)?;
         durability.sync_directory(&source).map_err(at_source)?;

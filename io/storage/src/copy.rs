@@ -9,6 +9,7 @@ use crate::content::copy_content;
 use crate::displaced::Displaced;
 use crate::fingerprint::Fingerprint;
 use crate::gate::{Gate, pass};
+use crate::ledger::{Claim, Tally};
 use crate::metadata::Found;
 use crate::notes::{self, Note, Side};
 use crate::remove::open_directory;
@@ -59,11 +60,11 @@ impl Tree {
         cancelled: &AtomicBool,
         gate: &mut Gate<'_>,
     ) -> Result<Transferred, Failure> {
-        let copy = self.make_copy(from, to, options, may, cancelled)?;
+        let copy = self.make_copy(from, to, options, may, cancelled, true)?;
         self.put_in_place(copy, options.durability, gate)
     }
 
-    /// Makes a complete copy that nobody sees.
+    /// Makes a complete copy that nobody sees. `claims`: the quota must have room for it, because its source stays.
     pub(crate) fn make_copy<'p>(
         self: &Arc<Self>,
         from: &DavPath,
@@ -71,6 +72,7 @@ impl Tree {
         options: CopyOptions,
         may: &mut MayCopy<'_>,
         cancelled: &AtomicBool,
+        claims: bool,
     ) -> Result<Copy<'p>, Failure> {
         let at_source = |error: StorageError| Failure { path: from.clone(), error };
         let at_destination = |error: StorageError| Failure { path: to.clone(), error };
@@ -86,22 +88,26 @@ impl Tree {
         let parent = to.parent().unwrap_or_default();
         let own_home = own(&home).map_err(at_destination)?;
         let mut seen = Fingerprint::new();
+        let old_bytes = there.as_ref().and_then(Found::file_bytes).unwrap_or(0);
+        let claim = if claims { Some(self.ledger().claim(0).map_err(at_destination)?) } else { None };
+        let mut room = Room { claim, tally: Tally::default(), old_bytes };
         let made = match source.kind {
             FileKind::File => {
                 let file = Temporary::file(self, own_home, &parent, None).map_err(at_destination)?;
                 let target = Target { fd: file.fd().map_err(at_destination)?, home: &home, name };
-                self.copy_file(from, &target, options.durability, cancelled).map_err(at_source)?;
+                self.copy_file(from, &target, options.durability, cancelled, &mut room).map_err(at_source)?;
                 file
             }
             FileKind::Directory => {
                 let home = Found::of(&home).map_err(at_destination)?;
                 let directory = Temporary::directory(self, own_home, &parent).map_err(at_destination)?;
-                let mut run = Run { tree: self, top: from, home, options, may, cancelled, seen: &mut seen };
+                let (seen, room) = (&mut seen, &mut room);
+                let mut run = Run { tree: self, top: from, home, options, may, cancelled, seen, room };
                 run.directory(from, directory.fd().map_err(at_destination)?, 0)?;
                 directory
             }
         };
-        Ok(Copy { made, to, home, name, there, directory: source.is_directory(), seen })
+        Ok(Copy { made, to, home, name, there, directory: source.is_directory(), seen, room })
     }
 
     /// Gives the complete copy its name, through a gate. What had it goes in the same step, or, where the file system cannot do
@@ -112,16 +118,24 @@ impl Tree {
         durability: Durability,
         gate: &mut Gate<'_>,
     ) -> Result<Transferred, Failure> {
-        let Copy { mut made, to, home, name, there, directory, .. } = copy;
+        let Copy { mut made, to, home, name, there, directory, mut room, .. } = copy;
         let failed = |error: StorageError| Failure { path: to.clone(), error };
         let displaced = pass(gate, || {
             self.require_home(to, &home)?;
             self.place(&mut made, to, &home, name, there.as_ref().map(Found::is_directory), directory)
         });
-        if let Some(displaced) = displaced.map_err(failed)? {
-            displaced.discard();
+        match displaced.map_err(failed)? {
+            Some(displaced) => displaced.discard(),
+            None => {
+                if let Some(bytes) = there.as_ref().and_then(Found::file_bytes) {
+                    self.ledger().gone(Tally::of(bytes));
+                }
+            }
         }
+        room.claim = None;
+        self.ledger().came(room.tally);
         // If it was exchanged: what cannot be removed stays out of sight, and is removed at the next start.
+        self.ledger().gone(made.tally(self));
         let _ = made.remove();
         if let Some(there) = &there {
             notes::forget(&home, name, there.inode());
@@ -167,8 +181,10 @@ impl Tree {
         to: &Target<'_>,
         durability: Durability,
         cancelled: &AtomicBool,
+        room: &mut Room,
     ) -> Result<(), StorageError> {
         let source = self.open(from)?;
+        room.take(source.metadata().size)?;
         // Before the content: what is stale before it is copied is stale after.
         let digests = self.checksums(from, &source)?;
         copy_content(&source, to.fd, cancelled)?;
@@ -197,6 +213,26 @@ pub(crate) struct Copy<'p> {
     there: Option<Found>,
     directory: bool,
     seen: Fingerprint,
+    room: Room,
+}
+
+/// What a copy takes up.
+#[derive(Debug)]
+struct Room {
+    /// Where the quota has to have room for it.
+    claim: Option<Claim>,
+    tally: Tally,
+    /// Bytes of a file that it replaces.
+    old_bytes: u64,
+}
+
+impl Room {
+    /// One file more.
+    fn take(&mut self, bytes: u64) -> Result<(), StorageError> {
+        self.tally.add(bytes);
+        let wanted = self.tally.bytes.saturating_sub(self.old_bytes);
+        self.claim.as_mut().map_or(Ok(()), |claim| claim.cover(wanted))
+    }
 }
 
 impl Copy<'_> {
@@ -225,6 +261,7 @@ struct Run<'a, 'm> {
     may: &'a mut MayCopy<'m>,
     cancelled: &'a AtomicBool,
     seen: &'a mut Fingerprint,
+    room: &'a mut Room,
 }
 
 impl Run<'_, '_> {
@@ -286,8 +323,8 @@ impl Run<'_, '_> {
                 let file = openat(to, name, flags, mode).map_err(create("open"))?;
                 let home = own(to).map_err(failed)?;
                 let target = Target { fd: file.as_fd(), home: &home, name };
-                let copied = self.tree.copy_file(path, &target, self.options.durability, self.cancelled);
-                copied.map_err(failed)
+                let durability = self.options.durability;
+                self.tree.copy_file(path, &target, durability, self.cancelled, self.room).map_err(failed)
             }
         }
     }

@@ -74,6 +74,9 @@ impl<'a> Displaced<'a> {
         let doomed = self.tree.temporary_name();
         // From here on it is not given back any more.
         if rename(self.home, self.holder.as_bytes(), self.home, doomed.as_bytes(), Replace::Never).is_ok() {
+            if let Ok(inside) = self.inside.try_clone() {
+                self.tree.ledger.gone(self.tree.tally(inside));
+            }
             let _ = remove_tree(self.home, doomed.as_bytes());
         }
     }

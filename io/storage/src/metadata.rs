@@ -135,6 +135,17 @@ impl Found {
         Timestamp { seconds: modified.tv_sec, nanoseconds: modified.tv_nsec }
     }
 
+    /// When anything about it was changed last.
+    pub(crate) fn changed(&self) -> Timestamp {
+        let changed = self.0.stx_ctime;
+        Timestamp { seconds: changed.tv_sec, nanoseconds: changed.tv_nsec }
+    }
+
+    /// Bytes of a regular file's content; `None` = it is something else.
+    pub(crate) fn file_bytes(&self) -> Option<u64> {
+        (self.file_type() == FileType::RegularFile).then_some(self.0.stx_size)
+    }
+
     /// How many names it has.
     pub(crate) fn names(&self) -> u32 {
         self.0.stx_nlink

@@ -8,13 +8,14 @@ use rustix::io::Errno;
 use weir_dav::path::DavPath;
 
 use crate::gate::{Gate, pass};
+use crate::ledger::Tally;
 use crate::metadata::Found;
 use crate::notes;
 use crate::temporary::Temporary;
 use crate::{Durability, Failure, StorageError, Tree, reserved};
 
 /// Directories within each other that are gone into. Deeper ones can only come from another program.
-const DEPTH_MAX: usize = 512;
+pub(crate) const DEPTH_MAX: usize = 512;
 
 impl Tree {
     /// Removes a file, or a directory with all that is in it. A directory disappears at once, whole: it is renamed out of
@@ -39,6 +40,9 @@ impl Tree {
                 unlinkat(&home, name, AtFlags::empty()).map_err(StorageError::from_errno("unlink"))
             })
             .map_err(failed)?;
+            if let Some(bytes) = found.file_bytes() {
+                self.ledger.gone(Tally::of(bytes));
+            }
             notes::forget(&home, name, found.inode());
             return durability.sync_directory(&home).map_err(failed);
         }
@@ -61,11 +65,16 @@ impl Tree {
             Ok(Temporary::displace(self, own_home, &parent, name, true))
         });
         match hidden.map_err(|error| failed((DavPath::root(), error)))? {
-            Ok(mut hidden) => hidden.remove().map_err(|failure| {
-                // As much of it as is left must not stay hidden. If meanwhile somebody made another one, it is too late.
-                let _ = hidden.place(name, crate::rename::Replace::Never);
-                failed(failure)
-            }),
+            Ok(mut hidden) => {
+                let tally = hidden.tally(self);
+                hidden.remove().map_err(|failure| {
+                    // As much of it as is left must not stay hidden. If meanwhile somebody made another one, it is too late.
+                    let _ = hidden.place(name, crate::rename::Replace::Never);
+                    failed(failure)
+                })?;
+                self.ledger.gone(tally);
+                Ok(())
+            }
             Err(StorageError::NotFound) => Err(failed((DavPath::root(), StorageError::NotFound))),
             // A mount point cannot be renamed, nor can what is in a directory with other rights.
             Err(_) => remove_tree(home, name).map_err(failed),

@@ -5,7 +5,8 @@ use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, mkdirat, openat, 
 use rustix::io::Errno;
 use weir_dav::path::DavPath;
 
-use crate::remove::remove_tree;
+use crate::ledger::Tally;
+use crate::remove::{open_directory, remove_tree};
 use crate::rename::{Replace, exchange, rename};
 use crate::{Disk, StorageError, Tree};
 
@@ -94,6 +95,16 @@ impl Temporary {
     /// The directory that it is in.
     pub(crate) fn home(&self) -> Result<BorrowedFd<'_>, StorageError> {
         self.parts.as_ref().map(|parts| parts.home.as_fd()).ok_or(StorageError::Cancelled)
+    }
+
+    /// What the files in it take up, if it is a directory.
+    pub(crate) fn tally(&self, tree: &Tree) -> Tally {
+        let Some(parts) = &self.parts else { return Tally::default() };
+        // Not by its descriptor, which is of what had the name before an exchange.
+        match open_directory(&parts.home, parts.name.as_bytes()) {
+            Ok(directory) => tree.tally(directory),
+            Err(_) => Tally::default(),
+        }
     }
 
     /// Gives it a name in its directory; from then on it is there to stay.

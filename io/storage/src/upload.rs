@@ -8,6 +8,7 @@ use weir_dav::digest::{Algorithm, Digest, Hasher};
 use weir_dav::path::DavPath;
 
 use crate::content::copy_content;
+use crate::ledger::Claim;
 use crate::metadata::Found;
 use crate::notes::{self, Note, Side};
 use crate::rename::Replace;
@@ -33,6 +34,10 @@ pub struct Upload {
     /// Bytes that there is room for already.
     reserved: u64,
     part: bool,
+    /// Bytes of what it replaces.
+    old_bytes: u64,
+    /// Room in the quota for what it is longer.
+    claim: Claim,
 }
 
 /// Smaller files are not worth a call that makes room for them.
@@ -86,9 +91,12 @@ impl Upload {
         length: Option<u64>,
     ) -> Result<Self, StorageError> {
         let (home, name) = tree.resolve_parent(path)?;
-        if Tree::look(&home, name)?.is_some_and(|found| found.is_directory()) {
+        let found = Tree::look(&home, name)?;
+        if found.as_ref().is_some_and(Found::is_directory) {
             return Err(StorageError::IsDirectory);
         }
+        let old_bytes = found.and_then(|found| found.file_bytes()).unwrap_or(0);
+        let claim = tree.ledger().claim(length.unwrap_or(0).saturating_sub(old_bytes))?;
         let parent = path.parent().unwrap_or_default();
         let file = Temporary::file(tree, home, &parent, Some(disk.clone()))?;
         let reserved = length.filter(|length| *length >= RESERVED_BYTES_MIN).unwrap_or(0);
@@ -110,6 +118,8 @@ impl Upload {
             received: 0,
             reserved,
             part: false,
+            old_bytes,
+            claim,
         })
     }
 
@@ -147,7 +157,12 @@ impl Upload {
     }
 
     /// Takes what comes next.
+    ///
+    /// # Errors
+    /// Among others [`StorageError::OverQuota`].
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), StorageError> {
+        let end = self.offset.saturating_add(bytes.len() as u64);
+        self.claim.cover(end.saturating_sub(self.old_bytes))?;
         notes::write_all(self.file.fd()?, bytes, self.offset)?;
         self.hashers.iter_mut().for_each(|hasher| hasher.update(bytes));
         self.expected.iter_mut().for_each(|(hasher, _)| hasher.update(bytes));
@@ -316,10 +331,13 @@ impl Prepared {
         match upload.file.place(name, replace) {
             // Somebody else was faster in making one: as if it had been there before.
             Err(StorageError::Exists) if self.expect == Expectation::Anything => {
-                upload.file.place(name, Replace::Always)
+                upload.file.place(name, Replace::Always)?;
             }
-            placed => placed,
+            placed => placed?,
         }
+        upload.claim.release();
+        tree.ledger().replaced(now.map(|old| old.size), self.content.size);
+        Ok(())
     }
 
     /// Takes over dead properties that the old one has by now and had not when they were copied.

@@ -17,8 +17,8 @@ pub use right::Right;
 pub use runtime::{AddedServer, BadRuntimeState, EffectiveServer, Origin, Override, RuntimeState};
 pub use snapshot::{
     AgentSnapshot, BreakerSnapshot, BreakerStatus, CheckCode, CheckSnapshot, Health, Latency, Level,
-    ListenerSnapshot, ListenerStatus, PerSecond, PoolSnapshot, PoolStatus, ProcessSnapshot, Protocol,
-    Responses, ServerSnapshot, ServerState, Snapshot, StickySnapshot, StickyTableSnapshot, TlsCounts, Tone,
+    ListenerSnapshot, ListenerStatus, MethodsSnapshot, PerSecond, PoolSnapshot, PoolStatus, ProcessSnapshot, Protocol,
+    Responses, ServerSnapshot, ServerState, Snapshot, StickySnapshot, StickyTableSnapshot, StorageSnapshot, TlsCounts, Tone,
     Traffic,
 };
 

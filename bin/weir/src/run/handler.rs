@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use weir_admin::{Handler, Replying};
 use weir_control::{Code, Command, Reply, Snapshot};
+use weir_gateway::Gateway;
 use weir_proxy::control::Controller;
 
 /// Somebody wants a reload, and to be told what came of it.
@@ -13,12 +14,13 @@ pub(super) type ReloadRequest = oneshot::Sender<Result<Vec<String>, String>>;
 /// What the control socket and the admin pages talk to.
 pub(super) struct ProcessHandler {
     pub(super) controller: Arc<Controller>,
+    pub(super) gateway: Arc<Gateway>,
     pub(super) reload: mpsc::Sender<ReloadRequest>,
 }
 
 impl Handler for ProcessHandler {
     fn snapshot(&self) -> Snapshot {
-        self.controller.snapshot()
+        Snapshot { storage: self.gateway.snapshot(), ..self.controller.snapshot() }
     }
 
     fn handle(&self, command: Command) -> Replying<'_> {

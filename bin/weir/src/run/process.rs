@@ -62,7 +62,7 @@ async fn live(config: PathBuf, plan: Plan) -> Result<(), String> {
     let descriptors = limits::raise_descriptor_limit();
     let access_log = start_access_log(plan.access_log.as_ref())?;
     let workers = worker_count(&plan);
-    let gateway = Arc::new(Gateway::new(node()));
+    let gateway = Arc::new(Gateway::new(node(plan.process.node.as_deref())));
     let areas = gateway.prepare(&plan).map_err(|error| error.to_string())?;
     gateway.publish(areas);
     let setup = Setup {
@@ -83,7 +83,11 @@ async fn live(config: PathBuf, plan: Plan) -> Result<(), String> {
     let workers = Workers::start(workers, &shared).map_err(|error| format!("worker threads: {error}"))?;
     let opened = Sockets::open(&workers, &plan, Sockets::of_plan(&plan))?;
     let (reload, reloads) = mpsc::channel(16);
-    let handler = Arc::new(ProcessHandler { controller: Arc::clone(&controller), reload });
+    let handler = Arc::new(ProcessHandler {
+        controller: Arc::clone(&controller),
+        gateway: Arc::clone(&gateway),
+        reload,
+    });
     serve_faces(&plan, &handler)?;
     let sockets = Sockets::default();
     let mut process = Process { config, plan, controller, workers, sockets, access_log, gateway };
@@ -211,8 +215,9 @@ async fn patiently<T: Send + 'static>(
 }
 
 /// This process among those that share a file system.
-fn node() -> Node {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+fn node(name: Option<&str>) -> Node {
+    let of_host = || fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = name.map_or_else(of_host, str::to_owned);
     // Keys of a hasher are the standard library's way to random bits.
     let boot = RandomState::new().build_hasher().finish();
     Node { name: name.trim().to_owned(), boot }

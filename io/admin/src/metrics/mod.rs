@@ -1,4 +1,4 @@
-//! The snapshot for Prometheus: counters, gauges and histograms per process, listener, pool and server.
+//! The snapshot for Prometheus: counters, gauges and histograms per process, listener, pool, server and storage area.
 //!
 //! Names end in their base unit (seconds, bytes); counters in `_total`. Nothing here is an average.
 
@@ -9,6 +9,7 @@ mod pool;
 mod process;
 mod scope;
 mod server;
+mod storage;
 mod text;
 
 use weir_control::Snapshot;
@@ -32,6 +33,9 @@ pub fn metrics(snapshot: &Snapshot, exposition: Exposition, scope: Scope) -> Str
     }
     if scope.server {
         server::write(&mut text, &snapshot.pools);
+    }
+    if scope.storage && !snapshot.storage.is_empty() {
+        storage::write(&mut text, &snapshot.storage);
     }
     text.finish()
 }

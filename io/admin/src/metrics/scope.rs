@@ -6,12 +6,14 @@ pub struct Scope {
     pub(super) listener: bool,
     pub(super) pool: bool,
     pub(super) server: bool,
+    pub(super) storage: bool,
 }
 
 impl Scope {
     /// Everything.
-    pub const ALL: Self = Self { process: true, listener: true, pool: true, server: true };
-    const NONE: Self = Self { process: false, listener: false, pool: false, server: false };
+    pub const ALL: Self = Self { process: true, listener: true, pool: true, server: true, storage: true };
+    const NONE: Self =
+        Self { process: false, listener: false, pool: false, server: false, storage: false };
 
     /// Reads a URL's query. Keys other than `scope` are left to others; without `scope` everything is wanted.
     pub fn parse(query: &str) -> Result<Self, String> {
@@ -25,7 +27,8 @@ impl Scope {
                     "listener" => scope.listener = true,
                     "pool" => scope.pool = true,
                     "server" => scope.server = true,
-                    _ => return Err("scope is one or more of process, listener, pool, server".to_owned()),
+                    "storage" => scope.storage = true,
+                    _ => return Err("scope is one or more of process, listener, pool, server, storage".to_owned()),
                 }
             }
         }

@@ -125,9 +125,14 @@ impl Describer {
             LiveProperty::SupportedLock => give(&Property::SupportedLock { locks: self.area.offer().locks }),
             LiveProperty::QuotaAvailable | LiveProperty::QuotaUsed => {
                 let Ok(usage) = self.area.tree.usage(path) else { return false };
+                // Of the area where its files are counted, else of the file system (RFC 4331 sections 3 and 4).
+                let account = self.area.tree.ledger().account();
+                let left = account.left.unwrap_or(u64::MAX);
                 match property {
-                    LiveProperty::QuotaUsed => give(&Property::QuotaUsed(usage.used)),
-                    _ => give(&Property::QuotaAvailable(usage.available)),
+                    LiveProperty::QuotaUsed => {
+                        give(&Property::QuotaUsed(account.used.unwrap_or(usage.used)));
+                    }
+                    _ => give(&Property::QuotaAvailable(usage.available.min(left))),
                 }
             }
             LiveProperty::Checksum => match self.adler32(path, metadata) {

@@ -24,6 +24,21 @@ pub use request::{ClientTls, HeaderLine, Request};
 /// A future of one worker.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
+/// What a request came to.
+#[derive(Debug, Clone, Copy)]
+pub struct Done<'a> {
+    /// Its method; empty for one that nobody knows.
+    pub method: &'a [u8],
+    /// The status of its answer; `None` = it got none.
+    pub status: Option<u16>,
+    /// Bytes of its body that came.
+    pub request_bytes: u64,
+    /// Bytes of the answer's body that went out.
+    pub response_bytes: u64,
+    /// The answer went out whole.
+    pub whole: bool,
+}
+
 /// Answers requests. One value serves all workers.
 pub trait Service: fmt::Debug + Send + Sync {
     /// Answers a request to the part of the service that the config calls `name`. The future is dropped when nobody waits
@@ -43,4 +58,9 @@ pub trait Service: fmt::Debug + Send + Sync {
         body: Body,
         target: FileTarget,
     ) -> LocalFuture<Result<TakenUpload, Delivery>>;
+
+    /// A request that it was called with is over. Must not block.
+    fn done(&self, name: &str, done: &Done<'_>) {
+        let _ = (name, done);
+    }
 }

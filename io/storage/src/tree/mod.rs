@@ -15,7 +15,7 @@ use weir_dav::path::DavPath;
 
 use crate::journal::Journal;
 use crate::metadata::Found;
-use crate::{Listing, Metadata, NodeId, OpenFile, StorageError, reserved};
+use crate::{Ledger, Listing, Metadata, NodeId, OpenFile, StorageError, reserved};
 
 /// Which symbolic links are followed. None ever leads out of the root, and absolute ones are not followed at all: what they
 /// mean depends on where the root is.
@@ -73,6 +73,8 @@ pub struct Tree {
     /// Number of the next temporary file.
     next_temporary: AtomicU64,
     pub(crate) journal: Journal,
+    /// What the files take up.
+    pub(crate) ledger: Arc<Ledger>,
     /// Taken by those that change what is at a path, one for many paths.
     turns: [Mutex<()>; 64],
     hasher: RandomState,
@@ -90,6 +92,7 @@ impl Tree {
             local,
             next_temporary: AtomicU64::new(0),
             journal: Journal::default(),
+            ledger: Arc::default(),
             turns: std::array::from_fn(|_| Mutex::default()),
             hasher: RandomState::new(),
         }))

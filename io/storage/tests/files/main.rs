@@ -12,6 +12,7 @@ mod locks;
 mod mounts;
 mod paths;
 mod properties;
+mod quotas;
 mod support;
 mod sweep;
 mod uploads;

@@ -8,6 +8,7 @@ pub(super) fn diff(old: &Plan, new: &Plan, changes: &mut Vec<Change>) {
             (old.process.workers != new.process.workers, "workers"),
             (old.process.control != new.process.control, "control"),
             (old.process.state != new.process.state, "state"),
+            (old.process.node != new.process.node, "node"),
         ]);
         changes.push(Change::Process { process: new.process.clone(), restart });
     }

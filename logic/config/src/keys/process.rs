@@ -94,7 +94,7 @@ pub(crate) static ROOT: Section = Section {
 pub(crate) static WEIR: Section = Section {
     noun: "",
     title: "[weir]",
-    meaning: "The process as a whole. A change of `workers`, `control` or `state` takes effect after a restart.",
+    meaning: "The process as a whole. A change of `workers`, `control`, `state` or `node` takes effect after a restart.",
     keys: &[
         key(
             "workers",
@@ -138,6 +138,14 @@ pub(crate) static WEIR: Section = Section {
             Otherwise("none: zones do not count, but in pools with a `zone` of their own"),
             "\"a\"",
             "Where this Weir is: servers of the same zone are preferred.",
+        ),
+        key(
+            "node",
+            Text("1 to 64 letters, digits, dots, hyphens and underscores"),
+            Otherwise("the host name"),
+            "\"storage-1\"",
+            "What this Weir is called among those that share a storage area's directory. No two of them may have the same name, \
+             and it should stay: a start cleans up what earlier ones of its name have left.",
         ),
     ],
 };

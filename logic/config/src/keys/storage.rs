@@ -1,4 +1,4 @@
-use super::Kind::{Choice, Flag, Integer, Map, OneOrMany, Table, Tables, Text};
+use super::Kind::{Choice, Flag, Integer, Map, OneOrMany, Size, Table, Tables, Text};
 use super::Presence::{Default, Otherwise, Required};
 use super::{DAY_MS, DURATION, DURATION_OR_ZERO, Kind, SECOND_MS, Section, key};
 
@@ -120,6 +120,21 @@ pub(crate) static AREA: Section = Section {
             Default("1024"),
             "256",
             "New requests that may wait for a thread; one more is answered 503. What has begun waits however long the queue is.",
+        ),
+        key(
+            "quota",
+            Size { min: 1, max: i64::MAX as u64 },
+            Otherwise("as much as there is room for"),
+            "\"10TB\"",
+            "Bytes that its files may take up, by their lengths. What would be more is answered 507.",
+        ),
+        key(
+            "usage-interval",
+            Kind::Duration { min_ms: 1_000, max_ms: 30 * DAY_MS },
+            Otherwise("`\"1h\"` with a `quota`; else they are not counted"),
+            "\"6h\"",
+            "How often its files are counted, a few thousand a second. In between, what this Weir changes is added; what others \
+             change is found by the next count.",
         ),
         key(
             "htpasswd",

@@ -19,6 +19,8 @@ pub struct ProcessPlan {
     pub connections_max: Option<u32>,
     /// Where this Weir is; `None` = zones do not count, but in pools that have one of their own.
     pub zone: Option<ZoneName>,
+    /// Its name among those that share directories; `None` = the host name.
+    pub node: Option<String>,
 }
 
 /// The HTTP face for operators and machines (`[admin]`).

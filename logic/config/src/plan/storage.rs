@@ -5,7 +5,7 @@ use serde::Serialize;
 use weir_access::jwt::{Algorithm as JwtAlgorithm, Audiences, Issuer, ProfileRule};
 use weir_access::rule::AreaSpec;
 use weir_dav::digest::Algorithm;
-use weir_model::{Millis, Name};
+use weir_model::{ByteSize, Millis, Name};
 
 use super::SecretPlace;
 
@@ -42,6 +42,10 @@ pub struct AreaPlan {
     pub threads: u16,
     /// Calls that may wait for a thread.
     pub queue: u32,
+    /// Bytes that its files may take up.
+    pub quota: Option<ByteSize>,
+    /// How often its files are counted; `None` = never.
+    pub usage_interval: Option<Millis>,
     /// Users and passwords.
     pub htpasswd: Option<PathBuf>,
     /// What clients show to people when they ask for a password.
@@ -78,6 +82,8 @@ impl AreaPlan {
             propfind_infinity: false,
             threads: 8,
             queue: 1024,
+            quota: None,
+            usage_interval: None,
             htpasswd: None,
             token_in_url: false,
             token_endpoint: None,

@@ -16,6 +16,7 @@ pub(super) fn print(writer: &mut Writer, plan: &Plan) {
     writer.key("drain-timeout", Printed(process.drain_timeout));
     writer.key_if("max-connections", process.connections_max);
     writer.key_if("zone", process.zone.as_ref().map(Printed));
+    writer.key_if("node", process.node.as_ref());
     if let Some(admin) = &plan.admin {
         writer.table("[admin]");
         writer.many("bind", &admin.bind.iter().map(Printed).collect::<Vec<_>>());

@@ -32,6 +32,8 @@ pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
     writer.key("propfind-infinity", area.propfind_infinity);
     writer.key("threads", area.threads);
     writer.key("queue", area.queue);
+    writer.key_if("quota", area.quota.map(Printed));
+    writer.key_if("usage-interval", area.usage_interval.map(Printed));
     writer.key_if("htpasswd", area.htpasswd.as_deref().map(path));
     writer.key("realm", &area.realm);
     writer.key("token-in-url", area.token_in_url);

@@ -26,7 +26,19 @@ pub(super) fn process(table: &Table<'_, '_>) -> ProcessPlan {
         drain_timeout: table.duration("drain-timeout"),
         connections_max: table.number_if("max-connections"),
         zone: super::spread::zone_name(table),
+        node: node(table),
     }
+}
+
+/// The name of this process among those that share a directory.
+fn node(table: &Table<'_, '_>) -> Option<String> {
+    let name = table.text_if("node")?;
+    let sound = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    if !(1..=64).contains(&name.value.len()) || !name.value.bytes().all(sound) {
+        let message = format!("{:?} is not 1 to 64 letters, digits, dots, hyphens and underscores", short(&name.value));
+        table.error("node", name.span, message);
+    }
+    Some(name.value)
 }
 
 pub(super) fn admin(table: &Table<'_, '_>) -> Located<AdminPlan> {

@@ -1,6 +1,7 @@
 use weir_access::jwt::{Algorithm as JwtAlgorithm, Issuer};
 use weir_access::rule::{AreaSpec, Effect, PolicyAction, PolicySpec, Principal, RuleError};
 use weir_dav::digest::Algorithm;
+use weir_model::Millis;
 
 use super::header::check_value;
 use super::matching::networks;
@@ -74,6 +75,8 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         propfind_infinity: table.flag("propfind-infinity"),
         threads: table.number("threads"),
         queue: table.number("queue"),
+        quota: table.size_if("quota"),
+        usage_interval: usage_interval(&table),
         htpasswd: path_if(&table, "htpasswd"),
         realm: table.text_if("realm").map_or_else(|| name.value.clone(), |realm| realm.value),
         token_in_url: table.flag("token-in-url"),
@@ -125,6 +128,12 @@ pub(super) fn symlinks(table: &Table<'_, '_>) -> Symlinks {
         "owner-match" => Symlinks::OwnerMatch,
         _ => Symlinks::Never,
     }
+}
+
+/// How often files are counted.
+fn usage_interval(table: &Table<'_, '_>) -> Option<Millis> {
+    let of_quota = table.get("quota").map(|_| Millis::from_secs(3_600));
+    table.duration_if("usage-interval").or(of_quota)
 }
 
 /// The rules are read once here, so that they are known to be right.

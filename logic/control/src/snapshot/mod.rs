@@ -7,6 +7,7 @@ mod process;
 mod server;
 mod state;
 mod sticky;
+mod storage;
 mod traffic;
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,7 @@ pub use process::ProcessSnapshot;
 pub use server::{AgentSnapshot, CheckCode, CheckSnapshot, Health, ServerSnapshot};
 pub use state::{ServerState, Tone};
 pub use sticky::{StickySnapshot, StickyTableSnapshot};
+pub use storage::{MethodsSnapshot, StorageSnapshot};
 pub use traffic::{Level, PerSecond, Responses, Traffic};
 
 /// Everything at one instant.
@@ -35,6 +37,9 @@ pub struct Snapshot {
     pub listeners: Vec<ListenerSnapshot>,
     /// In config order.
     pub pools: Vec<PoolSnapshot>,
+    /// Storage areas, in config order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub storage: Vec<StorageSnapshot>,
 }
 
 impl Snapshot {
@@ -53,6 +58,9 @@ impl Snapshot {
         // A pool was named: the listeners are not what was asked for.
         if !matches!(what, What::All | What::Listeners) || (what == What::All && pool.is_some()) {
             self.listeners.clear();
+        }
+        if what != What::All || pool.is_some() {
+            self.storage.clear();
         }
         match what {
             What::All | What::Pools => {}

@@ -18,6 +18,7 @@ mod redirect;
 mod tls;
 mod tokens;
 mod trouble;
+mod usage;
 mod webdav;
 
 use std::path::Path;

@@ -32,6 +32,8 @@ impl Controller {
             process: self.process_snapshot(&records, now),
             listeners: listener::all(&records),
             pools: pool::all(&records, moment),
+            // Whoever has areas adds them.
+            storage: Vec::new(),
         }
     }
 }

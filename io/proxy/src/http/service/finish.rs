@@ -3,7 +3,8 @@
 use std::future::poll_fn;
 use std::task::Poll;
 
-use weir_http::access_log::Termination;
+use weir_http::{Action, access_log::Termination};
+use weir_net::service::Done;
 
 use super::body::Incoming;
 use super::pace::{Halt, Pace, WaitsFor};
@@ -134,8 +135,25 @@ impl Finish {
             record,
             self.offloaded.as_deref(),
         );
+        self.tell(record);
         if let Some(copy) = self.facts.copy.take() {
             self.connection.worker.buffers.give(copy.head);
+        }
+    }
+
+    /// Tells the service what became of its request.
+    fn tell(&self, record: &ServiceRecord) {
+        let Connection { listener, worker, .. } = &self.connection;
+        let route = listener.http.routes.get(self.facts.route).map(|route| &route.plan.action);
+        if let (Some(service), Some(Action::Storage(name))) = (&worker.shared.service, route) {
+            let done = Done {
+                method: self.facts.method.bytes(&[]),
+                status: record.status,
+                request_bytes: self.incoming.bytes_read,
+                response_bytes: record.body_bytes_out,
+                whole: record.termination == Termination::ANSWERED,
+            };
+            service.done(name.as_str(), &done);
         }
     }
 

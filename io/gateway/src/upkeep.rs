@@ -1,0 +1,137 @@
+//! What is done for storage areas from time to time, whether anybody asks for them or not.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+use tokio::sync::mpsc;
+use tokio::task::{LocalSet, spawn_local};
+use tokio::time::sleep;
+use weir_dav::path::DavPath;
+use weir_storage::{Count, StorageError};
+
+use crate::area::Area;
+use crate::call::unix_now_s;
+
+/// How old what is known of the file system may be.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// Members of directories that are looked at at once when files are counted, and the pause after them: at most 5,000 a second,
+/// and never a thread for long.
+const BATCH: usize = 250;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The thread for it. It waits for no disk itself: that is for the areas' own. Ends with the last handle.
+#[derive(Debug)]
+pub(crate) struct Upkeep {
+    areas: mpsc::UnboundedSender<Weak<Area>>,
+}
+
+/// What upkeep knows of an area.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// Bytes that the file system has room for; `u64::MAX` = nobody has looked yet.
+    available: AtomicU64,
+    /// When the last count of files began, in seconds since 1970; 0 = none in this process.
+    counted_at_s: AtomicU64,
+    /// A count is under way.
+    counting: AtomicBool,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self {
+            available: AtomicU64::new(u64::MAX),
+            counted_at_s: AtomicU64::new(0),
+            counting: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Kept {
+    /// Bytes that the file system has room for; `None` = nobody has looked yet.
+    pub(crate) fn available(&self) -> Option<u64> {
+        Some(self.available.load(Ordering::Relaxed)).filter(|bytes| *bytes != u64::MAX)
+    }
+}
+
+impl Upkeep {
+    pub(crate) fn start() -> Result<Self, String> {
+        let (areas, mut received) = mpsc::unbounded_channel();
+        let runtime = Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .map_err(|error| format!("event loop for storage areas: {error}"))?;
+        let work = move || {
+            LocalSet::new().block_on(&runtime, async move {
+                while let Some(area) = received.recv().await {
+                    spawn_local(keep(area));
+                }
+            });
+        };
+        thread::Builder::new()
+            .name("storage-upkeep".to_owned())
+            .spawn(work)
+            .map_err(|error| format!("thread for storage areas: {error}"))?;
+        Ok(Self { areas })
+    }
+
+    /// From now on, for as long as it is there.
+    pub(crate) fn keep(&self, area: &Arc<Area>) {
+        // The thread lives as long as this handle.
+        let _ = self.areas.send(Arc::downgrade(area));
+    }
+}
+
+async fn keep(area: Weak<Area>) {
+    loop {
+        let Some(held) = area.upgrade() else { return };
+        let tree = Arc::clone(&held.tree);
+        let look = held.disk.run(move || tree.usage(&DavPath::root()));
+        if let Ok(usage) = look.await {
+            held.kept.available.store(usage.available, Ordering::Relaxed);
+        }
+        if count_due_in(&held).is_some_and(|wait| wait.is_zero())
+            && !held.kept.counting.swap(true, Ordering::Relaxed)
+        {
+            held.kept.counted_at_s.store(unix_now_s(), Ordering::Relaxed);
+            if let Err(error) = count(&held).await {
+                eprintln!("weir: storage area {}: counting its files: {error}", held.plan.name);
+            }
+            held.kept.counting.store(false, Ordering::Relaxed);
+        }
+        let wait = count_due_in(&held).map_or(LOOK, |due| due.min(LOOK)).max(PAUSE);
+        drop(held);
+        sleep(wait).await;
+    }
+}
+
+/// How long until its files are to be counted; `None` = never.
+fn count_due_in(area: &Area) -> Option<Duration> {
+    let interval = area.plan.usage_interval?.duration();
+    let since = unix_now_s().saturating_sub(area.kept.counted_at_s.load(Ordering::Relaxed));
+    Some(interval.saturating_sub(Duration::from_secs(since)))
+}
+
+/// Counts the files, a few at a time.
+async fn count(area: &Area) -> Result<(), StorageError> {
+    let writable = !area.plan.read_only;
+    let tree = Arc::clone(&area.tree);
+    let mut count = area.disk.run_long(move || Count::begin(&tree, writable)).await?;
+    loop {
+        let looked = area.disk.run_on(move || {
+            let done = count.step(BATCH)?;
+            Ok((count, done))
+        });
+        let (rest, done) = looked.await?;
+        if done {
+            break;
+        }
+        count = rest;
+        sleep(PAUSE).await;
+    }
+    let tree = Arc::clone(&area.tree);
+    if writable { area.disk.run_on(move || tree.keep_count()).await } else { Ok(()) }
+}

@@ -1,0 +1,156 @@
+//! Counting what the files of a tree take up, a few at a time.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{Dir, Mode, OFlags, openat};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use weir_dav::path::DavPath;
+
+use crate::ledger::Tally;
+use crate::metadata::Found;
+use crate::notes::{read_all, replace_file, write_all};
+use crate::remove::{DEPTH_MAX, open_directory};
+use crate::{Ledger, StorageError, Timestamp, Tree, reserved};
+
+/// What was counted last, for the next start and for other nodes.
+const FILE: &str = "usage.json";
+const GUARD: &str = "usage.guard";
+
+/// A count that is under way. Its directories are open, so that nothing that is moved leads it out of the tree.
+#[derive(Debug)]
+pub struct Count {
+    tree: Arc<Tree>,
+    /// The directory that is being read last, within those before it.
+    open: Vec<Dir>,
+    tally: Tally,
+    /// What was changed after this is not in the tally: whoever did it has said so, or it is for the next count.
+    begun: Option<Timestamp>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Counted {
+    bytes: u64,
+    files: u64,
+    at_s: u64,
+}
+
+impl Count {
+    /// Begins. Two counts at a time would both be wrong. Blocks, like every call of it.
+    pub fn begin(tree: &Arc<Tree>, writable: bool) -> Result<Self, StorageError> {
+        tree.ledger().begin_count();
+        // The file system's clock, which need not be ours.
+        let begun = if writable { tree.touch(&format!("count~{}", tree.options().node)).ok() } else { None };
+        let root = tree.resolve_directory(&DavPath::root())?;
+        let root = Dir::new(root).map_err(StorageError::from_errno("open"))?;
+        Ok(Self { tree: Arc::clone(tree), open: vec![root], tally: Tally::default(), begun })
+    }
+
+    /// Looks at up to `entries_max` more members of directories. True: that was all, and the account is up to date.
+    pub fn step(&mut self, entries_max: usize) -> Result<bool, StorageError> {
+        for _ in 0..entries_max {
+            let Some(directory) = self.open.last_mut() else {
+                self.tree.ledger().counted(self.tally, now_s());
+                return Ok(true);
+            };
+            match directory.read() {
+                None => drop(self.open.pop()),
+                Some(read) => {
+                    let read = read.map_err(StorageError::from_errno("getdents"))?;
+                    self.member(read.file_name().to_bytes())?;
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn member(&mut self, name: &[u8]) -> Result<(), StorageError> {
+        let Some(directory) = self.open.last() else { return Ok(()) };
+        if matches!(name, b"." | b"..") || reserved::is_reserved(name) {
+            return Ok(());
+        }
+        let home = directory.fd().map_err(StorageError::from_errno("open"))?;
+        let found = match Found::in_directory(home, name) {
+            Err(StorageError::NotFound | StorageError::Refused) => return Ok(()),
+            found => found?,
+        };
+        if found.is_directory() && self.open.len() < DEPTH_MAX {
+            match open_directory(home, name).and_then(Dir::new) {
+                Ok(inner) => self.open.push(inner),
+                // Gone, or not for this process.
+                Err(Errno::NOENT | Errno::ACCESS | Errno::PERM) => {}
+                Err(errno) => return Err(StorageError::from_errno("open")(errno)),
+            }
+        } else if let Some(bytes) = found.file_bytes()
+            && self.begun.is_none_or(|begun| found.changed() <= begun)
+        {
+            self.tally.add(bytes);
+        }
+        Ok(())
+    }
+}
+
+impl Tree {
+    /// The account of what its files take up.
+    pub fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
+    }
+
+    /// Goes by what this or another node has counted last, until there is a count. Blocks.
+    pub fn recall_count(&self) -> Result<(), StorageError> {
+        let Some(store) = self.store()? else { return Ok(()) };
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = match openat(&store, FILE, flags, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(()),
+            opened => opened.map_err(StorageError::from_errno("open"))?,
+        };
+        // A damaged one is none: it is counted again.
+        if let Ok(Counted { bytes, files, at_s }) = serde_json::from_slice(&read_all(&file)?)
+            && self.ledger.account().counted_s.is_none()
+        {
+            self.ledger.counted(Tally { bytes, files }, at_s);
+        }
+        Ok(())
+    }
+
+    /// Keeps what was counted for the next start. Blocks.
+    pub fn keep_count(&self) -> Result<(), StorageError> {
+        let account = self.ledger.account();
+        let (Some(bytes), Some(files), Some(at_s)) = (account.used, account.files, account.counted_s) else {
+            return Ok(());
+        };
+        let store = self.make_store()?;
+        let _guard = Self::guard(&store, GUARD, false)?;
+        let text = serde_json::to_vec(&Counted { bytes, files, at_s });
+        replace_file(&store, FILE, &text.map_err(|_| StorageError::Damaged("the count of files"))?)
+    }
+
+    /// What the files in a directory, and below it, take up. Blocks.
+    pub(crate) fn tally(&self, directory: OwnedFd) -> Tally {
+        let mut tally = Tally::default();
+        // What cannot be read is for the next count.
+        let _ = crate::remove::survey_found(directory, &DavPath::root(), &mut |_, found| {
+            if let Some(bytes) = found.file_bytes() {
+                tally.add(bytes);
+            }
+            Ok(())
+        });
+        tally
+    }
+
+    /// The time by the clock of the file system.
+    fn touch(&self, name: &str) -> Result<Timestamp, StorageError> {
+        let store = self.make_store()?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(&store, name, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(StorageError::from_errno("open"))?;
+        write_all(&file, b"\n", 0)?;
+        Ok(Found::of(&file)?.changed())
+    }
+}
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
