@@ -15,6 +15,7 @@ use weir_storage::{Disk, Durability, LockStore, NodeId, SymlinkPolicy, Tree, Tre
 use crate::counters::Counters;
 use crate::flights::Flights;
 use crate::identity::Passwords;
+use crate::method::Uploads;
 use crate::place::{AccessPoint, plain_path};
 use crate::upkeep;
 
@@ -42,6 +43,8 @@ pub(crate) struct Area {
     pub(crate) flights: Flights,
     /// Where the tree is for a proxy in front.
     accel_prefix: Option<DavPath>,
+    /// Which uploads somebody is at work on.
+    pub(crate) uploads: Arc<Uploads>,
     /// What was asked of it.
     pub(crate) counters: Arc<Counters>,
     /// What upkeep knows of it.
@@ -93,6 +96,7 @@ impl Area {
             // What cannot be read is counted soon.
             let _ = tree.recall_count();
         }
+        let uploads = before.map(|before| Arc::clone(&before.uploads)).unwrap_or_default();
         let counters = before.map(|before| Arc::clone(&before.counters)).unwrap_or_default();
         let disk = match before.filter(is_same_disk) {
             Some(before) => before.disk.clone(),
@@ -126,6 +130,7 @@ impl Area {
             schemes,
             flights,
             accel_prefix,
+            uploads,
             counters,
             kept,
             swept,

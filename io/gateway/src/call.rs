@@ -44,7 +44,12 @@ impl Call {
         };
         let Some(place) = place else { return method::of_server(&area) };
         let mut call = Self { area, request, body, identity, place, now_s };
-        match method::carry_out(&mut call, method).await {
+        let carried_out = match (method::upload_of(&call.request), method) {
+            (Some(id), _) => method::answer_upload(&mut call, id).await,
+            (None, Some(method)) => method::carry_out(&mut call, method).await,
+            (None, None) => Err(Refusal::NotAllowed(Kind::File)),
+        };
+        match carried_out {
             Ok(answer) => answer,
             Err(refusal) => refusal.answer(&call.area, &call.request),
         }
@@ -101,13 +106,15 @@ async fn begin(
     identifier: &Identifier,
     request: &Request,
     now_s: u64,
-) -> Result<(Method, Option<Place>, Identity), Refusal> {
+) -> Result<(Option<Method>, Option<Place>, Identity), Refusal> {
     let method = match (Method::parse(request.method()), request.method()) {
-        (Some(method), _) => method,
+        (Some(method), _) => Some(method),
+        // Of an upload.
+        (None, b"PATCH") if method::upload_of(request).is_some() => None,
         (None, b"POST" | b"PATCH") => return Err(Refusal::NotAllowed(Kind::File)),
         (None, _) => return Err(Outcome::NotImplemented.into()),
     };
-    if method == Method::Options && request.path() == b"*" {
+    if method == Some(Method::Options) && request.path() == b"*" {
         return Ok((method, None, Identity::Anonymous));
     }
     let place = Place::of(area, request.path())?;

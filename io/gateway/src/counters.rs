@@ -36,7 +36,8 @@ struct Kind {
 impl Counters {
     /// A request is over.
     pub(crate) fn count(&self, done: &Done<'_>) {
-        let Some(kind) = self.shards.get(shard()).and_then(|shard| shard.kinds.get(kind_of(done.method))) else {
+        let Some(kind) = self.shards.get(shard()).and_then(|shard| shard.kinds.get(kind_of(done.method)))
+        else {
             return;
         };
         let add = |counter: &AtomicU64, number| {
@@ -111,7 +112,8 @@ mod tests {
     #[test]
     fn requests_are_counted_by_the_kind_of_their_method_on_whatever_thread() {
         let counters = Counters::default();
-        let done = |method, status, whole| Done { method, status, request_bytes: 3, response_bytes: 5, whole };
+        let done =
+            |method, status, whole| Done { method, status, request_bytes: 3, response_bytes: 5, whole };
         counters.count(&done(b"GET", Some(206), true));
         std::thread::scope(|scope| {
             scope.spawn(|| counters.count(&done(b"HEAD", Some(404), true)));
@@ -120,7 +122,10 @@ mod tests {
         counters.count(&done(b"BREW", Some(999), true));
         let snapshot = counters.snapshot();
         let reads = &snapshot[0];
-        assert_eq!((reads.kind.as_str(), reads.responses.success, reads.responses.client_error), ("read", 1, 1));
+        assert_eq!(
+            (reads.kind.as_str(), reads.responses.success, reads.responses.client_error),
+            ("read", 1, 1)
+        );
         assert_eq!((reads.aborted, reads.request_bytes, reads.response_bytes), (1, 9, 15));
         assert_eq!((snapshot[5].responses.other, snapshot[1].responses), (1, Responses::default()));
     }

@@ -18,6 +18,9 @@ use crate::call::unix_now_s;
 /// How old what is known of the file system may be.
 const LOOK: Duration = Duration::from_secs(10);
 
+/// Uploads that nobody has gone on with are looked for so often, at least.
+const SWEEP_S: u64 = 60;
+
 /// Members of directories that are looked at at once when files are counted, and the pause after them: at most 5,000 a second,
 /// and never a thread for long.
 const BATCH: usize = 250;
@@ -36,6 +39,8 @@ pub(crate) struct Kept {
     available: AtomicU64,
     /// When the last count of files began, in seconds since 1970; 0 = none in this process.
     counted_at_s: AtomicU64,
+    /// When uploads were looked at last, in seconds since 1970.
+    swept_at_s: AtomicU64,
     /// A count is under way.
     counting: AtomicBool,
 }
@@ -45,6 +50,7 @@ impl Default for Kept {
         Self {
             available: AtomicU64::new(u64::MAX),
             counted_at_s: AtomicU64::new(0),
+            swept_at_s: AtomicU64::new(0),
             counting: AtomicBool::new(false),
         }
     }
@@ -102,6 +108,7 @@ async fn keep(area: Weak<Area>) {
             }
             held.kept.counting.store(false, Ordering::Relaxed);
         }
+        sweep_uploads(&held).await;
         let wait = count_due_in(&held).map_or(LOOK, |due| due.min(LOOK)).max(PAUSE);
         drop(held);
         sleep(wait).await;
@@ -113,6 +120,19 @@ fn count_due_in(area: &Area) -> Option<Duration> {
     let interval = area.plan.usage_interval?.duration();
     let since = unix_now_s().saturating_sub(area.kept.counted_at_s.load(Ordering::Relaxed));
     Some(interval.saturating_sub(Duration::from_secs(since)))
+}
+
+/// Removes the uploads that nobody has gone on with, from time to time.
+async fn sweep_uploads(area: &Area) {
+    let now_s = unix_now_s();
+    let since_s = now_s.saturating_sub(area.kept.swept_at_s.load(Ordering::Relaxed));
+    if area.plan.read_only || since_s < SWEEP_S.min(area.plan.upload_expiry.0 / 1_000) {
+        return;
+    }
+    area.kept.swept_at_s.store(now_s, Ordering::Relaxed);
+    let tree = Arc::clone(&area.tree);
+    // What fails now is tried again.
+    let _ = area.disk.run(move || tree.sweep_partials(now_s)).await;
 }
 
 /// Counts the files, a few at a time.

@@ -32,7 +32,8 @@ impl Tree {
         if before.is_directory() {
             self.require_plain(from)?;
         }
-        let copy = self.make_copy(from, to, options, &mut |_: &DavPath, _: FileKind| true, cancelled, false)?;
+        let copy =
+            self.make_copy(from, to, options, &mut |_: &DavPath, _: FileKind| true, cancelled, false)?;
         let (source, old) = self.resolve_parent(from).map_err(|error| at_source(error.of_source()))?;
         if self.metadata(from).map_err(at_source)? != before {
             return Err(at_source(StorageError::Changed));

@@ -68,7 +68,9 @@ impl Count {
 
     fn member(&mut self, name: &[u8]) -> Result<(), StorageError> {
         let Some(directory) = self.open.last() else { return Ok(()) };
-        if matches!(name, b"." | b"..") || reserved::is_reserved(name) {
+        // What has come of an upload takes up room before it is a file.
+        let is_part = name.starts_with(reserved::PARTIAL.as_bytes());
+        if matches!(name, b"." | b"..") || reserved::is_reserved(name) && !is_part {
             return Ok(());
         }
         let home = directory.fd().map_err(StorageError::from_errno("open"))?;
@@ -87,6 +89,7 @@ impl Count {
             && self.begun.is_none_or(|begun| found.changed() <= begun)
         {
             self.tally.add(bytes);
+            self.tally.files -= u64::from(is_part);
         }
         Ok(())
     }
@@ -144,8 +147,8 @@ impl Tree {
     fn touch(&self, name: &str) -> Result<Timestamp, StorageError> {
         let store = self.make_store()?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(&store, name, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(StorageError::from_errno("open"))?;
+        let file =
+            openat(&store, name, flags, Mode::RUSR | Mode::WUSR).map_err(StorageError::from_errno("open"))?;
         write_all(&file, b"\n", 0)?;
         Ok(Found::of(&file)?.changed())
     }

@@ -13,6 +13,9 @@ pub(crate) const TEMPORARY: &str = ".weir-tmp~";
 /// What is out of sight for a moment and comes back if the process dies: `.weir-old~NODE~BOOT~NUMBER/NAME`.
 pub(crate) const DISPLACED: &str = ".weir-old~";
 
+/// What has come of an upload that comes in several requests: `.weir-part~ID`.
+pub(crate) const PARTIAL: &str = ".weir-part~";
+
 /// The directory, in the root, of what concerns the whole tree: locks, journals.
 pub(crate) const STORE: &str = ".weir-store";
 

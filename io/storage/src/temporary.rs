@@ -28,6 +28,8 @@ struct Parts {
     /// The file or directory itself.
     fd: OwnedFd,
     directory: bool,
+    /// It stays when it is dropped.
+    stays: bool,
 }
 
 const OPEN: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK);
@@ -84,7 +86,12 @@ impl Temporary {
     fn new(home: OwnedFd, name: String, fd: OwnedFd, directory: bool, disk: Option<Disk>) -> Self {
         // Where there are no such locks, the name alone has to do.
         let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
-        Self { parts: Some(Parts { home, name, fd, directory }), disk }
+        Self { parts: Some(Parts { home, name, fd, directory, stays: false }), disk }
+    }
+
+    /// A file of this name that stays until it is placed or removed on purpose.
+    pub(crate) fn adopt(home: OwnedFd, name: String, fd: OwnedFd) -> Self {
+        Self { parts: Some(Parts { home, name, fd, directory: false, stays: true }), disk: None }
     }
 
     /// The file or directory.
@@ -156,7 +163,7 @@ impl Parts {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        let Some(parts) = self.parts.take() else { return };
+        let Some(parts) = self.parts.take().filter(|parts| !parts.stays) else { return };
         // What cannot be removed now is when the process starts the next time. Closing the file frees its blocks, which can
         // take long: that belongs to the disk's threads, too.
         let remove = move || drop(parts.remove());

@@ -11,6 +11,7 @@ use crate::content::copy_content;
 use crate::ledger::Claim;
 use crate::metadata::Found;
 use crate::notes::{self, Note, Side};
+use crate::partial::{Partial, PartialId, PartialState};
 use crate::rename::Replace;
 use crate::temporary::Temporary;
 use crate::{Disk, Durability, Metadata, OpenFile, StorageError, Tree, checksums};
@@ -38,6 +39,8 @@ pub struct Upload {
     old_bytes: u64,
     /// Room in the quota for what it is longer.
     claim: Claim,
+    /// Of one that comes in several requests: what is known of it.
+    standing: Option<(PartialId, PartialState)>,
 }
 
 /// Smaller files are not worth a call that makes room for them.
@@ -120,6 +123,36 @@ impl Upload {
             part: false,
             old_bytes,
             claim,
+            standing: None,
+        })
+    }
+
+    /// Goes on with one that comes in several requests. What has come of it stays, whatever becomes of this turn; who gives it
+    /// up for good cancels the [`Partial`]. Checksums are computed while bytes come only of one that has just begun.
+    pub fn resume(partial: Partial, algorithms: &[Algorithm]) -> Result<Self, StorageError> {
+        let Partial { tree, path, file, state, bytes, .. } = partial;
+        let id = partial.id;
+        let home = file.home()?.try_clone_to_owned().map_err(|_| StorageError::Cancelled)?;
+        let found = Tree::look(&home, path.name().ok_or(StorageError::Refused)?)?;
+        let old_bytes = found.and_then(|found| found.file_bytes()).unwrap_or(0);
+        // What has come is in the account already.
+        let more = state.length.unwrap_or(bytes).saturating_sub(old_bytes.max(state.settled));
+        let claim = tree.ledger().claim(more)?;
+        let begins = if bytes == 0 { algorithms } else { &[] };
+        Ok(Self {
+            tree,
+            path,
+            file,
+            hashers: begins.iter().copied().map(Hasher::new).collect(),
+            algorithms: algorithms.to_vec(),
+            expected: Vec::new(),
+            offset: bytes,
+            received: bytes,
+            reserved: 0,
+            part: false,
+            old_bytes,
+            claim,
+            standing: Some((id, state)),
         })
     }
 
@@ -162,7 +195,7 @@ impl Upload {
     /// Among others [`StorageError::OverQuota`].
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), StorageError> {
         let end = self.offset.saturating_add(bytes.len() as u64);
-        self.claim.cover(end.saturating_sub(self.old_bytes))?;
+        self.claim.cover(end.saturating_sub(self.old_bytes.max(self.settled_bytes())))?;
         notes::write_all(self.file.fd()?, bytes, self.offset)?;
         self.hashers.iter_mut().for_each(|hasher| hasher.update(bytes));
         self.expected.iter_mut().for_each(|(hasher, _)| hasher.update(bytes));
@@ -174,6 +207,49 @@ impl Upload {
     /// How many bytes have come.
     pub fn received(&self) -> u64 {
         self.received
+    }
+
+    /// How long the content is by now.
+    pub fn length(&self) -> u64 {
+        self.offset
+    }
+
+    /// Bytes of it that are in the account already.
+    fn settled_bytes(&self) -> u64 {
+        self.standing.as_ref().map_or(0, |(_, state)| state.settled)
+    }
+
+    /// Proves that what has come in this turn is what was sent.
+    ///
+    /// # Errors
+    /// [`StorageError::Digest`].
+    pub fn verify_received(&mut self) -> Result<(), StorageError> {
+        for (hasher, expected) in self.expected.drain(..) {
+            if hasher.finish() != expected {
+                return Err(StorageError::Digest(expected.algorithm()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back what has come behind this length.
+    pub fn roll_back(&mut self, length: u64) -> Result<(), StorageError> {
+        rustix::fs::ftruncate(self.file.fd()?, length).map_err(StorageError::from_errno("ftruncate"))
+    }
+
+    /// Makes what has come sure, so that it may be told, and keeps it until `expires_s` at least.
+    pub fn settle(&mut self, durability: Durability, expires_s: u64) -> Result<(), StorageError> {
+        let Some((id, state)) = &mut self.standing else { return Ok(()) };
+        crate::partial::settle(&self.tree, &self.file, *id, state, durability, expires_s)?;
+        self.claim.release();
+        Ok(())
+    }
+
+    /// Whether [`Self::commit`] has to read what has come, to compute digests: that takes long.
+    pub fn reads_back(&self, digests: &[Digest]) -> bool {
+        let given = digests.iter().map(Digest::algorithm);
+        let mut wanted = self.algorithms.iter().copied().chain(given);
+        wanted.any(|algorithm| !self.hashers.iter().any(|hasher| hasher.algorithm() == algorithm))
     }
 
     /// Proves that everything came as it was sent, and makes it visible: before, there was the old file or none; after,
@@ -192,17 +268,25 @@ impl Upload {
     ///
     /// # Errors
     /// As [`Self::commit`]; nothing has changed.
-    pub fn prepare(mut self, commit: Commit<'_>) -> Result<Prepared, StorageError> {
+    pub fn prepare(self, commit: Commit<'_>) -> Result<Prepared, StorageError> {
+        self.prepare_unless(commit, &AtomicBool::new(false))
+    }
+
+    /// The same; what has to be read for digests is read until `cancelled` is set.
+    ///
+    /// # Errors
+    /// [`StorageError::Cancelled`] among them.
+    pub fn prepare_unless(
+        mut self,
+        commit: Commit<'_>,
+        cancelled: &AtomicBool,
+    ) -> Result<Prepared, StorageError> {
         if commit.length.is_some_and(|length| length != self.received) {
             return Err(StorageError::Length);
         }
-        for (hasher, expected) in self.expected.drain(..) {
-            if hasher.finish() != expected {
-                return Err(StorageError::Digest(expected.algorithm()));
-            }
-        }
-        let digests = self.digests(commit.digests)?;
-        let content = self.settle(commit.durability)?;
+        self.verify_received()?;
+        let digests = self.digests(commit.digests, cancelled)?;
+        let content = self.content(commit.durability)?;
         let home = self.file.home()?.try_clone_to_owned().map_err(|_| StorageError::Cancelled)?;
         let name = self.path.name().ok_or(StorageError::Refused)?.to_vec();
         if !digests.is_empty() {
@@ -220,7 +304,7 @@ impl Upload {
     }
 
     /// The digests of the content; those that the client gave are proved to be right.
-    fn digests(&mut self, given: &[Digest]) -> Result<Vec<Digest>, StorageError> {
+    fn digests(&mut self, given: &[Digest], cancelled: &AtomicBool) -> Result<Vec<Digest>, StorageError> {
         let mut digests: Vec<_> = self.hashers.drain(..).map(Hasher::finish).collect();
         let has = |digests: &[Digest], algorithm| digests.iter().any(|d: &Digest| d.algorithm() == algorithm);
         let mut missing = Vec::new();
@@ -233,14 +317,14 @@ impl Upload {
             let fd = self.file.fd()?.try_clone_to_owned().map_err(|_| StorageError::Cancelled)?;
             let found = Found::of(&fd)?;
             let file = OpenFile::new(fd, &found)?;
-            digests.extend(checksums::hash(&file, &missing, &AtomicBool::new(false))?);
+            digests.extend(checksums::hash(&file, &missing, cancelled)?);
         }
         let wrong = given.iter().find(|given| !digests.contains(given));
         wrong.map_or(Ok(digests), |wrong| Err(StorageError::Digest(wrong.algorithm())))
     }
 
     /// What the file is now that nothing more comes.
-    fn settle(&self, durability: Durability) -> Result<Metadata, StorageError> {
+    fn content(&self, durability: Durability) -> Result<Metadata, StorageError> {
         let fd = self.file.fd()?;
         if self.reserved > self.received {
             // What did not come takes up no room.
@@ -336,7 +420,9 @@ impl Prepared {
             placed => placed?,
         }
         upload.claim.release();
+        let settled = upload.settled_bytes();
         tree.ledger().replaced(now.map(|old| old.size), self.content.size);
+        tree.ledger().change(-i64::try_from(settled).unwrap_or(i64::MAX), 0);
         Ok(())
     }
 

@@ -17,9 +17,9 @@ pub use right::Right;
 pub use runtime::{AddedServer, BadRuntimeState, EffectiveServer, Origin, Override, RuntimeState};
 pub use snapshot::{
     AgentSnapshot, BreakerSnapshot, BreakerStatus, CheckCode, CheckSnapshot, Health, Latency, Level,
-    ListenerSnapshot, ListenerStatus, MethodsSnapshot, PerSecond, PoolSnapshot, PoolStatus, ProcessSnapshot, Protocol,
-    Responses, ServerSnapshot, ServerState, Snapshot, StickySnapshot, StickyTableSnapshot, StorageSnapshot, TlsCounts, Tone,
-    Traffic,
+    ListenerSnapshot, ListenerStatus, MethodsSnapshot, PerSecond, PoolSnapshot, PoolStatus, ProcessSnapshot,
+    Protocol, Responses, ServerSnapshot, ServerState, Snapshot, StickySnapshot, StickyTableSnapshot,
+    StorageSnapshot, TlsCounts, Tone, Traffic,
 };
 
 /// What is 0 unless stated is left out where it is 0.

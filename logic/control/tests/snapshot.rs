@@ -22,6 +22,7 @@ fn snapshot() -> Snapshot {
         process: ProcessSnapshot { pid: 7, ..ProcessSnapshot::default() },
         listeners: vec![ListenerSnapshot::default()],
         pools: vec![pool("web", Vec::new()), pool("api", Vec::new())],
+        storage: Vec::new(),
     }
 }
 

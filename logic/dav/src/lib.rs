@@ -17,5 +17,6 @@ pub mod negotiate;
 pub mod outcome;
 pub mod path;
 pub mod range;
+pub mod resumable;
 mod text;
 pub mod xml;

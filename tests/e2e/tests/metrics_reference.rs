@@ -98,7 +98,9 @@ fn the_reference_names_every_metric_and_no_other() {
     let weir = Weir::start(&config);
     let mut client = RawClient::connect(weir.addr("web"));
     client.exchange(weir_e2e::get("/"));
-    weir_testkit::wait_until("the files are counted", std::time::Duration::from_secs(30), || weir.metrics().text().contains("weir_storage_used_bytes{"));
+    weir_testkit::wait_until("the files are counted", std::time::Duration::from_secs(30), || {
+        weir.metrics().text().contains("weir_storage_used_bytes{")
+    });
 
     let file =
         Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().join("docs/reference/metrics.md");

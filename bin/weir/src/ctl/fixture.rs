@@ -24,6 +24,7 @@ pub(crate) fn snapshot() -> Snapshot {
         process,
         listeners: vec![listener()],
         pools: vec![web(), mail()],
+        storage: Vec::new(),
     }
 }
 

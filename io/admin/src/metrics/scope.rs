@@ -12,8 +12,7 @@ pub struct Scope {
 impl Scope {
     /// Everything.
     pub const ALL: Self = Self { process: true, listener: true, pool: true, server: true, storage: true };
-    const NONE: Self =
-        Self { process: false, listener: false, pool: false, server: false, storage: false };
+    const NONE: Self = Self { process: false, listener: false, pool: false, server: false, storage: false };
 
     /// Reads a URL's query. Keys other than `scope` are left to others; without `scope` everything is wanted.
     pub fn parse(query: &str) -> Result<Self, String> {
@@ -28,7 +27,11 @@ impl Scope {
                     "pool" => scope.pool = true,
                     "server" => scope.server = true,
                     "storage" => scope.storage = true,
-                    _ => return Err("scope is one or more of process, listener, pool, server, storage".to_owned()),
+                    _ => {
+                        return Err(
+                            "scope is one or more of process, listener, pool, server, storage".to_owned()
+                        );
+                    }
                 }
             }
         }

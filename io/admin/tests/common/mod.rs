@@ -42,6 +42,7 @@ pub fn snapshot() -> Snapshot {
         process: process(),
         listeners: listeners(),
         pools: vec![web(), mail()],
+        storage: Vec::new(),
     }
 }
 

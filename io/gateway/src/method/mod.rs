@@ -10,6 +10,7 @@ mod options;
 mod propfind;
 mod proppatch;
 mod put;
+mod resumable;
 mod transfer;
 mod unlock;
 
@@ -24,6 +25,7 @@ use crate::refusal::Refusal;
 pub(crate) use digest::Wanted;
 pub(crate) use get::{Wrapping, deliver};
 pub(crate) use put::receive;
+pub(crate) use resumable::{Uploads, answer as answer_upload, upload_of};
 
 /// Carries out a request.
 pub(crate) async fn carry_out(call: &mut Call, method: Method) -> Result<Answer, Refusal> {

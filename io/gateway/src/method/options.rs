@@ -2,6 +2,7 @@ use weir_access::Action;
 use weir_dav::method::Kind;
 use weir_net::service::Answer;
 
+use super::resumable;
 use crate::area::Area;
 use crate::call::Call;
 use crate::refusal::Refusal;
@@ -16,7 +17,12 @@ pub(super) async fn options(call: &mut Call) -> Result<Answer, Refusal> {
             None => Kind::Missing,
         },
     };
-    Ok(of_kind(&call.area, kind))
+    let answer = of_kind(&call.area, kind);
+    let takes_uploads = kind != Kind::Collection && !call.area.plan.read_only;
+    Ok(match takes_uploads && call.request.header("Upload-Complete").is_none() {
+        true => answer.with("Upload-Limit", resumable::limit(call, call.area.plan.upload_expiry.0 / 1_000)),
+        false => answer,
+    })
 }
 
 /// The same of the server as a whole.

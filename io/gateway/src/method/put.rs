@@ -12,53 +12,24 @@ use weir_net::service::{Answer, Body};
 use weir_storage::{Commit, Committed, Expectation, Metadata, StorageError, Upload};
 
 use super::digest::GivenUp;
+use super::resumable;
 use crate::call::Call;
 use crate::dav::Act;
-use crate::headers::{digests, is_conditional, judge, validators, with_validators};
+use crate::headers::{Expected, digests, is_conditional, judge, validators, with_validators};
 use crate::refusal::Refusal;
 
 /// So much is collected before a thread writes it. While it does, the next portion comes in.
-const PORTION_BYTES: usize = 512 * 1024;
+pub(super) const PORTION_BYTES: usize = 512 * 1024;
 
 /// PUT (RFC 9110 section 9.3.4, RFC 4918 section 9.7): the new content becomes visible as a whole, or not at all.
 pub(super) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
-    let place = call.place.clone();
-    let seen = call.metadata_if(&place.path).await;
-    // Whether there is something decides what is asked for, and is not told to those who may neither.
-    let action = match &seen {
-        Ok(Some(_)) => Action::Overwrite,
-        _ => Action::Create,
-    };
-    call.permit(&action, &place)?;
-    let seen = seen?;
-    if seen.is_some_and(|seen| seen.is_directory()) || place.trailing_slash {
-        return Err(Refusal::NotAllowed(Kind::Collection));
+    let start = Start::of(call).await?;
+    let headers = resumable::headers(&call.request);
+    if let Some(is_whole) = headers.complete {
+        return resumable::create(call, start, headers, is_whole).await;
     }
-    let offer = call.area.offer();
-    let kind = seen.as_ref().map_or(Kind::Missing, Metadata::dav_kind);
-    if !offer.allows(Method::Put, kind) {
-        return Err(Refusal::NotAllowed(kind));
-    }
-    let known = seen.as_ref().map(validators);
-    if judge(&call.request, Access::Other, known.as_ref(), call.now_s) == Verdict::Failed {
-        return Err(Outcome::PreconditionFailed.into());
-    }
-    // Stored as it comes, it would later be told as something that it is not.
-    let coding = call.request.header("Content-Encoding");
-    if coding.is_some_and(|coding| !coding.eq_ignore_ascii_case(b"identity")) {
-        return Err(Outcome::UnknownBody.into());
-    }
-    let mut expected = digests(&call.request).map_err(|_| Outcome::BadHeader)?;
+    let Start { mut expected, expect, is_conditional, act, changes } = start;
     let part = part(call)?;
-    let is_conditional = is_conditional(&call.request);
-    let expect = match seen {
-        Some(seen) if is_conditional => Expectation::Version(seen),
-        None if is_conditional || !call.may(&Action::Overwrite, &place)? => Expectation::Nothing,
-        _ => Expectation::Anything,
-    };
-
-    let act = Act::of(call)?;
-    let changes = lock::changes(Method::Put, (&place.path, kind), None);
     let (upload, base) = begin(call, &act, changes.clone(), part).await?;
     let expect = match (part, base) {
         // A part belongs to the file that the rest is from.
@@ -96,6 +67,61 @@ pub(super) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
         Err(StorageError::Exists) if is_conditional => Err(Outcome::PreconditionFailed.into()),
         Err(StorageError::Exists) => Err(Outcome::Forbidden.into()),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// What a PUT needs before its body is looked at.
+pub(super) struct Start {
+    /// The digests that its client has given.
+    pub(super) expected: Expected,
+    /// What must be there for it to become visible.
+    pub(super) expect: Expectation,
+    /// The client has said so.
+    pub(super) is_conditional: bool,
+    pub(super) act: Act,
+    pub(super) changes: Vec<(DavPath, Change)>,
+}
+
+impl Start {
+    /// Everything that can refuse it but for what waits for its body.
+    async fn of(call: &Call) -> Result<Self, Refusal> {
+        let place = call.place.clone();
+        let seen = call.metadata_if(&place.path).await;
+        // Whether there is something decides what is asked for, and is not told to those who may neither.
+        let action = match &seen {
+            Ok(Some(_)) => Action::Overwrite,
+            _ => Action::Create,
+        };
+        call.permit(&action, &place)?;
+        let seen = seen?;
+        if seen.is_some_and(|seen| seen.is_directory()) || place.trailing_slash {
+            return Err(Refusal::NotAllowed(Kind::Collection));
+        }
+        let offer = call.area.offer();
+        let kind = seen.as_ref().map_or(Kind::Missing, Metadata::dav_kind);
+        if !offer.allows(Method::Put, kind) {
+            return Err(Refusal::NotAllowed(kind));
+        }
+        let known = seen.as_ref().map(validators);
+        if judge(&call.request, Access::Other, known.as_ref(), call.now_s) == Verdict::Failed {
+            return Err(Outcome::PreconditionFailed.into());
+        }
+        // Stored as it comes, it would later be told as something that it is not.
+        let coding = call.request.header("Content-Encoding");
+        if coding.is_some_and(|coding| !coding.eq_ignore_ascii_case(b"identity")) {
+            return Err(Outcome::UnknownBody.into());
+        }
+        let expected = digests(&call.request).map_err(|_| Outcome::BadHeader)?;
+        let is_conditional = is_conditional(&call.request);
+        let expect = match seen {
+            Some(seen) if is_conditional => Expectation::Version(seen),
+            None if is_conditional || !call.may(&Action::Overwrite, &place)? => Expectation::Nothing,
+            _ => Expectation::Anything,
+        };
+
+        let act = Act::of(call)?;
+        let changes = lock::changes(Method::Put, (&place.path, kind), None);
+        Ok(Self { expected, expect, is_conditional, act, changes })
     }
 }
 
@@ -189,7 +215,7 @@ async fn fill(body: &mut Body, mut buffer: Vec<u8>) -> Result<Vec<u8>, Refusal> 
 }
 
 /// What the client is told of its upload: enough to know it again.
-fn confirm(committed: &Committed) -> Answer {
+pub(super) fn confirm(committed: &Committed) -> Answer {
     let Committed { metadata, created, digests } = committed;
     let status = if *created { Outcome::Created.status() } else { Outcome::Replaced.status() };
     let answer = with_validators(Answer::new(status), &validators(metadata));

@@ -16,6 +16,11 @@ pub struct Body {
 pub trait BodySource {
     /// Reads into `buffer`, which is not empty; 0 = the body is complete. An error: it will never be.
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
+
+    /// Sends an interim answer (RFC 9110 section 15.2), as it is written, before the next read waits.
+    fn inform(&mut self, head: Vec<u8>) {
+        drop(head);
+    }
 }
 
 impl Body {
@@ -38,6 +43,19 @@ impl Body {
     /// Whether there surely is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.length == Some(0)
+    }
+
+    /// Has the client told something, with an interim answer of this status (100 to 199), before more of the body is waited for.
+    /// A line whose value holds control characters is left out. Clients of HTTP/1.0 know no such answers: ask before.
+    pub fn inform(&mut self, status: u16, reason: &str, lines: &[(&str, &str)]) {
+        let mut head = format!("HTTP/1.1 {status} {reason}\r\n");
+        for (name, value) in lines {
+            if !value.bytes().any(|byte| byte.is_ascii_control()) {
+                head.extend([name, ": ", value, "\r\n"]);
+            }
+        }
+        head.push_str("\r\n");
+        self.source.inform(head.into_bytes());
     }
 
     /// Reads into `buffer`; 0 = the body is complete.

@@ -137,6 +137,13 @@ pub(crate) static AREA: Section = Section {
              change is found by the next count.",
         ),
         key(
+            "upload-expiry",
+            Kind::Duration { min_ms: 1_000, max_ms: 30 * DAY_MS },
+            Default("\"1d\""),
+            "\"6h\"",
+            "How long what has come of a resumable upload is kept for its client to go on with it.",
+        ),
+        key(
             "htpasswd",
             Text("a path"),
             Otherwise("no passwords are accepted"),

@@ -46,6 +46,8 @@ pub struct AreaPlan {
     pub quota: Option<ByteSize>,
     /// How often its files are counted; `None` = never.
     pub usage_interval: Option<Millis>,
+    /// How long a resumable upload may pause.
+    pub upload_expiry: Millis,
     /// Users and passwords.
     pub htpasswd: Option<PathBuf>,
     /// What clients show to people when they ask for a password.
@@ -84,6 +86,7 @@ impl AreaPlan {
             queue: 1024,
             quota: None,
             usage_interval: None,
+            upload_expiry: Millis::from_secs(86_400),
             htpasswd: None,
             token_in_url: false,
             token_endpoint: None,

@@ -34,6 +34,7 @@ pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
     writer.key("queue", area.queue);
     writer.key_if("quota", area.quota.map(Printed));
     writer.key_if("usage-interval", area.usage_interval.map(Printed));
+    writer.key("upload-expiry", Printed(area.upload_expiry));
     writer.key_if("htpasswd", area.htpasswd.as_deref().map(path));
     writer.key("realm", &area.realm);
     writer.key("token-in-url", area.token_in_url);

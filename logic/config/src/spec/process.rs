@@ -35,7 +35,8 @@ fn node(table: &Table<'_, '_>) -> Option<String> {
     let name = table.text_if("node")?;
     let sound = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
     if !(1..=64).contains(&name.value.len()) || !name.value.bytes().all(sound) {
-        let message = format!("{:?} is not 1 to 64 letters, digits, dots, hyphens and underscores", short(&name.value));
+        let message =
+            format!("{:?} is not 1 to 64 letters, digits, dots, hyphens and underscores", short(&name.value));
         table.error("node", name.span, message);
     }
     Some(name.value)

@@ -77,6 +77,7 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         queue: table.number("queue"),
         quota: table.size_if("quota"),
         usage_interval: usage_interval(&table),
+        upload_expiry: table.duration("upload-expiry"),
         htpasswd: path_if(&table, "htpasswd"),
         realm: table.text_if("realm").map_or_else(|| name.value.clone(), |realm| realm.value),
         token_in_url: table.flag("token-in-url"),

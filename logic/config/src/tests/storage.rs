@@ -85,6 +85,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ("threads = 0", "storage area data: threads: 0 is out of range: 1 to 256"),
         ("quota = '10'", "storage area data: quota: "),
         ("quota = '0B'", "storage area data: quota: "),
+        ("upload-expiry = '10ms'", "storage area data: upload-expiry: "),
         ("usage-interval = '10ms'", "storage area data: usage-interval: "),
         ("cache-control = \"a\\nb\"", "storage area data: cache-control: "),
         (&policy("paths = 'raw'"), "storage area data: access.policy: policy 1, paths: raw: "),

@@ -15,6 +15,7 @@ mod paths;
 mod put;
 mod ranges;
 mod redirect;
+mod resumable;
 mod tls;
 mod tokens;
 mod trouble;

@@ -65,8 +65,10 @@ fn a_quota_is_kept_by_every_way_in_and_told_to_clients() {
     // Copies.
     assert_eq!(site.request("COPY", "/old", &[("Destination", "/a")], b"").status, 201);
     assert_eq!(site.request("COPY", "/old", &[("Destination", "/b")], b"").status, 201);
-    assert_eq!(site.request("COPY", "/old", &[("Destination", "/c")], b"").status, 507);
-    assert_eq!(site.get("/c/").status, 404);
+    assert_eq!(site.request("COPY", "/old/file", &[("Destination", "/c")], b"").status, 507);
+    let refused = site.request("COPY", "/old", &[("Destination", "/d")], b"");
+    assert!(refused.status == 207 && refused.text().contains("507"), "{}", refused.text());
+    assert_eq!((site.get("/c").status, site.get("/d/").status), (404, 404));
     assert_eq!((site.get("/big").status, used(&site)), (404, Some(900_000)));
 
     // What fits goes in, and what goes makes room.

@@ -20,6 +20,9 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 pub(super) struct Incoming {
     left: Left,
     length: Option<u64>,
+    /// Interim answers that are to be sent before the next read, and how much of them went out.
+    interim: Vec<u8>,
+    interim_sent: usize,
     /// So much of [`CONTINUE`] is still to be sent before the first read.
     continue_left: usize,
     payload_bytes_max: u64,
@@ -52,6 +55,8 @@ impl Incoming {
         Self {
             left,
             length,
+            interim: Vec::new(),
+            interim_sent: 0,
             continue_left: if expects_continue { CONTINUE.len() } else { 0 },
             payload_bytes_max: payload_bytes_max.unwrap_or(u64::MAX),
             payload_bytes: 0,
@@ -71,6 +76,16 @@ impl Incoming {
     /// As the request declares it; `None` = not known before its end.
     pub(super) fn length(&self) -> Option<u64> {
         self.length
+    }
+
+    /// Has an interim answer sent before the next read.
+    pub(super) fn inform(&mut self, head: &[u8]) {
+        self.interim.extend_from_slice(head);
+    }
+
+    /// Whether an interim answer has gone out in part: nothing else may follow it.
+    pub(super) fn is_informing(&self) -> bool {
+        self.interim_sent > 0
     }
 
     /// Whether all of it was read.
@@ -125,6 +140,9 @@ impl Incoming {
         connection: &mut Connection,
         buffer: &mut [u8],
     ) -> Poll<Result<usize, Halt>> {
+        if self.poll_inform(cx, connection)?.is_pending() {
+            return Poll::Pending;
+        }
         if self.poll_continue(cx, connection)?.is_pending() {
             return Poll::Pending;
         }
@@ -162,6 +180,22 @@ impl Incoming {
                 }
             }
         }
+    }
+
+    /// Sends interim answers.
+    fn poll_inform(&mut self, cx: &mut Context<'_>, connection: &mut Connection) -> Result<Poll<()>, Halt> {
+        while let Some(rest) = self.interim.get(self.interim_sent..).filter(|rest| !rest.is_empty()) {
+            match connection.stream.poll_write(cx, rest) {
+                Poll::Pending => return Ok(Poll::Pending),
+                Poll::Ready(Ok(written)) if written > 0 => self.interim_sent += written,
+                Poll::Ready(_) => return Err(Halt::ClientGone),
+            }
+            if let Poll::Ready(Err(_)) = connection.stream.poll_flush(cx) {
+                return Err(Halt::ClientGone);
+            }
+        }
+        (self.interim, self.interim_sent) = (Vec::new(), 0);
+        Ok(Poll::Ready(()))
     }
 
     /// Tells a client that waits for it to go on.

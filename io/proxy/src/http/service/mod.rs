@@ -51,6 +51,12 @@ impl BodySource for Source {
             None => Poll::Ready(Err(io::Error::other("the answer has been given"))),
         }
     }
+
+    fn inform(&mut self, head: Vec<u8>) {
+        if let Some(Lent { incoming, .. }) = self.0.borrow_mut().as_mut() {
+            incoming.inform(&head);
+        }
+    }
 }
 
 /// Has the service answer, and sends what it says. Gives the connection back, with what becomes of it.
@@ -114,6 +120,10 @@ async fn run<T>(slot: &Slot, mut answering: LocalFuture<T>) -> Result<T, Halt> {
 impl Finish {
     /// Sends the answer, and sees what becomes of the connection.
     async fn send(&mut self, answer: Answer) -> After {
+        if self.incoming.is_informing() {
+            let halt = Halt::ClientGone;
+            return self.cut(None, &halt, Termination::new(halt.cause(), halt.phase(false)));
+        }
         self.incoming.skip_received(&mut self.connection);
         let keep = self.may_keep();
         let status = answer.status;

@@ -1,0 +1,498 @@
+//! Resumable uploads (draft-ietf-httpbis-resumable-upload-11). The upload resource is the target's own URL with a random name in its
+//! query: so who may use it, and which node of a cluster gets it, is decided as for the target.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use tokio::sync::{OwnedMutexGuard, watch};
+use tokio::time::{Instant, sleep_until};
+use weir_access::Action;
+use weir_dav::digest::Digest;
+use weir_dav::lock;
+use weir_dav::method::{Kind, Method};
+use weir_dav::outcome::Outcome;
+use weir_dav::resumable::{
+    PARTIAL_UPLOAD, PROBLEM_TYPE, Problem, RESUMPTION_SUPPORTED, UploadHeaders, UploadLimit, agree, complete,
+};
+use weir_net::service::{Answer, Content, Request};
+use weir_storage::{
+    Commit, Committed, Disk, Durability, Expectation, Partial, PartialId, PartialState, StartedFrom,
+    StorageError, Upload,
+};
+
+use super::digest::GivenUp;
+use super::put::{PORTION_BYTES, Start, confirm};
+use crate::call::Call;
+use crate::dav::{Act, kind, look};
+use crate::headers::digests;
+use crate::refusal::Refusal;
+
+/// The key in the query of an upload resource.
+const KEY: &[u8] = b"weir-upload=";
+
+/// What an upload resource takes.
+const METHODS: &str = "HEAD, GET, PATCH, DELETE, OPTIONS";
+
+/// Who is at work on an upload on another node, or is just being told to stop here, gets so long.
+const PATIENCE: Duration = Duration::from_secs(5);
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// How long it is remembered that an upload has become visible.
+const COMPLETED_S: u64 = 600;
+
+/// The uploads that somebody is at work on here.
+#[derive(Debug, Default)]
+pub(crate) struct Uploads(std::sync::Mutex<std::collections::HashMap<PartialId, std::sync::Weak<Turns>>>);
+
+/// Whose turn it is with one upload. Who comes later ends the turn of who was before (section 4.6 of the draft): its client has
+/// taken it for lost.
+#[derive(Debug)]
+struct Turns {
+    came: watch::Sender<u64>,
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// The right to work on an upload.
+#[derive(Debug)]
+struct Turn {
+    /// Changes when somebody else wants it.
+    came: watch::Receiver<u64>,
+    _turns: Arc<Turns>,
+    _guard: OwnedMutexGuard<()>,
+}
+
+impl Uploads {
+    async fn turn(&self, id: PartialId) -> Turn {
+        let turns = {
+            let mut by_id = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            match by_id.get(&id).and_then(std::sync::Weak::upgrade) {
+                Some(turns) => turns,
+                None => {
+                    by_id.retain(|_, turns| turns.strong_count() > 0);
+                    let turns = Arc::new(Turns { came: watch::Sender::new(0), turn: Arc::default() });
+                    by_id.insert(id, Arc::downgrade(&turns));
+                    turns
+                }
+            }
+        };
+        turns.came.send_modify(|came| *came += 1);
+        let came = turns.came.subscribe();
+        let guard = Arc::clone(&turns.turn).lock_owned().await;
+        Turn { came, _turns: turns, _guard: guard }
+    }
+}
+
+/// Which upload a request is about, by its query; `None` = it is about the file itself.
+pub(crate) fn upload_of(request: &Request) -> Option<Option<PartialId>> {
+    let mut parts = request.query()?.split(|byte| *byte == b'&');
+    let id = parts.find_map(|part| part.strip_prefix(KEY))?;
+    Some(PartialId::parse(id))
+}
+
+/// What a request says of uploads.
+pub(super) fn headers(request: &Request) -> UploadHeaders {
+    let value = |name| request.header(name);
+    UploadHeaders::read(value("Upload-Complete"), value("Upload-Offset"), value("Upload-Length"))
+}
+
+/// What uploads to an area may be.
+pub(super) fn limit(call: &Call, left_s: u64) -> String {
+    let size_max = call.area.plan.quota.map(|quota| quota.0);
+    UploadLimit { size_max, age_max_s: Some(left_s) }.to_text()
+}
+
+/// A PUT whose client would go on with it.
+pub(super) async fn create(
+    call: &mut Call,
+    start: Start,
+    headers: UploadHeaders,
+    is_whole: bool,
+) -> Result<Answer, Refusal> {
+    if call.request.header("Content-Range").is_some() {
+        return Err(Outcome::BadContentRange.into());
+    }
+    let Ok(length) = headers.content_length(0, call.body.length()) else {
+        return Ok(problem(Problem::InconsistentLength));
+    };
+    let id = crate::crypto::random().map(PartialId::new).ok_or(Outcome::Failed)?;
+    let turn = call.area.uploads.turn(id).await;
+    let Start { expected, expect, is_conditional, act, changes } = start;
+    let place = call.place.clone();
+    let from = match expect {
+        Expectation::Anything => StartedFrom::Anything,
+        Expectation::Nothing => StartedFrom::Nothing(is_conditional),
+        Expectation::Version(seen) => StartedFrom::Version(seen.version()),
+    };
+    let state = PartialState::new(&place.path, act.asker.principal(), from, expiry(call))
+        .with_digests(&expected.representation);
+    let partial = act
+        .run(move |act| {
+            act.locked(&changes, |_| Ok(()))?;
+            let mut partial = Partial::create(act.tree(), id, state)?;
+            partial.set_length(length)?;
+            Ok(partial)
+        })
+        .await?;
+    let location = format!("{}?weir-upload={id}", place.full.href(false));
+    let limits = limit(call, call.area.plan.upload_expiry.0 / 1_000);
+    if !call.request.is_http10 {
+        let lines = [("Location", location.as_str()), ("Upload-Limit", limits.as_str())];
+        call.body.inform(RESUMPTION_SUPPORTED, "Upload Resumption Supported", &lines);
+    }
+    let appended = append(call, turn, partial, is_whole, expected.content).await?;
+    Ok(match appended {
+        Appended::Complete(answer) => answer,
+        Appended::Part(offset) => Answer::new(201)
+            .with("Location", location)
+            .with("Upload-Complete", complete(false))
+            .with("Upload-Offset", offset.to_string())
+            .with("Upload-Limit", limits),
+    })
+}
+
+/// A request to an upload resource.
+pub(crate) async fn answer(call: &mut Call, id: Option<PartialId>) -> Result<Answer, Refusal> {
+    if call.request.method() == b"OPTIONS" {
+        return Ok(Answer::new(204).with("Allow", METHODS).with("Accept-Patch", PARTIAL_UPLOAD));
+    }
+    if !matches!(call.request.method(), b"HEAD" | b"GET" | b"PATCH" | b"DELETE") {
+        return Ok(Answer::new(405).with("Allow", METHODS));
+    }
+    // The same right as for what has begun it.
+    let place = call.place.clone();
+    let seen = call.metadata_if(&place.path).await;
+    let action = if matches!(seen, Ok(Some(_))) { Action::Overwrite } else { Action::Create };
+    call.permit(&action, &place)?;
+    if call.area.plan.read_only {
+        return Err(Refusal::NotAllowed(Kind::File));
+    }
+    let id = id.ok_or(Outcome::NotFound)?;
+    let act = Act::of(call)?;
+    let state = act.run(move |act| Ok(act.tree().partial_state(id)?)).await?;
+    if state.path()? != place.path || state.principal != act.asker.principal() {
+        return Err(Outcome::NotFound.into());
+    }
+    let turn = call.area.uploads.turn(id).await;
+    match call.request.method() {
+        b"PATCH" => patch(call, &act, turn, id).await,
+        b"DELETE" => {
+            if let Some(partial) = open(call, &act, id).await? {
+                act.run_on(|_| Ok(partial.cancel()?)).await?;
+            } else {
+                act.run_on(move |act| Ok(act.tree().forget_partial(id)?)).await?;
+            }
+            Ok(Answer::new(204))
+        }
+        _ => {
+            let partial = open(call, &act, id).await?;
+            let state = act.run_on(move |act| Ok(act.tree().partial_state(id)?)).await?;
+            let (offset, is_complete) = match (&partial, state.completed) {
+                (Some(partial), _) => (partial.bytes(), false),
+                (None, Some(bytes)) => (bytes, true),
+                (None, None) => return Err(Outcome::NotFound.into()),
+            };
+            let answer = Answer::new(204)
+                .with("Upload-Offset", offset.to_string())
+                .with("Upload-Complete", complete(is_complete))
+                .with("Upload-Limit", limit(call, state.expires_s.saturating_sub(call.now_s)))
+                .with("Cache-Control", "no-store");
+            close(&act.asker.area.disk, partial).await?;
+            Ok(match state.length.or(state.completed) {
+                Some(length) => answer.with("Upload-Length", length.to_string()),
+                None => answer,
+            })
+        }
+    }
+}
+
+/// Appends to an upload (section 4.4 of the draft).
+async fn patch(call: &mut Call, act: &Act, turn: Turn, id: PartialId) -> Result<Answer, Refusal> {
+    let media = call.request.header("Content-Type").unwrap_or_default();
+    let media = media.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    if !media.eq_ignore_ascii_case(PARTIAL_UPLOAD) {
+        return Ok(Answer::new(415).with("Accept-Patch", PARTIAL_UPLOAD));
+    }
+    let headers = headers(&call.request);
+    let (Some(is_whole), Some(offset)) = (headers.complete, headers.offset) else {
+        return Err(Outcome::BadHeader.into());
+    };
+    let expected = digests(&call.request).map_err(|_| Outcome::BadHeader)?;
+    let Some(mut partial) = open(call, act, id).await? else {
+        // It is complete; its client may not have heard of it.
+        return Ok(Answer::new(400).with("Upload-Complete", complete(true)));
+    };
+    if offset != partial.bytes() {
+        let mismatch = Problem::MismatchingOffset { expected: partial.bytes(), provided: offset };
+        let answer = problem(mismatch).with("Upload-Offset", partial.bytes().to_string());
+        close(&act.asker.area.disk, partial).await?;
+        return Ok(answer);
+    }
+    let length = headers
+        .content_length(offset, call.body.length())
+        .and_then(|length| agree(partial.state().length, length));
+    let Ok(length) = length else {
+        close(&act.asker.area.disk, partial).await?;
+        return Ok(problem(Problem::InconsistentLength));
+    };
+    let representation = expected.representation;
+    let partial = act
+        .run_on(move |_| {
+            partial.set_length(length)?;
+            partial.expect(&representation);
+            Ok(partial)
+        })
+        .await?;
+    match append(call, turn, partial, is_whole, expected.content).await? {
+        Appended::Complete(answer) => Ok(answer),
+        Appended::Part(offset) => Ok(Answer::new(204)
+            .with("Upload-Complete", complete(false))
+            .with("Upload-Offset", offset.to_string())
+            .with("Upload-Limit", limit(call, call.area.plan.upload_expiry.0 / 1_000))),
+    }
+}
+
+/// Opens an upload once nobody else is at work on it; `None` = it is complete.
+async fn open(call: &Call, act: &Act, id: PartialId) -> Result<Option<Partial>, Refusal> {
+    let durability = call.area.durability();
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let opened = act
+            .run_on(move |act| match Partial::open(act.tree(), id, durability) {
+                Err(StorageError::NotFound) if act.tree().partial_state(id)?.completed.is_some() => {
+                    Ok(Ok(None))
+                }
+                opened => Ok(opened.map(Some)),
+            })
+            .await?;
+        match opened {
+            Err(StorageError::Busy) if Instant::now() < until => sleep_until(Instant::now() + AGAIN).await,
+            opened => return Ok(opened?),
+        }
+    }
+}
+
+/// What a body has made of an upload.
+enum Appended {
+    /// It is complete: what the target answers.
+    Complete(Answer),
+    /// There is more to come, from here on.
+    Part(u64),
+}
+
+/// Takes the body of a request, and completes the upload if it is the last.
+async fn append(
+    call: &mut Call,
+    mut turn: Turn,
+    partial: Partial,
+    is_whole: bool,
+    content: Vec<Digest>,
+) -> Result<Appended, Refusal> {
+    let (state, first, id) = (partial.state().clone(), partial.bytes(), partial.id());
+    let area = Arc::clone(&call.area);
+    let (algorithms, durability) = (area.plan.checksums.clone(), area.durability());
+    let act = Act::of(call)?;
+    let mut upload = act
+        .run_on(move |act| {
+            Upload::resume(partial, &algorithms).map_err(|error| {
+                if first == 0 {
+                    // Its client has not heard of it. What cannot be removed now expires.
+                    let _ = Partial::open(act.tree(), id, Durability::None).and_then(Partial::cancel);
+                }
+                error.into()
+            })
+        })
+        .await?;
+    upload.expect_received(content);
+    let receiving = receive(call, upload, state.length);
+    let received = tokio::select! {
+        received = receiving => received,
+        // Who was told to stop has kept what had come.
+        _ = turn.came.changed() => return Err(Outcome::Unavailable.into()),
+    };
+    let mut upload = match received {
+        Ok(upload) => upload,
+        Err(Refused::TooLong) => {
+            act.run_on(move |act| Ok(Partial::open(act.tree(), id, Durability::None)?.cancel()?)).await?;
+            return Ok(Appended::Complete(problem(Problem::InconsistentLength)));
+        }
+        Err(Refused::Other(refusal)) => return Err(refusal),
+    };
+    // An upload that is a body short is not over: the rest may still come.
+    let is_short = state.length.is_some_and(|length| length != upload.length());
+    let expires_s = expiry(call);
+    let is_last = is_whole && !is_short;
+    let settled = act.run_on(move |_| {
+        if let Err(error) = upload.verify_received() {
+            upload.roll_back(first)?;
+            return Err(error.into());
+        }
+        if !is_last {
+            upload.settle(durability, expires_s)?;
+        }
+        Ok(upload)
+    });
+    let upload = settled.await?;
+    let offset = upload.length();
+    if !is_last {
+        close(&act.asker.area.disk, upload).await?;
+        return Ok(if is_whole {
+            Appended::Complete(problem(Problem::InconsistentLength))
+        } else {
+            Appended::Part(offset)
+        });
+    }
+    let answer = conclude(call, &act, upload, state, id).await;
+    Ok(Appended::Complete(answer))
+}
+
+/// Completes an upload, as the PUT that has begun it would have.
+async fn conclude(call: &Call, act: &Act, upload: Upload, state: PartialState, id: PartialId) -> Answer {
+    let durability = call.area.durability();
+    let expires_s = call.now_s.saturating_add(COMPLETED_S);
+    let given_up = GivenUp::default();
+    let cancelled = Arc::clone(&given_up.0);
+    let is_long = upload.reads_back(&state.digests());
+    let job = move |act: &Act| Ok(commit(act, upload, &state, durability, (id, expires_s), &cancelled));
+    let committed = if is_long { act.run_long(job).await } else { act.run_on(job).await };
+    match committed.unwrap_or_else(|refusal| Err((refusal, false))) {
+        Ok(committed) => confirm(&committed).with("Upload-Complete", complete(true)),
+        Err((refusal, is_over)) => {
+            refusal.answer(&call.area, &call.request).with("Upload-Complete", complete(is_over))
+        }
+    }
+}
+
+/// The same on a thread of the disk. With an error: whether the upload is over, because going on with it would change nothing.
+fn commit(
+    act: &Act,
+    upload: Upload,
+    state: &PartialState,
+    durability: Durability,
+    (id, expires_s): (PartialId, u64),
+    cancelled: &AtomicBool,
+) -> Result<Committed, (Refusal, bool)> {
+    let may_go_on = |error: StorageError| (Refusal::from(error), false);
+    let path = &act.place.path;
+    let seen = look(act.tree(), path).map_err(may_go_on)?;
+    let over = |refusal: Refusal| {
+        // What cannot be removed now expires.
+        let _ = Partial::open(act.tree(), id, Durability::None).and_then(Partial::cancel);
+        (refusal, true)
+    };
+    let expect = match &state.from {
+        StartedFrom::Anything => Expectation::Anything,
+        StartedFrom::Nothing(_) => Expectation::Nothing,
+        StartedFrom::Version(version) => match seen {
+            Some(seen) if seen.version() == *version => Expectation::Version(seen),
+            _ => {
+                drop(upload);
+                return Err(over(Outcome::PreconditionFailed.into()));
+            }
+        },
+    };
+    let changes = lock::changes(Method::Put, (path, kind(seen.as_ref())), None);
+    let digests = state.digests();
+    let commit = Commit { durability, expect, digests: &digests, length: state.length };
+    let published = upload.prepare_unless(commit, cancelled).map_err(Into::into).and_then(|mut prepared| {
+        act.locked(&changes, |_| Ok(prepared.publish()?))?;
+        Ok(prepared.finish()?)
+    });
+    match published {
+        Ok(committed) => {
+            // Who asks for it later is told less.
+            let _ = act.tree().complete_partial(id, &committed.metadata, expires_s);
+            Ok(committed)
+        }
+        Err(Refusal::Outcome(Outcome::Exists)) => Err(over(match state.from {
+            StartedFrom::Nothing(true) => Outcome::PreconditionFailed.into(),
+            _ => Outcome::Forbidden.into(),
+        })),
+        Err(refusal) => {
+            let is_over = matches!(
+                refusal,
+                Refusal::Outcome(
+                    Outcome::DigestMismatch | Outcome::PreconditionFailed | Outcome::PutOnCollection
+                )
+            );
+            Err(if is_over { over(refusal) } else { (refusal, false) })
+        }
+    }
+}
+
+/// Why a body has not come to an upload as a whole.
+enum Refused {
+    /// It is longer than was said: the upload is worth nothing any more.
+    TooLong,
+    Other(Refusal),
+}
+
+/// Takes a body, so that whatever has come of it is kept, however it ends.
+async fn receive(call: &mut Call, upload: Upload, length: Option<u64>) -> Result<Upload, Refused> {
+    let disk = call.area.disk.clone();
+    let mut receiving = Receiving { upload: Some(upload), portion: vec![0; PORTION_BYTES], filled: 0, disk };
+    loop {
+        let free = receiving.portion.get_mut(receiving.filled..).unwrap_or_default();
+        let read = call.body.read(free).await.map_err(|_| Refused::Other(Refusal::Body))?;
+        receiving.filled += read;
+        if read > 0 && receiving.filled < receiving.portion.len() {
+            continue;
+        }
+        let Some(mut upload) = receiving.upload.take() else { return Err(Refused::Other(Refusal::Body)) };
+        let mut portion = std::mem::take(&mut receiving.portion);
+        let filled = std::mem::take(&mut receiving.filled);
+        if length.is_some_and(|length| length < upload.length().saturating_add(filled as u64)) {
+            close(&receiving.disk, upload).await.map_err(Refused::Other)?;
+            return Err(Refused::TooLong);
+        }
+        let writing = receiving.disk.run_on(move || {
+            upload.write(portion.get(..filled).unwrap_or_default())?;
+            portion.resize(PORTION_BYTES, 0);
+            Ok((upload, portion))
+        });
+        let (upload, portion) = writing.await.map_err(|error| Refused::Other(error.into()))?;
+        if read == 0 {
+            return Ok(upload);
+        }
+        (receiving.upload, receiving.portion) = (Some(upload), portion);
+    }
+}
+
+/// Lets go of an upload where closing a file may take its time.
+async fn close<T: Send + 'static>(disk: &Disk, held: T) -> Result<(), Refusal> {
+    let closing = disk.run_on(move || {
+        drop(held);
+        Ok(())
+    });
+    Ok(closing.await?)
+}
+
+/// What has come and is not written yet.
+struct Receiving {
+    upload: Option<Upload>,
+    portion: Vec<u8>,
+    filled: usize,
+    disk: Disk,
+}
+
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        let Some(mut upload) = self.upload.take() else { return };
+        let (portion, filled) = (std::mem::take(&mut self.portion), self.filled);
+        // The client will go on behind it.
+        self.disk.always(move || {
+            let _ = upload.write(portion.get(..filled).unwrap_or_default());
+        });
+    }
+}
+
+/// When an upload is forgotten that nobody goes on with, in seconds since 1970.
+fn expiry(call: &Call) -> u64 {
+    call.now_s.saturating_add((call.area.plan.upload_expiry.0 / 1_000).max(1))
+}
+
+fn problem(problem: Problem) -> Answer {
+    Answer::new(problem.status())
+        .with("Upload-Complete", complete(false))
+        .content(PROBLEM_TYPE, Content::Bytes(problem.document().into_bytes()))
+}

@@ -1,0 +1,399 @@
+//! Uploads that come in several requests: what has come of one is a file under a reserved name where the whole will be, what is
+//! known of it is in the reserved directory in the root. So any node that shares the tree can go on with it, also after a
+//! restart.
+
+use std::sync::Arc;
+
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, ftruncate, mkdirat, openat, unlinkat};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use weir_dav::digest::{Algorithm, Digest};
+use weir_dav::path::{DavPath, PathLimits};
+
+use crate::journal::machine_boot;
+use crate::metadata::Found;
+use crate::notes::{read_all, replace_file};
+use crate::remove::open_directory;
+use crate::temporary::Temporary;
+use crate::{Durability, Metadata, StorageError, Tree, reserved};
+
+/// The directory, in the reserved one, of what is known of each.
+const UPLOADS: &str = "uploads";
+
+/// Which upload: random, so that nobody can guess it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PartialId([u8; 16]);
+
+/// What is known of an upload between its requests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartialState {
+    /// Where it goes, as an absolute path below the root, percent-encoded.
+    path: String,
+    /// Who has begun it, in whatever way the caller names them.
+    pub principal: String,
+    /// Bytes of the whole content, if that is known.
+    pub length: Option<u64>,
+    /// Digests that the whole content must have.
+    digests: Vec<(Algorithm, String)>,
+    /// What must be there for it to become visible.
+    pub from: StartedFrom,
+    /// When it is forgotten, in seconds since 1970.
+    pub expires_s: u64,
+    /// Bytes that are on the disk as surely as the area's durability asks for.
+    pub(crate) settled: u64,
+    /// The start of the machine that has written them.
+    machine: String,
+    /// It has become visible, with so many bytes.
+    pub completed: Option<u64>,
+}
+
+/// What must be at the path for an upload to become visible there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StartedFrom {
+    /// Anything.
+    Anything,
+    /// Nothing; true = because the client has said so.
+    Nothing(bool),
+    /// The content of this version (see [`Metadata::version`]).
+    Version(String),
+}
+
+/// An upload that somebody is at work on; nobody else is, on whatever node.
+#[derive(Debug)]
+pub struct Partial {
+    pub(crate) tree: Arc<Tree>,
+    pub(crate) id: PartialId,
+    pub(crate) path: DavPath,
+    pub(crate) file: Temporary,
+    pub(crate) state: PartialState,
+    pub(crate) bytes: u64,
+}
+
+impl PartialId {
+    /// Of random bytes.
+    pub const fn new(random: [u8; 16]) -> Self {
+        Self(random)
+    }
+
+    /// From its text: 32 hexadecimal digits in lower case.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let digit = |byte: u8| match byte {
+            b'0'..=b'9' => Some(byte - b'0'),
+            b'a'..=b'f' => Some(byte - b'a' + 10),
+            _ => None,
+        };
+        let mut id = [0; 16];
+        if text.len() != 32 {
+            return None;
+        }
+        for (byte, pair) in id.iter_mut().zip(text.chunks_exact(2)) {
+            *byte = digit(pair[0])? << 4 | digit(pair[1])?;
+        }
+        Some(Self(id))
+    }
+}
+
+impl std::fmt::Display for PartialId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl PartialState {
+    /// Of an upload that begins.
+    pub fn new(path: &DavPath, principal: String, from: StartedFrom, expires_s: u64) -> Self {
+        Self {
+            path: path.href(false),
+            principal,
+            length: None,
+            digests: Vec::new(),
+            from,
+            expires_s,
+            settled: 0,
+            machine: machine_boot(),
+            completed: None,
+        }
+    }
+
+    /// With digests that the whole content must have.
+    #[must_use]
+    pub fn with_digests(mut self, digests: &[Digest]) -> Self {
+        self.digests = digests.iter().map(|digest| (digest.algorithm(), digest.to_hex())).collect();
+        self
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub fn parse(text: &[u8]) -> Result<Self, StorageError> {
+        let state: Self = serde_json::from_slice(text).map_err(|_| DAMAGED)?;
+        state.path()?;
+        Ok(state)
+    }
+
+    /// The digests that the whole content must have.
+    pub fn digests(&self) -> Vec<Digest> {
+        let digests = self.digests.iter();
+        digests.filter_map(|(algorithm, hex)| Digest::from_hex(*algorithm, hex.as_bytes())).collect()
+    }
+
+    /// Where it goes.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub fn path(&self) -> Result<DavPath, StorageError> {
+        let read = DavPath::parse(self.path.as_bytes(), &PathLimits::NONE).map_err(|_| DAMAGED)?;
+        reserved::check(&read.path).map_err(|_| DAMAGED)?;
+        Ok(read.path)
+    }
+}
+
+const DAMAGED: StorageError = StorageError::Damaged("the state of an upload");
+
+impl Partial {
+    /// Begins one. Blocks, like everything here.
+    pub fn create(tree: &Arc<Tree>, id: PartialId, state: PartialState) -> Result<Self, StorageError> {
+        let path = state.path()?;
+        let (home, name) = tree.resolve_parent(&path)?;
+        if Tree::look(&home, name)?.is_some_and(|found| found.is_directory()) {
+            return Err(StorageError::IsDirectory);
+        }
+        let uploads = uploads(tree, true)?.ok_or(StorageError::NotFound)?;
+        let mode = Mode::from_raw_mode(tree.options().file_mode.into());
+        let flags = OFlags::RDWR
+            | OFlags::CREATE
+            | OFlags::EXCL
+            | OFlags::NOFOLLOW
+            | OFlags::CLOEXEC
+            | OFlags::NONBLOCK;
+        let file = openat(&home, data_name(id), flags, mode).map_err(StorageError::from_errno("create"))?;
+        // Where there are no such locks, that nobody else knows of it has to do.
+        let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
+        let mut file = Temporary::adopt(home, data_name(id), file);
+        if let Err(error) = write_state(&uploads, id, &state) {
+            let _ = file.remove();
+            return Err(error);
+        }
+        Ok(Self { tree: Arc::clone(tree), id, path, file, state, bytes: 0 })
+    }
+
+    /// Goes on with one, and makes what has come of it sure.
+    ///
+    /// # Errors
+    /// [`StorageError::NotFound`]: there is none, or nothing of it is left. [`StorageError::Busy`]: somebody else is at work on
+    /// it.
+    pub fn open(tree: &Arc<Tree>, id: PartialId, durability: Durability) -> Result<Self, StorageError> {
+        let state = tree.partial_state(id)?;
+        if state.completed.is_some() {
+            return Err(StorageError::NotFound);
+        }
+        let path = state.path()?;
+        let (home, _) = tree.resolve_parent(&path).map_err(StorageError::of_source)?;
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file =
+            openat(&home, data_name(id), flags, Mode::empty()).map_err(StorageError::from_errno("open"))?;
+        // Where there are no such locks, each node keeps its own requests apart.
+        if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::AGAIN) {
+            return Err(StorageError::Busy);
+        }
+        // Somebody may have completed it, or gone on with it, just before the lock was ours.
+        let state = tree.partial_state(id)?;
+        if state.completed.is_some() || Found::of(&file)?.names() == 0 {
+            return Err(StorageError::NotFound);
+        }
+        let file = Temporary::adopt(home, data_name(id), file);
+        let mut partial = Self { tree: Arc::clone(tree), id, path, file, state, bytes: 0 };
+        partial.bytes = settle(tree, &partial.file, id, &mut partial.state, durability, 0)?;
+        Ok(partial)
+    }
+
+    /// What is known of it.
+    pub fn state(&self) -> &PartialState {
+        &self.state
+    }
+
+    /// Which it is.
+    pub fn id(&self) -> PartialId {
+        self.id
+    }
+
+    /// Bytes that have come.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Digests that the whole content must have besides those that were given before; they hold for this turn.
+    pub fn expect(&mut self, digests: &[Digest]) {
+        self.state.digests.extend(digests.iter().map(|digest| (digest.algorithm(), digest.to_hex())));
+    }
+
+    /// Remembers how long the whole content will be.
+    pub fn set_length(&mut self, length: Option<u64>) -> Result<(), StorageError> {
+        if self.state.length == length {
+            return Ok(());
+        }
+        self.state.length = length;
+        let uploads = uploads(&self.tree, true)?.ok_or(StorageError::NotFound)?;
+        write_state(&uploads, self.id, &self.state)
+    }
+
+    /// Removes it.
+    pub fn cancel(mut self) -> Result<(), StorageError> {
+        self.file.remove().map_err(|(_, error)| error)?;
+        self.tree.ledger().change(-signed(self.state.settled), 0);
+        self.tree.forget_partial(self.id)
+    }
+}
+
+/// Makes what has come as sure as durability asks for; from then on it may be told. What a machine that has crashed since had not
+/// on its disk for certain does not count. The upload lives until `expires_s` at least. Returns how much has come.
+pub(crate) fn settle(
+    tree: &Tree,
+    file: &Temporary,
+    id: PartialId,
+    state: &mut PartialState,
+    durability: Durability,
+    expires_s: u64,
+) -> Result<u64, StorageError> {
+    let fd = file.fd()?;
+    let mut bytes = Found::of(fd)?.metadata()?.size;
+    let machine = machine_boot();
+    if machine != state.machine && bytes > state.settled {
+        bytes = state.settled;
+        ftruncate(fd, bytes).map_err(StorageError::from_errno("ftruncate"))?;
+    } else if bytes < state.settled {
+        // What was told must not be taken back: it is lost as a whole.
+        return Err(StorageError::NotFound);
+    }
+    let expires_s = expires_s.max(state.expires_s);
+    if (bytes, &machine, expires_s) != (state.settled, &state.machine, state.expires_s) {
+        durability.sync_file(fd)?;
+        tree.ledger().change(signed(bytes) - signed(state.settled), 0);
+        state.settled = bytes;
+        state.machine = machine;
+        state.expires_s = expires_s;
+        let uploads = uploads(tree, true)?.ok_or(StorageError::NotFound)?;
+        write_state(&uploads, id, state)?;
+    }
+    Ok(bytes)
+}
+
+impl Tree {
+    /// What is known of an upload. Blocks.
+    ///
+    /// # Errors
+    /// [`StorageError::NotFound`]: there is none.
+    pub fn partial_state(&self, id: PartialId) -> Result<PartialState, StorageError> {
+        let uploads = uploads(self, false)?.ok_or(StorageError::NotFound)?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = openat(&uploads, id.to_string(), flags, Mode::empty());
+        PartialState::parse(&read_all(&file.map_err(StorageError::from_errno("open"))?)?)
+    }
+
+    /// Remembers that an upload has become visible, until `expires_s`: its client may not have heard of it. Blocks.
+    pub fn complete_partial(
+        &self,
+        id: PartialId,
+        content: &Metadata,
+        expires_s: u64,
+    ) -> Result<(), StorageError> {
+        let mut state = self.partial_state(id)?;
+        state.completed = Some(content.size);
+        state.expires_s = expires_s;
+        let uploads = uploads(self, true)?.ok_or(StorageError::NotFound)?;
+        write_state(&uploads, id, &state)
+    }
+
+    /// Forgets an upload of which no content is left. Blocks.
+    pub fn forget_partial(&self, id: PartialId) -> Result<(), StorageError> {
+        let Some(uploads) = uploads(self, false)? else { return Ok(()) };
+        match unlinkat(&uploads, id.to_string(), AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(StorageError::from_errno("unlink")(errno)),
+        }
+    }
+
+    /// Removes the uploads that nobody has gone on with in time, whichever node had them; returns how many. Blocks.
+    pub fn sweep_partials(self: &Arc<Self>, now_s: u64) -> Result<u64, StorageError> {
+        let Some(uploads) = uploads(self, false)? else { return Ok(0) };
+        let mut swept = 0;
+        let mut members = Dir::read_from(&uploads).map_err(StorageError::from_errno("open"))?;
+        while let Some(read) = members.read() {
+            let read = read.map_err(StorageError::from_errno("getdents"))?;
+            let Some(id) = PartialId::parse(read.file_name().to_bytes()) else { continue };
+            let gone = match self.partial_state(id) {
+                Ok(state) if state.expires_s > now_s => continue,
+                Ok(state) if state.completed.is_some() => self.forget_partial(id),
+                Ok(_) => match Partial::open(self, id, Durability::None) {
+                    Ok(partial) => partial.cancel(),
+                    // It is no longer there: with its directory, or because its client was faster.
+                    Err(StorageError::NotFound) => self.forget_partial(id),
+                    // Somebody is at work on it.
+                    Err(_) => continue,
+                },
+                // What cannot be read leads nowhere.
+                Err(StorageError::Damaged(_)) => self.forget_partial(id),
+                Err(_) => continue,
+            };
+            swept += u64::from(gone.is_ok());
+        }
+        Ok(swept)
+    }
+}
+
+/// The name of what has come of it.
+pub(crate) fn data_name(id: PartialId) -> String {
+    format!("{}{id}", reserved::PARTIAL)
+}
+
+fn write_state(uploads: &OwnedFd, id: PartialId, state: &PartialState) -> Result<(), StorageError> {
+    let text = serde_json::to_vec(state).map_err(|_| DAMAGED)?;
+    replace_file(uploads, &id.to_string(), &text)
+}
+
+/// The directory of what is known of uploads; `None` = there has never been one.
+fn uploads(tree: &Tree, make: bool) -> Result<Option<OwnedFd>, StorageError> {
+    let store = if make { Some(tree.make_store()?) } else { tree.store()? };
+    let Some(store) = store else { return Ok(None) };
+    if make {
+        match mkdirat(&store, UPLOADS, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(StorageError::from_errno("mkdir")(errno)),
+        }
+    }
+    match open_directory(&store, UPLOADS.as_bytes()) {
+        Ok(uploads) => Ok(Some(uploads)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(StorageError::from_errno("open")(errno)),
+    }
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_what_it_is_written_as_and_nothing_else() {
+        let id = PartialId::new([0xAB; 16]);
+        assert_eq!(PartialId::parse(id.to_string().as_bytes()), Some(id));
+        for wrong in [&b"ab"[..], &[b'A'; 32], &[b'/'; 32], b"../../../../../../etc/passwd00000"] {
+            assert_eq!(PartialId::parse(wrong), None);
+        }
+    }
+
+    #[test]
+    fn a_state_that_leads_to_a_reserved_name_is_damaged() {
+        let state = PartialState::new(&DavPath::root(), String::new(), StartedFrom::Anything, 1);
+        let text = serde_json::to_string(&state).unwrap();
+        assert_eq!(PartialState::parse(text.as_bytes()), Ok(state));
+        let text = text.replace("\"path\":\"/\"", "\"path\":\"/.weir-store/locks.json\"");
+        assert_eq!(PartialState::parse(text.as_bytes()), Err(DAMAGED));
+        assert_eq!(PartialState::parse(b"{"), Err(DAMAGED));
+    }
+}
