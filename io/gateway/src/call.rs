@@ -11,6 +11,7 @@ use weir_net::service::{Answer, Body, Request};
 use weir_storage::{Metadata, StorageError, Tree};
 
 use crate::area::Area;
+use crate::forgery::is_forged;
 use crate::identity::{Identifier, denied};
 use crate::method;
 use crate::place::Place;
@@ -119,6 +120,9 @@ async fn begin(
     }
     let place = Place::of(area, request.path())?;
     let identity = identifier.identify(area, request, now_s).await?;
+    if is_forged(request, &identity) {
+        return Err(Outcome::Forbidden.into());
+    }
     Ok((method, Some(place), identity))
 }
 

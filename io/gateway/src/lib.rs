@@ -13,6 +13,7 @@ mod error;
 mod explain;
 mod file;
 mod flights;
+mod forgery;
 mod gateway;
 mod headers;
 mod identity;

@@ -1,9 +1,11 @@
 use weir_dav::date::rfc3339;
+use weir_dav::mime::content_type;
 use weir_dav::path::DavPath;
 use weir_storage::Entry;
 
 use super::Page;
 use super::order::{Column, Order};
+use super::tools::Tools;
 use crate::place::Place;
 
 /// A table; the browser's preference decides whether it is dark.
@@ -14,21 +16,52 @@ pub(super) struct Html {
     order: Order,
     /// It can be sorted.
     is_sorted: bool,
+    /// What may be done.
+    tools: Option<Tools>,
+    /// Where the area begins in URLs.
+    prefix: DavPath,
+    is_empty: bool,
 }
 
-const STYLE: &str = "\
-:root{color-scheme:light dark}\
-body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem}\
-h1{font-size:1.2rem;word-break:break-all}\
-table{border-collapse:collapse;width:100%}\
-th,td{text-align:left;padding:.25rem .5rem;border-bottom:1px solid #8884}\
-td:first-child{word-break:break-all}\
-.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\
-a{text-decoration:none}a:hover{text-decoration:underline}";
+/// The look of a page.
+const STYLE: &str = include_str!("page.css");
+
+/// What stands before names, by what they are of.
+const ICONS: &str = "<svg hidden><symbol id=\"d\" viewBox=\"0 0 24 24\"><path d=\"M3 6h6l2 2h10v11H3z\"/></symbol>\
+<symbol id=\"f\" viewBox=\"0 0 24 24\"><path d=\"M6 3h8l4 4v14H6zM14 3v4h4\"/></symbol>\
+<symbol id=\"t\" viewBox=\"0 0 24 24\"><path d=\"M6 3h8l4 4v14H6zM14 3v4h4M9 12h6M9 16h6\"/></symbol>\
+<symbol id=\"i\" viewBox=\"0 0 24 24\"><path d=\"M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4M15.5 9h.01\"/></symbol>\
+<symbol id=\"m\" viewBox=\"0 0 24 24\"><path d=\"M4 5h16v14H4zM10 9l5 3-5 3z\"/></symbol>\
+<symbol id=\"z\" viewBox=\"0 0 24 24\"><path d=\"M4 4h16v4H4zM5 8h14v12H5zM10 12h4\"/></symbol></svg>\n";
 
 impl Html {
-    pub(super) fn new(place: &Place, order: Order, is_sorted: bool) -> Self {
-        Self { directory: place.full.clone(), is_root: place.path.is_root(), order, is_sorted }
+    pub(super) fn new(place: &Place, order: Order, is_sorted: bool, tools: Option<Tools>) -> Self {
+        let (directory, prefix) = (place.full.clone(), place.prefix());
+        Self { directory, is_root: place.path.is_root(), order, is_sorted, tools, prefix, is_empty: true }
+    }
+
+    /// The path, with a link for each directory on the way.
+    fn way(&self, out: &mut String) {
+        let above = self.directory.ancestors().filter(|path| path.starts_with(&self.prefix));
+        let mut way: Vec<_> = above.filter(|path| *path != self.directory).collect();
+        way.sort_by_key(DavPath::depth);
+        way.push(self.directory.clone());
+        out.push_str("<h1>");
+        for (at, path) in way.iter().enumerate() {
+            let name = match path.name() {
+                // An area that begins below the root is called by all of it.
+                Some(_) if at == 0 => shown(path).trim_end_matches('/').to_owned(),
+                Some(name) => String::from_utf8_lossy(name).into_owned(),
+                None => "Home".to_owned(),
+            };
+            let is_last = at + 1 == way.len();
+            if !is_last {
+                out.push_str(&format!("<a href=\"{}\">", path.href(true)));
+            }
+            escape(out, &name);
+            out.push_str(if is_last { "" } else { "</a><span>/</span>" });
+        }
+        out.push_str("</h1>\n");
     }
 
     fn heading(&self, column: Column, text: &str, class: &str) -> String {
@@ -52,37 +85,84 @@ impl Page for Html {
         escape(&mut title, &shown(&self.directory));
         out.push_str("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
         out.push_str("<meta name=\"viewport\" content=\"width=device-width\">");
-        out.push_str(&format!(
-            "<title>{title}</title><style>{STYLE}</style></head>\n<body><h1>{title}</h1>\n"
-        ));
+        let nonce = self.tools.as_ref().map(|tools| format!(" nonce=\"{}\"", tools.nonce()));
+        let nonce = nonce.unwrap_or_default();
+        out.push_str(&format!("<title>{title}</title><style{nonce}>\n{STYLE}</style></head>\n<body>"));
+        out.push_str(ICONS);
+        self.way(out);
+        if let Some(tools) = &self.tools {
+            tools.bar(out);
+        }
         out.push_str("<table><thead><tr>");
         out.push_str(&self.heading(Column::Name, "Name", ""));
         out.push_str(&self.heading(Column::Size, "Size", " class=\"n\""));
-        out.push_str(&self.heading(Column::Time, "Modified (UTC)", " class=\"n\""));
+        out.push_str(&self.heading(Column::Time, "Modified (UTC)", " class=\"n t\""));
+        out.push_str(if self.tools.is_some() { "<th></th>" } else { "" });
         out.push_str("</tr></thead>\n<tbody>\n");
         if let (false, Some(parent)) = (self.is_root, self.directory.parent()) {
             let href = parent.href(true);
-            out.push_str(&format!("<tr><td><a href=\"{href}\">..</a></td><td></td><td></td></tr>\n"));
+            let icon = icon("d");
+            out.push_str(&format!(
+                "<tr><td><a href=\"{href}\">{icon}..</a></td><td></td><td class=\"t\"></td>"
+            ));
+            out.push_str(if self.tools.is_some() { "<td></td></tr>\n" } else { "</tr>\n" });
         }
     }
 
     fn entry(&mut self, out: &mut String, entry: &Entry) {
         let Ok(path) = self.directory.join(&entry.name) else { return };
+        self.is_empty = false;
         let is_directory = entry.metadata.is_directory();
+        let kind = if is_directory { "d" } else { kind(content_type(&entry.name)) };
         // An href is ASCII without quotes, `&` and `<`.
-        out.push_str(&format!("<tr><td><a href=\"{}\">", path.href(is_directory)));
-        escape(out, &String::from_utf8_lossy(&entry.name));
+        let href = path.href(is_directory);
+        out.push_str(&format!("<tr><td><a href=\"{href}\">{}", icon(kind)));
+        let mut name = String::new();
+        escape(&mut name, &String::from_utf8_lossy(&entry.name));
+        out.push_str(&name);
         let (slash, size) = match is_directory {
             true => ("/", String::new()),
             false => ("", size(entry.metadata.size)),
         };
         let time = rfc3339(entry.metadata.modified.unix_s()).replace('T', " ").replace('Z', "");
-        let row = format!("{slash}</a></td><td class=\"n\">{size}</td><td class=\"n\">{time}</td></tr>\n");
-        out.push_str(&row);
+        out.push_str(&format!("{slash}</a></td><td class=\"n\">{size}</td><td class=\"n t\">{time}</td>"));
+        match &self.tools {
+            Some(tools) if tools.may_delete(entry) => out.push_str(&format!(
+                "<td class=\"n\"><button class=\"x\" title=\"Delete\" data-delete=\"{href}\" data-name=\"{name}\">\u{2715}</button></td></tr>\n"
+            )),
+            Some(_) => out.push_str("<td></td></tr>\n"),
+            None => out.push_str("</tr>\n"),
+        }
     }
 
     fn end(&self, out: &mut String) {
-        out.push_str("</tbody></table></body></html>\n");
+        out.push_str("</tbody></table>");
+        if self.is_empty {
+            out.push_str("<p class=\"empty\">Nothing here</p>");
+        }
+        if let Some(tools) = &self.tools {
+            tools.script(out);
+        }
+        out.push_str("</body></html>\n");
+    }
+}
+
+/// What stands before a name.
+fn icon(kind: &str) -> String {
+    let class = if kind == "d" { " class=\"d\"" } else { "" };
+    format!("<svg{class} aria-hidden=\"true\"><use href=\"#{kind}\"/></svg>")
+}
+
+/// Which icon a file of this type has.
+fn kind(content_type: &str) -> &'static str {
+    const PACKED: [&str; 7] = ["zip", "gzip", "tar", "zstd", "bzip", "xz", "7z"];
+    match content_type.split('/').next().unwrap_or_default() {
+        "image" => "i",
+        "audio" | "video" => "m",
+        _ if PACKED.iter().any(|packed| content_type.contains(packed)) => "z",
+        "text" => "t",
+        _ if content_type.contains("json") || content_type.contains("pdf") => "t",
+        _ => "f",
     }
 }
 

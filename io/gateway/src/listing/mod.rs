@@ -3,6 +3,7 @@
 mod html;
 mod json;
 mod order;
+mod tools;
 
 use weir_access::Action;
 use weir_dav::negotiate::Listing as Form;
@@ -15,11 +16,15 @@ use crate::dav::Asker;
 use crate::place::Place;
 use crate::refusal::Refusal;
 use order::Order;
+use tools::Tools;
 
 /// A directory with more members is listed in the order of the file system, while it is read: sorting needs all of them.
 const SORTED_MAX: usize = 10_000;
 /// Members that are read, and sent, at a time.
 const BATCH: usize = 1_000;
+
+/// What a page may do that only shows.
+const PLAIN_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Writes one form of page. Each call appends to what was written before.
 trait Page {
@@ -53,8 +58,11 @@ pub(crate) async fn answer(call: &Call, place: &Place, is_head: bool) -> Result<
     if is_whole {
         order.sort(&mut entries);
     }
+    let tools = if form == Form::Html { Tools::of(call, place) } else { None };
+    // The page needs its own style, and nothing else but the script of its tools; names in it are text, whatever they contain.
+    let policy = tools.as_ref().map_or_else(|| PLAIN_POLICY.to_owned(), Tools::policy);
     let mut page: Box<dyn Page> = match form {
-        Form::Html => Box::new(html::Html::new(place, order, is_whole)),
+        Form::Html => Box::new(html::Html::new(place, order, is_whole, tools)),
         Form::Json => Box::new(json::Json::new(place)),
     };
     let mut text = String::new();
@@ -79,11 +87,7 @@ pub(crate) async fn answer(call: &Call, place: &Place, is_head: bool) -> Result<
         .with("X-Content-Type-Options", "nosniff")
         .with("Vary", "Accept")
         .with("Cache-Control", "no-cache")
-        // The page needs its own style and nothing else; names in it are text, whatever they contain.
-        .with(
-            "Content-Security-Policy",
-            "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
-        );
+        .with("Content-Security-Policy", policy);
     Ok(answer.content(form.content_type(), content))
 }
 

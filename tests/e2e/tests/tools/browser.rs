@@ -13,6 +13,13 @@ const PAGE: &str = include_str!("browser.html");
 
 /// Opens a page, and returns it as it stands once everything in it has been loaded.
 fn open(url: &str) -> String {
+    let (dom, complaints) = open_with(&[], url);
+    assert_eq!(complaints, Vec::<String>::new());
+    dom
+}
+
+/// The same with further arguments, and what its console has complained about.
+pub(crate) fn open_with(more: &[&str], url: &str) -> (String, Vec<String>) {
     let profile = TempDir::new().unwrap();
     let mut chromium = tool::command("chromium");
     chromium.arg(format!("--user-data-dir={}", profile.path().display()));
@@ -22,17 +29,17 @@ fn open(url: &str) -> String {
     // A proxy of the environment would stand between; the authority of the test's certificate is nobody's.
     chromium.args(["--no-proxy-server", "--ignore-certificate-errors"]);
     // What pages complain about goes to standard error.
+    chromium.args(more);
     chromium.args(["--enable-logging=stderr", "--dump-dom", url]);
     let output = tool::finish(chromium);
     assert!(output.status.success(), "{}", text(&output));
     let messages = String::from_utf8_lossy(&output.stderr);
-    let complaints: Vec<_> = messages.lines().filter(|line| line.contains(":CONSOLE:")).collect();
-    assert_eq!(complaints, Vec::<&str>::new());
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    let complaints = messages.lines().filter(|line| line.contains(":CONSOLE:")).map(str::to_owned);
+    (String::from_utf8_lossy(&output.stdout).into_owned(), complaints.collect())
 }
 
 /// What the script of [`PAGE`] wrote into it.
-fn results(dom: &str) -> Value {
+pub(crate) fn results(dom: &str) -> Value {
     let behind = dom.split_once("<pre id=\"results\">").unwrap_or_else(|| panic!("no results: {dom}")).1;
     let text = behind.split_once("</pre>").unwrap_or_else(|| panic!("no end: {dom}")).0;
     serde_json::from_str(text).unwrap_or_else(|cause| panic!("{cause}: {text}"))

@@ -9,6 +9,7 @@ mod load;
 mod nginx;
 mod nginx_in_front;
 mod tool;
+mod upload_page;
 mod websocket;
 
 use weir_e2e::{Weir, web};
