@@ -21,7 +21,7 @@ const VIEW_CLOSES: &str = "\u{1b}[?1049l";
 /// A directory in which a demo puts its own, and by which its processes are known.
 struct Ground {
     directory: TempDir,
-    /// Each demo is six processes and much traffic.
+    /// Each demo is eight processes and much traffic.
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -97,6 +97,8 @@ fn every_server_gets_its_share_and_no_request_fails() {
     let sent = all_answered(&summary).unwrap_or_else(|| panic!("{summary:#?}"));
     let received: u64 = servers.iter().map(|(_, _, requests)| requests).sum();
     assert!(sent > 100 && received >= sent, "{summary:#?}");
+    let shared = "a file was uploaded through the balancer, and store-1 and store-2 have it";
+    assert!(summary.iter().any(|line| line == shared), "{summary:#?}");
     ground.assert_nothing_is_left();
 }
 
@@ -130,7 +132,7 @@ fn signals_end_everything() {
         let ground = Ground::new();
         let mut demo = Child::spawn(ground.demo(&["--once"]));
         demo.wait_for_line(DEMO_MAX, |line| line.contains("the balancer run"));
-        assert_eq!(ground.processes().len(), 6, "{:#?}", ground.processes());
+        assert_eq!(ground.processes().len(), 8, "{:#?}", ground.processes());
         demo.signal(signal);
         assert_eq!(demo.wait(DEMO_MAX).code(), Some(2), "{signal:?}: {:#?}", demo.output());
         ground.assert_nothing_is_left();

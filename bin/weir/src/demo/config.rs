@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use super::facts::{Files, ServerFacts};
+use super::facts::{Files, NodeFacts, ServerFacts};
+use super::storage::PLACE;
 
 /// The config's text: a balancer that accepts at `site` and shows itself at `admin`.
 ///
@@ -12,7 +13,7 @@ use super::facts::{Files, ServerFacts};
 pub(super) fn text(
     site: SocketAddr,
     admin: SocketAddr,
-    servers: &[ServerFacts],
+    (servers, nodes): (&[ServerFacts], &[NodeFacts]),
     files: &Files,
 ) -> Result<String, String> {
     let servers: String = servers
@@ -22,6 +23,11 @@ pub(super) fn text(
             format!("    {{ name = \"{name}\", address = \"{address}\" }}, # takes {ms} ms\n")
         })
         .collect();
+    let nodes: String = nodes
+        .iter()
+        .map(|node| format!("    {{ name = \"{}\", address = \"{}\" }},\n", node.name, node.address))
+        .collect();
+    let place = PLACE.trim_end_matches('/');
     let (access_log, control) = (quoted(&files.access_log)?, quoted(&files.control)?);
     Ok(format!(
         r#"# Made by `weir demo`, and gone when it ends. Change it, then: weir ctl reload (or kill -HUP).
@@ -36,6 +42,17 @@ balance = "least-connections"
 check = {{ http = "GET /health", interval = "500ms", rise = 2, fall = 2 }}
 servers = [
 {servers}]
+
+# Files: two storage nodes that share a directory, each a Weir with a storage area.
+[[route]]
+path = "{place}"
+pool = "storage"
+
+[pool.storage]
+balance = "round-robin"
+check = "tcp"
+servers = [
+{nodes}]
 
 [admin]
 bind = "{admin}"
@@ -54,7 +71,7 @@ drain-timeout = "2s"
 }
 
 /// A path as a TOML text in which nothing is taken for a variable. What JSON escapes, TOML understands.
-fn quoted(path: &Path) -> Result<String, String> {
+pub(super) fn quoted(path: &Path) -> Result<String, String> {
     let text = path.to_str().ok_or_else(|| format!("{}: the path is not UTF-8", path.display()))?;
     Ok(serde_json::Value::from(text).to_string().replace("${", "$${"))
 }
@@ -64,6 +81,7 @@ mod tests {
     use weir_config::{Plan, Source};
 
     use super::super::server::SERVERS;
+    use super::super::storage::NODES;
     use super::*;
 
     fn plan(directory: &str) -> Plan {
@@ -74,7 +92,8 @@ mod tests {
             .map(|(spec, port)| ServerFacts { spec, address: loopback(port), pid: 1 })
             .collect();
         let files = Files::within(Path::new(directory));
-        let text = text(loopback(8000), loopback(8001), &servers, &files).unwrap();
+        let nodes = NODES.map(|name| NodeFacts { name, address: loopback(9000), pid: 1 });
+        let text = text(loopback(8000), loopback(8001), (&servers, &nodes[..1]), &files).unwrap();
         let source = Source { name: "demo.toml".to_owned(), text: text.clone() };
         let loaded = weir_config::load(&[source], &|_| None);
         let loaded = loaded.unwrap_or_else(|problems| panic!("{problems:?}\n{text}"));

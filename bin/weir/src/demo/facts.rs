@@ -11,7 +11,17 @@ pub(super) struct Facts {
     pub(super) balancer: BalancerFacts,
     /// In the order of [`super::server::SERVERS`].
     pub(super) servers: Vec<ServerFacts>,
+    /// In the order of [`super::storage::NODES`].
+    pub(super) nodes: Vec<NodeFacts>,
     pub(super) files: Files,
+}
+
+/// A storage node.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NodeFacts {
+    pub(super) name: &'static str,
+    pub(super) address: SocketAddr,
+    pub(super) pid: u32,
 }
 
 /// The balancer.
@@ -41,6 +51,9 @@ pub(super) struct Files {
     pub(super) access_log: PathBuf,
     /// What all children write.
     pub(super) log: PathBuf,
+    /// The directory that the storage nodes share.
+    pub(super) data: PathBuf,
+    directory: PathBuf,
 }
 
 impl Files {
@@ -50,6 +63,13 @@ impl Files {
             control: directory.join("control.sock"),
             access_log: directory.join("access.log"),
             log: directory.join("demo.log"),
+            data: directory.join("data"),
+            directory: directory.to_owned(),
         }
+    }
+
+    /// The config of a storage node.
+    pub(super) fn node(&self, name: &str) -> PathBuf {
+        self.directory.join(format!("{name}.toml"))
     }
 }

@@ -1,7 +1,8 @@
 //! What there is to see and to try.
 
-use super::facts::{Facts, ServerFacts};
+use super::facts::{Facts, NodeFacts, ServerFacts};
 use super::server::VICTIM;
+use super::storage::PLACE;
 use crate::ctl::table::{Align, Style, Table};
 
 /// What runs where.
@@ -16,15 +17,21 @@ pub(super) fn introduction(facts: &Facts, rate_per_s: u32, style: Style) -> Stri
         let name = spec.name.into();
         table.row(vec![name, spec.speed().into(), address.to_string().into(), pid.to_string().into()]);
     }
+    for NodeFacts { name, address, pid } in &facts.nodes {
+        let what = "storage node".into();
+        table.row(vec![(*name).into(), what, address.to_string().into(), pid.to_string().into()]);
+    }
     let title = style.bold("Weir demo");
-    let count = facts.servers.len();
+    let (count, nodes) = (facts.servers.len(), facts.nodes.len());
     let (site, admin, files) = (facts.balancer.site, facts.balancer.admin, &facts.files);
     let (config, access_log, log) = (files.config.display(), files.access_log.display(), files.log.display());
     format!(
-        "{title}: {count} web servers of unequal speed, a balancer in front of them, {rate_per_s} requests/s.
+        "{title}: {count} web servers of unequal speed, {nodes} storage nodes that share a directory, a balancer in front of them,
+{rate_per_s} requests/s.
 
 {table}
   site         http://{site}/          (reload it: each server has its own colour)
+  files        http://{site}{PLACE}     (browse and upload; also with WebDAV)
   status page  http://{admin}/
   metrics      http://{admin}/metrics
   config       {config}
@@ -42,6 +49,13 @@ pub(super) fn to_try(facts: &Facts, victim_lives: bool, program: &str, style: St
     let kill = facts.servers.get(VICTIM).map_or(String::new(), |victim| kill(victim, victim_lives, program));
     let (site, pid) = (facts.balancer.site, facts.balancer.pid);
     let (control, config) = (shell(&facts.files.control), shell(&facts.files.config));
+    let files = facts.nodes.last().map_or(String::new(), |node| {
+        format!(
+            "  # Files: what one storage node takes, the other one has.\n  curl -T /etc/hostname http://{site}{PLACE}\n  \
+             curl http://{}{PLACE}hostname\n\n",
+            node.address
+        )
+    });
     format!(
         "{title}
 
@@ -53,7 +67,7 @@ pub(super) fn to_try(facts: &Facts, victim_lives: bool, program: &str, style: St
   # What a request would get, and why.
   {program} explain {config} --url http://{site}/
 
-  # A new config. One that is wrong changes nothing.
+{files}  # A new config. One that is wrong changes nothing.
   ${{EDITOR:-vi}} {config}
   kill -HUP {pid}
 "
@@ -99,6 +113,7 @@ mod tests {
 
     use super::super::facts::{BalancerFacts, Files};
     use super::super::server::SERVERS;
+    use super::super::storage::NODES;
     use super::*;
 
     fn facts(directory: &str) -> Facts {
@@ -112,6 +127,11 @@ mod tests {
         Facts {
             balancer: BalancerFacts { site: loopback(8000), admin: loopback(8001), pid: 500 },
             servers: servers.collect(),
+            nodes: NODES
+                .into_iter()
+                .zip(0..)
+                .map(|(name, at)| NodeFacts { name, address: loopback(9101 + at), pid: 601 + u32::from(at) })
+                .collect(),
             files: Files::within(Path::new(directory)),
         }
     }
@@ -119,15 +139,19 @@ mod tests {
     #[test]
     fn the_introduction_tells_what_runs_where() {
         insta::assert_snapshot!(introduction(&facts("/temp/demo"), 200, Style::Plain), @r"
-        Weir demo: 4 web servers of unequal speed, a balancer in front of them, 200 requests/s.
+        Weir demo: 4 web servers of unequal speed, 2 storage nodes that share a directory, a balancer in front of them,
+        200 requests/s.
 
-          SERVER  SPEED              ADDRESS         PROCESS
-          a       15 ms, 8 at once   127.0.0.1:9001      501
-          b       30 ms, 8 at once   127.0.0.1:9002      502
-          c       60 ms, 8 at once   127.0.0.1:9003      503
-          d       120 ms, 8 at once  127.0.0.1:9004      504
+          SERVER   SPEED              ADDRESS         PROCESS
+          a        15 ms, 8 at once   127.0.0.1:9001      501
+          b        30 ms, 8 at once   127.0.0.1:9002      502
+          c        60 ms, 8 at once   127.0.0.1:9003      503
+          d        120 ms, 8 at once  127.0.0.1:9004      504
+          store-1  storage node       127.0.0.1:9101      601
+          store-2  storage node       127.0.0.1:9102      602
 
           site         http://127.0.0.1:8000/          (reload it: each server has its own colour)
+          files        http://127.0.0.1:8000/data/     (browse and upload; also with WebDAV)
           status page  http://127.0.0.1:8001/
           metrics      http://127.0.0.1:8001/metrics
           config       /temp/demo/weir.toml
@@ -153,6 +177,10 @@ mod tests {
 
           # What a request would get, and why.
           weir explain /temp/demo/weir.toml --url http://127.0.0.1:8000/
+
+          # Files: what one storage node takes, the other one has.
+          curl -T /etc/hostname http://127.0.0.1:8000/data/
+          curl http://127.0.0.1:9102/data/hostname
 
           # A new config. One that is wrong changes nothing.
           ${EDITOR:-vi} /temp/demo/weir.toml

@@ -1,4 +1,5 @@
-//! `weir demo`: several real web servers of unequal speed, a balancer in front of them, steady traffic, a live view.
+//! `weir demo`: several real web servers of unequal speed and two storage nodes, a balancer in front of them, steady traffic, a
+//! live view.
 //!
 //! Everything is a child process of its own, on loopback and on free ports, with its files in one temporary directory;
 //! all of it is gone when the demo ends. If it is killed, its children die with it, and the next demo removes its
@@ -18,6 +19,7 @@ mod panic;
 mod server;
 mod signals;
 mod stage;
+mod storage;
 mod summary;
 mod traffic;
 mod watch;

@@ -8,7 +8,7 @@ use weir_control::PoolSnapshot;
 use super::server::{SERVERS, VICTIM};
 use super::stage::Stage;
 use super::traffic::Traffic;
-use super::{Verdict, say, style, summary, watch};
+use super::{Verdict, say, storage, style, summary, watch};
 
 /// How long traffic is made, if nothing has to be waited for.
 const DURATION: Duration = Duration::from_secs(3);
@@ -25,11 +25,18 @@ pub(super) async fn show(
     traffic: &mut Traffic,
     kill_one: bool,
 ) -> Result<Verdict, String> {
-    say(&format!("{} web servers and the balancer run\n", stage.facts().servers.len()));
+    let facts = stage.facts();
+    let (servers, nodes) = (facts.servers.len(), facts.nodes.len());
+    say(&format!("{servers} web servers, {nodes} storage nodes and the balancer run\n"));
+    say(&format!("files: http://{}{} until the end\n", facts.balancer.site, storage::PLACE));
     let mut complaints = Vec::new();
     let mut notes = Vec::new();
     if reached(stage, traffic, everybody_has_answered).await?.is_none() {
         complaints.push(format!("not every server answered a request within {} s", PATIENCE.as_secs()));
+    }
+    match storage::prove(stage.facts().balancer.site, &stage.facts().nodes).await {
+        Ok(note) => notes.push(note),
+        Err(complaint) => complaints.push(complaint),
     }
     if kill_one {
         match kill(stage, traffic).await? {

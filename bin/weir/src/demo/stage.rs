@@ -9,15 +9,19 @@ use tokio::task::JoinSet;
 
 use super::child::Child;
 use super::directory::Directory;
-use super::facts::{BalancerFacts, Facts, Files, ServerFacts};
+use super::facts::{BalancerFacts, Facts, Files, NodeFacts, ServerFacts};
 use super::server::{SERVERS, WebServer};
-use super::{config, panic};
+use super::{config, panic, storage};
+
+/// What the balancer sends requests to.
+type Behind<'a> = (&'a [ServerFacts], &'a [NodeFacts]);
 
 /// The web servers and the balancer, running. Dropping it kills them and removes their directory.
 #[derive(Debug)]
 pub(super) struct Stage {
     facts: Facts,
     servers: Vec<Child>,
+    nodes: Vec<Child>,
     balancer: Child,
     /// The last field: it is dropped when nobody writes there any more.
     _directory: Directory,
@@ -36,9 +40,11 @@ impl Stage {
         let log = File::options().create(true).append(true).open(&files.log);
         let log = log.map_err(|error| format!("{}: {error}", files.log.display()))?;
         let (servers, children) = start_servers(&log).await?;
-        let (balancer, child) = start_balancer(&servers, &files, &log).await?;
-        let facts = Facts { balancer, servers, files };
-        Ok(Self { facts, servers: children, balancer: child, _directory: directory })
+        let (nodes, node_children) = storage::start(&files, &log).await?;
+        let (balancer, child) = start_balancer((&servers, &nodes), &files, &log).await?;
+        let facts = Facts { balancer, servers, nodes, files };
+        let (servers, nodes) = (children, node_children);
+        Ok(Self { facts, servers, nodes, balancer: child, _directory: directory })
     }
 
     /// What runs where.
@@ -58,7 +64,7 @@ impl Stage {
 
     /// An error if the balancer has ended: without it there is no demo. Lets the system forget dead web servers, too.
     pub(super) fn look(&mut self) -> Result<(), String> {
-        for server in &mut self.servers {
+        for server in self.servers.iter_mut().chain(&mut self.nodes) {
             server.ended();
         }
         match self.balancer.ended() {
@@ -73,7 +79,7 @@ impl Stage {
         const PATIENCE: Duration = Duration::from_secs(5);
         self.balancer.stop(PATIENCE).await;
         let mut stops = JoinSet::new();
-        for mut server in self.servers.drain(..) {
+        for mut server in self.servers.drain(..).chain(self.nodes.drain(..)) {
             stops.spawn_local(async move { server.stop(PATIENCE).await });
         }
         stops.join_all().await;
@@ -95,7 +101,7 @@ async fn start_servers(log: &File) -> Result<(Vec<ServerFacts>, Vec<Child>), Str
 }
 
 async fn start_balancer(
-    servers: &[ServerFacts],
+    servers: Behind<'_>,
     files: &Files,
     log: &File,
 ) -> Result<(BalancerFacts, Child), String> {
@@ -111,7 +117,7 @@ async fn start_balancer(
 }
 
 async fn try_start_balancer(
-    servers: &[ServerFacts],
+    servers: Behind<'_>,
     files: &Files,
     log: &File,
 ) -> Result<(BalancerFacts, Child), String> {
