@@ -38,6 +38,8 @@ enum Class {
     Further,
     /// What may take minutes.
     Long,
+    /// The same, going on with something.
+    FurtherLong,
 }
 
 struct Shared {
@@ -122,6 +124,18 @@ impl Disk {
         self.run_as(Class::Long, job)
     }
 
+    /// The same as [`Self::run_long`] for what goes on with something: it waits however long the queue is.
+    pub fn run_long_on<T, F>(
+        &self,
+        job: F,
+    ) -> impl Future<Output = Result<T, StorageError>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> Result<T, StorageError> + Send + 'static,
+    {
+        self.run_as(Class::FurtherLong, job)
+    }
+
     fn run_as<T, F>(
         &self,
         class: Class,
@@ -184,7 +198,7 @@ impl Shared {
                 let idle = state.idle.saturating_sub(self.ready_long(state));
                 state.queue.len() >= self.queue_max.saturating_add(idle)
             }
-            Class::Further => false,
+            Class::Further | Class::FurtherLong => false,
             Class::Long => {
                 let idle = state.idle.saturating_sub(state.queue.len());
                 let room = self.long_max.saturating_sub(state.long_busy);
@@ -195,7 +209,8 @@ impl Shared {
 
     fn push(this: &Arc<Self>, job: Job, class: Class) -> Result<(), StorageError> {
         let mut state = this.lock();
-        let may_begin = class != Class::Long || state.long_busy + state.long.len() < this.long_max;
+        let is_long = matches!(class, Class::Long | Class::FurtherLong);
+        let may_begin = !is_long || state.long_busy + state.long.len() < this.long_max;
         // Those that wait already have a claim on the idle threads.
         if may_begin && state.idle <= this.ready(&state) && state.threads < this.threads_max {
             let shared = Arc::clone(this);
@@ -215,7 +230,7 @@ impl Shared {
             return Err(StorageError::Busy);
         }
         match class {
-            Class::Long => state.long.push_back(job),
+            Class::Long | Class::FurtherLong => state.long.push_back(job),
             Class::First | Class::Further => state.queue.push_back(job),
         }
         drop(state);

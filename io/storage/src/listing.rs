@@ -4,6 +4,7 @@ use rustix::fs::Dir;
 use weir_dav::path::DavPath;
 
 use crate::metadata::Found;
+use crate::notes::{self, Note};
 use crate::{Metadata, StorageError, Tree, reserved};
 
 /// The members of a directory, in the order of the file system, a batch at a time: a directory of a million members needs
@@ -13,6 +14,8 @@ pub struct Listing {
     tree: Arc<Tree>,
     path: DavPath,
     directory: Dir,
+    /// Some notes are in a side store.
+    has_side: bool,
 }
 
 /// A member of a directory.
@@ -28,7 +31,16 @@ pub struct Entry {
 
 impl Listing {
     pub(crate) fn new(tree: Arc<Tree>, path: DavPath, directory: Dir) -> Self {
-        Self { tree, path, directory }
+        let has_side = directory.fd().map_or(true, notes::has_side);
+        Self { tree, path, directory, has_side }
+    }
+
+    /// Whether a member may have dead properties: found out without opening it. Blocks.
+    pub fn may_have_properties(&self, entry: &Entry) -> bool {
+        if self.has_side || entry.link || entry.metadata.is_directory() {
+            return true;
+        }
+        self.directory.fd().map_or(true, |fd| notes::has_attribute(fd, &entry.name, Note::Properties))
     }
 
     /// Up to `max` more members, at least one; none at the end. Blocks. Left out is what clients cannot have: what is neither

@@ -2,9 +2,10 @@
 //! it, in a side store: a reserved directory beside the file, or in the directory itself. It moves along with the directory
 //! that it is in.
 
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, Mode, OFlags, XattrFlags, fgetxattr, fremovexattr, fsetxattr, fsync, mkdirat, openat, unlinkat,
+    AtFlags, Mode, OFlags, XattrFlags, fgetxattr, fremovexattr, fsetxattr, fsync, lgetxattr, mkdirat, openat,
+    unlinkat,
 };
 use rustix::io::{Errno, pread, pwrite};
 use weir_dav::digest::{Algorithm, Hasher};
@@ -94,6 +95,24 @@ pub(crate) fn read(
         Err(Errno::NOENT) => Ok(None),
         opened => read_all(&opened.map_err(StorageError::from_errno("open"))?).map(Some),
     }
+}
+
+/// Whether a directory has a side store.
+pub(crate) fn has_side(directory: impl AsFd) -> bool {
+    !matches!(open_directory(directory, SIDE), Err(Errno::NOENT))
+}
+
+/// Whether a file that has this name in a directory without a side store has a note. The file is not opened: that costs several
+/// times as much. A link is not looked through.
+pub(crate) fn has_attribute(directory: BorrowedFd<'_>, name: &[u8], note: Note) -> bool {
+    // There is no call that takes a directory's descriptor (before Linux 6.13); its link in /proc leads to it and nowhere else.
+    let parent = format!("/proc/self/fd/{}/", directory.as_raw_fd());
+    let path = [parent.as_bytes(), name].concat();
+    let mut none = [0_u8; 0];
+    !matches!(
+        lgetxattr(path, note.attribute(), &mut none[..]),
+        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS)
+    )
 }
 
 /// Writes a note, the whole of it or nothing.

@@ -66,6 +66,15 @@ impl Act {
         self.asker.area.disk.run_long(move || Ok(job(&act))).await?
     }
 
+    /// Does a job that may take long and goes on with what an earlier one has begun.
+    pub(crate) async fn run_long_on<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&Self) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let act = self.clone();
+        self.asker.area.disk.run_long_on(move || Ok(job(&act))).await?
+    }
+
     /// What is at the target; `None` if nothing is. Blocks.
     pub(crate) fn look(&self) -> Result<Option<Metadata>, StorageError> {
         look(self.tree(), &self.place.path)

@@ -30,10 +30,16 @@ struct Subject<'a> {
 }
 
 impl Describer {
-    /// What was asked for, of the resource at a path of the tree. Blocks.
-    pub(crate) fn describe(&self, path: &DavPath, metadata: &Metadata) -> Result<Response, StorageError> {
+    /// What was asked for, of the resource at a path of the tree. `may_have_dead`: asked where dead properties are wanted,
+    /// because looking for them costs more than all the rest. Blocks.
+    pub(crate) fn describe(
+        &self,
+        path: &DavPath,
+        metadata: &Metadata,
+        may_have_dead: impl FnOnce() -> bool,
+    ) -> Result<Response, StorageError> {
         let mut response = Response::new(&self.prefix.append(path), metadata.is_directory());
-        let dead = if self.needs_dead() { self.dead(path)? } else { Vec::new() };
+        let dead = if self.needs_dead() && may_have_dead() { self.dead(path)? } else { Vec::new() };
         let subject = Subject { path, metadata, dead };
         match &self.asked {
             Propfind::AllProp { include } => {

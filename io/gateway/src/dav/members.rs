@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use weir_access::Action;
 use weir_dav::outcome::Outcome;
 use weir_dav::path::DavPath;
@@ -26,6 +28,8 @@ pub(crate) struct Denied {
 pub(crate) struct Members<'a> {
     pub(crate) asker: &'a Asker,
     pub(crate) place: &'a Place,
+    /// Set when nobody waits for the answer any more.
+    pub(crate) cancelled: &'a AtomicBool,
 }
 
 impl Members<'_> {
@@ -35,6 +39,9 @@ impl Members<'_> {
         let prefix = self.place.prefix();
         let mut denied = Denied { any: false, named: Vec::new(), root: self.place.full.clone() };
         self.asker.area.tree.survey(&self.place.path, &mut |path, directory| {
+            if self.cancelled.load(Ordering::Relaxed) {
+                return Err(StorageError::Cancelled);
+            }
             let full = prefix.append(path);
             if denied.named.len() < NAMED_MAX && !may(&full, directory) {
                 denied.any = true;

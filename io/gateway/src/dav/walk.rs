@@ -61,7 +61,7 @@ impl Walk {
         let mut out = String::with_capacity(PIECE_BYTES + (4 << 10));
         if let Some((path, metadata)) = self.target.take() {
             let mut multistatus = Multistatus::begin(&mut out);
-            multistatus.response(&mut out, &self.describer.describe(&path, &metadata)?);
+            multistatus.response(&mut out, &self.describer.describe(&path, &metadata, || true)?);
             self.multistatus = Some(multistatus);
         }
         while out.len() < PIECE_BYTES {
@@ -107,7 +107,9 @@ impl Walk {
                 continue;
             }
             if let Some(multistatus) = &mut self.multistatus {
-                multistatus.response(out, &self.describer.describe(&member, &entry.metadata)?);
+                let may_have_dead = || directory.listing.may_have_properties(&entry);
+                let response = self.describer.describe(&member, &entry.metadata, may_have_dead)?;
+                multistatus.response(out, &response);
             }
             // A link may lead to where it is.
             if self.deep && is_directory && !entry.link && self.asker.may(&Action::List, &full, true) {

@@ -1,5 +1,8 @@
 //! DELETE (RFC 9110 section 9.3.5, RFC 4918 section 9.6).
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use weir_access::Action;
 use weir_dav::conditional::{Access, Verdict};
 use weir_dav::header::{Depth, DepthUse};
@@ -8,6 +11,7 @@ use weir_dav::outcome::Outcome;
 use weir_net::service::Answer;
 use weir_storage::Metadata;
 
+use super::digest::GivenUp;
 use crate::call::{Call, unix_now_s};
 use crate::dav::{Act, Again, Members, Reply, failures, kind};
 use crate::headers::{judge, validators};
@@ -17,7 +21,10 @@ pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
     let act = Act::of(call)?;
     let depth = call.request.header("Depth").map(<[u8]>::to_vec);
     let request = call.request.clone();
-    let removed = act.run(move |act| {
+    // Until it is out of sight. From then on it goes whether its client waits or not.
+    let gone = GivenUp::default();
+    let cancelled = Arc::clone(&gone.0);
+    let remove = move |act: &Act| {
         let found = act.look()?;
         let directory = found.is_some_and(|metadata| metadata.is_directory());
         act.require(&Action::Delete, directory)?;
@@ -38,14 +45,23 @@ pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
                 || judge(&request, Access::Other, now.map(validators).as_ref(), unix_now_s())
                     != Verdict::Failed
         };
-        remove(act, directory, Again::new(act, changes, &still_meant))
-    });
-    Ok(removed.await?.into())
+        remove(act, directory, Again::new(act, changes, &still_meant), &cancelled)
+    };
+    // A directory may have a million members, which are asked about and removed one by one.
+    let seen = call.metadata_if(&call.place.path).await;
+    let is_directory = seen.is_ok_and(|seen| seen.is_some_and(|seen| seen.is_directory()));
+    let removed = if is_directory { act.run_long(remove).await } else { act.run(remove).await };
+    Ok(removed?.into())
 }
 
-fn remove(act: &Act, directory: bool, mut again: Again<'_>) -> Result<Reply, Refusal> {
+fn remove(
+    act: &Act,
+    directory: bool,
+    mut again: Again<'_>,
+    cancelled: &AtomicBool,
+) -> Result<Reply, Refusal> {
     if directory {
-        let members = Members { asker: &act.asker, place: &act.place };
+        let members = Members { asker: &act.asker, place: &act.place, cancelled };
         let denied =
             members.denied(&mut |full, directory| act.asker.may(&Action::Delete, full, directory))?;
         if !denied.is_empty() {

@@ -53,15 +53,20 @@ pub(super) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
     let upload = receive(call, upload).await?;
     let length = part.map(|part| part.range.bytes()).or(call.body.length());
     let durability = call.area.durability();
+    // A client that is gone wants nobody to read on for its digests.
+    let given_up = GivenUp::default();
+    let cancelled = Arc::clone(&given_up.0);
+    let is_long = upload.reads_back(&expected);
     let commit = move |act: &Act| {
         let commit = Commit { durability, expect, digests: &expected, length };
-        let mut prepared = match upload.prepare(commit) {
+        let mut prepared = match upload.prepare_unless(commit, &cancelled) {
             Ok(prepared) => prepared,
             Err(error) => return Ok(Err(error)),
         };
         Ok(act.locked(&changes, |_| Ok(prepared.publish()))?.and_then(|()| prepared.finish()))
     };
-    match act.run_on(commit).await? {
+    let committed = if is_long { act.run_long_on(commit).await? } else { act.run_on(commit).await? };
+    match committed {
         Ok(committed) => Ok(confirm(&committed)),
         // Somebody else was faster.
         Err(StorageError::Exists) if is_conditional => Err(Outcome::PreconditionFailed.into()),

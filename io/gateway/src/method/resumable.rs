@@ -354,7 +354,7 @@ async fn conclude(call: &Call, act: &Act, upload: Upload, state: PartialState, i
     let cancelled = Arc::clone(&given_up.0);
     let is_long = upload.reads_back(&state.digests());
     let job = move |act: &Act| Ok(commit(act, upload, &state, durability, (id, expires_s), &cancelled));
-    let committed = if is_long { act.run_long(job).await } else { act.run_on(job).await };
+    let committed = if is_long { act.run_long_on(job).await } else { act.run_on(job).await };
     match committed.unwrap_or_else(|refusal| Err((refusal, false))) {
         Ok(committed) => confirm(&committed).with("Upload-Complete", complete(true)),
         Err((refusal, is_over)) => {

@@ -31,11 +31,26 @@ pub(super) async fn answer(call: &mut Call, method: Method) -> Result<Answer, Re
     // A client that is gone wants no copy any more. What is copied is out of sight until it is complete.
     let gone = GivenUp::default();
     let cancelled = Arc::clone(&gone.0);
+    // A renaming takes no time, but for what has to be asked about and to be removed.
+    let is_long = method == Method::Copy || is_long(&act, &destination).await?;
     let transfer =
         Transfer { method, destination, deep, overwrite, request: call.request.clone(), cancelled };
     let carry_out = move |act: &Act| transfer.carry_out(act);
-    let done = if method == Method::Copy { act.run_long(carry_out).await } else { act.run(carry_out).await };
+    let done = if is_long { act.run_long(carry_out).await } else { act.run(carry_out).await };
     Ok(done?.into())
+}
+
+/// Whether a renaming may take long: of or over a directory, whose members are asked about, or to another file system.
+async fn is_long(act: &Act, destination: &Place) -> Result<bool, Refusal> {
+    let to = destination.path.clone();
+    act.run(move |act| {
+        let (from, there) = (act.look()?, look(act.tree(), &to)?);
+        let home = look(act.tree(), &to.parent().unwrap_or_default())?;
+        let is_directory = |found: &Option<Metadata>| found.is_some_and(|found| found.is_directory());
+        let crosses = from.zip(home).is_some_and(|(from, home)| from.device != home.device);
+        Ok(crosses || is_directory(&from) || is_directory(&there))
+    })
+    .await
 }
 
 fn destination(act: &Act, request: &Request) -> Result<Place, Refusal> {
@@ -161,7 +176,7 @@ impl Transfer {
     ) -> Result<Option<Reply>, Refusal> {
         let asker = &act.asker;
         if there.is_some_and(Metadata::is_directory) {
-            let members = Members { asker, place: &self.destination };
+            let members = Members { asker, place: &self.destination, cancelled: &self.cancelled };
             let denied =
                 members.denied(&mut |full, directory| act.asker.may(&Action::Delete, full, directory))?;
             if !denied.is_empty() {
@@ -169,7 +184,7 @@ impl Transfer {
             }
         }
         if directory && self.deep {
-            let members = Members { asker, place: &act.place };
+            let members = Members { asker, place: &act.place, cancelled: &self.cancelled };
             let denied = members.denied(&mut |full, directory| self.may_take(act, full, directory))?;
             if !denied.is_empty() {
                 return Ok(Some(denied.reply()));

@@ -130,3 +130,24 @@ fn those_who_change_properties_at_once_lose_nothing() {
     });
     assert_eq!(values(&tree(directory.path()), "/f").len(), 8);
 }
+
+#[test]
+fn who_may_have_properties_is_known_without_opening_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let tree = tree(directory.path());
+    for name in ["/plain", "/noted", "/odd"] {
+        put(&tree, name, b"x").unwrap();
+    }
+    tree.create_directory(&path("/d"), Durability::None).unwrap();
+    set(&tree, "/noted", "a", "1");
+    set(&tree, "/d", "a", "1");
+    let has_side = directory.path().join(".weir-notes").exists();
+    let mut listing = tree.list(&path("/")).unwrap();
+    for entry in listing.next_batch(100).unwrap() {
+        let has = !values(&tree, &format!("/{}", String::from_utf8_lossy(&entry.name))).is_empty();
+        let may = listing.may_have_properties(&entry);
+        assert!(may || !has, "{entry:?}");
+        // Where attributes do, nothing is opened in vain.
+        assert!(may == has || has_side, "{entry:?}");
+    }
+}
