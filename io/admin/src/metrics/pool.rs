@@ -63,12 +63,12 @@ const FAMILIES: &[Family<PoolSnapshot>] = &[
     }),
     Family::counter(
         "weir_pool_offloads",
-        "Responses in whose place a file was sent that the server named.",
+        "Responses in whose place a file was sent that the server named, and uploads stored for it.",
         |p| whole(p.offloads),
     ),
     Family::counter(
         "weir_pool_offloads_failed",
-        "Responses that named a file which could not be sent.",
+        "Responses that named a file which could not be sent, or a place where no upload could be stored.",
         |p| whole(p.offloads_failed),
     ),
     Family::gauge("weir_pool_breaker", "0 = closed, 1 = half open, 2 = open.", |p| {

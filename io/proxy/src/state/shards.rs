@@ -123,9 +123,9 @@ pub struct PoolCounters {
     pub hedges: Counter,
     /// Of these, those whose response was passed on.
     pub hedges_won: Counter,
-    /// Responses in whose place a file was sent that the server named.
+    /// Responses in whose place a file was sent that the server named, and uploads that were stored for it.
     pub offloads: Counter,
-    /// Responses that named a file which could not be sent.
+    /// Responses that named a file which could not be sent, or a place where an upload could not be stored.
     pub offloads_failed: Counter,
     /// From the request's last byte to the response's first, where second tries go by it.
     pub first_byte: LazyHistogram,

@@ -32,9 +32,9 @@ pub struct PoolSnapshot {
     pub hedges: u64,
     /// Of these, those whose response was passed on.
     pub hedges_won: u64,
-    /// Responses in whose place a file was sent that the server named.
+    /// Responses in whose place a file was sent that the server named, and uploads that were stored for it.
     pub offloads: u64,
-    /// Responses that named a file which could not be sent.
+    /// Responses that named a file which could not be sent, or a place where an upload could not be stored.
     pub offloads_failed: u64,
     /// How its breaker stands; `None` = it has none.
     pub breaker: Option<BreakerSnapshot>,

@@ -1,5 +1,6 @@
 //! Uploads that servers decide about and do not carry.
 
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -299,4 +300,55 @@ fn the_client_gets_the_second_answer_only() {
     assert_eq!((response.status, response.header("etag")), (204, Some("\"1\"")));
     assert_eq!(response.header("set-cookie"), None);
     assert!(said.load(Ordering::SeqCst));
+}
+
+/// A file system of this many bytes; unmounted when it goes.
+struct Small(TempDir);
+
+impl Small {
+    /// `None`: this machine lets nobody mount.
+    fn new(bytes: u32) -> Option<Self> {
+        let place = TempDir::new().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "weir-test"]).arg(place.path());
+        let mounted = mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+        mounted.then_some(Self(place))
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_is_said_so_and_leaves_what_was_there() {
+    let Some(disk) = Small::new(256 * 1024) else {
+        return eprintln!("left out: nothing can be mounted here");
+    };
+    std::fs::write(disk.0.path().join("f"), "old").unwrap();
+    let server = RawServer::responding(|message| {
+        let yes = message.header("x-weir-upload").as_deref() == Some("begin");
+        if yes { YES.into() } else { CREATED.into() }
+    });
+    let weir = Weir::start(&config(&server, &disk.0));
+    let mut client = weir.client();
+    // Its end is known to be too far at once, or found when it comes.
+    for size in [2_000_000, 600_000] {
+        client.send(format!(
+            "PUT /f HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: {size}\r\n\r\n"
+        ));
+        let mut response = client.response();
+        if response.status == 100 {
+            let _ = client.try_send(vec![b'x'; size]);
+            response = client.response();
+        }
+        assert_eq!(response.status, 507, "{size}: {}", response.text());
+        assert_eq!(std::fs::read_to_string(disk.0.path().join("f")).unwrap(), "old");
+        client = weir.client();
+    }
+    assert!(!String::from_utf8_lossy(&server.received_in_all()).contains("complete"));
+    assert_eq!(client.exchange(put("", "new")).status, 201);
+    assert_eq!(std::fs::read_to_string(disk.0.path().join("f")).unwrap(), "new");
 }

@@ -11,6 +11,7 @@ use weir_net::service::{Answer, Body, Delivery, TakenUpload};
 use super::body::Incoming;
 use super::deliver::{request, target_of};
 use super::finish::Finish;
+use super::pace::Halt;
 use super::{Lent, Source, run};
 use crate::http::connection::Connection;
 use crate::http::exchange::{Exchange, Message, Offloaded, PendingUpload, Question};
@@ -46,46 +47,39 @@ pub(super) async fn take(
         _ => Ok(Err(Delivery { answer: Answer::new(503), complaint: None })),
     };
     let Lent { connection, incoming } = slot.borrow_mut().take()?;
-    let timing = offloaded.timing;
-    let (taken, pool) = match taken {
-        Ok(Ok(taken)) => (taken, Rc::clone(&offloaded.pool)),
-        not_taken => {
-            let pool = Rc::clone(&offloaded.pool);
-            let mut finish = Finish { connection, incoming, facts, timing, offloaded: Some(offloaded) };
-            let after = match not_taken {
-                Err(super::Halt::Fault(fault)) => finish.refuse(&fault),
-                Err(halt) => {
-                    let termination = Termination::new(halt.cause(), halt.phase(false));
-                    finish.cut(None, &halt, termination)
-                }
-                Ok(Err(Delivery { answer, complaint })) => {
-                    if let Some(complaint) = &complaint {
-                        pool.counters().offloads_failed.one();
-                        finish.complain(complaint);
-                    }
-                    finish.send(answer).await
-                }
-                // Matched above.
-                Ok(Ok(_)) => After::Reset,
-            };
-            let after = match after {
-                After::Answer(answer) => finish.connection.send(answer).await,
-                after => after,
-            };
-            return Some((finish.connection, after));
+    let (timing, pool) = (offloaded.timing, Rc::clone(&offloaded.pool));
+    let mut finish = Finish { connection, incoming, facts, timing, offloaded: Some(offloaded) };
+    let after = match taken {
+        Ok(Ok(taken)) => return ask(finish, &pending.id, &written, taken).await,
+        Ok(Err(Delivery { answer, complaint })) => {
+            if let Some(complaint) = &complaint {
+                pool.counters().offloads_failed.one();
+                finish.complain(complaint);
+            }
+            finish.send(answer).await
         }
+        Err(Halt::Fault(fault)) => finish.refuse(&fault),
+        Err(halt) => finish.cut(None, &halt, Termination::new(halt.cause(), halt.phase(false))),
     };
-    let mut connection = connection;
-    let bytes = incoming.bytes_read;
+    let after = match after {
+        After::Answer(answer) => finish.connection.send(answer).await,
+        after => after,
+    };
+    Some((finish.connection, after))
+}
+
+/// Asks the server about what came; its answer is the client's.
+async fn ask(finish: Finish, id: &str, target: &[u8], taken: TakenUpload) -> Option<(Connection, After)> {
+    let Finish { mut connection, incoming, facts, timing, offloaded } = finish;
+    let Offloaded { pool, bond, place, unsent, .. } = *offloaded?;
     let asked = Asked { pool, route: facts.route, id: &facts.id };
-    let Some(out) = question_after(&connection, &facts, &asked, (&pending.id, &written, &taken)) else {
+    let Some(head) = question_after(&connection, &facts, &asked, (id, target, &taken)) else {
         return Some((connection, After::Reset));
     };
     let pool = asked.pool;
-    let Offloaded { bond, place, unsent, .. } = *offloaded;
-    let message = Message { head: out, upload: Pump::new(BodyScanner::None), broken: None, bond };
+    let message = Message { head, upload: Pump::new(BodyScanner::None), broken: None, bond };
     let exchange = Exchange::new(pool, facts, timing, message, place);
-    let question = Question::After { publish: Some(taken.publish), bytes };
+    let question = Question::After { publish: Some(taken.publish), bytes: incoming.bytes_read };
     let mut exchange = Box::new(exchange.asking(question).with_unsent(unsent));
     let end = poll_fn(|cx| {
         let proxies = exchange.pool.shared.plan.proxy_protocol.is_some();
