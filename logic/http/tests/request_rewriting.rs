@@ -247,6 +247,35 @@ fn identity_headers_never_come_from_a_client() {
 }
 
 #[test]
+fn what_is_said_between_weir_and_servers_about_files_never_comes_from_a_client() {
+    let request = "PUT / HTTP/1.1\nHost: h\nX-Accel-Redirect: /i\nx-accel-mapping: /a=/b\nX-Sendfile: /etc/passwd\n\
+        X_Sendfile_Type: x\nX-Sendfile-Type: x\nX-Weir-Upload: complete\nx_weir_upload_size: 1\nA: b\nX-Sendfil: kept\n\n";
+    for client in [common::CLIENT, TRUSTED] {
+        let mut way = plain();
+        way.client = client;
+        way.rules.x_forwarded = ForwardedFor::Remove;
+        assert_eq!(way.request(request), "PUT / HTTP/1.1\nHost: h\nA: b\nX-Sendfil: kept\n\n");
+    }
+}
+
+#[test]
+fn a_question_about_a_request_has_nothing_of_its_body() {
+    let mut way = plain();
+    way.rules.x_forwarded = ForwardedFor::Remove;
+    for body in [
+        "Content-Length: 5\n",
+        "Transfer-Encoding: chunked\nTrailer: x\nTE: trailers\nConnection: TE\n",
+        "Content-Length: 5\nExpect: 100-continue\n",
+        "",
+    ] {
+        let asked = way.question(&format!("PUT /f HTTP/1.1\nHost: h\n{body}A: b\n\n"));
+        let lines: Vec<&str> =
+            asked.lines().filter(|line| !line.starts_with("TE") && !line.starts_with("Conn")).collect();
+        assert_eq!(lines, ["PUT /f HTTP/1.1", "Host: h", "A: b", "Content-Length: 0", ""], "{body}");
+    }
+}
+
+#[test]
 fn no_list_of_identity_headers_reaches_what_frames_the_message() {
     let mut way = plain();
     way.rules.identity_headers = vec!["*".into()];

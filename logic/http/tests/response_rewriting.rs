@@ -48,6 +48,18 @@ fn hop_by_hop_and_nominated_headers_stay_behind() {
 }
 
 #[test]
+fn what_a_server_says_of_files_is_not_for_clients() {
+    assert_eq!(
+        to_http11(
+            &Way::new(),
+            "HTTP/1.1 200 OK\nX-Accel-Redirect: /i\nA: b\nx-accel-buffering: no\nX-SENDFILE: /etc/passwd\n\
+             Content-Length: 3\nX-Acceleration: 1\n\n"
+        ),
+        "HTTP/1.1 200 OK\nA: b\nContent-Length: 3\nX-Acceleration: 1\n\n"
+    );
+}
+
+#[test]
 fn the_client_is_told_when_its_connection_ends() {
     let mut way = Way::new();
     way.close = true;

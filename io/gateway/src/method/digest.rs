@@ -106,7 +106,7 @@ impl Wanted {
 
 /// Tells a thread, by being dropped, that nobody waits any more.
 #[derive(Default)]
-pub(super) struct GivenUp(pub(super) Arc<AtomicBool>);
+pub(crate) struct GivenUp(pub(crate) Arc<AtomicBool>);
 
 impl Drop for GivenUp {
     fn drop(&mut self) {

@@ -22,7 +22,7 @@ use crate::call::Call;
 use crate::dav::Act;
 use crate::refusal::Refusal;
 
-pub(crate) use digest::Wanted;
+pub(crate) use digest::{GivenUp, Wanted};
 pub(crate) use get::{Wrapping, deliver};
 pub(crate) use put::receive;
 pub(crate) use resumable::{Uploads, answer as answer_upload, upload_of};

@@ -16,7 +16,7 @@ use super::{Offload, keep_unconditional, named};
 use crate::call::{Call, unix_now_s};
 use crate::dav::Act;
 use crate::headers::digests;
-use crate::method::receive;
+use crate::method::{GivenUp, receive};
 use crate::refusal::Refusal;
 
 impl Offload {
@@ -79,11 +79,15 @@ async fn take(call: &mut Call) -> Result<TakenUpload, Refusal> {
     let upload = begin.await?;
     let upload = receive(call, upload).await?;
     let durability = call.area.durability();
-    let prepare = act.run_on(move |_| {
+    // A client that is gone wants nobody to read on for its digests.
+    let given_up = GivenUp::default();
+    let cancelled = Arc::clone(&given_up.0);
+    let is_long = upload.reads_back(&expected);
+    let prepare = move |_: &Act| {
         let commit = Commit { durability, expect: Expectation::Anything, digests: &expected, length };
-        Ok(upload.prepare(commit)?)
-    });
-    let prepared = prepare.await?;
+        Ok(upload.prepare_unless(commit, &cancelled)?)
+    };
+    let prepared = if is_long { act.run_long_on(prepare).await? } else { act.run_on(prepare).await? };
     let (size, digests) = (prepared.size(), write_digest(prepared.digests()));
     Ok(TakenUpload { size, digests, publish: publish(act, prepared) })
 }

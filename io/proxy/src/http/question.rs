@@ -22,15 +22,22 @@ pub(super) struct Asked<'a> {
     pub(super) id: &'a str,
 }
 
-/// The upload that a request is, if the servers of its pool are only asked about those. A part of a file is not: only its
-/// server knows the rest.
+/// The upload that a request is, if the servers of its pool are only asked about those. A part of a file is not, be it a range
+/// or a piece of a resumable upload: only its server knows the rest.
 pub(super) fn pending(
     connection: &Connection,
     pool: &LocalPool,
-    (_, head, table): Head<'_>,
+    (buf, head, table): Head<'_>,
 ) -> Option<PendingUpload> {
     let asks = pool.shared.plan.offload.as_ref().is_some_and(|offload| offload.uploads);
-    if !asks || head.method != Method::Put || table.has(KnownHeader::ContentRange) {
+    if !asks || head.method != Method::Put {
+        return None;
+    }
+    let is_part = table.has(KnownHeader::ContentRange)
+        || [b"upload-complete".as_slice(), b"upload-offset"]
+            .into_iter()
+            .any(|name| table.named(buf, name).next().is_some());
+    if is_part {
         return None;
     }
     let worker = &connection.worker;

@@ -3,8 +3,8 @@
 
 use weir_http::{
     CookieEdit, Exchange, ForwardedFor, Forwarder, ForwardingRules, HeadLimits, HeaderTable, Peer,
-    RequestContext, RequestText, ResponseContext, ResponseTo, ResponseWritten, RouteRewriter, Scheme,
-    SetCookieEdit, TlsNames, Version, parse_request, parse_response,
+    RequestContext, RequestHead, RequestText, ResponseContext, ResponseTo, ResponseWritten, RouteRewriter,
+    Scheme, SetCookieEdit, TlsNames, Version, parse_request, parse_response,
 };
 
 /// What a listener has whose operator configured nothing.
@@ -23,6 +23,10 @@ pub(crate) fn default_rules() -> ForwardingRules {
 pub(crate) const CLIENT: &str = "192.0.2.7:40000";
 /// A peer that [`default_rules`] trust.
 pub(crate) const TRUSTED: &str = "10.1.2.3:40000";
+
+/// Appends the head of a request.
+type Write =
+    fn(&Forwarder, &mut Vec<u8>, &[u8], &RequestHead, &HeaderTable, &RouteRewriter, &RequestContext<'_>);
 
 /// All that decides what a server gets.
 pub(crate) struct Way {
@@ -66,6 +70,15 @@ impl Way {
 
     /// What the server gets of `text`, `\n` standing for CR LF on both sides.
     pub(crate) fn request(&self, text: &str) -> String {
+        self.written(text, Forwarder::write_request)
+    }
+
+    /// What the server is asked about `text`, whose body stays here.
+    pub(crate) fn question(&self, text: &str) -> String {
+        self.written(text, Forwarder::write_question)
+    }
+
+    fn written(&self, text: &str, write: Write) -> String {
         let buf = text.replace('\n', "\r\n").into_bytes();
         let mut table = HeaderTable::new();
         let head = parse_request(&buf, &HeadLimits::default(), &mut table).unwrap().unwrap();
@@ -87,7 +100,7 @@ impl Way {
             cookie: self.cookie,
         };
         let mut out = b"before".to_vec();
-        forwarder.write_request(&mut out, &buf, &head, &table, &self.route, &cx);
+        write(&forwarder, &mut out, &buf, &head, &table, &self.route, &cx);
         let out = String::from_utf8(out).unwrap();
         let out = out.strip_prefix("before").expect("what stood there stays");
         assert!(!out.replace("\r\n", "").contains(['\r', '\n']), "{out:?}");
