@@ -1,5 +1,6 @@
 //! `weir storage`: questions about storage areas.
 
+mod transfers;
 mod usage;
 
 use std::io::Read;
@@ -22,6 +23,7 @@ pub(crate) struct StorageArgs {
 #[derive(Debug, Subcommand)]
 enum Question {
     Explain(ExplainArgs),
+    Transfers(transfers::TransfersArgs),
     Usage(usage::UsageArgs),
 }
 
@@ -59,6 +61,7 @@ struct ExplainArgs {
 pub(crate) fn run(args: &StorageArgs) -> ExitCode {
     match &args.question {
         Question::Explain(args) => run_explain(args),
+        Question::Transfers(args) => transfers::run(args),
         Question::Usage(args) => usage::run(args),
     }
 }

@@ -17,6 +17,7 @@ use crate::flights::Flights;
 use crate::identity::Passwords;
 use crate::method::Uploads;
 use crate::place::{AccessPoint, plain_path};
+use crate::tpc::Desk;
 use crate::upkeep;
 
 /// A storage area that is being served.
@@ -49,6 +50,8 @@ pub(crate) struct Area {
     pub(crate) counters: Arc<Counters>,
     /// What upkeep knows of it.
     pub(crate) kept: Arc<upkeep::Kept>,
+    /// Where copies from and to other servers are begun; `None` = there are none.
+    pub(crate) desk: Option<Arc<Desk>>,
     swept: Arc<AtomicBool>,
 }
 
@@ -116,7 +119,7 @@ impl Area {
             None => None,
         };
         let locks = LockStore::new(Arc::clone(&tree));
-        let flights = Flights::default();
+        let (flights, desk) = (Flights::default(), None);
         let plan = plan.clone();
         Ok(Self {
             plan,
@@ -129,6 +132,7 @@ impl Area {
             tickets,
             schemes,
             flights,
+            desk,
             accel_prefix,
             uploads,
             counters,

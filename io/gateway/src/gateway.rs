@@ -3,10 +3,11 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use weir_config::Plan;
-use weir_control::StorageSnapshot;
+use weir_control::{StorageSnapshot, TransfersSnapshot};
 use weir_net::service::{
     Answer, Body, Delivery, Done, FileOrder, FileTarget, LocalFuture, Request, Service, TakenUpload,
 };
+use weir_net::tls::ClientTls;
 use weir_storage::NodeId;
 
 use crate::area::{Area, Kept};
@@ -16,6 +17,7 @@ use crate::identity::Identifier;
 use crate::issuing::Issuing;
 use crate::offload::Offload;
 use crate::refusal;
+use crate::tpc::{Desk, Transfers};
 use crate::upkeep::Upkeep;
 
 /// All storage areas.
@@ -25,6 +27,7 @@ pub struct Gateway {
     node: Node,
     /// Started with the first area.
     upkeep: OnceLock<Upkeep>,
+    transfers: Arc<Transfers>,
 }
 
 /// Which process this is among those that share a file system.
@@ -53,7 +56,7 @@ pub struct Prepared {
 impl Gateway {
     /// Without areas.
     pub fn new(node: Node) -> Self {
-        Self { areas: ArcSwap::default(), node, upkeep: OnceLock::new() }
+        Self { areas: ArcSwap::default(), node, upkeep: OnceLock::new(), transfers: Arc::default() }
     }
 
     /// Opens what a plan names. Areas that are as they were keep their threads and what they remember. Blocks on the disk.
@@ -72,10 +75,19 @@ impl Gateway {
         let identifier = Identifier::new(plan, &before.identifier);
         wrong.extend(identifier.as_ref().err().cloned());
         let mut by_name = HashMap::new();
+        let tls = tls_of_transfers(plan);
+        wrong.extend(tls.as_ref().err().cloned());
         for area in &plan.storage_areas {
-            let kept = before.by_name.get(area.name.as_str()).map(|area| Kept::of(area));
-            match Area::open(area, (node.clone(), self.node.boot), kept) {
-                Ok(opened) => drop(by_name.insert(area.name.to_string(), Arc::new(opened))),
+            let before = before.by_name.get(area.name.as_str());
+            match Area::open(area, (node.clone(), self.node.boot), before.map(|area| Kept::of(area))) {
+                Ok(mut opened) => {
+                    if let (true, Ok(Some(tls))) = (area.third_party_copy, &tls) {
+                        let (copies, rate) = (&plan.third_party_copy, area.third_party_copy_rate);
+                        let before = before.and_then(|area| area.desk.as_deref());
+                        opened.desk = Some(Arc::new(Desk::new(&self.transfers, copies, tls, rate, before)));
+                    }
+                    by_name.insert(area.name.to_string(), Arc::new(opened));
+                }
                 Err(error) => wrong.push(format!("storage area {}: {error}", area.name)),
             }
         }
@@ -116,6 +128,16 @@ impl Gateway {
         self.areas.store(Arc::new(Areas { by_name, offloads, identifier }));
     }
 
+    /// The copies between storage areas and other servers.
+    pub fn transfers(&self) -> TransfersSnapshot {
+        self.transfers.snapshot()
+    }
+
+    /// Ends those copies, each with a last line for its client, and begins no more: the process is about to end.
+    pub fn end_transfers(&self) {
+        self.transfers.stop();
+    }
+
     /// Lets go of areas that `plan` does not have.
     pub fn retire(&self, plan: &Plan) {
         let now = self.areas.load();
@@ -139,6 +161,15 @@ impl Gateway {
         snapshots.sort_by(|one, other| one.name.cmp(&other.name));
         snapshots
     }
+}
+
+/// TLS towards other servers, if any area copies from or to them. Blocks on the disk.
+fn tls_of_transfers(plan: &Plan) -> Result<Option<ClientTls>, String> {
+    if !plan.storage_areas.iter().any(|area| area.third_party_copy) {
+        return Ok(None);
+    }
+    let loaded = ClientTls::load(&plan.third_party_copy.tls());
+    loaded.map(Some).map_err(|error| format!("third-party-copy: {error}"))
 }
 
 impl Node {

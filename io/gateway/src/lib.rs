@@ -6,6 +6,7 @@
 
 mod area;
 mod call;
+mod client;
 mod counters;
 mod crypto;
 mod dav;
@@ -23,6 +24,7 @@ mod method;
 mod offload;
 mod place;
 mod refusal;
+mod tpc;
 mod upkeep;
 
 pub use error::GatewayError;

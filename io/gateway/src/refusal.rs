@@ -4,6 +4,7 @@ use weir_access::www_authenticate::RefusalAnswer;
 use weir_dav::method::Kind;
 use weir_dav::negotiate::Listing;
 use weir_dav::outcome::Outcome;
+use weir_dav::third_party::{TransferError, Vetoed};
 use weir_dav::xml::{CONTENT_TYPE, Condition};
 use weir_net::service::{Answer, Content, Request};
 use weir_net::ticket::TicketError;
@@ -28,6 +29,10 @@ pub(crate) enum Refusal {
     Moved(String),
     /// Its client was sent on to here with something that does not hold.
     Ticket(TicketError),
+    /// A third-party copy is asked for in a way that it is not made.
+    Transfer(TransferError),
+    /// The other server of a third-party copy is none that it may be made with.
+    Vetoed(Vetoed),
     /// The body did not come whole; whoever reads it answers.
     Body,
 }
@@ -79,6 +84,8 @@ impl Refusal {
             }
             Self::Moved(location) => return Answer::new(301).with("Location", location),
             Self::Ticket(error) => return page(403, &error.to_string(), request),
+            Self::Transfer(error) => return page(400, &error.to_string(), request),
+            Self::Vetoed(vetoed) => return page(403, &vetoed.to_string(), request),
             Self::Body => Outcome::Failed,
         };
         let answer = refuse(outcome, request);

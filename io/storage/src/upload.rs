@@ -1,3 +1,5 @@
+mod scattered;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 

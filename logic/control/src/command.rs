@@ -101,6 +101,8 @@ pub enum What {
     Pools,
     /// The pools whose clients stay with their servers, without these.
     Sticky,
+    /// Copies between storage areas and other servers.
+    Transfers,
     /// What was changed at runtime.
     Runtime,
 }
@@ -200,8 +202,15 @@ impl fmt::Display for AdminState {
 
 impl What {
     /// Every part, in the order in which help texts name them.
-    pub const ALL: [Self; 6] =
-        [Self::All, Self::Process, Self::Listeners, Self::Pools, Self::Sticky, Self::Runtime];
+    pub const ALL: [Self; 7] = [
+        Self::All,
+        Self::Process,
+        Self::Listeners,
+        Self::Pools,
+        Self::Sticky,
+        Self::Transfers,
+        Self::Runtime,
+    ];
 
     /// The name on the wire and on the command line.
     pub const fn name(self) -> &'static str {
@@ -211,6 +220,7 @@ impl What {
             Self::Listeners => "listeners",
             Self::Pools => "pools",
             Self::Sticky => "sticky",
+            Self::Transfers => "transfers",
             Self::Runtime => "runtime",
         }
     }

@@ -19,7 +19,7 @@ pub use snapshot::{
     AgentSnapshot, BreakerSnapshot, BreakerStatus, CheckCode, CheckSnapshot, Health, Latency, Level,
     ListenerSnapshot, ListenerStatus, MethodsSnapshot, PerSecond, PoolSnapshot, PoolStatus, ProcessSnapshot,
     Protocol, Responses, ServerSnapshot, ServerState, Snapshot, StickySnapshot, StickyTableSnapshot,
-    StorageSnapshot, TlsCounts, Tone, Traffic,
+    StorageSnapshot, TlsCounts, Tone, Traffic, TransferSnapshot, TransferTotals, TransfersSnapshot,
 };
 
 /// What is 0 unless stated is left out where it is 0.

@@ -23,6 +23,7 @@ fn snapshot() -> Snapshot {
         listeners: vec![ListenerSnapshot::default()],
         pools: vec![pool("web", Vec::new()), pool("api", Vec::new())],
         storage: Vec::new(),
+        transfers: Default::default(),
     }
 }
 

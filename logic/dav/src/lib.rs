@@ -19,4 +19,5 @@ pub mod path;
 pub mod range;
 pub mod resumable;
 mod text;
+pub mod third_party;
 pub mod xml;

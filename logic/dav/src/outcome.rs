@@ -61,6 +61,10 @@ outcomes! {
     Forbidden = 403, "not permitted";
     /// COPY or MOVE onto itself, or into what is below itself (RFC 4918 sections 9.8.5 and 9.9.4).
     SameResource = 403, "source and destination are the same, or one contains the other";
+    /// COPY with a Source on another server, where there is no third-party copy.
+    TransfersOff = 403, "copies from other servers are not offered here";
+    /// COPY of a collection to another server.
+    CollectionElsewhere = 403, "only files can be copied to another server";
     /// PROPFIND with Depth infinity is not offered (RFC 4918 section 9.1.1).
     InfiniteDepth = 403, "PROPFIND with Depth: infinity is not offered here";
     /// PROPPATCH of a property that the server keeps (RFC 4918 section 9.2.1).

@@ -24,11 +24,12 @@ take up where these are counted.
 ";
 
 /// How the names begin, and the labels that all of them have.
-const SECTIONS: [(&str, &str, &[&str]); 5] = [
+const SECTIONS: [(&str, &str, &[&str]); 6] = [
     ("weir_listener_", "Listeners", &["listener"]),
     ("weir_pool_", "Pools", &["pool"]),
     ("weir_server_", "Servers", &["pool", "server"]),
     ("weir_storage_", "Storage areas", &["area"]),
+    ("weir_transfer_", "Copies between servers", &["area", "direction"]),
     ("", "The process", &[]),
 ];
 
@@ -64,7 +65,7 @@ fn families(page: &str) -> BTreeMap<String, Family> {
 fn reference(page: &str) -> String {
     let mut text = INTRODUCTION.to_owned();
     let families = families(page);
-    for (prefix, title, common) in SECTIONS.iter().rev().take(1).chain(&SECTIONS[..4]) {
+    for (prefix, title, common) in SECTIONS.iter().rev().take(1).chain(&SECTIONS[..5]) {
         write!(text, "\n## {title}\n\n| metric | kind | labels | meaning |\n|---|---|---|---|\n").unwrap();
         let section = |name: &str| SECTIONS.iter().find(|(prefix, ..)| name.starts_with(prefix)).unwrap().0;
         for (name, family) in families.iter().filter(|(name, _)| section(name) == *prefix) {
@@ -89,13 +90,21 @@ fn the_reference_names_every_metric_and_no_other() {
     let config = format!(
         "{}check = \"tcp\"\nsticky = {{ source = true }}\n[listener.tls]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\
          tls = {{ certificates = {{ certificate = {:?}, key = {:?} }} }}\n\
-         [listener.files]\nbind = \"127.0.0.1:0\"\nstorage = \"data\"\n[storage-area.data]\nroot = {:?}\nquota = \"1GB\"\n",
+         [listener.files]\nbind = \"127.0.0.1:0\"\nstorage = \"data\"\n\
+         [storage-area.data]\nroot = {:?}\nquota = \"1GB\"\nthird-party-copy = true\n\
+         [storage-area.data.access]\nanonymous-read = true\n\
+         [third-party-copy]\nhttp = true\nprivate = \"127.0.0.0/8\"\n",
         weir_e2e::web(&[server.addr()]),
         files.certificate,
         files.key,
         directory.path(),
     );
     let weir = Weir::start(&config);
+    let silent = RawServer::silent();
+    let mut copy = RawClient::connect(weir.addr("files"));
+    let destination = format!("http://{}/", silent.addr());
+    copy.send(format!("COPY /site.pem HTTP/1.1\r\nHost: a\r\nDestination: {destination}\r\n\r\n"));
+    assert_eq!(copy.response_head().status, 202);
     let mut client = RawClient::connect(weir.addr("web"));
     client.exchange(weir_e2e::get("/"));
     weir_testkit::wait_until("the files are counted", std::time::Duration::from_secs(30), || {

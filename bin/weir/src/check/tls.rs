@@ -19,7 +19,25 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
             check_out(loaded, pool, tls, &mut found);
         }
     }
+    if loaded.plan.storage_areas.iter().any(|area| area.third_party_copy) {
+        check_copies(loaded, &mut found);
+    }
     found
+}
+
+fn check_copies(loaded: &Loaded, found: &mut Vec<Diagnostic>) {
+    let report = check_tls_out(&loaded.plan.third_party_copy.tls());
+    for error in &report.errors {
+        let key = match error {
+            TlsError::File { role: FileRole::Certificate | FileRole::Key, .. } => "client-certificate",
+            _ => "ca",
+        };
+        found.push(diagnostic(loaded, &["third-party-copy", key], "third-party-copy", error));
+    }
+    for warning in report.warnings {
+        let message = format!("third-party-copy: {warning}");
+        found.push(loaded.warning_at(&["third-party-copy", "client-certificate"], message));
+    }
 }
 
 fn check_in(loaded: &Loaded, listener: &ListenerPlan, tls: &TlsIn, found: &mut Vec<Diagnostic>) {

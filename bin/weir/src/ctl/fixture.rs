@@ -2,7 +2,8 @@
 
 use weir_control::{
     AdminState, CheckCode, CheckSnapshot, Health, Latency, Level, ListenerSnapshot, Origin, PerSecond,
-    PoolSnapshot, ProcessSnapshot, Responses, ServerSnapshot, Snapshot, Traffic,
+    PoolSnapshot, ProcessSnapshot, Responses, ServerSnapshot, Snapshot, Traffic, TransferSnapshot,
+    TransfersSnapshot,
 };
 
 pub(crate) fn snapshot() -> Snapshot {
@@ -25,6 +26,23 @@ pub(crate) fn snapshot() -> Snapshot {
         listeners: vec![listener()],
         pools: vec![web(), mail()],
         storage: Vec::new(),
+        transfers: TransfersSnapshot { live: vec![transfer()], totals: Vec::new() },
+    }
+}
+
+fn transfer() -> TransferSnapshot {
+    TransferSnapshot {
+        id: 7,
+        area: "data".to_owned(),
+        direction: "pull".to_owned(),
+        peer: "dav.example.org:443".to_owned(),
+        path: "/data/run42".to_owned(),
+        state: "moving".to_owned(),
+        bytes: 3 << 30,
+        size: Some(10 << 30),
+        bytes_per_second: 250 << 20,
+        age_ms: 12_000,
+        sci_tag: None,
     }
 }
 

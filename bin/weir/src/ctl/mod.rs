@@ -1,7 +1,7 @@
 //! `weir ctl`: gives commands to a running Weir over its control socket, and shows how things stand.
 
 mod arguments;
-mod show;
+pub(crate) mod show;
 pub(crate) mod table;
 pub(crate) mod tables;
 

@@ -1,4 +1,4 @@
-use weir_control::{Override, PoolSnapshot, RuntimeState, Snapshot, What, human};
+use weir_control::{Override, PoolSnapshot, RuntimeState, Snapshot, TransferSnapshot, What, human};
 
 use super::table::{Align, Cell, Style, Table};
 use super::tables;
@@ -13,6 +13,7 @@ pub(super) fn snapshot(snapshot: &Snapshot, what: What, style: Style) -> String 
             pools.join("\n")
         }
         What::Sticky => sticky(&snapshot.pools, style),
+        What::Transfers => transfers(&snapshot.transfers.live, style),
         What::All | What::Runtime => tables::snapshot(snapshot, style),
     }
 }
@@ -44,6 +45,43 @@ fn sticky(pools: &[PoolSnapshot], style: Style) -> String {
         table.row(row);
     }
     if pools.is_empty() { "no pool is sticky\n".to_owned() } else { table.render("", style) }
+}
+
+/// Copies between storage areas and other servers.
+pub(crate) fn transfers(live: &[TransferSnapshot], style: Style) -> String {
+    const COLUMNS: [(&str, Align); 9] = [
+        ("ID", Align::Right),
+        ("AREA", Align::Left),
+        ("WAY", Align::Left),
+        ("PEER", Align::Left),
+        ("STATE", Align::Left),
+        ("BYTES", Align::Right),
+        ("RATE", Align::Right),
+        ("AGE", Align::Right),
+        ("PATH", Align::Left),
+    ];
+    if live.is_empty() {
+        return "no transfer is under way\n".to_owned();
+    }
+    let mut table = Table::new(&COLUMNS);
+    for transfer in live {
+        let bytes = match transfer.size {
+            Some(size) => format!("{} of {}", human::bytes(transfer.bytes), human::bytes(size)),
+            None => human::bytes(transfer.bytes),
+        };
+        table.row(vec![
+            transfer.id.to_string().into(),
+            transfer.area.as_str().into(),
+            transfer.direction.as_str().into(),
+            transfer.peer.as_str().into(),
+            transfer.state.as_str().into(),
+            bytes.into(),
+            format!("{}/s", human::bytes(transfer.bytes_per_second)).into(),
+            human::span(transfer.age_ms).into(),
+            transfer.path.as_str().into(),
+        ]);
+    }
+    table.render("", style)
 }
 
 /// What was changed at runtime.

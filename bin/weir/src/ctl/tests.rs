@@ -173,6 +173,14 @@ fn runtime_changes_are_listed() {
 }
 
 #[test]
+fn transfers_are_listed() {
+    insta::assert_snapshot!(Server::start("transfers").ctl(&["show", "transfers"]).out, @r"
+    ID  AREA  WAY   PEER                 STATE                 BYTES       RATE  AGE  PATH
+     7  data  pull  dav.example.org:443  moving  3.00 GiB of 10.0 GiB  250 MiB/s  12s  /data/run42
+    ");
+}
+
+#[test]
 fn a_refusal_exits_with_1_and_says_why() {
     let server = Server::start("refusal");
     let output = server.ctl(&["remove", "web/busy"]);
@@ -212,5 +220,5 @@ fn a_mistyped_argument_is_explained() {
     insta::assert_snapshot!(wrong(&["drain", "web/a b"]), @"error: invalid value 'web/a b' for '<POOL/SERVER>': ' ' cannot stand in a name (letters, digits and _ - . : can)");
     insta::assert_snapshot!(wrong(&["weight", "web/w1", "300"]), @"error: invalid value '300' for '<WEIGHT>': weight 300 is out of range: 0 to 256");
     insta::assert_snapshot!(wrong(&["add", "web", "w9", "10.0.0.9"]), @"error: invalid value '10.0.0.9' for '<ADDRESS>': the port is missing: write address:port");
-    insta::assert_snapshot!(wrong(&["show", "everything"]), @r#"error: invalid value 'everything' for '[WHAT]': "everything" cannot be shown: one of all, process, listeners, pools, sticky, runtime"#);
+    insta::assert_snapshot!(wrong(&["show", "everything"]), @r#"error: invalid value 'everything' for '[WHAT]': "everything" cannot be shown: one of all, process, listeners, pools, sticky, transfers, runtime"#);
 }

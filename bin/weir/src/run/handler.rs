@@ -20,7 +20,8 @@ pub(super) struct ProcessHandler {
 
 impl Handler for ProcessHandler {
     fn snapshot(&self) -> Snapshot {
-        Snapshot { storage: self.gateway.snapshot(), ..self.controller.snapshot() }
+        let (storage, transfers) = (self.gateway.snapshot(), self.gateway.transfers());
+        Snapshot { storage, transfers, ..self.controller.snapshot() }
     }
 
     fn handle(&self, command: Command) -> Replying<'_> {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_blocking};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use weir_admin::{AdminHttp, ControlSocket, Handler};
 use weir_config::Plan;
 use weir_config::plan::AccessLogPlan;
@@ -30,6 +30,8 @@ const CONTROL_SOCKET_MODE: u32 = 0o600;
 
 /// A disk that has not answered by then does not hold up a reload: what runs goes on as it is.
 const DISK_PATIENCE: Duration = Duration::from_secs(10);
+/// Clients of transfers that the end would cut are told so long before it.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// At the end, for what threads still have to do.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
@@ -173,8 +175,15 @@ impl Process {
         eprintln!("weir: stopping: requests may take up to {} to end", self.plan.process.drain_timeout);
         self.controller.begin_stop();
         drop(self.sockets);
+        let timeout = self.plan.process.drain_timeout.duration();
+        let last_words = async {
+            sleep(timeout.saturating_sub(LAST_WORDS.min(timeout / 5))).await;
+            self.gateway.end_transfers();
+            std::future::pending::<()>().await;
+        };
         tokio::select! {
-            () = self.workers.drain(self.plan.process.drain_timeout.duration()) => {}
+            () = self.workers.drain(timeout) => {}
+            () = last_words => {}
             _ = signals.terminate.recv() => eprintln!("weir: a second signal: what is left is cut"),
             _ = signals.interrupt.recv() => eprintln!("weir: a second signal: what is left is cut"),
         }

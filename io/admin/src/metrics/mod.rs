@@ -11,6 +11,7 @@ mod scope;
 mod server;
 mod storage;
 mod text;
+mod transfer;
 
 use weir_control::Snapshot;
 
@@ -24,6 +25,7 @@ pub fn metrics(snapshot: &Snapshot, exposition: Exposition, scope: Scope) -> Str
     let mut text = Text::new(exposition);
     if scope.process {
         process::write(&mut text, snapshot);
+        transfer::write(&mut text, &snapshot.transfers);
     }
     if scope.listener {
         listener::write(&mut text, &snapshot.listeners);

@@ -9,7 +9,7 @@ use weir_admin::{Handler, Replying};
 use weir_control::{
     AdminState, CheckCode, CheckSnapshot, Command, Health, Latency, Level, ListenerSnapshot, Origin,
     PerSecond, PoolSnapshot, ProcessSnapshot, Protocol, Reply, Responses, ServerSnapshot, Snapshot,
-    TlsCounts, Traffic,
+    TlsCounts, Traffic, TransferSnapshot, TransferTotals, TransfersSnapshot,
 };
 
 /// Remembers the commands that it got, and says that all went well.
@@ -43,7 +43,33 @@ pub fn snapshot() -> Snapshot {
         listeners: listeners(),
         pools: vec![web(), mail()],
         storage: Vec::new(),
+        transfers: transfers(),
     }
+}
+
+fn transfers() -> TransfersSnapshot {
+    let live = TransferSnapshot {
+        id: 7,
+        area: "data".to_owned(),
+        direction: "pull".to_owned(),
+        peer: "dav.example.org:443".to_owned(),
+        path: "/data/run42".to_owned(),
+        state: "moving".to_owned(),
+        bytes: 1_000_000,
+        size: Some(5_000_000),
+        bytes_per_second: 250_000,
+        age_ms: 4_000,
+        sci_tag: Some(66),
+    };
+    let totals = TransferTotals {
+        area: "data".to_owned(),
+        direction: "pull".to_owned(),
+        succeeded: 3,
+        failed: 1,
+        cancelled: 0,
+        bytes: 123_456_789,
+    };
+    TransfersSnapshot { live: vec![live], totals: vec![totals] }
 }
 
 fn process() -> ProcessSnapshot {

@@ -14,6 +14,7 @@ mod resumable;
 mod transfer;
 mod unlock;
 
+pub(crate) use digest::GivenUp;
 use weir_dav::method::Method;
 use weir_net::service::Answer;
 
@@ -21,6 +22,7 @@ use crate::area::Area;
 use crate::call::Call;
 use crate::dav::Act;
 use crate::refusal::Refusal;
+use crate::tpc;
 
 pub(crate) use digest::{GivenUp, Wanted};
 pub(crate) use get::{Wrapping, deliver};
@@ -42,7 +44,11 @@ pub(crate) async fn carry_out(call: &mut Call, method: Method) -> Result<Answer,
         Method::Propfind => propfind::answer(call).await,
         Method::Proppatch => proppatch::answer(call).await,
         Method::Mkcol => mkcol::answer(call).await,
-        Method::Copy | Method::Move => transfer::answer(call, method).await,
+        Method::Copy => match tpc::asked(call)? {
+            Some(elsewhere) => tpc::answer(call, elsewhere).await,
+            None => transfer::answer(call, method).await,
+        },
+        Method::Move => transfer::answer(call, method).await,
         Method::Lock => lock::answer(call).await,
         Method::Unlock => unlock::answer(call).await,
     }

@@ -108,6 +108,11 @@ impl Request {
         self.lines.iter().filter(named).map(move |line| self.bytes(&line.value))
     }
 
+    /// All header lines: names and values.
+    pub fn pairs(&self) -> impl Iterator<Item = (&[u8], &[u8])> + Clone {
+        self.lines.iter().map(|line| (self.bytes(&line.name), self.bytes(&line.value)))
+    }
+
     /// The value of a header that is a list: all of its lines, joined (RFC 9110 section 5.3).
     pub fn list<'a>(&'a self, name: &'a str) -> Option<Cow<'a, [u8]>> {
         let mut values = self.headers(name);

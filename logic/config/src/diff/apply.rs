@@ -75,6 +75,7 @@ fn apply_to_rest(plan: &mut Plan, change: &Change) {
         Change::StorageAreas { areas, .. } => plan.storage_areas.clone_from(areas),
         Change::TokenIssuers(issuers) => plan.token_issuers.clone_from(issuers),
         Change::TokenEndpoints(endpoints) => plan.token_endpoints.clone_from(endpoints),
+        Change::ThirdPartyCopy(copy) => plan.third_party_copy = copy.clone(),
         Change::ListenersReordered(order) => reorder(&mut plan.listeners, order, |listener| &listener.name),
         _ => {}
     }

@@ -19,7 +19,7 @@ use weir_model::{ListenerName, Name, PoolName, ServerName};
 use crate::Plan;
 use crate::plan::{
     AccessLogPlan, AdminPlan, AreaPlan, ErrorPage, ListenerPlan, PoolPlan, ProcessPlan, ResolverPlan,
-    ServerPlan, TokenEndpointPlan, TokenIssuerPlan,
+    ServerPlan, ThirdPartyCopyPlan, TokenEndpointPlan, TokenIssuerPlan,
 };
 
 pub use apply::apply;
@@ -110,6 +110,8 @@ pub enum Change {
     TokenIssuers(Vec<TokenIssuerPlan>),
     /// `[token-endpoint.NAME]`, all of them.
     TokenEndpoints(Vec<TokenEndpointPlan>),
+    /// `[third-party-copy]`.
+    ThirdPartyCopy(ThirdPartyCopyPlan),
 }
 
 /// The steps from `old` to `new`.
@@ -175,6 +177,7 @@ impl fmt::Display for Change {
             Self::StorageAreas { changed, .. } => write!(f, "storage area {} changed", named::join(changed)),
             Self::TokenIssuers(_) => f.write_str("token issuers changed"),
             Self::TokenEndpoints(_) => f.write_str("token endpoints changed"),
+            Self::ThirdPartyCopy(_) => f.write_str("[third-party-copy] changed"),
         }
     }
 }

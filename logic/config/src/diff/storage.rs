@@ -19,4 +19,7 @@ pub(super) fn diff(old: &Plan, new: &Plan, changes: &mut Vec<Change>) {
     if old.token_endpoints != new.token_endpoints {
         changes.push(Change::TokenEndpoints(new.token_endpoints.clone()));
     }
+    if old.third_party_copy != new.third_party_copy {
+        changes.push(Change::ThirdPartyCopy(new.third_party_copy.clone()));
+    }
 }

@@ -7,6 +7,7 @@ mod failures;
 mod limits;
 mod listener;
 mod offload;
+mod policy;
 mod pool;
 mod process;
 mod redirect;
@@ -14,16 +15,19 @@ mod route;
 mod spread;
 mod sticky;
 mod storage;
+mod third_party;
 mod tls;
 
 pub(crate) use balance::{ALGORITHM_NAMES, EXPRESSION};
 pub(crate) use listener::{LISTENER, SNI};
 pub(crate) use offload::LOCATION;
+pub(crate) use policy::{AREA_POLICY, PRINCIPAL};
 pub(crate) use pool::{POOL, SERVER};
 pub(crate) use process::{ERROR_PAGE, FACILITIES, ROOT};
 pub(crate) use route::{HEADER_TEST, PATH, ROUTE};
 pub(crate) use spread::STATIC_PATHS;
-pub(crate) use storage::{AREA, AREA_POLICY, PRINCIPAL, TOKEN_ENDPOINT, TOKEN_ISSUER};
+pub(crate) use storage::{AREA, TOKEN_ENDPOINT, TOKEN_ISSUER};
+pub(crate) use third_party::THIRD_PARTY_COPY;
 pub(crate) use tls::CERTIFICATE;
 
 /// What may stand in one table of the file.

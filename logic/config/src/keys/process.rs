@@ -1,8 +1,8 @@
 use super::Kind::{AnyOf, Choice, Integer, Map, Named, Off, OneOrMany, Table, Tables, Text};
 use super::Presence::{Default, Otherwise, Required};
 use super::{
-    AREA, COUNT, DURATION, DURATION_OR_ZERO, LISTENER, POOL, ROUTE, Section, TOKEN_ENDPOINT, TOKEN_ISSUER,
-    key,
+    AREA, COUNT, DURATION, DURATION_OR_ZERO, LISTENER, POOL, ROUTE, Section, THIRD_PARTY_COPY,
+    TOKEN_ENDPOINT, TOKEN_ISSUER, key,
 };
 
 pub(crate) static ROOT: Section = Section {
@@ -87,6 +87,13 @@ pub(crate) static ROOT: Section = Section {
             Otherwise("no tokens are issued"),
             "{ own = { issuer = \"https://storage.example.org\", key = \"/etc/weir/token-key.pem\" } }",
             "Where Weir issues bearer tokens itself.",
+        ),
+        key(
+            "third-party-copy",
+            Table(&THIRD_PARTY_COPY),
+            Otherwise("every key has its default"),
+            "{ private = \"10.20.0.0/16\" }",
+            "Which servers storage areas may copy files from and to, and how.",
         ),
     ],
 };

@@ -9,6 +9,7 @@ mod process;
 mod redirect;
 mod sticky;
 mod storage;
+mod third_party;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -36,6 +37,7 @@ pub use storage::{
     AccelRedirectPlan, AreaPlan, Durability, KeySetSource, OwnAlgorithm, Symlinks, TokenEndpointPlan,
     TokenIssuerPlan,
 };
+pub use third_party::ThirdPartyCopyPlan;
 pub use tls::{Certificate, ClientAuth, TlsIn, TlsOut, TlsVersion};
 
 /// A whole valid config.
@@ -59,6 +61,8 @@ pub struct Plan {
     pub token_issuers: Vec<TokenIssuerPlan>,
     /// In file order, names and issuers unique; areas refer to them by name.
     pub token_endpoints: Vec<TokenEndpointPlan>,
+    /// Copies between storage areas and other servers.
+    pub third_party_copy: ThirdPartyCopyPlan,
     /// Bodies for the statuses that Weir answers with itself.
     pub error_pages: BTreeMap<u16, ErrorPage>,
 }

@@ -60,6 +60,10 @@ pub struct AreaPlan {
     pub redirect_key: Option<SecretPlace>,
     /// Who is told the names of files in place of their content; `None` = nobody.
     pub accel_redirect: Option<AccelRedirectPlan>,
+    /// Files are copied from and to other servers for clients.
+    pub third_party_copy: bool,
+    /// Bytes each second of all such copies together; 0 = as many as they can.
+    pub third_party_copy_rate: u64,
     /// Who may do what; its paths and patterns have been read once.
     pub access: AreaSpec,
 }
@@ -92,6 +96,8 @@ impl AreaPlan {
             token_endpoint: None,
             redirect_key: None,
             accel_redirect: None,
+            third_party_copy: false,
+            third_party_copy_rate: 0,
             access: AreaSpec::default(),
         }
     }

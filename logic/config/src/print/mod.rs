@@ -8,6 +8,7 @@ mod process;
 mod route;
 mod sticky;
 mod storage;
+mod third_party;
 mod writer;
 
 use crate::Plan;
@@ -29,5 +30,8 @@ pub fn print(plan: &Plan) -> String {
     plan.storage_areas.iter().for_each(|area| storage::area(&mut writer, area));
     plan.token_issuers.iter().for_each(|issuer| storage::issuer(&mut writer, issuer));
     plan.token_endpoints.iter().for_each(|endpoint| storage::endpoint(&mut writer, endpoint));
+    if !plan.storage_areas.is_empty() {
+        third_party::print(&mut writer, &plan.third_party_copy);
+    }
     writer.finish()
 }

@@ -1,6 +1,7 @@
 use toml::Value;
 use weir_access::rule::{AreaSpec, Effect, PolicySpec};
 use weir_dav::digest::Algorithm;
+use weir_model::ByteSize;
 
 use super::process::path;
 use super::writer::{Printed, Spelled, Writer, bare};
@@ -39,6 +40,10 @@ pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
     writer.key("realm", &area.realm);
     writer.key("token-in-url", area.token_in_url);
     writer.key_if("token-endpoint", area.token_endpoint.as_ref().map(|name| name.as_str()));
+    writer.key("third-party-copy", area.third_party_copy);
+    if area.third_party_copy_rate > 0 {
+        writer.key("third-party-copy-rate", format!("{}/s", ByteSize(area.third_party_copy_rate)));
+    }
     super::pool::secret(writer, "redirect-", area.redirect_key.as_ref());
     if let Some(accel) = &area.accel_redirect {
         writer.table(&format!("[storage-area.{name}.accel-redirect]"));

@@ -43,6 +43,7 @@ pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
         storage_areas,
         token_issuers,
         token_endpoints,
+        third_party_copy: spec.third_party_copy,
         error_pages: spec.error_pages,
     }
 }

@@ -16,6 +16,7 @@ mod route;
 mod spread;
 mod sticky;
 mod storage;
+mod third_party;
 mod tls;
 mod token_endpoint;
 
@@ -23,7 +24,7 @@ use std::collections::BTreeMap;
 
 use crate::context::Context;
 use crate::keys;
-use crate::plan::{AccessLogPlan, AdminPlan, ErrorPage, ProcessPlan, ResolverPlan};
+use crate::plan::{AccessLogPlan, AdminPlan, ErrorPage, ProcessPlan, ResolverPlan, ThirdPartyCopyPlan};
 use crate::source::Located;
 use crate::subject::Subject;
 use crate::table::Table;
@@ -51,6 +52,7 @@ pub(crate) struct Spec {
     pub(crate) storage_areas: Vec<AreaSpecs>,
     pub(crate) token_issuers: Vec<IssuerSpec>,
     pub(crate) token_endpoints: Vec<EndpointSpec>,
+    pub(crate) third_party_copy: ThirdPartyCopyPlan,
 }
 
 impl Spec {
@@ -58,6 +60,15 @@ impl Spec {
     pub(crate) fn read(cx: &Context<'_>, root: &Node) -> Self {
         let table = Table::new(cx, Subject::default(), &keys::ROOT, root);
         let named = |key| table.get(key).map_or(&[][..], Node::entries);
+        if let (Some(node), []) = (table.get("third-party-copy"), named("storage-area"))
+            && !cx.is_incomplete()
+        {
+            table.error(
+                "third-party-copy",
+                node.span,
+                "there is no storage area that files could be copied to or from",
+            );
+        }
         Self {
             process: process::process(&table.table("weir")),
             admin: table.table_if("admin").map(|admin| process::admin(&admin)),
@@ -82,6 +93,7 @@ impl Spec {
                 .iter()
                 .filter_map(|(name, node)| token_endpoint::read(cx, name, node))
                 .collect(),
+            third_party_copy: third_party::read(&table.table("third-party-copy")),
         }
     }
 }

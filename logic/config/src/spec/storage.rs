@@ -85,8 +85,17 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         token_endpoint: None,
         redirect_key: super::redirect::secret_place(&table, "redirect-key-file", "redirect-key-env"),
         accel_redirect: table.table_if("accel-redirect").map(|table| accel_redirect(&table)),
+        third_party_copy: table.flag("third-party-copy"),
+        third_party_copy_rate: table.byte_rate("third-party-copy-rate"),
         access: area_access(&access, &mut issuers),
     };
+    if let (Some(node), false) = (table.get("third-party-copy-rate"), plan.third_party_copy) {
+        table.error(
+            "third-party-copy-rate",
+            node.span,
+            "there are no such copies without third-party-copy = true",
+        );
+    }
     if !cx.is_incomplete() {
         prove_rules(&access, &plan);
         warn_of_links(&table, &plan, token_endpoint.is_some());

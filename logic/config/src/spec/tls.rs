@@ -43,7 +43,7 @@ fn client_auth(table: &Table<'_, '_>) -> ClientAuth {
 }
 
 /// A file with chain and key, or a table of two files.
-fn certificate(table: &Table<'_, '_>, key: &str, node: &Node) -> Option<Certificate> {
+pub(super) fn certificate(table: &Table<'_, '_>, key: &str, node: &Node) -> Option<Certificate> {
     match &node.value {
         Value::Table(_) => {
             let table = Table::new(table.cx, table.subject.key(key), &CERTIFICATE, node);

@@ -219,3 +219,52 @@ fn changed_areas_and_issuers_are_named() {
     assert_eq!(apply(&old, &changes), new);
     assert_eq!(diff(&new, &new), []);
 }
+
+#[test]
+fn copies_between_servers_are_switched_on_per_area_and_ruled_for_all() {
+    let copies = area(
+        "third-party-copy = true\nthird-party-copy-rate = '10MiB/s'\n[third-party-copy]\nallow = ['*.Example.org', '192.0.2.7']\n\
+         private = '10.1.2.3/8'\nclient-certificate = '/c.pem'\n",
+    );
+    assert_round_trip(&copies);
+    let plan = load_text(&copies).unwrap().plan;
+    assert_eq!(plan.storage_areas[0].third_party_copy_rate, 10 << 20);
+    let rules = &plan.third_party_copy.rules;
+    assert_eq!(
+        rules.allow.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["*.example.org", "192.0.2.7/32"]
+    );
+    assert_eq!((rules.private[0].to_string(), rules.http), ("10.0.0.0/8".to_owned(), false));
+    let before = load_text(&area("third-party-copy = true\n")).unwrap().plan;
+    let changes = diff(&before, &plan);
+    let texts: Vec<_> = changes.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["storage area data changed", "[third-party-copy] changed"]);
+    assert_eq!(apply(&before, &changes), plan);
+    for (more, message) in [
+        (
+            "third-party-copy-rate = '1MiB/s'",
+            "storage area data: third-party-copy-rate: there are no such copies without third-party-copy = true",
+        ),
+        ("third-party-copy-rate = '1MiB'", "storage area data: third-party-copy-rate: expected "),
+        ("[third-party-copy]\nallow = []", "third-party-copy.allow: expected at least one host or network"),
+        ("[third-party-copy]\ndeny = 'https://a'", "third-party-copy.deny: expected a host name, "),
+        (
+            "[third-party-copy]\nprivate = 'inside'",
+            "third-party-copy.private: \"inside\" is neither an IP address",
+        ),
+        ("[third-party-copy]\nmax-streams = 17", "third-party-copy.max-streams: 17 is out of range: 1 to 16"),
+        (
+            "[third-party-copy]\nmarker-interval = '6s'",
+            "third-party-copy.marker-interval: 6s is out of range",
+        ),
+        ("[third-party-copy]\nidle-timeout = '0s'", "third-party-copy.idle-timeout: 0s is out of range"),
+    ] {
+        let found = messages(&area(more));
+        assert!(found.iter().any(|found| found.starts_with(message)), "{more}\n{found:#?}\n{message}");
+    }
+    let alone = "[listener.web]\nbind = ':80'\npool = 'p'\n[pool.p]\nservers = 'a:1'\n[third-party-copy]\nhttp = true\n";
+    assert_eq!(
+        messages(alone),
+        ["third-party-copy: there is no storage area that files could be copied to or from"]
+    );
+}

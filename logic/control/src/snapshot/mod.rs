@@ -9,6 +9,7 @@ mod state;
 mod sticky;
 mod storage;
 mod traffic;
+mod transfer;
 
 use serde::{Deserialize, Serialize};
 use weir_model::PoolName;
@@ -24,6 +25,7 @@ pub use state::{ServerState, Tone};
 pub use sticky::{StickySnapshot, StickyTableSnapshot};
 pub use storage::{MethodsSnapshot, StorageSnapshot};
 pub use traffic::{Level, PerSecond, Responses, Traffic};
+pub use transfer::{TransferSnapshot, TransferTotals, TransfersSnapshot};
 
 /// Everything at one instant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -40,6 +42,9 @@ pub struct Snapshot {
     /// Storage areas, in config order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub storage: Vec<StorageSnapshot>,
+    /// Copies between storage areas and other servers.
+    #[serde(skip_serializing_if = "TransfersSnapshot::is_empty")]
+    pub transfers: TransfersSnapshot,
 }
 
 impl Snapshot {
@@ -62,13 +67,16 @@ impl Snapshot {
         if what != What::All || pool.is_some() {
             self.storage.clear();
         }
+        if !matches!(what, What::All | What::Transfers) || (what == What::All && pool.is_some()) {
+            self.transfers = TransfersSnapshot::default();
+        }
         match what {
             What::All | What::Pools => {}
             What::Sticky => {
                 self.pools.retain(|pool| pool.sticky.is_some());
                 self.pools.iter_mut().for_each(|pool| pool.servers.clear());
             }
-            What::Process | What::Listeners | What::Runtime => self.pools.clear(),
+            What::Process | What::Listeners | What::Transfers | What::Runtime => self.pools.clear(),
         }
         Ok(self)
     }

@@ -8,7 +8,7 @@ mod server;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
-use weir_control::Snapshot;
+use weir_control::{Snapshot, TransfersSnapshot};
 
 use super::Controller;
 
@@ -34,6 +34,8 @@ impl Controller {
             pools: pool::all(&records, moment),
             // Whoever has areas adds them.
             storage: Vec::new(),
+            // They are the storage areas' to tell.
+            transfers: TransfersSnapshot::default(),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use weir_e2e::{Weir, get, web};
-use weir_testkit::{PATIENCE, RawServer, wait_until};
+use weir_testkit::{PATIENCE, RawClient, RawServer, TempDir, wait_until};
 
 use source::Declared;
 
@@ -76,8 +76,23 @@ fn the_reference_has_every_command_and_every_field_that_a_running_weir_takes() {
 fn the_reference_has_every_field_of_a_running_weirs_snapshot() {
     let all = declarations();
     let server = RawServer::answering("hi");
-    let weir = Weir::start(&format!("{}check = \"tcp\"\n", web(&[server.addr()])));
+    let root = TempDir::new().unwrap();
+    std::fs::write(root.path().join("f"), "content").unwrap();
+    let weir = Weir::start(&format!(
+        "{}check = \"tcp\"\n[listener.files]\nbind = \"127.0.0.1:0\"\nstorage = \"data\"\n\
+         [storage-area.data]\nroot = {:?}\nthird-party-copy = true\n\
+         [storage-area.data.access]\nanonymous-read = true\n\
+         [third-party-copy]\nhttp = true\nprivate = \"127.0.0.0/8\"\n",
+        web(&[server.addr()]),
+        root.path(),
+    ));
     assert_eq!(weir.client().exchange(get("/")).status, 200);
+    // A copy that is under way.
+    let silent = RawServer::silent();
+    let mut copy = RawClient::connect(weir.addr("files"));
+    let destination = format!("http://{}/", silent.addr());
+    copy.send(format!("COPY /f HTTP/1.1\r\nHost: a\r\nDestination: {destination}\r\n\r\n"));
+    assert_eq!(copy.response_head().status, 202);
     let mut snapshot = Value::Null;
     // Then the check is there, too.
     wait_until("a check", PATIENCE, || {

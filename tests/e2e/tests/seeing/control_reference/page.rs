@@ -20,7 +20,7 @@ servers = [{ name = \"w1\", address = \"10.0.0.11:8080\" }, { name = \"w2\", add
 ";
 
 /// The parts of a snapshot, in the order of their sections.
-pub(super) const SNAPSHOT: [&str; 23] = [
+pub(super) const SNAPSHOT: [&str; 28] = [
     "Snapshot",
     "ProcessSnapshot",
     "ListenerSnapshot",
@@ -44,6 +44,11 @@ pub(super) const SNAPSHOT: [&str; 23] = [
     "PerSecond",
     "Responses",
     "Latency",
+    "StorageSnapshot",
+    "MethodsSnapshot",
+    "TransfersSnapshot",
+    "TransferSnapshot",
+    "TransferTotals",
 ];
 
 const INTRODUCTION: &str = "\

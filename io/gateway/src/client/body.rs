@@ -1,0 +1,107 @@
+use weir_http::{Dechunker, Framing};
+
+use super::{Connection, Fault, Head};
+
+/// So much of a chunked body is read at a time.
+const READ_BYTES: usize = 64 * 1024;
+
+/// A body on its way in, its framing taken off.
+pub(crate) struct Incoming {
+    connection: Connection,
+    left: Left,
+}
+
+enum Left {
+    Length(u64),
+    Chunked {
+        chunks: Dechunker,
+        /// Data that was taken out of its chunks.
+        data: Vec<u8>,
+        at: usize,
+    },
+    /// Until TLS says that the server has ended its direction.
+    UntilClose,
+    /// That was all.
+    Nothing,
+}
+
+impl Incoming {
+    /// Of a response. One that ends with its connection is refused unless TLS tells the end: nobody could say whether it is whole.
+    pub(crate) fn new(connection: Connection, head: &Head) -> Result<Self, Fault> {
+        let left = match head.framing {
+            Framing::None => Left::Nothing,
+            Framing::Length(length) => Left::Length(length),
+            Framing::Chunked => Left::Chunked { chunks: Dechunker::new(), data: Vec::new(), at: 0 },
+            Framing::UntilClose if connection.is_tls() => Left::UntilClose,
+            Framing::UntilClose => return Err(Fault::lasting("the answer does not say where it ends")),
+        };
+        Ok(Self { connection, left })
+    }
+
+    /// How much is still to come, where that is known.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match self.left {
+            Left::Length(left) => Some(left),
+            Left::Nothing => Some(0),
+            Left::Chunked { .. } | Left::UntilClose => None,
+        }
+    }
+
+    /// Reads into `buffer`, which is not empty; 0 = the body is complete.
+    pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
+        let Self { connection, left } = self;
+        match left {
+            Left::Length(0) | Left::Nothing => Ok(0),
+            Left::UntilClose => {
+                let read = connection.read(buffer).await?;
+                if read == 0 {
+                    self.left = Left::Nothing;
+                }
+                Ok(read)
+            }
+            Left::Length(left) => {
+                let room = buffer.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
+                let read = connection.read(&mut buffer[..room]).await?;
+                if read == 0 {
+                    return Err(Fault::passing(format!("broken off {left} bytes before the end")));
+                }
+                *left -= read as u64;
+                Ok(read)
+            }
+            Left::Chunked { chunks, data, at } => {
+                while *at == data.len() {
+                    if chunks.is_done() {
+                        return Ok(0);
+                    }
+                    data.clear();
+                    *at = 0;
+                    let mut raw = vec![0; READ_BYTES];
+                    let read = connection.read(&mut raw).await?;
+                    if read == 0 {
+                        return Err(Fault::passing("broken off before the last chunk"));
+                    }
+                    chunks
+                        .feed(&raw[..read], |piece| data.extend_from_slice(piece))
+                        .map_err(Fault::lasting)?;
+                }
+                let taken = (data.len() - *at).min(buffer.len());
+                buffer[..taken].copy_from_slice(&data[*at..*at + taken]);
+                *at += taken;
+                Ok(taken)
+            }
+        }
+    }
+
+    /// Reads all of it, which must not be more than `bytes_max`.
+    pub(crate) async fn read_all(&mut self, bytes_max: usize) -> Result<Vec<u8>, Fault> {
+        let mut all = Vec::new();
+        let mut buffer = vec![0; READ_BYTES];
+        loop {
+            match self.read(&mut buffer).await? {
+                0 => return Ok(all),
+                read if all.len() + read > bytes_max => return Err(Fault::lasting("too long")),
+                read => all.extend_from_slice(&buffer[..read]),
+            }
+        }
+    }
+}

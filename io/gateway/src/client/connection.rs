@@ -1,0 +1,172 @@
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use weir_http::{HeadLimits, HeaderTable, ResponseTo, is_worth_parsing, parse_response};
+use weir_net::Stream;
+
+use super::{Fault, Head};
+
+const LIMITS: HeadLimits = HeadLimits { head_bytes_max: 32 * 1024, headers_max: 128, target_bytes_max: 0 };
+
+/// So many interim responses are more than any server has to say.
+const INTERIM_MAX: u32 = 20;
+
+/// So much of a head is read at a time.
+const READ_BYTES: usize = 8 * 1024;
+
+/// A connection to a server, for one request.
+pub(crate) struct Connection {
+    stream: Stream,
+    /// What was read and belongs to nothing yet.
+    received: Vec<u8>,
+    address: SocketAddr,
+    idle_timeout: Duration,
+}
+
+impl Connection {
+    pub(super) fn new(stream: Stream, address: SocketAddr, idle_timeout: Duration) -> Self {
+        Self { stream, received: Vec::new(), address, idle_timeout }
+    }
+
+    /// The other end.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(super) fn is_tls(&self) -> bool {
+        matches!(self.stream, Stream::Tls(_))
+    }
+
+    /// Sends all of these bytes. What TLS has encrypted goes out by [`Self::flush`] at the latest.
+    pub(crate) async fn send(&mut self, mut bytes: &[u8]) -> Result<(), Fault> {
+        while !bytes.is_empty() {
+            let stream = &mut self.stream;
+            let written = timeout(self.idle_timeout, poll_fn(|cx| stream.poll_write(cx, bytes))).await;
+            match written.map_err(|_| self.silent())? {
+                Ok(0) => return Err(Fault::passing(io::Error::from(io::ErrorKind::WriteZero))),
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) => return Err(Fault::passing(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until all that was sent has left this process.
+    pub(crate) async fn flush(&mut self) -> Result<(), Fault> {
+        let stream = &mut self.stream;
+        let flushed = timeout(self.idle_timeout, poll_fn(|cx| stream.poll_flush(cx))).await;
+        flushed.map_err(|_| self.silent())?.map_err(Fault::passing)
+    }
+
+    /// Waits for the head of the final response. Each head must come whole in the time for which a server may be silent.
+    pub(crate) async fn response(&mut self, is_head: bool) -> Result<Head, Fault> {
+        for _ in 0..=INTERIM_MAX {
+            let next = timeout(self.idle_timeout, self.next_head(is_head)).await;
+            let late = || Fault::passing(format!("no answer within {} ms", self.idle_timeout.as_millis()));
+            if let Next::Final(head) = next.map_err(|_| late())?? {
+                return Ok(head);
+            }
+        }
+        Err(Fault::lasting("too many interim responses"))
+    }
+
+    /// Waits for a response until `patience` is over: the final one, or 100; `None` = there is no final one yet.
+    pub(crate) async fn response_or_continue(&mut self, patience: Duration) -> Result<Option<Head>, Fault> {
+        let patience = patience.min(self.idle_timeout / 2);
+        let waiting = async {
+            for _ in 0..=INTERIM_MAX {
+                match self.next_head(false).await? {
+                    Next::Final(head) => return Ok(Some(head)),
+                    Next::Interim(100) => return Ok(None),
+                    Next::Interim(_) => {}
+                }
+            }
+            Err(Fault::lasting("too many interim responses"))
+        };
+        // Silence is no fault here.
+        timeout(patience, waiting).await.unwrap_or(Ok(None))
+    }
+
+    /// A final response that has come already, while the request is still being sent. Does not wait.
+    pub(crate) async fn early_response(&mut self) -> Result<Option<Head>, Fault> {
+        let mut buffer = [0; READ_BYTES];
+        let stream = &mut self.stream;
+        let polled = poll_fn(|cx| match stream.poll_read(cx, &mut buffer) {
+            Poll::Ready(read) => Poll::Ready(Some(read)),
+            Poll::Pending => Poll::Ready(None),
+        });
+        match polled.await {
+            None => {}
+            Some(Ok(0)) => return Err(Fault::passing("the server has ended the connection")),
+            Some(Ok(read)) => self.received.extend_from_slice(&buffer[..read]),
+            Some(Err(error)) => return Err(Fault::passing(error)),
+        }
+        loop {
+            match self.parse(false)? {
+                Some(Next::Final(head)) => return Ok(Some(head)),
+                Some(Next::Interim(_)) => {}
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Takes the next head from what was received.
+    fn parse(&mut self, is_head: bool) -> Result<Option<Next>, Fault> {
+        let mut table = HeaderTable::new();
+        let to = ResponseTo { is_head, ..ResponseTo::default() };
+        let parsed = parse_response(&self.received, to, &LIMITS, &mut table).map_err(Fault::lasting)?;
+        let Some(head) = parsed else { return Ok(None) };
+        let next = match head.is_interim() {
+            true => Next::Interim(head.status),
+            false => Next::Final(Head::new(&head, &self.received, &table)),
+        };
+        self.received.drain(..head.head_bytes as usize);
+        Ok(Some(next))
+    }
+
+    /// The next head, however long it takes: who calls keeps the time.
+    async fn next_head(&mut self, is_head: bool) -> Result<Next, Fault> {
+        let mut before = 0;
+        loop {
+            if is_worth_parsing(&self.received, before)
+                && let Some(next) = self.parse(is_head)?
+            {
+                return Ok(next);
+            }
+            before = self.received.len();
+            let mut buffer = [0; READ_BYTES];
+            // From the server: what was received already stays where it is.
+            let stream = &mut self.stream;
+            match poll_fn(|cx| stream.poll_read(cx, &mut buffer)).await.map_err(Fault::passing)? {
+                0 => return Err(Fault::passing("broken off before the response")),
+                read => self.received.extend_from_slice(&buffer[..read]),
+            }
+        }
+    }
+
+    /// Reads what comes next; 0 = the server has ended its direction.
+    pub(super) async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
+        if self.received.is_empty() {
+            let stream = &mut self.stream;
+            let read = timeout(self.idle_timeout, poll_fn(|cx| stream.poll_read(cx, buffer))).await;
+            return read.map_err(|_| self.silent())?.map_err(Fault::passing);
+        }
+        let taken = self.received.len().min(buffer.len());
+        buffer[..taken].copy_from_slice(&self.received[..taken]);
+        self.received.drain(..taken);
+        Ok(taken)
+    }
+
+    fn silent(&self) -> Fault {
+        Fault::passing(format!("nothing has moved for {} ms", self.idle_timeout.as_millis()))
+    }
+}
+
+enum Next {
+    Interim(u16),
+    Final(Head),
+}

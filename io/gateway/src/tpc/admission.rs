@@ -1,0 +1,167 @@
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+/// Who may transfer now: so many at once, so many with each peer, and a bounded queue for the others, in their order.
+#[derive(Debug, Default)]
+pub(super) struct Admission {
+    state: Mutex<State>,
+}
+
+/// How many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Limits {
+    /// At once.
+    pub(super) active_max: usize,
+    /// Of these with one peer.
+    pub(super) of_peer_max: usize,
+    /// That wait.
+    pub(super) queue_max: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    limits: Limits,
+    active: usize,
+    by_peer: HashMap<String, usize>,
+    waiting: VecDeque<Waiting>,
+    next_id: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    id: u64,
+    peer: String,
+    turn: oneshot::Sender<()>,
+}
+
+/// A place, in the queue or past it; given back by dropping it.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    admission: Arc<Admission>,
+    id: u64,
+    peer: String,
+    turn: Option<oneshot::Receiver<()>>,
+}
+
+impl Admission {
+    /// A place for a transfer with `peer`; `None` if the queue is full. The newest limits hold for everybody.
+    pub(super) fn enter(self: &Arc<Self>, limits: Limits, peer: &str) -> Option<Ticket> {
+        let mut state = self.lock();
+        state.limits = limits;
+        state.admit();
+        // Those in the queue wait for other peers if there is room.
+        if !state.has_room(peer) && state.waiting.len() >= limits.queue_max {
+            return None;
+        }
+        let id = state.next_id;
+        state.next_id += 1;
+        let (turn, comes) = oneshot::channel();
+        state.waiting.push_back(Waiting { id, peer: peer.to_owned(), turn });
+        state.admit();
+        Some(Ticket { admission: Arc::clone(self), id, peer: peer.to_owned(), turn: Some(comes) })
+    }
+
+    fn leave(&self, ticket: &Ticket) {
+        let mut state = self.lock();
+        match state.waiting.iter().position(|waiting| waiting.id == ticket.id) {
+            Some(at) => drop(state.waiting.remove(at)),
+            None => {
+                state.active = state.active.saturating_sub(1);
+                if let Some(count) = state.by_peer.get_mut(&ticket.peer) {
+                    *count = count.saturating_sub(1);
+                    if *count == 0 {
+                        state.by_peer.remove(&ticket.peer);
+                    }
+                }
+            }
+        }
+        state.admit();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn has_room(&self, peer: &str) -> bool {
+        self.active < self.limits.active_max
+            && self.by_peer.get(peer).is_none_or(|count| *count < self.limits.of_peer_max)
+    }
+
+    /// Lets in whoever may, the first first; those whose peer has enough let others pass.
+    fn admit(&mut self) {
+        let mut at = 0;
+        while self.active < self.limits.active_max && at < self.waiting.len() {
+            if !self.waiting.get(at).is_some_and(|waiting| self.has_room(&waiting.peer)) {
+                at += 1;
+                continue;
+            }
+            let Some(waiting) = self.waiting.remove(at) else { return };
+            self.active += 1;
+            *self.by_peer.entry(waiting.peer).or_default() += 1;
+            // Whoever does not wait any more is about to leave.
+            let _ = waiting.turn.send(());
+        }
+    }
+}
+
+impl Ticket {
+    /// Waits for its turn.
+    pub(super) async fn turn(&mut self) {
+        if let Some(turn) = &mut self.turn {
+            // The sender is used before it is dropped, unless the ticket is.
+            let _ = turn.await;
+            self.turn = None;
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.admission.leave(self);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    fn has_turn(ticket: &mut Ticket) -> bool {
+        let turn = pin!(ticket.turn());
+        turn.poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
+    }
+
+    #[test]
+    fn so_many_at_once_so_many_of_a_peer_and_the_queue_is_bounded() {
+        let admission = Arc::new(Admission::default());
+        let limits = Limits { active_max: 2, of_peer_max: 1, queue_max: 2 };
+        let enter = |peer: &str| admission.enter(limits, peer);
+        let mut first = enter("a").unwrap();
+        assert!(has_turn(&mut first));
+        let mut second = enter("a").unwrap();
+        assert!(!has_turn(&mut second));
+        // Another peer passes by.
+        let mut third = enter("b").unwrap();
+        assert!(has_turn(&mut third));
+        let mut fourth = enter("c").unwrap();
+        assert!(!has_turn(&mut fourth));
+        assert!(enter("d").is_none());
+        drop(first);
+        assert!(has_turn(&mut second) && !has_turn(&mut fourth));
+        // One that gives up in the queue makes room in it.
+        let fifth = enter("d").unwrap();
+        assert!(enter("e").is_none());
+        drop(fifth);
+        drop(third);
+        assert!(has_turn(&mut fourth));
+        drop((second, fourth));
+        let state = admission.lock();
+        assert_eq!((state.active, state.by_peer.len(), state.waiting.len()), (0, 0, 0));
+    }
+}

@@ -1,0 +1,107 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use weir_config::plan::ThirdPartyCopyPlan;
+use weir_control::TransfersSnapshot;
+use weir_net::tls::ClientTls;
+
+use super::admission::{Admission, Limits, Ticket};
+use super::live::{About, Entry, Registry};
+use super::pacer::Pacer;
+use crate::client::Dialer;
+
+/// All transfers of this process.
+#[derive(Debug)]
+pub(crate) struct Transfers {
+    admission: Arc<Admission>,
+    registry: Arc<Registry>,
+    stopping: watch::Sender<bool>,
+}
+
+/// Where a storage area's transfers are begun.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    transfers: Arc<Transfers>,
+    pub(super) plan: ThirdPartyCopyPlan,
+    tls: ClientTls,
+    pub(super) pacer: Option<Arc<Pacer>>,
+}
+
+impl Default for Transfers {
+    fn default() -> Self {
+        Self { admission: Arc::default(), registry: Arc::default(), stopping: watch::Sender::new(false) }
+    }
+}
+
+impl Transfers {
+    /// How things stand.
+    pub(crate) fn snapshot(&self) -> TransfersSnapshot {
+        self.registry.snapshot()
+    }
+
+    /// Ends all transfers with a last line for their clients, and begins no more.
+    pub(crate) fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+}
+
+impl Desk {
+    /// For an area whose transfers together may move `bytes_per_second`; 0 = as many as they can. `before`: that of the same area
+    /// before a reload.
+    pub(crate) fn new(
+        transfers: &Arc<Transfers>,
+        plan: &ThirdPartyCopyPlan,
+        tls: &ClientTls,
+        bytes_per_second: u64,
+        before: Option<&Self>,
+    ) -> Self {
+        let same = before.and_then(|before| before.pacer.as_ref());
+        let same = same.filter(|pacer| pacer.bytes_per_second() == bytes_per_second).map(Arc::clone);
+        let pacer = match bytes_per_second {
+            0 => None,
+            rate => Some(same.unwrap_or_else(|| Arc::new(Pacer::new(rate)))),
+        };
+        Self { transfers: Arc::clone(transfers), plan: plan.clone(), tls: tls.clone(), pacer }
+    }
+
+    /// A place for a transfer; `None` if there are too many.
+    pub(super) fn enter(&self, peer: &str) -> Option<Ticket> {
+        let limits = Limits {
+            active_max: self.plan.transfers_max as usize,
+            of_peer_max: self.plan.of_peer_max as usize,
+            queue_max: self.plan.queue as usize,
+        };
+        self.transfers.admission.enter(limits, peer)
+    }
+
+    pub(super) fn register(&self, about: About) -> Entry {
+        self.transfers.registry.begin(about)
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        *self.transfers.stopping.borrow()
+    }
+
+    /// Ready when the transfers are to end.
+    pub(super) fn stopping(&self) -> impl Future<Output = ()> + use<> {
+        let mut stopping = self.transfers.stopping.subscribe();
+        async move {
+            // An error: the sender is gone, and with it the process.
+            let _ = stopping.wait_for(|stopping| *stopping).await;
+        }
+    }
+
+    pub(super) fn dialer(&self) -> Dialer<'_> {
+        Dialer {
+            tls: &self.tls,
+            rules: Some(&self.plan.rules),
+            connect_timeout: self.plan.connect_timeout.duration(),
+            idle_timeout: self.plan.idle_timeout.duration(),
+        }
+    }
+
+    pub(super) fn marker_interval(&self) -> Duration {
+        self.plan.marker_interval.duration()
+    }
+}

@@ -1,0 +1,182 @@
+//! Several connections for one pull: each takes a part of the file, one after the other in itself, and all write into one
+//! upload. Its checksums are computed by reading it once it is complete.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use weir_dav::etag::EntityTag;
+use weir_net::service::LocalFuture;
+use weir_storage::{StorageError, Upload};
+
+use super::job::{Job, PORTION_BYTES, of_storage};
+use super::live::Stage;
+use super::pull::{Pulled, identity, is_part, strong_etag, with_wishes};
+use super::remote::{Way, line, refused};
+use super::tries::Tries;
+use super::verify;
+use crate::client::{Fault, Incoming};
+
+/// A connection is not worth opening for less.
+const PART_BYTES_MIN: u64 = 1024 * 1024;
+
+/// The part of one connection, and how far it is.
+struct Stream {
+    job: Job,
+    upload: Arc<Upload>,
+    etag: EntityTag,
+    length: u64,
+    /// The next byte.
+    at: u64,
+    /// The byte behind the last.
+    end: u64,
+}
+
+/// How one try of a stream ended.
+enum Ended {
+    Whole,
+    /// The source does not send parts.
+    NoParts,
+}
+
+/// Pulls with as many connections as the client would like and the config lets it have. `None`: the source, or the file, is not
+/// fit for that, and nothing was done.
+///
+/// The parts belong together only if the file has a strong entity tag: each is asked for with it.
+pub(super) async fn pull(job: &Job) -> Result<Option<Pulled>, Fault> {
+    let wanted = u64::from(job.request.streams.min(job.desk.plan.streams_max));
+    if wanted < 2 {
+        return Ok(None);
+    }
+    // A source that does not answer HEAD may well answer GET.
+    let Ok(probe) = Way::new(job).ask("HEAD", &with_wishes(job, Vec::new())).await else { return Ok(None) };
+    let head = probe.head;
+    let (etag, length) = match (head.status, strong_etag(&head), verify::size(&head)) {
+        (200, Some(etag), Some(length)) => (etag, length),
+        _ => return Ok(None),
+    };
+    let count = wanted.min(length / PART_BYTES_MIN);
+    if count < 2 || head.header("Accept-Ranges").is_some_and(|units| units.eq_ignore_ascii_case(b"none")) {
+        return Ok(None);
+    }
+    job.live.set_size(Some(length));
+    let upload = Arc::new(begin(job, length).await?);
+    let part = length.div_ceil(count);
+    let streams = (0..count).map(|number| Stream {
+        job: job.clone(),
+        upload: Arc::clone(&upload),
+        etag: etag.clone(),
+        length,
+        at: number * part,
+        end: ((number + 1) * part).min(length),
+    });
+    let streams = streams.map(|stream| Box::pin(stream.run()) as LocalFuture<_>).collect();
+    if !all(streams).await? {
+        job.live.begin_anew();
+        return Ok(None);
+    }
+    let Ok(mut upload) = Arc::try_unwrap(upload) else {
+        return Err(Fault::lasting("here: a part is still being written"));
+    };
+    upload.scattered(length);
+    Ok(Some(Pulled { upload, length: Some(length), digests: verify::told(&head) }))
+}
+
+async fn begin(job: &Job, length: u64) -> Result<Upload, Fault> {
+    let algorithms = job.area().plan.checksums.clone();
+    let begin = move |act: &crate::dav::Act| {
+        let (disk, path) = (&act.asker.area.disk, &act.place.path);
+        Ok(Upload::begin_scattered(act.tree(), disk, path, &algorithms, length))
+    };
+    job.act.run_on(begin).await.map_err(|_| of_storage(StorageError::Cancelled))?.map_err(of_storage)
+}
+
+/// Runs all of them until they have ended, or one has failed. False: the source does not send parts.
+async fn all(streams: Vec<LocalFuture<Result<Ended, Fault>>>) -> Result<bool, Fault> {
+    let mut running = streams;
+    let mut in_parts = true;
+    poll_fn(|cx| {
+        let mut at = 0;
+        while at < running.len() {
+            match running[at].as_mut().poll(cx) {
+                Poll::Pending => at += 1,
+                Poll::Ready(Ok(Ended::Whole)) => drop(running.swap_remove(at)),
+                Poll::Ready(Ok(Ended::NoParts)) => {
+                    in_parts = false;
+                    running.clear();
+                }
+                Poll::Ready(Err(fault)) => {
+                    running.clear();
+                    return Poll::Ready(Err(fault));
+                }
+            }
+        }
+        if running.is_empty() { Poll::Ready(Ok(in_parts)) } else { Poll::Pending }
+    })
+    .await
+}
+
+impl Stream {
+    async fn run(mut self) -> Result<Ended, Fault> {
+        let mut tries = Tries::new(self.job.desk.plan.retries);
+        loop {
+            match self.attempt().await {
+                Ok(ended) => return Ok(ended),
+                Err(fault) => tries.again(fault, &self.job.live).await?,
+            }
+        }
+    }
+
+    async fn attempt(&mut self) -> Result<Ended, Fault> {
+        let job = self.job.clone();
+        let last = self.end - 1;
+        let lines = vec![
+            line("Range", format!("bytes={}-{last}", self.at)),
+            line("If-Match", self.etag.to_bytes()),
+            line("Accept-Encoding", "identity"),
+        ];
+        let answered = Way::new(&job).ask("GET", &lines).await?;
+        let head = &answered.head;
+        let is_same = strong_etag(head).is_none_or(|etag| etag.strong_eq(&self.etag));
+        match head.status {
+            206 if is_same && is_part(head, self.at, Some(last), Some(self.length)) => {}
+            200 => return Ok(Ended::NoParts),
+            206 | 412 | 416 => {
+                let peer = job.request.remote.peer();
+                return Err(Fault::lasting(format!(
+                    "{peer}: the file was changed while it was being copied"
+                )));
+            }
+            status => return Err(refused("GET", &job, status)),
+        }
+        identity(&job, head)?;
+        let body = Incoming::new(answered.connection, head)?;
+        self.receive(&job, body).await?;
+        Ok(Ended::Whole)
+    }
+
+    async fn receive(&mut self, job: &Job, mut body: Incoming) -> Result<(), Fault> {
+        job.live.set_stage(Stage::Moving);
+        let disk = job.area().disk.clone();
+        let mut spare = vec![0; PORTION_BYTES];
+        while self.at < self.end {
+            let room = usize::try_from(self.end - self.at).unwrap_or(usize::MAX).min(PORTION_BYTES);
+            spare.resize(room, 0);
+            let (portion, fault) = job.fill(&mut body, spare).await;
+            let (upload, at, bytes) = (Arc::clone(&self.upload), self.at, portion.len() as u64);
+            let writing = disk.run_on(move || {
+                upload.write_at(at, &portion)?;
+                Ok(portion)
+            });
+            spare = writing.await.map_err(of_storage)?;
+            self.at += bytes;
+            if let Some(fault) = fault {
+                return Err(fault.of(job.request.remote.peer()));
+            }
+            if bytes == 0 && self.at < self.end {
+                return Err(Fault::passing(format!("{}: a part is too short", job.request.remote.peer())));
+            }
+        }
+        Ok(())
+    }
+}

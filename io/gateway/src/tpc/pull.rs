@@ -1,0 +1,228 @@
+use weir_dav::digest::{Algorithm, Digest};
+use weir_dav::etag::EntityTag;
+use weir_dav::lock::Change;
+use weir_dav::path::DavPath;
+use weir_dav::range::ContentRange;
+use weir_dav::third_party::Verification;
+use weir_storage::{Commit, Expectation, StorageError, Upload};
+
+use super::job::{Job, PORTION_BYTES, of_storage};
+use super::live::Stage;
+use super::remote::{Lines, Way, line, refused};
+use super::tries::Tries;
+use super::{parallel, verify};
+use crate::client::{Fault, Head, Incoming};
+
+/// What must hold for a pulled file to become visible.
+pub(super) struct Terms {
+    pub(super) expect: Expectation,
+    pub(super) changes: Vec<(DavPath, Change)>,
+}
+
+/// A pull on its way: it goes on where it is if the source is still the same file.
+#[derive(Default)]
+struct Begun {
+    upload: Option<Upload>,
+    etag: Option<EntityTag>,
+    length: Option<u64>,
+    digests: Vec<Digest>,
+}
+
+/// What came from the other server, complete and not visible yet.
+pub(super) struct Pulled {
+    pub(super) upload: Upload,
+    pub(super) length: Option<u64>,
+    /// What the other server says of its checksums.
+    pub(super) digests: Vec<Digest>,
+}
+
+/// Copies a file from the other server to here.
+pub(super) async fn pull(job: &Job, terms: Terms) -> Result<(), Fault> {
+    let pulled = match parallel::pull(job).await? {
+        Some(pulled) => pulled,
+        None => in_order(job).await?,
+    };
+    commit(job, terms, pulled).await
+}
+
+async fn in_order(job: &Job) -> Result<Pulled, Fault> {
+    let mut tries = Tries::new(job.desk.plan.retries);
+    let mut begun = Begun::default();
+    while let Err(fault) = attempt(job, &mut begun).await {
+        tries.again(fault, &job.live).await?;
+    }
+    let Begun { upload, length, digests, .. } = begun;
+    // An attempt that worked leaves it.
+    let upload = upload.ok_or_else(|| Fault::lasting("nothing was received"))?;
+    Ok(Pulled { upload, length, digests })
+}
+
+async fn attempt(job: &Job, begun: &mut Begun) -> Result<(), Fault> {
+    let (from, lines) = match (&begun.upload, &begun.etag, begun.length) {
+        (Some(upload), Some(etag), Some(length)) if (1..length).contains(&upload.received()) => {
+            let from = upload.received();
+            let range = format!("bytes={from}-");
+            (from, vec![line("Range", range), line("If-Match", etag.to_bytes())])
+        }
+        // Nobody could say that the rest belongs to what has come.
+        _ => (0, Vec::new()),
+    };
+    let answered = Way::new(job).ask("GET", &with_wishes(job, lines)).await?;
+    match answered.head.status {
+        206 if from > 0 && continues(&answered.head, begun, from) => {}
+        200 => {
+            *begun = Begun {
+                upload: Some(begin(job, &answered.head).await?),
+                etag: strong_etag(&answered.head),
+                length: length_of(&answered.head),
+                digests: verify::told(&answered.head),
+            };
+            job.live.begin_anew();
+            job.live.set_size(begun.length);
+        }
+        206 | 412 | 416 if from > 0 => {
+            *begun = Begun::default();
+            return Err(Fault::passing(format!("{}: the file was changed", job.request.remote.peer())));
+        }
+        status => return Err(refused("GET", job, status)),
+    }
+    let body =
+        identity(job, &answered.head).and_then(|()| Incoming::new(answered.connection, &answered.head));
+    receive(job, body?, begun).await
+}
+
+/// With what asks for checksums, if they count.
+pub(super) fn with_wishes(job: &Job, mut lines: Lines) -> Lines {
+    if job.request.verification == Verification::Required {
+        lines.extend(verify::wishes(&job.area().plan.checksums));
+    }
+    // Ranges, lengths and checksums are those of the file itself.
+    lines.push(line("Accept-Encoding", "identity"));
+    lines
+}
+
+/// Refuses a body that is not the file itself.
+pub(super) fn identity(job: &Job, head: &Head) -> Result<(), Fault> {
+    match head.header("Content-Encoding") {
+        Some(coding) if !coding.eq_ignore_ascii_case(b"identity") => {
+            let peer = job.request.remote.peer();
+            Err(Fault::lasting(format!(
+                "{peer}: it sends the file in a Content-Encoding that was not asked for"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn strong_etag(head: &Head) -> Option<EntityTag> {
+    head.header("ETag").and_then(EntityTag::parse).filter(|etag| !etag.is_weak())
+}
+
+fn length_of(head: &Head) -> Option<u64> {
+    match head.framing {
+        weir_http::Framing::Length(length) => Some(length),
+        _ => None,
+    }
+}
+
+/// Whether an answer is the rest, from this byte on, of the file that was begun.
+fn continues(head: &Head, begun: &Begun, from: u64) -> bool {
+    is_part(head, from, begun.length.map(|length| length.saturating_sub(1)), begun.length)
+        && strong_etag(head).is_some_and(|now| begun.etag.as_ref().is_some_and(|etag| etag.strong_eq(&now)))
+}
+
+/// Whether an answer is these bytes of a file of this length.
+pub(super) fn is_part(head: &Head, first: u64, last: Option<u64>, length: Option<u64>) -> bool {
+    match head.header("Content-Range").map(ContentRange::parse) {
+        Some(Ok(ContentRange::Part { range, complete_bytes })) => {
+            range.first() == first && Some(range.last()) == last && complete_bytes == length
+        }
+        _ => false,
+    }
+}
+
+/// Algorithms whose digests are computed while the bytes come in.
+fn algorithms(job: &Job, head: &Head) -> Vec<Algorithm> {
+    let mut algorithms = job.area().plan.checksums.clone();
+    if job.request.verification != Verification::Off {
+        for digest in verify::told(head) {
+            if !algorithms.contains(&digest.algorithm()) {
+                algorithms.push(digest.algorithm());
+            }
+        }
+    }
+    algorithms
+}
+
+async fn begin(job: &Job, head: &Head) -> Result<Upload, Fault> {
+    let (algorithms, length) = (algorithms(job, head), length_of(head));
+    let begin = move |act: &crate::dav::Act| {
+        Ok(Upload::begin(act.tree(), &act.asker.area.disk, &act.place.path, &algorithms, length))
+    };
+    job.act.run_on(begin).await.map_err(|_| of_storage(StorageError::Cancelled))?.map_err(of_storage)
+}
+
+/// Takes the body. What has come when it breaks off stays.
+async fn receive(job: &Job, mut body: Incoming, begun: &mut Begun) -> Result<(), Fault> {
+    job.live.set_stage(Stage::Moving);
+    let disk = job.area().disk.clone();
+    let whole = body.length().and_then(|length| usize::try_from(length).ok()?.checked_add(1));
+    let capacity = whole.unwrap_or(PORTION_BYTES).clamp(4 * 1024, PORTION_BYTES);
+    let (mut portion, mut fault) = job.fill(&mut body, vec![0; capacity]).await;
+    let mut spare = Vec::new();
+    while !portion.is_empty() {
+        let Some(mut upload) = begun.upload.take() else { break };
+        let is_last = portion.len() < capacity;
+        let writing = disk.run_on(move || {
+            upload.write(&portion)?;
+            Ok((upload, portion))
+        });
+        if is_last {
+            begun.upload = Some(writing.await.map_err(of_storage)?.0);
+            break;
+        }
+        spare.resize(capacity, 0);
+        let (written, (filled, broken)) = tokio::join!(writing, job.fill(&mut body, spare));
+        let (upload, written) = written.map_err(of_storage)?;
+        begun.upload = Some(upload);
+        (portion, spare, fault) = (filled, written, broken);
+    }
+    fault.map_or(Ok(()), |fault| Err(fault.of(job.request.remote.peer())))
+}
+
+/// Proves that what came is what was sent, as far as that is asked for, and makes it visible.
+async fn commit(job: &Job, terms: Terms, pulled: Pulled) -> Result<(), Fault> {
+    job.live.set_stage(Stage::Verifying);
+    let Pulled { upload, length, mut digests } = pulled;
+    match job.request.verification {
+        Verification::Off => digests.clear(),
+        Verification::Required if digests.is_empty() => {
+            (digests, _) = verify::ask(job, &job.area().plan.checksums).await?;
+            if digests.is_empty() {
+                return Err(verify::nothing_told(job));
+            }
+        }
+        Verification::Required | Verification::IfTold => {}
+    }
+    let Terms { expect, changes } = terms;
+    let durability = job.area().durability();
+    let commit = move |act: &crate::dav::Act| {
+        let commit = Commit { durability, expect, digests: &digests, length };
+        let mut prepared = match upload.prepare(commit) {
+            Ok(prepared) => prepared,
+            Err(error) => return Ok(Err(error)),
+        };
+        Ok(act.locked(&changes, |_| Ok(prepared.publish()))?.and_then(|()| prepared.finish()))
+    };
+    // Checksums of pieces that came out of order mean reading all of it.
+    match job.act.run_on(commit).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(StorageError::Digest(algorithm))) => Err(Fault::lasting(format!(
+            "checksum mismatch: what came does not have the {algorithm} that {} tells",
+            job.request.remote.peer()
+        ))),
+        Ok(Err(StorageError::Exists)) => Err(Fault::lasting("here: there is a file at the destination")),
+        Ok(Err(error)) => Err(of_storage(error)),
+        Err(_) => Err(Fault::lasting("here: the destination was locked or changed meanwhile")),
+    }
+}

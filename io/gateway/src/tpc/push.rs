@@ -1,0 +1,209 @@
+use std::sync::Arc;
+
+use weir_dav::digest::{Algorithm, Digest, write_digest};
+use weir_dav::third_party::Verification;
+use weir_storage::OpenFile;
+
+use super::job::{Job, PORTION_BYTES, of_storage};
+use super::live::Stage;
+use super::remote::{CONTINUE_PATIENCE, Lines, Way, line, refused};
+use super::tries::Tries;
+use super::verify;
+use crate::client::{Connection, Fault, Head};
+use crate::method::GivenUp;
+
+/// Whether a server wants a body is asked (100-continue) before one that is as long.
+const EXPECT_BYTES_MIN: u64 = 1024 * 1024;
+
+/// Copies an open file from here to the other server.
+pub(super) async fn push(job: &Job, file: Arc<OpenFile>) -> Result<(), Fault> {
+    let kept = kept(job, &file).await?;
+    job.live.set_size(Some(file.metadata().size));
+    if !job.request.overwrite {
+        refuse_existing(job).await?;
+    }
+    let mut tries = Tries::new(job.desk.plan.retries);
+    let head = loop {
+        job.live.begin_anew();
+        match attempt(job, &file, &kept).await {
+            Ok(head) => break head,
+            // The first try may have made the file that the second would find.
+            Err(fault) if !job.request.overwrite => return Err(fault),
+            Err(fault) => tries.again(fault, &job.live).await?,
+        }
+    };
+    verify(job, &file, &head, kept).await
+}
+
+/// The checksums that are kept with the file.
+async fn kept(job: &Job, file: &Arc<OpenFile>) -> Result<Vec<Digest>, Fault> {
+    let (tree, path, file) = (Arc::clone(job.act.tree()), job.act.place.path.clone(), Arc::clone(file));
+    job.area().disk.run_on(move || tree.checksums(&path, &file)).await.map_err(of_storage)
+}
+
+/// Overwrite: F.
+async fn refuse_existing(job: &Job) -> Result<(), Fault> {
+    let answered = Way::new(job).ask("HEAD", &[]).await?;
+    match answered.head.status {
+        404 | 410 => Ok(()),
+        200..=299 => Err(Fault::lasting("there is a file at the destination, and Overwrite is F")),
+        status => Err(refused("HEAD", job, status)),
+    }
+}
+
+/// One PUT, over its redirections.
+async fn attempt(job: &Job, file: &Arc<OpenFile>, kept: &[Digest]) -> Result<Head, Fault> {
+    let size = file.metadata().size;
+    let mut own: Lines = vec![line("Content-Length", size.to_string())];
+    let told = kept.iter().find(|digest| digest.algorithm() == Algorithm::Adler32).or(kept.first());
+    if let Some(digest) = told {
+        own.push(line("Digest", write_digest(std::slice::from_ref(digest))));
+    }
+    if !job.request.overwrite {
+        own.push(line("If-None-Match", "*"));
+    }
+    let mut expects = size >= EXPECT_BYTES_MIN;
+    let mut way = Way::new(job);
+    loop {
+        let mut lines = own.clone();
+        if expects {
+            lines.push(line("Expect", "100-continue"));
+        }
+        let mut connection = way.begin("PUT", &lines).await?;
+        let early = match expects {
+            true => {
+                connection.response_or_continue(CONTINUE_PATIENCE).await.map_err(|fault| way.blame(fault))?
+            }
+            false => None,
+        };
+        let (head, is_whole) = match early {
+            Some(head) => (head, false),
+            None => match send(job, &mut connection, file).await? {
+                Some(head) => (head, false),
+                None => (connection.response(false).await.map_err(|fault| way.blame(fault))?, true),
+            },
+        };
+        match head.status {
+            200..=299 if is_whole || size == 0 => return Ok(head),
+            200..=299 => {
+                return Err(way.blame(Fault::lasting("it answered the PUT before it had the whole file")));
+            }
+            417 if expects => expects = false,
+            // Another method would be used then (RFC 9110 section 15.4.4).
+            303 => return Err(refused("PUT", job, 303)),
+            status => match way.follow(&head)? {
+                true => job.live.begin_anew(),
+                false => return Err(refused("PUT", job, status)),
+            },
+        }
+    }
+}
+
+/// Sends the file. A final answer that comes before its end ends it.
+async fn send(job: &Job, connection: &mut Connection, file: &Arc<OpenFile>) -> Result<Option<Head>, Fault> {
+    let peer = job.request.remote.peer();
+    job.live.set_stage(Stage::Moving);
+    let size = file.metadata().size;
+    let mut at = 0;
+    let mut portion = read(job, file, at).await?;
+    while at < size {
+        if portion.is_empty() {
+            return Err(Fault::lasting("here: the file has become shorter"));
+        }
+        let next = at + portion.len() as u64;
+        let sending = async {
+            connection.send(&portion).await?;
+            job.moved(portion.len()).await;
+            // After the last portion, an answer is no longer early.
+            if next < size { connection.early_response().await } else { Ok(None) }
+        };
+        let (sent, following) = tokio::join!(sending, read(job, file, next));
+        match sent {
+            Ok(None) => {}
+            Ok(early) => return Ok(early),
+            Err(fault) => {
+                // A server that wants no more may say why before it goes.
+                return match connection.early_response().await {
+                    Ok(Some(head)) => Ok(Some(head)),
+                    _ => Err(fault.of(peer)),
+                };
+            }
+        }
+        (at, portion) = (next, following?);
+    }
+    connection.flush().await.map_err(|fault| fault.of(peer))?;
+    Ok(None)
+}
+
+async fn read(job: &Job, file: &Arc<OpenFile>, at: u64) -> Result<Vec<u8>, Fault> {
+    let left = file.metadata().size.saturating_sub(at);
+    let room = usize::try_from(left).unwrap_or(usize::MAX).min(PORTION_BYTES);
+    if room == 0 {
+        return Ok(Vec::new());
+    }
+    let file = Arc::clone(file);
+    let reading = job.area().disk.run_on(move || {
+        let mut bytes = vec![0; room];
+        let read = file.read(at, &mut bytes)?;
+        bytes.truncate(read);
+        Ok(bytes)
+    });
+    reading.await.map_err(of_storage)
+}
+
+/// Proves that the other server has what was sent, as far as that is asked for or can be told.
+async fn verify(job: &Job, file: &Arc<OpenFile>, head: &Head, kept: Vec<Digest>) -> Result<(), Fault> {
+    job.live.set_stage(Stage::Verifying);
+    let fits = |told: &[Digest]| {
+        let both = kept.iter().filter_map(|kept| {
+            let told = told.iter().find(|told| told.algorithm() == kept.algorithm())?;
+            Some((kept == told, kept.algorithm()))
+        });
+        both.into_iter().min_by_key(|(is_right, _)| *is_right)
+    };
+    match job.request.verification {
+        Verification::Off => return Ok(()),
+        Verification::IfTold => {
+            return match fits(&verify::told(head)) {
+                Some((false, algorithm)) => Err(mismatch(job, algorithm, head).await),
+                _ => Ok(()),
+            };
+        }
+        Verification::Required => {}
+    }
+    let preferred: Vec<_> = kept.iter().map(Digest::algorithm).collect();
+    let preferred = if preferred.is_empty() { job.area().plan.checksums.clone() } else { preferred };
+    let (told, head) = verify::ask(job, &preferred).await?;
+    if verify::size(&head).is_some_and(|size| size != file.metadata().size) {
+        return Err(Fault::lasting(format!("{} has a file of another size", job.request.remote.peer())));
+    }
+    let Some(first) = told.first() else { return Err(verify::nothing_told(job)) };
+    let (is_right, algorithm) = match fits(&told) {
+        Some(both) => both,
+        None => (compute(job, file, first.algorithm()).await?.contains(first), first.algorithm()),
+    };
+    if is_right { Ok(()) } else { Err(mismatch(job, algorithm, &head).await) }
+}
+
+/// Computes a checksum of the file here.
+async fn compute(job: &Job, file: &Arc<OpenFile>, algorithm: Algorithm) -> Result<Vec<Digest>, Fault> {
+    let (tree, path, file) = (Arc::clone(job.act.tree()), job.act.place.path.clone(), Arc::clone(file));
+    let given_up = GivenUp::default();
+    let cancelled = Arc::clone(&given_up.0);
+    let computing =
+        job.area().disk.run_long(move || tree.compute_checksums(&path, &file, &[algorithm], &cancelled));
+    computing.await.map_err(of_storage)
+}
+
+/// What is there is not what was sent: it is removed, if it is still that.
+async fn mismatch(job: &Job, algorithm: Algorithm, head: &Head) -> Fault {
+    let lines: Lines = head.header("ETag").map(|etag| line("If-Match", etag)).into_iter().collect();
+    let removed = Way::new(job).ask("DELETE", &lines).await;
+    let fate = match removed.map(|answered| answered.head.status) {
+        Ok(200..=299 | 404) => "it was removed there".to_owned(),
+        Ok(status) => format!("it is still there: DELETE was answered with status {status}"),
+        Err(fault) => format!("it is still there: {fault}"),
+    };
+    let peer = job.request.remote.peer();
+    Fault::lasting(format!("checksum mismatch: the file at {peer} has another {algorithm}; {fate}"))
+}

@@ -1,0 +1,96 @@
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// What kind of place an address is, by the registries of special-purpose addresses (RFC 6890 and its successors).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AddressClass {
+    /// Anywhere on the Internet.
+    Public,
+    /// This machine (127.0.0.0/8, ::1).
+    Loopback,
+    /// No address in particular: to most systems, this machine (0.0.0.0/8, ::).
+    Unspecified,
+    /// A network of one's own (RFC 1918, RFC 4193, fec0::/10).
+    Private,
+    /// Behind a provider's address translation (100.64.0.0/10).
+    Shared,
+    /// The link that a machine is on, and the metadata services of clouds (169.254.0.0/16, fe80::/10).
+    LinkLocal,
+    /// A group (224.0.0.0/4, ff00::/8).
+    Multicast,
+    /// Nobody's: documentation, benchmarks, translation, the future.
+    Reserved,
+}
+
+impl AddressClass {
+    /// Of an address. One of IPv6 in which one of IPv4 is embedded (mapped, compatible, NAT64, 6to4) is what that is.
+    pub fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => of_v4(address),
+            IpAddr::V6(address) => of_v6(address),
+        }
+    }
+
+    /// For messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Loopback => "loopback",
+            Self::Unspecified => "unspecified",
+            Self::Private => "private",
+            Self::Shared => "shared",
+            Self::LinkLocal => "link-local",
+            Self::Multicast => "multicast",
+            Self::Reserved => "reserved",
+        }
+    }
+}
+
+impl fmt::Display for AddressClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+fn of_v4(address: Ipv4Addr) -> AddressClass {
+    match address.octets() {
+        [0, ..] => AddressClass::Unspecified,
+        [127, ..] => AddressClass::Loopback,
+        [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => AddressClass::Private,
+        [100, 64..=127, ..] => AddressClass::Shared,
+        [169, 254, ..] => AddressClass::LinkLocal,
+        [224..=239, ..] => AddressClass::Multicast,
+        [240..=255, ..]
+        | [192, 0, 0 | 2, _]
+        | [192, 88, 99, _]
+        | [198, 18 | 19, ..]
+        | [198, 51, 100, _]
+        | [203, 0, 113, _] => AddressClass::Reserved,
+        _ => AddressClass::Public,
+    }
+}
+
+fn of_v6(address: Ipv6Addr) -> AddressClass {
+    let [a, b, c, d, e, f, g, h] = address.segments();
+    let embedded = |high: u16, low: u16| {
+        let ([w, x], [y, z]) = (high.to_be_bytes(), low.to_be_bytes());
+        of_v4(Ipv4Addr::new(w, x, y, z))
+    };
+    match (a, b, c, d, e, f) {
+        (0, 0, 0, 0, 0, 0) if (g, h) == (0, 1) => AddressClass::Loopback,
+        // ::/96 and ::ffff:0:0/96
+        (0, 0, 0, 0, 0, 0 | 0xffff) => embedded(g, h),
+        // NAT64 (RFC 6052)
+        (0x64, 0xff9b, 0, 0, 0, 0) => embedded(g, h),
+        // 6to4 (RFC 3056)
+        (0x2002, ..) => embedded(b, c),
+        (0xfc00..=0xfdff, ..) | (0xfec0..=0xfeff, ..) => AddressClass::Private,
+        (0xfe80..=0xfebf, ..) => AddressClass::LinkLocal,
+        (0xff00.., ..) => AddressClass::Multicast,
+        // Protocol assignments with Teredo, documentation.
+        (0x2001, 0..=0x1ff | 0xdb8, ..) | (0x3fff, 0..=0xfff, ..) => AddressClass::Reserved,
+        // 2000::/3 is what is given out.
+        (0x2000..=0x3fff, ..) => AddressClass::Public,
+        _ => AddressClass::Reserved,
+    }
+}

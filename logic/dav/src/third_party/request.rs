@@ -1,0 +1,164 @@
+use super::TransferError;
+use crate::header::{Destination, OwnNames, RemoteUrl, overwrites};
+use crate::path::PathLimits;
+use crate::text::{exact_number, is_token, trim};
+
+/// A COPY between this server and another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransferRequest {
+    /// Which way the bytes go.
+    pub direction: Direction,
+    /// The file on the other server.
+    pub remote: RemoteUrl,
+    /// Whether a file at the end of the way may be replaced.
+    pub overwrite: bool,
+    /// What is asked about checksums.
+    pub verification: Verification,
+    /// Connections that the client would like, at least 1; the server has its own limit.
+    pub streams: u16,
+    /// SciTag: which experiment and activity the traffic belongs to; 65 to 65535.
+    pub sci_tag: Option<u16>,
+    /// Headers for the other server, from `TransferHeader...`.
+    pub passed: Vec<(String, Vec<u8>)>,
+}
+
+/// Which way the bytes of a transfer go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the other server (Source).
+    Pull,
+    /// To the other server (Destination).
+    Push,
+}
+
+/// What RequireChecksumVerification asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verification {
+    /// `true`: without a checksum of the other side, and one that is right, the transfer fails.
+    Required,
+    /// Not said: a checksum that the other side tells unasked must be right.
+    IfTold,
+    /// `false`: none is looked at.
+    Off,
+}
+
+/// The name of a header that is passed on begins so.
+const PASSED: &str = "transferheader";
+
+/// Headers that belong to a connection, to the framing, or to how the transfer is made.
+const OWN_HEADERS: &[&str] = &[
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-range",
+    "digest",
+    "expect",
+    "host",
+    "if-match",
+    "if-none-match",
+    "if-range",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "range",
+    "repr-digest",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "want-digest",
+    "want-repr-digest",
+];
+
+impl Direction {
+    /// `pull` or `push`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pull => "pull",
+            Self::Push => "push",
+        }
+    }
+}
+
+impl TransferRequest {
+    /// Reads the headers of a COPY. `None`: it is one within this server.
+    pub fn read<'a>(
+        headers: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+        own: &OwnNames,
+        limits: &PathLimits,
+    ) -> Result<Option<Self>, TransferError> {
+        let one = |wanted: &str| {
+            let mut found = headers.clone().filter(|(name, _)| name.eq_ignore_ascii_case(wanted.as_bytes()));
+            match (found.next(), found.next()) {
+                (Some(_), Some(_)) => Err(TransferError::Repeated),
+                (first, _) => Ok(first.map(|(_, value)| trim(value))),
+            }
+        };
+        let source = one("Source")?;
+        let destination = match one("Destination")? {
+            Some(text) => Some(Destination::parse(text, own, limits)?),
+            None => None,
+        };
+        let (direction, remote) = match (source, destination) {
+            (Some(_), Some(Destination::Elsewhere(_))) => return Err(TransferError::BothElsewhere),
+            // A Destination here is where the request goes anyway.
+            (Some(text), _) => (Direction::Pull, of_source(text, limits)?),
+            (None, Some(Destination::Elsewhere(url))) => (Direction::Push, url),
+            (None, _) => return Ok(None),
+        };
+        let credential = one("Credential")?;
+        if credential.is_some_and(|text| !text.eq_ignore_ascii_case(b"none")) {
+            return Err(TransferError::Credential);
+        }
+        let verification = match one("RequireChecksumVerification")? {
+            None => Verification::IfTold,
+            Some(text) if text.eq_ignore_ascii_case(b"true") => Verification::Required,
+            Some(text) if text.eq_ignore_ascii_case(b"false") => Verification::Off,
+            Some(_) => return Err(TransferError::Verification),
+        };
+        let streams = match one("X-Number-Of-Streams")? {
+            None => 1,
+            Some(text) => exact_number(text).ok_or(TransferError::Streams)?,
+        };
+        let sci_tag = one("SciTag")?.and_then(exact_number).and_then(|tag| u16::try_from(tag).ok());
+        Ok(Some(Self {
+            direction,
+            remote,
+            overwrite: overwrites(one("Overwrite")?)?,
+            verification,
+            streams: u16::try_from(streams).unwrap_or(u16::MAX).max(1),
+            // Others are no tags, and to be ignored.
+            sci_tag: sci_tag.filter(|tag| *tag >= 65),
+            passed: passed(headers.clone())?,
+        }))
+    }
+}
+
+/// Whatever its host is: a server can be asked to pull from itself, too.
+fn of_source(text: &[u8], limits: &PathLimits) -> Result<RemoteUrl, TransferError> {
+    match Destination::parse(text, &OwnNames::default(), limits) {
+        Ok(Destination::Elsewhere(url)) => Ok(url),
+        Ok(Destination::Own(_)) | Err(_) => Err(TransferError::Source),
+    }
+}
+
+fn passed<'a>(
+    headers: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+) -> Result<Vec<(String, Vec<u8>)>, TransferError> {
+    let mut passed = Vec::new();
+    for (name, value) in headers {
+        let Some((start, rest)) = name.split_at_checked(PASSED.len()) else { continue };
+        if !start.eq_ignore_ascii_case(PASSED.as_bytes()) {
+            continue;
+        }
+        let name = std::str::from_utf8(rest).map_err(|_| TransferError::PassedHeader)?;
+        let is_own = OWN_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name));
+        let is_sound = !rest.is_empty() && rest.iter().all(|byte| is_token(*byte));
+        if is_own || !is_sound || value.iter().any(|byte| (*byte < 0x20 && *byte != b'\t') || *byte == 0x7f) {
+            return Err(TransferError::PassedHeader);
+        }
+        passed.push((name.to_owned(), trim(value).to_vec()));
+    }
+    Ok(passed)
+}

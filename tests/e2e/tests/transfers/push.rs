@@ -1,0 +1,97 @@
+//! Copies to other servers.
+
+use std::sync::{Arc, Mutex};
+
+use weir_testkit::RawServer;
+
+use crate::{Site, method, pattern};
+
+#[test]
+fn a_file_goes_to_another_server_whole() {
+    let (site, other) = (Site::new(), Site::new());
+    let content = pattern(5_000_000);
+    site.write("f", &content);
+    let to = other.url("/g");
+    site.copies("/f", &[("Destination", &to), ("RequireChecksumVerification", "true")]);
+    assert!(other.read("g").unwrap() == content);
+    site.write("empty", "");
+    site.copies("/empty", &[("Destination", &other.url("/e"))]);
+    assert_eq!(other.read("e").unwrap(), b"");
+    other.settles(&["e", "g"]);
+    let pushed = site.weir.metrics().get("weir_transfer_bytes_total", &["direction=\"push\""]);
+    assert_eq!(pushed, 5_000_000.0);
+}
+
+#[test]
+fn overwrite_f_leaves_what_is_there() {
+    let (site, other) = (Site::new(), Site::new());
+    site.write("f", "new");
+    other.write("g", "old");
+    let line = site.fails("/f", &[("Destination", &other.url("/g")), ("Overwrite", "F")]);
+    assert!(line.contains("there is a file at the destination"), "{line}");
+    assert_eq!(other.read("g").unwrap(), b"old");
+    site.copies("/f", &[("Destination", &other.url("/h")), ("Overwrite", "F")]);
+    site.copies("/f", &[("Destination", &other.url("/g"))]);
+    assert_eq!((other.read("g").unwrap(), other.read("h").unwrap()), (b"new".to_vec(), b"new".to_vec()));
+}
+
+#[test]
+fn a_redirected_put_stays_a_put_and_sends_a_large_body_once() {
+    let content = pattern(3_000_000);
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let keep = Arc::clone(&kept);
+    let second = RawServer::start(move |peer| {
+        let head = peer.head()?;
+        peer.send("HTTP/1.1 100 Continue\r\n\r\n")?;
+        *keep.lock().unwrap() = peer.body_of(&head)?;
+        peer.send("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n")
+    });
+    for status in ["301 Moved Permanently", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
+        let leads_to = format!("http://{}/there", second.addr());
+        let first = RawServer::start(move |peer| {
+            let head = String::from_utf8_lossy(&peer.head()?).into_owned();
+            assert!(head.starts_with("PUT /f ") && head.contains("Expect: 100-continue"), "{head}");
+            peer.send(format!("HTTP/1.1 {status}\r\nLocation: {leads_to}\r\nContent-Length: 0\r\n\r\n"))
+        });
+        let site = Site::new();
+        site.write("f", &content);
+        site.copies("/f", &[("Destination", &format!("http://{}/f", first.addr()))]);
+        assert!(*kept.lock().unwrap() == content, "{status}");
+        // No byte of the body went to the first.
+        let received = first.received(0);
+        assert!(received.ends_with(b"\r\n\r\n") && received.len() < 1000, "{status}");
+        kept.lock().unwrap().clear();
+    }
+}
+
+#[test]
+fn a_server_that_wants_no_more_is_heard() {
+    for size in [10, 30_000_000] {
+        let destination = RawServer::start(|peer| {
+            peer.head()?;
+            peer.send("HTTP/1.1 507 Insufficient Storage\r\nContent-Length: 0\r\n\r\n")?;
+            peer.hold();
+            Ok(())
+        });
+        let site = Site::new();
+        std::fs::File::create(site.root.path().join("f")).unwrap().set_len(size).unwrap();
+        let line = site.fails("/f", &[("Destination", &format!("http://{}/f", destination.addr()))]);
+        assert!(line.contains("PUT was answered with status 507"), "{line}");
+    }
+}
+
+#[test]
+fn a_passing_failure_is_tried_again_from_the_start() {
+    let tries = Mutex::new(0);
+    let destination = RawServer::responding(move |request| {
+        let mut tries = tries.lock().unwrap();
+        *tries += 1;
+        assert_eq!((method(request).as_str(), request.body.as_slice()), ("PUT", &b"content"[..]));
+        let status = if *tries == 1 { "503 Service Unavailable" } else { "201 Created" };
+        format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n").into_bytes()
+    });
+    let site = Site::new();
+    site.write("f", "content");
+    site.copies("/f", &[("Destination", &format!("http://{}/f", destination.addr()))]);
+    assert_eq!(destination.connections(), 2);
+}

@@ -1,0 +1,97 @@
+//! Checksums of both sides.
+
+use weir_testkit::RawServer;
+
+use crate::{Site, method, ok};
+
+/// Adler-32 of `content`, and a wrong one.
+const RIGHT: &str = "Digest: adler32=0bcb02fc\r\n";
+const WRONG: &str = "Digest: adler32=00000001\r\n";
+
+#[test]
+fn the_checksum_of_the_test_is_right() {
+    let site = Site::new();
+    site.write("f", "content");
+    let head = site.request("HEAD", "/f", &[("Want-Digest", "adler32")]);
+    assert_eq!(format!("Digest: {}\r\n", head.header("Digest").unwrap()), RIGHT);
+}
+
+#[test]
+fn what_does_not_have_the_checksum_of_its_source_is_not_stored() {
+    let source = RawServer::responding(|request| ok(request, WRONG, b"content"));
+    let site = Site::new();
+    site.write("f", "old");
+    let from = format!("http://{}/f", source.addr());
+    for verification in ["true", "True"] {
+        let headers = [("Source", &*from), ("RequireChecksumVerification", verification)];
+        let line = site.fails("/f", &headers);
+        assert!(line.contains("checksum mismatch") && line.contains("adler32"), "{line}");
+    }
+    // Also where it was told without being asked for.
+    assert!(site.fails("/f", &[("Source", &from)]).contains("checksum mismatch"));
+    assert_eq!(site.read("f").unwrap(), b"old");
+    site.settles(&["f"]);
+    site.copies("/f", &[("Source", &from), ("RequireChecksumVerification", "false")]);
+    assert_eq!(site.read("f").unwrap(), b"content");
+}
+
+#[test]
+fn a_required_checksum_is_asked_for_and_without_one_the_transfer_fails() {
+    let source = RawServer::responding(|request| ok(request, "", b"content"));
+    let site = Site::new();
+    let from = format!("http://{}/f", source.addr());
+    let required = [("Source", &*from), ("RequireChecksumVerification", "true")];
+    let line = site.fails("/f", &required);
+    assert!(line.contains("tells no checksum"), "{line}");
+    site.settles(&[]);
+    let received = String::from_utf8(source.received_in_all()).unwrap();
+    assert!(received.contains("HEAD /f ") && received.contains("Want-Digest: adler32"), "{received}");
+    site.copies("/f", &[("Source", &from)]);
+}
+
+#[test]
+fn a_checksum_that_only_head_tells_counts() {
+    let source = RawServer::responding(|request| {
+        ok(request, if method(request) == "HEAD" { RIGHT } else { "" }, b"content")
+    });
+    let wrong = RawServer::responding(|request| {
+        ok(request, if method(request) == "HEAD" { WRONG } else { "" }, b"content")
+    });
+    let site = Site::new();
+    let pull = |server: &RawServer| {
+        let from = format!("http://{}/f", server.addr());
+        let done = site.copy("/f", &[("Source", &from), ("RequireChecksumVerification", "true")]);
+        crate::last_line(&done)
+    };
+    assert!(pull(&wrong).contains("checksum mismatch"));
+    site.settles(&[]);
+    assert_eq!(pull(&source), "success: Created");
+}
+
+/// A server that takes every PUT, and says of the file what the test wants.
+fn destination(told: &'static str) -> RawServer {
+    RawServer::responding(move |request| match method(request).as_str() {
+        "PUT" => b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        "DELETE" => b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
+        _ => ok(request, told, b"content"),
+    })
+}
+
+#[test]
+fn what_arrived_with_another_checksum_is_removed_there() {
+    let site = Site::new();
+    site.write("f", "content");
+    let push = |server: &RawServer, required: &str| {
+        let to = format!("http://{}/g", server.addr());
+        let done = site.copy("/f", &[("Destination", &to), ("RequireChecksumVerification", required)]);
+        crate::last_line(&done)
+    };
+    assert_eq!(push(&destination(RIGHT), "true"), "success: Created");
+    let lies = destination("Digest: adler32=00000001\r\nETag: \"x\"\r\n");
+    let line = push(&lies, "true");
+    assert!(line.contains("checksum mismatch") && line.contains("it was removed there"), "{line}");
+    let received = String::from_utf8(lies.received_in_all()).unwrap();
+    assert!(received.contains("DELETE /g ") && received.contains("If-Match: \"x\""), "{received}");
+    assert!(push(&destination(""), "true").contains("tells no checksum"));
+    assert_eq!(push(&destination(WRONG), "false"), "success: Created");
+}
