@@ -14,7 +14,6 @@ mod resumable;
 mod transfer;
 mod unlock;
 
-pub(crate) use digest::GivenUp;
 use weir_dav::method::Method;
 use weir_net::service::Answer;
 
