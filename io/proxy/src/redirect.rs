@@ -56,9 +56,7 @@ impl Redirect {
     pub(crate) fn location(pool: &Rc<LocalPool>, worker: &Worker, asked: &Asked<'_>) -> Option<Vec<u8>> {
         let redirect = pool.shared.redirect.as_ref()?;
         let RouteRequest { method, path, query, client, .. } = *asked.request;
-        let is_for = redirect.plan.methods.iter().any(|one| one.as_bytes() == method);
-        // What is listed at the node would lead to the node, and without a ticket.
-        if !is_for || !path.starts_with(b"/") || path.ends_with(b"/") {
+        if !redirect.plan.is_for(method, path) {
             return None;
         }
         // The server says what is wrong with two of them.
@@ -73,7 +71,7 @@ impl Redirect {
         }
         let Choice::Server(lease) = pool.choose(worker, asked.key, &[]) else { return None };
         let server = &lease.server;
-        let (_, url) = redirect.plan.nodes.iter().find(|(name, _)| *name == server.shared.name)?;
+        let url = redirect.plan.node(server.shared.name.as_str())?;
         let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let expires_s = now_s.saturating_add(redirect.plan.lifetime.0.div_ceil(1_000));
         let errand = Errand { method, path, client };

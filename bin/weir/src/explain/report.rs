@@ -65,6 +65,9 @@ pub(super) fn text(answer: &Answer) -> String {
 
 fn pool_lines(out: &mut Lines, pool: &PoolAnswer) {
     out.line("pool", &format!("{}, {}", pool.name, pool.algorithm));
+    if let Some(sent_on) = &pool.sent_on {
+        out.line("sent on", sent_on);
+    }
     if let Some(sticky) = &pool.sticky {
         out.line("sticky", &sticky.finding);
         if let Some(server) = &sticky.server {

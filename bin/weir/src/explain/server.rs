@@ -22,6 +22,9 @@ pub(super) struct PoolAnswer {
     pub(super) key: Option<KeyAnswer>,
     /// What stickiness makes of the request; `None` = the pool is not sticky.
     pub(super) sticky: Option<StickyAnswer>,
+    /// Where its client is sent on to; `None` = the request goes through here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sent_on: Option<String>,
     /// The server that it is, where that depends on the request alone.
     pub(super) server: Option<String>,
     /// The servers that it may be.
@@ -65,6 +68,7 @@ impl PoolAnswer {
             rule: pool.algorithm.entry().formula,
             key: pool.algorithm.takes_key().then(|| KeyAnswer::new(&pool.hash.key, key)),
             sticky: None,
+            sent_on: None,
             server,
             candidates: candidates.into_iter().map(CandidateAnswer::new).collect(),
             backups: backups.into_iter().map(CandidateAnswer::new).collect(),
@@ -78,6 +82,7 @@ impl PoolAnswer {
         if let Some(server) = answer.sticky.as_ref().and_then(|sticky| sticky.server.clone()) {
             answer.server = Some(server);
         }
+        answer.sent_on = request.and_then(|request| sent_on(pool, request, answer.server.as_deref()));
         answer
     }
 }
@@ -98,6 +103,21 @@ impl CandidateAnswer {
             name: server.name.to_string(),
             address: server.address.to_string(),
             weight: server.weight.get(),
+        }
+    }
+}
+
+/// Where a client is sent on to instead of being served through here.
+fn sent_on(pool: &PoolPlan, request: &RouteRequest<'_>, server: Option<&str>) -> Option<String> {
+    let redirect = pool.redirect.as_ref().filter(|redirect| redirect.is_for(request.method, request.path))?;
+    match server {
+        Some(server) => redirect.node(server).map(|url| format!("307 to {url}, with a ticket")),
+        None => {
+            let names: Vec<&str> = redirect.nodes.iter().map(|(name, _)| name.as_str()).collect();
+            Some(format!(
+                "307 to the server that is chosen, with a ticket, if it is one of {}",
+                names.join(", ")
+            ))
         }
     }
 }

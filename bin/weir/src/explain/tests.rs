@@ -55,6 +55,35 @@ fn explained(url: &str, method: &str, headers: &[&str], client: &str, listener: 
     report::text(&answer(&plan, &question, listener))
 }
 
+#[test]
+fn a_client_that_is_sent_on_is_told_where_to() {
+    let config = r#"
+[listener.web]
+bind = ":80"
+pool = "web"
+[pool.web]
+servers = [{ name = "n1", address = "10.0.0.1:80" }, { name = "n2", address = "10.0.0.2:80" }]
+redirect = { key-env = "K", nodes = { n1 = "https://n1.example", n2 = "https://n2.example" } }
+"#;
+    let asked = |config: &str, method: &str, url: &str| {
+        let source = weir_config::Source { name: "weir.toml".to_owned(), text: config.to_owned() };
+        let plan = weir_config::load(&[source], &|_| None).unwrap().plan;
+        let question = Question::new(url, method, &[], "192.0.2.1".parse().unwrap()).unwrap();
+        report::text(&answer(&plan, &question, None))
+    };
+    let chosen = asked(config, "GET", "http://a.example/file");
+    assert!(
+        chosen.contains("307 to the server that is chosen, with a ticket, if it is one of n1, n2"),
+        "{chosen}"
+    );
+    let only = config.replace(", { name = \"n2\", address = \"10.0.0.2:80\" }", "");
+    let only = asked(&only, "PUT", "http://a.example/file");
+    assert!(only.contains("307 to https://n1.example, with a ticket"), "{only}");
+    for (method, url) in [("HEAD", "http://a.example/file"), ("GET", "http://a.example/directory/")] {
+        assert!(!asked(config, method, url).contains("307"), "{method} {url}");
+    }
+}
+
 fn get(url: &str) -> String {
     explained(url, "GET", &[], "192.0.2.1", None)
 }

@@ -16,6 +16,20 @@ pub struct RedirectPlan {
     pub lifetime: Millis,
 }
 
+impl RedirectPlan {
+    /// Whether clients with such a request are sent on. A directory's listing leads where it was got from: nobody is sent
+    /// there, since the links have no tickets.
+    pub fn is_for(&self, method: &[u8], path: &[u8]) -> bool {
+        let is_named = self.methods.iter().any(|one| one.as_bytes() == method);
+        is_named && path.starts_with(b"/") && !path.ends_with(b"/")
+    }
+
+    /// Where clients reach a server; `None` = only through here.
+    pub fn node(&self, server: &str) -> Option<&str> {
+        self.nodes.iter().find(|(name, _)| name.as_str() == server).map(|(_, url)| url.as_str())
+    }
+}
+
 /// Where a secret is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

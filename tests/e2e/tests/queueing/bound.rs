@@ -5,7 +5,7 @@ use std::thread;
 use serde_json::json;
 use weir_e2e::{Weir, get};
 use weir_origin::Origin;
-use weir_testkit::{PATIENCE, RawClient, wait_until};
+use weir_testkit::{PATIENCE, RawClient, RawServer, wait_until};
 
 use crate::{Gate, queue_length, wait_for_queue};
 
@@ -187,4 +187,52 @@ fn nobody_is_forgotten_when_many_wait_for_servers_and_for_the_pool() {
             queue_length(&weir) == 0.0 && weir.metrics().get("weir_pool_active_requests", &[]) == 0.0
         });
     }
+}
+
+#[test]
+fn in_tcp_mode_a_place_goes_to_the_one_who_has_waited_for_it() {
+    let echo = |name: &'static str| {
+        RawServer::start(move |peer| {
+            while let Ok(byte) = peer.take(1) {
+                peer.send([name.as_bytes(), &byte].concat())?;
+            }
+            Ok(())
+        })
+    };
+    let servers = [echo("a"), echo("b")];
+    let [a, b] = servers
+        .each_ref()
+        .map(|server| format!("{{ address = \"{}\", max-connections = 1 }}", server.addr()));
+    let weir = Weir::start(&format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\nmode = \"tcp\"\npool = \"web\"\n\n[pool.web]\nbalance = \"first\"\n\
+         servers = [{a}, {b}]\nsticky = {{ source = true }}\ntimeouts = {{ queue = \"20s\" }}\n"
+    ));
+    let says = |client: &mut RawClient, what: &str| {
+        client.send(&what[1..]);
+        assert_eq!(client.read_exact(2), what.as_bytes());
+    };
+    let mut first = weir.client();
+    says(&mut first, "a1");
+    let mut waiting: Vec<RawClient> = (1..=3)
+        .map(|length| {
+            let client = weir.client();
+            wait_for_queue(&weir, length);
+            client
+        })
+        .collect();
+    // Another network's client may have any server that has a place.
+    let mut other = RawClient::connect_from("127.0.0.2".parse().unwrap(), weir.addr("web"));
+    says(&mut other, "b2");
+    // One of those who wait goes at about the time at which it would be its turn.
+    waiting.remove(0).reset();
+    drop(first);
+    for mut client in waiting {
+        says(&mut client, "a3");
+        drop(client);
+    }
+    wait_for_queue(&weir, 0);
+    wait_until("all is over", PATIENCE, || {
+        let server = format!("server=\"{}\"", servers[0].addr());
+        weir.metrics().get("weir_server_active_requests", &[&server]) == 0.0
+    });
 }
