@@ -169,6 +169,8 @@ fn other_methods_pass_through_the_balancer_and_without_a_node_it_answers_as_alwa
     assert_eq!(client.response_to_head().status, 200);
     // Its links would lead past the balancer, without a ticket.
     assert_eq!(client.exchange(message("GET", "/", &headers, b"")).status, 200);
+    let script = [headers[0], ("Sec-Fetch-Mode", "cors")];
+    assert_eq!(client.exchange(message("GET", "/a", &script, b"")).status, 200);
     let sent_on = || cluster.balancer.metrics().get("weir_pool_sent_on_total", &["pool=\"web\""]);
     assert_eq!(sent_on(), 0.0);
     assert_eq!(client.exchange(message("GET", "/a", &headers, b"")).status, 307);
