@@ -175,7 +175,7 @@ fn runtime_changes_are_listed() {
 #[test]
 fn transfers_are_listed() {
     insta::assert_snapshot!(Server::start("transfers").ctl(&["show", "transfers"]).out, @r"
-    ID  AREA  WAY   PEER                 STATE                 BYTES       RATE  AGE  PATH
+    ID  AREA  WAY   PEER                 STATE                  BYTES       RATE  AGE  PATH
      7  data  pull  dav.example.org:443  moving  3.00 GiB of 10.0 GiB  250 MiB/s  12s  /data/run42
     ");
 }
