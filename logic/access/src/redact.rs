@@ -9,9 +9,10 @@ use std::borrow::Cow;
 use crate::percent;
 
 /// Names of parameters whose values are secrets.
-pub const SECRET_NAMES: [&str; 8] = [
+pub const SECRET_NAMES: [&str; 9] = [
     "access_token",
     "weir_ticket",
+    "weir-upload",
     "authz",
     "id_token",
     "refresh_token",

@@ -268,6 +268,16 @@ fn who_may_not_put_may_not_go_on_either() {
 }
 
 #[test]
+fn the_name_of_an_upload_is_not_logged() {
+    let mut site = Site::new(&format!("{OPEN}\n[access-log]\nformat = \"common\"\n"));
+    let url = begin(&site, "/a", &[], b"0123");
+    let (_, id) = url.split_once('=').unwrap();
+    assert_eq!(offset(&site, &url), 4);
+    let line = site.weir.wait_for_log("\"HEAD /a?");
+    assert!(line.contains("weir-upload=REDACTED") && !line.contains(id), "{line}");
+}
+
+#[test]
 fn what_has_come_counts_for_the_quota() {
     let site = Site::open("quota = \"1MB\"");
     let limits = site.request("OPTIONS", "/a", &[], b"");
