@@ -1,7 +1,8 @@
 //! `weir convert`: another program's configuration as Weir's.
 
+use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -34,6 +35,10 @@ struct StormArgs {
     /// Print for programs: an object with the config and the notes.
     #[arg(long)]
     json: bool,
+    /// A profile that is active there (STORM_WEBDAV_PROFILE), whose application-PROFILE.yml counts; `default` if none is.
+    /// Later ones replace what earlier ones say. Must be stated if there are such files.
+    #[arg(long, value_delimiter = ',')]
+    profile: Vec<String>,
 }
 
 /// A file with its name.
@@ -45,11 +50,14 @@ struct Read {
 /// Runs the verb.
 pub(crate) fn run(args: &ConvertArgs) -> ExitCode {
     let From::Storm(args) = &args.from;
-    let (areas, application) = match find(&args.directory) {
+    let (areas, application) = match find(&args.directory, &args.profile) {
         Ok(found) => found,
         Err(error) => return fail(&error),
     };
-    let mut converted = convert_storm(&sources(&areas), &sources(&application));
+    let mut converted = match convert_storm(&sources(&areas), &sources(&application)) {
+        Ok(converted) => converted,
+        Err(unreadable) => return fail(&format!("{unreadable}: without this file access could be opened")),
+    };
     if converted.toml.is_empty() {
         converted.notes.iter().for_each(|note| eprintln!("{note}"));
         eprintln!("weir convert: {}: no storage area could be carried over", args.directory.display());
@@ -85,23 +93,43 @@ fn is_valid(text: &str) -> bool {
     }
 }
 
-/// The files of storage areas, and those of the service. Blocks.
-fn find(directory: &Path) -> Result<(Vec<Read>, Vec<Read>), String> {
+/// The files of storage areas, and those of the service that count with these profiles. Blocks.
+fn find(directory: &Path, profiles: &[String]) -> Result<(Vec<Read>, Vec<Read>), String> {
     let inner = |name: &str| Some(directory.join(name)).filter(|path| path.is_dir());
     let areas = inner("sa.d").unwrap_or_else(|| directory.to_owned());
     let service = inner("config").unwrap_or_else(|| directory.to_owned());
     let areas = read_all(&areas, &|name| name.ends_with(".properties"))?;
-    let is_service = |name: &str| {
-        let stem = name.strip_suffix(".yml").or(name.strip_suffix(".yaml"));
-        stem.is_some_and(|stem| stem == "application" || stem.starts_with("application-"))
-    };
-    let mut service = read_all(&service, &is_service)?;
-    // What has a profile in its name adds to what has none.
-    service.sort_by_key(|read| (read.name.contains("application-"), read.name.clone()));
     if areas.is_empty() {
         return Err(format!("{}: there is no sa.d/*.properties", directory.display()));
     }
+    let service = read_all(&service, &|name| profile_of(name).is_some())?;
+    let profile = |read: &Read| {
+        let name = Path::new(&read.name).file_name().and_then(OsStr::to_str);
+        name.and_then(profile_of).map(str::to_owned).unwrap_or_default()
+    };
+    let of_profile = service.iter().find(|read| !profile(read).is_empty());
+    if let Some(read) = of_profile.filter(|_| profiles.is_empty()) {
+        // Read or not, it could open what was closed.
+        let profile = profile(read);
+        return Err(format!(
+            "{}: counts only where the profile {profile} is active: state those that are with --profile, or --profile default",
+            read.name
+        ));
+    }
+    let position = |read: &Read| match profile(read).as_str() {
+        "" => Some(0),
+        name => profiles.iter().position(|wanted| wanted == name).map(|at| at + 1),
+    };
+    let mut service: Vec<_> = service.into_iter().filter(|read| position(read).is_some()).collect();
+    // What has no profile in its name comes first.
+    service.sort_by_key(position);
     Ok((areas, service))
+}
+
+/// The profile in the name of a file of the service, empty if it has none; `None` = it is another file.
+fn profile_of(name: &str) -> Option<&str> {
+    let stem = name.strip_suffix(".yml").or(name.strip_suffix(".yaml"))?.strip_prefix("application")?;
+    if stem.is_empty() { Some(stem) } else { stem.strip_prefix('-') }
 }
 
 fn read_all(directory: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Read>, String> {
@@ -112,11 +140,30 @@ fn read_all(directory: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Read>
         if !path.file_name().is_some_and(|name| name.to_str().is_some_and(wanted)) || !path.is_file() {
             continue;
         }
-        let text = fs::read_to_string(&path).map_err(|cause| failed(&path, cause))?;
+        let text = read_text(&path).map_err(|cause| failed(&path, cause))?;
         read.push(Read { name: path.display().to_string(), text });
     }
     read.sort_by(|one, other| one.name.cmp(&other.name));
     Ok(read)
+}
+
+/// A file as text: UTF-8, or else Latin-1, which is what Java takes files of properties for. Of a file that is too long no more
+/// than tells so.
+fn read_text(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(convert::BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    if path.extension().is_some_and(|extension| extension == "properties") {
+        return Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| error.into_bytes().into_iter().map(char::from).collect()));
+    }
+    // Cut within a character it is too long anyway.
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        Err(error) if error.as_bytes().len() > convert::BYTES_MAX => {
+            Ok(String::from_utf8_lossy(error.as_bytes()).into_owned())
+        }
+        Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+    }
 }
 
 fn sources(files: &[Read]) -> Vec<convert::Source<'_>> {

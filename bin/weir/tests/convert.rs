@@ -69,7 +69,7 @@ fn installation(directory: &Path) {
 fn what_storm_had_becomes_a_config_that_passes_its_check() {
     let directory = TempDir::new().unwrap();
     installation(directory.path());
-    let converted = weir(&["convert", "storm", directory.path().to_str().unwrap()]);
+    let converted = weir(&["convert", "storm", "--profile", "policies", directory.path().to_str().unwrap()]);
     let (config, notes) = (text(&converted.stdout), text(&converted.stderr));
     assert_eq!(converted.status.code(), Some(0), "{notes}");
     let file = directory.path().join("weir.toml");
@@ -89,7 +89,7 @@ fn what_storm_had_becomes_a_config_that_passes_its_check() {
     for expected in [
         "physics.properties:5: vos: ",
         "physics.properties:10: tapeEnabled is not carried over",
-        "application-policies.yml:1: area 'physics lab' lists https://old.example.org/, which oauth.issuers has not",
+        "physics.properties:6: area 'physics lab' lists https://old.example.org/, which oauth.issuers has not",
         "storm.connector.max-connections is not carried over",
         "storm.nginx is not carried over",
         "storm.checksum-strategy: ",
@@ -97,10 +97,39 @@ fn what_storm_had_becomes_a_config_that_passes_its_check() {
     ] {
         assert!(notes.contains(expected), "{expected} in\n{notes}");
     }
-    let printed = weir(&["convert", "storm", "--json", directory.path().to_str().unwrap()]);
+    let printed =
+        weir(&["convert", "storm", "--json", "--profile=prod,policies", directory.path().to_str().unwrap()]);
     let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
     assert_eq!(printed["config"], config);
     assert_eq!(printed["notes"].as_array().unwrap().len(), notes.lines().count());
+}
+
+/// Read without need, such a file could permit what nobody may; left out, deny nothing any more.
+#[test]
+fn files_of_profiles_count_only_if_the_profiles_are_stated() {
+    let directory = TempDir::new().unwrap();
+    installation(directory.path());
+    let path = directory.path().to_str().unwrap();
+    let unstated = weir(&["convert", "storm", path]);
+    assert_eq!((unstated.status.code(), unstated.stdout.is_empty()), (Some(2), true));
+    assert!(text(&unstated.stderr).contains("--profile"), "{}", text(&unstated.stderr));
+    let without = weir(&["convert", "storm", "--profile", "default", path]);
+    assert_eq!(without.status.code(), Some(0), "{}", text(&without.stderr));
+    assert!(!text(&without.stdout).contains("students of"), "{}", text(&without.stdout));
+    fs::write(directory.path().join("config/application.yml"), "storm:\n  a: b: c\n").unwrap();
+    let unreadable = weir(&["convert", "storm", "--profile", "default", path]);
+    assert_eq!((unreadable.status.code(), unreadable.stdout.is_empty()), (Some(2), true));
+    assert!(text(&unreadable.stderr).contains("application.yml:2: "), "{}", text(&unreadable.stderr));
+}
+
+#[test]
+fn properties_in_latin_1_are_read_as_java_reads_them() {
+    let directory = TempDir::new().unwrap();
+    let area = [&b"# donn\xe9es\nname=a\naccessPoints=/a\nrootPath=/donn\xe9es\n"[..]].concat();
+    fs::write(directory.path().join("a.properties"), area).unwrap();
+    let converted = weir(&["convert", "storm", directory.path().to_str().unwrap()]);
+    assert_eq!(converted.status.code(), Some(0), "{}", text(&converted.stderr));
+    assert!(text(&converted.stdout).contains("root = \"/donn\u{e9}es\""), "{}", text(&converted.stdout));
 }
 
 #[test]

@@ -8,7 +8,6 @@ use weir_access::issue::{
     EndpointPage, Grant, Issued, MacaroonError, MacaroonRequest, RequestError, TokenRequest, error_response,
     macaroon_response, narrow, token_response,
 };
-use weir_access::rule::{self, decide};
 use weir_access::wlcg::ScopeSet;
 use weir_access::{AccessPath, Action, www_authenticate};
 use weir_dav::outcome::Outcome;
@@ -140,10 +139,7 @@ impl Issuing {
         let mut roots: Vec<AccessPath> =
             points.filter_map(|point| access_path(&point.path, true).ok()).collect();
         roots.sort();
-        let may = |action: &Action, path: &AccessPath| {
-            let request = rule::Request { identity, action, path };
-            areas.iter().any(|area| decide(&area.rules, request).allowed())
-        };
+        let may = |action: &Action, path: &AccessPath| self.may_below(identity, action, path);
         let token_id: [u8; 16] = crypto::random().ok_or(Outcome::Failed)?;
         let grant = Grant {
             holder: identity,
@@ -154,6 +150,27 @@ impl Issuing {
             token_id: token_id.iter().map(|byte| format!("{byte:02x}")).collect(),
         };
         Ok(self.own.minting.issue(grant, &AwsLc, now_s).map_err(RequestError::from)?)
+    }
+
+    /// Whether somebody may do this at a path and at all that is below it: in the area whose access point is the closest above,
+    /// and in all whose access points are further down. To others who verify a token, its scope says just that.
+    fn may_below(&self, identity: &Identity, action: &Action, path: &AccessPath) -> bool {
+        let may = |area: &Area, path: &AccessPath| {
+            self.counts(identity, area) && area.rules.permits_below(identity, action, path)
+        };
+        let depth = |area: &Area| Some(area.rules.access_point_above(path)?.components().len());
+        let areas = self.areas.by_name.values();
+        let closest = areas.clone().filter_map(|area| depth(area)).max();
+        let further_down = |area: &Area| {
+            area.rules
+                .access_points()
+                .iter()
+                .filter(|point| path.is_above(point))
+                .all(|point| may(area, point))
+        };
+        closest.is_some()
+            && areas.clone().any(|area| depth(area) == closest && may(area, path))
+            && areas.clone().all(|area| further_down(area))
     }
 
     /// Whether a token for somebody who has proved who they are in this area counts in another.

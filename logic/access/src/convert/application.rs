@@ -1,21 +1,29 @@
-use super::Notes;
 use super::area::Area;
 use super::service::Service;
-use super::yaml::{self, Node, Value, same_key};
+use super::yaml::{self, Node, Value, YamlError, same_key};
+use super::{Notes, Place};
 use crate::rule::{Effect, PathGlob, PolicyAction, PolicySpec, Principal};
 
 /// What `application.yml` says of tokens and policies.
 #[derive(Debug, Default)]
 pub(super) struct Application {
-    /// With their lines.
-    pub(super) issuers: Vec<(usize, TokenIssuer)>,
+    pub(super) issuers: Vec<TokenIssuer>,
     pub(super) service: Service,
-    policies: Vec<(usize, String, PolicySpec)>,
+    policies: Vec<AreaPolicy>,
+}
+
+/// A policy with the name of its area, and where it stands.
+#[derive(Debug)]
+struct AreaPolicy {
+    place: Place,
+    area: String,
+    policy: PolicySpec,
 }
 
 /// A trusted issuer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TokenIssuer {
+    pub(super) place: Place,
     pub(super) name: String,
     pub(super) issuer: String,
     pub(super) key_set: Option<String>,
@@ -23,47 +31,60 @@ pub(super) struct TokenIssuer {
 }
 
 impl Application {
-    pub(super) fn read(&mut self, text: &str, notes: &mut Notes<'_>) {
-        let documents = match yaml::parse(text) {
-            Ok(documents) => documents,
-            Err(error) => {
-                return notes.add(error.line, format!("{}: the file is left out", error.why));
+    /// Reads one file, in addition to those before it. Lists that it has replace theirs, as Spring has it.
+    ///
+    /// # Errors
+    /// Something could be a denial, and cannot be read: without it there would be more access than before.
+    pub(super) fn read(&mut self, text: &str, notes: &mut Notes<'_>) -> Result<(), YamlError> {
+        for document in &yaml::parse(text)? {
+            if let Some(node) = document.get("spring").and_then(profile_of) {
+                return Err(unreadable(
+                    node,
+                    "a document for a profile: give it a file application-PROFILE.yml",
+                ));
             }
-        };
-        for document in &documents {
             for (section, node) in document.map() {
                 match section.as_str() {
-                    "oauth" => self.read_oauth(node, notes),
-                    "storm" => self.read_storm(node, notes),
+                    "oauth" => self.read_oauth(node, notes)?,
+                    "storm" => self.read_storm(node, notes)?,
+                    other if other.starts_with("oauth.") || other.starts_with("storm.") => {
+                        return Err(dotted(node, other));
+                    }
                     _ => notes.add(node.line, format!("{section} is not carried over")),
                 }
             }
         }
+        Ok(())
     }
 
-    fn read_oauth(&mut self, oauth: &Node, notes: &mut Notes<'_>) {
+    fn read_oauth(&mut self, oauth: &Node, notes: &mut Notes<'_>) -> Result<(), YamlError> {
         for (key, node) in oauth.map() {
             if !same_key(key, "issuers") {
                 notes.add(node.line, format!("oauth.{key} is not carried over"));
                 continue;
             }
-            for issuer in node.list() {
-                self.issuers.extend(token_issuer(&issuer, notes).map(|read| (issuer.line, read)));
+            let list = list_of(node, "oauth.issuers")?;
+            if !self.issuers.is_empty() {
+                notes.add(node.line, "these issuers replace those of the files before this one");
             }
+            self.issuers = list.iter().filter_map(|issuer| token_issuer(issuer, notes)).collect();
         }
+        Ok(())
     }
 
-    fn read_storm(&mut self, storm: &Node, notes: &mut Notes<'_>) {
+    fn read_storm(&mut self, storm: &Node, notes: &mut Notes<'_>) -> Result<(), YamlError> {
         for (key, node) in storm.map() {
+            if key.contains('.') {
+                return Err(dotted(node, key));
+            }
             if !same_key(key, "authz") {
                 self.service.read(key, node, notes);
                 continue;
             }
             for (key, node) in node.map() {
                 match same_key(key, "policies") {
-                    true => self
-                        .policies
-                        .extend(node.list().iter().filter_map(|policy| read_policy(policy, notes))),
+                    true => self.read_policies(node, notes)?,
+                    false if key.contains(['.', '[']) => return Err(dotted(node, key)),
                     false if same_key(key, "disabled") => {
                         let text = "storm.authz.disabled is not carried over: here nobody may do what nothing permits";
                         notes.add(node.line, text);
@@ -72,27 +93,71 @@ impl Application {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn read_policies(&mut self, node: &Node, notes: &mut Notes<'_>) -> Result<(), YamlError> {
+        let list = list_of(node, "storm.authz.policies")?;
+        if !self.policies.is_empty() {
+            notes.add(node.line, "these policies replace those of the files before this one");
+        }
+        self.policies.clear();
+        for policy in &list {
+            self.policies.extend(read_policy(policy, notes)?);
+        }
+        Ok(())
     }
 
     /// Gives each policy to its area, and looks for what does not fit together.
     pub(super) fn hand_out_policies(&mut self, areas: &mut [Area], notes: &mut Notes<'_>) {
-        for (line, area, policy) in self.policies.drain(..) {
+        for AreaPolicy { place, area, policy } in self.policies.drain(..) {
             match areas.iter_mut().find(|other| other.name == area) {
-                None => notes.add(line, format!("policy for '{area}', an area that there is not: left out")),
+                None => {
+                    notes.at(&place, format!("policy for '{area}', an area that there is not: left out"));
+                }
                 Some(area) => {
                     if !area.rules.policies {
                         let name = &area.name;
-                        notes.add(
-                            line,
+                        notes.at(
+                            &place,
                             format!(
                                 "policies of '{name}' are off (fineGrainedAuthzEnabled): carried over, off"
                             ),
                         );
                     }
                     area.rules.policy.push(policy);
+                    area.policy_places.push(place);
                 }
             }
         }
+    }
+}
+
+fn unreadable(node: &Node, why: &str) -> YamlError {
+    YamlError { line: node.line, why: why.to_owned() }
+}
+
+fn dotted(node: &Node, key: &str) -> YamlError {
+    unreadable(node, &format!("{key}: keys with dots are not read: write one below the other"))
+}
+
+/// What says that a document counts only with a profile.
+fn profile_of(spring: &Node) -> Option<&Node> {
+    let nested = || spring.get("config")?.get("activate");
+    let dotted = |(key, _): &&(String, Node)| key.contains("activate") || same_key(key, "profiles");
+    nested().or_else(|| match spring.map().iter().find(dotted)? {
+        // `spring.profiles.active` says which count, not when this one does.
+        (_, node) if node.get("active").or(node.get("include")).is_some() => None,
+        (_, node) => Some(node),
+    })
+}
+
+/// A list where there must be one, or nothing.
+fn list_of(node: &Node, what: &str) -> Result<Vec<Node>, YamlError> {
+    match &node.value {
+        Value::List(list) => Ok(list.clone()),
+        Value::Scalar(None) => Ok(Vec::new()),
+        _ => Err(unreadable(node, &format!("{what} is no list"))),
     }
 }
 
@@ -122,12 +187,15 @@ fn token_issuer(node: &Node, notes: &mut Notes<'_>) -> Option<TokenIssuer> {
     }
     let name = text("name").unwrap_or_else(|| issuer.clone());
     let audiences = if enforced { audiences } else { Vec::new() };
-    Some(TokenIssuer { name, issuer, key_set: text("jwk-uri"), audiences })
+    Some(TokenIssuer { place: notes.place(node.line), name, issuer, key_set: text("jwk-uri"), audiences })
 }
 
-/// One policy with its line and its area. What cannot be carried over makes a permit smaller and a denial larger: access is
-/// never opened by a conversion.
-fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Option<(usize, String, PolicySpec)> {
+/// One policy with its area. What cannot be carried over makes a permit smaller and a denial larger: access is never opened
+/// by a conversion.
+///
+/// # Errors
+/// A denial for nobody knows which area.
+fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Result<Option<AreaPolicy>, YamlError> {
     for (key, value) in node.map() {
         let known = ["sa", "actions", "paths", "effect", "description", "principals"];
         if !known.iter().any(|name| same_key(key, name)) {
@@ -135,10 +203,6 @@ fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Option<(usize, String, Pol
         }
     }
     let text = |key: &str| node.get(key).and_then(Node::text);
-    let Some(area) = text("sa") else {
-        notes.add(node.line, "a policy without sa: left out");
-        return None;
-    };
     let effect = match text("effect") {
         Some(effect) if effect.eq_ignore_ascii_case("permit") => Effect::Permit,
         Some(effect) if effect.eq_ignore_ascii_case("deny") => Effect::Deny,
@@ -149,6 +213,14 @@ fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Option<(usize, String, Pol
         }
     };
     let denies = effect == Effect::Deny;
+    let area = match text("sa") {
+        Some(area) if !area.contains("${") => area,
+        _ if denies => return Err(unreadable(node, "a denial without sa, or whose sa is a placeholder")),
+        _ => {
+            notes.add(node.line, "a policy without sa, or whose sa is a placeholder: left out");
+            return Ok(None);
+        }
+    };
     let list = |key: &str| node.get(key).map(Node::list).unwrap_or_default();
 
     let mut actions = Vec::new();
@@ -165,14 +237,21 @@ fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Option<(usize, String, Pol
             }
         }
     }
-    let (mut paths, given) = (Vec::new(), list("paths"));
+    let (mut paths, mut given) = (Vec::new(), list("paths"));
+    // Named by a number each, they would be taken for none, which is everywhere.
+    given.extend(node.get("paths").filter(|paths| !paths.map().is_empty()).cloned());
     for path in &given {
-        let text = path.text().unwrap_or_default();
-        let text = if text.starts_with('/') { text.to_owned() } else { format!("/{text}") };
-        match PathGlob::parse(&text) {
+        let read = match path.text().filter(|text| !text.is_empty()) {
+            None => Err("a path that is no text".to_owned()),
+            Some(text) => {
+                let text = if text.starts_with('/') { text.to_owned() } else { format!("/{text}") };
+                PathGlob::parse(&text).map_err(|error| format!("{text}: {error}"))
+            }
+        };
+        match read {
             Ok(glob) => paths.push(glob.to_string()),
-            Err(error) => {
-                notes.add(path.line, instead(denies, &format!("{text}: {error}"), "it denies everywhere"));
+            Err(why) => {
+                notes.add(path.line, instead(denies, &why, "it denies everywhere"));
                 paths.extend(denies.then(|| "/**".to_owned()));
             }
         }
@@ -180,6 +259,12 @@ fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Option<(usize, String, Pol
     let mut principals = Vec::new();
     for node in list("principals") {
         match principal(&node) {
+            Ok(Principal::Vo { .. } | Principal::VoMap { .. } | Principal::Fqan { .. }) if denies => {
+                // Who they are is not known here, but that they have proved to be somebody is.
+                let why = "certificates with VOMS attributes are not read: it denies to every authenticated user instead";
+                notes.add(node.line, why);
+                principals.push(Principal::AnyAuthenticatedUser);
+            }
             Ok(principal) => {
                 if let Principal::Vo { .. } | Principal::VoMap { .. } | Principal::Fqan { .. } = principal {
                     notes.add(
@@ -195,13 +280,22 @@ fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Option<(usize, String, Pol
             }
         }
     }
+    if denies && actions.is_empty() {
+        notes.add(node.line, "a denial of nothing that is known here: it denies all instead");
+        actions.push(PolicyAction::All);
+    }
+    if denies && principals.is_empty() {
+        notes.add(node.line, "a denial for nobody that is known here: it denies to anyone instead");
+        principals.push(Principal::Anyone);
+    }
     if actions.is_empty() || principals.is_empty() || (paths.is_empty() && !given.is_empty()) {
         notes.add(node.line, "a policy with nothing left that it is about: left out");
-        return None;
+        return Ok(None);
     }
     let description = text("description").filter(|text| !text.trim().is_empty());
     let description = description.map_or_else(|| format!("line {}", node.line), str::to_owned);
-    Some((node.line, area.to_owned(), PolicySpec { description, effect, actions, paths, principals }))
+    let policy = PolicySpec { description, effect, actions, paths, principals };
+    Ok(Some(AreaPolicy { place: notes.place(node.line), area: area.to_owned(), policy }))
 }
 
 fn instead(denies: bool, what: &str, larger: &str) -> String {
@@ -213,7 +307,11 @@ fn principal(node: &Node) -> Result<Principal, String> {
     let parameters = node.get("params");
     let parameter = |name: &str| {
         let value = parameters.and_then(|node| node.get(name)).and_then(Node::text);
-        value.map(str::to_owned).ok_or_else(|| format!("a principal {kind} without {name}"))
+        let value = value.ok_or_else(|| format!("a principal {kind} without {name}"))?;
+        match value.contains("${") {
+            true => Err(format!("a principal {kind} whose {name} is a placeholder")),
+            false => Ok(value.to_owned()),
+        }
     };
     if let Some(Value::List(_)) = parameters.map(|node| &node.value) {
         return Err(format!("a principal {kind} with a list of params"));

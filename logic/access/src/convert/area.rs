@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
-use super::Notes;
 use super::properties::{Properties, Property};
+use super::{Notes, Place};
 use crate::rule::AreaSpec;
 
 /// One storage area on its way.
@@ -11,6 +11,10 @@ pub(super) struct Area {
     pub(super) root: String,
     pub(super) access_points: Vec<String>,
     pub(super) rules: AreaSpec,
+    /// Where its issuers are listed.
+    pub(super) issuers_place: Place,
+    /// Where each of its policies stands.
+    pub(super) policy_places: Vec<Place>,
 }
 
 impl Area {
@@ -29,6 +33,8 @@ impl Area {
             root: String::new(),
             access_points: Vec::new(),
             rules: AreaSpec { policies: false, ..AreaSpec::default() },
+            issuers_place: notes.place(properties.get("orgs").map_or(1, |entry| entry.line)),
+            policy_places: Vec::new(),
         };
         for entry in properties.entries() {
             area.take(entry, notes);

@@ -17,27 +17,35 @@ pub(super) fn name(text: &str) -> String {
     if name.is_empty() { "unnamed".to_owned() } else { name }
 }
 
-/// The same with a number at its end.
-pub(super) fn numbered(name: &str, number: usize) -> String {
+/// A name that is not yet taken: the same, or with a number at its end.
+pub(super) fn free_name(name: &str, taken: &mut BTreeSet<String>) -> String {
+    let numbered = (2..).map(|number| numbered(name, number));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    let free = names.find(|name| !taken.contains(name)).unwrap_or_default();
+    taken.insert(free.clone());
+    free
+}
+
+fn numbered(name: &str, number: usize) -> String {
     let end = format!("-{number}");
     let kept = name.len().min(NAME_BYTES_MAX - end.len());
     format!("{}{end}", &name[..kept])
 }
 
-/// Leaves out issuers whose keys could not be found, and those that are there twice. `lines`: where each stands.
-pub(super) fn issuers(issuers: Vec<(usize, TokenIssuer)>, notes: &mut Notes<'_>) -> Vec<TokenIssuer> {
+/// Leaves out issuers whose keys could not be found, and those that are there twice.
+pub(super) fn issuers(issuers: Vec<TokenIssuer>, notes: &mut Notes<'_>) -> Vec<TokenIssuer> {
     let mut seen = BTreeSet::new();
     let mut kept = Vec::new();
-    for (line, issuer) in issuers {
+    for issuer in issuers {
         let address = &issuer.issuer;
         let can_be_found = match &issuer.key_set {
             Some(keys) => keys.starts_with("https://") || keys.starts_with('/'),
             None => address.starts_with("https://"),
         };
         if !can_be_found {
-            notes.add(line, format!("{address}: its keys are at no https address: left out"));
+            notes.at(&issuer.place, format!("{address}: its keys are at no https address: left out"));
         } else if !seen.insert(address.clone()) {
-            notes.add(line, format!("{address} is there twice: the first counts"));
+            notes.at(&issuer.place, format!("{address} is there twice: the first counts"));
         } else {
             kept.push(issuer);
         }
@@ -53,11 +61,15 @@ pub(super) fn areas(areas: &mut [Area], known: &[TokenIssuer], notes: &mut Notes
         area.rules.issuers.retain(|issuer| {
             let known = is_known(issuer);
             if !known {
-                notes.add(1, format!("area '{name}' lists {issuer}, which oauth.issuers has not: left out"));
+                let place = &area.issuers_place;
+                notes.at(
+                    place,
+                    format!("area '{name}' lists {issuer}, which oauth.issuers has not: left out"),
+                );
             }
             known
         });
-        for policy in &mut area.rules.policy {
+        for (policy, place) in area.rules.policy.iter_mut().zip(&area.policy_places) {
             let description = policy.description.clone();
             policy.principals.retain(|principal| {
                 let known = issuer_of(principal).is_none_or(is_known);
@@ -65,7 +77,7 @@ pub(super) fn areas(areas: &mut [Area], known: &[TokenIssuer], notes: &mut Notes
                     let text = format!(
                         "policy '{description}' of '{name}': {principal} is nobody that is known: left out"
                     );
-                    notes.add(1, text);
+                    notes.at(place, text);
                 }
                 known
             });

@@ -47,7 +47,14 @@ pub struct Note {
     pub what: String,
 }
 
-/// Where notes are collected for one file.
+/// A file and a line of it, from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    file: String,
+    line: usize,
+}
+
+/// Where notes are collected while a file is read.
 struct Notes<'a> {
     file: &'a str,
     notes: Vec<Note>,
@@ -55,25 +62,33 @@ struct Notes<'a> {
 
 impl Notes<'_> {
     fn add(&mut self, line: usize, what: impl Into<String>) {
-        self.notes.push(Note { file: self.file.to_owned(), line, what: what.into() });
+        self.at(&self.place(line), what);
     }
 
-    /// In the order of the lines, whenever each was noticed.
-    fn hand_over(mut self, all: &mut Vec<Note>) {
-        self.notes.sort_by_key(|note| note.line);
-        all.append(&mut self.notes);
+    /// Of what stands in a file that may have been read before.
+    fn at(&mut self, place: &Place, what: impl Into<String>) {
+        self.notes.push(Note { file: place.file.clone(), line: place.line, what: what.into() });
+    }
+
+    /// A line of the file.
+    fn place(&self, line: usize) -> Place {
+        Place { file: self.file.to_owned(), line }
     }
 }
 
 /// Largest file, in bytes.
-const BYTES_MAX: usize = 4 * 1024 * 1024;
+pub const BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Converts the properties files of storage areas and the service's YAML files, of which the later ones add to the first.
-pub fn convert_storm(areas: &[Source<'_>], application: &[Source<'_>]) -> Converted {
-    let mut all_notes = Vec::new();
+/// Converts the properties files of storage areas and the service's YAML files: those of the profiles that are active, in
+/// their order. What a later one says replaces what the ones before it say.
+///
+/// # Errors
+/// A file of the service cannot be read: what it denies would be permitted.
+pub fn convert_storm(areas: &[Source<'_>], application: &[Source<'_>]) -> Result<Converted, Note> {
+    let mut notes = Notes { file: "", notes: Vec::new() };
     let mut converted: Vec<Area> = Vec::new();
     for source in areas {
-        let mut notes = Notes { file: source.name, notes: Vec::new() };
+        notes.file = source.name;
         if let Some(area) = within_bounds(source, &mut notes).and_then(|text| Area::read(text, &mut notes)) {
             let name = fit::name(&area.name);
             match converted.iter().any(|other| other.name == area.name || fit::name(&other.name) == name) {
@@ -83,26 +98,30 @@ pub fn convert_storm(areas: &[Source<'_>], application: &[Source<'_>]) -> Conver
                 false => converted.push(area),
             }
         }
-        notes.hand_over(&mut all_notes);
+    }
+    if let Some(first) = areas.first().filter(|_| !converted.is_empty()) {
+        notes.file = first.name;
+        notes.add(1, "symbolic links were followed; here they are not, in no area (symlinks = \"never\")");
     }
     let mut service = Application::default();
     for source in application {
-        let mut notes = Notes { file: source.name, notes: Vec::new() };
-        if let Some(text) = within_bounds(source, &mut notes) {
-            service.read(text, &mut notes);
-            service.hand_out_policies(&mut converted, &mut notes);
-        }
-        notes.hand_over(&mut all_notes);
+        notes.file = source.name;
+        let unreadable = |line, what| Note { file: source.name.to_owned(), line, what };
+        let text = within_bounds(source, &mut notes)
+            .ok_or_else(|| unreadable(1, format!("the file is longer than {BYTES_MAX} bytes")))?;
+        service.read(text, &mut notes).map_err(|error| unreadable(error.line, error.why))?;
     }
-    let mut notes =
-        Notes { file: application.last().map_or("application.yml", |last| last.name), notes: Vec::new() };
+    service.hand_out_policies(&mut converted, &mut notes);
     let issuers = fit::issuers(service.issuers, &mut notes);
     fit::areas(&mut converted, &issuers, &mut notes);
-    notes.hand_over(&mut all_notes);
     for area in &mut converted {
         area.name = fit::name(&area.name);
     }
-    Converted { toml: write::toml(&converted, &issuers, &service.service), notes: all_notes }
+    let mut notes = notes.notes;
+    // File by file and in the order of the lines, whenever each was noticed.
+    let sources: Vec<_> = areas.iter().chain(application).map(|source| source.name).collect();
+    notes.sort_by_key(|note| (sources.iter().position(|name| *name == note.file), note.line));
+    Ok(Converted { toml: write::toml(&converted, &issuers, &service.service), notes })
 }
 
 fn within_bounds<'a>(source: &Source<'a>, notes: &mut Notes<'_>) -> Option<&'a str> {

@@ -1,6 +1,6 @@
 //! Areas and issuers as TOML, in the order in which a person would write them.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use toml::Value;
@@ -17,13 +17,10 @@ pub(super) fn toml(areas: &[Area], issuers: &[TokenIssuer], service: &Service) -
     if !areas.is_empty() {
         listeners(&mut text, areas, service);
     }
-    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    let mut names = BTreeSet::new();
     for issuer in issuers {
         // Two issuers of one name would be one table twice.
-        let plain = fit::name(&issuer.name);
-        let count = names.entry(plain.clone()).or_default();
-        *count += 1;
-        let name = if *count == 1 { plain } else { fit::numbered(&plain, *count) };
+        let name = fit::free_name(&fit::name(&issuer.name), &mut names);
         heading(&mut text, &format!("[token-issuer.{}]", key(&name)));
         line(&mut text, "issuer", string(&issuer.issuer));
         if let Some(key_set) = &issuer.key_set {
@@ -86,6 +83,7 @@ fn write_area(text: &mut String, area: &Area, service: &Service) {
     heading(text, &format!("[storage-area.{name}]"));
     line(text, "root", string(&area.root));
     line(text, "access-points", strings(&area.access_points));
+    line(text, "symlinks", string("never"));
     if service.without_checksums {
         line(text, "checksums", "[]");
     }

@@ -44,6 +44,10 @@ pub(super) fn parse(text: &str) -> Result<Vec<Node>, YamlError> {
     }
 }
 
+fn fail_at(line: usize, why: &str) -> YamlError {
+    YamlError { line, why: why.to_owned() }
+}
+
 struct Reader<'a> {
     events: Parser<'a, saphyr_parser::StrInput<'a>>,
     /// By the parser's ids.
@@ -61,7 +65,7 @@ impl<'a> Reader<'a> {
     }
 
     fn node(&mut self, event: Event<'a>, line: usize, depth: usize) -> Result<Node, YamlError> {
-        let fail = |why: &str| YamlError { line, why: why.to_owned() };
+        let fail = |why: &str| fail_at(line, why);
         if depth > DEPTH_MAX {
             return Err(fail("nested too deeply"));
         }
@@ -91,6 +95,13 @@ impl<'a> Reader<'a> {
                     let Value::Scalar(Some(key)) = self.node(event, line, depth + 1)?.value else {
                         return Err(YamlError { line, why: "a key that is no text".to_owned() });
                     };
+                    if key == "<<" {
+                        // Left out, it could be a denial that is lost.
+                        return Err(fail_at(
+                            line,
+                            "merge keys (<<) are not read: write out what they stand for",
+                        ));
+                    }
                     if map.iter().any(|(other, _)| *other == key) {
                         return Err(YamlError { line, why: format!("key {key} is there twice") });
                     }
@@ -207,5 +218,6 @@ mod tests {
         );
         assert_eq!(parse(&"[".repeat(1000)).unwrap_err().line, 1);
         assert!(parse("a: [b").is_err());
+        assert_eq!(parse("a: &x {b: 1}\nc:\n  <<: *x\n").unwrap_err().line, 3);
     }
 }

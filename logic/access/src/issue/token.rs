@@ -157,8 +157,8 @@ impl Minting {
     }
 }
 
-/// Of the scopes asked for, those whose holder may do what they are for at their path. `may` asks the rules. Nothing asked
-/// for means everything below `roots`.
+/// Of the scopes asked for, those whose holder may do everything that they mean to whoever verifies the token: at their path
+/// and at all that is below it. `may` asks the rules for that. Nothing asked for means everything below `roots`.
 pub fn narrow(
     requested: &ScopeSet,
     roots: &[AccessPath],
@@ -170,17 +170,23 @@ pub fn narrow(
     };
     let everywhere = ScopeSet::of(roots.iter().flat_map(everything));
     let requested = if requested.is_absent() { &everywhere } else { requested };
-    let possible = |scope: &&StorageScope| {
-        let action = match scope.operation {
-            Operation::Read => Action::Read,
-            Operation::Create => Action::Create,
-            Operation::Modify => Action::Overwrite,
-            Operation::Stage => Action::Stage,
-            Operation::Poll => Action::Poll,
-        };
-        may(&action, &scope.path)
-    };
+    let possible =
+        |scope: &&StorageScope| meant_by(scope.operation).iter().all(|action| may(action, &scope.path));
     requested.scopes().iter().filter(possible).cloned().collect()
+}
+
+/// What a scope permits (see the table of `wlcg::permit`), but for looking at single files, which comes with each, and
+/// renaming, which is deleting here and creating there.
+fn meant_by(operation: Operation) -> &'static [Action] {
+    match operation {
+        Operation::Read => &[Action::Read, Action::List],
+        Operation::Create => &[Action::Create, Action::MakeDirectory],
+        Operation::Modify => {
+            &[Action::List, Action::Create, Action::MakeDirectory, Action::Overwrite, Action::Delete]
+        }
+        Operation::Stage => &[Action::Stage, Action::Poll],
+        Operation::Poll => &[Action::Poll],
+    }
 }
 
 /// Without the token.

@@ -82,6 +82,11 @@ impl PathGlob {
         self.run(path.components()).below
     }
 
+    /// Whether it fits the path and everything that could be below it. It may say no where it does, never yes where it does not.
+    pub(super) fn fits_all_below(&self, path: &AccessPath) -> bool {
+        self.run(path.components()).all_below
+    }
+
     /// The pattern as a machine whose states are the places between its parts: after each component, the places that can
     /// have been reached. Linear in parts times components.
     fn run(&self, components: &[String]) -> Reached {
@@ -100,7 +105,9 @@ impl PathGlob {
             places = next;
         }
         let below = places[..self.parts.len()].contains(&true);
-        Reached { whole: places[self.parts.len()], below }
+        let at_last = self.parts.len().checked_sub(1).is_some_and(|last| places[last]);
+        let all_below = at_last && self.parts.last() == Some(&Part::Any);
+        Reached { whole: places[self.parts.len()], below, all_below }
     }
 
     /// `**` may stand for no component.
@@ -134,6 +141,7 @@ impl PathGlob {
 struct Reached {
     whole: bool,
     below: bool,
+    all_below: bool,
 }
 
 /// A path without a slash at its end.

@@ -16,6 +16,7 @@
 //! A rename takes away here and creates there: both must be allowed.
 
 mod area;
+mod below;
 mod decide;
 mod dn_match;
 mod glob;

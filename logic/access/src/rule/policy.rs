@@ -58,6 +58,17 @@ pub(super) struct Applies<'a> {
     pub(super) below: bool,
 }
 
+/// What a policy says of a path with everything below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Below {
+    /// It permits all of it.
+    PermitsAll,
+    /// It denies some of it, or all.
+    DeniesSome,
+    /// Nothing that holds for all of it.
+    Nothing,
+}
+
 impl PolicyAction {
     /// What it takes for `action` on `path`. A rename is asked for as its two halves.
     pub(super) fn of(action: &Action, path: &AccessPath) -> Self {
@@ -89,6 +100,21 @@ impl Policy {
         let takes_along = action == PolicyAction::Delete && self.effect == Effect::Deny;
         let glob = self.paths.iter().find(|glob| takes_along && glob.may_fit_below(path))?;
         Some(found(glob, true))
+    }
+
+    /// What it says of an action on a path and everything below it, relative to the area's root.
+    pub(super) fn below(&self, identity: &Identity, action: PolicyAction, path: &AccessPath) -> Below {
+        let is_about = self.actions.iter().any(|a| *a == action || *a == PolicyAction::All);
+        if !is_about || !self.principals.iter().any(|principal| principal.admits(identity)) {
+            return Below::Nothing;
+        }
+        match self.effect {
+            Effect::Permit if self.paths.iter().any(|glob| glob.fits_all_below(path)) => Below::PermitsAll,
+            Effect::Deny if self.paths.iter().any(|glob| glob.fits(path) || glob.may_fit_below(path)) => {
+                Below::DeniesSome
+            }
+            _ => Below::Nothing,
+        }
     }
 }
 

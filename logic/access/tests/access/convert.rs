@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use weir_access::convert::{Source, convert_storm};
-use weir_access::rule::{AreaSpec, PolicySpec};
+use weir_access::rule::{AreaSpec, PolicyAction, PolicySpec, Principal};
 
 const CMS: &str = r"# the area of CMS
 name=cms
@@ -72,12 +72,12 @@ storm:
         description: nothing left
         principals: [{type: anyone}]
 spring:
-  profiles: x
+  main: x
 "#;
 
 fn convert(areas: &[(&str, &str)], application: &str) -> (String, String) {
     let areas: Vec<_> = areas.iter().map(|&(name, text)| Source { name, text }).collect();
-    let converted = convert_storm(&areas, &[Source { name: "application.yml", text: application }]);
+    let converted = convert_storm(&areas, &[Source { name: "application.yml", text: application }]).unwrap();
     let notes: Vec<_> = converted.notes.iter().map(ToString::to_string).collect();
     (converted.toml, notes.join("\n"))
 }
@@ -127,7 +127,7 @@ fn files_that_cannot_be_read_are_left_out_by_name_and_line() {
             ("b.properties", "name=b"),
             ("c.properties", "name=c\nrootPath=/c\naccessPoints=c\n"),
         ],
-        "a: b: c",
+        "a: 1",
     );
     assert_eq!(toml, "");
     let lines: Vec<_> = notes.lines().collect();
@@ -135,7 +135,96 @@ fn files_that_cannot_be_read_are_left_out_by_name_and_line() {
     assert!(lines[0].starts_with("a.properties:2: "), "{notes}");
     assert!(lines[1].starts_with("b.properties:1: rootPath is missing"), "{notes}");
     assert!(lines[2].starts_with("c.properties:1: access points: c: "), "{notes}");
-    assert!(lines[3].starts_with("application.yml:1: "), "{notes}");
+    assert!(lines[3].starts_with("application.yml:1: a is not carried over"), "{notes}");
+}
+
+/// What a file of the service denies is not known if it cannot be read.
+#[test]
+fn without_a_file_of_the_service_nothing_is_carried_over() {
+    let open =
+        "name=p\nrootPath=/p\naccessPoints=/p\nanonymousReadEnabled=true\nfineGrainedAuthzEnabled=true\n";
+    let policies = "storm:\n  authz:\n    policies:\n";
+    let long = format!("# {}", "x".repeat(weir_access::convert::BYTES_MAX));
+    let denial = "effect: deny, actions: [all], principals: [{type: anyone}]";
+    for (line, text) in [
+        (1, "a: b: c".to_owned()),
+        (1, long),
+        (4, format!("{policies}    - &d {{sa: p, {denial}}}\n").replace("sa: p", "<<: {sa: p}")),
+        (4, format!("{policies}    - {{{denial}}}\n")),
+        (4, format!("{policies}    - {{sa: \"${{AREA}}\", {denial}}}\n")),
+        (4, format!("{policies}      0: {{sa: p, {denial}}}\n")),
+        (1, format!("storm.authz.policies: [{{sa: p, {denial}}}]\n")),
+        (2, format!("storm:\n  authz.policies: [{{sa: p, {denial}}}]\n")),
+        (3, format!("storm:\n  authz:\n    policies[0]: {{sa: p, {denial}}}\n")),
+        (2, format!("a: 1\nspring:\n  config.activate.on-profile: x\n{policies}    - {{sa: p, {denial}}}\n")),
+    ] {
+        let area = Source { name: "p.properties", text: open };
+        let refused = convert_storm(&[area], &[Source { name: "application.yml", text: &text }]);
+        let refused = refused.map(|converted| converted.toml).expect_err(&text[..text.len().min(200)]);
+        assert_eq!(refused.file, "application.yml");
+        assert!(refused.line.abs_diff(line) <= 1, "{refused}, {line} of {}", &text[..text.len().min(200)]);
+    }
+}
+
+/// Certificates of organisations are not read here, so nobody is known to be a member of one.
+#[test]
+fn a_denial_for_those_whom_nobody_can_tell_is_one_for_all_who_are_known() {
+    let open = "name=p\nrootPath=/p\naccessPoints=/p\nfineGrainedAuthzEnabled=true\n";
+    let first = |policy: &str| {
+        let text = format!("storm:\n  authz:\n    policies:\n    - {{sa: p, effect: deny, {policy}}}\n");
+        let (toml, notes) = convert(&[("p.properties", open)], &text);
+        let kept = areas(&toml)[0].1.policy.first().cloned();
+        (kept.unwrap_or_else(|| panic!("{policy} is lost: {notes}")), notes)
+    };
+    for voms in [
+        "{type: vo, params: {vo: bad}}",
+        "{type: vo-map, params: {vo: bad}}",
+        "{type: fqan, params: {fqan: /bad}}",
+    ] {
+        let (policy, notes) = first(&format!("actions: [all], principals: [{voms}]"));
+        assert_eq!(policy.principals, [Principal::AnyAuthenticatedUser], "{voms}");
+        assert!(notes.contains("denies to every authenticated user"), "{notes}");
+    }
+    let (policy, _) = first("principals: [{type: anyone}]");
+    assert_eq!(policy.actions, [PolicyAction::All]);
+    let (policy, _) = first("actions: {0: read}, principals: {0: {type: anyone}}, paths: {0: /x}");
+    assert_eq!((policy.actions, policy.principals), (vec![PolicyAction::All], vec![Principal::Anyone]));
+    assert_eq!(policy.paths, ["/**"]);
+    let (policy, _) = first("actions: [read], principals: [{type: jwt-issuer, params: {iss: \"${IAM}\"}}]");
+    assert_eq!(policy.principals, [Principal::Anyone]);
+    let (policy, _) = first("actions: [read], paths: [[/x]], principals: [{type: anyone}]");
+    assert_eq!(policy.paths, ["/**"]);
+}
+
+#[test]
+fn a_later_file_replaces_the_lists_of_those_before_it() {
+    let area = "name=p\nrootPath=/p\naccessPoints=/p\nfineGrainedAuthzEnabled=true\n";
+    let policy = |description: &str| {
+        format!(
+            "storm:\n  authz:\n    policies:\n    - {{sa: p, effect: permit, actions: [all], description: {description}, \
+             principals: [{{type: anyone}}]}}\noauth:\n  issuers:\n  - {{issuer: \"https://{description}.example\"}}\n"
+        )
+    };
+    let (first, second) = (policy("first"), policy("second"));
+    let application = [
+        Source { name: "application.yml", text: &first },
+        Source { name: "application-prod.yml", text: &second },
+    ];
+    let converted = convert_storm(&[Source { name: "p.properties", text: area }], &application).unwrap();
+    assert!(!converted.toml.contains("first") && converted.toml.contains("second"), "{}", converted.toml);
+    let replaced = converted.notes.iter().filter(|note| note.file == "application-prod.yml");
+    assert_eq!(replaced.count(), 2, "{:?}", converted.notes);
+}
+
+#[test]
+fn issuers_have_names_of_their_own_whatever_they_are_called() {
+    let area = "name=p\nrootPath=/p\naccessPoints=/p\n";
+    let issuer =
+        |name: &str, host: &str| format!("  - {{name: {name}, issuer: \"https://{host}.example\"}}\n");
+    let text = format!("oauth:\n  issuers:\n{}{}{}", issuer("a-2", "x"), issuer("a", "y"), issuer("a", "z"));
+    let (toml, _) = convert(&[("p.properties", area)], &text);
+    let table: toml::Table = toml.parse().unwrap();
+    assert_eq!(table["token-issuer"].as_table().unwrap().len(), 3, "{toml}");
 }
 
 proptest! {

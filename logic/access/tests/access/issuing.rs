@@ -8,6 +8,7 @@ use weir_access::issue::{
     Presentation, RequestError, TokenRequest, error_response, macaroon_response, narrow, token_response,
 };
 use weir_access::jwt::{Algorithm, KeySet, TokenError};
+use weir_access::rule::AreaSpec;
 use weir_access::wlcg::ScopeSet;
 use weir_access::{AccessPath, Action};
 
@@ -98,12 +99,81 @@ fn nobody_gets_more_by_asking() {
         Err(IssueError::AlreadyDelegated)
     );
     let requested = ScopeSet::parse(["storage.read:/a", "storage.modify:/a", "storage.read:/b"]);
-    let may = |action: &Action, at: &AccessPath| *action == Action::Read && path("/a/").contains(at);
-    let kept = narrow(&requested, &[], |action, at| *action == Action::Read && *at == path("/a"));
+    let reads = |action: &Action| matches!(action, Action::Read | Action::List);
+    let may = |action: &Action, at: &AccessPath| reads(action) && path("/a/").contains(at);
+    let kept = narrow(&requested, &[], |action, at| reads(action) && *at == path("/a"));
     assert_eq!(ScopeSet::of(kept).to_string(), "storage.read:/a");
     // Who asks for nothing in particular gets no more than what may be done.
     let kept = narrow(&ScopeSet::default(), &[path("/a/"), path("/b/")], may);
     assert_eq!(ScopeSet::of(kept).to_string(), "storage.read:/a/");
+}
+
+/// To others a scope grants all that it means, at all that is below its path: what the holder may not do in full is not said.
+#[test]
+fn a_scope_is_signed_only_if_its_holder_may_do_all_of_it_everywhere_below() {
+    let rules: AreaSpec = toml::from_str(
+        r#"
+        [[policy]]
+        description = "a secret"
+        effect = "deny"
+        actions = ["read"]
+        paths = ["/ada/secret/**"]
+        principals = [{ type = "user", name = "ada" }]
+        [[policy]]
+        description = "ada's, to write"
+        effect = "permit"
+        actions = ["list", "read", "write"]
+        paths = ["/ada/**"]
+        principals = [{ type = "user", name = "ada" }]
+        [[policy]]
+        description = "ada's, whatever comes after"
+        effect = "permit"
+        actions = ["all"]
+        paths = ["/own/**"]
+        principals = [{ type = "user", name = "ada" }]
+        [[policy]]
+        description = "single files"
+        effect = "permit"
+        actions = ["all"]
+        paths = ["/flat/*"]
+        principals = [{ type = "user", name = "ada" }]
+        [[policy]]
+        description = "nobody else"
+        effect = "deny"
+        actions = ["all"]
+        principals = [{ type = "anyone" }]
+        "#,
+    )
+    .unwrap();
+    let area = rules.resolve("data", &["/d"]).unwrap();
+    let ada = Identity::Basic(weir_access::identity::BasicUser { name: "ada".to_owned() });
+    let signed = |asked: &str| {
+        let asked = ScopeSet::parse(asked.split(' '));
+        let kept = narrow(&asked, &[], |action, path| area.permits_below(&ada, action, path));
+        kept.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    };
+    for (asked, expected) in [
+        ("storage.read:/d/ada storage.modify:/d/ada", ""),
+        ("storage.create:/d/ada", "storage.create:/d/ada"),
+        ("storage.read:/d/ada/open storage.modify:/d/ada/open", "storage.read:/d/ada/open"),
+        ("storage.read:/d/ada/secret/x", ""),
+        ("storage.read:/d/own storage.modify:/d/own", "storage.read:/d/own storage.modify:/d/own"),
+        // It might be a directory.
+        ("storage.read:/d/flat/x", ""),
+        ("storage.read:/d storage.read:/", ""),
+    ] {
+        assert_eq!(signed(asked), expected, "{asked}");
+    }
+}
+
+#[test]
+fn what_a_token_of_another_issuer_is_limited_to_limits_what_is_signed() {
+    let rules = format!("issuers = [\"{}\"]\ntoken-scopes = true", crate::common::ISSUER);
+    let area = toml::from_str::<AreaSpec>(&rules).unwrap().resolve("data", &["/d"]).unwrap();
+    let holder = bearer("storage.read:/a", &[]);
+    let may = |action: &Action, at: &str| area.permits_below(&holder, action, &path(at));
+    assert!(may(&Action::Read, "/d/a/b") && may(&Action::Read, "/d/a"));
+    assert!(!may(&Action::Read, "/d") && !may(&Action::Create, "/d/a") && !may(&Action::Read, "/d/ab"));
 }
 
 #[test]

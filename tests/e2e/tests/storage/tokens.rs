@@ -222,6 +222,34 @@ fn others_can_verify_with_what_is_published() {
     assert_eq!(site.get("/oauth/jwks").status, 401);
 }
 
+/// Where a token is verified by its keys alone, its scopes are all that limits it.
+#[test]
+fn nothing_is_signed_for_others_that_its_holder_may_not_do() {
+    let secrets = Secrets::new();
+    let policy = |text: &str, paths: &str| {
+        format!(
+            "[[storage-area.data.access.policy]]\ndescription = \"rule\"\n{text}\npaths = \"{paths}\"\n\
+             principals = {{ type = \"user\", name = \"ada\" }}\n"
+        )
+    };
+    let area = secrets.es256();
+    let (keys, endpoint) = area.split_once("[token-endpoint.own]").unwrap();
+    let (keys, _) = keys.split_once("[[storage-area").unwrap();
+    let site = Site::new(&format!(
+        "{keys}{}{}[token-endpoint.own]{endpoint}",
+        policy("effect = \"deny\"\nactions = \"read\"", "/ada/secret/**"),
+        policy("effect = \"permit\"\nactions = [\"list\", \"read\", \"write\"]", "/ada/**"),
+    ));
+    let ask = |scope: &str| {
+        let form = format!("grant_type=client_credentials&scope={scope}");
+        post(&site, "/oauth/token", &basic("ada:sesame"), FORM, &form)
+    };
+    let wide = ask("storage.read:/ada+storage.modify:/ada");
+    assert_eq!((wide.status, &json_of(&wide)["error"]), (400, &json!("invalid_scope")));
+    let narrow = ask("storage.read:/ada/open+storage.modify:/ada/open+storage.create:/ada");
+    assert_eq!(json_of(&narrow)["scope"], "storage.read:/ada/open storage.create:/ada");
+}
+
 #[test]
 fn a_macaroon_is_asked_for_at_the_path_that_it_is_for() {
     let secrets = Secrets::new();
