@@ -26,7 +26,11 @@ fuzz_target!(|bytes: &[u8]| {
     let keys = OwnKeys { current: key, previous: Vec::new() };
     let audiences = vec![issuer.clone()];
     let minting = Minting { issuer, audiences, lifetime_max_secs: 60, keys };
-    let _ = Endpoint::new(text, text);
+    let (url, path) = text.split_once(' ').unwrap_or((text, "/oauth/token"));
+    if let Ok(endpoint) = Endpoint::new(url, path) {
+        let document = endpoint.metadata(true, &[]);
+        assert!(Metadata::parse(document.to_string().as_bytes(), url).is_ok(), "others cannot find {url}");
+    }
     let _ = OwnKey::read(Algorithm::Es256, bytes, &NeverVerifies);
     let client = std::net::IpAddr::from([192, 0, 2, 1]);
     let presentation = Presentation { path: &root, method: "GET", client };

@@ -12,7 +12,7 @@ use weir_storage::{Metadata, StorageError, Tree};
 
 use crate::area::Area;
 use crate::forgery::is_forged;
-use crate::identity::{Identifier, denied};
+use crate::identity::{Identifier, denied_at};
 use crate::method;
 use crate::place::Place;
 use crate::refusal::Refusal;
@@ -67,7 +67,7 @@ impl Call {
     pub(crate) fn permit(&self, action: &Action, place: &Place) -> Result<(), Refusal> {
         match self.may(action, place)? {
             true => Ok(()),
-            false => Err(denied(&self.identity, action, &self.area.schemes)),
+            false => Err(denied_at(&self.identity, action, &place.access_path()?, &self.area.schemes)),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Weir's own tokens, issued: the token endpoint with its metadata and keys, and requests for macaroons.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -48,11 +49,14 @@ enum NoToken {
 impl Issuing {
     /// `None`: the request is about something else.
     pub(crate) fn of(areas: &Arc<Areas>, area: &Arc<Area>, request: &Request) -> Option<Self> {
-        let own = areas.identifier.own(&area.plan)?;
-        let wanted = match own.page(request.path()) {
-            Some(page) => Wanted::Page(page),
-            None if request.method() == b"POST" && is_for_macaroon(request) => Wanted::Macaroon,
-            None => return None,
+        let own = areas.identifier.own(&area.plan);
+        let page = own.and_then(|own| Some((own, own.endpoint.page(request.path())?)));
+        let (own, wanted) = match (page.or_else(|| areas.identifier.published_at(request)), own) {
+            (Some((own, page)), _) => (own, Wanted::Page(page)),
+            (None, Some(own)) if request.method() == b"POST" && is_for_macaroon(request) => {
+                (own, Wanted::Macaroon)
+            }
+            (None, _) => return None,
         };
         Some(Self { areas: Arc::clone(areas), area: Arc::clone(area), own: Arc::clone(own), wanted })
     }
@@ -69,11 +73,11 @@ impl Issuing {
             Wanted::Page(EndpointPage::Token) => not_allowed("POST"),
             Wanted::Page(_) if method != b"GET" && method != b"HEAD" => not_allowed("GET, HEAD"),
             Wanted::Page(EndpointPage::Keys) => public(&self.own.minting.keys.public_key_set()),
-            Wanted::Page(EndpointPage::Metadata) => {
-                public(&self.own.endpoint.metadata(self.own.has_public_keys()))
-            }
+            Wanted::Page(EndpointPage::Metadata) => public(&self.own.metadata()),
             Wanted::Macaroon => match self.macaroon(&request, &mut body).await {
                 Ok(issued) => secret(200, macaroon_response(&issued)),
+                // In one form, whoever has found it wrong.
+                Err(NoToken::Request(error, _)) => no_macaroon(error_response(&error).0, &error),
                 Err(error) => error.answer(&self.area, &request),
             },
         }
@@ -81,7 +85,7 @@ impl Issuing {
 
     async fn token(&self, request: &Request, body: &mut Body) -> Result<Issued, NoToken> {
         let now_s = unix_now_s();
-        let identity = match self.areas.identifier.identify(&self.area, request, now_s).await {
+        let identity = match self.areas.identifier.identify_client(&self.area, request, now_s).await {
             Ok(identity) => identity,
             Err(Refusal::Access(refused)) if refused.status == 400 => {
                 let error = RequestError::Invalid("the credentials of the request are malformed");
@@ -146,6 +150,12 @@ impl Issuing {
             scopes: narrow(scopes, &roots, may),
             lifetime_secs: Some(lifetime_secs.unwrap_or(self.own.plan.lifetime.0 / 1000)),
             binding: None,
+            password_hash: match identity {
+                Identity::Basic(user) => {
+                    self.area.passwords.as_deref().and_then(|passwords| passwords.hash_of(&user.name))
+                }
+                _ => None,
+            },
             area: self.area.plan.name.to_string(),
             token_id: token_id.iter().map(|byte| format!("{byte:02x}")).collect(),
         };
@@ -177,7 +187,12 @@ impl Issuing {
     fn counts(&self, identity: &Identity, other: &Area) -> bool {
         let (here, there) = (self.area.plan.name.as_str(), other.plan.name.as_str());
         other.plan.token_endpoint.as_ref() == Some(&self.own.plan.name)
-            && (!matches!(identity, Identity::Basic(_)) || self.own.shares_users(here, there))
+            && match identity {
+                Identity::Basic(_) => self.own.shares_users(here, there),
+                // Another area may be reached through a listener with other authorities.
+                Identity::X509(_) => here == there,
+                _ => true,
+            }
     }
 }
 
@@ -185,9 +200,7 @@ impl NoToken {
     fn answer(self, area: &Area, request: &Request) -> Answer {
         match self {
             Self::Refusal(refusal) => refusal.answer(area, request),
-            Self::Macaroon(error) => {
-                secret(400, json!({ "status": 400, "error": error.to_string() }).to_string())
-            }
+            Self::Macaroon(error) => no_macaroon(400, &error),
             Self::Request(error, challenges) => {
                 let (status, text) = error_response(&error);
                 // Without a challenge there is no 401 (RFC 9110 section 15.5.2).
@@ -216,6 +229,10 @@ fn is_for_macaroon(request: &Request) -> bool {
     let value = request.header("Content-Type").unwrap_or_default();
     let media = value.split(|byte| *byte == b';').next().unwrap_or_default();
     media.trim_ascii().eq_ignore_ascii_case(b"application/macaroon-request")
+}
+
+fn no_macaroon(status: u16, error: &dyn Display) -> Answer {
+    secret(status, json!({ "status": status, "error": error.to_string() }).to_string())
 }
 
 /// An answer that nobody may keep (RFC 6749 section 5.1).

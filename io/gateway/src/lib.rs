@@ -30,4 +30,4 @@ mod upkeep;
 pub use error::GatewayError;
 pub use explain::{Explained, MembersExplained, Question, Who, explain};
 pub use gateway::{Gateway, Node, Prepared};
-pub use identity::check_token_endpoint;
+pub use identity::{WrongKey, check_token_endpoint};

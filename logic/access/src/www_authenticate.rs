@@ -3,9 +3,9 @@
 
 use std::fmt;
 
-use crate::Action;
 use crate::identity::{CredentialFault, Identity};
 use crate::wlcg::Operation;
+use crate::{AccessPath, Action};
 
 /// Which credentials a listener takes in headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,23 @@ pub enum Refusal<'a> {
         /// What.
         action: &'a Action,
     },
+    /// The holder of one of Weir's own tokens may not; the token's scopes are wide enough.
+    HolderDenied,
+}
+
+impl<'a> Refusal<'a> {
+    /// Of what the rules deny at a path.
+    pub fn denied(identity: &'a Identity, action: &'a Action, path: &AccessPath) -> Self {
+        match identity {
+            Identity::Delegated(delegation)
+                if delegation.holder.is_authenticated()
+                    && delegation.scopes.permits(action, path).is_some() =>
+            {
+                Self::HolderDenied
+            }
+            _ => Self::Denied { identity, action },
+        }
+    }
 }
 
 /// The status and the `WWW-Authenticate` lines.
@@ -53,7 +70,7 @@ pub struct RefusalAnswer {
 /// | a wrong password | 401 | every scheme |
 /// | a token and a password at once, or a header that cannot be read | 400 | `Bearer error="invalid_request"` |
 /// | a token whose scopes do not permit it | 403 | `Bearer error="insufficient_scope"`, with the scope's name that would |
-/// | somebody who may not | 403 | none |
+/// | somebody who may not, also through one of our own tokens | 403 | none |
 pub fn answer(refusal: Refusal<'_>, schemes: &Schemes) -> RefusalAnswer {
     let realm = Quoted(&schemes.realm);
     let bearer = |parameters: &str| match schemes.bearer {
@@ -79,6 +96,7 @@ pub fn answer(refusal: Refusal<'_>, schemes: &Schemes) -> RefusalAnswer {
             let challenges = bearer(&format!(", error=\"invalid_token\", error_description={description}"));
             RefusalAnswer { status: if challenges.is_empty() { 403 } else { 401 }, challenges }
         }
+        Refusal::HolderDenied => RefusalAnswer { status: 403, challenges: Vec::new() },
         Refusal::Denied { identity: Identity::Anonymous, .. } => all(),
         Refusal::Denied { identity, action } => {
             let limited = match identity {

@@ -58,15 +58,17 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     }
     for endpoint in &loaded.plan.token_endpoints {
         let name = endpoint.name.as_str();
-        if let Err(cause) = weir_gateway::check_token_endpoint(&loaded.plan, endpoint) {
-            let message = format!("token endpoint {name}: {cause}");
-            found.push(loaded.error_at(&["token-endpoint", name, "key"], message));
+        let key = |is_previous| if is_previous { "previous-keys" } else { "key" };
+        if let Err(wrong) = weir_gateway::check_token_endpoint(&loaded.plan, endpoint) {
+            let message = format!("token endpoint {name}: {wrong}");
+            found.push(loaded.error_at(&["token-endpoint", name, key(wrong.is_previous)], message));
         }
-        for file in endpoint.previous_keys.iter().chain([&endpoint.key]) {
+        let previous = endpoint.previous_keys.iter().map(|file| (file, true));
+        for (file, is_previous) in previous.chain([(&endpoint.key, false)]) {
             // Whoever reads it can be anybody.
-            if std::fs::metadata(file).is_ok_and(|metadata| metadata.mode() & 0o007 != 0) {
+            if std::fs::metadata(file).is_ok_and(|metadata| metadata.mode() & 0o004 != 0) {
                 let message = format!("token endpoint {name}: {} can be read by everybody", file.display());
-                found.push(loaded.warning_at(&["token-endpoint", name, "key"], message));
+                found.push(loaded.warning_at(&["token-endpoint", name, key(is_previous)], message));
             }
         }
     }

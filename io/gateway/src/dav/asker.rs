@@ -1,12 +1,13 @@
 use std::sync::Arc;
 
+use weir_access::Action;
 use weir_access::identity::Identity;
 use weir_access::rule::{Request, decide};
-use weir_access::{Action, www_authenticate};
 use weir_dav::path::DavPath;
 
 use crate::area::Area;
 use crate::call::Call;
+use crate::identity::denied_at;
 use crate::place::access_path;
 use crate::refusal::Refusal;
 
@@ -41,8 +42,8 @@ impl Asker {
         if self.may(action, full, directory) {
             return Ok(());
         }
-        let denied = www_authenticate::Refusal::Denied { identity: &self.identity, action };
-        Err(Refusal::Access(www_authenticate::answer(denied, &self.area.schemes)))
+        let path = access_path(full, directory)?;
+        Err(denied_at(&self.identity, action, &path, &self.area.schemes))
     }
 
     /// Who they are as the holder of a lock (RFC 4918 section 6.4). Without a name, all are one.

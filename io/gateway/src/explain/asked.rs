@@ -35,7 +35,8 @@ impl Asked<'_> {
             (Method::Delete, _) => vec![Action::Delete],
             (Method::Move, _) => {
                 let to = match self.destination {
-                    Some(destination) => super::judged_as(&destination.full, destination.is_directory)?,
+                    // Whatever is there: it is judged as it is written.
+                    Some(destination) => super::judged_as(&destination.full, destination.trailing_slash)?,
                     None => path.clone(),
                 };
                 vec![Action::Rename { to }]

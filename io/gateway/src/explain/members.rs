@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use weir_access::{AccessPath, Action};
 use weir_dav::method::{Kind, Method};
 use weir_dav::path::DavPath;
@@ -8,6 +10,8 @@ use super::{Judge, Resource, judged_as};
 
 /// So many denials are told in full.
 const SHOWN_MAX: usize = 10;
+/// So many members are read at a time.
+const BATCH: usize = 1_000;
 
 /// What is asked for, and where.
 pub(super) type Actions = Vec<(Action, AccessPath)>;
@@ -29,7 +33,7 @@ pub struct MembersExplained {
 pub(super) fn explain(
     asked: &Asked<'_>,
     judge: &Judge<'_>,
-    tree: &Tree,
+    tree: &Arc<Tree>,
 ) -> Result<Option<MembersExplained>, String> {
     let is_directory = |resource: &Resource| resource.kind == Some(Kind::Collection);
     let source = Some(asked.source).filter(|source| is_directory(source));
@@ -51,7 +55,7 @@ pub(super) fn explain(
 
 struct Survey<'a> {
     judge: &'a Judge<'a>,
-    tree: &'a Tree,
+    tree: &'a Arc<Tree>,
     found: Option<MembersExplained>,
 }
 
@@ -59,14 +63,12 @@ impl Survey<'_> {
     /// Asks for one action on each member of a tree.
     fn all(&mut self, resource: Option<&Resource>, action: &Action) -> Result<(), String> {
         let Some(resource) = resource else { return Ok(()) };
-        self.walk(resource, true, &mut |full, directory| {
-            Ok(vec![(action.clone(), judged_as(full, directory)?)])
-        })
+        self.walk(resource, &mut |full, directory| Ok(vec![(action.clone(), judged_as(full, directory)?)]))
     }
 
     /// Asks what COPY and MOVE ask for each member: it leaves here, and comes there.
     fn taken(&mut self, method: Method, source: &Resource, destination: &Resource) -> Result<(), String> {
-        self.walk(source, true, &mut |full, directory| {
+        self.walk(source, &mut |full, directory| {
             let below = full.strip_prefix(&source.full).unwrap_or_default();
             let to = judged_as(&destination.full.append(&below), directory)?;
             let from = judged_as(full, directory)?;
@@ -81,38 +83,49 @@ impl Survey<'_> {
     /// Asks whether the members of a directory may be seen.
     fn children(&mut self, resource: Option<&Resource>) -> Result<(), String> {
         let Some(resource) = resource else { return Ok(()) };
-        let depth = resource.full.depth() + 1;
-        self.walk(resource, false, &mut |full, directory| {
-            let is_child = full.depth() == depth;
-            Ok(if is_child { vec![(Action::Stat, judged_as(full, directory)?)] } else { vec![] })
-        })
+        self.found.get_or_insert_default();
+        let failed = |error: StorageError| format!("{}: {error}", resource.full.href(true));
+        let mut listing = self.tree.list(&resource.below).map_err(failed)?;
+        loop {
+            let batch = listing.next_batch(BATCH).map_err(failed)?;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            for entry in batch {
+                let full = resource.full.join(&entry.name).map_err(|error| error.to_string())?;
+                let directory = entry.metadata.dav_kind() == Kind::Collection;
+                self.count(&[(Action::Stat, judged_as(&full, directory)?)]);
+            }
+        }
+    }
+
+    /// Counts a member, for which these are asked.
+    fn count(&mut self, asked: &[(Action, AccessPath)]) {
+        let found = self.found.get_or_insert_default();
+        found.judged += 1;
+        if let Some((action, path)) = asked.iter().find(|(action, path)| !self.judge.may(action, path)) {
+            found.denied += 1;
+            if found.reasons.len() < SHOWN_MAX {
+                found.reasons.push(self.judge.decide(action, path).1);
+            }
+        }
     }
 
     fn walk(
         &mut self,
         resource: &Resource,
-        all_needed: bool,
         actions: &mut dyn FnMut(&DavPath, bool) -> Result<Actions, String>,
     ) -> Result<(), String> {
-        let found = self.found.get_or_insert_default();
-        found.all_needed = all_needed;
+        self.found.get_or_insert_default().all_needed = true;
         let mut wrong = None;
-        let surveyed = self.tree.survey(&resource.below, &mut |path, directory| {
+        let tree = self.tree;
+        let surveyed = tree.survey(&resource.below, &mut |path, directory| {
             let below = path.strip_prefix(&resource.below).unwrap_or_default();
             let asked = actions(&resource.full.append(&below), directory).map_err(|error| {
                 wrong = Some(error);
                 StorageError::Refused
             })?;
-            if asked.is_empty() {
-                return Ok(());
-            }
-            found.judged += 1;
-            if let Some((action, path)) = asked.iter().find(|(action, path)| !self.judge.may(action, path)) {
-                found.denied += 1;
-                if found.reasons.len() < SHOWN_MAX {
-                    found.reasons.push(self.judge.decide(action, path).1);
-                }
-            }
+            self.count(&asked);
             Ok(())
         });
         surveyed.map_err(|error| wrong.unwrap_or_else(|| format!("{}: {error}", resource.full.href(true))))

@@ -6,6 +6,7 @@ mod members;
 use std::sync::Arc;
 
 use weir_access::identity::{BasicUser, Identity, X509Subject};
+use weir_access::jwt::issuer_of;
 use weir_access::rule::{self, AreaRules};
 use weir_access::{AccessPath, Action};
 use weir_config::Plan;
@@ -160,6 +161,7 @@ struct Resource {
     /// `None`: that cannot be seen from here.
     kind: Option<Kind>,
     is_directory: bool,
+    trailing_slash: bool,
 }
 
 impl Resource {
@@ -171,7 +173,7 @@ impl Resource {
             _ => None,
         };
         let is_directory = trailing_slash || kind == Some(Kind::Collection);
-        Self { full, below, kind, is_directory }
+        Self { full, below, kind, is_directory, trailing_slash }
     }
 
     /// What access is judged by.
@@ -199,11 +201,16 @@ fn identity(plan: &Plan, area: &AreaPlan, who: Who, source: &Resource) -> Result
             Ok(Identity::X509(Box::new(X509Subject { subject, ..X509Subject::default() })))
         }
         Who::Token(token) => {
-            let identifier = Identifier::new(plan, &Identifier::default())?;
-            let users = area.htpasswd.as_deref().map(Passwords::read).transpose()?;
-            let knows = |user: &str| users.as_ref().is_some_and(|users| users.knows(user));
+            let issuer = issuer_of(&token).map_err(|error| format!("the token does not hold: {error}"))?;
+            // Keys and passwords that it has nothing to do with need not be readable.
+            let mut plan = plan.clone();
+            plan.token_endpoints.retain(|endpoint| endpoint.issuer == issuer);
+            let identifier = Identifier::new(&plan, &Identifier::default())?;
+            let htpasswd = area.htpasswd.as_deref().filter(|_| !plan.token_endpoints.is_empty());
+            let users = htpasswd.map(Passwords::read).transpose()?;
             // A token for one request only is none for a question.
-            let asked = Asked { area, knows: &knows, method: "", path: source.access_path()?, client: None };
+            let (passwords, path) = (users.as_ref(), source.access_path()?);
+            let asked = Asked { area, passwords, method: "", path, client: None };
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()

@@ -7,14 +7,15 @@ mod own;
 mod passwords;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use weir_access::basic::{Authorization, parse_authorization};
+use weir_access::basic::{Authorization, decode_client_credentials, parse_authorization};
 use weir_access::identity::{BadPassword, Identity, Presented, X509Subject};
-use weir_access::issue::Presentation;
+use weir_access::issue::{EndpointPage, Presentation};
 use weir_access::jwt::{TokenError, issuer_of};
 use weir_access::www_authenticate::{self, Schemes};
 use weir_access::{AccessPath, Action};
@@ -85,6 +86,17 @@ impl Identifier {
         self.own.get(area.token_endpoint.as_ref()?.as_str())
     }
 
+    /// Who issues tokens at the host that a request names, at that path: what is published of an issuer is never somebody's
+    /// file.
+    pub(crate) fn published_at(&self, request: &Request) -> Option<(&Arc<OwnTokens>, EndpointPage)> {
+        let host = request.host()?;
+        let mut own = self.own.values().filter(|own| own.endpoint.is_at(host));
+        own.find_map(|own| {
+            let page = own.endpoint.page(request.path())?;
+            (page != EndpointPage::Token).then_some((own, page))
+        })
+    }
+
     /// Who asks for something in an area.
     ///
     /// # Errors
@@ -94,6 +106,29 @@ impl Identifier {
         area: &Area,
         request: &Request,
         now_s: u64,
+    ) -> Result<Identity, Refusal> {
+        self.identify_with(area, request, now_s, false).await
+    }
+
+    /// Who asks for a token: user and password may be written as OAuth's clients do.
+    ///
+    /// # Errors
+    /// What is presented does not hold.
+    pub(crate) async fn identify_client(
+        &self,
+        area: &Area,
+        request: &Request,
+        now_s: u64,
+    ) -> Result<Identity, Refusal> {
+        self.identify_with(area, request, now_s, true).await
+    }
+
+    async fn identify_with(
+        &self,
+        area: &Area,
+        request: &Request,
+        now_s: u64,
+        may_be_encoded: bool,
     ) -> Result<Identity, Refusal> {
         let malformed = || refused(www_authenticate::Refusal::MalformedCredential, &area.schemes);
         let mut presented = Presented { certificate: certificate(request), ..Presented::default() };
@@ -116,9 +151,18 @@ impl Identifier {
             (Authorization::Bearer(_), Some(_)) => return Err(malformed()),
             (Authorization::Bearer(token), None) => Some(token),
             (Authorization::Basic { user, password }, token) => {
+                let decoded = decode_client_credentials(&user, &password).filter(|_| may_be_encoded);
                 let checked = match &area.passwords {
                     None => Err(BadPassword),
-                    Some(passwords) => passwords.check(&user, password, now_s).await?,
+                    Some(passwords) => {
+                        let plain = passwords.check(&user, password, now_s).await?;
+                        match decoded {
+                            Some((user, password)) if plain.is_err() => {
+                                passwords.check(&user, password, now_s).await?
+                            }
+                            _ => plain,
+                        }
+                    }
                 };
                 presented.basic = Some(checked);
                 token
@@ -129,7 +173,7 @@ impl Identifier {
             let path = Place::of(area, request.path()).and_then(|place| place.access_path());
             let asked = Asked {
                 area: &area.plan,
-                knows: &|user| area.passwords.as_ref().is_some_and(|passwords| passwords.knows(user)),
+                passwords: area.passwords.as_deref(),
                 method: std::str::from_utf8(request.method()).unwrap_or_default(),
                 // A token that is for one path is for none that is not in the area.
                 path: path.unwrap_or_default(),
@@ -154,7 +198,7 @@ impl Identifier {
             let client = asked.client.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
             let presentation = Presentation { path: &asked.path, method: asked.method, client };
             let identity = own.verify(token, &presentation, now_s)?;
-            return if own.knows_holder(&identity, asked) {
+            return if own.knows_holder(&identity, asked, &|issuer| self.issuers.contains_key(issuer)) {
                 Ok(identity)
             } else {
                 Err(TokenError::HolderUnknown)
@@ -180,26 +224,47 @@ impl Identifier {
 /// What a token is presented for.
 pub(crate) struct Asked<'a> {
     pub(crate) area: &'a AreaPlan,
-    /// Whether the area has a user of this name.
-    pub(crate) knows: &'a dyn Fn(&str) -> bool,
+    /// The area's users.
+    pub(crate) passwords: Option<&'a Passwords>,
     pub(crate) method: &'a str,
     pub(crate) path: AccessPath,
     /// `None` on a Unix socket.
     pub(crate) client: Option<IpAddr>,
 }
 
+/// A key of a token endpoint that is of no use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrongKey {
+    /// Not the key in use, but one before it.
+    pub is_previous: bool,
+    /// Which file, and what is wrong with it.
+    pub cause: String,
+}
+
+impl fmt::Display for WrongKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.cause)
+    }
+}
+
+impl std::error::Error for WrongKey {}
+
 /// Whether tokens can be issued: reads the keys of an endpoint. Blocks on the disk.
 ///
 /// # Errors
 /// What is wrong.
-pub fn check_token_endpoint(plan: &Plan, endpoint: &TokenEndpointPlan) -> Result<(), String> {
+pub fn check_token_endpoint(plan: &Plan, endpoint: &TokenEndpointPlan) -> Result<(), WrongKey> {
     OwnTokens::new(plan, endpoint).map(drop)
 }
 
 /// The subject of the certificate that TLS has verified.
 fn certificate(request: &Request) -> Option<X509Subject> {
     let tls = request.tls.as_ref().filter(|tls| !tls.subject.is_empty())?;
-    Some(X509Subject { subject: tls.subject.clone(), ..X509Subject::default() })
+    Some(X509Subject {
+        subject: tls.subject.clone(),
+        not_after_unix_secs: tls.not_after_unix_secs,
+        ..X509Subject::default()
+    })
 }
 
 /// `access_token` of the query (RFC 6750 section 2.3).
@@ -233,6 +298,16 @@ fn passed_on(area: &Area, request: &Request, now_s: u64) -> Result<Option<Vec<u8
 /// The refusal of what somebody may not do.
 pub(crate) fn denied(identity: &Identity, action: &Action, schemes: &Schemes) -> Refusal {
     refused(www_authenticate::Refusal::Denied { identity, action }, schemes)
+}
+
+/// The same where the path is known: a wider token is asked for only if it could help.
+pub(crate) fn denied_at(
+    identity: &Identity,
+    action: &Action,
+    path: &AccessPath,
+    schemes: &Schemes,
+) -> Refusal {
+    refused(www_authenticate::Refusal::denied(identity, action, path), schemes)
 }
 
 fn refused(refusal: www_authenticate::Refusal<'_>, schemes: &Schemes) -> Refusal {

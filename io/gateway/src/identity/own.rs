@@ -3,16 +3,16 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use weir_access::identity::{Delegation, Identity};
-use weir_access::issue::{Endpoint, EndpointPage, Minting, OwnKey, OwnKeys, Presentation};
+use weir_access::identity::Identity;
+use weir_access::issue::{Endpoint, Minting, OwnKey, OwnKeys, Presentation};
 use weir_access::jwt::{Algorithm, TokenError};
 use weir_config::Plan;
-use weir_config::plan::{OwnAlgorithm, TokenEndpointPlan};
+use weir_config::plan::{ListenerPlan, OwnAlgorithm, TokenEndpointPlan};
 
-use super::Asked;
+use super::{Asked, WrongKey};
 use crate::crypto::AwsLc;
 
-/// Files that hold no key are longer than this.
+/// Files that hold no key are longer than this, in bytes.
 const KEY_BYTES_MAX: u64 = 64 * 1024;
 /// How far the clocks of those who share a key may differ, in seconds.
 const LEEWAY_SECS: u64 = 30;
@@ -25,22 +25,25 @@ pub(crate) struct OwnTokens {
     pub(crate) minting: Minting,
     /// The users of each area that it issues tokens for: a name in one file is not the same name in another.
     users: HashMap<String, PathBuf>,
+    /// Some listener asks for certificates.
+    certificates: bool,
 }
 
 impl OwnTokens {
     /// Reads its keys. Blocks on the disk.
-    pub(crate) fn new(plan: &Plan, endpoint: &TokenEndpointPlan) -> Result<Self, String> {
-        let keys = OwnKeys {
-            current: read(&endpoint.key, endpoint.algorithm)?,
-            previous: endpoint
-                .previous_keys
-                .iter()
-                .map(|file| read(file, endpoint.algorithm))
-                .collect::<Result<_, _>>()?,
+    pub(crate) fn new(plan: &Plan, endpoint: &TokenEndpointPlan) -> Result<Self, WrongKey> {
+        let key = |file: &PathBuf, is_previous| {
+            read(file, endpoint.algorithm).map_err(|cause| WrongKey { is_previous, cause })
         };
+        let previous = endpoint.previous_keys.iter().map(|file| key(file, true));
+        let keys =
+            OwnKeys { current: key(&endpoint.key, false)?, previous: previous.collect::<Result<_, _>>()? };
         let areas =
             plan.storage_areas.iter().filter(|area| area.token_endpoint.as_ref() == Some(&endpoint.name));
-        let urls = Endpoint::new(&endpoint.issuer, &endpoint.path).map_err(|error| error.to_string())?;
+        let urls = Endpoint::new(&endpoint.issuer, &endpoint.path)
+            .map_err(|error| WrongKey { is_previous: false, cause: error.to_string() })?;
+        let asks =
+            |listener: &ListenerPlan| listener.tls.as_ref().is_some_and(|tls| tls.client_auth.is_some());
         Ok(Self {
             plan: endpoint.clone(),
             endpoint: urls,
@@ -51,18 +54,17 @@ impl OwnTokens {
                 keys,
             },
             users: areas.filter_map(|area| Some((area.name.to_string(), area.htpasswd.clone()?))).collect(),
+            certificates: plan.listeners.iter().any(asks),
         })
     }
 
-    /// What is at a path of the server. Only keys that have a public half are published.
-    pub(crate) fn page(&self, path: &[u8]) -> Option<EndpointPage> {
-        let page = self.endpoint.page(path)?;
-        (page != EndpointPage::Keys || self.has_public_keys()).then_some(page)
-    }
-
-    /// Whether others can verify its tokens.
-    pub(crate) fn has_public_keys(&self) -> bool {
-        self.plan.algorithm == OwnAlgorithm::Es256
+    /// What the issuer says of itself.
+    pub(crate) fn metadata(&self) -> serde_json::Value {
+        let methods =
+            [("client_secret_basic", !self.users.is_empty()), ("tls_client_auth", self.certificates)];
+        let methods: Vec<&str> =
+            methods.into_iter().filter_map(|(method, works)| works.then_some(method)).collect();
+        self.endpoint.metadata(self.plan.algorithm == OwnAlgorithm::Es256, &methods)
     }
 
     /// Who bears a token, in an area.
@@ -75,13 +77,28 @@ impl OwnTokens {
         self.minting.verify(token, presentation, &AwsLc, LEEWAY_SECS, now_s)
     }
 
-    /// Whether the holder of a token is somebody where it is presented: one of the area's users, or known beyond it.
-    pub(crate) fn knows_holder(&self, identity: &Identity, asked: &Asked<'_>) -> bool {
+    /// Whether the holder of a token is still somebody where it is presented: a user with the same password, the owner of a
+    /// certificate that was shown in the same area (elsewhere its authority may be nobody's), the bearer of a token whose issuer
+    /// is trusted.
+    pub(crate) fn knows_holder(
+        &self,
+        identity: &Identity,
+        asked: &Asked<'_>,
+        trusts: &dyn Fn(&str) -> bool,
+    ) -> bool {
         let Identity::Delegated(delegation) = identity else { return true };
-        let Delegation { holder: Identity::Basic(user), area: proved_in, .. } = &**delegation else {
-            return true;
-        };
-        (asked.knows)(&user.name) && self.shares_users(proved_in, asked.area.name.as_str())
+        let (proved_in, here) = (delegation.area.as_str(), asked.area.name.as_str());
+        match &delegation.holder {
+            Identity::Anonymous => true,
+            Identity::Token(token) => trusts(&token.issuer),
+            Identity::X509(_) => proved_in == here,
+            Identity::Basic(user) => {
+                let hash = asked.passwords.and_then(|passwords| passwords.hash_of(&user.name));
+                self.shares_users(proved_in, here)
+                    && hash.is_some_and(|hash| self.minting.is_proved(delegation, hash, &AwsLc))
+            }
+            Identity::Delegated(_) => false,
+        }
     }
 
     /// Whether two areas have the same users.
@@ -94,7 +111,11 @@ fn read(path: &Path, algorithm: OwnAlgorithm) -> Result<OwnKey, String> {
     let failed = |error: &dyn std::fmt::Display| format!("key {}: {error}", path.display());
     let mut text = Vec::new();
     let file = File::open(path).map_err(|error| failed(&error))?;
-    file.take(KEY_BYTES_MAX).read_to_end(&mut text).map_err(|error| failed(&error))?;
+    // One byte more tells that it is too long.
+    file.take(KEY_BYTES_MAX + 1).read_to_end(&mut text).map_err(|error| failed(&error))?;
+    if text.len() as u64 > KEY_BYTES_MAX {
+        return Err(failed(&format!("longer than {KEY_BYTES_MAX} bytes")));
+    }
     let algorithm = match algorithm {
         OwnAlgorithm::Es256 => Algorithm::Es256,
         OwnAlgorithm::Hs256 => Algorithm::Hs256,

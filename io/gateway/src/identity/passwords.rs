@@ -43,9 +43,9 @@ impl Passwords {
         })
     }
 
-    /// Whether there is a user of this name.
-    pub(crate) fn knows(&self, user: &str) -> bool {
-        self.users.knows(user)
+    /// What a user's password is checked with.
+    pub(crate) fn hash_of(&self, user: &str) -> Option<&str> {
+        self.users.hash_of(user)
     }
 
     /// Whether it is the user's password.

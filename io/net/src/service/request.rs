@@ -50,6 +50,8 @@ pub struct ClientTls {
     pub cipher: &'static str,
     /// The subject of the client's verified certificate; empty = there is none.
     pub subject: String,
+    /// The end of that certificate, in seconds since 1970.
+    pub not_after_unix_secs: Option<u64>,
 }
 
 impl Request {

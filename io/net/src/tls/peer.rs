@@ -43,6 +43,13 @@ impl<S: RawIo> TlsStream<S> {
         Some(certificate.subject().to_string())
     }
 
+    /// The end of that certificate, in seconds since 1970.
+    pub fn peer_not_after_unix_secs(&self) -> Option<u64> {
+        let (_, certificate) = x509_parser::parse_x509_certificate(self.peer_certificate()?).ok()?;
+        // Before 1970 is as good as then.
+        Some(u64::try_from(certificate.validity().not_after.timestamp()).unwrap_or(0))
+    }
+
     /// The certificate that the peer has shown and that was accepted.
     pub fn peer_certificate(&self) -> Option<&CertificateDer<'static>> {
         self.session.common().peer_certificates()?.first()

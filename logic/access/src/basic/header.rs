@@ -4,6 +4,8 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
+use crate::percent;
+
 /// What an `Authorization` header carries.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Authorization {
@@ -40,6 +42,13 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 impl Authorization {
     /// Longest value, in bytes.
     pub const BYTES_MAX: usize = 20 * 1024;
+}
+
+/// User and password as OAuth's clients write them (RFC 6749 section 2.3.1): each encoded as in a form. `None`: they are no
+/// other ones that way.
+pub fn decode_client_credentials(user: &str, password: &str) -> Option<(String, String)> {
+    let decoded = (percent::decode_form(user)?, percent::decode_form(password)?);
+    (decoded.0 != user || decoded.1 != password).then_some(decoded)
 }
 
 /// Reads the value of an `Authorization` header.

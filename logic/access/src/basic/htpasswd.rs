@@ -9,7 +9,14 @@ use crate::identity::{BadPassword, BasicUser};
 /// The users of an htpasswd file.
 #[derive(Clone, Default)]
 pub struct Htpasswd {
-    users: BTreeMap<String, Arc<Hash>>,
+    users: BTreeMap<String, User>,
+}
+
+#[derive(Clone)]
+struct User {
+    hash: Arc<Hash>,
+    /// The hash as it is written.
+    text: String,
 }
 
 /// A password's hash that can be checked.
@@ -73,8 +80,9 @@ impl Htpasswd {
             }
             // Some files carry further fields, as /etc/shadow does.
             let hash = hash.split(':').next().unwrap_or(hash);
+            let text = hash.to_owned();
             let hash = Hash::parse(hash).map_err(|why| fail(format!("user {user}: {why}")))?;
-            if users.insert(user.to_owned(), Arc::new(hash)).is_some() {
+            if users.insert(user.to_owned(), User { hash: Arc::new(hash), text }).is_some() {
                 return Err(fail(format!("user {user} is there twice")));
             }
         }
@@ -96,12 +104,17 @@ impl Htpasswd {
         self.users.contains_key(user)
     }
 
+    /// A user's hash as it is written. It changes with the password, also if that is the same again.
+    pub fn hash_of(&self, user: &str) -> Option<&str> {
+        self.users.get(user).map(|user| user.text.as_str())
+    }
+
     /// The check of a user's password. There is one for users who do not exist, too: it takes as long and says no.
     pub fn check(&self, user: &str) -> PasswordCheck {
         let (hash, known) = match (self.users.get(user), self.users.values().next()) {
-            (Some(hash), _) => (Arc::clone(hash), true),
+            (Some(user), _) => (Arc::clone(&user.hash), true),
             // The same kind of work as for those who exist.
-            (None, Some(other)) => (Arc::clone(other), false),
+            (None, Some(other)) => (Arc::clone(&other.hash), false),
             (None, None) => (Arc::new(Hash::Bcrypt(UNKNOWN_USER.to_owned())), false),
         };
         PasswordCheck { user: user.to_owned(), hash, known }

@@ -10,5 +10,5 @@ mod htpasswd;
 mod sha_crypt;
 
 pub use cache::{PasswordFingerprint, PositiveCache};
-pub use header::{Authorization, HeaderFault, parse_authorization};
+pub use header::{Authorization, HeaderFault, decode_client_credentials, parse_authorization};
 pub use htpasswd::{Htpasswd, HtpasswdError, PasswordCheck};

@@ -59,6 +59,8 @@ pub struct Delegation {
     pub scopes: ScopeSet,
     /// The storage area in which its holder has proved who they are.
     pub area: String,
+    /// A keyed digest of what the holder's password was checked with, if it was a password.
+    pub proof: Option<String>,
     /// Its end, in seconds since 1970.
     pub expires_unix_secs: u64,
     /// Its id (`jti`).

@@ -25,6 +25,9 @@ pub(super) struct OwnClaims {
     pub(super) area: String,
     #[serde(rename = "weir.holder")]
     pub(super) holder: Holder,
+    /// Of the holder's password; see [`OwnKeys::proof`](super::key::OwnKeys::proof).
+    #[serde(rename = "weir.proof", default, skip_serializing_if = "Option::is_none")]
+    pub(super) proof: Option<String>,
     #[serde(rename = "weir.bound", default, skip_serializing_if = "Option::is_none")]
     pub(super) binding: Option<Binding>,
 }
@@ -109,12 +112,14 @@ impl Holder {
         }
     }
 
-    pub(super) fn subject(&self) -> &str {
+    /// `sub`: nobody else's, so with what kind of credential it was proved, and where. Names of users and of certificates are
+    /// those of an area. No name of a user has a colon.
+    pub(super) fn subject(&self, area: &str) -> String {
         match self {
-            Self::Anonymous => "anonymous",
-            Self::Token { subject, .. } => subject,
-            Self::X509(x509) => &x509.subject,
-            Self::Basic(user) => &user.name,
+            Self::Anonymous => "anonymous".to_owned(),
+            Self::Token { issuer, subject, .. } => format!("token:{issuer}#{subject}"),
+            Self::X509(x509) => format!("certificate:{area}:{}", x509.subject),
+            Self::Basic(user) => format!("user:{area}:{}", user.name),
         }
     }
 }

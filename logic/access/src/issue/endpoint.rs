@@ -28,7 +28,7 @@ pub enum EndpointPage {
 /// Why there cannot be such an issuer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndpointError {
-    /// The issuer is no `https:` or `http:` URL of a host, perhaps with a path.
+    /// The issuer is no `https:` URL of a host, perhaps with a path; `http:` is for this machine's own address only.
     Issuer,
     /// The path is none, or the root.
     Path,
@@ -44,7 +44,9 @@ impl Endpoint {
         let host = after_scheme.and_then(|rest| rest.split('/').next()).unwrap_or_default();
         let unusable =
             |c: char| c.is_ascii_control() || matches!(c, ' ' | '?' | '#' | '"' | '\\' | '%' | '@');
-        if host.is_empty() || issuer.contains(unusable) || !issuer.is_ascii() {
+        // Passwords and tokens go there (RFC 6749 section 3.2).
+        let in_clear = issuer.starts_with("http:") && !is_this_machine(host);
+        if host.is_empty() || in_clear || issuer.contains(unusable) || !issuer.is_ascii() {
             return Err(EndpointError::Issuer);
         }
         let plain = AccessPath::from_encoded(path).map_err(|_| EndpointError::Path)?;
@@ -75,15 +77,24 @@ impl Endpoint {
         }
     }
 
-    /// The metadata document. `has_keys`: there is a public half to verify tokens with.
-    pub fn metadata(&self, has_keys: bool) -> serde_json::Value {
-        let methods = ["client_secret_basic", "tls_client_auth"];
+    /// Whether this is the issuer's host, as a request names it: whoever looks for the issuer asks there.
+    pub fn is_at(&self, host: &[u8]) -> bool {
+        let (scheme, own) = self.origin.split_once("://").unwrap_or_default();
+        let default = if scheme == "http" { ":80" } else { ":443" };
+        let plain = |host: &[u8]| host.strip_suffix(default.as_bytes()).unwrap_or(host).to_ascii_lowercase();
+        plain(own.as_bytes()) == plain(host)
+    }
+
+    /// The metadata document. `has_keys`: there is a public half to verify tokens with. `methods`: how clients can prove who they
+    /// are, as RFC 8414 names it.
+    pub fn metadata(&self, has_keys: bool, methods: &[&str]) -> serde_json::Value {
         let mut document = serde_json::json!({
             "issuer": self.issuer,
             "token_endpoint": format!("{}{}", self.origin, self.token),
             "token_endpoint_auth_methods_supported": methods,
             "grant_types_supported": ["client_credentials"],
-            "response_types_supported": ["token"],
+            // There is no authorization endpoint.
+            "response_types_supported": [],
             "scopes_supported": Operation::ALL.map(Operation::name),
         });
         if has_keys {
@@ -91,6 +102,19 @@ impl Endpoint {
         }
         document
     }
+}
+
+/// A host, with its port if it has one, that nobody else can be behind.
+fn is_this_machine(host: &str) -> bool {
+    let (name, port) = match host.strip_prefix("[::1]") {
+        Some(rest) => ("::1", rest.strip_prefix(':').or(rest.is_empty().then_some(""))),
+        None => match host.split_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (host, Some("")),
+        },
+    };
+    let is_port = port.is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
+    is_port && matches!(name, "localhost" | "127.0.0.1" | "::1")
 }
 
 impl fmt::Display for EndpointError {
@@ -124,13 +148,46 @@ mod tests {
         ] {
             assert_eq!(endpoint.page(path.as_bytes()), page, "{path}");
         }
-        let document = endpoint.metadata(true);
+        let document = endpoint.metadata(true, &["client_secret_basic"]);
+        assert_eq!(
+            document["token_endpoint_auth_methods_supported"],
+            serde_json::json!(["client_secret_basic"])
+        );
+        assert_eq!(document["response_types_supported"], serde_json::json!([]));
         assert_eq!(document["token_endpoint"], "https://a.org:8443/vo/oauth/token");
         assert_eq!(document["jwks_uri"], "https://a.org:8443/vo/oauth/jwks");
-        assert!(endpoint.metadata(false).get("jwks_uri").is_none());
+        assert!(endpoint.metadata(false, &[]).get("jwks_uri").is_none());
         let read =
             crate::jwt::Metadata::parse(document.to_string().as_bytes(), "https://a.org:8443/vo/").unwrap();
         assert_eq!(read.jwks_uri, "https://a.org:8443/vo/oauth/jwks");
+    }
+
+    #[test]
+    fn an_issuer_is_at_its_host_whatever_the_default_port() {
+        let endpoint = Endpoint::new("https://a.org/vo", "/oauth/token").unwrap();
+        for (host, expected) in
+            [("a.org", true), ("A.ORG:443", true), ("a.org:80", false), ("b.org", false), ("", false)]
+        {
+            assert_eq!(endpoint.is_at(host.as_bytes()), expected, "{host}");
+        }
+        let odd = Endpoint::new("http://127.0.0.1:8080", "/oauth/token").unwrap();
+        assert!(odd.is_at(b"127.0.0.1:8080") && !odd.is_at(b"127.0.0.1"));
+    }
+
+    #[test]
+    fn an_issuer_in_clear_text_is_only_ever_this_machine() {
+        for (issuer, sound) in [
+            ("http://a.org", false),
+            ("http://127.0.0.1", true),
+            ("http://localhost:8080/vo", true),
+            ("http://[::1]:80", true),
+            ("http://localhost.a.org", false),
+            ("http://127.0.0.1.a.org", false),
+            ("http://localhost:a.org", false),
+            ("http://[::1].a.org", false),
+        ] {
+            assert_eq!(Endpoint::new(issuer, "/oauth/token").is_ok(), sound, "{issuer}");
+        }
     }
 
     #[test]

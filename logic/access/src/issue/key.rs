@@ -41,7 +41,11 @@ pub enum KeyError {
     NotPem,
     /// A PEM file with a key in the older form of openssl.
     Sec1,
+    /// A PEM file in place of a secret: many of these are no secret.
+    Pem,
 }
+
+const PEM_BEGINS: &[u8] = b"-----BEGIN ";
 
 impl OwnKey {
     /// HS256 with a secret of at least 32 random bytes (RFC 7518 section 3.2): for a Weir alone, or several that share it.
@@ -77,6 +81,9 @@ impl OwnKey {
         let id = |hash: &[u8; 32]| hash[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         if algorithm == Algorithm::Hs256 {
             let secret = file.trim_ascii_end();
+            if secret.windows(PEM_BEGINS.len()).any(|text| text == PEM_BEGINS) {
+                return Err(KeyError::Pem);
+            }
             return Self::hs256(&id(&crypto.hmac_sha256(secret, &[b"key id"])), secret);
         }
         let pkcs8 = private_key_in(file)?;
@@ -118,6 +125,17 @@ impl OwnKey {
         Some(token)
     }
 
+    /// A digest that only those can make who can make tokens.
+    fn digest(&self, parts: &[&[u8]], crypto: &dyn Crypto) -> String {
+        let secret = match &self.material {
+            Material::Hmac(secret) => secret,
+            Material::P256 { pkcs8, .. } => pkcs8,
+        };
+        // What is signed begins with the base64 of a JSON object, never with this.
+        let parts = [&[&b"proof of a holder"[..]], parts].concat();
+        crypto.hmac_sha256(secret, &parts)[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     fn verifies(&self, jws: &Jws<'_>, crypto: &dyn Crypto) -> bool {
         if jws.algorithm != self.algorithm() || jws.key_id.as_ref() != Some(&self.id) {
             return false;
@@ -138,6 +156,17 @@ impl OwnKeys {
     pub(super) fn verify(&self, jws: &Jws<'_>, crypto: &dyn Crypto) -> Result<(), TokenError> {
         let mut keys = std::iter::once(&self.current).chain(&self.previous);
         if keys.any(|key| key.verifies(jws, crypto)) { Ok(()) } else { Err(TokenError::SignatureInvalid) }
+    }
+
+    /// What a token says of the hash that its holder's password was checked with: nobody learns anything of it.
+    pub(super) fn proof(&self, hash: &str, crypto: &dyn Crypto) -> String {
+        self.current.digest(&[hash.as_bytes()], crypto)
+    }
+
+    /// Whether a token with this proof was issued while the hash was the same.
+    pub(super) fn proves(&self, proof: &str, hash: &str, crypto: &dyn Crypto) -> bool {
+        let mut keys = std::iter::once(&self.current).chain(&self.previous);
+        keys.any(|key| crypto.equal(key.digest(&[hash.as_bytes()], crypto).as_bytes(), proof.as_bytes()))
     }
 
     /// The public halves as a key set (RFC 7517 section 5).
@@ -173,6 +202,7 @@ impl fmt::Display for KeyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::TooShort => "a secret for HS256 has at least 32 bytes",
+            Self::Pem => "a PEM file, which is no secret for HS256; `openssl rand -hex 32` makes one",
             Self::NotP256 => "not a PKCS #8 private key over P-256",
             Self::NotPem => "not a PEM file with a PRIVATE KEY",
             Self::Sec1 => {

@@ -32,6 +32,8 @@ pub enum MacaroonError {
     Caveat,
     /// An activity that is not known here.
     Activity,
+    /// `UPDATE_METADATA` without `DELETE` or `MANAGE`: whoever may change properties here may replace the file as well.
+    MetadataChange,
     /// `LIST` and `READ_METADATA` alone: no scope grants so little.
     MetadataOnly,
     /// The path of a `path` caveat leads elsewhere or cannot be read.
@@ -50,7 +52,8 @@ impl MacaroonRequest {
     pub const BYTES_MAX: usize = 64 * 1024;
 
     /// Reads the body of a POST to `target`. Caveats: `activity:` with DOWNLOAD, UPLOAD, DELETE, MANAGE, UPDATE_METADATA,
-    /// STAGE, LIST, READ_METADATA, and `path:` below the target.
+    /// STAGE, LIST, READ_METADATA, and `path:` below the target. DELETE and MANAGE each become `storage.modify`, which
+    /// replaces, renames and deletes: there is no scope that says less.
     ///
     /// # Errors
     /// It cannot be read, or asks for what no token can say.
@@ -94,21 +97,36 @@ impl MacaroonRequest {
 
 fn activities(list: &str) -> Result<Vec<Operation>, MacaroonError> {
     let mut operations = Vec::new();
+    let mut changes_metadata = false;
     for activity in list.split(',').map(str::trim) {
         let operation = match activity {
-            "DOWNLOAD" => Operation::Read,
-            "UPLOAD" => Operation::Create,
-            "DELETE" | "MANAGE" | "UPDATE_METADATA" => Operation::Modify,
-            "STAGE" => Operation::Stage,
             // Comes with the others; no scope grants it alone.
             "LIST" | "READ_METADATA" => continue,
-            _ => return Err(MacaroonError::Activity),
+            "UPDATE_METADATA" => {
+                changes_metadata = true;
+                continue;
+            }
+            other => operation_of(other).ok_or(MacaroonError::Activity)?,
         };
         if !operations.contains(&operation) {
             operations.push(operation);
         }
     }
+    if changes_metadata && !operations.contains(&Operation::Modify) {
+        return Err(MacaroonError::MetadataChange);
+    }
     Ok(operations)
+}
+
+/// What a scope has for an activity that stands for itself.
+pub(super) fn operation_of(activity: &str) -> Option<Operation> {
+    Some(match activity {
+        "DOWNLOAD" => Operation::Read,
+        "UPLOAD" => Operation::Create,
+        "DELETE" | "MANAGE" => Operation::Modify,
+        "STAGE" => Operation::Stage,
+        _ => return None,
+    })
 }
 
 /// The body of a success.
@@ -124,6 +142,9 @@ impl fmt::Display for MacaroonError {
             Self::Validity(error) => write!(f, "validity: {error}"),
             Self::Caveat => f.write_str("a caveat that is neither activity nor path"),
             Self::Activity => f.write_str("an activity that is not known here"),
+            Self::MetadataChange => {
+                f.write_str("UPDATE_METADATA only beside DELETE or MANAGE: it could replace files, too")
+            }
             Self::MetadataOnly => f.write_str("the activities come to nothing that a token could grant"),
             Self::Path => f.write_str("the path caveat does not lead below the path that was asked"),
         }

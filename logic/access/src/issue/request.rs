@@ -1,10 +1,13 @@
 use std::fmt;
 
+use super::macaroon::operation_of;
 use super::token::{IssueError, Issued};
+use crate::AccessPath;
 use crate::percent;
-use crate::wlcg::ScopeSet;
+use crate::wlcg::{ScopeSet, StorageScope};
 
-/// A request to the token endpoint (RFC 6749 section 4.4.2), with a `lifetime` in seconds as an extension.
+/// A request to the token endpoint (RFC 6749 section 4.4.2), with a `lifetime` in seconds as an extension. Clients that ask for
+/// macaroons in OAuth's way say `scopes` and `expire_in`, and scopes such as `DOWNLOAD:/path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenRequest {
     /// The storage scopes asked for; none asks for everything. Others are not ours to give and are left out (section 3.3).
@@ -56,8 +59,8 @@ impl TokenRequest {
             let decode = |text| percent::decode_form(text).ok_or(Invalid("the form is wrongly encoded"));
             let place = match decode(name)?.as_str() {
                 "grant_type" => &mut grant_type,
-                "scope" => &mut scope,
-                "lifetime" => &mut lifetime,
+                "scope" | "scopes" => &mut scope,
+                "lifetime" | "expire_in" => &mut lifetime,
                 _ => continue,
             };
             let value = decode(value)?;
@@ -82,7 +85,9 @@ impl TokenRequest {
         if scope.chars().count() > Self::SCOPE_CHARS_MAX {
             return Err(Scope("the scope is too long"));
         }
-        let scopes = ScopeSet::parse(scope.split(' ').filter(|word| !word.is_empty()));
+        let words: Vec<String> =
+            scope.split(' ').filter(|word| !word.is_empty()).map(of_activity).collect::<Result<_, _>>()?;
+        let scopes = ScopeSet::parse(words.iter().map(String::as_str));
         if scopes.invalid() > 0 {
             return Err(Scope("a storage scope has no path, or one that cannot be used"));
         }
@@ -91,6 +96,18 @@ impl TokenRequest {
         }
         Ok(Self { scopes, lifetime_secs })
     }
+}
+
+/// A word of a scope; one that names an activity of macaroons (`DOWNLOAD:/path`) as a scope says it.
+fn of_activity(word: &str) -> Result<String, RequestError> {
+    let Some((operation, path)) =
+        word.split_once(':').and_then(|(activity, path)| Some((operation_of(activity)?, path)))
+    else {
+        return Ok(word.to_owned());
+    };
+    let wrong = |_| RequestError::Scope("an activity has no path, or one that cannot be used");
+    let path = AccessPath::from_encoded(path).map_err(wrong)?;
+    Ok(StorageScope { operation, path }.to_string())
 }
 
 /// The body of a success (section 5.1); it goes out with `Cache-Control: no-store`.

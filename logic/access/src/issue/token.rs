@@ -32,6 +32,8 @@ pub struct Grant<'a> {
     pub lifetime_secs: Option<u64>,
     /// For one request only.
     pub binding: Option<Binding>,
+    /// What the holder's password is checked with, if it was a password: another one ends the token.
+    pub password_hash: Option<&'a str>,
     /// The storage area in which the holder has proved who they are: names of users are no more than its own.
     pub area: String,
     /// The token's id: unique, and not to be guessed. Random bytes are the caller's to draw.
@@ -96,7 +98,7 @@ impl Minting {
         let claims = OwnClaims {
             iss: self.issuer.clone(),
             aud: self.audiences.clone(),
-            sub: holder.subject().to_owned(),
+            sub: holder.subject(&grant.area),
             iat: now_unix_secs,
             nbf: now_unix_secs,
             exp: now_unix_secs.saturating_add(expires_in_secs),
@@ -105,6 +107,7 @@ impl Minting {
             profile: "1.0".to_owned(),
             area: grant.area,
             holder,
+            proof: grant.password_hash.map(|hash| self.keys.proof(hash, crypto)),
             binding: grant.binding,
         };
         let claims = serde_json::to_vec(&claims).map_err(|_| IssueError::TooLarge)?;
@@ -151,9 +154,16 @@ impl Minting {
             scopes: ScopeSet::parse(claims.scope.split(' ').filter(|word| !word.is_empty())),
             holder: claims.holder.into_identity(),
             area: claims.area,
+            proof: claims.proof,
             expires_unix_secs: claims.exp,
             token_id: claims.jti,
         })))
+    }
+
+    /// Whether the holder of one of its tokens has the password still with which the token was got: `hash` is what it is checked
+    /// with by now.
+    pub fn is_proved(&self, delegation: &Delegation, hash: &str, crypto: &dyn Crypto) -> bool {
+        delegation.proof.as_deref().is_some_and(|proof| self.keys.proves(proof, hash, crypto))
     }
 }
 

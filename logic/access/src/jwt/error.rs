@@ -54,7 +54,7 @@ pub enum TokenError {
     AudienceWrong,
     /// The token is bound to another path, method or client.
     Bound(&'static str),
-    /// Who asked for one of our own tokens is a user whom the storage area does not know, or not any more.
+    /// Who asked for one of our own tokens is nobody whom the storage area knows, or not any more.
     HolderUnknown,
 }
 
@@ -79,7 +79,9 @@ impl fmt::Display for TokenError {
             Self::LivesTooLong => f.write_str("it lives longer than its issuer's tokens may"),
             Self::AudienceWrong => f.write_str("it is meant for another audience"),
             Self::Bound(to) => write!(f, "it is bound to another {to}"),
-            Self::HolderUnknown => f.write_str("its holder is no user of this storage area"),
+            Self::HolderUnknown => {
+                f.write_str("its holder is not known in this storage area, or not any more")
+            }
         }
     }
 }

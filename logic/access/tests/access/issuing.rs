@@ -36,7 +36,7 @@ fn minting(current: OwnKey, previous: Vec<OwnKey>) -> Minting {
 fn grant<'a>(holder: &'a Identity, scopes: &str, lifetime_secs: Option<u64>) -> Grant<'a> {
     let scopes = ScopeSet::parse(scopes.split(' ')).scopes().to_vec();
     let (token_id, area) = ("t1".to_owned(), "data".to_owned());
-    Grant { holder, scopes, lifetime_secs, binding: None, area, token_id }
+    Grant { holder, scopes, lifetime_secs, binding: None, password_hash: None, area, token_id }
 }
 
 fn at<'a>(path: &'a weir_access::AccessPath, method: &'a str, client: &str) -> Presentation<'a> {
@@ -253,6 +253,9 @@ fn keys_are_read_from_files_and_have_the_id_that_they_make() {
     for (algorithm, file, error) in [
         (Algorithm::Hs256, "short".to_owned(), KeyError::TooShort),
         (Algorithm::Hs256, format!("short{}", "\n".repeat(40)), KeyError::TooShort),
+        // A certificate is as long as a secret, and everybody may read it.
+        (Algorithm::Hs256, pem.replace("PRIVATE KEY", "CERTIFICATE"), KeyError::Pem),
+        (Algorithm::Hs256, pem.clone(), KeyError::Pem),
         (Algorithm::Es256, "rubbish".to_owned(), KeyError::NotPem),
         (Algorithm::Es256, pem.replace("PRIVATE", "EC PRIVATE"), KeyError::Sec1),
         (Algorithm::Es256, pem.replace(&encoded[..10], "AAAAAAAAAA"), KeyError::NotP256),
@@ -286,6 +289,23 @@ fn token_requests_are_read_as_the_standard_has_them() {
         let (status, answer) = error_response(&read(body).unwrap_err());
         let answer: Value = serde_json::from_str(&answer).unwrap();
         assert_eq!((status, answer["error"].as_str()), (400, Some(error)), "{body}");
+    }
+    // As clients that want macaroons ask.
+    let request = read(
+        "grant_type=client_credentials&expire_in=120&scopes=DOWNLOAD:/a+LIST:/a+UPLOAD:/b+MANAGE:/c%2520d",
+    )
+    .unwrap();
+    assert_eq!(request.lifetime_secs, Some(120));
+    assert_eq!(request.scopes.to_string(), "storage.read:/a storage.create:/b storage.modify:/c%20d");
+    for body in [
+        "scopes=LIST:/a",
+        "scopes=UPDATE_METADATA:/a",
+        "scope=DOWNLOAD",
+        "scope=DOWNLOAD:a",
+        "scope=storage.read:/&scopes=DOWNLOAD:/",
+        "lifetime=5&expire_in=5",
+    ] {
+        assert!(read(&format!("grant_type=client_credentials&{body}")).is_err(), "{body}");
     }
     let long = format!("grant_type=client_credentials&scope={}", "a".repeat(16_385));
     assert_eq!(read(&long), Err(RequestError::Scope("the scope is too long")));
@@ -326,6 +346,8 @@ fn macaroon_requests_become_scopes() {
         read(json!({ "caveats": ["activity:DOWNLOAD,LIST,UPLOAD", "path:/cms/a/b"], "validity": "PT180M" }))
             .unwrap();
     assert_eq!(some.scopes.to_string(), "storage.read:/cms/a/b storage.create:/cms/a/b");
+    let manage = read(json!({ "caveats": ["activity:MANAGE,UPDATE_METADATA"] })).unwrap();
+    assert_eq!(manage.scopes.to_string(), "storage.modify:/cms/a");
     let twice = read(json!({ "caveats": ["activity:DOWNLOAD,UPLOAD", "activity:UPLOAD,DELETE"] })).unwrap();
     assert_eq!(twice.scopes.to_string(), "storage.create:/cms/a");
     for (body, error) in [
@@ -334,6 +356,13 @@ fn macaroon_requests_become_scopes() {
         (json!({ "caveats": ["before:2030-01-01T00:00:00Z"] }), MacaroonError::Caveat),
         (json!({ "caveats": ["activity:FLY"] }), MacaroonError::Activity),
         (json!({ "caveats": ["activity:LIST"] }), MacaroonError::MetadataOnly),
+        // Whoever may change properties may replace the file: more than was asked.
+        (json!({ "caveats": ["activity:UPDATE_METADATA"] }), MacaroonError::MetadataChange),
+        (json!({ "caveats": ["activity:UPLOAD,UPDATE_METADATA"] }), MacaroonError::MetadataChange),
+        (
+            json!({ "caveats": ["activity:MANAGE", "activity:UPDATE_METADATA"] }),
+            MacaroonError::MetadataChange,
+        ),
         (json!({ "caveats": ["path:/cms/b"] }), MacaroonError::Path),
         (json!({ "caveats": ["path:/cms/a/../b"] }), MacaroonError::Path),
     ] {

@@ -4,6 +4,7 @@
 mod common;
 mod convert;
 mod crypto;
+mod holders;
 mod identities;
 mod issuing;
 mod keys;

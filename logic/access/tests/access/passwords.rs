@@ -1,5 +1,7 @@
 use proptest::prelude::*;
-use weir_access::basic::{Authorization, HeaderFault, Htpasswd, PositiveCache, parse_authorization};
+use weir_access::basic::{
+    Authorization, HeaderFault, Htpasswd, PositiveCache, decode_client_credentials, parse_authorization,
+};
 use weir_access::identity::BadPassword;
 
 use crate::crypto::AwsLc;
@@ -28,6 +30,21 @@ fn a_right_password_is_right_and_a_wrong_one_is_wrong() {
         assert_eq!(users.check(user).run(password, &AwsLc), Err(BadPassword), "{user} {password}");
     }
     assert_eq!(Htpasswd::default().check("jo").run("secret", &AwsLc), Err(BadPassword));
+}
+
+#[test]
+fn client_credentials_are_decoded_where_that_makes_a_difference() {
+    let decoded = |user: &str, password: &str| decode_client_credentials(user, password);
+    assert_eq!(decoded("ada%40x.org", "a+b%25"), Some(("ada@x.org".to_owned(), "a b%".to_owned())));
+    assert_eq!(decoded("ada", "sesame"), None);
+    assert_eq!(decoded("ada", "100%"), None, "not encoded at all");
+}
+
+#[test]
+fn a_hash_is_shown_as_it_is_written() {
+    let users = Htpasswd::parse(&file()).unwrap();
+    assert_eq!(users.hash_of("al"), Some("$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5"));
+    assert_eq!(users.hash_of("nobody"), None);
 }
 
 /// Made with `openssl passwd`; those of "Hello world!" are examples of the definition.

@@ -1,9 +1,10 @@
 use weir_access::Action;
-use weir_access::identity::{BasicUser, CredentialFault, Identity};
+use weir_access::identity::{BasicUser, CredentialFault, Delegation, Identity};
 use weir_access::jwt::TokenError;
+use weir_access::wlcg::ScopeSet;
 use weir_access::www_authenticate::{Refusal, Schemes, answer};
 
-use crate::common::bearer;
+use crate::common::{bearer, path};
 
 fn schemes(bearer: bool, basic: bool) -> Schemes {
     Schemes { bearer, basic, realm: "my \"data\"".to_owned() }
@@ -47,6 +48,26 @@ fn each_refusal_has_its_status_and_challenge() {
         let given = answer(refusal, &schemes(true, true));
         assert_eq!((given.status, given.challenges), (status, challenges), "{refusal:?}");
     }
+}
+
+/// A wider token would help nobody whose holder may not.
+#[test]
+fn a_wider_token_is_asked_for_only_where_it_could_help() {
+    let own = Identity::Delegated(Box::new(Delegation {
+        holder: Identity::Basic(BasicUser { name: "jo".to_owned() }),
+        scopes: ScopeSet::parse(["storage.read:/a"]),
+        area: "data".to_owned(),
+        proof: None,
+        expires_unix_secs: 0,
+        token_id: String::new(),
+    }));
+    let challenges = |at: &str| {
+        let refusal = Refusal::denied(&own, &Action::Read, &path(at));
+        let given = answer(refusal, &schemes(true, true));
+        assert_eq!(given.status, 403);
+        given.challenges.len()
+    };
+    assert_eq!((challenges("/a/x"), challenges("/b")), (0, 1));
 }
 
 #[test]

@@ -60,6 +60,7 @@ fn delegated(holder: Identity, scopes: &str) -> Identity {
         holder,
         scopes: ScopeSet::parse(scopes.split(' ')),
         area: "data".to_owned(),
+        proof: None,
         expires_unix_secs: NOW + 60,
         token_id: "t".to_owned(),
     }))

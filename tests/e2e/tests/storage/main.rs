@@ -8,6 +8,7 @@ mod clients;
 mod directories;
 mod get;
 mod hang;
+mod holders;
 mod large;
 mod life;
 mod litmus;

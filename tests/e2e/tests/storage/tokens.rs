@@ -20,12 +20,12 @@ use crate::{Site, config};
 const ISSUER: &str = "https://storage.example.org";
 
 /// The files that an endpoint needs: users ada and bob with the passwords "sesame", and keys.
-struct Secrets {
+pub(crate) struct Secrets {
     directory: TempDir,
 }
 
 impl Secrets {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let this = Self { directory: TempDir::new().unwrap() };
         let hash = bcrypt::hash("sesame", 4).unwrap();
         std::fs::write(this.file("htpasswd"), format!("ada:{hash}\nbob:{hash}\n")).unwrap();
@@ -43,12 +43,12 @@ impl Secrets {
         this
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
     /// An area in which ada may do everything below `/ada`, and an endpoint.
-    fn area(&self, endpoint: &str) -> String {
+    pub(crate) fn area(&self, endpoint: &str) -> String {
         format!(
             "htpasswd = \"{}\"\ntoken-endpoint = \"own\"\n[storage-area.data.access]\n\
              [[storage-area.data.access.policy]]\ndescription = \"ada's\"\neffect = \"permit\"\nactions = \"all\"\n\
@@ -58,28 +58,28 @@ impl Secrets {
         )
     }
 
-    fn es256(&self) -> String {
+    pub(crate) fn es256(&self) -> String {
         self.area(&format!("key = \"{}\"", self.file("key.pem").display()))
     }
 
-    fn hs256(&self) -> String {
+    pub(crate) fn hs256(&self) -> String {
         self.area(&format!("algorithm = \"HS256\"\nkey = \"{}\"", self.file("secret").display()))
     }
 }
 
 const SECRET: &str = "a secret of more than thirty-two bytes\n";
-const FORM: (&str, &str) = ("Content-Type", "application/x-www-form-urlencoded");
+pub(crate) const FORM: (&str, &str) = ("Content-Type", "application/x-www-form-urlencoded");
 const MACAROON: (&str, &str) = ("Content-Type", "application/macaroon-request");
 
-fn basic(user: &str) -> String {
+pub(crate) fn basic(user: &str) -> String {
     format!("Basic {}", STANDARD.encode(user))
 }
 
-fn json_of(response: &Response) -> Value {
+pub(crate) fn json_of(response: &Response) -> Value {
     serde_json::from_slice(&response.body).unwrap()
 }
 
-fn post(site: &Site, path: &str, credentials: &str, kind: (&str, &str), body: &str) -> Response {
+pub(crate) fn post(site: &Site, path: &str, credentials: &str, kind: (&str, &str), body: &str) -> Response {
     let length = body.len().to_string();
     let mut headers = vec![kind, ("Content-Length", length.as_str())];
     if !credentials.is_empty() {
@@ -94,7 +94,7 @@ fn post(site: &Site, path: &str, credentials: &str, kind: (&str, &str), body: &s
     client.final_response()
 }
 
-fn token(site: &Site, form: &str) -> String {
+pub(crate) fn token(site: &Site, form: &str) -> String {
     let issued = post(site, "/oauth/token", &basic("ada:sesame"), FORM, form);
     assert_eq!(issued.status, 200, "{}", issued.text());
     json_of(&issued)["access_token"].as_str().unwrap().to_owned()
@@ -219,7 +219,9 @@ fn others_can_verify_with_what_is_published() {
     // A secret has no public half.
     let site = Site::new(&secrets.hs256());
     assert!(json_of(&site.get("/.well-known/openid-configuration")).get("jwks_uri").is_none());
-    assert_eq!(site.get("/oauth/jwks").status, 401);
+    // But what is there is never somebody's file.
+    assert_eq!(json_of(&site.get("/oauth/jwks")), json!({ "keys": [] }));
+    assert_eq!(site.put("/oauth/jwks", &[("Authorization", &basic("ada:sesame"))], b"{}").status, 405);
 }
 
 /// Where a token is verified by its keys alone, its scopes are all that limits it.

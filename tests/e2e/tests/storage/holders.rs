@@ -1,0 +1,181 @@
+//! Weir's own tokens and what their holders have proved: for how long, and where it counts.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use weir_e2e::Weir;
+use weir_testkit::TempDir;
+use weir_testkit::certificates::{Authority, Request};
+
+use crate::access::{Issuer, bearer};
+use crate::tokens::{FORM, Secrets, basic, json_of, post, token};
+use crate::{Site, config};
+
+/// Reloads with another text, and asks for a file with a token.
+fn status_after(site: &mut Site, config: &str, token: &str) -> u16 {
+    site.weir.reload(config);
+    site.get_with("/ada/b", &[("Authorization", &bearer(token))]).status
+}
+
+#[test]
+fn a_changed_password_ends_the_tokens_that_were_got_with_it() {
+    let secrets = Secrets::new();
+    let root = TempDir::new().unwrap();
+    let text = config(root.path(), "", &secrets.es256());
+    let mut site = Site { weir: Weir::start(&text), root };
+    site.write("ada/b", "content");
+    let token = token(&site, "grant_type=client_credentials&scope=storage.read:/ada");
+    assert_eq!(status_after(&mut site, &format!("{text}\n# again\n"), &token), 200, "nothing has changed");
+    let hash = bcrypt::hash("open", 4).unwrap();
+    std::fs::write(secrets.file("htpasswd"), format!("ada:{hash}\n")).unwrap();
+    assert_eq!(status_after(&mut site, &format!("{text}\n# and again\n"), &token), 401);
+}
+
+#[test]
+fn an_issuer_that_is_no_longer_trusted_takes_along_what_was_made_of_its_tokens() {
+    let secrets = Secrets::new();
+    let issuer = Issuer::named("https://iam.example.org/");
+    let area = format!(
+        "token-endpoint = \"own\"\n[storage-area.data.access]\nauthenticated-read = true\n\
+         [token-endpoint.own]\nissuer = \"https://storage.example.org\"\nkey = \"{}\"\n",
+        secrets.file("key.pem").display()
+    );
+    let root = TempDir::new().unwrap();
+    let text = config(root.path(), "", &area);
+    let mut site = Site { weir: Weir::start(&format!("{text}{}", issuer.config())), root };
+    site.write("ada/b", "content");
+    let form = "grant_type=client_credentials&scope=storage.read:/ada";
+    let issued = post(&site, "/oauth/token", &bearer(&issuer.token(&json!({}))), FORM, form);
+    assert_eq!(issued.status, 200, "{}", issued.text());
+    let own = json_of(&issued)["access_token"].as_str().unwrap().to_owned();
+    assert_eq!(site.get_with("/ada/b", &[("Authorization", &bearer(&own))]).status, 200);
+    assert_eq!(status_after(&mut site, &text, &own), 401);
+}
+
+/// Clients of OAuth encode what they send by Basic, as a form does.
+#[test]
+fn a_password_may_be_encoded_at_the_endpoint() {
+    let secrets = Secrets::new();
+    let hash = bcrypt::hash("100% open", 4).unwrap();
+    std::fs::write(secrets.file("htpasswd"), format!("ada:{hash}\n")).unwrap();
+    let site = Site::new(&secrets.es256());
+    let form = "grant_type=client_credentials&scope=storage.read:/ada";
+    for (password, status) in [("100% open", 200), ("100%25+open", 200), ("100%25", 401)] {
+        let issued = post(&site, "/oauth/token", &basic(&format!("ada:{password}")), FORM, form);
+        assert_eq!(issued.status, status, "{password}");
+    }
+    let get = site.get_with("/ada/b", &[("Authorization", &basic("ada:100%25+open"))]);
+    assert_eq!(get.status, 401, "only there");
+}
+
+#[test]
+fn what_an_issuer_publishes_is_nobodys_file_in_whichever_area_it_would_be() {
+    let secrets = Secrets::new();
+    let (root, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let endpoint = secrets.es256();
+    let (area, own) = endpoint.split_once("[token-endpoint.own]").unwrap();
+    let area = area.replace("storage-area.data", "storage-area.tokens");
+    let text = format!(
+        "{}[storage-area.tokens]\nroot = \"{}\"\naccess-points = \"/tokens\"\n{area}[token-endpoint.own]{own}",
+        config(root.path(), "", crate::OPEN),
+        other.path().display()
+    );
+    let site = Site { weir: Weir::start(&text), root };
+    let path = "/.well-known/openid-configuration";
+    assert_eq!(site.put(path, &[], b"{}").status, 405);
+    assert_eq!(json_of(&site.get(path))["issuer"], "https://storage.example.org");
+    assert_eq!(site.put("/oauth/jwks", &[], b"{}").status, 405);
+    // At another host it is a path like any other.
+    let mut client = site.weir.client();
+    client.send(format!("GET {path} HTTP/1.1\r\nHost: other.example.org\r\n\r\n"));
+    assert_eq!(client.final_response().status, 404);
+}
+
+/// Two areas that one endpoint issues tokens for, each behind a listener with an authority of its own.
+struct Certified {
+    weir: Weir,
+    files: TempDir,
+    _roots: [TempDir; 2],
+}
+
+impl Certified {
+    fn new() -> Self {
+        let files = TempDir::new().unwrap();
+        let secrets = Secrets::new();
+        let write = |name: &str, text: &str| std::fs::write(files.path().join(name), text).unwrap();
+        std::fs::copy(secrets.file("key.pem"), files.path().join("key.pem")).unwrap();
+        let server = Authority::new("of servers");
+        let issued = server.issue(&Request::names(&["127.0.0.1"])).write_to(files.path(), "site");
+        write("ca.pem", &server.pem());
+        let roots = [TempDir::new().unwrap(), TempDir::new().unwrap()];
+        let at = |name: &str| files.path().join(name).display().to_string();
+        let mut text = format!(
+            "[token-endpoint.own]\nissuer = \"https://storage.example.org\"\nkey = \"{}\"\nlifetime = \"10h\"\nmax-lifetime = \"12h\"\n",
+            at("key.pem")
+        );
+        for (name, root) in ["one", "two"].into_iter().zip(&roots) {
+            let clients = Authority::new(name);
+            write(&format!("{name}.pem"), &clients.pem());
+            let now = SystemTime::now();
+            let five_minutes = (now - Duration::from_secs(60), now + Duration::from_secs(300));
+            let admin = Request::names(&[]).common_name("admin").valid(five_minutes.0, five_minutes.1);
+            clients.issue(&admin).write_to(files.path(), &format!("admin-{name}"));
+            std::fs::write(root.path().join("x"), name).unwrap();
+            text.push_str(&format!(
+                "[listener.{name}]\nbind = \"127.0.0.1:0\"\nstorage = \"{name}\"\n[listener.{name}.tls]\n\
+                 certificates = {{ certificate = \"{}\", key = \"{}\" }}\nclient-auth = {{ ca = \"{}\", mode = \"optional\" }}\n\
+                 [storage-area.{name}]\nroot = \"{}\"\naccess-points = \"/{name}\"\ntoken-endpoint = \"own\"\n\
+                 [storage-area.{name}.access]\n[[storage-area.{name}.access.policy]]\ndescription = \"admins\"\n\
+                 effect = \"permit\"\nactions = \"all\"\nprincipals = {{ type = \"x509-subject\", subject = \"CN=admin\" }}\n",
+                issued.certificate.display(),
+                issued.key.display(),
+                at(&format!("{name}.pem")),
+                root.path().display(),
+            ));
+        }
+        Self { weir: Weir::start(&text), files, _roots: roots }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.files.path().join(name)
+    }
+
+    /// What curl gets, with the status on a line of its own at the end.
+    fn curl(&self, listener: &str, path: &str, arguments: &[&str]) -> (u16, String) {
+        let url = format!("https://127.0.0.1:{}{path}", self.weir.addr(listener).port());
+        let mut curl = Command::new("curl");
+        curl.args(["-sS", "--max-time", "60", "-w", "\n%{http_code}", "--cacert"]).arg(self.file("ca.pem"));
+        let output = curl.args(arguments).arg(url).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (body, status) = text.rsplit_once('\n').unwrap();
+        (status.parse().unwrap(), body.to_owned())
+    }
+
+    /// Asks for a token with the certificate of an admin of the authority `one`.
+    fn token(&self, scope: &str) -> (u16, Value) {
+        let certificate = self.file("admin-one.pem").display().to_string();
+        let key = self.file("admin-one.key").display().to_string();
+        let form = format!("grant_type=client_credentials&scope={scope}");
+        let (status, body) =
+            self.curl("one", "/oauth/token", &["--cert", &certificate, "--key", &key, "-d", &form]);
+        (status, serde_json::from_str(&body).unwrap())
+    }
+}
+
+/// The same name by another authority is somebody else.
+#[test]
+fn a_certificate_counts_where_it_was_shown_and_until_it_ends() {
+    let site = Certified::new();
+    let (status, answer) = site.token("storage.read:/one+storage.read:/two");
+    assert_eq!((status, &answer["scope"]), (200, &json!("storage.read:/one")), "{answer}");
+    let left = answer["expires_in"].as_u64().unwrap();
+    assert!(left <= 300, "{left} s, longer than the certificate");
+    let header = format!("Authorization: Bearer {}", answer["access_token"].as_str().unwrap());
+    assert_eq!(site.curl("one", "/one/x", &["-H", &header]), (200, "one".to_owned()));
+    assert_eq!(site.curl("two", "/two/x", &["-H", &header]).0, 401);
+    let (status, answer) = site.token("storage.read:/two");
+    assert_eq!((status, &answer["error"]), (400, &json!("invalid_scope")));
+}
