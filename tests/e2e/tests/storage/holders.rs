@@ -54,6 +54,31 @@ fn an_issuer_that_is_no_longer_trusted_takes_along_what_was_made_of_its_tokens()
     assert_eq!(status_after(&mut site, &text, &own), 401);
 }
 
+#[test]
+fn tokens_outlive_a_change_of_keys_while_the_key_before_is_named() {
+    let (secrets, newer) = (Secrets::new(), Secrets::new());
+    let root = TempDir::new().unwrap();
+    let text = config(root.path(), "", &secrets.es256());
+    let mut site = Site { weir: Weir::start(&text), root };
+    site.write("ada/b", "content");
+    let token = token(&site, "grant_type=client_credentials&scope=storage.read:/ada");
+    let (old, new) = (secrets.file("key.pem"), newer.file("key.pem"));
+    let changed = text.replace(&*old.to_string_lossy(), &new.to_string_lossy());
+    let named = format!("{changed}previous-keys = \"{}\"\n", old.display());
+    assert_eq!(status_after(&mut site, &named, &token), 200);
+    assert_eq!(json_of(&site.get("/oauth/jwks"))["keys"].as_array().unwrap().len(), 2);
+    assert_eq!(status_after(&mut site, &changed, &token), 401);
+}
+
+#[test]
+fn no_token_lives_longer_than_the_longest() {
+    let secrets = Secrets::new();
+    let site = Site::new(&format!("{}max-lifetime = \"2h\"\n", secrets.es256()));
+    let form = "grant_type=client_credentials&scope=storage.read:/ada&lifetime=18446744073709551615";
+    let issued = post(&site, "/oauth/token", &basic("ada:sesame"), FORM, form);
+    assert_eq!(json_of(&issued)["expires_in"], 7200);
+}
+
 /// Clients of OAuth encode what they send by Basic, as a form does.
 #[test]
 fn a_password_may_be_encoded_at_the_endpoint() {

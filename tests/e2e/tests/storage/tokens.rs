@@ -262,6 +262,7 @@ fn a_macaroon_is_asked_for_at_the_path_that_it_is_for() {
     let answer =
         ask("/ada/in/", "ada:sesame", "{\"caveats\": [\"activity:DOWNLOAD,LIST\"], \"validity\": \"PT30M\"}");
     assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
     let macaroon = bearer(json_of(&answer)["macaroon"].as_str().unwrap());
     let auth = [("Authorization", macaroon.as_str())];
     assert_eq!(site.get_with("/ada/in/a", &auth).status, 200);
