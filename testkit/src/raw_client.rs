@@ -289,6 +289,8 @@ impl RawClient {
             Ok(0) => self.ended = Some(if self.reset { Ending::Reset } else { Ending::Fin }),
             Ok(count) => self.buffer.extend_from_slice(&piece[..count]),
             Err(error) if is_reset(&error) => self.ended = Some(Ending::Reset),
+            // A process that was stopped and goes on is told so where a read has a timeout (signal(7)).
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
         Ok(self.ended.is_none())
