@@ -2,6 +2,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use weir_access::identity::Identity;
 use weir_access::rule::{AreaRules, Principal};
 use weir_access::www_authenticate::Schemes;
 use weir_config::plan::{self, AreaPlan};
@@ -10,8 +11,9 @@ use weir_dav::method::Offer;
 use weir_dav::path::DavPath;
 use weir_net::Secret;
 use weir_net::ticket::Tickets;
-use weir_storage::{Disk, Durability, LockStore, NodeId, SymlinkPolicy, Tree, TreeOptions};
+use weir_storage::{Disk, Durability, LocalUser, LockStore, NodeId, SymlinkPolicy, Tree, TreeOptions};
 
+use crate::acting::ActAs;
 use crate::counters::Counters;
 use crate::flights::Flights;
 use crate::identity::Passwords;
@@ -32,8 +34,12 @@ pub(crate) struct Area {
     pub(crate) tree: Arc<Tree>,
     /// Who has locked which of them.
     pub(crate) locks: LockStore,
-    /// The threads that wait for them.
+    /// The threads that wait for them. Where the area acts as local users, what they do here is done as nobody in particular:
+    /// who asks has [`Self::disk_for`].
     pub(crate) disk: Disk,
+    /// The same threads as the process itself: for what is open already, and for its own business.
+    pub(crate) own_disk: Disk,
+    act_as: Option<ActAs>,
     /// Users and passwords; `None` = no passwords are accepted.
     pub(crate) passwords: Option<Arc<Passwords>>,
     /// Reads what clients bring who were sent on to here; `None` = that means nothing.
@@ -78,11 +84,15 @@ impl Area {
         points.sort_by_key(|point| std::cmp::Reverse(point.path.depth()));
         let symlinks = symlinks(plan);
         let trust_foreign_checksums = plan.trust_checksums;
-        let options = TreeOptions { symlinks, trust_foreign_checksums, ..TreeOptions::new(node, boot) };
+        let act_as = plan.act_as.as_ref().map(ActAs::read).transpose()?;
+        let as_users = act_as.is_some();
+        let options =
+            TreeOptions { symlinks, trust_foreign_checksums, as_users, ..TreeOptions::new(node, boot) };
         let is_same_tree = |before: &&Area| {
             before.plan.root == plan.root
                 && before.plan.symlinks == plan.symlinks
                 && before.plan.trust_checksums == plan.trust_checksums
+                && before.plan.act_as.is_some() == plan.act_as.is_some()
         };
         let is_same_disk =
             |before: &&Area| before.plan.threads == plan.threads && before.plan.queue == plan.queue;
@@ -101,9 +111,13 @@ impl Area {
         }
         let uploads = before.map(|before| Arc::clone(&before.uploads)).unwrap_or_default();
         let counters = before.map(|before| Arc::clone(&before.counters)).unwrap_or_default();
-        let disk = match before.filter(is_same_disk) {
-            Some(before) => before.disk.clone(),
+        let own_disk = match before.filter(is_same_disk) {
+            Some(before) => before.own_disk.clone(),
             None => Disk::new(plan.name.as_str(), plan.threads.into(), plan.queue as usize),
+        };
+        let disk = match &act_as {
+            None => own_disk.clone(),
+            Some(_) => own_disk.acting_as(Arc::new(LocalUser::nobody().ok_or("there is no user nobody")?)),
         };
         let passwords = match &plan.htpasswd {
             Some(file) => Some(Arc::new(Passwords::read(file)?)),
@@ -128,6 +142,8 @@ impl Area {
             tree,
             locks,
             disk,
+            own_disk,
+            act_as,
             passwords,
             tickets,
             schemes,
@@ -156,6 +172,14 @@ impl Area {
         Offer { read_only: self.plan.read_only, locks: !self.plan.read_only }
     }
 
+    /// The threads of the disk, as whom they do what somebody asks for; `None` if nobody here stands for them.
+    pub(crate) fn disk_for(&self, identity: &Identity) -> Option<Disk> {
+        match &self.act_as {
+            None => Some(self.own_disk.clone()),
+            Some(act_as) => act_as.user_of(identity).map(|user| self.own_disk.acting_as(user)),
+        }
+    }
+
     /// What must be on the disk when a change is confirmed.
     pub(crate) fn durability(&self) -> Durability {
         match self.plan.durability {
@@ -167,7 +191,7 @@ impl Area {
 
     /// What faces show of it.
     pub(crate) fn snapshot(&self) -> StorageSnapshot {
-        let (account, load) = (self.tree.ledger().account(), self.disk.load());
+        let (account, load) = (self.tree.ledger().account(), self.own_disk.load());
         let available = self.kept.available();
         StorageSnapshot {
             name: self.plan.name.to_string(),
@@ -193,7 +217,7 @@ impl Area {
             return;
         }
         let tree = Arc::clone(&self.tree);
-        self.disk.always(move || {
+        self.own_disk.always(move || {
             // What cannot be cleaned up now is found by the next start.
             let _ = tree.sweep();
         });

@@ -8,11 +8,11 @@ use weir_dav::method::{Kind, Method};
 use weir_dav::outcome::Outcome;
 use weir_dav::path::DavPath;
 use weir_net::service::{Answer, Body, Request};
-use weir_storage::{Metadata, StorageError, Tree};
+use weir_storage::{Disk, Metadata, StorageError, Tree};
 
 use crate::area::Area;
 use crate::forgery::is_forged;
-use crate::identity::{Identifier, denied_at};
+use crate::identity::{Identifier, denied, denied_at};
 use crate::method;
 use crate::place::Place;
 use crate::refusal::Refusal;
@@ -24,6 +24,8 @@ pub(crate) struct Call {
     pub(crate) body: Body,
     /// Who asks.
     pub(crate) identity: Identity,
+    /// The threads that wait for files, as whom they do it for who asks.
+    pub(crate) disk: Disk,
     /// For what.
     pub(crate) place: Place,
     /// When it came, in seconds since 1970.
@@ -44,7 +46,11 @@ impl Call {
             Err(refusal) => return refusal.answer(&area, &request),
         };
         let Some(place) = place else { return method::of_server(&area) };
-        let mut call = Self { area, request, body, identity, place, now_s };
+        let Some(disk) = area.disk_for(&identity) else {
+            // Whoever it is, files are not theirs to ask for.
+            return denied(&identity, &Action::Stat, &area.schemes).answer(&area, &request);
+        };
+        let mut call = Self { area, request, body, identity, disk, place, now_s };
         let carried_out = match (method::upload_of(&call.request), method) {
             (Some(id), _) => method::answer_upload(&mut call, id).await,
             (None, Some(method)) => method::carry_out(&mut call, method).await,
@@ -77,7 +83,7 @@ impl Call {
         job: impl FnOnce(&Arc<Tree>) -> Result<T, StorageError> + Send + 'static,
     ) -> Result<T, StorageError> {
         let tree = Arc::clone(&self.area.tree);
-        self.area.disk.run(move || job(&tree)).await
+        self.disk.run(move || job(&tree)).await
     }
 
     /// What is at a path; without a thread if the kernel knows.

@@ -4,6 +4,7 @@
 //! Its [`Gateway`] is a service that the proxy calls (see [`weir_net::service`]); it knows no sockets of clients, and no call of
 //! it waits for a disk on a worker's thread.
 
+mod acting;
 mod area;
 mod call;
 mod client;
@@ -27,6 +28,7 @@ mod refusal;
 mod tpc;
 mod upkeep;
 
+pub use acting::check_act_as;
 pub use error::GatewayError;
 pub use explain::{Explained, MembersExplained, Question, Who, explain};
 pub use gateway::{Gateway, Node, Prepared};

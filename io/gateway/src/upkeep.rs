@@ -95,7 +95,7 @@ async fn keep(area: Weak<Area>) {
     loop {
         let Some(held) = area.upgrade() else { return };
         let tree = Arc::clone(&held.tree);
-        let look = held.disk.run(move || tree.usage(&DavPath::root()));
+        let look = held.own_disk.run(move || tree.usage(&DavPath::root()));
         if let Ok(usage) = look.await {
             held.kept.available.store(usage.available, Ordering::Relaxed);
         }
@@ -132,16 +132,16 @@ async fn sweep_uploads(area: &Area) {
     area.kept.swept_at_s.store(now_s, Ordering::Relaxed);
     let tree = Arc::clone(&area.tree);
     // What fails now is tried again.
-    let _ = area.disk.run(move || tree.sweep_partials(now_s)).await;
+    let _ = area.own_disk.run(move || tree.sweep_partials(now_s)).await;
 }
 
 /// Counts the files, a few at a time.
 async fn count(area: &Area) -> Result<(), StorageError> {
     let writable = !area.plan.read_only;
     let tree = Arc::clone(&area.tree);
-    let mut count = area.disk.run_long(move || Count::begin(&tree, writable)).await?;
+    let mut count = area.own_disk.run_long(move || Count::begin(&tree, writable)).await?;
     loop {
-        let looked = area.disk.run_on(move || {
+        let looked = area.own_disk.run_on(move || {
             let done = count.step(BATCH)?;
             Ok((count, done))
         });
@@ -153,5 +153,5 @@ async fn count(area: &Area) -> Result<(), StorageError> {
         sleep(PAUSE).await;
     }
     let tree = Arc::clone(&area.tree);
-    if writable { area.disk.run_on(move || tree.keep_count()).await } else { Ok(()) }
+    if writable { area.own_disk.run_on(move || tree.keep_count()).await } else { Ok(()) }
 }

@@ -6,13 +6,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::StorageError;
+use crate::{LocalUser, StorageError, acting};
 
 /// A bounded pool of threads for the file calls of one storage area, so that a mount that hangs holds up its own area and
 /// nothing else. Clones are handles of the same pool; its threads end after the last one is gone.
 #[derive(Debug, Clone)]
 pub struct Disk {
     handle: Arc<Handle>,
+    /// As whom its jobs are done; `None` = as the process itself.
+    user: Option<Arc<LocalUser>>,
 }
 
 /// What a [`Disk`] has to do at the moment.
@@ -76,7 +78,19 @@ impl Disk {
             state: Mutex::default(),
             wake: Condvar::new(),
         };
-        Self { handle: Arc::new(Handle(Arc::new(shared))) }
+        Self { handle: Arc::new(Handle(Arc::new(shared))), user: None }
+    }
+
+    /// The same threads, for jobs that are done as a local user.
+    #[must_use]
+    pub fn acting_as(&self, user: Arc<LocalUser>) -> Self {
+        Self { handle: Arc::clone(&self.handle), user: Some(user) }
+    }
+
+    /// Whether jobs are done as a local user. What is open already was judged when it was opened; nothing may be opened
+    /// without a job.
+    pub fn acts_as_user(&self) -> bool {
+        self.user.is_some()
     }
 
     /// Does a job on a thread of the pool, from now on and not only when the future is polled: one that a request begins
@@ -146,9 +160,14 @@ impl Disk {
         F: FnOnce() -> Result<T, StorageError> + Send + 'static,
     {
         let (sender, receiver) = oneshot::channel();
+        let user = self.user.clone();
         let job = move || {
             if !sender.is_closed() {
-                let _ = sender.send(job());
+                let done = match &user {
+                    None => job(),
+                    Some(user) => acting::as_user(user, job),
+                };
+                let _ = sender.send(done);
             }
         };
         let accepted = Shared::push(&self.handle.0, Box::new(job), class);
@@ -161,6 +180,16 @@ impl Disk {
 
     /// Does a job however long the queue is, and tells nobody: for cleaning up, which must not be left out.
     pub fn always(&self, job: impl FnOnce() + Send + 'static) {
+        let user = self.user.clone();
+        let job = move || match &user {
+            None => job(),
+            Some(user) => {
+                let _ = acting::as_user(user, || {
+                    job();
+                    Ok(())
+                });
+            }
+        };
         // Not bounded by the queue's length, so it fails only if no thread can be made; then it is lost, and the next
         // start of the process cleans up.
         let _ = Shared::push(&self.handle.0, Box::new(job), Class::Further);
@@ -259,6 +288,12 @@ impl Shared {
                 // A job that panics is lost, and not the thread with it.
                 let _ = catch_unwind(AssertUnwindSafe(job));
                 state = self.lock();
+                if acting::is_lost() {
+                    // Another thread takes its place.
+                    state.threads = state.threads.saturating_sub(1);
+                    state.long_busy = state.long_busy.saturating_sub(is_long.into());
+                    return;
+                }
                 state.idle += 1;
                 state.long_busy = state.long_busy.saturating_sub(is_long.into());
             } else if state.closed {

@@ -7,6 +7,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
 use weir_dav::path::DavPath;
 
+use crate::acting::as_self;
 use crate::notes::write_all;
 use crate::{StorageError, Tree, TreeOptions};
 
@@ -36,7 +37,7 @@ impl Tree {
         if state.known.len() > DIRECTORIES_MAX || state.known.contains(directory) {
             return;
         }
-        if self.append(&mut state, directory).is_ok() {
+        if as_self(|| self.append(&mut state, directory)).is_ok() {
             state.known.insert(directory.clone());
         }
     }

@@ -5,6 +5,7 @@
 //! those that never wait for a disk or a network say so and can be called anywhere.
 
 mod across;
+mod acting;
 mod change;
 mod checksums;
 mod closing;
@@ -39,6 +40,7 @@ mod tree;
 mod upload;
 mod usage;
 
+pub use acting::LocalUser;
 pub use change::Transferred;
 pub use closing::Closing;
 pub use copy::{CopyOptions, MayCopy};

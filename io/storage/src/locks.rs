@@ -7,6 +7,7 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 use weir_dav::lock::LockTable;
 
+use crate::acting::as_self;
 use crate::metadata::Found;
 use crate::notes::{read_all, replace_file};
 use crate::{Metadata, StorageError, Tree};
@@ -56,7 +57,7 @@ impl LockStore {
         let done = change(&mut table);
         if table != *before {
             let text = serde_json::to_vec(&table).map_err(|_| StorageError::Damaged("the file of locks"))?;
-            replace_file(&store, FILE, &text)?;
+            as_self(|| replace_file(&store, FILE, &text))?;
             rustix::fs::fsync(&store).map_err(StorageError::from_errno("fsync"))?;
         }
         Ok(done)
@@ -65,7 +66,7 @@ impl LockStore {
     fn read(&self, store: &OwnedFd) -> Result<Arc<LockTable>, StorageError> {
         // Opening, unlike looking, makes an NFS client ask whether the file is still the same.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = match openat(store, FILE, flags, Mode::empty()) {
+        let file = match as_self(|| openat(store, FILE, flags, Mode::empty())) {
             Err(Errno::NOENT) => return Ok(Arc::default()),
             opened => opened.map_err(StorageError::from_errno("open"))?,
         };

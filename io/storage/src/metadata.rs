@@ -121,6 +121,10 @@ impl Found {
         self.file_type() == FileType::Directory
     }
 
+    pub(crate) fn group(&self) -> u32 {
+        self.0.stx_gid
+    }
+
     pub(crate) fn owner(&self) -> u32 {
         self.0.stx_uid
     }

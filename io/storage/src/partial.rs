@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use weir_dav::digest::{Algorithm, Digest};
 use weir_dav::path::{DavPath, PathLimits};
 
+use crate::acting::as_self;
 use crate::journal::machine_boot;
 use crate::metadata::Found;
 use crate::notes::{read_all, replace_file};
@@ -288,7 +289,7 @@ impl Tree {
     pub fn partial_state(&self, id: PartialId) -> Result<PartialState, StorageError> {
         let uploads = uploads(self, false)?.ok_or(StorageError::NotFound)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(&uploads, id.to_string(), flags, Mode::empty());
+        let file = as_self(|| openat(&uploads, id.to_string(), flags, Mode::empty()));
         PartialState::parse(&read_all(&file.map_err(StorageError::from_errno("open"))?)?)
     }
 
@@ -309,7 +310,7 @@ impl Tree {
     /// Forgets an upload of which no content is left. Blocks.
     pub fn forget_partial(&self, id: PartialId) -> Result<(), StorageError> {
         let Some(uploads) = uploads(self, false)? else { return Ok(()) };
-        match unlinkat(&uploads, id.to_string(), AtFlags::empty()) {
+        match as_self(|| unlinkat(&uploads, id.to_string(), AtFlags::empty())) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(errno) => Err(StorageError::from_errno("unlink")(errno)),
         }
@@ -350,11 +351,15 @@ pub(crate) fn data_name(id: PartialId) -> String {
 
 fn write_state(uploads: &OwnedFd, id: PartialId, state: &PartialState) -> Result<(), StorageError> {
     let text = serde_json::to_vec(state).map_err(|_| DAMAGED)?;
-    replace_file(uploads, &id.to_string(), &text)
+    as_self(|| replace_file(uploads, &id.to_string(), &text))
 }
 
 /// The directory of what is known of uploads; `None` = there has never been one.
 fn uploads(tree: &Tree, make: bool) -> Result<Option<OwnedFd>, StorageError> {
+    as_self(|| uploads_directory(tree, make))
+}
+
+fn uploads_directory(tree: &Tree, make: bool) -> Result<Option<OwnedFd>, StorageError> {
     let store = if make { Some(tree.make_store()?) } else { tree.store()? };
     let Some(store) = store else { return Ok(None) };
     if make {

@@ -4,6 +4,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, mkdirat, openat};
 use rustix::io::Errno;
 
+use crate::acting::as_self;
 use crate::remove::open_directory;
 use crate::{StorageError, Tree, reserved};
 
@@ -17,7 +18,7 @@ pub(crate) struct Guard {
 impl Tree {
     /// The reserved directory, if it exists.
     pub(crate) fn store(&self) -> Result<Option<OwnedFd>, StorageError> {
-        match open_directory(self.root(), reserved::STORE.as_bytes()) {
+        match as_self(|| open_directory(self.root(), reserved::STORE.as_bytes())) {
             Ok(directory) => Ok(Some(directory)),
             Err(Errno::NOENT) => Ok(None),
             Err(errno) => Err(StorageError::from_errno("open")(errno)),
@@ -26,19 +27,21 @@ impl Tree {
 
     /// The reserved directory, made if need be.
     pub(crate) fn make_store(&self) -> Result<OwnedFd, StorageError> {
-        match mkdirat(self.root(), reserved::STORE, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(errno) => return Err(StorageError::from_errno("mkdir")(errno)),
-        }
-        open_directory(self.root(), reserved::STORE.as_bytes()).map_err(StorageError::from_errno("open"))
+        as_self(|| {
+            match mkdirat(self.root(), reserved::STORE, Mode::RWXU) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(StorageError::from_errno("mkdir")(errno)),
+            }
+            open_directory(self.root(), reserved::STORE.as_bytes()).map_err(StorageError::from_errno("open"))
+        })
     }
 
     /// Waits until nobody, here or on another node, holds this guard in a way that excludes ours.
     pub(crate) fn guard(store: &OwnedFd, name: &str, shared: bool) -> Result<Guard, StorageError> {
         // For writing, because NFS turns these locks into others, which need it.
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file =
-            openat(store, name, flags, Mode::RUSR | Mode::WUSR).map_err(StorageError::from_errno("open"))?;
+        let file = as_self(|| openat(store, name, flags, Mode::RUSR | Mode::WUSR))
+            .map_err(StorageError::from_errno("open"))?;
         let operation = if shared { FlockOperation::LockShared } else { FlockOperation::LockExclusive };
         loop {
             match flock(&file, operation) {

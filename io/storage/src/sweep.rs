@@ -1,5 +1,6 @@
 //! Cleaning up what earlier starts of this node have left.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fd::OwnedFd;
@@ -7,11 +8,12 @@ use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, openat, unli
 use rustix::io::Errno;
 use weir_dav::path::{DavPath, PathLimits};
 
+use crate::acting::as_user;
 use crate::displaced::give_back;
 use crate::metadata::Found;
 use crate::notes::read_all;
 use crate::remove::{open_directory, remove_tree};
-use crate::{StorageError, Tree, journal, reserved};
+use crate::{LocalUser, StorageError, Tree, journal, reserved};
 
 /// What a sweep found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -122,7 +124,7 @@ impl Tree {
                 is_abandoned(directory, &name, dead.is_some() && start == dead)
             };
             let done = if is_old(reserved::TEMPORARY) {
-                is_abandoned() && remove_any(directory, &name)
+                is_abandoned() && self.remove_any(directory, &name)
             } else if is_old(reserved::DISPLACED) {
                 is_abandoned() && give_back(directory, &name).unwrap_or(false)
             } else {
@@ -134,10 +136,30 @@ impl Tree {
     }
 }
 
-fn remove_any(directory: &OwnedFd, name: &[u8]) -> bool {
-    match unlinkat(directory, name, AtFlags::empty()) {
-        Err(Errno::ISDIR | Errno::PERM) => remove_tree(directory, name).is_ok(),
-        done => done.is_ok(),
+impl Tree {
+    fn remove_any(&self, directory: &OwnedFd, name: &[u8]) -> bool {
+        match unlinkat(directory, name, AtFlags::empty()) {
+            Err(Errno::ISDIR | Errno::PERM) if self.options().as_users => remove_as_owner(directory, name),
+            Err(Errno::ISDIR | Errno::PERM) => remove_tree(directory, name).is_ok(),
+            done => done.is_ok(),
+        }
+    }
+}
+
+/// Removes a directory that a user had on the way out, with no more than its owner may: somebody else's files in it stay.
+fn remove_as_owner(directory: &OwnedFd, name: &[u8]) -> bool {
+    let Ok(found) = Found::in_directory(directory, name) else { return false };
+    match LocalUser::new(found.owner(), found.group(), []) {
+        // Its own business.
+        None => return remove_tree(directory, name).is_ok(),
+        Some(owner) => {
+            let _ = as_user(&Arc::new(owner), || remove_tree(directory, name).map_err(|(_, error)| error));
+        }
+    }
+    // Where it was, the owner may have had rights by a group. Nothing is lost: it must be empty.
+    match unlinkat(directory, name, AtFlags::REMOVEDIR) {
+        Ok(()) | Err(Errno::NOENT) => true,
+        Err(_) => false,
     }
 }
 

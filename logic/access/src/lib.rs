@@ -15,6 +15,7 @@ mod crypto;
 pub mod identity;
 pub mod issue;
 pub mod jwt;
+pub mod local;
 mod path;
 mod percent;
 pub mod redact;

@@ -24,6 +24,13 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
             Ok(_) => found.push(wrong("root", format!("{root} is not a directory"))),
             Err(cause) => found.push(wrong("root", format!("{root}: {cause}"))),
         }
+        if let Some(act_as) = &area.act_as {
+            let checked = weir_gateway::check_act_as(act_as);
+            found.extend(checked.err().map(|cause| {
+                let message = format!("storage area {name}: {cause}");
+                loaded.error_at(&["storage-area", name, "act-as"], message)
+            }));
+        }
         if let Some(file) = &area.htpasswd {
             let parsed = read(file, Htpasswd::BYTES_MAX).and_then(|bytes| {
                 let text = String::from_utf8(bytes).map_err(|cause| cause.to_string())?;

@@ -45,7 +45,7 @@ impl Act {
         job: impl FnOnce(&Self) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let act = self.clone();
-        self.asker.area.disk.run(move || Ok(job(&act))).await?
+        self.asker.disk.run(move || Ok(job(&act))).await?
     }
 
     /// Does a job that goes on with what an earlier one has begun.
@@ -54,7 +54,7 @@ impl Act {
         job: impl FnOnce(&Self) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let act = self.clone();
-        self.asker.area.disk.run_on(move || Ok(job(&act))).await?
+        self.asker.disk.run_on(move || Ok(job(&act))).await?
     }
 
     /// Does a job that may take long.
@@ -63,7 +63,7 @@ impl Act {
         job: impl FnOnce(&Self) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let act = self.clone();
-        self.asker.area.disk.run_long(move || Ok(job(&act))).await?
+        self.asker.disk.run_long(move || Ok(job(&act))).await?
     }
 
     /// Does a job that may take long and goes on with what an earlier one has begun.
@@ -72,7 +72,7 @@ impl Act {
         job: impl FnOnce(&Self) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let act = self.clone();
-        self.asker.area.disk.run_long_on(move || Ok(job(&act))).await?
+        self.asker.disk.run_long_on(move || Ok(job(&act))).await?
     }
 
     /// What is at the target; `None` if nothing is. Blocks.

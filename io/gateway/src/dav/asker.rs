@@ -4,6 +4,7 @@ use weir_access::Action;
 use weir_access::identity::Identity;
 use weir_access::rule::{Request, decide};
 use weir_dav::path::DavPath;
+use weir_storage::Disk;
 
 use crate::area::Area;
 use crate::call::Call;
@@ -16,12 +17,15 @@ use crate::refusal::Refusal;
 pub(crate) struct Asker {
     pub(crate) area: Arc<Area>,
     pub(crate) identity: Arc<Identity>,
+    /// The threads that wait for files, as whom they do it for them.
+    pub(crate) disk: Disk,
 }
 
 impl Asker {
     /// Of a request.
     pub(crate) fn of(call: &Call) -> Self {
-        Self { area: Arc::clone(&call.area), identity: Arc::new(call.identity.clone()) }
+        let disk = call.disk.clone();
+        Self { area: Arc::clone(&call.area), identity: Arc::new(call.identity.clone()), disk }
     }
 
     /// Whether the rules let them do this at a path of the server.

@@ -15,6 +15,7 @@ use weir_dav::method::{Kind, Method};
 use weir_dav::path::{DavPath, PathLimits};
 use weir_storage::{NodeId, StorageError, Tree, TreeOptions};
 
+use crate::acting;
 use crate::area::symlinks;
 use crate::call::unix_now_s;
 use crate::identity::{Asked, Identifier, Passwords};
@@ -89,6 +90,15 @@ pub fn explain(plan: &Plan, question: Question<'_>) -> Result<Explained, String>
     let judge = Judge { rules: &rules, identity: &identity };
     let transfer = asked::Asked { method, source: &source, destination: destination.as_ref(), shallow };
     let mut decisions = Vec::new();
+    if let Some(act_as) = &area.act_as {
+        let name = acting::name_of(act_as, &identity)?;
+        decisions.push(match name {
+            Some(name) => {
+                (true, format!("files: as local user {name}, to whom the kernel must permit it as well"))
+            }
+            None => (false, format!("denied: no local user stands for {identity} (act-as)")),
+        });
+    }
     for (action, path) in transfer.actions()? {
         decisions.push(judge.decide(&action, &path));
     }

@@ -78,7 +78,7 @@ pub(crate) async fn answer(call: &Call, place: &Place, is_head: bool) -> Result<
             Content::Stream { length: None, source: unfold((), |()| async { Ok(None) }) }
         }
         Some(listing) => {
-            let disk = call.area.disk.clone();
+            let disk = call.disk.clone();
             let rest = Rest { page, listing: Some(listing), sight, first: Some(text), disk };
             Content::Stream { length: None, source: unfold(rest, Rest::next) }
         }

@@ -82,7 +82,9 @@ impl Wanted {
             wanted.iter().copied().filter(|algorithm| !is_known(algorithm)).collect::<Vec<_>>()
         };
         let (at, open) = (path.clone(), Arc::clone(file));
-        let kept = call.on_disk(move |tree| tree.checksums(&at, &open)).await?;
+        // Of a file that is open: who may read it may know them, and they are the area's own to keep.
+        let tree = Arc::clone(&call.area.tree);
+        let kept = call.area.own_disk.run(move || tree.checksums(&at, &open)).await?;
         if missing(&kept).is_empty() {
             return Ok(kept);
         }
@@ -91,7 +93,7 @@ impl Wanted {
         let (tree, path, file) = (Arc::clone(&call.area.tree), path.clone(), Arc::clone(file));
         let given_up = GivenUp::default();
         let cancelled = Arc::clone(&given_up.0);
-        let computing = call.area.disk.run_long(move || {
+        let computing = call.area.own_disk.run_long(move || {
             // Those that somebody has computed meanwhile are kept by now.
             let mut digests = tree.checksums(&path, &file)?;
             let missing = missing(&digests);

@@ -121,7 +121,7 @@ fn require_parent(act: &Act, path: &DavPath) -> Result<(), Refusal> {
 /// LOCK of what does not exist makes an empty file (RFC 4918 section 7.3).
 fn make_empty(act: &Act, path: &DavPath) -> Result<(), StorageError> {
     let area = &act.asker.area;
-    let upload = Upload::begin(&area.tree, &area.disk, path, &[], None)?;
+    let upload = Upload::begin(&area.tree, &act.asker.disk, path, &[], None)?;
     let durability: Durability = area.durability();
     match upload.commit(Commit { durability, expect: Expectation::Nothing, digests: &[], length: None }) {
         // Somebody else has just made it.

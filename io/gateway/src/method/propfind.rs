@@ -54,7 +54,7 @@ fn begin(act: &Act, asked: Propfind, depth: Depth, finite: bool) -> Result<(Vec<
 /// The other pieces, each made when the one before it has been sent. One that cannot be made breaks the answer off.
 fn stream(act: Act, first: Vec<u8>, rest: Walk) -> Content {
     let source = unfold((Some(first), Some(rest)), move |(ready, rest)| {
-        let disk = act.asker.area.disk.clone();
+        let disk = act.asker.disk.clone();
         async move {
             match (ready, rest) {
                 (Some(piece), rest) => Ok(Some((piece, (None, rest)))),

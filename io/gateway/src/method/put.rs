@@ -164,7 +164,7 @@ async fn begin(
     let cancelled = Arc::clone(&given_up.0);
     let begin = move |act: &Act| {
         act.locked(&changes, |_| Ok(()))?;
-        let (tree, disk, path) = (act.tree(), &act.asker.area.disk, &act.place.path);
+        let (tree, disk, path) = (act.tree(), &act.asker.disk, &act.place.path);
         Ok(match part {
             None => (Upload::begin(tree, disk, path, &algorithms, length)?, None),
             Some(part) => Upload::begin_part(tree, disk, path, &algorithms, part.range.first(), &cancelled)?,
@@ -176,7 +176,7 @@ async fn begin(
 
 /// Takes the body.
 pub(crate) async fn receive(call: &mut Call, upload: Upload) -> Result<Upload, Refusal> {
-    let disk = call.area.disk.clone();
+    let disk = call.disk.clone();
     let capacity = portion_bytes(call.body.length());
     let mut portion = fill(&mut call.body, vec![0; capacity]).await?;
     let mut upload = upload;

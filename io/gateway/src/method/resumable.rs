@@ -197,7 +197,7 @@ pub(crate) async fn answer(call: &mut Call, id: Option<PartialId>) -> Result<Ans
                 .with("Upload-Complete", complete(is_complete))
                 .with("Upload-Limit", limit(call, state.expires_s.saturating_sub(call.now_s)))
                 .with("Cache-Control", "no-store");
-            close(&act.asker.area.disk, partial).await?;
+            close(&act.asker.disk, partial).await?;
             Ok(match state.length.or(state.completed) {
                 Some(length) => answer.with("Upload-Length", length.to_string()),
                 None => answer,
@@ -225,14 +225,14 @@ async fn patch(call: &mut Call, act: &Act, turn: Turn, id: PartialId) -> Result<
     if offset != partial.bytes() {
         let mismatch = Problem::MismatchingOffset { expected: partial.bytes(), provided: offset };
         let answer = problem(mismatch).with("Upload-Offset", partial.bytes().to_string());
-        close(&act.asker.area.disk, partial).await?;
+        close(&act.asker.disk, partial).await?;
         return Ok(answer);
     }
     let length = headers
         .content_length(offset, call.body.length())
         .and_then(|length| agree(partial.state().length, length));
     let Ok(length) = length else {
-        close(&act.asker.area.disk, partial).await?;
+        close(&act.asker.disk, partial).await?;
         return Ok(problem(Problem::InconsistentLength));
     };
     let representation = expected.representation;
@@ -335,7 +335,7 @@ async fn append(
     let upload = settled.await?;
     let offset = upload.length();
     if !is_last {
-        close(&act.asker.area.disk, upload).await?;
+        close(&act.asker.disk, upload).await?;
         return Ok(if is_whole {
             Appended::Complete(problem(Problem::InconsistentLength))
         } else {
@@ -429,7 +429,7 @@ enum Refused {
 
 /// Takes a body, so that whatever has come of it is kept, however it ends.
 async fn receive(call: &mut Call, upload: Upload, length: Option<u64>) -> Result<Upload, Refused> {
-    let disk = call.area.disk.clone();
+    let disk = call.disk.clone();
     let mut receiving = Receiving { upload: Some(upload), portion: vec![0; PORTION_BYTES], filled: 0, disk };
     loop {
         let free = receiving.portion.get_mut(receiving.filled..).unwrap_or_default();

@@ -153,6 +153,8 @@ impl Offload {
             Place { full: found.path.clone(), path: found.path, trailing_slash: found.trailing_slash };
         let wrapping = wrapping(&request, &place, order);
         let call = Call {
+            // The server has decided, and for nobody in particular.
+            disk: location.area.disk.clone(),
             area: Arc::clone(&location.area),
             request,
             body: Body::of_bytes(Vec::new()),

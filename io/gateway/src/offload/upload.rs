@@ -38,7 +38,9 @@ impl Offload {
         // Conditions and lock tokens were for the server, and it has judged them.
         keep_unconditional(&mut request);
         let identity = Identity::Anonymous;
-        let mut call = Call { area, request, body, identity, place, now_s: unix_now_s() };
+        // The server has decided, and for nobody in particular.
+        let disk = area.disk.clone();
+        let mut call = Call { area, request, body, identity, disk, place, now_s: unix_now_s() };
         take(&mut call).await.map_err(|refusal| {
             let why = match &refusal {
                 Refusal::Outcome(outcome) | Refusal::Condition(outcome, _) if outcome.status() >= 500 => {
@@ -73,7 +75,7 @@ async fn take(call: &mut Call) -> Result<TakenUpload, Refusal> {
     let begin = act.run(move |act| {
         let changes = changes(act)?;
         act.locked(&changes, |_| Ok(()))?;
-        let (tree, disk, path) = (act.tree(), &act.asker.area.disk, &act.place.path);
+        let (tree, disk, path) = (act.tree(), &act.asker.disk, &act.place.path);
         Ok(Upload::begin(tree, disk, path, &algorithms, length)?)
     });
     let upload = begin.await?;

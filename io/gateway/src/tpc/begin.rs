@@ -57,7 +57,7 @@ pub(crate) async fn answer(call: &mut Call, transfer: TransferRequest) -> Result
         Direction::Pull => Work::Pull(terms_of_pull(call, &act, &transfer).await?),
         Direction::Push => {
             let file = file_to_push(call, &act).await?;
-            let (tree, disk) = (Arc::clone(&call.area.tree), call.area.disk.clone());
+            let (tree, disk) = (Arc::clone(&call.area.tree), call.disk.clone());
             let closing = Closing::new(Arc::clone(&file), tree, disk);
             Work::Push(file, closing)
         }

@@ -85,7 +85,7 @@ pub(super) async fn pull(job: &Job) -> Result<Option<Pulled>, Fault> {
 async fn begin(job: &Job, length: u64) -> Result<Upload, Fault> {
     let algorithms = job.area().plan.checksums.clone();
     let begin = move |act: &crate::dav::Act| {
-        let (disk, path) = (&act.asker.area.disk, &act.place.path);
+        let (disk, path) = (&act.asker.disk, &act.place.path);
         Ok(Upload::begin_scattered(act.tree(), disk, path, &algorithms, length))
     };
     job.act.run_on(begin).await.map_err(|_| of_storage(StorageError::Cancelled))?.map_err(of_storage)
@@ -157,7 +157,7 @@ impl Stream {
 
     async fn receive(&mut self, job: &Job, mut body: Incoming) -> Result<(), Fault> {
         job.live.set_stage(Stage::Moving);
-        let disk = job.area().disk.clone();
+        let disk = job.act.asker.disk.clone();
         let mut spare = vec![0; PORTION_BYTES];
         while self.at < self.end {
             let room = usize::try_from(self.end - self.at).unwrap_or(usize::MAX).min(PORTION_BYTES);

@@ -157,7 +157,7 @@ fn algorithms(job: &Job, head: &Head) -> Vec<Algorithm> {
 async fn begin(job: &Job, head: &Head) -> Result<Upload, Fault> {
     let (algorithms, length) = (algorithms(job, head), length_of(head));
     let begin = move |act: &crate::dav::Act| {
-        Ok(Upload::begin(act.tree(), &act.asker.area.disk, &act.place.path, &algorithms, length))
+        Ok(Upload::begin(act.tree(), &act.asker.disk, &act.place.path, &algorithms, length))
     };
     job.act.run_on(begin).await.map_err(|_| of_storage(StorageError::Cancelled))?.map_err(of_storage)
 }
@@ -165,7 +165,7 @@ async fn begin(job: &Job, head: &Head) -> Result<Upload, Fault> {
 /// Takes the body. What has come when it breaks off stays.
 async fn receive(job: &Job, mut body: Incoming, begun: &mut Begun) -> Result<(), Fault> {
     job.live.set_stage(Stage::Moving);
-    let disk = job.area().disk.clone();
+    let disk = job.act.asker.disk.clone();
     let whole = body.length().and_then(|length| usize::try_from(length).ok()?.checked_add(1));
     let capacity = whole.unwrap_or(PORTION_BYTES).clamp(4 * 1024, PORTION_BYTES);
     let (mut portion, mut fault) = job.fill(&mut body, vec![0; capacity]).await;

@@ -38,7 +38,7 @@ pub(super) async fn push(job: &Job, file: Arc<OpenFile>) -> Result<(), Fault> {
 /// The checksums that are kept with the file.
 async fn kept(job: &Job, file: &Arc<OpenFile>) -> Result<Vec<Digest>, Fault> {
     let (tree, path, file) = (Arc::clone(job.act.tree()), job.act.place.path.clone(), Arc::clone(file));
-    job.area().disk.run_on(move || tree.checksums(&path, &file)).await.map_err(of_storage)
+    job.area().own_disk.run_on(move || tree.checksums(&path, &file)).await.map_err(of_storage)
 }
 
 /// Overwrite: F.
@@ -142,7 +142,7 @@ async fn read(job: &Job, file: &Arc<OpenFile>, at: u64) -> Result<Vec<u8>, Fault
         return Ok(Vec::new());
     }
     let file = Arc::clone(file);
-    let reading = job.area().disk.run_on(move || {
+    let reading = job.act.asker.disk.run_on(move || {
         let mut bytes = vec![0; room];
         let read = file.read(at, &mut bytes)?;
         bytes.truncate(read);
@@ -191,7 +191,7 @@ async fn compute(job: &Job, file: &Arc<OpenFile>, algorithm: Algorithm) -> Resul
     let given_up = GivenUp::default();
     let cancelled = Arc::clone(&given_up.0);
     let computing =
-        job.area().disk.run_long(move || tree.compute_checksums(&path, &file, &[algorithm], &cancelled));
+        job.area().own_disk.run_long(move || tree.compute_checksums(&path, &file, &[algorithm], &cancelled));
     computing.await.map_err(of_storage)
 }
 

@@ -46,6 +46,9 @@ pub struct TreeOptions {
     /// Believe the Adler-32 that another program (StoRM WebDAV) has stored, although nobody can tell whether the file was
     /// changed since.
     pub trust_foreign_checksums: bool,
+    /// Jobs are done as local users: nothing is found or opened without one, and what a user has left is removed with no more
+    /// than its owner's rights.
+    pub as_users: bool,
 }
 
 impl TreeOptions {
@@ -58,6 +61,7 @@ impl TreeOptions {
             file_mode: 0o644,
             directory_mode: 0o755,
             trust_foreign_checksums: false,
+            as_users: false,
         }
     }
 }

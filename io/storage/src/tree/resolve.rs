@@ -36,7 +36,7 @@ impl Tree {
     /// The same without waiting.
     pub(super) fn resolve_cached(&self, path: &DavPath, flags: OFlags) -> Result<OwnedFd, StorageError> {
         reserved::check(path)?;
-        if !self.local {
+        if !self.local || self.options.as_users {
             return Err(StorageError::WouldBlock);
         }
         // What is mounted below the root may be on a network.

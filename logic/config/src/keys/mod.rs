@@ -17,6 +17,7 @@ mod sticky;
 mod storage;
 mod third_party;
 mod tls;
+mod token_endpoint;
 
 pub(crate) use balance::{ALGORITHM_NAMES, EXPRESSION};
 pub(crate) use listener::{LISTENER, SNI};
@@ -26,9 +27,10 @@ pub(crate) use pool::{POOL, SERVER};
 pub(crate) use process::{ERROR_PAGE, FACILITIES, ROOT};
 pub(crate) use route::{HEADER_TEST, PATH, ROUTE};
 pub(crate) use spread::STATIC_PATHS;
-pub(crate) use storage::{AREA, TOKEN_ENDPOINT, TOKEN_ISSUER};
+pub(crate) use storage::{AREA, TOKEN_ISSUER};
 pub(crate) use third_party::THIRD_PARTY_COPY;
 pub(crate) use tls::CERTIFICATE;
+pub(crate) use token_endpoint::TOKEN_ENDPOINT;
 
 /// What may stand in one table of the file.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 use super::Kind::{ByteRate, Choice, Flag, Integer, Map, OneOrMany, Size, Table, Tables, Text};
 use super::Presence::{Default, Otherwise, Required};
-use super::{AREA_POLICY, DAY_MS, DURATION, DURATION_OR_ZERO, Kind, SECOND_MS, Section, key};
+use super::{AREA_POLICY, DAY_MS, DURATION, DURATION_OR_ZERO, Kind, Section, key};
 
 pub(crate) static AREA: Section = Section {
     noun: "storage area",
@@ -195,6 +195,14 @@ pub(crate) static AREA: Section = Section {
             "The rate of all such copies of the area together; `0` = as fast as they can.",
         ),
         key(
+            "act-as",
+            Table(&ACT_AS),
+            Otherwise("files are read and written as the user that Weir runs as"),
+            "{ map = \"/etc/weir/users.toml\", otherwise = \"nobody\" }",
+            "As which local users files are read and written, so that the kernel's permissions and access lists count, too. \
+             Only where Weir runs as root.",
+        ),
+        key(
             "access",
             Table(&ACCESS),
             Otherwise("nobody may do anything"),
@@ -224,6 +232,29 @@ pub(crate) static ACCEL_REDIRECT: Section = Section {
             "[\"127.0.0.1\", \"10.0.0.0/8\"]",
             "The proxies that are told so. Who connects from elsewhere gets the file; who comes through a Unix socket is \
              trusted, because the operator says who may.",
+        ),
+    ],
+};
+
+pub(crate) static ACT_AS: Section = Section {
+    noun: "",
+    title: "[storage-area.NAME.act-as]",
+    meaning: "Local users that stand for those who ask. What the rules of the area permit, the kernel must permit as well.",
+    keys: &[
+        key(
+            "map",
+            Text("a path"),
+            Required,
+            "\"/etc/weir/users.toml\"",
+            "TOML with `[[map]]` entries of a `principal`, as in policies, and a `user`: a name in /etc/passwd, or `UID:GID,GID...`. \
+             The first that fits counts.",
+        ),
+        key(
+            "otherwise",
+            Text("a local user"),
+            Otherwise("403"),
+            "\"nobody\"",
+            "The user for those whom no entry fits.",
         ),
     ],
 };
@@ -359,72 +390,3 @@ pub(crate) static TOKEN_ISSUER: Section = Section {
         key("refresh", DURATION, Default("\"1h\""), "\"10m\"", "How often its keys are asked for again."),
     ],
 };
-
-pub(crate) static TOKEN_ENDPOINT: Section = Section {
-    noun: "token endpoint",
-    title: "[token-endpoint.NAME]",
-    meaning: "Issues Weir's own bearer tokens (RFC 6749, client_credentials) to those who have proved who they are. A token stands \
-              for its holder, within its scopes and until its end; it never permits what the holder may not do.",
-    keys: &[
-        key(
-            "issuer",
-            Text("an https URL"),
-            Required,
-            "\"https://storage.example.org\"",
-            "`iss` of its tokens, and where it is found: its metadata is at `/.well-known/openid-configuration` there.",
-        ),
-        key(
-            "path",
-            Text("a path"),
-            Default("\"/oauth/token\""),
-            "\"/vo/oauth/token\"",
-            "Where tokens are issued. The public keys are beside it, as `jwks`.",
-        ),
-        key(
-            "algorithm",
-            Choice(&["ES256", "HS256"]),
-            Default("\"ES256\""),
-            "\"HS256\"",
-            "What tokens are signed with: a private key, so that others can verify with the public half, or a secret that \
-             only those know who also issue.",
-        ),
-        key(
-            "key",
-            Text("a path"),
-            Required,
-            "\"/etc/weir/token-key.pem\"",
-            "The key: for ES256 a PEM file with a private key over P-256 (PKCS #8), for HS256 a secret of at least 32 bytes.",
-        ),
-        key(
-            "previous-keys",
-            OneOrMany(&Text("a path")),
-            Otherwise("none"),
-            "[\"/etc/weir/token-key-before.pem\"]",
-            "Keys of the same algorithm whose tokens have not all ended.",
-        ),
-        key(
-            "audiences",
-            OneOrMany(&Text("an audience")),
-            Otherwise("the issuer"),
-            "[\"https://storage.example.org\"]",
-            "`aud` of its tokens: who they are meant for.",
-        ),
-        key(
-            "lifetime",
-            TOKEN_LIFE,
-            Default("\"1h\""),
-            "\"20m\"",
-            "How long a token lives if nothing is asked for.",
-        ),
-        key(
-            "max-lifetime",
-            TOKEN_LIFE,
-            Default("\"12h\""),
-            "\"1d\"",
-            "The longest life that can be asked for.",
-        ),
-    ],
-};
-
-/// Tokens count their lives in seconds.
-const TOKEN_LIFE: Kind = Kind::Duration { min_ms: SECOND_MS, max_ms: 30 * DAY_MS };

@@ -34,8 +34,8 @@ pub use sticky::{
     StickyTablePlan, WhenBusy, WhenGone,
 };
 pub use storage::{
-    AccelRedirectPlan, AreaPlan, Durability, KeySetSource, OwnAlgorithm, Symlinks, TokenEndpointPlan,
-    TokenIssuerPlan,
+    AccelRedirectPlan, ActAsPlan, AreaPlan, Durability, KeySetSource, OwnAlgorithm, Symlinks,
+    TokenEndpointPlan, TokenIssuerPlan,
 };
 pub use third_party::ThirdPartyCopyPlan;
 pub use tls::{Certificate, ClientAuth, TlsIn, TlsOut, TlsVersion};

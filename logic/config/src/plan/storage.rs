@@ -64,6 +64,8 @@ pub struct AreaPlan {
     pub third_party_copy: bool,
     /// Bytes each second of all such copies together; 0 = as many as they can.
     pub third_party_copy_rate: u64,
+    /// As whom files are read and written; `None` = as the process itself.
+    pub act_as: Option<ActAsPlan>,
     /// Who may do what; its paths and patterns have been read once.
     pub access: AreaSpec,
 }
@@ -98,6 +100,7 @@ impl AreaPlan {
             accel_redirect: None,
             third_party_copy: false,
             third_party_copy_rate: 0,
+            act_as: None,
             access: AreaSpec::default(),
         }
     }
@@ -110,6 +113,15 @@ pub struct AccelRedirectPlan {
     pub prefix: String,
     /// Which proxies; at least one network.
     pub trusted: Vec<IpNet>,
+}
+
+/// Local users that stand for those who ask.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ActAsPlan {
+    /// The file that says who is who.
+    pub map: PathBuf,
+    /// The user for the others; `None` = they are refused.
+    pub otherwise: Option<String>,
 }
 
 /// Which symbolic links are followed.

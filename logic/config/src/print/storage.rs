@@ -4,7 +4,7 @@ use weir_dav::digest::Algorithm;
 use weir_model::ByteSize;
 
 use super::process::path;
-use super::writer::{Printed, Spelled, Writer, bare};
+use super::writer::{Printed, Spelled, Writer, bare, table};
 use crate::plan::{
     AreaPlan, Durability, KeySetSource, OwnAlgorithm, Symlinks, TokenEndpointPlan, TokenIssuerPlan,
 };
@@ -45,6 +45,11 @@ pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
         writer.key("third-party-copy-rate", format!("{}/s", ByteSize(area.third_party_copy_rate)));
     }
     super::pool::secret(writer, "redirect-", area.redirect_key.as_ref());
+    if let Some(act_as) = &area.act_as {
+        let map = Some(path(&act_as.map).spelled());
+        let otherwise = act_as.otherwise.as_ref().map(Spelled::spelled);
+        writer.key("act-as", table([("map", map), ("otherwise", otherwise)]));
+    }
     if let Some(accel) = &area.accel_redirect {
         writer.table(&format!("[storage-area.{name}.accel-redirect]"));
         writer.key("prefix", &accel.prefix);

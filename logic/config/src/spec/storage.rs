@@ -9,7 +9,9 @@ use super::process::{path, path_if};
 use crate::context::Context;
 use crate::diagnostic::Problem;
 use crate::keys::{AREA, AREA_POLICY, PRINCIPAL, TOKEN_ISSUER};
-use crate::plan::{AccelRedirectPlan, AreaPlan, Durability, KeySetSource, Symlinks, TokenIssuerPlan};
+use crate::plan::{
+    AccelRedirectPlan, ActAsPlan, AreaPlan, Durability, KeySetSource, Symlinks, TokenIssuerPlan,
+};
 use crate::source::{Located, Span};
 use crate::subject::Subject;
 use crate::table::{Table, located_text};
@@ -81,6 +83,10 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         htpasswd: path_if(&table, "htpasswd"),
         realm: table.text_if("realm").map_or_else(|| name.value.clone(), |realm| realm.value),
         token_in_url: table.flag("token-in-url"),
+        act_as: table.table_if("act-as").map(|act_as| ActAsPlan {
+            map: path(&act_as, "map"),
+            otherwise: act_as.text_if("otherwise").map(|user| user.value),
+        }),
         // The resolver proves that it is there.
         token_endpoint: None,
         redirect_key: super::redirect::secret_place(&table, "redirect-key-file", "redirect-key-env"),

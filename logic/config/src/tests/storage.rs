@@ -32,6 +32,7 @@ fn a_printed_area_loads_to_itself() {
                   principals = { type = 'user', name = 'a$${C}' }\n";
     assert_round_trip(&area(&format!("checksums = []\n{policy}")));
     assert_round_trip(&format!("{}{ENDPOINT}", area("token-endpoint = 'own'\n")));
+    assert_round_trip(&area("act-as = { map = '/etc/weir/users.toml' }\n"));
     assert_round_trip(&format!(
         "{}{ISSUER}",
         area("\n[storage-area.data.access]\nissuers = 'https://iam.example.org/'\n")
@@ -113,6 +114,8 @@ fn what_is_wrong_is_said_with_its_place() {
             "\n[token-issuer.a]\nissuer = 'https://a'\n[token-issuer.b]\nissuer = 'https://a'",
             "token issuer b: another has this issuer",
         ),
+        ("act-as = { otherwise = 'nobody' }", "storage area data: act-as: map is missing"),
+        ("act-as = { map = '' }", "storage area data: act-as.map: expected a path"),
         ("token-endpoint = 'ovn'", "storage area data: there is no token-endpoint \"ovn\""),
         (
             &ENDPOINT.replace("https://storage", "storage"),

@@ -1,0 +1,86 @@
+//! As which local user a request's files are read and written.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use weir_access::identity::Identity;
+use weir_access::local::{Accounts, UserMap};
+use weir_config::plan::ActAsPlan;
+use weir_storage::LocalUser;
+
+/// Files of accounts are shorter.
+const ACCOUNT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Who is who.
+#[derive(Debug)]
+pub(crate) struct ActAs {
+    map: UserMap,
+    users: HashMap<String, Arc<LocalUser>>,
+    otherwise: Option<Arc<LocalUser>>,
+}
+
+/// Whether an area can act as local users: reads the map and the accounts. Blocks.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_act_as(plan: &ActAsPlan) -> Result<(), String> {
+    ActAs::read(plan).map(drop)
+}
+
+/// What the map calls the local user for somebody, without asking for the account; `None` if there is none. Blocks.
+pub(crate) fn name_of(plan: &ActAsPlan, identity: &Identity) -> Result<Option<String>, String> {
+    let map = read_map(plan)?;
+    Ok(map.user_of(identity).map(str::to_owned).or_else(|| plan.otherwise.clone()))
+}
+
+fn read_map(plan: &ActAsPlan) -> Result<UserMap, String> {
+    let text = text_of(&plan.map, UserMap::BYTES_MAX)?;
+    UserMap::parse(&text).map_err(|error| format!("act-as {}: {error}", plan.map.display()))
+}
+
+impl ActAs {
+    /// Reads who is who, and tries whether this process may act as others at all. Blocks.
+    pub(crate) fn read(plan: &ActAsPlan) -> Result<Self, String> {
+        LocalUser::can_be_acted_as().map_err(|error| format!("act-as: {error}"))?;
+        let map = read_map(plan)?;
+        let passwd = text_of(Path::new("/etc/passwd"), ACCOUNT_BYTES_MAX)?;
+        let group = text_of(Path::new("/etc/group"), ACCOUNT_BYTES_MAX)?;
+        let accounts = Accounts::parse(&passwd, &group);
+        let find = |name: &str| -> Result<Arc<LocalUser>, String> {
+            let ids = accounts.find(name).map_err(|error| format!("act-as: {error}"))?;
+            let user = LocalUser::new(ids.uid, ids.gid, ids.groups);
+            user.map(Arc::new).ok_or_else(|| format!("act-as: {name:?} is no user to act as"))
+        };
+        let mut users = HashMap::new();
+        for name in map.users() {
+            if !users.contains_key(name) {
+                users.insert(name.to_owned(), find(name)?);
+            }
+        }
+        let otherwise = plan.otherwise.as_deref().map(find).transpose()?;
+        Ok(Self { map, users, otherwise })
+    }
+
+    /// The local user for somebody; `None` if there is none.
+    pub(crate) fn user_of(&self, identity: &Identity) -> Option<Arc<LocalUser>> {
+        match self.map.user_of(identity) {
+            Some(name) => self.users.get(name).cloned(),
+            None => self.otherwise.clone(),
+        }
+    }
+}
+
+fn text_of(path: &Path, bytes_max: usize) -> Result<String, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("act-as {}: {error}", path.display());
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| failed(&error))?;
+    file.take(bytes_max as u64 + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    if bytes.len() > bytes_max {
+        return Err(failed(&"too long"));
+    }
+    // Comments in the files of accounts need not be text.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,240 @@
+//! Areas that act as local users. Only root can.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rustix::fs::{XattrFlags, setxattr};
+use weir_testkit::{PATIENCE, TempDir, wait_until};
+
+use crate::Site;
+
+/// Numbers that nobody else has.
+const ADA: u32 = 61_001;
+const BOB: u32 = 61_002;
+const LAB: u32 = 61_100;
+const OTHERS: u32 = 65_534;
+
+/// An area for ada and bob, both of the group lab, and nobody for everybody else who is known.
+struct Lab {
+    site: Site,
+    _files: TempDir,
+}
+
+impl Lab {
+    /// `None` without root.
+    fn new(more: &str) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("left out: needs root");
+            return None;
+        }
+        let files = TempDir::new().unwrap();
+        let hash = bcrypt::hash("sesame", 4).unwrap();
+        fs::write(files.path().join("htpasswd"), format!("ada:{hash}\nbob:{hash}\neve:{hash}\n")).unwrap();
+        let entry = |name: &str, uid: u32| {
+            format!(
+                "[[map]]\nprincipal = {{ type = \"user\", name = \"{name}\" }}\nuser = \"{uid}:{uid},{LAB}\"\n"
+            )
+        };
+        fs::write(files.path().join("users.toml"), [entry("ada", ADA), entry("bob", BOB)].concat()).unwrap();
+        let place = |name: &str| files.path().join(name).display().to_string();
+        let site = Site::new(&format!(
+            "htpasswd = \"{}\"\nact-as = {{ map = \"{}\", otherwise = \"{OTHERS}:{OTHERS}\" }}\nlisting = true\n{more}\n{}",
+            place("htpasswd"),
+            place("users.toml"),
+            crate::OPEN,
+        ));
+        open_to(site.root.path(), 0, 0, 0o755);
+        Some(Self { site, _files: files })
+    }
+
+    fn status(&self, who: &str, method: &str, path: &str, body: &[u8]) -> u16 {
+        self.with(who, method, path, &[], body)
+    }
+
+    fn with(&self, who: &str, method: &str, path: &str, more: &[(&str, &str)], body: &[u8]) -> u16 {
+        let credentials = format!("Basic {}", STANDARD.encode(format!("{who}:sesame")));
+        let headers = [more, &[("Authorization", credentials.as_str())]].concat();
+        self.site.request(method, path, &headers, body).status
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.site.root.path().join(name)
+    }
+
+    /// A file of somebody.
+    fn file(&self, name: &str, owner: u32, mode: u32) {
+        self.site.write(name, "content");
+        open_to(&self.path(name), owner, owner, mode);
+    }
+
+    fn directory(&self, name: &str, owner: u32, group: u32, mode: u32) {
+        fs::create_dir_all(self.path(name)).unwrap();
+        open_to(&self.path(name), owner, group, mode);
+    }
+
+    /// Effective and file system user ids of all threads of the process.
+    fn user_ids(&self) -> BTreeSet<String> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.site.weir.pid())).unwrap();
+        let status = tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("status")).ok());
+        status
+            .flat_map(|text| {
+                let wanted =
+                    |line: &&str| ["Uid:", "Gid:", "Groups:"].iter().any(|name| line.starts_with(name));
+                text.lines().filter(wanted).map(str::to_owned).collect::<Vec<_>>()
+            })
+            .collect()
+    }
+}
+
+fn open_to(path: &Path, owner: u32, group: u32, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    chown(path, Some(owner), Some(group)).unwrap();
+}
+
+#[test]
+fn what_the_kernel_keeps_from_a_user_is_kept_from_who_acts_as_them() {
+    let Some(lab) = Lab::new("") else { return };
+    lab.file("secret", ADA, 0o600);
+    lab.file("open", ADA, 0o644);
+    lab.directory("private", ADA, ADA, 0o700);
+    lab.file("private/inner", ADA, 0o644);
+    // Twice, so that the kernel's caches have it the second time.
+    for _ in 0..2 {
+        assert_eq!(lab.status("ada", "GET", "/secret", b""), 200);
+        assert_eq!(lab.status("ada", "GET", "/private/inner", b""), 200);
+        assert_eq!(lab.status("bob", "GET", "/open", b""), 200);
+        for who in ["bob", "eve"] {
+            for (method, path) in [
+                ("GET", "/secret"),
+                ("GET", "/private/inner"),
+                ("HEAD", "/private/inner"),
+                ("PROPFIND", "/private/"),
+                ("GET", "/private/"),
+                ("DELETE", "/private/inner"),
+                ("PUT", "/private/new"),
+                ("PUT", "/new"),
+                ("MKCOL", "/directory"),
+                ("DELETE", "/open"),
+            ] {
+                assert_eq!(lab.status(who, method, path, b""), 403, "{who} {method} {path}");
+            }
+            let moved = lab.with(who, "MOVE", "/open", &[("Destination", "/moved")], b"");
+            assert_eq!(moved, 403, "{who}");
+        }
+    }
+    assert_eq!(lab.site.get("/open").status, 200, "nobody in particular is the other");
+    assert!(lab.path("private/inner").exists() && lab.path("open").exists() && !lab.path("new").exists());
+}
+
+#[test]
+fn what_is_made_belongs_to_the_user_and_to_the_rules_of_its_directory() {
+    let Some(lab) = Lab::new("") else { return };
+    lab.directory("lab", 0, LAB, 0o2775);
+    assert_eq!(lab.status("ada", "PUT", "/lab/a", b"from ada"), 201);
+    assert_eq!(lab.status("bob", "MKCOL", "/lab/d/", b""), 201);
+    assert_eq!(lab.with("bob", "COPY", "/lab/a", &[("Destination", "/lab/d/copy")], b""), 201);
+    let owner = |name: &str| {
+        let metadata = fs::metadata(lab.path(name)).unwrap();
+        (metadata.uid(), metadata.gid())
+    };
+    assert_eq!((owner("lab/a"), owner("lab/d"), owner("lab/d/copy")), ((ADA, LAB), (BOB, LAB), (BOB, LAB)));
+    assert_eq!(lab.status("eve", "PUT", "/lab/e", b"x"), 403);
+    // A directory's default list of who may what is inherited.
+    lab.directory("shared", ADA, ADA, 0o777);
+    let entry = |tag: u16, permissions: u16, id: u32| {
+        [&tag.to_le_bytes()[..], &permissions.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    let list = [
+        2_u32.to_le_bytes().to_vec(),
+        entry(0x01, 7, u32::MAX),
+        entry(0x02, 4, BOB),
+        entry(0x04, 0, u32::MAX),
+        entry(0x10, 7, u32::MAX),
+        entry(0x20, 0, u32::MAX),
+    ]
+    .concat();
+    match setxattr(lab.path("shared"), "system.posix_acl_default", &list, XattrFlags::empty()) {
+        Err(rustix::io::Errno::OPNOTSUPP) => eprintln!("no access lists on this file system"),
+        set => {
+            set.unwrap();
+            assert_eq!(lab.status("ada", "PUT", "/shared/file", b"x"), 201);
+            assert_eq!(lab.status("bob", "GET", "/shared/file", b""), 200);
+            assert_eq!(lab.status("eve", "GET", "/shared/file", b""), 403);
+        }
+    }
+}
+
+#[test]
+fn locks_properties_and_checksums_work_for_all_users_of_a_directory() {
+    let Some(lab) = Lab::new("") else { return };
+    lab.directory("lab", 0, LAB, 0o2775);
+    assert_eq!(lab.status("ada", "PUT", "/lab/a", b"Wikipedia"), 201);
+    let body =
+        b"<lockinfo xmlns='DAV:'><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>";
+    assert_eq!(lab.status("ada", "LOCK", "/lab/a", body), 200);
+    assert_eq!(lab.status("bob", "PUT", "/lab/a", b"x"), 423);
+    assert_eq!(lab.status("bob", "DELETE", "/lab/a", b""), 423);
+    let patch =
+        b"<propertyupdate xmlns='DAV:'><set><prop><x xmlns='urn:x'>1</x></prop></set></propertyupdate>";
+    assert_eq!(lab.status("ada", "PUT", "/lab/b", b"Wikipedia"), 201);
+    assert_eq!(lab.status("ada", "PROPPATCH", "/lab/b", patch), 207);
+    // Written behind Weir's back, so without a checksum; a reader who may not write asks for it.
+    lab.file("other", ADA, 0o644);
+    let credentials = format!("Basic {}", STANDARD.encode("bob:sesame"));
+    let told =
+        lab.site.get_with("/other", &[("Authorization", credentials.as_str()), ("Want-Digest", "adler32")]);
+    assert_eq!((told.status, told.header("digest")), (200, Some("adler32=0bcb02fc")), "{}", told.text());
+}
+
+#[test]
+fn threads_are_root_again_when_they_have_acted_as_somebody() {
+    let Some(lab) = Lab::new("threads = 2") else { return };
+    lab.file("secret", ADA, 0o600);
+    let before = lab.user_ids();
+    for _ in 0..20 {
+        assert_eq!(lab.status("ada", "GET", "/secret", b""), 200);
+        assert_eq!(lab.status("bob", "GET", "/secret", b""), 403);
+        assert_eq!(lab.status("bob", "PUT", "/new", b"x"), 403);
+    }
+    // An answer can be there before its thread is itself again.
+    wait_until("all threads are root", PATIENCE, || lab.user_ids() == before);
+    assert_eq!(before.iter().filter(|line| line.starts_with("Uid:")).count(), 1, "{before:?}");
+}
+
+#[test]
+fn a_config_that_acts_as_root_or_nobody_known_is_refused() {
+    let Some(lab) = Lab::new("") else { return };
+    let files = TempDir::new().unwrap();
+    let map = files.path().join("users.toml");
+    let config = files.path().join("weir.toml");
+    let area = format!("act-as = {{ map = \"{}\" }}", map.display());
+    fs::write(&config, crate::config(lab.site.root.path(), "", &area)).unwrap();
+    for (user, message) in [("root", "is root"), ("0:0", "is root"), ("no such user", "neither a user")] {
+        let entry = format!("[[map]]\nprincipal = {{ type = \"anyone\" }}\nuser = \"{user}\"\n");
+        fs::write(&map, entry).unwrap();
+        let check = std::process::Command::new(weir_e2e::program())
+            .args(["check", "--no-ports"])
+            .arg(&config)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&check.stderr).into_owned();
+        assert!(check.status.code() == Some(1) && said.contains(message), "{said}");
+    }
+    let entry = "[[map]]\nprincipal = { type = \"user\", name = \"ada\" }\nuser = \"61001:61001\"\n";
+    fs::write(&map, entry).unwrap();
+    for (who, message) in
+        [("user:ada", "as local user 61001:61001"), ("user:bob", "no local user stands for user bob")]
+    {
+        let told = std::process::Command::new(weir_e2e::program())
+            .args(["storage", "explain", "--as", who, "GET", "/x", "--config"])
+            .arg(&config)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&told.stdout).into_owned();
+        assert!(said.contains(message), "{said}");
+    }
+}
