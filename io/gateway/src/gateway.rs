@@ -3,6 +3,7 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use weir_config::Plan;
+use weir_config::plan::{Mode, TlsOut};
 use weir_control::{StorageSnapshot, TransfersSnapshot};
 use weir_net::service::{
     Answer, Body, Delivery, Done, FileOrder, FileTarget, LocalFuture, Request, Service, TakenUpload,
@@ -17,7 +18,7 @@ use crate::identity::Identifier;
 use crate::issuing::Issuing;
 use crate::offload::Offload;
 use crate::refusal;
-use crate::tpc::{Desk, Transfers};
+use crate::tpc::{Desk, TransferTls, Transfers};
 use crate::upkeep::Upkeep;
 
 /// All storage areas.
@@ -76,6 +77,7 @@ impl Gateway {
         wrong.extend(identifier.as_ref().err().cloned());
         let mut by_name = HashMap::new();
         let tls = tls_of_transfers(plan);
+        let identity = identity_headers(plan);
         wrong.extend(tls.as_ref().err().cloned());
         for area in &plan.storage_areas {
             let before = before.by_name.get(area.name.as_str());
@@ -84,7 +86,8 @@ impl Gateway {
                     if let (true, Ok(Some(tls))) = (area.third_party_copy, &tls) {
                         let (copies, rate) = (&plan.third_party_copy, area.third_party_copy_rate);
                         let before = before.and_then(|area| area.desk.as_deref());
-                        opened.desk = Some(Arc::new(Desk::new(&self.transfers, copies, tls, rate, before)));
+                        opened.desk =
+                            Some(Arc::new(Desk::new(&self.transfers, copies, tls, &identity, rate, before)));
                     }
                     by_name.insert(area.name.to_string(), Arc::new(opened));
                 }
@@ -164,12 +167,23 @@ impl Gateway {
 }
 
 /// TLS towards other servers, if any area copies from or to them. Blocks on the disk.
-fn tls_of_transfers(plan: &Plan) -> Result<Option<ClientTls>, String> {
+fn tls_of_transfers(plan: &Plan) -> Result<Option<TransferTls>, String> {
     if !plan.storage_areas.iter().any(|area| area.third_party_copy) {
         return Ok(None);
     }
-    let loaded = ClientTls::load(&plan.third_party_copy.tls());
-    loaded.map(Some).map_err(|error| format!("third-party-copy: {error}"))
+    let named = plan.third_party_copy.tls();
+    let elsewhere = TlsOut { client_certificate: None, ..named.clone() };
+    let load = |tls: &TlsOut| ClientTls::load(tls).map_err(|error| format!("third-party-copy: {error}"));
+    Ok(Some(TransferTls { named: load(&named)?, elsewhere: load(&elsewhere)? }))
+}
+
+/// Headers by which proxies tell who a client is, by any listener's config.
+fn identity_headers(plan: &Plan) -> Vec<String> {
+    let names = plan.listeners.iter().filter_map(|listener| match &listener.mode {
+        Mode::Http(http) => Some(http.forwarding.identity_headers.iter().cloned()),
+        Mode::Tcp(_) => None,
+    });
+    names.flatten().collect()
 }
 
 impl Node {

@@ -62,11 +62,11 @@ impl Connection {
         flushed.map_err(|_| self.silent())?.map_err(Fault::passing)
     }
 
-    /// Waits for the head of the final response. Each head must come whole in the time for which a server may be silent.
-    pub(crate) async fn response(&mut self, is_head: bool) -> Result<Head, Fault> {
+    /// Waits for the head of the final response. Each head must come whole in this time.
+    pub(crate) async fn response(&mut self, is_head: bool, patience: Duration) -> Result<Head, Fault> {
         for _ in 0..=INTERIM_MAX {
-            let next = timeout(self.idle_timeout, self.next_head(is_head)).await;
-            let late = || Fault::passing(format!("no answer within {} ms", self.idle_timeout.as_millis()));
+            let next = timeout(patience, self.next_head(is_head)).await;
+            let late = || Fault::passing(format!("no answer within {} ms", patience.as_millis()));
             if let Next::Final(head) = next.map_err(|_| late())?? {
                 return Ok(head);
             }

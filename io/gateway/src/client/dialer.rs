@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::net::lookup_host;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use weir_dav::header::{RemoteUrl, Scheme};
 use weir_dav::third_party::RemoteRules;
 use weir_net::tls::ClientTls;
@@ -25,6 +25,14 @@ pub(crate) struct Dialer<'a> {
     pub(crate) idle_timeout: Duration,
 }
 
+/// An address is given so long even if many others wait behind it.
+const SHARE_MIN: Duration = Duration::from_secs(1);
+
+/// The time for the first of the addresses that are left.
+fn share(left: Duration, addresses: usize) -> Duration {
+    (left / u32::try_from(addresses).unwrap_or(u32::MAX).max(1)).max(SHARE_MIN)
+}
+
 impl Dialer<'_> {
     /// Connects to the server of a URL: its name is resolved, its addresses are vetted, and of those that pass one is connected to.
     pub(crate) async fn connect(&self, url: &RemoteUrl) -> Result<Connection, Fault> {
@@ -39,17 +47,29 @@ impl Dialer<'_> {
         }
         let host = url.host.as_str();
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let addresses = lookup_host((bare, url.port)).await.map_err(Fault::passing)?;
-        let mut last = Fault::passing("the name has no address");
-        for address in addresses {
-            let vetted = self.rules.map_or(Ok(()), |rules| rules.vet_address(host, address.ip()));
-            if let Err(vetoed) = vetted {
-                last = Fault::lasting(vetoed);
-                continue;
+        let end = Instant::now() + self.connect_timeout;
+        let found = lookup_host((bare, url.port)).await.map_err(Fault::passing)?;
+        let (mut addresses, mut vetoed) = (Vec::new(), None);
+        for address in found {
+            match self.rules.map_or(Ok(()), |rules| rules.vet_address(host, address.ip())) {
+                Ok(()) => addresses.push(address),
+                Err(why) => vetoed = Some(Fault::lasting(why)),
             }
-            match self.connect_to(url, address).await {
-                Ok(stream) => return Ok(Connection::new(stream, address, self.idle_timeout)),
-                Err(fault) => last = fault,
+        }
+        let mut last = vetoed.unwrap_or_else(|| Fault::passing("the name has no address"));
+        for (at, address) in addresses.iter().enumerate() {
+            // One that does not answer leaves time for those behind it.
+            let left = end.saturating_duration_since(Instant::now());
+            let share = share(left, addresses.len() - at);
+            match timeout(share, self.connect_to(url, *address)).await {
+                Ok(Ok(stream)) => return Ok(Connection::new(stream, *address, self.idle_timeout)),
+                Ok(Err(fault)) => last = fault,
+                Err(_) => {
+                    last = Fault::passing(format!(
+                        "no connection with {address} within {} ms",
+                        share.as_millis()
+                    ));
+                }
             }
         }
         Err(last)
@@ -70,5 +90,17 @@ impl Dialer<'_> {
             _ => Fault::lasting(format!("TLS: {error}")),
         })?;
         Ok(Stream::Tls(Box::new(stream)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_share_the_time_that_is_left() {
+        let s = Duration::from_secs;
+        assert_eq!((share(s(10), 1), share(s(10), 2), share(s(5), 1)), (s(10), s(5), s(5)));
+        assert_eq!((share(s(10), 100), share(s(0), 3)), (s(1), s(1)));
     }
 }

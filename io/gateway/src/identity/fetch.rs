@@ -38,7 +38,7 @@ async fn fetch(url: &str, tls: &ClientTls, bytes_max: usize) -> Result<Vec<u8>, 
     };
     connection.send(&head.write()).await?;
     connection.flush().await?;
-    let head = connection.response(false).await?;
+    let head = connection.response(false, PATIENCE).await?;
     if head.status != 200 {
         return Err(Fault::lasting(format!("status {}", head.status)));
     }

@@ -52,6 +52,9 @@ pub(crate) async fn answer(call: &mut Call, transfer: TransferRequest) -> Result
             Direction::Push => Outcome::DestinationElsewhere.into(),
         });
     };
+    if transfer.passed.iter().any(|(name, _)| desk.is_identity(name)) {
+        return Err(Refusal::Transfer(TransferError::PassedHeader));
+    }
     let act = Act::of(call)?;
     let work = match transfer.direction {
         Direction::Pull => Work::Pull(terms_of_pull(call, &act, &transfer).await?),

@@ -19,12 +19,22 @@ pub(crate) struct Transfers {
     stopping: watch::Sender<bool>,
 }
 
+/// TLS towards other servers.
+#[derive(Debug, Clone)]
+pub(crate) struct TransferTls {
+    /// Towards those that clients have named, with the certificate of this server if it has one.
+    pub(crate) named: ClientTls,
+    /// Towards those to which these have redirected, without it.
+    pub(crate) elsewhere: ClientTls,
+}
+
 /// Where a storage area's transfers are begun.
 #[derive(Debug)]
 pub(crate) struct Desk {
     transfers: Arc<Transfers>,
     pub(super) plan: ThirdPartyCopyPlan,
-    tls: ClientTls,
+    tls: TransferTls,
+    identity: Vec<String>,
     pub(super) pacer: Option<Arc<Pacer>>,
 }
 
@@ -47,12 +57,13 @@ impl Transfers {
 }
 
 impl Desk {
-    /// For an area whose transfers together may move `bytes_per_second`; 0 = as many as they can. `before`: that of the same area
-    /// before a reload.
+    /// For an area whose transfers together may move `bytes_per_second`; 0 = as many as they can. `identity`: headers by which
+    /// proxies tell who a client is, those that end in `*` by their beginning. `before`: that of the same area before a reload.
     pub(crate) fn new(
         transfers: &Arc<Transfers>,
         plan: &ThirdPartyCopyPlan,
-        tls: &ClientTls,
+        tls: &TransferTls,
+        identity: &[String],
         bytes_per_second: u64,
         before: Option<&Self>,
     ) -> Self {
@@ -62,7 +73,13 @@ impl Desk {
             0 => None,
             rate => Some(same.unwrap_or_else(|| Arc::new(Pacer::new(rate)))),
         };
-        Self { transfers: Arc::clone(transfers), plan: plan.clone(), tls: tls.clone(), pacer }
+        Self {
+            transfers: Arc::clone(transfers),
+            plan: plan.clone(),
+            tls: tls.clone(),
+            identity: identity.to_vec(),
+            pacer,
+        }
     }
 
     /// A place for a transfer; `None` if there are too many.
@@ -92,9 +109,22 @@ impl Desk {
         }
     }
 
-    pub(super) fn dialer(&self) -> Dialer<'_> {
+    /// Whether the config names a header as one by which proxies tell who a client is.
+    pub(super) fn is_identity(&self, name: &str) -> bool {
+        let name = name.to_ascii_lowercase().replace('_', "-");
+        self.identity.iter().any(|pattern| {
+            let pattern = pattern.to_ascii_lowercase().replace('_', "-");
+            match pattern.strip_suffix('*') {
+                Some(stem) => name.starts_with(stem),
+                None => name == pattern,
+            }
+        })
+    }
+
+    /// Towards the server that the client has named, or one to which it has redirected.
+    pub(super) fn dialer(&self, is_named: bool) -> Dialer<'_> {
         Dialer {
-            tls: &self.tls,
+            tls: if is_named { &self.tls.named } else { &self.tls.elsewhere },
             rules: Some(&self.plan.rules),
             connect_timeout: self.plan.connect_timeout.duration(),
             idle_timeout: self.plan.idle_timeout.duration(),

@@ -19,4 +19,4 @@ mod tries;
 mod verify;
 
 pub(crate) use begin::{answer, asked};
-pub(crate) use desk::{Desk, Transfers};
+pub(crate) use desk::{Desk, TransferTls, Transfers};

@@ -137,8 +137,11 @@ impl Stream {
         ];
         let answered = Way::new(&job).ask("GET", &lines).await?;
         let head = &answered.head;
-        let is_same = strong_etag(head).is_none_or(|etag| etag.strong_eq(&self.etag));
+        let etag = strong_etag(head);
+        let is_same = etag.as_ref().is_some_and(|etag| etag.strong_eq(&self.etag));
         match head.status {
+            // Nobody could say that it belongs to the others.
+            206 if etag.is_none() => return Ok(Ended::NoParts),
             206 if is_same && is_part(head, self.at, Some(last), Some(self.length)) => {}
             200 => return Ok(Ended::NoParts),
             206 | 412 | 416 => {

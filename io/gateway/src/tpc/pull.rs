@@ -1,3 +1,6 @@
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use weir_dav::digest::{Algorithm, Digest};
 use weir_dav::etag::EntityTag;
 use weir_dav::lock::Change;
@@ -12,6 +15,7 @@ use super::remote::{Lines, Way, line, refused};
 use super::tries::Tries;
 use super::{parallel, verify};
 use crate::client::{Fault, Head, Incoming};
+use crate::method::GivenUp;
 
 /// What must hold for a pulled file to become visible.
 pub(super) struct Terms {
@@ -206,16 +210,25 @@ async fn commit(job: &Job, terms: Terms, pulled: Pulled) -> Result<(), Fault> {
     }
     let Terms { expect, changes } = terms;
     let durability = job.area().durability();
+    // A client that is gone wants nothing to be read or to become visible any more.
+    let given_up = GivenUp::default();
+    let cancelled = Arc::clone(&given_up.0);
+    // Checksums of pieces that came out of order mean reading all of it.
+    let is_long = upload.reads_back(&digests);
     let commit = move |act: &crate::dav::Act| {
         let commit = Commit { durability, expect, digests: &digests, length };
-        let mut prepared = match upload.prepare(commit) {
+        let mut prepared = match upload.prepare_unless(commit, &cancelled) {
             Ok(prepared) => prepared,
             Err(error) => return Ok(Err(error)),
         };
-        Ok(act.locked(&changes, |_| Ok(prepared.publish()))?.and_then(|()| prepared.finish()))
+        let published = act.locked(&changes, |_| match cancelled.load(Ordering::Relaxed) {
+            true => Ok(Err(StorageError::Cancelled)),
+            false => Ok(prepared.publish()),
+        });
+        Ok(published?.and_then(|()| prepared.finish()))
     };
-    // Checksums of pieces that came out of order mean reading all of it.
-    match job.act.run_on(commit).await {
+    let committed = if is_long { job.act.run_long_on(commit).await } else { job.act.run_on(commit).await };
+    match committed {
         Ok(Ok(_)) => Ok(()),
         Ok(Err(StorageError::Digest(algorithm))) => Err(Fault::lasting(format!(
             "checksum mismatch: what came does not have the {algorithm} that {} tells",

@@ -1,11 +1,14 @@
+use std::fmt::Display;
 use std::sync::Arc;
 
 use weir_dav::digest::{Algorithm, Digest, write_digest};
 use weir_dav::third_party::Verification;
+use weir_http::Framing;
 use weir_storage::OpenFile;
 
 use super::job::{Job, PORTION_BYTES, of_storage};
 use super::live::Stage;
+use super::pull::strong_etag;
 use super::remote::{CONTINUE_PATIENCE, Lines, Way, line, refused};
 use super::tries::Tries;
 use super::verify;
@@ -25,10 +28,11 @@ pub(super) async fn push(job: &Job, file: Arc<OpenFile>) -> Result<(), Fault> {
     let mut tries = Tries::new(job.desk.plan.retries);
     let head = loop {
         job.live.begin_anew();
-        match attempt(job, &file, &kept).await {
+        let mut begun = false;
+        match attempt(job, &file, &kept, &mut begun).await {
             Ok(head) => break head,
             // The first try may have made the file that the second would find.
-            Err(fault) if !job.request.overwrite => return Err(fault),
+            Err(fault) if begun && !job.request.overwrite => return Err(fault),
             Err(fault) => tries.again(fault, &job.live).await?,
         }
     };
@@ -43,6 +47,14 @@ async fn kept(job: &Job, file: &Arc<OpenFile>) -> Result<Vec<Digest>, Fault> {
 
 /// Overwrite: F.
 async fn refuse_existing(job: &Job) -> Result<(), Fault> {
+    let mut tries = Tries::new(job.desk.plan.retries);
+    while let Err(fault) = look_for_existing(job).await {
+        tries.again(fault, &job.live).await?;
+    }
+    Ok(())
+}
+
+async fn look_for_existing(job: &Job) -> Result<(), Fault> {
     let answered = Way::new(job).ask("HEAD", &[]).await?;
     match answered.head.status {
         404 | 410 => Ok(()),
@@ -51,8 +63,8 @@ async fn refuse_existing(job: &Job) -> Result<(), Fault> {
     }
 }
 
-/// One PUT, over its redirections.
-async fn attempt(job: &Job, file: &Arc<OpenFile>, kept: &[Digest]) -> Result<Head, Fault> {
+/// One PUT, over its redirections. `begun`: a server has been asked for it.
+async fn attempt(job: &Job, file: &Arc<OpenFile>, kept: &[Digest], begun: &mut bool) -> Result<Head, Fault> {
     let size = file.metadata().size;
     let mut own: Lines = vec![line("Content-Length", size.to_string())];
     let told = kept.iter().find(|digest| digest.algorithm() == Algorithm::Adler32).or(kept.first());
@@ -70,6 +82,7 @@ async fn attempt(job: &Job, file: &Arc<OpenFile>, kept: &[Digest]) -> Result<Hea
             lines.push(line("Expect", "100-continue"));
         }
         let mut connection = way.begin("PUT", &lines).await?;
+        *begun = true;
         let early = match expects {
             true => {
                 connection.response_or_continue(CONTINUE_PATIENCE).await.map_err(|fault| way.blame(fault))?
@@ -80,7 +93,11 @@ async fn attempt(job: &Job, file: &Arc<OpenFile>, kept: &[Digest]) -> Result<Hea
             Some(head) => (head, false),
             None => match send(job, &mut connection, file).await? {
                 Some(head) => (head, false),
-                None => (connection.response(false).await.map_err(|fault| way.blame(fault))?, true),
+                None => {
+                    // It may have to write or read all of it first.
+                    let patience = job.desk.plan.answer_timeout.duration();
+                    (connection.response(false, patience).await.map_err(|fault| way.blame(fault))?, true)
+                }
             },
         };
         match head.status {
@@ -91,7 +108,7 @@ async fn attempt(job: &Job, file: &Arc<OpenFile>, kept: &[Digest]) -> Result<Hea
             417 if expects => expects = false,
             // Another method would be used then (RFC 9110 section 15.4.4).
             303 => return Err(refused("PUT", job, 303)),
-            status => match way.follow(&head)? {
+            status => match way.follow("PUT", &head)? {
                 true => job.live.begin_anew(),
                 false => return Err(refused("PUT", job, status)),
             },
@@ -154,18 +171,11 @@ async fn read(job: &Job, file: &Arc<OpenFile>, at: u64) -> Result<Vec<u8>, Fault
 /// Proves that the other server has what was sent, as far as that is asked for or can be told.
 async fn verify(job: &Job, file: &Arc<OpenFile>, head: &Head, kept: Vec<Digest>) -> Result<(), Fault> {
     job.live.set_stage(Stage::Verifying);
-    let fits = |told: &[Digest]| {
-        let both = kept.iter().filter_map(|kept| {
-            let told = told.iter().find(|told| told.algorithm() == kept.algorithm())?;
-            Some((kept == told, kept.algorithm()))
-        });
-        both.into_iter().min_by_key(|(is_right, _)| *is_right)
-    };
     match job.request.verification {
         Verification::Off => return Ok(()),
         Verification::IfTold => {
-            return match fits(&verify::told(head)) {
-                Some((false, algorithm)) => Err(mismatch(job, algorithm, head).await),
+            return match fits(&kept, &verify::told(head)) {
+                Some((false, _)) => confirm(job, &kept, head).await,
                 _ => Ok(()),
             };
         }
@@ -175,14 +185,45 @@ async fn verify(job: &Job, file: &Arc<OpenFile>, head: &Head, kept: Vec<Digest>)
     let preferred = if preferred.is_empty() { job.area().plan.checksums.clone() } else { preferred };
     let (told, head) = verify::ask(job, &preferred).await?;
     if verify::size(&head).is_some_and(|size| size != file.metadata().size) {
-        return Err(Fault::lasting(format!("{} has a file of another size", job.request.remote.peer())));
+        return Err(mismatch(job, "size", &head).await);
     }
     let Some(first) = told.first() else { return Err(verify::nothing_told(job)) };
-    let (is_right, algorithm) = match fits(&told) {
+    let (is_right, algorithm) = match fits(&kept, &told) {
         Some(both) => both,
         None => (compute(job, file, first.algorithm()).await?.contains(first), first.algorithm()),
     };
     if is_right { Ok(()) } else { Err(mismatch(job, algorithm, &head).await) }
+}
+
+/// Whether checksums agree, if both sides have one of the same algorithm.
+fn fits(kept: &[Digest], told: &[Digest]) -> Option<(bool, Algorithm)> {
+    let both = kept.iter().filter_map(|kept| {
+        let told = told.iter().find(|told| told.algorithm() == kept.algorithm())?;
+        Some((kept == told, kept.algorithm()))
+    });
+    both.min_by_key(|(is_right, _)| *is_right)
+}
+
+/// The answer to a PUT has told another checksum: which may be that of the answer's own content (RFC 9530 section 3). So the file
+/// itself is asked about. Nobody has asked for that to be enforced: it is removed only if it is surely still what was sent.
+async fn confirm(job: &Job, kept: &[Digest], answer: &Head) -> Result<(), Fault> {
+    let preferred: Vec<_> = kept.iter().map(Digest::algorithm).collect();
+    let peer = job.request.remote.peer();
+    let asked = verify::ask(job, &preferred).await;
+    match asked.as_ref().ok().and_then(|(told, head)| Some((fits(kept, told)?, head))) {
+        Some(((true, _), _)) => Ok(()),
+        Some(((false, algorithm), head)) if strong_etag(head).is_some() => {
+            Err(mismatch(job, algorithm, head).await)
+        }
+        Some(((false, algorithm), _)) => Err(Fault::lasting(format!(
+            "checksum mismatch: the file at {peer} has another {algorithm}; it is still there, having no entity tag"
+        ))),
+        // Without content of its own, the answer can but have meant the file.
+        None if matches!(answer.framing, Framing::None | Framing::Length(0)) => Err(Fault::lasting(format!(
+            "checksum mismatch: {peer} has told another in its answer to the PUT; the file is still there"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Computes a checksum of the file here.
@@ -196,7 +237,7 @@ async fn compute(job: &Job, file: &Arc<OpenFile>, algorithm: Algorithm) -> Resul
 }
 
 /// What is there is not what was sent: it is removed, if it is still that.
-async fn mismatch(job: &Job, algorithm: Algorithm, head: &Head) -> Fault {
+async fn mismatch(job: &Job, what: impl Display, head: &Head) -> Fault {
     let lines: Lines = head.header("ETag").map(|etag| line("If-Match", etag)).into_iter().collect();
     let removed = Way::new(job).ask("DELETE", &lines).await;
     let fate = match removed.map(|answered| answered.head.status) {
@@ -205,5 +246,5 @@ async fn mismatch(job: &Job, algorithm: Algorithm, head: &Head) -> Fault {
         Err(fault) => format!("it is still there: {fault}"),
     };
     let peer = job.request.remote.peer();
-    Fault::lasting(format!("checksum mismatch: the file at {peer} has another {algorithm}; {fate}"))
+    Fault::lasting(format!("checksum mismatch: the file at {peer} has another {what}; {fate}"))
 }

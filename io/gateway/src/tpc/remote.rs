@@ -26,7 +26,7 @@ pub(super) struct Answered {
 /// The way to a file on another server, over its redirections.
 ///
 /// What the client has given for the other server (`TransferHeader...`) is meant for the server that it has named, and goes to no
-/// other.
+/// other. Nor does this server's certificate: whom the other server names must not be spoken to in its name.
 pub(super) struct Way<'a> {
     job: &'a Job,
     pub(super) url: RemoteUrl,
@@ -42,7 +42,7 @@ impl<'a> Way<'a> {
     /// Connects, and sends the head of a request.
     pub(super) async fn begin(&self, method: &str, own: &[(String, Vec<u8>)]) -> Result<Connection, Fault> {
         self.job.live.set_stage(Stage::Waiting);
-        let mut connection = self.job.desk.dialer().connect(&self.url).await?;
+        let mut connection = self.job.desk.dialer(self.carries).connect(&self.url).await?;
         self.job.live.connected(connection.address());
         let mut lines = own.to_vec();
         if self.carries {
@@ -56,7 +56,7 @@ impl<'a> Way<'a> {
     }
 
     /// Goes on where a redirection leads; false: it is none.
-    pub(super) fn follow(&mut self, head: &Head) -> Result<bool, Fault> {
+    pub(super) fn follow(&mut self, method: &str, head: &Head) -> Result<bool, Fault> {
         if !matches!(head.status, 301 | 302 | 303 | 307 | 308) {
             return Ok(false);
         }
@@ -69,7 +69,12 @@ impl<'a> Way<'a> {
         self.left -= 1;
         let next = self.url.redirected(location, &PathLimits::default());
         let next = next.map_err(|error| self.blame(Fault::lasting(format!("redirection: {error}"))))?;
-        self.carries &= next.is_same_origin(&self.url);
+        let stays = next.is_same_origin(&self.url);
+        // What is to be removed is what the client has named: the other server does not choose it.
+        if method == "DELETE" && (head.status == 303 || !stays) {
+            return Err(self.blame(Fault::lasting("DELETE was redirected to elsewhere, and not followed")));
+        }
+        self.carries &= stays;
         self.url = next;
         Ok(true)
     }
@@ -78,11 +83,19 @@ impl<'a> Way<'a> {
     pub(super) async fn ask(mut self, method: &str, own: &[(String, Vec<u8>)]) -> Result<Answered, Fault> {
         loop {
             let mut connection = self.begin(method, own).await?;
-            let head = connection.response(method == "HEAD").await.map_err(|fault| self.blame(fault))?;
-            if !self.follow(&head)? {
+            let answered = connection.response(method == "HEAD", self.patience(own)).await;
+            let head = answered.map_err(|fault| self.blame(fault))?;
+            if !self.follow(method, &head)? {
                 return Ok(Answered { head, connection });
             }
         }
+    }
+
+    /// How long an answer may take: a checksum that is asked for may mean reading all of the file first.
+    fn patience(&self, own: &[(String, Vec<u8>)]) -> Duration {
+        let plan = &self.job.desk.plan;
+        let asks = own.iter().any(|(name, _)| name.eq_ignore_ascii_case("want-digest"));
+        if asks { plan.answer_timeout.duration() } else { plan.idle_timeout.duration() }
     }
 
     /// Says whose fault it is.

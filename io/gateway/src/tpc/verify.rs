@@ -5,6 +5,7 @@ use weir_dav::digest::{Algorithm, Digest, parse_digest, parse_repr_digest};
 use super::job::Job;
 use super::live::Stage;
 use super::remote::{Lines, Way, line};
+use super::tries::Tries;
 use crate::client::{Fault, Head};
 
 /// Asks for checksums: by the two ways to say so, the preferred algorithms first.
@@ -32,8 +33,19 @@ pub(super) fn told(head: &Head) -> Vec<Digest> {
     digests
 }
 
-/// Asks the other server for the checksums of the file as it is there now, and for its size if it tells.
+/// Asks the other server for the checksums of the file as it is there now, and for its size if it tells; again, if that fails in
+/// passing: a whole file has been moved by then.
 pub(super) async fn ask(job: &Job, preferred: &[Algorithm]) -> Result<(Vec<Digest>, Head), Fault> {
+    let mut tries = Tries::new(job.desk.plan.retries);
+    loop {
+        match ask_once(job, preferred).await {
+            Ok(told) => return Ok(told),
+            Err(fault) => tries.again(fault, &job.live).await?,
+        }
+    }
+}
+
+async fn ask_once(job: &Job, preferred: &[Algorithm]) -> Result<(Vec<Digest>, Head), Fault> {
     let answered = Way::new(job).ask("HEAD", &wishes(preferred)).await?;
     job.live.set_stage(Stage::Verifying);
     if answered.head.status != 200 {

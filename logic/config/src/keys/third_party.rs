@@ -53,7 +53,8 @@ pub(crate) static THIRD_PARTY_COPY: Section = Section {
             AnyOf(&[Text("a PEM file with chain and key"), Table(&CERTIFICATE)]),
             Otherwise("none"),
             "\"/etc/weir/client.pem\"",
-            "What Weir shows of itself to other servers.",
+            "What Weir shows of itself to the servers that clients name, and not to those to which these redirect. Whoever may copy can \
+             make Weir read and write there in its name.",
         ),
         key(
             "max-transfers",
@@ -103,6 +104,14 @@ pub(crate) static THIRD_PARTY_COPY: Section = Section {
             Default("\"1m\""),
             "\"30s\"",
             "A server through which nothing moves for so long is given up. There is no limit to the time as a whole.",
+        ),
+        key(
+            "answer-timeout",
+            DURATION,
+            Default("\"30m\""),
+            "\"1h\"",
+            "For an answer before which the other server may have to read all of the file: with a checksum that was asked for, or to a \
+             PUT that was sent.",
         ),
         key(
             "marker-interval",

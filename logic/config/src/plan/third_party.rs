@@ -29,6 +29,8 @@ pub struct ThirdPartyCopyPlan {
     pub connect_timeout: Millis,
     /// Without any movement.
     pub idle_timeout: Millis,
+    /// For an answer before which a file may have to be read.
+    pub answer_timeout: Millis,
     /// Between two markers.
     pub marker_interval: Millis,
 }

@@ -18,5 +18,6 @@ pub(super) fn print(writer: &mut Writer, plan: &ThirdPartyCopyPlan) {
     writer.key("retries", plan.retries);
     writer.key("connect-timeout", Printed(plan.connect_timeout));
     writer.key("idle-timeout", Printed(plan.idle_timeout));
+    writer.key("answer-timeout", Printed(plan.answer_timeout));
     writer.key("marker-interval", Printed(plan.marker_interval));
 }

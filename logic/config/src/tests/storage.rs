@@ -260,6 +260,7 @@ fn copies_between_servers_are_switched_on_per_area_and_ruled_for_all() {
             "[third-party-copy]\nmarker-interval = '6s'",
             "third-party-copy.marker-interval: 6s is out of range",
         ),
+        ("[third-party-copy]\nanswer-timeout = '0s'", "third-party-copy.answer-timeout: 0s is out of range"),
         ("[third-party-copy]\nidle-timeout = '0s'", "third-party-copy.idle-timeout: 0s is out of range"),
     ] {
         let found = messages(&area(more));

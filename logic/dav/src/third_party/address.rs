@@ -70,27 +70,38 @@ fn of_v4(address: Ipv4Addr) -> AddressClass {
     }
 }
 
-fn of_v6(address: Ipv6Addr) -> AddressClass {
+/// The address of IPv4 in one of IPv6 that leads there: mapped, compatible, NAT64 and 6to4.
+pub(super) fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
-    let embedded = |high: u16, low: u16| {
-        let ([w, x], [y, z]) = (high.to_be_bytes(), low.to_be_bytes());
-        of_v4(Ipv4Addr::new(w, x, y, z))
-    };
-    match (a, b, c, d, e, f) {
-        (0, 0, 0, 0, 0, 0) if (g, h) == (0, 1) => AddressClass::Loopback,
+    let (high, low) = match (a, b, c, d, e, f) {
         // ::/96 and ::ffff:0:0/96
-        (0, 0, 0, 0, 0, 0 | 0xffff) => embedded(g, h),
+        (0, 0, 0, 0, 0, 0 | 0xffff) => (g, h),
         // NAT64 (RFC 6052)
-        (0x64, 0xff9b, 0, 0, 0, 0) => embedded(g, h),
+        (0x64, 0xff9b, 0, 0, 0, 0) => (g, h),
         // 6to4 (RFC 3056)
-        (0x2002, ..) => embedded(b, c),
-        (0xfc00..=0xfdff, ..) | (0xfec0..=0xfeff, ..) => AddressClass::Private,
-        (0xfe80..=0xfebf, ..) => AddressClass::LinkLocal,
-        (0xff00.., ..) => AddressClass::Multicast,
+        (0x2002, ..) => (b, c),
+        _ => return None,
+    };
+    let ([w, x], [y, z]) = (high.to_be_bytes(), low.to_be_bytes());
+    Some(Ipv4Addr::new(w, x, y, z))
+}
+
+fn of_v6(address: Ipv6Addr) -> AddressClass {
+    let [a, b, ..] = address.segments();
+    if address.is_loopback() {
+        return AddressClass::Loopback;
+    }
+    if let Some(inner) = embedded(address) {
+        return of_v4(inner);
+    }
+    match (a, b) {
+        (0xfc00..=0xfdff | 0xfec0..=0xfeff, _) => AddressClass::Private,
+        (0xfe80..=0xfebf, _) => AddressClass::LinkLocal,
+        (0xff00.., _) => AddressClass::Multicast,
         // Protocol assignments with Teredo, documentation.
-        (0x2001, 0..=0x1ff | 0xdb8, ..) | (0x3fff, 0..=0xfff, ..) => AddressClass::Reserved,
+        (0x2001, 0..=0x1ff | 0xdb8) | (0x3fff, 0..=0xfff) => AddressClass::Reserved,
         // 2000::/3 is what is given out.
-        (0x2000..=0x3fff, ..) => AddressClass::Public,
+        (0x2000..=0x3fff, _) => AddressClass::Public,
         _ => AddressClass::Reserved,
     }
 }

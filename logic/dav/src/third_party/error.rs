@@ -21,8 +21,9 @@ pub enum TransferError {
     /// X-Number-Of-Streams is no number.
     #[error("X-Number-Of-Streams must be a number")]
     Streams,
-    /// A TransferHeader names a header that belongs to the connection or to the transfer itself.
-    #[error("a TransferHeader would change how the transfer itself is made")]
+    /// A TransferHeader names a header that belongs to the connection or to the transfer itself, or one by which proxies tell who a
+    /// client is.
+    #[error("a TransferHeader would change how the transfer itself is made, or who asks for it")]
     PassedHeader,
     /// A header that may be there once is there several times.
     #[error("a header of the third-party copy is there more than once")]

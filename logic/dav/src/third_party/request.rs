@@ -49,15 +49,19 @@ const PASSED: &str = "transferheader";
 const OWN_HEADERS: &[&str] = &[
     "accept-encoding",
     "connection",
+    "content-digest",
     "content-encoding",
     "content-length",
     "content-range",
     "digest",
     "expect",
     "host",
+    "if",
     "if-match",
+    "if-modified-since",
     "if-none-match",
     "if-range",
+    "if-unmodified-since",
     "keep-alive",
     "proxy-authorization",
     "proxy-connection",
@@ -70,6 +74,22 @@ const OWN_HEADERS: &[&str] = &[
     "want-digest",
     "want-repr-digest",
 ];
+
+/// By these a proxy tells a server who its client is. The other server may trust this one as its proxy, so that they would count.
+const IDENTITY_HEADERS: &[&str] = &[
+    "client-cert",
+    "client-cert-chain",
+    "forwarded",
+    "remote-user",
+    "true-client-ip",
+    "via",
+    "x-real-ip",
+    "x-remote-user",
+];
+
+/// Others of that kind begin so.
+const IDENTITY_PREFIXES: &[&str] =
+    &["x-accel-", "x-client-", "x-forwarded-", "x-remote-", "x-sendfile", "x-ssl-", "x-voms-"];
 
 impl Direction {
     /// `pull` or `push`.
@@ -143,6 +163,14 @@ fn of_source(text: &[u8], limits: &PathLimits) -> Result<RemoteUrl, TransferErro
     }
 }
 
+/// Whether a header tells who a client is, as only a proxy may.
+fn tells_identity(name: &str) -> bool {
+    // To a CGI program, both are the same.
+    let name = name.to_ascii_lowercase().replace('_', "-");
+    IDENTITY_HEADERS.contains(&name.as_str())
+        || IDENTITY_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
 fn passed<'a>(
     headers: impl Iterator<Item = (&'a [u8], &'a [u8])>,
 ) -> Result<Vec<(String, Vec<u8>)>, TransferError> {
@@ -153,7 +181,7 @@ fn passed<'a>(
             continue;
         }
         let name = std::str::from_utf8(rest).map_err(|_| TransferError::PassedHeader)?;
-        let is_own = OWN_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name));
+        let is_own = OWN_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name)) || tells_identity(name);
         let is_sound = !rest.is_empty() && rest.iter().all(|byte| is_token(*byte));
         if is_own || !is_sound || value.iter().any(|byte| (*byte < 0x20 && *byte != b'\t') || *byte == 0x7f) {
             return Err(TransferError::PassedHeader);

@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use serde::{Serialize, Serializer};
 
 use super::AddressClass;
+use super::address::embedded;
 use crate::header::{RemoteUrl, Scheme};
 
 /// Which servers a transfer may have to do with. A client names them, so that these rules stand between it and whatever this
@@ -79,7 +80,13 @@ impl RemoteRules {
     pub fn vet_address(&self, host: &str, address: IpAddr) -> Result<(), Vetoed> {
         let address = address.to_canonical();
         let fits = |rule: &HostRule| rule.has_name(host) || rule.has_address(address);
-        if self.deny.iter().any(fits) {
+        // Where an address leads is denied by whatever way it is written.
+        let inner = match address {
+            IpAddr::V6(address) => embedded(address).map(IpAddr::V4),
+            IpAddr::V4(_) => None,
+        };
+        let leads_there = |rule: &HostRule| inner.is_some_and(|inner| rule.has_address(inner));
+        if self.deny.iter().any(|rule| fits(rule) || leads_there(rule)) {
             return Err(Vetoed::Denied(host.to_owned()));
         }
         let class = AddressClass::of(address);

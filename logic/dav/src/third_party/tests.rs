@@ -80,6 +80,13 @@ fn the_headers_of_a_transfer_are_read() {
         (("X-Number-Of-Streams", "-1"), TransferError::Streams),
         (("TransferHeaderContent-Length", "1"), TransferError::PassedHeader),
         (("TransferHeaderHOST", "a"), TransferError::PassedHeader),
+        (("TransferHeaderIf-Modified-Since", "a"), TransferError::PassedHeader),
+        (("TransferHeaderIf", "a"), TransferError::PassedHeader),
+        (("TransferHeaderX-VOMS-ssl_client_ee_s_dn", "a"), TransferError::PassedHeader),
+        (("TransferHeaderX_VOMS_fqans", "a"), TransferError::PassedHeader),
+        (("TransferHeaderx-remote-user", "a"), TransferError::PassedHeader),
+        (("TransferHeaderX-Forwarded-For", "a"), TransferError::PassedHeader),
+        (("TransferHeaderForwarded", "a"), TransferError::PassedHeader),
         (("TransferHeader", "a"), TransferError::PassedHeader),
         (("TransferHeaderA", "b\rc"), TransferError::PassedHeader),
     ] {
@@ -220,6 +227,17 @@ fn only_what_the_rules_let_through_is_connected_to() {
     assert_eq!(vet(&own, "a.example", "10.0.0.1"), Ok(()));
     assert_eq!(vet(&own, "a.example", "::ffff:10.0.0.1"), Ok(()));
     assert!(vet(&own, "a.example", "10.1.0.1").is_err());
+    // Nor by way of an address of IPv6 in which a denied one is embedded.
+    let denied = rules(&[], &["93.184.216.0/24"], &[]);
+    for address in [public, "::ffff:93.184.216.34", "64:ff9b::5db8:d822", "2002:5db8:d822::1"] {
+        assert_eq!(
+            vet(&denied, "a.example", address),
+            Err(Vetoed::Denied("a.example".to_owned())),
+            "{address}"
+        );
+    }
+    assert!(denied.vet_url(&url("https://[64:ff9b::5db8:d822]/")).is_err());
+    assert_eq!(vet(&denied, "a.example", "64:ff9b::808:808"), Ok(()));
     assert!(vet(&own, "a.example", "192.168.0.1").is_err());
     // Who is allowed by name is not thereby allowed to lead inside.
     let some = rules(&["*.example.org", "b.example", "93.184.0.0/16"], &["bad.example.org"], &[]);

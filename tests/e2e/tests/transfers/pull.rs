@@ -182,3 +182,64 @@ fn a_source_that_sends_no_parts_is_read_by_one_connection() {
     assert!(site.read("f").unwrap() == content);
     site.settles(&["f"]);
 }
+
+#[test]
+fn parts_without_an_entity_tag_belong_to_no_file() {
+    let content = pattern(3_000_000);
+    let whole = content.clone();
+    let source = RawServer::responding(move |request| {
+        let range = request.header("Range").and_then(|range| {
+            let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
+            Some((first.parse::<usize>().ok()?, last.parse::<usize>().ok()?))
+        });
+        let Some((first, last)) = range else { return ok(request, "ETag: \"a\"\r\n", &whole) };
+        // Those of another file.
+        let part = vec![0; last - first + 1];
+        let head = format!(
+            "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {first}-{last}/{}\r\nContent-Length: {}\r\n\r\n",
+            whole.len(),
+            part.len()
+        );
+        [head.as_bytes(), &part].concat()
+    });
+    let site = Site::new();
+    let from = format!("http://{}/f", source.addr());
+    site.copies("/f", &[("Source", &from), ("X-Number-Of-Streams", "2")]);
+    assert!(site.read("f").unwrap() == content);
+}
+
+#[test]
+fn a_client_that_leaves_at_the_very_end_gets_nothing_published() {
+    let (go, waits) = mpsc::channel::<()>();
+    let waits = Mutex::new(waits);
+    let source = RawServer::start(move |peer| {
+        peer.request()?;
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345")?;
+        let _ = waits.lock().unwrap().recv();
+        peer.send("67890")
+    });
+    let site = Site::new();
+    let from = format!("http://{}/f", source.addr());
+    let mut client = site.begin("/f", &[("Source", &from)]);
+    assert_eq!(client.response_head().status, 202);
+    wait_until("the upload has begun", PATIENCE, || site.names().len() == 1);
+    // Another node changes locks: nothing becomes visible meanwhile.
+    let store = site.root.path().join(".weir-store");
+    std::fs::create_dir_all(&store).unwrap();
+    let guard = std::fs::File::options()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(store.join("locks.guard"))
+        .unwrap();
+    guard.lock().unwrap();
+    go.send(()).unwrap();
+    wait_until("all has come", PATIENCE, || site.weir.metrics().text().contains("state=\"verifying\""));
+    client.reset();
+    wait_until("it is counted", PATIENCE, || {
+        site.weir.metrics().get("weir_transfer_ended_total", &["result=\"cancelled\""]) == 1.0
+    });
+    drop(guard);
+    site.settles(&[]);
+}

@@ -1,6 +1,7 @@
 //! Copies to other servers.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use weir_testkit::RawServer;
 
@@ -94,4 +95,23 @@ fn a_passing_failure_is_tried_again_from_the_start() {
     site.write("f", "content");
     site.copies("/f", &[("Destination", &format!("http://{}/f", destination.addr()))]);
     assert_eq!(destination.connections(), 2);
+}
+
+#[test]
+fn a_server_that_takes_its_time_for_the_answer_gets_it() {
+    let slowly = |peer: &mut weir_testkit::Peer| {
+        peer.request()?;
+        peer.send_slowly("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n", Duration::from_millis(50))
+    };
+    let (patient, hurried) = (RawServer::start(slowly), RawServer::start(slowly));
+    let push = |server: &RawServer, answer_timeout: &str| {
+        let site = Site::with(&format!(
+            "retries = 0\nidle-timeout = \"1s\"\nanswer-timeout = \"{answer_timeout}\"\n"
+        ));
+        site.write("f", "content");
+        let done = site.copy("/f", &[("Destination", &format!("http://{}/f", server.addr()))]);
+        crate::last_line(&done)
+    };
+    assert_eq!(push(&patient, "1m"), "success: Created");
+    assert!(push(&hurried, "500ms").contains("no answer within 500 ms"));
 }

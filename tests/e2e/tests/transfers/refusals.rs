@@ -131,3 +131,16 @@ fn redirections_end_somewhere() {
     assert!(line.contains("too many redirections"), "{line}");
     assert_eq!(source.connections(), 11);
 }
+
+#[test]
+fn nobody_passes_on_what_only_a_proxy_may_say() {
+    let server = RawServer::answering("content");
+    let site = Site::with("[listener.web.forwarded]\nidentity-headers = [\"X-Grid-*\"]\n");
+    let from = format!("http://{}/f", server.addr());
+    for name in ["X-VOMS-ssl_client_ee_s_dn", "X-Forwarded-For", "x-remote-user", "X_Grid_User", "If"] {
+        let name = format!("TransferHeader{name}");
+        assert_eq!(site.copy("/f", &[("Source", &from), (&name, "admin")]).status, 400, "{name}");
+    }
+    assert_eq!(server.connections(), 0);
+    site.copies("/f", &[("Source", &from), ("TransferHeaderX-Other", "admin")]);
+}

@@ -148,3 +148,20 @@ fn a_head_that_never_ends_is_given_up_although_something_moves() {
     let line = site.fails("/f", &[("Source", &format!("http://{}/f", source.addr()))]);
     assert!(line.contains("no answer within 500 ms"), "{line}");
 }
+
+#[test]
+fn a_source_that_reads_the_file_for_its_checksum_first_gets_the_time() {
+    let source = RawServer::start(|peer| {
+        peer.request()?;
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nDigest: adler32=0bcb02fc\r\n\r\n";
+        // Given up by some.
+        let _ = peer.send_slowly(head, Duration::from_millis(40)).and_then(|()| peer.send("content"));
+        Ok(())
+    });
+    let site = Site::with("retries = 0\nidle-timeout = \"1s\"\n");
+    let from = format!("http://{}/f", source.addr());
+    site.copies("/f", &[("Source", &from), ("RequireChecksumVerification", "true")]);
+    assert_eq!(site.read("f").unwrap(), b"content");
+    // What has to compute nothing has no such patience.
+    assert!(site.fails("/g", &[("Source", &from)]).contains("no answer within 1000 ms"));
+}

@@ -95,3 +95,78 @@ fn what_arrived_with_another_checksum_is_removed_there() {
     assert!(push(&destination(""), "true").contains("tells no checksum"));
     assert_eq!(push(&destination(WRONG), "false"), "success: Created");
 }
+
+/// A server that answers PUT with this, and HEAD with these lines.
+fn telling(put: &'static str, head: &'static str) -> RawServer {
+    RawServer::responding(move |request| match method(request).as_str() {
+        "PUT" => format!("HTTP/1.1 201 Created\r\n{put}").into_bytes(),
+        "DELETE" => b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
+        _ => ok(request, head, b"content"),
+    })
+}
+
+#[test]
+fn a_checksum_in_the_answer_to_a_put_is_a_hint_that_removes_nothing_by_itself() {
+    let site = Site::new();
+    site.write("f", "content");
+    // So that it is kept.
+    assert!(site.request("HEAD", "/f", &[("Want-Digest", "adler32")]).header("Digest").is_some());
+    let with_content = "Digest: adler32=00000001\r\nContent-Length: 2\r\n\r\nok";
+    let without = "Digest: adler32=00000001\r\nContent-Length: 0\r\n\r\n";
+    for (put, head, last, removes) in [
+        (with_content, RIGHT, "success: Created", false),
+        (with_content, "", "success: Created", false),
+        (without, "", "the file is still there", false),
+        (without, WRONG, "having no entity tag", false),
+        (with_content, "Digest: adler32=00000001\r\nETag: \"x\"\r\n", "it was removed there", true),
+    ] {
+        let server = telling(put, head);
+        let done = site.copy("/f", &[("Destination", &format!("http://{}/g", server.addr()))]);
+        assert!(crate::last_line(&done).contains(last), "{put} {head} {}", done.text());
+        let received = String::from_utf8(server.received_in_all()).unwrap();
+        assert_eq!(received.contains("DELETE "), removes, "{received}");
+        assert_eq!(received.contains("If-Match: \"x\""), removes, "{received}");
+    }
+}
+
+#[test]
+fn another_server_does_not_choose_what_is_removed() {
+    let victim = RawServer::answering("");
+    let elsewhere = format!("http://{}/f", victim.addr());
+    let site = Site::new();
+    site.write("f", "content");
+    for (status, location) in [(307, &*elsewhere), (303, "/other")] {
+        let location = location.to_owned();
+        let server = RawServer::responding(move |request| match method(request).as_str() {
+            "PUT" => b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n".to_vec(),
+            "DELETE" => format!("HTTP/1.1 {status} X\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n")
+                .into_bytes(),
+            _ => ok(request, WRONG, b"content"),
+        });
+        let to = format!("http://{}/g", server.addr());
+        let line = site.fails("/f", &[("Destination", &to), ("RequireChecksumVerification", "true")]);
+        assert!(line.contains("it is still there") && line.contains("not followed"), "{line}");
+        assert!(!String::from_utf8(server.received_in_all()).unwrap().contains("DELETE /other"));
+    }
+    assert_eq!(victim.connections(), 0);
+}
+
+#[test]
+fn the_last_question_is_asked_again_too() {
+    let asked = std::sync::Mutex::new(0);
+    let source = RawServer::responding(move |request| {
+        if method(request) != "HEAD" {
+            return ok(request, "", b"content");
+        }
+        *asked.lock().unwrap() += 1;
+        match *asked.lock().unwrap() {
+            1 => b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n".to_vec(),
+            _ => ok(request, RIGHT, b"content"),
+        }
+    });
+    let site = Site::new();
+    let from = format!("http://{}/f", source.addr());
+    site.copies("/f", &[("Source", &from), ("RequireChecksumVerification", "true")]);
+    // GET, HEAD, HEAD: the file was fetched once.
+    assert_eq!(source.connections(), 3);
+}
