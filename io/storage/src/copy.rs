@@ -120,14 +120,18 @@ impl Tree {
     ) -> Result<Transferred, Failure> {
         let Copy { mut made, to, home, name, there, directory, mut room, .. } = copy;
         let failed = |error: StorageError| Failure { path: to.clone(), error };
+        let mut replaced = None;
         let displaced = pass(gate, || {
             self.require_home(to, &home)?;
+            // What had the name when the copying began may have gone since, or have become another.
+            replaced = Self::look(&home, name)?.as_ref().and_then(Found::file_bytes);
+            room.replace(replaced)?;
             self.place(&mut made, to, &home, name, there.as_ref().map(Found::is_directory), directory)
         });
         match displaced.map_err(failed)? {
             Some(displaced) => displaced.discard(),
             None => {
-                if let Some(bytes) = there.as_ref().and_then(Found::file_bytes) {
+                if let Some(bytes) = replaced {
                     self.ledger().gone(Tally::of(bytes));
                 }
             }
@@ -227,6 +231,13 @@ struct Room {
 }
 
 impl Room {
+    /// It takes the place of a file of so many bytes.
+    fn replace(&mut self, bytes: Option<u64>) -> Result<(), StorageError> {
+        self.old_bytes = bytes.unwrap_or(0);
+        let wanted = self.tally.bytes.saturating_sub(self.old_bytes);
+        self.claim.as_mut().map_or(Ok(()), |claim| claim.cover(wanted))
+    }
+
     /// One file more.
     fn take(&mut self, bytes: u64) -> Result<(), StorageError> {
         self.tally.add(bytes);

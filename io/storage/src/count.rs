@@ -57,33 +57,27 @@ impl Count {
             };
             match directory.read() {
                 None => drop(self.open.pop()),
-                Some(read) => {
-                    let read = read.map_err(StorageError::from_errno("getdents"))?;
-                    self.member(read.file_name().to_bytes())?;
-                }
+                Some(Ok(read)) => self.member(read.file_name().to_bytes()),
+                // The rest of it cannot be read: one bad directory must not keep all others from being counted.
+                Some(Err(_)) => drop(self.open.pop()),
             }
         }
         Ok(false)
     }
 
-    fn member(&mut self, name: &[u8]) -> Result<(), StorageError> {
-        let Some(directory) = self.open.last() else { return Ok(()) };
+    /// Takes a member into account; one that is gone, cannot be read or is not for this process is left out.
+    fn member(&mut self, name: &[u8]) {
+        let Some(directory) = self.open.last() else { return };
         // What has come of an upload takes up room before it is a file.
         let is_part = name.starts_with(reserved::PARTIAL.as_bytes());
         if matches!(name, b"." | b"..") || reserved::is_reserved(name) && !is_part {
-            return Ok(());
+            return;
         }
-        let home = directory.fd().map_err(StorageError::from_errno("open"))?;
-        let found = match Found::in_directory(home, name) {
-            Err(StorageError::NotFound | StorageError::Refused) => return Ok(()),
-            found => found?,
-        };
+        let Ok(home) = directory.fd() else { return };
+        let Ok(found) = Found::in_directory(home, name) else { return };
         if found.is_directory() && self.open.len() < DEPTH_MAX {
-            match open_directory(home, name).and_then(Dir::new) {
-                Ok(inner) => self.open.push(inner),
-                // Gone, or not for this process.
-                Err(Errno::NOENT | Errno::ACCESS | Errno::PERM) => {}
-                Err(errno) => return Err(StorageError::from_errno("open")(errno)),
+            if let Ok(inner) = open_directory(home, name).and_then(Dir::new) {
+                self.open.push(inner);
             }
         } else if let Some(bytes) = found.file_bytes()
             && self.begun.is_none_or(|begun| found.changed() <= begun)
@@ -91,7 +85,6 @@ impl Count {
             self.tally.add(bytes);
             self.tally.files -= u64::from(is_part);
         }
-        Ok(())
     }
 }
 

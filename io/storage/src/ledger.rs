@@ -148,7 +148,13 @@ impl Claim {
 
     /// Gives it back: what it was for is in the account now.
     pub(crate) fn release(&mut self) {
-        let bytes = std::mem::take(&mut self.bytes);
+        self.spend(self.bytes);
+    }
+
+    /// Gives so much of it back, which is in the account now.
+    pub(crate) fn spend(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
         let mut state = self.ledger.lock();
         state.claimed = state.claimed.saturating_sub(bytes);
     }

@@ -17,7 +17,7 @@ use crate::metadata::Found;
 use crate::notes::{read_all, replace_file};
 use crate::remove::open_directory;
 use crate::temporary::Temporary;
-use crate::{Durability, Metadata, StorageError, Tree, reserved};
+use crate::{Durability, StorageError, Tree, reserved};
 
 /// The directory, in the reserved one, of what is known of each.
 const UPLOADS: &str = "uploads";
@@ -56,7 +56,7 @@ pub enum StartedFrom {
     Anything,
     /// Nothing; true = because the client has said so.
     Nothing(bool),
-    /// The content of this version (see [`Metadata::version`]).
+    /// The content of this version (see [`crate::Metadata::version`]).
     Version(String),
 }
 
@@ -122,6 +122,11 @@ impl PartialState {
     pub fn with_digests(mut self, digests: &[Digest]) -> Self {
         self.digests = digests.iter().map(|digest| (digest.algorithm(), digest.to_hex())).collect();
         self
+    }
+
+    /// Digests that the whole content must have besides those that were given before.
+    pub fn expect(&mut self, digests: &[Digest]) {
+        self.digests.extend(digests.iter().map(|digest| (digest.algorithm(), digest.to_hex())));
     }
 
     /// Reads it.
@@ -192,21 +197,41 @@ impl Partial {
         }
         let path = state.path()?;
         let (home, _) = tree.resolve_parent(&path).map_err(StorageError::of_source)?;
-        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file =
-            openat(&home, data_name(id), flags, Mode::empty()).map_err(StorageError::from_errno("open"))?;
+        let file = open_data(&home, id)?;
+        Self::take(tree, id, (path, home, file), durability)
+    }
+
+    /// The same with its file, which was opened before.
+    fn take(
+        tree: &Arc<Tree>,
+        id: PartialId,
+        (path, home, file): (DavPath, OwnedFd, OwnedFd),
+        durability: Durability,
+    ) -> Result<Self, StorageError> {
         // Where there are no such locks, each node keeps its own requests apart.
         if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::AGAIN) {
             return Err(StorageError::Busy);
         }
         // Somebody may have completed it, or gone on with it, just before the lock was ours.
         let state = tree.partial_state(id)?;
-        if state.completed.is_some() || Found::of(&file)?.names() == 0 {
+        if state.completed.is_some() {
             return Err(StorageError::NotFound);
         }
+        require_unseen(tree, id, &home, &file, &path)?;
         let file = Temporary::adopt(home, data_name(id), file);
         let mut partial = Self { tree: Arc::clone(tree), id, path, file, state, bytes: 0 };
-        partial.bytes = settle(tree, &partial.file, id, &mut partial.state, durability, 0)?;
+        match settle(tree, &partial.file, id, &mut partial.state, durability, 0) {
+            Ok(bytes) => partial.bytes = bytes,
+            Err(error) => {
+                let is_less =
+                    |found: Found| found.metadata().is_ok_and(|now| now.size < partial.state.settled);
+                if error == StorageError::NotFound && Found::of(partial.file.fd()?).is_ok_and(is_less) {
+                    // What is left of it is of no use to anybody.
+                    let _ = partial.cancel();
+                }
+                return Err(error);
+            }
+        }
         Ok(partial)
     }
 
@@ -225,11 +250,6 @@ impl Partial {
         self.bytes
     }
 
-    /// Digests that the whole content must have besides those that were given before; they hold for this turn.
-    pub fn expect(&mut self, digests: &[Digest]) {
-        self.state.digests.extend(digests.iter().map(|digest| (digest.algorithm(), digest.to_hex())));
-    }
-
     /// Remembers how long the whole content will be.
     pub fn set_length(&mut self, length: Option<u64>) -> Result<(), StorageError> {
         if self.state.length == length {
@@ -245,6 +265,40 @@ impl Partial {
         self.file.remove().map_err(|(_, error)| error)?;
         self.tree.ledger().change(-signed(self.state.settled), 0);
         self.tree.forget_partial(self.id)
+    }
+}
+
+fn open_data(home: &OwnedFd, id: PartialId) -> Result<OwnedFd, StorageError> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    openat(home, data_name(id), flags, Mode::empty()).map_err(StorageError::from_errno("open"))
+}
+
+/// Nobody sees the file yet: it has the name of what has come of the upload, and no other. Between opening and locking it,
+/// somebody else may have made it visible; from then on it must not change.
+fn require_unseen(
+    tree: &Tree,
+    id: PartialId,
+    home: &OwnedFd,
+    file: &OwnedFd,
+    path: &DavPath,
+) -> Result<(), StorageError> {
+    let (found, name) = (Found::of(file)?, data_name(id));
+    let is_same = |named: Option<Found>| named.is_some_and(|named: Found| named.is_same_as(&found));
+    match (found.names(), is_same(Tree::look(home, name.as_bytes())?)) {
+        (0, _) => Err(StorageError::NotFound),
+        // Who did that is about to say so.
+        (_, false) => Err(StorageError::Busy),
+        (1, true) => Ok(()),
+        (_, true) => {
+            // Made visible by a second name, by somebody who died before the first was gone.
+            let target = path.name().ok_or(StorageError::Refused)?;
+            if is_same(Tree::look(home, target)?) {
+                let state = tree.partial_state(id)?;
+                tree.complete_partial(id, found.metadata()?.size, state.expires_s)?;
+            }
+            unlinkat(home, name, AtFlags::empty()).map_err(StorageError::from_errno("unlink"))?;
+            Err(StorageError::NotFound)
+        }
     }
 }
 
@@ -294,14 +348,9 @@ impl Tree {
     }
 
     /// Remembers that an upload has become visible, until `expires_s`: its client may not have heard of it. Blocks.
-    pub fn complete_partial(
-        &self,
-        id: PartialId,
-        content: &Metadata,
-        expires_s: u64,
-    ) -> Result<(), StorageError> {
+    pub fn complete_partial(&self, id: PartialId, bytes: u64, expires_s: u64) -> Result<(), StorageError> {
         let mut state = self.partial_state(id)?;
-        state.completed = Some(content.size);
+        state.completed = Some(bytes);
         state.expires_s = expires_s;
         let uploads = uploads(self, true)?.ok_or(StorageError::NotFound)?;
         write_state(&uploads, id, &state)
@@ -380,25 +429,4 @@ fn signed(bytes: u64) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_id_is_what_it_is_written_as_and_nothing_else() {
-        let id = PartialId::new([0xAB; 16]);
-        assert_eq!(PartialId::parse(id.to_string().as_bytes()), Some(id));
-        for wrong in [&b"ab"[..], &[b'A'; 32], &[b'/'; 32], b"../../../../../../etc/passwd00000"] {
-            assert_eq!(PartialId::parse(wrong), None);
-        }
-    }
-
-    #[test]
-    fn a_state_that_leads_to_a_reserved_name_is_damaged() {
-        let state = PartialState::new(&DavPath::root(), String::new(), StartedFrom::Anything, 1);
-        let text = serde_json::to_string(&state).unwrap();
-        assert_eq!(PartialState::parse(text.as_bytes()), Ok(state));
-        let text = text.replace("\"path\":\"/\"", "\"path\":\"/.weir-store/locks.json\"");
-        assert_eq!(PartialState::parse(text.as_bytes()), Err(DAMAGED));
-        assert_eq!(PartialState::parse(b"{"), Err(DAMAGED));
-    }
-}
+mod tests;

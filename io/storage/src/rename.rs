@@ -35,7 +35,11 @@ pub(crate) fn rename(
         // NFS and others do not have it. A second name is as atomic; directories cannot have one.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             match linkat(&from, old, &to, new, AtFlags::empty()) {
-                Ok(()) => unlinkat(&from, old, AtFlags::empty()),
+                Ok(()) => match unlinkat(&from, old, AtFlags::empty()) {
+                    // Who else saw both names has removed the old one.
+                    Err(Errno::NOENT) => Ok(()),
+                    done => done,
+                },
                 Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS) => {
                     match statat(&to, new, AtFlags::SYMLINK_NOFOLLOW) {
                         Ok(_) => Err(Errno::EXIST),

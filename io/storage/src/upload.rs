@@ -134,11 +134,8 @@ impl Upload {
     pub fn resume(partial: Partial, algorithms: &[Algorithm]) -> Result<Self, StorageError> {
         let Partial { tree, path, file, state, bytes, .. } = partial;
         let id = partial.id;
-        let home = file.home()?.try_clone_to_owned().map_err(|_| StorageError::Cancelled)?;
-        let found = Tree::look(&home, path.name().ok_or(StorageError::Refused)?)?;
-        let old_bytes = found.and_then(|found| found.file_bytes()).unwrap_or(0);
-        // What has come is in the account already.
-        let more = state.length.unwrap_or(bytes).saturating_sub(old_bytes.max(state.settled));
+        // What has come is in the account already. What it replaces stays beside it, for as long as its client likes.
+        let more = state.length.unwrap_or(bytes).saturating_sub(state.settled);
         let claim = tree.ledger().claim(more)?;
         let begins = if bytes == 0 { algorithms } else { &[] };
         Ok(Self {
@@ -152,7 +149,7 @@ impl Upload {
             received: bytes,
             reserved: 0,
             part: false,
-            old_bytes,
+            old_bytes: 0,
             claim,
             standing: Some((id, state)),
         })
@@ -242,9 +239,15 @@ impl Upload {
     /// Makes what has come sure, so that it may be told, and keeps it until `expires_s` at least.
     pub fn settle(&mut self, durability: Durability, expires_s: u64) -> Result<(), StorageError> {
         let Some((id, state)) = &mut self.standing else { return Ok(()) };
+        let before = state.settled;
         crate::partial::settle(&self.tree, &self.file, *id, state, durability, expires_s)?;
-        self.claim.release();
+        self.claim.spend(state.settled.saturating_sub(before));
         Ok(())
+    }
+
+    /// Whether what has come in this turn is still to be compared with a digest of it.
+    pub fn may_be_taken_back(&self) -> bool {
+        !self.expected.is_empty()
     }
 
     /// Whether [`Self::commit`] has to read what has come, to compute digests: that takes long.
@@ -409,6 +412,9 @@ impl Prepared {
             self.follow_properties(now)?;
         }
         let Self { upload, name, .. } = self;
+        // What room was promised for went by what was there when it began.
+        let freed = now.map_or(0, |old| old.size).saturating_add(upload.settled_bytes());
+        upload.claim.cover(self.content.size.saturating_sub(freed))?;
         let replace = match (self.expect, &now) {
             (Expectation::Anything, Some(_)) | (Expectation::Version(_), _) => Replace::Always,
             (Expectation::Anything, None) | (Expectation::Nothing, _) => Replace::Never,

@@ -1,6 +1,8 @@
 //! Resumable uploads (draft-ietf-httpbis-resumable-upload-11). The upload resource is the target's own URL with a random name in its
 //! query: so who may use it, and which node of a cluster gets it, is decided as for the target.
 
+mod receiving;
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -8,7 +10,6 @@ use std::time::Duration;
 use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::time::{Instant, sleep_until};
 use weir_access::Action;
-use weir_dav::digest::Digest;
 use weir_dav::lock;
 use weir_dav::method::{Kind, Method};
 use weir_dav::outcome::Outcome;
@@ -17,15 +18,16 @@ use weir_dav::resumable::{
 };
 use weir_net::service::{Answer, Content, Request};
 use weir_storage::{
-    Commit, Committed, Disk, Durability, Expectation, Partial, PartialId, PartialState, StartedFrom,
-    StorageError, Upload,
+    Commit, Committed, Durability, Expectation, Partial, PartialId, PartialState, StartedFrom, StorageError,
+    Upload,
 };
 
+use self::receiving::{Keeping, Refused, close, receive};
 use super::digest::GivenUp;
-use super::put::{PORTION_BYTES, Start, confirm};
+use super::put::{Start, confirm};
 use crate::call::Call;
 use crate::dav::{Act, kind, look};
-use crate::headers::digests;
+use crate::headers::{Expected, digests};
 use crate::refusal::Refusal;
 
 /// The key in the query of an upload resource.
@@ -140,7 +142,7 @@ pub(super) async fn create(
         let lines = [("Location", location.as_str()), ("Upload-Limit", limits.as_str())];
         call.body.inform(RESUMPTION_SUPPORTED, "Upload Resumption Supported", &lines);
     }
-    let appended = append(call, turn, partial, is_whole, expected.content).await?;
+    let appended = append(call, turn, partial, is_whole, expected).await?;
     Ok(match appended {
         Appended::Complete(answer) => answer,
         Appended::Part(offset) => Answer::new(201)
@@ -235,15 +237,13 @@ async fn patch(call: &mut Call, act: &Act, turn: Turn, id: PartialId) -> Result<
         close(&act.asker.disk, partial).await?;
         return Ok(problem(Problem::InconsistentLength));
     };
-    let representation = expected.representation;
     let partial = act
         .run_on(move |_| {
             partial.set_length(length)?;
-            partial.expect(&representation);
             Ok(partial)
         })
         .await?;
-    match append(call, turn, partial, is_whole, expected.content).await? {
+    match append(call, turn, partial, is_whole, expected).await? {
         Appended::Complete(answer) => Ok(answer),
         Appended::Part(offset) => Ok(Answer::new(204)
             .with("Upload-Complete", complete(false))
@@ -286,9 +286,11 @@ async fn append(
     mut turn: Turn,
     partial: Partial,
     is_whole: bool,
-    content: Vec<Digest>,
+    expected: Expected,
 ) -> Result<Appended, Refusal> {
-    let (state, first, id) = (partial.state().clone(), partial.bytes(), partial.id());
+    let (mut state, first, id) = (partial.state().clone(), partial.bytes(), partial.id());
+    // What this request says of the whole holds if it is the last.
+    state.expect(&expected.representation);
     let area = Arc::clone(&call.area);
     let (algorithms, durability) = (area.plan.checksums.clone(), area.durability());
     let act = Act::of(call)?;
@@ -303,15 +305,16 @@ async fn append(
             })
         })
         .await?;
-    upload.expect_received(content);
-    let receiving = receive(call, upload, state.length);
+    upload.expect_received(expected.content);
+    let keeping = Keeping { durability, expires_s: expiry(call), began: std::time::Instant::now() };
+    let receiving = receive(call, upload, state.length, keeping);
     let received = tokio::select! {
         received = receiving => received,
         // Who was told to stop has kept what had come.
         _ = turn.came.changed() => return Err(Outcome::Unavailable.into()),
     };
-    let mut upload = match received {
-        Ok(upload) => upload,
+    let kept = match received {
+        Ok(kept) => kept,
         Err(Refused::TooLong) => {
             act.run_on(move |act| Ok(Partial::open(act.tree(), id, Durability::None)?.cancel()?)).await?;
             return Ok(Appended::Complete(problem(Problem::InconsistentLength)));
@@ -319,16 +322,18 @@ async fn append(
         Err(Refused::Other(refusal)) => return Err(refusal),
     };
     // An upload that is a body short is not over: the rest may still come.
-    let is_short = state.length.is_some_and(|length| length != upload.length());
-    let expires_s = expiry(call);
+    let is_short = state.length.is_some_and(|length| length != kept.length());
     let is_last = is_whole && !is_short;
+    let digests = state.digests();
     let settled = act.run_on(move |_| {
+        let mut upload = kept.take()?;
         if let Err(error) = upload.verify_received() {
             upload.roll_back(first)?;
             return Err(error.into());
         }
-        if !is_last {
-            upload.settle(durability, expires_s)?;
+        // Reading it for its digests takes so long that its client may give up.
+        if !is_last || upload.reads_back(&digests) {
+            upload.settle(durability, keeping.expires_s())?;
         }
         Ok(upload)
     });
@@ -396,14 +401,12 @@ fn commit(
     let commit = Commit { durability, expect, digests: &digests, length: state.length };
     let published = upload.prepare_unless(commit, cancelled).map_err(Into::into).and_then(|mut prepared| {
         act.locked(&changes, |_| Ok(prepared.publish()?))?;
+        // Before what takes its time: a client that is lost from here on asks for it.
+        let _ = act.tree().complete_partial(id, prepared.size(), expires_s);
         Ok(prepared.finish()?)
     });
     match published {
-        Ok(committed) => {
-            // Who asks for it later is told less.
-            let _ = act.tree().complete_partial(id, &committed.metadata, expires_s);
-            Ok(committed)
-        }
+        Ok(committed) => Ok(committed),
         Err(Refusal::Outcome(Outcome::Exists)) => Err(over(match state.from {
             StartedFrom::Nothing(true) => Outcome::PreconditionFailed.into(),
             _ => Outcome::Forbidden.into(),
@@ -417,72 +420,6 @@ fn commit(
             );
             Err(if is_over { over(refusal) } else { (refusal, false) })
         }
-    }
-}
-
-/// Why a body has not come to an upload as a whole.
-enum Refused {
-    /// It is longer than was said: the upload is worth nothing any more.
-    TooLong,
-    Other(Refusal),
-}
-
-/// Takes a body, so that whatever has come of it is kept, however it ends.
-async fn receive(call: &mut Call, upload: Upload, length: Option<u64>) -> Result<Upload, Refused> {
-    let disk = call.disk.clone();
-    let mut receiving = Receiving { upload: Some(upload), portion: vec![0; PORTION_BYTES], filled: 0, disk };
-    loop {
-        let free = receiving.portion.get_mut(receiving.filled..).unwrap_or_default();
-        let read = call.body.read(free).await.map_err(|_| Refused::Other(Refusal::Body))?;
-        receiving.filled += read;
-        if read > 0 && receiving.filled < receiving.portion.len() {
-            continue;
-        }
-        let Some(mut upload) = receiving.upload.take() else { return Err(Refused::Other(Refusal::Body)) };
-        let mut portion = std::mem::take(&mut receiving.portion);
-        let filled = std::mem::take(&mut receiving.filled);
-        if length.is_some_and(|length| length < upload.length().saturating_add(filled as u64)) {
-            close(&receiving.disk, upload).await.map_err(Refused::Other)?;
-            return Err(Refused::TooLong);
-        }
-        let writing = receiving.disk.run_on(move || {
-            upload.write(portion.get(..filled).unwrap_or_default())?;
-            portion.resize(PORTION_BYTES, 0);
-            Ok((upload, portion))
-        });
-        let (upload, portion) = writing.await.map_err(|error| Refused::Other(error.into()))?;
-        if read == 0 {
-            return Ok(upload);
-        }
-        (receiving.upload, receiving.portion) = (Some(upload), portion);
-    }
-}
-
-/// Lets go of an upload where closing a file may take its time.
-async fn close<T: Send + 'static>(disk: &Disk, held: T) -> Result<(), Refusal> {
-    let closing = disk.run_on(move || {
-        drop(held);
-        Ok(())
-    });
-    Ok(closing.await?)
-}
-
-/// What has come and is not written yet.
-struct Receiving {
-    upload: Option<Upload>,
-    portion: Vec<u8>,
-    filled: usize,
-    disk: Disk,
-}
-
-impl Drop for Receiving {
-    fn drop(&mut self) {
-        let Some(mut upload) = self.upload.take() else { return };
-        let (portion, filled) = (std::mem::take(&mut self.portion), self.filled);
-        // The client will go on behind it.
-        self.disk.always(move || {
-            let _ = upload.write(portion.get(..filled).unwrap_or_default());
-        });
     }
 }
 

@@ -106,3 +106,32 @@ fn what_does_not_fit_into_the_quota_is_refused_and_changes_nothing() {
     assert_eq!(used(&tree), (Some(50), Some(1)));
     assert_eq!(tree.ledger().account().left, Some(0));
 }
+
+#[test]
+fn what_was_to_be_replaced_and_is_elsewhere_by_then_counts_when_the_new_becomes_visible() {
+    let directory = tempfile::tempdir().unwrap();
+    let tree = tree(directory.path());
+    put(&tree, "/f", &[1; 60]).unwrap();
+    count(&tree);
+    tree.ledger().set_quota(Some(100));
+    let rename = |from: &str, to: &str| {
+        tree.rename(&path(from), &path(to), true, Durability::None, &GO_ON).unwrap();
+    };
+    let mut upload = Upload::begin(&tree, &disk(), &path("/f"), &[], Some(60)).unwrap();
+    upload.write(&[2; 60]).unwrap();
+    rename("/f", "/g");
+    assert_eq!(upload.commit(COMMIT).err(), Some(StorageError::OverQuota));
+    assert_eq!((get(&tree, "/f").err(), used(&tree)), (Some(StorageError::NotFound), (Some(60), Some(1))));
+
+    tree.ledger().set_quota(Some(120));
+    put(&tree, "/f", &[2; 60]).unwrap();
+    let moved = std::cell::Cell::new(false);
+    let copied = tree.copy_through(&path("/g"), &path("/f"), DEEP, &mut |_, _| true, &GO_ON, &mut |step| {
+        if !moved.replace(true) {
+            rename("/f", "/h");
+        }
+        step()
+    });
+    assert_eq!(copied.unwrap_err().error, StorageError::OverQuota);
+    assert_eq!((get(&tree, "/f").err(), used(&tree)), (Some(StorageError::NotFound), (Some(120), Some(2))));
+}

@@ -228,6 +228,35 @@ fn an_upload_survives_the_death_of_its_node() {
 }
 
 #[test]
+fn what_a_request_that_was_cut_off_has_brought_is_there_for_another_machine() {
+    let site = Site::open("");
+    let content = pattern(2_000_000);
+    let url = cut(&site.weir, "/f", &content, 1_000_000, &[]);
+    let (_, id) = url.split_once('=').unwrap();
+    let file = site.root.path().join(".weir-store/uploads").join(id);
+    wait_until("what has come is sure", PATIENCE, || {
+        std::fs::read_to_string(&file).is_ok_and(|state| state.contains("\"settled\":1000000,"))
+    });
+    // As if another machine had written it.
+    let state = std::fs::read_to_string(&file).unwrap();
+    assert!(state.contains("\"machine\":\""), "{state}");
+    std::fs::write(&file, state.replace("\"machine\":\"", "\"machine\":\"another ")).unwrap();
+    assert_eq!(offset(&site, &url), 1_000_000);
+    assert_eq!(append(&site, &url, 1_000_000, true, &content[1_000_000..]).status, 201);
+    assert_eq!(site.read("f").unwrap(), content);
+}
+
+#[test]
+fn a_digest_that_comes_with_a_part_in_the_middle_is_no_condition_of_the_whole() {
+    let site = Site::open("");
+    let url = begin(&site, "/a", &[], b"0123");
+    let headers = [APPEND, ("Upload-Offset", "4"), ("Upload-Complete", "?0"), ("Digest", "adler32=00000001")];
+    assert_eq!(site.request("PATCH", &url, &headers, b"45").status, 204);
+    assert_eq!(append(&site, &url, 6, true, b"67").status, 201);
+    assert_eq!(site.read("a").unwrap(), b"01234567");
+}
+
+#[test]
 fn who_is_not_gone_on_with_is_forgotten_and_who_is_cancelled_at_once() {
     let site = Site::open("upload-expiry = \"1s\"");
     let url = begin(&site, "/a", &[], b"0123");
