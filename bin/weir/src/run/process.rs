@@ -144,9 +144,10 @@ impl Process {
     async fn try_reload(&mut self) -> Result<Vec<String>, String> {
         let config = self.config.clone();
         let loaded = patiently("the files that the config names", move || super::load(&config)).await?;
-        let plan = loaded.map_err(|error| match error {
+        let mut plan = loaded.map_err(|error| match error {
             LoadError::Unreadable(error) | LoadError::Wrong(error) => error,
         })?;
+        self.sockets.recognise(&mut plan);
         let new_log =
             (plan.access_log != self.plan.access_log).then(|| start_access_log(plan.access_log.as_ref()));
         let new_log = new_log.transpose()?;

@@ -48,6 +48,21 @@ impl Sockets {
             .flat_map(|listener| listener.bind.iter().map(|address| (&listener.name, address)))
     }
 
+    /// Has a new plan name its addresses as they were named when their sockets were opened: a port 0 that has meanwhile been
+    /// written out is the same socket, and need not be opened anew.
+    pub(super) fn recognise(&self, plan: &mut Plan) {
+        for listener in &mut plan.listeners {
+            for at in 0..listener.bind.len() {
+                let known = self.open.iter().find_map(|((name, configured), sockets)| {
+                    (*name == listener.name && sockets.address == listener.bind[at]).then_some(configured)
+                });
+                if let Some(configured) = known.filter(|configured| !listener.bind.contains(configured)) {
+                    listener.bind[at] = configured.clone();
+                }
+            }
+        }
+    }
+
     /// Accepts from now on; says where, because a port 0 has become another.
     pub(super) fn accept(&mut self, workers: &Workers, opened: Opened) {
         for ((name, address), sockets) in opened.0 {

@@ -269,6 +269,19 @@ fn a_reload_is_also_a_command() {
 }
 
 #[test]
+fn a_port_that_is_written_out_after_the_kernel_chose_it_is_not_opened_anew() {
+    let server = RawServer::answering("hi");
+    let config = web(&[server.addr()]);
+    let mut weir = Weir::start(&config);
+    let config = fixed(&config, &weir);
+    weir.reload(&config);
+    assert_eq!(weir.client().exchange(get("/")).status, 200);
+    weir.reload(&config);
+    assert_eq!(weir.client().exchange(get("/")).status, 200);
+    assert_eq!(weir.log().iter().filter(|line| line.contains("listener web: ")).count(), 1);
+}
+
+#[test]
 fn a_reload_moves_the_access_log_and_loses_no_line() {
     let directory = weir_testkit::TempDir::new().unwrap();
     let server = RawServer::answering("hi");
