@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use weir_http::{HeadLimits, HeaderTable, ResponseTo, is_worth_parsing, parse_response};
 use weir_net::Stream;
 
+use super::floor::Floor;
 use super::{Fault, Head};
 
 const LIMITS: HeadLimits = HeadLimits { head_bytes_max: 32 * 1024, headers_max: 128, target_bytes_max: 0 };
@@ -25,11 +26,12 @@ pub(crate) struct Connection {
     received: Vec<u8>,
     address: SocketAddr,
     idle_timeout: Duration,
+    floor: Floor,
 }
 
 impl Connection {
-    pub(super) fn new(stream: Stream, address: SocketAddr, idle_timeout: Duration) -> Self {
-        Self { stream, received: Vec::new(), address, idle_timeout }
+    pub(super) fn new(stream: Stream, address: SocketAddr, idle_timeout: Duration, floor: Floor) -> Self {
+        Self { stream, received: Vec::new(), address, idle_timeout, floor }
     }
 
     /// The other end.
@@ -45,10 +47,14 @@ impl Connection {
     pub(crate) async fn send(&mut self, mut bytes: &[u8]) -> Result<(), Fault> {
         while !bytes.is_empty() {
             let stream = &mut self.stream;
+            let begun = Instant::now();
             let written = timeout(self.idle_timeout, poll_fn(|cx| stream.poll_write(cx, bytes))).await;
             match written.map_err(|_| self.silent())? {
                 Ok(0) => return Err(Fault::passing(io::Error::from(io::ErrorKind::WriteZero))),
-                Ok(written) => bytes = &bytes[written..],
+                Ok(written) => {
+                    self.floor.moved(begun.elapsed(), written)?;
+                    bytes = &bytes[written..];
+                }
                 Err(error) => return Err(Fault::passing(error)),
             }
         }
@@ -152,8 +158,14 @@ impl Connection {
     pub(super) async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
         if self.received.is_empty() {
             let stream = &mut self.stream;
+            let begun = Instant::now();
             let read = timeout(self.idle_timeout, poll_fn(|cx| stream.poll_read(cx, buffer))).await;
-            return read.map_err(|_| self.silent())?.map_err(Fault::passing);
+            let read = read.map_err(|_| self.silent())?.map_err(Fault::passing)?;
+            // Whoever has ended has not been slow.
+            if read > 0 {
+                self.floor.moved(begun.elapsed(), read)?;
+            }
+            return Ok(read);
         }
         let taken = self.received.len().min(buffer.len());
         buffer[..taken].copy_from_slice(&self.received[..taken]);

@@ -10,6 +10,7 @@ use weir_dav::third_party::RemoteRules;
 use weir_net::tls::ClientTls;
 use weir_net::{Socket, Stream};
 
+use super::floor::Floor;
 use super::{Connection, Fault};
 
 /// Makes connections to other servers.
@@ -23,6 +24,8 @@ pub(crate) struct Dialer<'a> {
     pub(crate) connect_timeout: Duration,
     /// A server may be silent so long.
     pub(crate) idle_timeout: Duration,
+    /// So many bytes must move in each second at least, over as long as a server may be silent; 0 = no such limit.
+    pub(crate) rate_min: u64,
 }
 
 /// An address is given so long even if many others wait behind it.
@@ -62,7 +65,10 @@ impl Dialer<'_> {
             let left = end.saturating_duration_since(Instant::now());
             let share = share(left, addresses.len() - at);
             match timeout(share, self.connect_to(url, *address)).await {
-                Ok(Ok(stream)) => return Ok(Connection::new(stream, *address, self.idle_timeout)),
+                Ok(Ok(stream)) => {
+                    let floor = Floor::new(self.rate_min, self.idle_timeout);
+                    return Ok(Connection::new(stream, *address, self.idle_timeout, floor));
+                }
                 Ok(Err(fault)) => last = fault,
                 Err(_) => {
                     last = Fault::passing(format!(

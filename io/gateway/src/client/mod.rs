@@ -2,12 +2,14 @@
 //! `logic/http`. One request on each connection.
 //!
 //! A server that somebody else has named is connected to only at an address that rules let through ([`Dialer::rules`]). Heads are
-//! bounded, bodies are read piece by piece, and nothing waits longer for a silent server than it is told to.
+//! bounded, bodies are read piece by piece, and nothing waits longer for a silent server, or one that is next to
+//! silent, than it is told to.
 
 mod body;
 mod connection;
 mod dialer;
 mod fault;
+mod floor;
 mod head;
 
 pub(crate) use body::Incoming;

@@ -28,7 +28,7 @@ async fn fetch(url: &str, tls: &ClientTls, bytes_max: usize) -> Result<Vec<u8>, 
         return Err(Fault::lasting("not an https URL"));
     }
     // The operator has named the issuer.
-    let dialer = Dialer { tls, rules: None, connect_timeout: PATIENCE, idle_timeout: PATIENCE };
+    let dialer = Dialer { tls, rules: None, connect_timeout: PATIENCE, idle_timeout: PATIENCE, rate_min: 0 };
     let mut connection = dialer.connect(&url).await?;
     let head = RequestHead {
         method: "GET",

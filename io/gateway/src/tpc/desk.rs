@@ -128,6 +128,7 @@ impl Desk {
             rules: Some(&self.plan.rules),
             connect_timeout: self.plan.connect_timeout.duration(),
             idle_timeout: self.plan.idle_timeout.duration(),
+            rate_min: self.plan.rate_min,
         }
     }
 

@@ -1,6 +1,9 @@
 use std::fmt::Display;
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::Instant;
+use weir_dav::date::{http_date, parse_http_date};
 use weir_dav::digest::{Algorithm, Digest, write_digest};
 use weir_dav::third_party::Verification;
 use weir_http::Framing;
@@ -26,17 +29,46 @@ pub(super) async fn push(job: &Job, file: Arc<OpenFile>) -> Result<(), Fault> {
         refuse_existing(job).await?;
     }
     let mut tries = Tries::new(job.desk.plan.retries);
-    let head = loop {
+    let put = loop {
         job.live.begin_anew();
-        let mut begun = false;
-        match attempt(job, &file, &kept, &mut begun).await {
-            Ok(head) => break head,
+        let begun = Instant::now();
+        let mut sent = Sent::Nothing;
+        match attempt(job, &file, &kept, &mut sent).await {
+            Ok(head) => break Put { head, took: begun.elapsed() },
+            // It may be there, for all that nobody has said so.
+            Err(_) if sent == Sent::Whole && has_arrived(job, &file, &kept).await => return Ok(()),
             // The first try may have made the file that the second would find.
-            Err(fault) if begun && !job.request.overwrite => return Err(fault),
+            Err(fault) if sent != Sent::Nothing && !job.request.overwrite => return Err(fault),
             Err(fault) => tries.again(fault, &job.live).await?,
         }
     };
-    verify(job, &file, &head, kept).await
+    verify(job, &file, &put, kept).await
+}
+
+/// How much of a PUT a server has heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    Nothing,
+    /// It was asked for it.
+    Begun,
+    /// All of it, and what has become of it is not known.
+    Whole,
+}
+
+/// A PUT that worked.
+struct Put {
+    /// Its answer.
+    head: Head,
+    /// From its beginning to its answer.
+    took: Duration,
+}
+
+/// A PUT was sent whole and has had no answer: whether the file is there, as far as a checksum proves it. Without one it might
+/// be the old file, and is sent again.
+async fn has_arrived(job: &Job, file: &Arc<OpenFile>, kept: &[Digest]) -> bool {
+    let Ok((told, head)) = verify::ask(job, &preferred(job, kept)).await else { return false };
+    let is_long_enough = verify::size(&head).is_none_or(|size| size == file.metadata().size);
+    is_long_enough && matches!(agrees(job, file, kept, &told).await, Ok(Some((true, _))))
 }
 
 /// The checksums that are kept with the file.
@@ -63,8 +95,8 @@ async fn look_for_existing(job: &Job) -> Result<(), Fault> {
     }
 }
 
-/// One PUT, over its redirections. `begun`: a server has been asked for it.
-async fn attempt(job: &Job, file: &Arc<OpenFile>, kept: &[Digest], begun: &mut bool) -> Result<Head, Fault> {
+/// One PUT, over its redirections. `sent`: how far it came.
+async fn attempt(job: &Job, file: &Arc<OpenFile>, kept: &[Digest], sent: &mut Sent) -> Result<Head, Fault> {
     let size = file.metadata().size;
     let mut own: Lines = vec![line("Content-Length", size.to_string())];
     let told = kept.iter().find(|digest| digest.algorithm() == Algorithm::Adler32).or(kept.first());
@@ -82,7 +114,7 @@ async fn attempt(job: &Job, file: &Arc<OpenFile>, kept: &[Digest], begun: &mut b
             lines.push(line("Expect", "100-continue"));
         }
         let mut connection = way.begin("PUT", &lines).await?;
-        *begun = true;
+        *sent = Sent::Begun;
         let early = match expects {
             true => {
                 connection.response_or_continue(CONTINUE_PATIENCE).await.map_err(|fault| way.blame(fault))?
@@ -96,10 +128,15 @@ async fn attempt(job: &Job, file: &Arc<OpenFile>, kept: &[Digest], begun: &mut b
                 None => {
                     // It may have to write or read all of it first.
                     let patience = job.desk.plan.answer_timeout.duration();
+                    *sent = Sent::Whole;
                     (connection.response(false, patience).await.map_err(|fault| way.blame(fault))?, true)
                 }
             },
         };
+        // A gateway without an answer has not heard what has become of it either.
+        if !matches!(head.status, 502 | 504) {
+            *sent = Sent::Begun;
+        }
         match head.status {
             200..=299 if is_whole || size == 0 => return Ok(head),
             200..=299 => {
@@ -169,30 +206,52 @@ async fn read(job: &Job, file: &Arc<OpenFile>, at: u64) -> Result<Vec<u8>, Fault
 }
 
 /// Proves that the other server has what was sent, as far as that is asked for or can be told.
-async fn verify(job: &Job, file: &Arc<OpenFile>, head: &Head, kept: Vec<Digest>) -> Result<(), Fault> {
+async fn verify(job: &Job, file: &Arc<OpenFile>, put: &Put, kept: Vec<Digest>) -> Result<(), Fault> {
     job.live.set_stage(Stage::Verifying);
     match job.request.verification {
         Verification::Off => return Ok(()),
         Verification::IfTold => {
-            return match fits(&kept, &verify::told(head)) {
-                Some((false, _)) => confirm(job, &kept, head).await,
+            return match fits(&kept, &verify::told(&put.head)) {
+                Some((false, _)) => confirm(job, &kept, put).await,
                 _ => Ok(()),
             };
         }
         Verification::Required => {}
     }
-    let preferred: Vec<_> = kept.iter().map(Digest::algorithm).collect();
-    let preferred = if preferred.is_empty() { job.area().plan.checksums.clone() } else { preferred };
-    let (told, head) = verify::ask(job, &preferred).await?;
+    let (told, head) = verify::ask(job, &preferred(job, &kept)).await?;
     if verify::size(&head).is_some_and(|size| size != file.metadata().size) {
-        return Err(mismatch(job, "size", &head).await);
+        return Err(mismatch(job, "size", put, &head).await);
     }
-    let Some(first) = told.first() else { return Err(verify::nothing_told(job)) };
-    let (is_right, algorithm) = match fits(&kept, &told) {
-        Some(both) => both,
-        None => (compute(job, file, first.algorithm()).await?.contains(first), first.algorithm()),
-    };
-    if is_right { Ok(()) } else { Err(mismatch(job, algorithm, &head).await) }
+    match agrees(job, file, &kept, &told).await? {
+        Some((true, _)) => Ok(()),
+        Some((false, algorithm)) => Err(mismatch(job, algorithm, put, &head).await),
+        None => Err(verify::nothing_told(job)),
+    }
+}
+
+/// The algorithms in which a checksum of the other side is of most use.
+fn preferred(job: &Job, kept: &[Digest]) -> Vec<Algorithm> {
+    match kept {
+        [] => job.area().plan.checksums.clone(),
+        kept => kept.iter().map(Digest::algorithm).collect(),
+    }
+}
+
+/// Whether the file here has the checksum that the other side tells; `None` = it tells none. Computes it if it is not kept.
+async fn agrees(
+    job: &Job,
+    file: &Arc<OpenFile>,
+    kept: &[Digest],
+    told: &[Digest],
+) -> Result<Option<(bool, Algorithm)>, Fault> {
+    let Some(first) = told.first() else { return Ok(None) };
+    match fits(kept, told) {
+        Some(both) => Ok(Some(both)),
+        None => {
+            let algorithm = first.algorithm();
+            Ok(Some((compute(job, file, algorithm).await?.contains(first), algorithm)))
+        }
+    }
 }
 
 /// Whether checksums agree, if both sides have one of the same algorithm.
@@ -206,22 +265,18 @@ fn fits(kept: &[Digest], told: &[Digest]) -> Option<(bool, Algorithm)> {
 
 /// The answer to a PUT has told another checksum: which may be that of the answer's own content (RFC 9530 section 3). So the file
 /// itself is asked about. Nobody has asked for that to be enforced: it is removed only if it is surely still what was sent.
-async fn confirm(job: &Job, kept: &[Digest], answer: &Head) -> Result<(), Fault> {
-    let preferred: Vec<_> = kept.iter().map(Digest::algorithm).collect();
+async fn confirm(job: &Job, kept: &[Digest], put: &Put) -> Result<(), Fault> {
     let peer = job.request.remote.peer();
-    let asked = verify::ask(job, &preferred).await;
+    let asked = verify::ask(job, &preferred(job, kept)).await;
     match asked.as_ref().ok().and_then(|(told, head)| Some((fits(kept, told)?, head))) {
         Some(((true, _), _)) => Ok(()),
-        Some(((false, algorithm), head)) if strong_etag(head).is_some() => {
-            Err(mismatch(job, algorithm, head).await)
-        }
-        Some(((false, algorithm), _)) => Err(Fault::lasting(format!(
-            "checksum mismatch: the file at {peer} has another {algorithm}; it is still there, having no entity tag"
-        ))),
+        Some(((false, algorithm), head)) => Err(mismatch(job, algorithm, put, head).await),
         // Without content of its own, the answer can but have meant the file.
-        None if matches!(answer.framing, Framing::None | Framing::Length(0)) => Err(Fault::lasting(format!(
-            "checksum mismatch: {peer} has told another in its answer to the PUT; the file is still there"
-        ))),
+        None if matches!(put.head.framing, Framing::None | Framing::Length(0)) => {
+            Err(Fault::lasting(format!(
+                "checksum mismatch: {peer} has told another in its answer to the PUT; the file is still there"
+            )))
+        }
         None => Ok(()),
     }
 }
@@ -236,15 +291,43 @@ async fn compute(job: &Job, file: &Arc<OpenFile>, algorithm: Algorithm) -> Resul
     computing.await.map_err(of_storage)
 }
 
-/// What is there is not what was sent: it is removed, if it is still that.
-async fn mismatch(job: &Job, what: impl Display, head: &Head) -> Fault {
-    let lines: Lines = head.header("ETag").map(|etag| line("If-Match", etag)).into_iter().collect();
-    let removed = Way::new(job).ask("DELETE", &lines).await;
-    let fate = match removed.map(|answered| answered.head.status) {
-        Ok(200..=299 | 404) => "it was removed there".to_owned(),
-        Ok(status) => format!("it is still there: DELETE was answered with status {status}"),
-        Err(fault) => format!("it is still there: {fault}"),
+/// What is there (`head`) is not what was sent: it is removed, if it is what came of the PUT, and still that.
+async fn mismatch(job: &Job, what: impl Display, put: &Put, head: &Head) -> Fault {
+    let fate = match only_if_ours(put, head) {
+        Err(why) => format!("it is still there: {why}"),
+        Ok(condition) => {
+            let removed = Way::new(job).ask("DELETE", &[condition]).await;
+            match removed.map(|answered| answered.head.status) {
+                Ok(200..=299 | 404) => "it was removed there".to_owned(),
+                Ok(status) => format!("it is still there: DELETE was answered with status {status}"),
+                Err(fault) => format!("it is still there: {fault}"),
+            }
+        }
     };
     let peer = job.request.remote.peer();
     Fault::lasting(format!("checksum mismatch: the file at {peer} has another {what}; {fate}"))
+}
+
+/// The condition under which what is there is what the PUT has made, so that nobody else's file is removed in its place.
+fn only_if_ours(put: &Put, head: &Head) -> Result<(String, Vec<u8>), &'static str> {
+    let (made, now) = (strong_etag(&put.head), strong_etag(head));
+    if let (Some(made), Some(now)) = (&made, &now)
+        && !made.strong_eq(now)
+    {
+        return Err("its entity tag is not that of the PUT, so that it may be somebody else's");
+    }
+    if let Some(now) = now {
+        return Ok(line("If-Match", now.to_bytes()));
+    }
+    // Without a tag: it was changed last while the PUT was under way, by the other server's own clock.
+    let date = |head: &Head, name: &str| head.header(name).and_then(parse_http_date);
+    let (Some(ended_s), Some(changed_s)) = (date(&put.head, "Date"), date(head, "Last-Modified")) else {
+        return Err("it has neither an entity tag nor a time that says that it is what was sent");
+    };
+    // Dates are of whole seconds.
+    let began_s = ended_s.saturating_sub(put.took.as_secs() + 1);
+    match (began_s..=ended_s).contains(&changed_s) {
+        true => Ok(line("If-Unmodified-Since", http_date(changed_s))),
+        false => Err("its time is not that of the PUT, so that it may be somebody else's"),
+    }
 }

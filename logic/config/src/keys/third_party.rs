@@ -1,4 +1,4 @@
-use super::Kind::{AnyOf, Flag, Integer, OneOrMany, Table, Text};
+use super::Kind::{AnyOf, ByteRate, Flag, Integer, OneOrMany, Table, Text};
 use super::Presence::{Default, Otherwise};
 use super::{CERTIFICATE, DURATION, Section, key};
 
@@ -104,6 +104,14 @@ pub(crate) static THIRD_PARTY_COPY: Section = Section {
             Default("\"1m\""),
             "\"30s\"",
             "A server through which nothing moves for so long is given up. There is no limit to the time as a whole.",
+        ),
+        key(
+            "min-rate",
+            ByteRate,
+            Default("\"10KiB/s\""),
+            "\"100KiB/s\"",
+            "A server that sends or takes less than this, over as long as `idle-timeout`, is given up: a byte now and then must not hold \
+             a transfer's place for ever. Only the time in which Weir waits for it counts. `0` = no such limit.",
         ),
         key(
             "answer-timeout",

@@ -29,6 +29,8 @@ pub struct ThirdPartyCopyPlan {
     pub connect_timeout: Millis,
     /// Without any movement.
     pub idle_timeout: Millis,
+    /// Bytes in each second that must move at least, over [`Self::idle_timeout`]; 0 = no such limit.
+    pub rate_min: u64,
     /// For an answer before which a file may have to be read.
     pub answer_timeout: Millis,
     /// Between two markers.

@@ -1,3 +1,5 @@
+use weir_model::ByteSize;
+
 use super::listener::certificate;
 use super::process::path;
 use super::writer::{Printed, Writer};
@@ -18,6 +20,15 @@ pub(super) fn print(writer: &mut Writer, plan: &ThirdPartyCopyPlan) {
     writer.key("retries", plan.retries);
     writer.key("connect-timeout", Printed(plan.connect_timeout));
     writer.key("idle-timeout", Printed(plan.idle_timeout));
+    writer.key("min-rate", rate(plan.rate_min));
     writer.key("answer-timeout", Printed(plan.answer_timeout));
     writer.key("marker-interval", Printed(plan.marker_interval));
+}
+
+/// 0 = none.
+fn rate(bytes_per_second: u64) -> String {
+    match bytes_per_second {
+        0 => "0".to_owned(),
+        rate => format!("{}/s", ByteSize(rate)),
+    }
 }

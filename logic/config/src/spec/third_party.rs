@@ -24,6 +24,7 @@ pub(super) fn read(table: &Table<'_, '_>) -> ThirdPartyCopyPlan {
         retries: table.number("retries"),
         connect_timeout: table.duration("connect-timeout"),
         idle_timeout: table.duration("idle-timeout"),
+        rate_min: table.byte_rate("min-rate"),
         answer_timeout: table.duration("answer-timeout"),
         marker_interval: table.duration("marker-interval"),
     }

@@ -232,6 +232,10 @@ fn copies_between_servers_are_switched_on_per_area_and_ruled_for_all() {
     assert_round_trip(&copies);
     let plan = load_text(&copies).unwrap().plan;
     assert_eq!(plan.storage_areas[0].third_party_copy_rate, 10 << 20);
+    assert_eq!(plan.third_party_copy.rate_min, 10 << 10);
+    let without = area("third-party-copy = true\n[third-party-copy]\nmin-rate = '0'\n");
+    assert_round_trip(&without);
+    assert_eq!(load_text(&without).unwrap().plan.third_party_copy.rate_min, 0);
     let rules = &plan.third_party_copy.rules;
     assert_eq!(
         rules.allow.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -261,6 +265,7 @@ fn copies_between_servers_are_switched_on_per_area_and_ruled_for_all() {
             "third-party-copy.marker-interval: 6s is out of range",
         ),
         ("[third-party-copy]\nanswer-timeout = '0s'", "third-party-copy.answer-timeout: 0s is out of range"),
+        ("[third-party-copy]\nmin-rate = '1KiB'", "third-party-copy.min-rate: expected "),
         ("[third-party-copy]\nidle-timeout = '0s'", "third-party-copy.idle-timeout: 0s is out of range"),
     ] {
         let found = messages(&area(more));

@@ -67,8 +67,20 @@ impl OwnNames {
     }
 
     /// Adds the Host of the request at hand, if it is a sound one: clients name as destination what they know as source.
+    ///
+    /// Without a port it means that of the scheme, and what listens at another port of the same machine is another server.
+    /// Which scheme the client speaks may be known to a proxy in front alone, so that both count.
     pub fn and_host(&self, host: &str) -> Self {
-        Self { names: self.names.iter().cloned().chain(split_authority(host)).collect() }
+        let mut names = self.names.clone();
+        match split_authority(host) {
+            Some((name, None)) => {
+                let ports = [Scheme::Http, Scheme::Https].map(Scheme::default_port);
+                names.extend(ports.map(|port| (name.clone(), Some(port))));
+            }
+            Some(named) => names.push(named),
+            None => {}
+        }
+        Self { names }
     }
 
     fn has(&self, host: &str, port: u16) -> bool {
@@ -222,6 +234,13 @@ mod tests {
         assert_eq!(read("http://10.0.0.1:8080/a"), own("/a"));
         assert_eq!(read("http://10.0.0.1/a"), elsewhere(Scheme::Http, "10.0.0.1", 80, "/a"));
         assert_eq!(OwnNames::new(["a", "b c"]), Err("b c"));
+        // Without a port: those of the schemes, and no other.
+        let names = OwnNames::default().and_host("dav.example");
+        let read = |text: &str| Destination::parse(text.as_bytes(), &names, &PathLimits::default());
+        for url in ["http://dav.example/a", "https://DAV.example/a", "https://dav.example:443/a"] {
+            assert_eq!(read(url), own("/a"), "{url}");
+        }
+        assert_eq!(read("https://dav.example:8443/a"), elsewhere(Scheme::Https, "dav.example", 8443, "/a"));
     }
 
     proptest::proptest! {

@@ -73,17 +73,34 @@ fn of_v4(address: Ipv4Addr) -> AddressClass {
 /// The address of IPv4 in one of IPv6 that leads there: mapped, compatible, NAT64 and 6to4.
 pub(super) fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
-    let (high, low) = match (a, b, c, d, e, f) {
+    match (a, b, c, d, e, f) {
         // ::/96 and ::ffff:0:0/96
-        (0, 0, 0, 0, 0, 0 | 0xffff) => (g, h),
-        // NAT64 (RFC 6052)
-        (0x64, 0xff9b, 0, 0, 0, 0) => (g, h),
+        (0, 0, 0, 0, 0, 0 | 0xffff) => Some(joined(g, h)),
         // 6to4 (RFC 3056)
-        (0x2002, ..) => (b, c),
-        _ => return None,
-    };
+        (0x2002, ..) => Some(joined(b, c)),
+        _ => translated(address),
+    }
+}
+
+/// The address of IPv4 to which a network's translation leads (NAT64 with the well-known prefix, RFC 6052).
+pub(super) fn translated(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    match address.segments() {
+        [0x64, 0xff9b, 0, 0, 0, 0, g, h] => Some(joined(g, h)),
+        _ => None,
+    }
+}
+
+/// The address behind which a client of Teredo is: its bits are turned over (RFC 4380 section 4).
+pub(super) fn teredo_client(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    match address.segments() {
+        [0x2001, 0, _, _, _, _, g, h] => Some(joined(!g, !h)),
+        _ => None,
+    }
+}
+
+fn joined(high: u16, low: u16) -> Ipv4Addr {
     let ([w, x], [y, z]) = (high.to_be_bytes(), low.to_be_bytes());
-    Some(Ipv4Addr::new(w, x, y, z))
+    Ipv4Addr::new(w, x, y, z)
 }
 
 fn of_v6(address: Ipv6Addr) -> AddressClass {

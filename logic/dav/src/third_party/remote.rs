@@ -44,9 +44,10 @@ impl RemoteUrl {
         (self.scheme, &self.host, self.port) == (other.scheme, &other.host, other.port)
     }
 
-    /// Host and port: what transfers to and from one server have in common.
+    /// Host and port: what transfers to and from one server have in common. A name that is written with its last dot is the
+    /// same name.
     pub fn peer(&self) -> String {
-        format!("{}:{}", self.host, self.port)
+        format!("{}:{}", self.host.strip_suffix('.').unwrap_or(&self.host), self.port)
     }
 
     /// The Host header: without the port of the scheme (RFC 9110 section 7.2).
@@ -55,7 +56,7 @@ impl RemoteUrl {
             Scheme::Http => 80,
             Scheme::Https => 443,
         };
-        if self.port == usual { self.host.clone() } else { self.peer() }
+        if self.port == usual { self.host.clone() } else { format!("{}:{}", self.host, self.port) }
     }
 }
 

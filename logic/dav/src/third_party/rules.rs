@@ -1,12 +1,12 @@
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
 use ipnet::IpNet;
 use serde::{Serialize, Serializer};
 
 use super::AddressClass;
-use super::address::embedded;
+use super::address::{embedded, teredo_client, translated};
 use crate::header::{RemoteUrl, Scheme};
 
 /// Which servers a transfer may have to do with. A client names them, so that these rules stand between it and whatever this
@@ -80,20 +80,24 @@ impl RemoteRules {
     pub fn vet_address(&self, host: &str, address: IpAddr) -> Result<(), Vetoed> {
         let address = address.to_canonical();
         let fits = |rule: &HostRule| rule.has_name(host) || rule.has_address(address);
-        // Where an address leads is denied by whatever way it is written.
-        let inner = match address {
-            IpAddr::V6(address) => embedded(address).map(IpAddr::V4),
+        let v6 = match address {
+            IpAddr::V6(address) => Some(address),
             IpAddr::V4(_) => None,
         };
-        let leads_there = |rule: &HostRule| inner.is_some_and(|inner| rule.has_address(inner));
-        if self.deny.iter().any(|rule| fits(rule) || leads_there(rule)) {
+        // Where an address leads is denied by whatever way it is written.
+        let behind = v6.and_then(|address| embedded(address).or_else(|| teredo_client(address)));
+        let leads = |rule: &HostRule, to: Option<Ipv4Addr>| to.is_some_and(|to| rule.has_address(to.into()));
+        if self.deny.iter().any(|rule| fits(rule) || leads(rule, behind)) {
             return Err(Vetoed::Denied(host.to_owned()));
         }
         let class = AddressClass::of(address);
         if class != AddressClass::Public && !self.private.iter().any(|network| network.contains(&address)) {
             return Err(Vetoed::NotPublic(host.to_owned(), class));
         }
-        if !self.allow.is_empty() && !self.allow.iter().any(fits) {
+        // A translation leads to that very address, while behind other kinds of embedded ones there is whoever. What is private is
+        // refused above, whatever is allowed: it would be private to whoever translates.
+        let translated = v6.and_then(translated);
+        if !self.allow.is_empty() && !self.allow.iter().any(|rule| fits(rule) || leads(rule, translated)) {
             return Err(Vetoed::NotAllowed(host.to_owned()));
         }
         Ok(())

@@ -149,6 +149,7 @@ fn redirections_are_resolved_and_origins_compared() {
         ("a.example:8443", "https://a.example:8443/d/f")
     );
     assert_eq!(url("https://a.example:443/").authority(), "a.example");
+    assert_eq!(url("https://a.example./").peer(), url("https://a.example/").peer());
 }
 
 #[test]
@@ -239,6 +240,19 @@ fn only_what_the_rules_let_through_is_connected_to() {
     assert!(denied.vet_url(&url("https://[64:ff9b::5db8:d822]/")).is_err());
     assert_eq!(vet(&denied, "a.example", "64:ff9b::808:808"), Ok(()));
     assert!(vet(&own, "a.example", "192.168.0.1").is_err());
+    // What a network's translation leads to is the address that is embedded, so it may be allowed by that; behind 6to4 and
+    // Teredo there is whoever. And none of them leads to what is private here.
+    let allowed = rules(&["93.184.216.0/24"], &[], &["10.0.0.0/8", "2001::/32"]);
+    assert_eq!(vet(&allowed, "a.example", "64:ff9b::5db8:d822"), Ok(()));
+    assert_eq!(vet(&allowed, "a.example", "::ffff:93.184.216.34"), Ok(()));
+    for address in ["64:ff9b::808:808", "2002:5db8:d822::1", "64:ff9b::a00:1", "2002:a00:1::1", "::10.0.0.1"]
+    {
+        assert!(vet(&allowed, "a.example", address).is_err(), "{address}");
+    }
+    // Teredo has the bits of its client's address turned over: 93.184.216.34 here.
+    let teredo = rules(&[], &["93.184.216.0/24"], &["2001::/32"]);
+    assert!(vet(&teredo, "a.example", "2001::a247:27dd").is_err());
+    assert_eq!(vet(&teredo, "a.example", "2001::f7f7:f7f7"), Ok(()));
     // Who is allowed by name is not thereby allowed to lead inside.
     let some = rules(&["*.example.org", "b.example", "93.184.0.0/16"], &["bad.example.org"], &[]);
     for (host, address, allowed) in [

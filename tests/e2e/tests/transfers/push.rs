@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use weir_testkit::RawServer;
 
-use crate::{Site, method, pattern};
+use crate::{Site, last_line, method, ok, pattern};
 
 #[test]
 fn a_file_goes_to_another_server_whole() {
@@ -114,4 +114,66 @@ fn a_server_that_takes_its_time_for_the_answer_gets_it() {
     };
     assert_eq!(push(&patient, "1m"), "success: Created");
     assert!(push(&hurried, "500ms").contains("no answer within 500 ms"));
+}
+
+/// A server that takes the first PUT and ends the connection without a word (or with `answer`), and answers HEAD with `told`.
+fn wordless(answer: &'static str, told: &'static str) -> RawServer {
+    let puts = Mutex::new(0);
+    RawServer::start(move |peer| {
+        let request = peer.request()?;
+        if method(&request) == "HEAD" {
+            return peer.send(ok(&request, told, b"content"));
+        }
+        *puts.lock().unwrap() += 1;
+        match *puts.lock().unwrap() {
+            1 => peer.send(answer),
+            _ => peer.send("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n"),
+        }
+    })
+}
+
+#[test]
+fn a_put_without_an_answer_is_asked_about_before_it_is_sent_again() {
+    const LOST: &str = "HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 0\r\n\r\n";
+    let site = Site::new();
+    site.write("f", "content");
+    for (answer, told, puts) in [
+        ("", "Digest: adler32=0bcb02fc\r\n", 1),
+        (LOST, "Digest: adler32=0bcb02fc\r\n", 1),
+        // An older file of the same length, perhaps.
+        ("", "", 2),
+        ("", "Digest: adler32=00000001\r\n", 2),
+    ] {
+        let server = wordless(answer, told);
+        site.copies("/f", &[("Destination", &format!("http://{}/f", server.addr()))]);
+        let received = String::from_utf8(server.received_in_all()).unwrap();
+        assert_eq!(received.matches("PUT /f ").count(), puts, "{answer:?} {told:?}: {received}");
+        assert!(received.contains("HEAD /f "), "{received}");
+    }
+}
+
+#[test]
+fn overwrite_f_ends_well_too_if_the_file_has_arrived_without_a_word() {
+    for (told, last) in [("Digest: adler32=0bcb02fc\r\n", "success: Created"), ("", "failure: ")] {
+        let asked = Mutex::new(0);
+        let server = RawServer::start(move |peer| {
+            let request = peer.request()?;
+            match method(&request).as_str() {
+                "PUT" => Ok(()),
+                _ => {
+                    *asked.lock().unwrap() += 1;
+                    match *asked.lock().unwrap() {
+                        1 => peer.send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
+                        _ => peer.send(ok(&request, told, b"content")),
+                    }
+                }
+            }
+        });
+        let site = Site::new();
+        site.write("f", "content");
+        let done =
+            site.copy("/f", &[("Destination", &format!("http://{}/f", server.addr())), ("Overwrite", "F")]);
+        assert!(last_line(&done).starts_with(last), "{}", done.text());
+        assert_eq!(String::from_utf8(server.received_in_all()).unwrap().matches("PUT ").count(), 1);
+    }
 }

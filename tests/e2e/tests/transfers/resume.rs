@@ -107,6 +107,22 @@ fn a_source_that_falls_silent_is_given_up() {
 }
 
 #[test]
+fn a_source_that_sends_a_byte_now_and_then_is_given_up() {
+    let source = RawServer::start(|peer| {
+        peer.request()?;
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")?;
+        // Until it is given up.
+        let _ = peer.send_slowly(vec![b'x'; 100_000], Duration::from_millis(5));
+        Ok(())
+    });
+    let from = format!("http://{}/f", source.addr());
+    let site = Site::with("retries = 0\nidle-timeout = \"500ms\"\nmin-rate = \"1MiB/s\"\n");
+    let line = site.fails("/f", &[("Source", &from)]);
+    assert!(line.contains("too slow: ") && line.contains("1048576 a second are the least"), "{line}");
+    site.settles(&[]);
+}
+
+#[test]
 fn an_answer_without_an_end_of_its_own_is_no_file() {
     let source = RawServer::start(|peer| {
         peer.request()?;

@@ -117,7 +117,7 @@ fn a_checksum_in_the_answer_to_a_put_is_a_hint_that_removes_nothing_by_itself() 
         (with_content, RIGHT, "success: Created", false),
         (with_content, "", "success: Created", false),
         (without, "", "the file is still there", false),
-        (without, WRONG, "having no entity tag", false),
+        (without, WRONG, "it has neither an entity tag nor a time", false),
         (with_content, "Digest: adler32=00000001\r\nETag: \"x\"\r\n", "it was removed there", true),
     ] {
         let server = telling(put, head);
@@ -126,6 +126,44 @@ fn a_checksum_in_the_answer_to_a_put_is_a_hint_that_removes_nothing_by_itself() 
         let received = String::from_utf8(server.received_in_all()).unwrap();
         assert_eq!(received.contains("DELETE "), removes, "{received}");
         assert_eq!(received.contains("If-Match: \"x\""), removes, "{received}");
+    }
+}
+
+#[test]
+fn what_may_be_somebody_elses_is_not_removed() {
+    let site = Site::new();
+    site.write("f", "content");
+    let (now, before) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 07:49:37 GMT");
+    let modified = |time: &str| format!("Digest: adler32=00000001\r\nLast-Modified: {time}\r\n");
+    let dated = format!("Date: {now}\r\n");
+    let tagged = |tag: &str| format!("Digest: adler32=00000001\r\nETag: {tag}\r\n");
+    for (put, head, condition, last) in [
+        // By nothing, by a time of its own, by that of another file.
+        ("", modified(now), None, "neither an entity tag nor a time"),
+        (&*dated, WRONG.to_owned(), None, "neither an entity tag nor a time"),
+        (&*dated, modified(before), None, "its time is not that of the PUT"),
+        ("ETag: \"x\"\r\n", tagged("\"y\""), None, "its entity tag is not that of the PUT"),
+        // A weak tag says nothing.
+        ("", tagged("W/\"x\""), None, "neither an entity tag nor a time"),
+        (&*dated, modified(now), Some(format!("If-Unmodified-Since: {now}")), "it was removed there"),
+        ("ETag: \"x\"\r\n", tagged("\"x\""), Some("If-Match: \"x\"".to_owned()), "it was removed there"),
+    ] {
+        let (put, told) = (put.to_owned(), head.clone());
+        let server = RawServer::responding(move |request| match method(request).as_str() {
+            "PUT" => format!("HTTP/1.1 201 Created\r\n{put}Content-Length: 0\r\n\r\n").into_bytes(),
+            "DELETE" => b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
+            _ => ok(request, &told, b"content"),
+        });
+        let to = format!("http://{}/g", server.addr());
+        let line = site.fails("/f", &[("Destination", &to), ("RequireChecksumVerification", "true")]);
+        assert!(line.contains("checksum mismatch") && line.contains(last), "{head}: {line}");
+        let received = String::from_utf8(server.received_in_all()).unwrap();
+        let deleted = received.split("DELETE /g ").nth(1);
+        assert_eq!(deleted.is_some(), condition.is_some(), "{head}: {received}");
+        assert!(
+            condition.is_none_or(|condition| deleted.unwrap().contains(&condition)),
+            "{head}: {received}"
+        );
     }
 }
 
@@ -141,7 +179,7 @@ fn another_server_does_not_choose_what_is_removed() {
             "PUT" => b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n".to_vec(),
             "DELETE" => format!("HTTP/1.1 {status} X\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n")
                 .into_bytes(),
-            _ => ok(request, WRONG, b"content"),
+            _ => ok(request, "Digest: adler32=00000001\r\nETag: \"x\"\r\n", b"content"),
         });
         let to = format!("http://{}/g", server.addr());
         let line = site.fails("/f", &[("Destination", &to), ("RequireChecksumVerification", "true")]);
