@@ -238,3 +238,34 @@ fn explain_follows_a_request_through_a_config_file() {
     fs::write(directory.path().join("weir.toml"), "x = 1").unwrap();
     assert_eq!(explain("http://a.example/x", &[]).status.code(), Some(2));
 }
+
+#[test]
+fn a_token_endpoint_that_no_request_comes_to_is_warned_of() {
+    let directory = directory();
+    fs::create_dir(directory.path().join("data")).unwrap();
+    fs::write(directory.path().join("secret"), "a secret of more than thirty-two bytes\n").unwrap();
+    let config = |route: &str| {
+        let (root, key) = (directory.path().join("data"), directory.path().join("secret"));
+        format!(
+            "{GOOD}\n[[route]]\n{route}\nstorage = \"data\"\n[storage-area.data]\nroot = {root:?}\ntoken-endpoint = \"own\"\n\
+             [token-endpoint.own]\nissuer = \"https://storage.example.org:8443\"\nalgorithm = \"HS256\"\nkey = {key:?}\n"
+        )
+    };
+    let warned = |route: &str| {
+        let output = check(directory.path(), &config(route), &[]);
+        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+        err(&output)
+            .contains("token endpoint own: no route leads POST /oauth/token at the host of https://storage")
+    };
+    for route in ["path = \"/data\"", "path = \"/oauth\"\nhost = \"www.example.org\"", "method = \"GET\""] {
+        assert!(warned(route), "{route}");
+    }
+    for route in [
+        "path = \"/\"",
+        "path = [\"/data\", \"/oauth\"]\nhost = \"*.example.org\"",
+        // Nobody knows who comes.
+        "client = \"192.0.2.0/24\"",
+    ] {
+        assert!(!warned(route), "{route}");
+    }
+}

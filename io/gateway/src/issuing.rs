@@ -63,11 +63,19 @@ impl Issuing {
 
     pub(crate) async fn answer(self, request: Request, mut body: Body) -> Answer {
         let method = request.method();
+        let wants_token = match self.wanted {
+            Wanted::Page(EndpointPage::Token) => method == b"POST",
+            Wanted::Page(_) => false,
+            Wanted::Macaroon => true,
+        };
+        if wants_token && let Err(seconds) = self.own.ask(&request) {
+            return self.too_often(seconds);
+        }
         match self.wanted {
             Wanted::Page(EndpointPage::Token) if method == b"POST" => {
                 match self.token(&request, &mut body).await {
                     Ok(issued) => secret(200, token_response(&issued)),
-                    Err(error) => error.answer(&self.area, &request),
+                    Err(error) => self.refuse(error, &request),
                 }
             }
             Wanted::Page(EndpointPage::Token) => not_allowed("POST"),
@@ -78,9 +86,33 @@ impl Issuing {
                 Ok(issued) => secret(200, macaroon_response(&issued)),
                 // In one form, whoever has found it wrong.
                 Err(NoToken::Request(error, _)) => no_macaroon(error_response(&error).0, &error),
-                Err(error) => error.answer(&self.area, &request),
+                Err(error) => self.refuse(error, &request),
             },
         }
+    }
+
+    /// There is no token. Credentials that do not hold are guesses, and count for more than one request.
+    fn refuse(&self, error: NoToken, request: &Request) -> Answer {
+        let is_guess = match &error {
+            NoToken::Request(error, _) => *error == RequestError::Client,
+            NoToken::Refusal(Refusal::Access(refused)) => refused.status == 401,
+            NoToken::Refusal(_) | NoToken::Macaroon(_) => false,
+        };
+        // Many ask without any first, to be told which.
+        if is_guess && request.header("Authorization").is_some() {
+            self.own.failed(request);
+        }
+        error.answer(&self.area, request)
+    }
+
+    fn too_often(&self, seconds: u64) -> Answer {
+        let error = RequestError::TooOften(seconds);
+        let (status, text) = error_response(&error);
+        let answer = match self.wanted {
+            Wanted::Macaroon => no_macaroon(status, &error),
+            Wanted::Page(_) => secret(status, text),
+        };
+        answer.with("Retry-After", seconds.to_string())
     }
 
     async fn token(&self, request: &Request, body: &mut Body) -> Result<Issued, NoToken> {

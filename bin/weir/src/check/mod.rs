@@ -6,6 +6,7 @@ mod report;
 mod sticky;
 mod storage;
 mod tls;
+mod token_endpoint;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -83,6 +84,7 @@ pub(crate) fn prove(config: &Path, depth: Depth) -> Result<Loaded, Refusal> {
     found.extend(tls::check(&loaded));
     found.extend(sticky::check(&loaded));
     found.extend(storage::check(&loaded));
+    found.extend(token_endpoint::check(&loaded));
     if depth == Depth::FilesAndPorts {
         found.extend(ports::check(&loaded));
     }

@@ -65,6 +65,11 @@ impl TrustedIssuer {
         verify(token, &self.rules, &keys, &AwsLc, now_s)
     }
 
+    /// Whether one of its tokens, verified before, would be accepted still.
+    pub(super) fn accepts(&self, token: &TokenIdentity, now_s: u64) -> bool {
+        self.rules.check_again(token, now_s).is_ok()
+    }
+
     /// Told after each fetch.
     pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
         self.fetches.subscribe()

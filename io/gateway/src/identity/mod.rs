@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use weir_access::basic::{Authorization, decode_client_credentials, parse_authorization};
-use weir_access::identity::{BadPassword, Identity, Presented, X509Subject};
+use weir_access::identity::{BadPassword, Identity, Presented, TokenIdentity, X509Subject};
 use weir_access::issue::{EndpointPage, Presentation};
 use weir_access::jwt::{TokenError, issuer_of};
 use weir_access::www_authenticate::{self, Schemes};
@@ -52,7 +52,10 @@ impl Identifier {
         let mut own = HashMap::new();
         for endpoint in &plan.token_endpoints {
             let made = OwnTokens::new(plan, endpoint);
-            let made = made.map_err(|error| format!("token endpoint {}: {error}", endpoint.name))?;
+            let mut made = made.map_err(|error| format!("token endpoint {}: {error}", endpoint.name))?;
+            if let Some(before) = before.own.get(endpoint.name.as_str()) {
+                made.keep_count_of(before);
+            }
             own.insert(endpoint.name.to_string(), Arc::new(made));
         }
         let plans = &plan.token_issuers;
@@ -198,7 +201,10 @@ impl Identifier {
             let client = asked.client.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
             let presentation = Presentation { path: &asked.path, method: asked.method, client };
             let identity = own.verify(token, &presentation, now_s)?;
-            return if own.knows_holder(&identity, asked, &|issuer| self.issuers.contains_key(issuer)) {
+            let trusts = |token: &TokenIdentity| {
+                self.issuers.get(&token.issuer).is_some_and(|issuer| issuer.accepts(token, now_s))
+            };
+            return if own.knows_holder(&identity, asked, &trusts) {
                 Ok(identity)
             } else {
                 Err(TokenError::HolderUnknown)

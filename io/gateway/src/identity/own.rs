@@ -1,13 +1,17 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use weir_access::identity::Identity;
-use weir_access::issue::{Endpoint, Minting, OwnKey, OwnKeys, Presentation};
+use weir_access::identity::{Identity, TokenIdentity};
+use weir_access::issue::{ClientLimit, Endpoint, Minting, OwnKey, OwnKeys, Presentation};
 use weir_access::jwt::{Algorithm, TokenError};
 use weir_config::Plan;
 use weir_config::plan::{ListenerPlan, OwnAlgorithm, TokenEndpointPlan};
+use weir_net::service::Request;
 
 use super::{Asked, WrongKey};
 use crate::crypto::AwsLc;
@@ -27,6 +31,9 @@ pub(crate) struct OwnTokens {
     users: HashMap<String, PathBuf>,
     /// Some listener asks for certificates.
     certificates: bool,
+    limit: Arc<Mutex<ClientLimit>>,
+    /// The limit's clock began then.
+    since: Instant,
 }
 
 impl OwnTokens {
@@ -55,7 +62,38 @@ impl OwnTokens {
             },
             users: areas.filter_map(|area| Some((area.name.to_string(), area.htpasswd.clone()?))).collect(),
             certificates: plan.listeners.iter().any(asks),
+            limit: Arc::new(Mutex::new(ClientLimit::new(endpoint.requests_per_minute))),
+            since: Instant::now(),
         })
+    }
+
+    /// Goes on counting the requests of clients where the same endpoint before a reload has stopped.
+    pub(crate) fn keep_count_of(&mut self, before: &Self) {
+        if before.plan.requests_per_minute == self.plan.requests_per_minute {
+            self.limit = Arc::clone(&before.limit);
+            self.since = before.since;
+        }
+    }
+
+    /// A client asks for a token.
+    ///
+    /// # Errors
+    /// Once too often: in how many seconds it may again.
+    pub(crate) fn ask(&self, request: &Request) -> Result<(), u64> {
+        self.limit().ask(client(request), self.now_ms())
+    }
+
+    /// What it has presented does not hold.
+    pub(crate) fn failed(&self, request: &Request) {
+        self.limit().failed(client(request), self.now_ms());
+    }
+
+    fn limit(&self) -> MutexGuard<'_, ClientLimit> {
+        self.limit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// What the issuer says of itself.
@@ -78,19 +116,19 @@ impl OwnTokens {
     }
 
     /// Whether the holder of a token is still somebody where it is presented: a user with the same password, the owner of a
-    /// certificate that was shown in the same area (elsewhere its authority may be nobody's), the bearer of a token whose issuer
-    /// is trusted.
+    /// certificate that was shown in the same area (elsewhere its authority may be nobody's), the bearer of a token that its issuer's
+    /// rules still accept.
     pub(crate) fn knows_holder(
         &self,
         identity: &Identity,
         asked: &Asked<'_>,
-        trusts: &dyn Fn(&str) -> bool,
+        trusts: &dyn Fn(&TokenIdentity) -> bool,
     ) -> bool {
         let Identity::Delegated(delegation) = identity else { return true };
         let (proved_in, here) = (delegation.area.as_str(), asked.area.name.as_str());
         match &delegation.holder {
             Identity::Anonymous => true,
-            Identity::Token(token) => trusts(&token.issuer),
+            Identity::Token(token) => trusts(token),
             Identity::X509(_) => proved_in == here,
             Identity::Basic(user) => {
                 let hash = asked.passwords.and_then(|passwords| passwords.hash_of(&user.name));
@@ -105,6 +143,11 @@ impl OwnTokens {
     pub(crate) fn shares_users(&self, one: &str, other: &str) -> bool {
         self.users.get(one).is_some_and(|file| self.users.get(other) == Some(file))
     }
+}
+
+/// All that come over a Unix socket are one.
+fn client(request: &Request) -> IpAddr {
+    request.client.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED))
 }
 
 fn read(path: &Path, algorithm: OwnAlgorithm) -> Result<OwnKey, String> {

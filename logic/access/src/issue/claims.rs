@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::AccessPath;
 use crate::identity::{BasicUser, Identity, TokenIdentity, X509Subject};
 use crate::jwt::TokenError;
-use crate::wlcg::ScopeSet;
+use crate::wlcg::{ProfileVersion, ScopeSet};
 
 /// The claims of an own token.
 #[derive(Serialize, Deserialize)]
@@ -43,6 +43,11 @@ pub(super) enum Holder {
         client: Option<String>,
         groups: Vec<String>,
         scopes: Vec<String>,
+        /// Whom it was meant for, and the profile that it followed: whether that will do may change.
+        #[serde(default)]
+        audience: Vec<String>,
+        #[serde(default)]
+        profile: Option<String>,
         expires: u64,
     },
     X509(X509Subject),
@@ -82,6 +87,8 @@ impl Holder {
                 client: token.client_id.clone(),
                 groups: token.groups.clone(),
                 scopes: token.scopes.clone(),
+                audience: token.audience.clone(),
+                profile: token.profile.map(|version| version.to_string()),
                 expires: token.expires_unix_secs,
             },
             Identity::X509(subject) => Self::X509((**subject).clone()),
@@ -95,7 +102,7 @@ impl Holder {
             Self::Anonymous => Identity::Anonymous,
             Self::X509(subject) => Identity::X509(Box::new(subject)),
             Self::Basic(user) => Identity::Basic(user),
-            Self::Token { issuer, subject, client, groups, scopes, expires } => {
+            Self::Token { issuer, subject, client, groups, scopes, audience, profile, expires } => {
                 Identity::Token(Box::new(TokenIdentity {
                     issuer,
                     subject,
@@ -103,8 +110,8 @@ impl Holder {
                     groups,
                     storage_scopes: ScopeSet::parse(scopes.iter().map(String::as_str)),
                     scopes,
-                    audience: Vec::new(),
-                    profile: None,
+                    audience,
+                    profile: profile.as_deref().and_then(ProfileVersion::parse),
                     expires_unix_secs: expires,
                     token_id: None,
                 }))

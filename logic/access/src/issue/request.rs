@@ -29,6 +29,8 @@ pub enum RequestError {
     Client,
     /// `unauthorized_client`: who asks gets none.
     Unauthorized(&'static str),
+    /// `slow_down`, a word of RFC 8628: too many requests of one client. In so many seconds it may ask again.
+    TooOften(u64),
     /// It is our fault. Section 5.2 has no word for it; section 4.1.2.1 has `server_error`.
     Server,
 }
@@ -129,6 +131,7 @@ pub fn error_response(error: &RequestError) -> (u16, String) {
         RequestError::Scope(_) => (400, "invalid_scope"),
         RequestError::Client => (401, "invalid_client"),
         RequestError::Unauthorized(_) => (400, "unauthorized_client"),
+        RequestError::TooOften(_) => (429, "slow_down"),
         RequestError::Server => (500, "server_error"),
     };
     (status, serde_json::json!({ "error": code, "error_description": error.to_string() }).to_string())
@@ -157,6 +160,7 @@ impl fmt::Display for RequestError {
             Self::Client => {
                 f.write_str("a token is for somebody in particular: credentials are missing or wrong")
             }
+            Self::TooOften(seconds) => write!(f, "too many requests: ask again in {seconds} s"),
             Self::Server => f.write_str("it could not be signed"),
         }
     }

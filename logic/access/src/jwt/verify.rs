@@ -56,6 +56,36 @@ impl Issuer {
             lifetime_max_secs: 7 * 24 * 3600,
         }
     }
+
+    /// Whether one of its tokens, verified before, would be accepted still: by rules that may have changed since.
+    ///
+    /// # Errors
+    /// It would not.
+    pub fn check_again(&self, token: &TokenIdentity, now_unix_secs: u64) -> Result<(), TokenError> {
+        if token.issuer != self.issuer {
+            return Err(TokenError::IssuerUnknown);
+        }
+        if self.profile == ProfileRule::Required && token.profile.is_none() {
+            return Err(TokenError::ClaimMissing("wlcg.ver"));
+        }
+        self.check_end(token.expires_unix_secs, now_unix_secs)?;
+        self.check_audience(&token.audience, token.profile)
+    }
+
+    fn check_end(&self, expires_unix_secs: u64, now_unix_secs: u64) -> Result<(), TokenError> {
+        let end_max = now_unix_secs.saturating_add(self.lifetime_max_secs).saturating_add(self.leeway_secs);
+        if expires_unix_secs > end_max { Err(TokenError::LivesTooLong) } else { Ok(()) }
+    }
+
+    fn check_audience(
+        &self,
+        audience: &[String],
+        profile: Option<wlcg::ProfileVersion>,
+    ) -> Result<(), TokenError> {
+        let Audiences::OneOf(ours) = &self.audiences else { return Ok(()) };
+        let meant = |aud: &String| ours.contains(aud) || (profile.is_some() && aud == wlcg::AUDIENCE_ANY);
+        if audience.iter().any(meant) { Ok(()) } else { Err(TokenError::AudienceWrong) }
+    }
 }
 
 /// The `iss` of a token, **not verified**: for choosing the issuer whose keys are to verify it.
@@ -98,18 +128,10 @@ pub fn verify(
     }
 
     let expires_unix_secs = check_times(&claims, issuer.leeway_secs, now_unix_secs)?;
-    let end_max = now_unix_secs.saturating_add(issuer.lifetime_max_secs).saturating_add(issuer.leeway_secs);
-    if expires_unix_secs > end_max {
-        return Err(TokenError::LivesTooLong);
-    }
+    issuer.check_end(expires_unix_secs, now_unix_secs)?;
     let profile = wlcg::check_profile(&claims, issuer.profile)?;
     let audience = claims.aud.clone().unwrap_or_default();
-    if let Audiences::OneOf(ours) = &issuer.audiences {
-        let meant = |aud: &String| ours.contains(aud) || (profile.is_some() && aud == wlcg::AUDIENCE_ANY);
-        if !audience.iter().any(meant) {
-            return Err(TokenError::AudienceWrong);
-        }
-    }
+    issuer.check_audience(&audience, profile)?;
     let scopes = claims.scopes();
     Ok(TokenIdentity {
         issuer: issuer.issuer.clone(),

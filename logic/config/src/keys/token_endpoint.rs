@@ -1,4 +1,4 @@
-use super::Kind::{Choice, OneOrMany, Text};
+use super::Kind::{Choice, Integer, OneOrMany, Text};
 use super::Presence::{Default, Otherwise, Required};
 use super::{DAY_MS, Kind, SECOND_MS, Section, key};
 
@@ -64,6 +64,14 @@ pub(crate) static TOKEN_ENDPOINT: Section = Section {
             Default("\"12h\""),
             "\"1d\"",
             "The longest life that can be asked for.",
+        ),
+        key(
+            "max-requests",
+            Integer { min: 0, max: 1_000_000 },
+            Default("600"),
+            "60",
+            "Tokens that one client (an address, or a network of 64 bits of IPv6) may ask for in a minute; one more is answered 429. \
+             Credentials that do not hold count ten times. `0` = no such limit.",
         ),
     ],
 };

@@ -194,6 +194,8 @@ pub struct TokenEndpointPlan {
     pub lifetime: Millis,
     /// The longest life that can be asked for.
     pub lifetime_max: Millis,
+    /// Tokens that one client may ask for in a minute; 0 = as many as it likes.
+    pub requests_per_minute: u32,
 }
 
 /// What Weir signs its own tokens with.

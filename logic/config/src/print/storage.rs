@@ -136,6 +136,7 @@ pub(super) fn endpoint(writer: &mut Writer, endpoint: &TokenEndpointPlan) {
     writer.many("audiences", &endpoint.audiences);
     writer.key("lifetime", Printed(endpoint.lifetime));
     writer.key("max-lifetime", Printed(endpoint.lifetime_max));
+    writer.key("max-requests", endpoint.requests_per_minute);
 }
 
 /// A list, even of one or of none.

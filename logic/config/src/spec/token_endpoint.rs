@@ -75,6 +75,7 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
                 .collect(),
             lifetime,
             lifetime_max,
+            requests_per_minute: table.number("max-requests"),
         },
     })
 }

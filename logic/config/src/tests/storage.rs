@@ -139,6 +139,10 @@ fn what_is_wrong_is_said_with_its_place() {
             "token endpoint own: lifetime: a lifetime of 2h is longer than max-lifetime, 1h",
         ),
         (
+            &format!("{ENDPOINT}max-requests = 1000001"),
+            "token endpoint own: max-requests: 1000001 is out of range: 0 to ",
+        ),
+        (
             &format!("{ENDPOINT}\n[token-endpoint.b]\nissuer = 'https://storage.example.org'\nkey = '/k'"),
             "token endpoint b: another has this issuer",
         ),

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use weir_e2e::Weir;
-use weir_testkit::TempDir;
 use weir_testkit::certificates::{Authority, Request};
+use weir_testkit::{Response, TempDir};
 
 use crate::access::{Issuer, bearer};
 use crate::tokens::{FORM, Secrets, basic, json_of, post, token};
@@ -52,6 +52,77 @@ fn an_issuer_that_is_no_longer_trusted_takes_along_what_was_made_of_its_tokens()
     let own = json_of(&issued)["access_token"].as_str().unwrap().to_owned();
     assert_eq!(site.get_with("/ada/b", &[("Authorization", &bearer(&own))]).status, 200);
     assert_eq!(status_after(&mut site, &text, &own), 401);
+}
+
+#[test]
+fn tightened_rules_for_an_issuer_end_what_was_made_of_tokens_that_do_not_fit_any_more() {
+    let secrets = Secrets::new();
+    let issuer = Issuer::named("https://iam.example.org/");
+    let area = format!(
+        "token-endpoint = \"own\"\n[storage-area.data.access]\nauthenticated-read = true\n\
+         [token-endpoint.own]\nissuer = \"https://storage.example.org\"\nkey = \"{}\"\n",
+        secrets.file("key.pem").display()
+    );
+    let root = TempDir::new().unwrap();
+    let with = |audiences: &str, more: &str| {
+        let trust = issuer.config();
+        let audience = "audiences = \"https://storage.example.org\"";
+        assert!(trust.contains(audience));
+        format!("{}{}{more}", config(root.path(), "", &area), trust.replace(audience, audiences))
+    };
+    let both = "audiences = [\"https://storage.example.org\", \"https://new.example.org\"]";
+    let mut site = Site { weir: Weir::start(&with(both, "")), root: TempDir::new().unwrap() };
+    std::fs::create_dir(root.path().join("ada")).unwrap();
+    std::fs::write(root.path().join("ada/b"), "content").unwrap();
+    let form = "grant_type=client_credentials&scope=storage.read:/ada";
+    let issued = post(&site, "/oauth/token", &bearer(&issuer.token(&json!({}))), FORM, form);
+    assert_eq!(issued.status, 200, "{}", issued.text());
+    let own = json_of(&issued)["access_token"].as_str().unwrap().to_owned();
+    let one = "audiences = \"https://storage.example.org\"";
+    assert_eq!(status_after(&mut site, &with(one, ""), &own), 200, "it was meant for that one");
+    assert_eq!(status_after(&mut site, &with(one, "max-lifetime = \"1s\"\nleeway = \"1s\"\n"), &own), 401);
+    assert_eq!(status_after(&mut site, &with("audiences = \"https://new.example.org\"", ""), &own), 401);
+    assert_eq!(status_after(&mut site, &with(both, "profile = \"required\"\n"), &own), 200, "it follows it");
+}
+
+#[test]
+fn a_client_asks_for_so_many_tokens_and_guesses_count_for_more() {
+    let secrets = Secrets::new();
+    let limited = |requests: u32| {
+        let text = secrets.es256();
+        format!("{text}\nmax-requests = {requests}\n")
+    };
+    let started = |requests| {
+        let root = TempDir::new().unwrap();
+        Site { weir: Weir::start(&config(root.path(), "", &limited(requests))), root }
+    };
+    let form = "grant_type=client_credentials&scope=storage.read:/ada";
+    let asked = |site: &Site, credentials: &str| post(site, "/oauth/token", credentials, FORM, form);
+    let site = started(2);
+    assert_eq!(asked(&site, &basic("ada:sesame")).status, 200);
+    // Who is only told what to present has guessed nothing.
+    assert_eq!(asked(&site, "").status, 401);
+    let refused = asked(&site, &basic("ada:sesame"));
+    assert_eq!((refused.status, &json_of(&refused)["error"]), (429, &json!("slow_down")));
+    let seconds = |refused: &Response| refused.header("Retry-After").unwrap().parse::<u64>().unwrap();
+    assert!((1..=30).contains(&seconds(&refused)), "{}", seconds(&refused));
+    let mut site = started(2);
+    site.write("ada/b", "content");
+    assert_eq!(asked(&site, &basic("ada:wrong")).status, 401);
+    let kind = ("Content-Type", "application/macaroon-request");
+    let refused = post(&site, "/ada", &basic("ada:sesame"), kind, "{}");
+    assert_eq!((refused.status, &json_of(&refused)["status"]), (429, &json!(429)));
+    assert!((31..=270).contains(&seconds(&refused)), "{}", seconds(&refused));
+    // What is published, and files, are no tokens.
+    assert_eq!(site.get("/oauth/jwks").status, 200);
+    assert_eq!(site.get_with("/ada/b", &[("Authorization", &basic("ada:sesame"))]).status, 200);
+    // A reload forgives nothing.
+    let text = config(site.root.path(), "", &limited(2));
+    site.weir.reload(&format!("{text}\n# again\n"));
+    assert_eq!(asked(&site, &basic("ada:sesame")).status, 429);
+    let text = config(site.root.path(), "", &limited(0));
+    site.weir.reload(&text);
+    assert_eq!(asked(&site, &basic("ada:sesame")).status, 200);
 }
 
 #[test]
