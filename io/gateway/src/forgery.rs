@@ -9,7 +9,7 @@ use weir_net::service::Request;
 ///
 /// By Sec-Fetch-Site (Fetch Metadata) where the browser sends it, else by Origin (RFC 6454): other programs send neither.
 pub(crate) fn is_forged(request: &Request, identity: &Identity) -> bool {
-    if is_safe(request.method()) || matches!(identity, Identity::Token(_)) {
+    if is_safe(request.method()) || matches!(identity, Identity::Token(_) | Identity::Delegated(_)) {
         return false;
     }
     match (request.header("Sec-Fetch-Site"), request.header("Origin")) {

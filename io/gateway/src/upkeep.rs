@@ -99,17 +99,27 @@ async fn keep(area: Weak<Area>) {
         if let Ok(usage) = look.await {
             held.kept.available.store(usage.available, Ordering::Relaxed);
         }
+        sweep_uploads(&held).await;
         if count_due_in(&held).is_some_and(|wait| wait.is_zero())
             && !held.kept.counting.swap(true, Ordering::Relaxed)
         {
-            held.kept.counted_at_s.store(unix_now_s(), Ordering::Relaxed);
-            if let Err(error) = count(&held).await {
-                eprintln!("weir: storage area {}: counting its files: {error}", held.plan.name);
+            let kept = Arc::clone(&held.kept);
+            kept.counted_at_s.store(unix_now_s(), Ordering::Relaxed);
+            let name = held.plan.name.clone();
+            drop(held);
+            match count(&area).await {
+                Ok(true) => {}
+                // Its area is no more: whoever has the tree by now counts it anew.
+                Ok(false) => kept.counted_at_s.store(0, Ordering::Relaxed),
+                Err(error) => eprintln!("weir: storage area {name}: counting its files: {error}"),
             }
-            held.kept.counting.store(false, Ordering::Relaxed);
+            kept.counting.store(false, Ordering::Relaxed);
+            continue;
         }
-        sweep_uploads(&held).await;
-        let wait = count_due_in(&held).map_or(LOOK, |due| due.min(LOOK)).max(PAUSE);
+        // While somebody else counts, there is nothing to be in a hurry for.
+        let is_counting = held.kept.counting.load(Ordering::Relaxed);
+        let due = count_due_in(&held).filter(|_| !is_counting);
+        let wait = due.map_or(LOOK, |due| due.min(LOOK)).max(PAUSE);
         drop(held);
         sleep(wait).await;
     }
@@ -135,23 +145,28 @@ async fn sweep_uploads(area: &Area) {
     let _ = area.own_disk.run(move || tree.sweep_partials(now_s)).await;
 }
 
-/// Counts the files, a few at a time.
-async fn count(area: &Area) -> Result<(), StorageError> {
-    let writable = !area.plan.read_only;
-    let tree = Arc::clone(&area.tree);
-    let mut count = area.own_disk.run_long(move || Count::begin(&tree, writable)).await?;
+/// Counts the files, a few at a time, for as long as the area is there; false: it is not any more.
+async fn count(area: &Weak<Area>) -> Result<bool, StorageError> {
+    let Some(held) = area.upgrade() else { return Ok(false) };
+    let (tree, writable) = (Arc::clone(&held.tree), !held.plan.read_only);
+    let mut count = held.own_disk.run_long(move || Count::begin(&tree, writable)).await?;
+    drop(held);
     loop {
-        let looked = area.own_disk.run_on(move || {
+        let Some(held) = area.upgrade() else { return Ok(false) };
+        let looked = held.own_disk.run_on(move || {
             let done = count.step(BATCH)?;
             Ok((count, done))
         });
         let (rest, done) = looked.await?;
         if done {
-            break;
+            let tree = Arc::clone(&held.tree);
+            let kept = async {
+                if writable { held.own_disk.run_on(move || tree.keep_count()).await } else { Ok(()) }
+            };
+            return kept.await.map(|()| true);
         }
         count = rest;
+        drop(held);
         sleep(PAUSE).await;
     }
-    let tree = Arc::clone(&area.tree);
-    if writable { area.own_disk.run_on(move || tree.keep_count()).await } else { Ok(()) }
 }

@@ -13,6 +13,7 @@ use crate::fingerprint::Fingerprint;
 use crate::gate::Gate;
 use crate::metadata::Found;
 use crate::remove::{open_directory, survey_found};
+use crate::reserved::is_reserved;
 use crate::{Failure, FileKind, Metadata, StorageError, Transferred, Tree, notes};
 
 impl Tree {
@@ -75,13 +76,14 @@ impl Tree {
         let directory = self.resolve_directory(from);
         let directory = directory.map_err(|error| Failure { path: from.clone(), error })?;
         let mut odd = None;
-        let surveyed = survey_found(directory, from, &mut |path, found| match found.metadata() {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                odd = Some(path.clone());
-                Err(error)
-            }
-        });
+        let surveyed =
+            survey_found(directory, from, &is_reserved, &mut |path, found| match found.metadata() {
+                Ok(_) => Ok(()),
+                Err(error) => {
+                    odd = Some(path.clone());
+                    Err(error)
+                }
+            });
         surveyed.map_err(|error| Failure { path: odd.unwrap_or_else(|| from.clone()), error })
     }
 }
@@ -92,7 +94,7 @@ fn still_is(home: &OwnedFd, name: &[u8], before: &Metadata, seen: &Fingerprint) 
     if before.is_directory() {
         let directory = open_directory(home, name).map_err(StorageError::from_errno("open"))?;
         let mut now = seen.another();
-        survey_found(directory, &DavPath::root(), &mut |path, found| {
+        survey_found(directory, &DavPath::root(), &is_reserved, &mut |path, found| {
             now.add(path, &found.metadata()?);
             Ok(())
         })?;

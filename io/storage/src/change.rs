@@ -109,9 +109,12 @@ impl Tree {
         if let Some(there) = there.as_ref().filter(|there| !there.is_same_as(&moved)) {
             notes::forget(&home, new, there.inode());
             // What had to make room before was counted when it went.
-            if let (Some(bytes), false) = (there.file_bytes(), moved.is_directory()) {
-                self.ledger.gone(Tally::of(bytes));
+            if !moved.is_directory() {
+                self.ledger.gone(Tally::of(there, self.ledger.began()));
             }
+        } else if there.is_some() && moved.names() > 1 {
+            // Each name counts, and it has one less.
+            self.ledger.gone(Tally::of(&moved, self.ledger.began()));
         }
         durability.sync_directory(&home).map_err(at_destination)?;
         durability.sync_directory(&source).map_err(at_source)?;

@@ -124,15 +124,16 @@ impl Tree {
         let displaced = pass(gate, || {
             self.require_home(to, &home)?;
             // What had the name when the copying began may have gone since, or have become another.
-            replaced = Self::look(&home, name)?.as_ref().and_then(Found::file_bytes);
-            room.replace(replaced)?;
+            let now = Self::look(&home, name)?;
+            room.replace(now.as_ref().and_then(Found::file_bytes))?;
+            replaced = now.map(|now| Tally::of(&now, self.ledger().began()));
             self.place(&mut made, to, &home, name, there.as_ref().map(Found::is_directory), directory)
         });
         match displaced.map_err(failed)? {
             Some(displaced) => displaced.discard(),
             None => {
-                if let Some(bytes) = replaced {
-                    self.ledger().gone(Tally::of(bytes));
+                if let Some(replaced) = replaced {
+                    self.ledger().gone(replaced);
                 }
             }
         }
@@ -240,7 +241,7 @@ impl Room {
 
     /// One file more.
     fn take(&mut self, bytes: u64) -> Result<(), StorageError> {
-        self.tally.add(bytes);
+        self.tally.join(Tally::new(bytes));
         let wanted = self.tally.bytes.saturating_sub(self.old_bytes);
         self.claim.as_mut().map_or(Ok(()), |claim| claim.cover(wanted))
     }

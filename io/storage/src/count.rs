@@ -26,8 +26,10 @@ pub struct Count {
     /// The directory that is being read last, within those before it.
     open: Vec<Dir>,
     tally: Tally,
-    /// What was changed after this is not in the tally: whoever did it has said so, or it is for the next count.
-    begun: Option<Timestamp>,
+    /// What has come into being after this is not in the tally: whoever made it has said so, or it is for the next count.
+    began: Option<Timestamp>,
+    /// Leftovers of uploads are removed on the way.
+    cleans: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -42,10 +44,17 @@ impl Count {
     pub fn begin(tree: &Arc<Tree>, writable: bool) -> Result<Self, StorageError> {
         tree.ledger().begin_count();
         // The file system's clock, which need not be ours.
-        let begun = if writable { tree.touch(&format!("count~{}", tree.options().node)).ok() } else { None };
+        let began = if writable { tree.touch(&format!("count~{}", tree.options().node)).ok() } else { None };
+        tree.ledger().set_began(began);
         let root = tree.resolve_directory(&DavPath::root())?;
         let root = Dir::new(root).map_err(StorageError::from_errno("open"))?;
-        Ok(Self { tree: Arc::clone(tree), open: vec![root], tally: Tally::default(), begun })
+        Ok(Self {
+            tree: Arc::clone(tree),
+            open: vec![root],
+            tally: Tally::default(),
+            began,
+            cleans: writable,
+        })
     }
 
     /// Looks at up to `entries_max` more members of directories. True: that was all, and the account is up to date.
@@ -79,11 +88,16 @@ impl Count {
             if let Ok(inner) = open_directory(home, name).and_then(Dir::new) {
                 self.open.push(inner);
             }
-        } else if let Some(bytes) = found.file_bytes()
-            && self.begun.is_none_or(|begun| found.changed() <= begun)
-        {
-            self.tally.add(bytes);
-            self.tally.files -= u64::from(is_part);
+            return;
+        }
+        if is_part && self.cleans && self.tree.remove_orphan(home, name, &found) {
+            return;
+        }
+        // Where a file system does not tell, it may be counted twice until the next time.
+        let is_young = self.began.zip(found.created()).is_some_and(|(began, created)| created > began);
+        if !is_young {
+            let tally = Tally::of(&found, None);
+            self.tally.join(if is_part { tally.part(u64::MAX) } else { tally });
         }
     }
 }
@@ -106,7 +120,7 @@ impl Tree {
         if let Ok(Counted { bytes, files, at_s }) = serde_json::from_slice(&read_all(&file)?)
             && self.ledger.account().counted_s.is_none()
         {
-            self.ledger.counted(Tally { bytes, files }, at_s);
+            self.ledger.counted(Tally { bytes, files, ..Tally::default() }, at_s);
         }
         Ok(())
     }
@@ -125,12 +139,15 @@ impl Tree {
 
     /// What the files in a directory, and below it, take up. Blocks.
     pub(crate) fn tally(&self, directory: OwnedFd) -> Tally {
-        let mut tally = Tally::default();
+        let (mut tally, began) = (Tally::default(), self.ledger.began());
+        // What has come of uploads is in the account, too.
+        let is_hidden =
+            |name: &[u8]| reserved::is_reserved(name) && !name.starts_with(reserved::PARTIAL.as_bytes());
         // What cannot be read is for the next count.
-        let _ = crate::remove::survey_found(directory, &DavPath::root(), &mut |_, found| {
-            if let Some(bytes) = found.file_bytes() {
-                tally.add(bytes);
-            }
+        let _ = crate::remove::survey_found(directory, &DavPath::root(), &is_hidden, &mut |path, found| {
+            let found = Tally::of(found, began);
+            let is_part = path.name().is_some_and(reserved::is_reserved);
+            tally.join(if is_part { found.part(u64::MAX) } else { found });
             Ok(())
         });
         tally

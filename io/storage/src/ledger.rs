@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::StorageError;
+use crate::metadata::Found;
+use crate::{StorageError, Timestamp};
 
 /// The account of a tree: what was counted last, what this process has changed since, and what uploads under way have been
 /// promised. A file takes up its length, whatever the file system makes of it, and each of its names counts.
@@ -21,9 +22,21 @@ struct State {
     /// When that was, in seconds since 1970.
     counted_s: Option<u64>,
     /// What was changed since the count began that is under way.
-    since: Option<(i64, i64)>,
+    since: Option<Since>,
     claimed: u64,
     quota: Option<u64>,
+}
+
+/// What a count that is under way cannot see. It leaves out what has come into being since it began, so that all of that is here;
+/// what goes and was there before is not taken off, because nobody knows whether the count has been there already. So a count may
+/// find too much by what went or was replaced meanwhile, and never too little of what this process has done; the next one puts
+/// that right.
+#[derive(Debug, Clone, Copy, Default)]
+struct Since {
+    bytes: i64,
+    files: i64,
+    /// When it began, by the clock of the file system; `None` = that cannot be told apart.
+    began: Option<Timestamp>,
 }
 
 /// How a tree stands at one instant.
@@ -70,43 +83,51 @@ impl Ledger {
         Ok(claim)
     }
 
-    /// So many bytes and files more, or less.
-    pub(crate) fn change(&self, bytes: i64, files: i64) {
-        let mut state = self.lock();
-        state.used = state.used.saturating_add(bytes);
-        state.files = state.files.saturating_add(files);
-        if let Some((since_bytes, since_files)) = &mut state.since {
-            *since_bytes = since_bytes.saturating_add(bytes);
-            *since_files = since_files.saturating_add(files);
-        }
-    }
-
-    /// A file came, in place of one of this length.
-    pub(crate) fn replaced(&self, old: Option<u64>, new: u64) {
-        self.change(difference(new, old.unwrap_or(0)), old.is_none().into());
-    }
-
     /// Files went.
     pub(crate) fn gone(&self, tally: Tally) {
-        self.change(difference(0, tally.bytes), difference(0, tally.files));
+        let mut state = self.lock();
+        state.used = state.used.saturating_sub(signed(tally.bytes));
+        state.files = state.files.saturating_sub(signed(tally.files));
+        if let Some(since) = &mut state.since {
+            since.bytes = since.bytes.saturating_sub(signed(tally.young_bytes));
+            since.files = since.files.saturating_sub(signed(tally.young_files));
+        }
     }
 
     /// Files came.
     pub(crate) fn came(&self, tally: Tally) {
-        self.change(difference(tally.bytes, 0), difference(tally.files, 0));
+        let mut state = self.lock();
+        state.used = state.used.saturating_add(signed(tally.bytes));
+        state.files = state.files.saturating_add(signed(tally.files));
+        if let Some(since) = &mut state.since {
+            since.bytes = since.bytes.saturating_add(signed(tally.bytes));
+            since.files = since.files.saturating_add(signed(tally.files));
+        }
     }
 
     /// From now on, what is changed is remembered for [`Self::counted`].
     pub(crate) fn begin_count(&self) {
-        self.lock().since = Some((0, 0));
+        self.lock().since = Some(Since::default());
+    }
+
+    /// When that was, by the clock of the file system.
+    pub(crate) fn set_began(&self, began: Option<Timestamp>) {
+        if let Some(since) = &mut self.lock().since {
+            since.began = began;
+        }
+    }
+
+    /// When the count began that is under way.
+    pub(crate) fn began(&self) -> Option<Timestamp> {
+        self.lock().since?.began
     }
 
     /// What was found, at a time in seconds since 1970.
     pub(crate) fn counted(&self, tally: Tally, at_s: u64) {
         let mut state = self.lock();
-        let (bytes, files) = state.since.take().unwrap_or_default();
-        state.used = difference(tally.bytes, 0).saturating_add(bytes);
-        state.files = difference(tally.files, 0).saturating_add(files);
+        let since = state.since.take().unwrap_or_default();
+        state.used = signed(tally.bytes).saturating_add(since.bytes);
+        state.files = signed(tally.files).saturating_add(since.files);
         state.counted_s = Some(at_s);
     }
 
@@ -171,24 +192,57 @@ impl Drop for Claim {
 pub(crate) struct Tally {
     pub(crate) bytes: u64,
     pub(crate) files: u64,
+    /// Of these, what has come into being since a count began that is under way.
+    pub(crate) young_bytes: u64,
+    pub(crate) young_files: u64,
 }
 
 impl Tally {
-    /// One file more.
-    pub(crate) fn add(&mut self, bytes: u64) {
-        self.bytes = self.bytes.saturating_add(bytes);
-        self.files += 1;
+    /// One file that is there, if it is one, for an account of which a count has begun then.
+    pub(crate) fn of(found: &Found, began: Option<Timestamp>) -> Self {
+        let born = found.created().unwrap_or(found.changed());
+        found.file_bytes().map_or_else(Self::default, |bytes| Self::of_file(bytes, born, began))
     }
 
-    /// One file.
-    pub(crate) const fn of(bytes: u64) -> Self {
-        Self { bytes, files: 1 }
+    /// The same of a file of this length that came into being then.
+    pub(crate) fn of_file(bytes: u64, born: Timestamp, began: Option<Timestamp>) -> Self {
+        let is_young = began.is_some_and(|began| born > began);
+        let (young_bytes, young_files) = if is_young { (bytes, 1) } else { (0, 0) };
+        Self { bytes, files: 1, young_bytes, young_files }
+    }
+
+    /// One file that has come just now.
+    pub(crate) const fn new(bytes: u64) -> Self {
+        Self { bytes, files: 1, young_bytes: bytes, young_files: 1 }
+    }
+
+    /// Both.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.files += other.files;
+        self.young_bytes = self.young_bytes.saturating_add(other.young_bytes);
+        self.young_files += other.young_files;
+    }
+
+    /// What is missing of it now that so much is left.
+    pub(crate) fn without(self, left: Self) -> Self {
+        Self {
+            bytes: self.bytes.saturating_sub(left.bytes),
+            files: self.files.saturating_sub(left.files),
+            young_bytes: self.young_bytes.saturating_sub(left.young_bytes),
+            young_files: self.young_files.saturating_sub(left.young_files),
+        }
+    }
+
+    /// Only the bytes, as of what has come of an upload, which is no file yet; at most so many.
+    pub(crate) fn part(self, bytes_max: u64) -> Self {
+        let bytes = self.bytes.min(bytes_max);
+        Self { bytes, files: 0, young_bytes: self.young_bytes.min(bytes), young_files: 0 }
     }
 }
 
-fn difference(new: u64, old: u64) -> i64 {
-    let signed = |number| i64::try_from(number).unwrap_or(i64::MAX);
-    signed(new) - signed(old)
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -204,10 +258,10 @@ mod tests {
         assert_eq!(one.cover(11), Err(StorageError::OverQuota));
         one.cover(10).unwrap();
         one.release();
-        ledger.replaced(None, 10);
+        ledger.came(Tally::new(10));
         assert_eq!(ledger.account().left, Some(0));
         assert!(ledger.claim(0).is_ok());
-        ledger.gone(Tally::of(10));
+        ledger.gone(Tally::new(10));
         drop(ledger.claim(10).unwrap());
         assert_eq!(ledger.account().left, Some(10));
     }
@@ -215,12 +269,19 @@ mod tests {
     #[test]
     fn what_is_changed_while_files_are_counted_is_in_the_account() {
         let ledger = Ledger::default();
-        ledger.replaced(None, 7);
+        ledger.came(Tally::new(7));
         assert_eq!(ledger.account().used, None);
+        let old = |bytes| Tally { bytes, files: 1, ..Tally::default() };
         ledger.begin_count();
-        ledger.replaced(Some(7), 9);
-        ledger.counted(Tally { bytes: 107, files: 2 }, 5);
+        // Of what was there before, nobody knows whether the count has seen it. What has come since it does not see.
+        ledger.came(Tally::new(9));
+        ledger.gone(old(7));
+        ledger.came(Tally::new(20));
+        ledger.gone(Tally::new(20));
+        ledger.gone(old(50));
+        assert_eq!(ledger.lock().used, 9 - 50);
+        ledger.counted(Tally { bytes: 100, files: 2, ..Tally::default() }, 5);
         let account = ledger.account();
-        assert_eq!((account.used, account.files, account.counted_s), (Some(109), Some(2), Some(5)));
+        assert_eq!((account.used, account.files, account.counted_s), (Some(109), Some(3), Some(5)));
     }
 }

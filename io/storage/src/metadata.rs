@@ -145,6 +145,13 @@ impl Found {
         Timestamp { seconds: changed.tv_sec, nanoseconds: changed.tv_nsec }
     }
 
+    /// When it came into being, where the file system tells.
+    pub(crate) fn created(&self) -> Option<Timestamp> {
+        let born = self.0.stx_btime;
+        let is_told = self.0.stx_mask & StatxFlags::BTIME.bits() != 0;
+        is_told.then_some(Timestamp { seconds: born.tv_sec, nanoseconds: born.tv_nsec })
+    }
+
     /// Bytes of a regular file's content; `None` = it is something else.
     pub(crate) fn file_bytes(&self) -> Option<u64> {
         (self.file_type() == FileType::RegularFile).then_some(self.0.stx_size)
@@ -173,13 +180,12 @@ impl Found {
             _ => return Err(StorageError::Refused),
         };
         let time = |seconds, nanoseconds| Timestamp { seconds, nanoseconds };
-        let has_birth = stat.stx_mask & StatxFlags::BTIME.bits() != 0;
         Ok(Metadata {
             kind,
             size: stat.stx_size,
             modified: time(stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec),
             changed: time(stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec),
-            created: has_birth.then(|| time(stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec)),
+            created: self.created(),
             inode: stat.stx_ino,
             device: self.device(),
             allocated: stat.stx_blocks.saturating_mul(512),

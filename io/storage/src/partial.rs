@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, ftruncate, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -13,9 +13,11 @@ use weir_dav::path::{DavPath, PathLimits};
 
 use crate::acting::as_self;
 use crate::journal::machine_boot;
+use crate::ledger::Tally;
 use crate::metadata::Found;
 use crate::notes::{read_all, replace_file};
 use crate::remove::open_directory;
+use crate::sweep::is_aged;
 use crate::temporary::Temporary;
 use crate::{Durability, StorageError, Tree, reserved};
 
@@ -262,10 +264,18 @@ impl Partial {
 
     /// Removes it.
     pub fn cancel(mut self) -> Result<(), StorageError> {
+        let counted = counted(&self.tree, &self.file, self.state.settled);
         self.file.remove().map_err(|(_, error)| error)?;
-        self.tree.ledger().change(-signed(self.state.settled), 0);
+        self.tree.ledger().gone(counted);
         self.tree.forget_partial(self.id)
     }
+}
+
+/// What is in the account of what has come of an upload.
+pub(crate) fn counted(tree: &Tree, file: &Temporary, settled: u64) -> Tally {
+    let found = file.fd().and_then(Found::of);
+    let tally = found.map_or_else(|_| Tally::default(), |found| Tally::of(&found, tree.ledger().began()));
+    Tally { bytes: settled, ..tally.part(settled) }
 }
 
 fn open_data(home: &OwnedFd, id: PartialId) -> Result<OwnedFd, StorageError> {
@@ -325,7 +335,10 @@ pub(crate) fn settle(
     let expires_s = expires_s.max(state.expires_s);
     if (bytes, &machine, expires_s) != (state.settled, &state.machine, state.expires_s) {
         durability.sync_file(fd)?;
-        tree.ledger().change(signed(bytes) - signed(state.settled), 0);
+        match bytes.checked_sub(state.settled) {
+            Some(more) => tree.ledger().came(Tally::new(more).part(more)),
+            None => tree.ledger().gone(counted(tree, file, state.settled - bytes)),
+        }
         state.settled = bytes;
         state.machine = machine;
         state.expires_s = expires_s;
@@ -393,6 +406,24 @@ impl Tree {
     }
 }
 
+impl Tree {
+    /// Removes what has come of an upload that nobody can go on with, because nothing is known of it any more: its directory was
+    /// moved, or what was known was damaged. Only if nobody is at work on it and it is old enough for nobody to be about to be.
+    /// Says whether it was one. Blocks.
+    pub(crate) fn remove_orphan(&self, home: impl AsFd, name: &[u8], found: &Found) -> bool {
+        let id = name.strip_prefix(reserved::PARTIAL.as_bytes()).and_then(PartialId::parse);
+        let is_known = id.is_some_and(|id| self.partial_state(id) != Err(StorageError::NotFound));
+        if is_known || found.file_bytes().is_none() || !is_aged(found) {
+            return false;
+        }
+        let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let Ok(file) = openat(&home, name, flags, Mode::empty()) else { return false };
+        flock(&file, FlockOperation::NonBlockingLockExclusive) != Err(Errno::AGAIN)
+            && Found::of(&file).is_ok_and(|opened| opened.is_same_as(found))
+            && unlinkat(&home, name, AtFlags::empty()).is_ok()
+    }
+}
+
 /// The name of what has come of it.
 pub(crate) fn data_name(id: PartialId) -> String {
     format!("{}{id}", reserved::PARTIAL)
@@ -422,10 +453,6 @@ fn uploads_directory(tree: &Tree, make: bool) -> Result<Option<OwnedFd>, Storage
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(StorageError::from_errno("open")(errno)),
     }
-}
-
-fn signed(bytes: u64) -> i64 {
-    i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -40,9 +40,7 @@ impl Tree {
                 unlinkat(&home, name, AtFlags::empty()).map_err(StorageError::from_errno("unlink"))
             })
             .map_err(failed)?;
-            if let Some(bytes) = found.file_bytes() {
-                self.ledger.gone(Tally::of(bytes));
-            }
+            self.ledger.gone(Tally::of(&found, self.ledger.began()));
             notes::forget(&home, name, found.inode());
             return durability.sync_directory(&home).map_err(failed);
         }
@@ -67,18 +65,30 @@ impl Tree {
         match hidden.map_err(|error| failed((DavPath::root(), error)))? {
             Ok(mut hidden) => {
                 let tally = hidden.tally(self);
-                hidden.remove().map_err(|failure| {
+                if let Err(failure) = hidden.remove() {
+                    self.ledger.gone(tally.without(hidden.tally(self)));
                     // As much of it as is left must not stay hidden. If meanwhile somebody made another one, it is too late.
                     let _ = hidden.place(name, crate::rename::Replace::Never);
-                    failed(failure)
-                })?;
+                    return Err(failed(failure));
+                }
                 self.ledger.gone(tally);
                 Ok(())
             }
             Err(StorageError::NotFound) => Err(failed((DavPath::root(), StorageError::NotFound))),
             // A mount point cannot be renamed, nor can what is in a directory with other rights.
-            Err(_) => remove_tree(home, name).map_err(failed),
+            Err(_) => {
+                let tally = self.tally_at(home, name);
+                let removed = remove_tree(home, name);
+                let left = if removed.is_ok() { Tally::default() } else { self.tally_at(home, name) };
+                self.ledger.gone(tally.without(left));
+                removed.map_err(failed)
+            }
         }
+    }
+
+    /// What the files in a directory take up.
+    fn tally_at(&self, home: &OwnedFd, name: &[u8]) -> Tally {
+        open_directory(home, name).map_or_else(|_| Tally::default(), |directory| self.tally(directory))
     }
 }
 
@@ -146,24 +156,26 @@ impl Tree {
         path: &DavPath,
         visit: &mut dyn FnMut(&DavPath, bool) -> Result<(), StorageError>,
     ) -> Result<(), StorageError> {
-        survey_found(self.resolve_directory(path)?, path, &mut |path, found| {
+        survey_found(self.resolve_directory(path)?, path, &reserved::is_reserved, &mut |path, found| {
             visit(path, found.is_directory())
         })
     }
 }
 
-/// The same with all that is known of each. `path` is what the directory is called.
+/// The same with all that is known of each. `path` is what the directory is called; `is_hidden` says which names are left out.
 pub(crate) fn survey_found(
     directory: OwnedFd,
     path: &DavPath,
+    is_hidden: &dyn Fn(&[u8]) -> bool,
     visit: &mut dyn FnMut(&DavPath, &Found) -> Result<(), StorageError>,
 ) -> Result<(), StorageError> {
-    survey_at_depth(directory, path, visit, 0)
+    survey_at_depth(directory, path, is_hidden, visit, 0)
 }
 
 fn survey_at_depth(
     directory: OwnedFd,
     path: &DavPath,
+    is_hidden: &dyn Fn(&[u8]) -> bool,
     visit: &mut dyn FnMut(&DavPath, &Found) -> Result<(), StorageError>,
     depth: usize,
 ) -> Result<(), StorageError> {
@@ -174,7 +186,7 @@ fn survey_at_depth(
     while let Some(read) = members.read() {
         let read = read.map_err(StorageError::from_errno("getdents"))?;
         let name = read.file_name().to_bytes();
-        if matches!(name, b"." | b"..") || reserved::is_reserved(name) {
+        if matches!(name, b"." | b"..") || is_hidden(name) {
             continue;
         }
         let Some(found) = Tree::look(&directory, name)? else { continue };
@@ -182,7 +194,7 @@ fn survey_at_depth(
         visit(&below, &found)?;
         if found.is_directory() {
             match open_directory(&directory, name) {
-                Ok(inner) => survey_at_depth(inner, &below, visit, depth + 1)?,
+                Ok(inner) => survey_at_depth(inner, &below, is_hidden, visit, depth + 1)?,
                 Err(Errno::NOENT) => {}
                 Err(errno) => return Err(StorageError::from_errno("open")(errno)),
             }

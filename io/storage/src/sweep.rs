@@ -123,6 +123,12 @@ impl Tree {
                 let start = name.split(|byte| *byte == b'~').nth(2);
                 is_abandoned(directory, &name, dead.is_some() && start == dead)
             };
+            if name.starts_with(reserved::PARTIAL.as_bytes()) {
+                let is_orphan = Found::in_directory(directory, &name)
+                    .is_ok_and(|found| self.remove_orphan(directory, &name, &found));
+                swept.removed += u64::from(is_orphan);
+                continue;
+            }
             let done = if is_old(reserved::TEMPORARY) {
                 is_abandoned() && self.remove_any(directory, &name)
             } else if is_old(reserved::DISPLACED) {
@@ -185,7 +191,7 @@ fn is_abandoned(directory: &OwnedFd, name: &[u8], is_dead: bool) -> bool {
 /// Nobody is at work on something for so long without changing it.
 const AGED_S: u64 = 24 * 60 * 60;
 
-fn is_aged(found: &Found) -> bool {
+pub(crate) fn is_aged(found: &Found) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     found.modified().unix_s().saturating_add(AGED_S) < now
 }

@@ -10,10 +10,10 @@ use weir_dav::digest::{Algorithm, Digest, Hasher};
 use weir_dav::path::DavPath;
 
 use crate::content::copy_content;
-use crate::ledger::Claim;
+use crate::ledger::{Claim, Tally};
 use crate::metadata::Found;
 use crate::notes::{self, Note, Side};
-use crate::partial::{Partial, PartialId, PartialState};
+use crate::partial::{self, Partial, PartialId, PartialState};
 use crate::rename::Replace;
 use crate::temporary::Temporary;
 use crate::{Disk, Durability, Metadata, OpenFile, StorageError, Tree, checksums};
@@ -420,6 +420,10 @@ impl Prepared {
             (Expectation::Anything, None) | (Expectation::Nothing, _) => Replace::Never,
         };
         self.old = now;
+        // Before it is renamed: what goes by that.
+        let part = partial::counted(&tree, &upload.file, upload.settled_bytes());
+        let began = tree.ledger().began();
+        let replaced = now.map(|old| Tally::of_file(old.size, old.created.unwrap_or(old.changed), began));
         match upload.file.place(name, replace) {
             // Somebody else was faster in making one: as if it had been there before.
             Err(StorageError::Exists) if self.expect == Expectation::Anything => {
@@ -428,9 +432,9 @@ impl Prepared {
             placed => placed?,
         }
         upload.claim.release();
-        let settled = upload.settled_bytes();
-        tree.ledger().replaced(now.map(|old| old.size), self.content.size);
-        tree.ledger().change(-i64::try_from(settled).unwrap_or(i64::MAX), 0);
+        tree.ledger().came(Tally::new(self.content.size));
+        tree.ledger().gone(part);
+        tree.ledger().gone(replaced.unwrap_or_default());
         Ok(())
     }
 

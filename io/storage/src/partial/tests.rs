@@ -99,7 +99,7 @@ fn what_stands_beside_a_file_takes_up_room_of_its_own() {
     let directory = tempfile::tempdir().unwrap();
     let tree = tree(directory.path());
     fs::write(directory.path().join("f"), [0; 10]).unwrap();
-    tree.ledger().replaced(None, 10);
+    tree.ledger().came(Tally::new(10));
     tree.ledger().set_quota(Some(15));
     let mut upload = begin(&tree, &[1; 5]);
     assert_eq!(upload.write(&[1]), Err(StorageError::OverQuota));

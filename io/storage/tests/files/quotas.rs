@@ -1,6 +1,8 @@
 use std::fs;
 
-use weir_storage::{CopyOptions, Count, Durability, StorageError, Tree, Upload};
+use weir_storage::{
+    CopyOptions, Count, Durability, Partial, PartialId, PartialState, StartedFrom, StorageError, Tree, Upload,
+};
 
 use crate::support::*;
 
@@ -134,4 +136,131 @@ fn what_was_to_be_replaced_and_is_elsewhere_by_then_counts_when_the_new_becomes_
     });
     assert_eq!(copied.unwrap_err().error, StorageError::OverQuota);
     assert_eq!((get(&tree, "/f").err(), used(&tree)), (Some(StorageError::NotFound), (Some(120), Some(2))));
+}
+
+/// Waits until the clock of the file system, which goes in steps, has gone on.
+fn next_tick(directory: &std::path::Path) {
+    let now = || {
+        let file = directory.join(".weir-tmp~tick");
+        fs::write(&file, "").unwrap();
+        let modified = fs::metadata(&file).unwrap().modified().unwrap();
+        fs::remove_file(&file).unwrap();
+        modified
+    };
+    let first = now();
+    while now() == first {}
+}
+
+#[test]
+fn what_changes_ahead_of_a_count_or_behind_it_is_never_forgotten() {
+    let directory = tempfile::tempdir().unwrap();
+    if fs::metadata(directory.path()).unwrap().created().is_err() {
+        // Where a file system does not tell when a file came, more is found until the next count.
+        return;
+    }
+    let tree = tree(directory.path());
+    for name in ["gone", "shorter", "longer", "moved", "noted", "stays"] {
+        put(&tree, &format!("/{name}"), &[0; 10]).unwrap();
+    }
+    count(&tree);
+    assert_eq!(used(&tree), (Some(60), Some(6)));
+    next_tick(directory.path());
+    let change = || {
+        next_tick(directory.path());
+        tree.remove(&path("/gone"), Durability::None).unwrap();
+        put(&tree, "/shorter", &[0; 1]).unwrap();
+        put(&tree, "/longer", &[0; 100]).unwrap();
+        tree.rename(&path("/moved"), &path("/renamed"), true, Durability::None, &GO_ON).unwrap();
+        // Only its times change.
+        let noted = directory.path().join("noted");
+        fs::set_permissions(&noted, fs::metadata(&noted).unwrap().permissions()).unwrap();
+        // What comes and goes again leaves nothing.
+        for _ in 0..100 {
+            put(&tree, "/again", &[0; 1_000]).unwrap();
+        }
+        tree.remove(&path("/again"), Durability::None).unwrap();
+    };
+    // Before the count has seen anything: it is exact.
+    let mut ahead = Count::begin(&tree, true).unwrap();
+    change();
+    while !ahead.step(1).unwrap() {}
+    assert_eq!(used(&tree), (Some(10 + 1 + 100 + 10 + 10), Some(5)));
+    // After it has seen everything: what went is in it still, and no more than that.
+    for name in ["gone", "shorter", "longer", "moved"] {
+        put(&tree, &format!("/{name}"), &[0; 10]).unwrap();
+    }
+    tree.remove(&path("/renamed"), Durability::None).unwrap();
+    next_tick(directory.path());
+    let mut behind = Count::begin(&tree, true).unwrap();
+    // Seven members, and the dots.
+    assert!(!behind.step(9).unwrap());
+    change();
+    while !behind.step(1).unwrap() {}
+    let (bytes, files) = used(&tree);
+    assert!((131..=131 + 30 + 10).contains(&bytes.unwrap()) && files.unwrap() >= 5, "{bytes:?} {files:?}");
+    count(&tree);
+    assert_eq!(used(&tree), (Some(131), Some(5)));
+}
+
+#[test]
+fn parts_in_a_removed_directory_and_names_that_went_are_off_the_account() {
+    let directory = tempfile::tempdir().unwrap();
+    let tree = tree(directory.path());
+    fs::create_dir(directory.path().join("d")).unwrap();
+    put(&tree, "/a", &[0; 10]).unwrap();
+    fs::hard_link(directory.path().join("a"), directory.path().join("b")).unwrap();
+    let state = PartialState::new(&path("/d/f"), String::new(), StartedFrom::Anything, 1);
+    let partial = Partial::create(&tree, PartialId::new([1; 16]), state).unwrap();
+    let mut upload = Upload::resume(partial, &[]).unwrap();
+    upload.write(&[0; 100]).unwrap();
+    upload.settle(Durability::None, 1).unwrap();
+    drop(upload);
+    count(&tree);
+    assert_eq!(used(&tree), (Some(120), Some(2)));
+    tree.remove(&path("/d"), Durability::None).unwrap();
+    assert_eq!(used(&tree), (Some(20), Some(2)));
+    // One file, two names: the move leaves one of them.
+    tree.rename(&path("/a"), &path("/b"), true, Durability::None, &GO_ON).unwrap();
+    assert_eq!(used(&tree), (Some(10), Some(1)));
+}
+
+#[test]
+fn what_is_left_of_an_upload_of_which_nothing_is_known_is_removed_by_a_count_when_it_is_old() {
+    let directory = tempfile::tempdir().unwrap();
+    let tree = tree(directory.path());
+    fs::create_dir(directory.path().join("d")).unwrap();
+    let begin = |name: &str, id: u8| {
+        let state = PartialState::new(&path(name), String::new(), StartedFrom::Anything, 1);
+        let partial = Partial::create(&tree, PartialId::new([id; 16]), state).unwrap();
+        let mut upload = Upload::resume(partial, &[]).unwrap();
+        upload.write(b"some").unwrap();
+        upload
+    };
+    drop(begin("/d/orphan", 1));
+    drop(begin("/known", 2));
+    drop(begin("/young", 3));
+    let at_work = begin("/at-work", 4);
+    let part =
+        |at: &str, id: u8| directory.path().join(at).join(format!(".weir-part~{}", PartialId::new([id; 16])));
+    let age = |file: &std::path::Path| {
+        let file = fs::File::options().write(true).open(file).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+    };
+    // Its directory is moved, and then its time is over.
+    fs::rename(directory.path().join("d"), directory.path().join("e")).unwrap();
+    for id in [1, 3, 4] {
+        tree.forget_partial(PartialId::new([id; 16])).unwrap();
+    }
+    for file in [part("e", 1), part("", 2), part("", 4)] {
+        age(&file);
+    }
+    count(&tree);
+    assert!(!part("e", 1).exists());
+    assert!(part("", 2).exists() && part("", 3).exists() && part("", 4).exists());
+    assert_eq!(used(&tree), (Some(12), Some(0)));
+    drop(at_work);
+    age(&part("", 4));
+    count(&tree);
+    assert!(!part("", 4).exists());
+    assert_eq!(used(&tree), (Some(8), Some(0)));
 }

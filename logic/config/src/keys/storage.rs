@@ -112,7 +112,7 @@ pub(crate) static AREA: Section = Section {
             Integer { min: 1, max: 256 },
             Default("8"),
             "16",
-            "Threads that wait for the disk. Each area has its own, so that a file system that hangs stalls no other. Copies and the computing of digests take at most half of them.",
+            "Threads that wait for the disk. Each area has its own, so that a file system that hangs stalls no other. Copies, the computing of digests, and what removes, moves or replaces directories take at most half of them.",
         ),
         key(
             "queue",
