@@ -9,6 +9,7 @@ use weir_storage::{LockStore, Metadata, Step, StorageError, Tree};
 
 use super::{Asker, Terms};
 use crate::call::Call;
+use crate::lasting::watched;
 use crate::place::Place;
 use crate::refusal::Refusal;
 
@@ -18,6 +19,8 @@ pub(crate) struct Act {
     pub(crate) asker: Asker,
     pub(crate) place: Place,
     pub(crate) terms: Terms,
+    /// Its method, for messages.
+    method: Arc<str>,
 }
 
 impl Act {
@@ -28,7 +31,8 @@ impl Act {
     pub(crate) fn of(call: &Call) -> Result<Self, Refusal> {
         let asker = Asker::of(call);
         let terms = Terms::read(&call.request, asker.principal())?;
-        Ok(Self { asker, place: call.place.clone(), terms })
+        let method = String::from_utf8_lossy(call.request.method()).into();
+        Ok(Self { asker, place: call.place.clone(), terms, method })
     }
 
     pub(crate) fn tree(&self) -> &Arc<Tree> {
@@ -63,7 +67,7 @@ impl Act {
         job: impl FnOnce(&Self) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let act = self.clone();
-        self.asker.disk.run_long(move || Ok(job(&act))).await?
+        self.watched(self.asker.disk.run_long(move || Ok(job(&act)))).await?
     }
 
     /// Does a job that may take long and goes on with what an earlier one has begun.
@@ -72,7 +76,12 @@ impl Act {
         job: impl FnOnce(&Self) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
         let act = self.clone();
-        self.asker.disk.run_long_on(move || Ok(job(&act))).await?
+        self.watched(self.asker.disk.run_long_on(move || Ok(job(&act)))).await?
+    }
+
+    async fn watched<T>(&self, job: impl Future<Output = T>) -> T {
+        let what = format!("{} {}", self.method, self.place.full.href(false));
+        watched(self.asker.area.plan.name.as_str(), what, job).await
     }
 
     /// What is at the target; `None` if nothing is. Blocks.

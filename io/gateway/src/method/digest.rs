@@ -9,6 +9,7 @@ use weir_net::service::{Answer, Request};
 use weir_storage::{OpenFile, StorageError};
 
 use crate::call::Call;
+use crate::lasting::watched;
 
 /// Which digests a request wants, by the two ways to say so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +103,8 @@ impl Wanted {
             }
             Ok(digests)
         });
-        computing.await
+        let what = format!("checksums of {}", call.place.full.href(false));
+        watched(call.area.plan.name.as_str(), what, computing).await
     }
 }
 

@@ -40,6 +40,9 @@ const METHODS: &str = "HEAD, GET, PATCH, DELETE, OPTIONS";
 const PATIENCE: Duration = Duration::from_secs(5);
 const AGAIN: Duration = Duration::from_millis(20);
 
+/// The reason phrase of the interim answer about uploads.
+const RESUMPTION_REASON: &str = "Upload Resumption Supported";
+
 /// How long it is remembered that an upload has become visible.
 const COMPLETED_S: u64 = 600;
 
@@ -140,7 +143,7 @@ pub(super) async fn create(
     let limits = limit(call, call.area.plan.upload_expiry.0 / 1_000);
     if !call.request.is_http10 {
         let lines = [("Location", location.as_str()), ("Upload-Limit", limits.as_str())];
-        call.body.inform(RESUMPTION_SUPPORTED, "Upload Resumption Supported", &lines);
+        call.body.inform(RESUMPTION_SUPPORTED, RESUMPTION_REASON, &lines);
     }
     let appended = append(call, turn, partial, is_whole, expected).await?;
     Ok(match appended {

@@ -16,6 +16,7 @@ use super::remote::{CONTINUE_PATIENCE, Lines, Way, line, refused};
 use super::tries::Tries;
 use super::verify;
 use crate::client::{Connection, Fault, Head};
+use crate::lasting::watched;
 use crate::method::GivenUp;
 
 /// Whether a server wants a body is asked (100-continue) before one that is as long.
@@ -288,7 +289,8 @@ async fn compute(job: &Job, file: &Arc<OpenFile>, algorithm: Algorithm) -> Resul
     let cancelled = Arc::clone(&given_up.0);
     let computing =
         job.area().own_disk.run_long(move || tree.compute_checksums(&path, &file, &[algorithm], &cancelled));
-    computing.await.map_err(of_storage)
+    let what = format!("{algorithm} of {}", job.act.place.full.href(false));
+    watched(job.area().plan.name.as_str(), what, computing).await.map_err(of_storage)
 }
 
 /// What is there (`head`) is not what was sent: it is removed, if it is what came of the PUT, and still that.

@@ -373,3 +373,25 @@ fn curl_can_go_on() {
     assert!(done.contains("201 Created"), "{done}");
     assert_eq!(site.read("c.dat").unwrap(), content);
 }
+
+#[test]
+fn the_client_of_a_long_upload_is_told_how_much_of_it_is_sure() {
+    const LENGTH: usize = 260 << 20;
+    let site = Site::open("checksums = []\ndurability = \"none\"");
+    let mut client = site.weir.client();
+    let head = format!(
+        "PUT /f HTTP/1.1\r\nHost: storage.example.org\r\nUpload-Complete: ?1\r\nContent-Length: {LENGTH}\r\n\r\n"
+    );
+    client.send(head);
+    assert_eq!(client.response_head().status, 104);
+    let portion = vec![b'x'; 1 << 20];
+    for _ in 0..LENGTH >> 20 {
+        client.send(&portion);
+    }
+    let told = client.response_head();
+    assert_eq!((told.status, told.header("Location")), (104, None));
+    let offset: usize = told.header("Upload-Offset").unwrap().parse().unwrap();
+    assert!((256 << 20..=LENGTH).contains(&offset), "{offset}");
+    assert_eq!(client.final_response().status, 201);
+    assert_eq!(std::fs::metadata(site.root.path().join("f")).unwrap().len(), LENGTH as u64);
+}

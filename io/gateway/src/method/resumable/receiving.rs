@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use weir_dav::resumable::RESUMPTION_SUPPORTED;
 use weir_storage::{Disk, Durability, StorageError, Upload};
 
+use super::RESUMPTION_REASON;
 use crate::call::Call;
 use crate::method::put::PORTION_BYTES;
 use crate::refusal::Refusal;
@@ -53,6 +55,11 @@ impl Kept {
     /// How long the content is by now.
     pub(super) fn length(&self) -> u64 {
         self.upload.as_ref().map_or(0, Upload::length)
+    }
+
+    /// How much of it is sure; `None` = it may all be taken back.
+    fn settled(&self) -> Option<u64> {
+        self.upload.as_ref().filter(|upload| !upload.may_be_taken_back()).map(Upload::length)
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), StorageError> {
@@ -136,6 +143,11 @@ pub(super) async fn receive(
         let (kept, portion) = writing.await.map_err(|error| Refused::Other(error.into()))?;
         if settles {
             (unsettled, settled_at) = (0, Instant::now());
+            // Its client need not keep what is before that (section 4.2 of the draft).
+            if let (Some(settled), false) = (kept.settled(), call.request.is_http10) {
+                let offset = settled.to_string();
+                call.body.inform(RESUMPTION_SUPPORTED, RESUMPTION_REASON, &[("Upload-Offset", &offset)]);
+            }
         }
         if read == 0 {
             return Ok(kept);
