@@ -30,6 +30,19 @@ pub fn check_act_as(plan: &ActAsPlan) -> Result<(), String> {
     ActAs::read(plan).map(drop)
 }
 
+/// Whether a local user stands for who has not said who they are: servers have uploads stored for nobody in particular. Blocks.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_act_as_for_uploads(plan: &ActAsPlan) -> Result<(), String> {
+    match name_of(plan, &Identity::Anonymous)? {
+        Some(_) => Ok(()),
+        None => Err("act-as has no local user for uploads that servers have decided about, which are nobody's in particular: \
+                     set otherwise, or map anyone"
+            .to_owned()),
+    }
+}
+
 /// What the map calls the local user for somebody, without asking for the account; `None` if there is none. Blocks.
 pub(crate) fn name_of(plan: &ActAsPlan, identity: &Identity) -> Result<Option<String>, String> {
     let map = read_map(plan)?;

@@ -29,7 +29,7 @@ mod refusal;
 mod tpc;
 mod upkeep;
 
-pub use acting::check_act_as;
+pub use acting::{check_act_as, check_act_as_for_uploads};
 pub use error::GatewayError;
 pub use explain::{Explained, MembersExplained, Question, Who, explain};
 pub use gateway::{Gateway, Node, Prepared};

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use weir_access::basic::Htpasswd;
 use weir_access::jwt::KeySet;
-use weir_config::plan::{KeySetSource, LocationFiles};
+use weir_config::plan::{AreaPlan, KeySetSource, LocationFiles, PoolPlan};
 use weir_config::{Diagnostic, Loaded};
 
 /// What is missing, or of no use.
@@ -40,6 +40,7 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
         }
     }
     for pool in &loaded.plan.pools {
+        found.extend(uploads_for_nobody(loaded, pool));
         let locations = pool.offload.iter().flat_map(|offload| &offload.locations);
         for (index, location) in locations.enumerate() {
             let LocationFiles::Root { root, .. } = &location.files else { continue };
@@ -80,6 +81,23 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
         }
     }
     found
+}
+
+/// Areas that act as local users, and have none for the uploads of a pool.
+fn uploads_for_nobody(loaded: &Loaded, pool: &PoolPlan) -> Vec<Diagnostic> {
+    let Some(offload) = pool.offload.as_ref().filter(|offload| offload.uploads) else { return Vec::new() };
+    let named = |area: &&AreaPlan| {
+        let is_it = |files: &LocationFiles| matches!(files, LocationFiles::Area(name) if *name == area.name);
+        !area.read_only && offload.locations.iter().any(|location| is_it(&location.files))
+    };
+    let areas = loaded.plan.storage_areas.iter().filter(named);
+    areas
+        .filter_map(|area| {
+            let cause = weir_gateway::check_act_as_for_uploads(area.act_as.as_ref()?).err()?;
+            let message = format!("pool {}: offload.uploads: storage area {}: {cause}", pool.name, area.name);
+            Some(loaded.error_at(&["pool", pool.name.as_str(), "offload"], message))
+        })
+        .collect()
 }
 
 /// One byte more than `bytes_max` tells that it is too long.

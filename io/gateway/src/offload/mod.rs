@@ -14,7 +14,7 @@ use weir_dav::outcome::Outcome;
 use weir_dav::path::{DavPath, PathError, PathLimits, RequestPath};
 use weir_model::Name;
 use weir_net::service::{Body, Delivery, FileOrder, FileTarget, Request};
-use weir_storage::NodeId;
+use weir_storage::{Disk, NodeId};
 
 use crate::area::{Area, Kept};
 use crate::call::{Call, unix_now_s};
@@ -153,8 +153,7 @@ impl Offload {
             Place { full: found.path.clone(), path: found.path, trailing_slash: found.trailing_slash };
         let wrapping = wrapping(&request, &place, order);
         let call = Call {
-            // The server has decided, and for nobody in particular.
-            disk: location.area.disk.clone(),
+            disk: disk_of(&location.area),
             area: Arc::clone(&location.area),
             request,
             body: Body::of_bytes(Vec::new()),
@@ -203,6 +202,11 @@ fn wrapping(request: &Request, place: &Place, order: FileOrder) -> Wrapping {
         wrapping.content_type = mime::with_charset(&wrapping.content_type, &charset);
     }
     wrapping
+}
+
+/// The server has decided, and for nobody in particular: in an area that acts as local users, as who stands for that.
+fn disk_of(area: &Area) -> Disk {
+    area.disk_for(&Identity::Anonymous).unwrap_or_else(|| area.disk.clone())
 }
 
 /// What a server has said, for the operator.

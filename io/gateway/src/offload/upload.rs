@@ -38,8 +38,7 @@ impl Offload {
         // Conditions and lock tokens were for the server, and it has judged them.
         keep_unconditional(&mut request);
         let identity = Identity::Anonymous;
-        // The server has decided, and for nobody in particular.
-        let disk = area.disk.clone();
+        let disk = super::disk_of(&area);
         let mut call = Call { area, request, body, identity, disk, place, now_s: unix_now_s() };
         take(&mut call).await.map_err(|refusal| {
             let why = match &refusal {

@@ -238,3 +238,48 @@ fn a_config_that_acts_as_root_or_nobody_known_is_refused() {
         assert!(said.contains(message), "{said}");
     }
 }
+
+#[test]
+fn uploads_that_servers_permit_belong_to_who_stands_for_nobody_in_particular() {
+    let Some(_) = Lab::new("") else { return };
+    let files = TempDir::new().unwrap();
+    let root = files.path().join("data");
+    fs::create_dir(&root).unwrap();
+    open_to(files.path(), 0, 0, 0o755);
+    open_to(&root, BOB, BOB, 0o755);
+    let server = weir_testkit::RawServer::responding(|message| {
+        let answer = match message.header("x-weir-upload").as_deref() {
+            Some("begin") => "200 OK\r\nX-Accel-Redirect: /internal/f",
+            _ => "201 Created",
+        };
+        format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\n\r\n").into_bytes()
+    });
+    let map = files.path().join("users.toml");
+    fs::write(&map, "[[map]]\nprincipal = { type = \"user\", name = \"ada\" }\nuser = \"61001:61001\"\n")
+        .unwrap();
+    let config = |otherwise: &str| {
+        format!(
+            "{}\n[pool.web.offload]\nuploads = true\n[[pool.web.offload.location]]\nprefix = \"/internal\"\nstorage-area = \"data\"\n\
+             [storage-area.data]\nroot = \"{}\"\nact-as = {{ map = \"{}\"{otherwise} }}\n",
+            weir_e2e::web(&[server.addr()]),
+            root.display(),
+            map.display()
+        )
+    };
+    let file = files.path().join("weir.toml");
+    fs::write(&file, config("")).unwrap();
+    let check = std::process::Command::new(weir_e2e::program())
+        .args(["check", "--no-ports"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&check.stderr).into_owned();
+    let message = "pool web: offload.uploads: storage area data: act-as has no local user";
+    assert!(check.status.code() == Some(1) && said.contains(message), "{said}");
+    let weir = weir_e2e::Weir::start(&config(&format!(", otherwise = \"{BOB}:{BOB}\"")));
+    let mut client = weir.client();
+    client.send("PUT /f HTTP/1.1\r\nHost: a.example\r\nContent-Length: 7\r\n\r\ncontent");
+    assert_eq!(client.final_response().status, 201);
+    assert_eq!(fs::read(root.join("f")).unwrap(), b"content");
+    assert_eq!(fs::metadata(root.join("f")).unwrap().uid(), BOB);
+}
