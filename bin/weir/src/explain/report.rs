@@ -68,6 +68,9 @@ fn pool_lines(out: &mut Lines, pool: &PoolAnswer) {
     if let Some(sent_on) = &pool.sent_on {
         out.line("sent on", sent_on);
     }
+    for (index, line) in pool.offloads.iter().enumerate() {
+        out.line(if index == 0 { "offload" } else { "" }, line);
+    }
     if let Some(sticky) = &pool.sticky {
         out.line("sticky", &sticky.finding);
         if let Some(server) = &sticky.server {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use weir_balance::{Candidate, Key, Pick, PickInput, Picker, Portion, Roster, ServerLoad};
-use weir_config::plan::{KeyPlan, PoolPlan, ServerPlan};
+use weir_config::plan::{KeyPlan, LocationFiles, LocationPlan, PoolPlan, ServerPlan};
 use weir_http::RouteRequest;
 use weir_model::Weight;
 
@@ -25,6 +25,9 @@ pub(super) struct PoolAnswer {
     /// Where its client is sent on to; `None` = the request goes through here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) sent_on: Option<String>,
+    /// What its servers may have sent, or stored, in place of a body.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) offloads: Vec<String>,
     /// The server that it is, where that depends on the request alone.
     pub(super) server: Option<String>,
     /// The servers that it may be.
@@ -69,6 +72,7 @@ impl PoolAnswer {
             key: pool.algorithm.takes_key().then(|| KeyAnswer::new(&pool.hash.key, key)),
             sticky: None,
             sent_on: None,
+            offloads: Vec::new(),
             server,
             candidates: candidates.into_iter().map(CandidateAnswer::new).collect(),
             backups: backups.into_iter().map(CandidateAnswer::new).collect(),
@@ -83,6 +87,7 @@ impl PoolAnswer {
             answer.server = Some(server);
         }
         answer.sent_on = request.and_then(|request| sent_on(pool, request, answer.server.as_deref()));
+        answer.offloads = request.map(|request| offloads(pool, request)).unwrap_or_default();
         answer
     }
 }
@@ -120,6 +125,34 @@ fn sent_on(pool: &PoolPlan, request: &RouteRequest<'_>, server: Option<&str>) ->
             ))
         }
     }
+}
+
+/// Which files servers may name, and whether they are asked about an upload.
+fn offloads(pool: &PoolPlan, request: &RouteRequest<'_>) -> Vec<String> {
+    let Some(offload) = &pool.offload else { return Vec::new() };
+    let header = if offload.x_sendfile { "X-Accel-Redirect or X-Sendfile" } else { "X-Accel-Redirect" };
+    let files = |files: &LocationFiles| match files {
+        LocationFiles::Area(area) => format!("storage area {area}"),
+        LocationFiles::Root { root, .. } => root.display().to_string(),
+    };
+    let place = |location: &LocationPlan| format!("{} ({})", location.prefix, files(&location.files));
+    let places = offload.locations.iter().map(place).collect::<Vec<_>>().join(", ");
+    if offload.uploads && request.method == b"PUT" && !is_part(request) {
+        let areas: Vec<_> =
+            offload.locations.iter().filter(|at| matches!(at.files, LocationFiles::Area(_))).collect();
+        let places = areas.into_iter().map(place).collect::<Vec<_>>().join(", ");
+        return vec![
+            "the server is asked without the body, and again when the body is stored".to_owned(),
+            format!("with a 2xx it names the file by X-Accel-Redirect, below {places}"),
+        ];
+    }
+    vec![format!("if a 2xx has {header}, that file is sent instead, of those below {places}")]
+}
+
+/// Whether a request brings a part of a file, which goes to its server as it is.
+fn is_part(request: &RouteRequest<'_>) -> bool {
+    let names: [&[u8]; 3] = [b"content-range", b"upload-complete", b"upload-offset"];
+    names.into_iter().any(|name| request.headers.named(request.buf, name).next().is_some())
 }
 
 /// The server that a key leads to.

@@ -84,6 +84,52 @@ redirect = { key-env = "K", nodes = { n1 = "https://n1.example", n2 = "https://n
     }
 }
 
+#[test]
+fn what_servers_may_have_sent_or_stored_in_place_of_a_body_is_told() {
+    let config = r#"
+[listener.web]
+bind = ":80"
+pool = "web"
+[pool.web]
+servers = "10.0.0.1:80"
+[pool.web.offload]
+uploads = true
+[[pool.web.offload.location]]
+prefix = "/internal"
+storage-area = "data"
+[[pool.web.offload.location]]
+prefix = "/plain"
+root = "/srv/plain"
+[storage-area.data]
+root = "/srv/data"
+"#;
+    let asked = |config: &str, method: &str, headers: &[&str]| {
+        let source = weir_config::Source { name: "weir.toml".to_owned(), text: config.to_owned() };
+        let plan = weir_config::load(&[source], &|_| None).unwrap().plan;
+        let headers: Vec<String> = headers.iter().map(|header| (*header).to_owned()).collect();
+        let question =
+            Question::new("http://a.example/f", method, &headers, "192.0.2.1".parse().unwrap()).unwrap();
+        let text = report::text(&answer(&plan, &question, None));
+        text.lines()
+            .filter(|line| line.starts_with("offload"))
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let sent = "offload   if a 2xx has X-Accel-Redirect, that file is sent instead, of those below /internal (storage area data), \
+                /plain (/srv/plain)";
+    assert_eq!(asked(config, "GET", &[]), sent);
+    assert_eq!(
+        asked(config, "PUT", &[]),
+        "offload   the server is asked without the body, and again when the body is stored"
+    );
+    assert_eq!(asked(config, "PUT", &["Content-Range: bytes 0-1/2"]), sent);
+    let without = config.replace("uploads = true\n", "x-sendfile = true\n");
+    assert!(asked(&without, "PUT", &[]).contains("X-Accel-Redirect or X-Sendfile"));
+    let plain = &config[..config.find("[pool.web.offload]").unwrap()];
+    assert_eq!(asked(plain, "GET", &[]), "");
+}
+
 fn get(url: &str) -> String {
     explained(url, "GET", &[], "192.0.2.1", None)
 }
