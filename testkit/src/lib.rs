@@ -8,6 +8,7 @@
 
 mod bodies;
 pub mod certificates;
+mod pattern;
 mod peer;
 mod ports;
 mod process;
@@ -19,6 +20,7 @@ mod stream;
 mod wait;
 
 pub use bodies::chunked;
+pub use pattern::pattern;
 pub use peer::{Message, Peer};
 pub use ports::{FullListener, RefusingPort};
 pub use process::{Child, Signal};

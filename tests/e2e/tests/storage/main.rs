@@ -27,7 +27,7 @@ mod webdav;
 use std::path::Path;
 
 use weir_e2e::Weir;
-use weir_testkit::{Response, TempDir};
+use weir_testkit::{Response, TempDir, pattern};
 
 /// A Weir that serves one area, `data`, at `/`.
 struct Site {
@@ -116,18 +116,4 @@ fn message(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> V
     }
     text.push_str("\r\n");
     [text.as_bytes(), body].concat()
-}
-
-/// A content in which no two places look alike for long.
-fn pattern(length: usize) -> Vec<u8> {
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut bytes = Vec::with_capacity(length + 8);
-    while bytes.len() < length {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        bytes.extend_from_slice(&state.to_le_bytes());
-    }
-    bytes.truncate(length);
-    bytes
 }

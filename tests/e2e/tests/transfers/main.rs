@@ -15,7 +15,7 @@ mod xrootd;
 use std::path::Path;
 
 use weir_e2e::Weir;
-use weir_testkit::{Message, PATIENCE, RawClient, Response, TempDir, wait_until};
+use weir_testkit::{Message, PATIENCE, RawClient, Response, TempDir, pattern, wait_until};
 
 /// A Weir with an area `data` at `/` in which everybody may do everything, copies included.
 struct Site {
@@ -145,18 +145,4 @@ fn method(request: &Message) -> String {
 fn ok(request: &Message, headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
     if method(request) == "HEAD" { head.into_bytes() } else { [head.as_bytes(), body].concat() }
-}
-
-/// A content in which no two places look alike for long.
-fn pattern(length: usize) -> Vec<u8> {
-    let mut state = 0x9E37_79B9_7F4A_7C15_u64;
-    let mut bytes = Vec::with_capacity(length + 8);
-    while bytes.len() < length {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        bytes.extend_from_slice(&state.to_le_bytes());
-    }
-    bytes.truncate(length);
-    bytes
 }
