@@ -25,6 +25,8 @@ pub(super) enum Progress {
     Waiting,
     /// It is; this is when its request was due.
     Answered { due: Duration },
+    /// It was closed while no request was on it, as balancers do with connections on which nothing happens.
+    Closed,
 }
 
 /// A head of the origin or of a balancer is a few hundred bytes.
@@ -56,6 +58,7 @@ impl Connection {
         let mut buffer = [0; 64 << 10];
         loop {
             match self.stream.read(&mut buffer) {
+                Ok(0) if self.due.is_none() => return Ok(Progress::Closed),
                 Ok(0) => return Err(Error::new("the balancer closed a connection")),
                 Ok(bytes) => {
                     self.take(&buffer[..bytes])?;

@@ -60,14 +60,14 @@ const GRACE: Duration = Duration::from_secs(2);
 /// A connection fails or an answer is not a 200: then nothing that was measured means anything.
 pub(crate) fn run(load: &Load) -> Result<Outcome> {
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("epoll")?;
-    let mut connections = Vec::with_capacity(load.connections);
-    for at in 0..load.connections {
+    let open = |at: usize| -> Result<Connection> {
         let connection = Connection::open(load.address, load.path)?;
         let token = epoll::EventData::new_u64(at as u64);
         epoll::add(&epoll, connection.stream(), token, epoll::EventFlags::IN | epoll::EventFlags::RDHUP)
             .context("epoll")?;
-        connections.push(connection);
-    }
+        Ok(connection)
+    };
+    let mut connections = (0..load.connections).map(open).collect::<Result<Vec<_>>>()?;
     let mut free: Vec<usize> = (0..connections.len()).collect();
     let mut schedule = Schedule::new(load.arrivals, load.rate_per_s, load.duration);
     let mut latencies_ns = Vec::with_capacity(schedule.total() as usize);
@@ -106,11 +106,15 @@ pub(crate) fn run(load: &Load) -> Result<Outcome> {
         for event in events.drain(..) {
             let at = event.data.u64() as usize;
             let connection = connections.get_mut(at).ok_or_else(|| Error::new("epoll: an unknown event"))?;
-            if let Progress::Answered { due } = connection.read()? {
-                let latency = start.elapsed().saturating_sub(due);
-                latencies_ns.push(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
-                // Last in, first out: the balancer sees as many connections as the rate needs, as from real clients.
-                free.push(at);
+            match connection.read()? {
+                Progress::Waiting => {}
+                Progress::Answered { due } => {
+                    let latency = start.elapsed().saturating_sub(due);
+                    latencies_ns.push(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
+                    // Last in, first out: the balancer sees as many connections as the rate needs, as from real clients.
+                    free.push(at);
+                }
+                Progress::Closed => *connection = open(at)?,
             }
         }
     }
@@ -169,6 +173,25 @@ mod tests {
         assert_eq!(outcome.due, 10);
         let worst = outcome.latencies_ns.last().copied().unwrap();
         assert!(worst > 500_000_000, "worst latency {worst} ns");
+    }
+
+    #[test]
+    fn a_connection_that_was_closed_without_a_request_is_made_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            // The first one lies at the bottom of the free ones: it is not asked for.
+            drop(listener.accept().unwrap());
+            let (mut asked, _) = listener.accept().unwrap();
+            let (_again, _) = listener.accept().unwrap();
+            let mut request = [0; 1024];
+            while asked.read(&mut request).is_ok_and(|bytes| bytes > 0) {
+                let _ = asked.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            }
+        });
+        let outcome = run(&load(address, 50.0, 2)).unwrap();
+        assert_eq!((outcome.due, outcome.latencies_ns.len()), (10, 10));
+        server.join().unwrap();
     }
 
     #[test]
