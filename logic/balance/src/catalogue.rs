@@ -224,9 +224,10 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         formula: "Every server draws -ln(u) / weight for the `key`, u being a hash of its address and the key; the least is chosen. \
                   Approximated in that keys are put into 131,072 buckets first, and the draw is for the bucket: the keys \
                   of one bucket stay together, and a server's share is off by about one part in the root of its buckets \
-                  (1% for 13,000 of them). When a server leaves, exactly its own keys move, each to its second choice.",
-        when_to_use: "As ring, with even shares, exact weights and no dependence on the order of servers; up to a thousand servers.",
-        cost: "O(1); O(n) the first time that a bucket is asked for after a change of servers, and where its server has no room",
+                  (1% for 13,000 of them). When a server leaves, exactly its own keys move, each to its second choice. Where more than 256 servers draw and the chosen one has no room, \
+                  the key goes where another bucket would, of up to 16.",
+        when_to_use: "As ring, with even shares, exact weights and no dependence on the order of servers.",
+        cost: "O(1); O(n) once for each bucket, and again for the buckets of a server that has left",
     },
     AlgorithmEntry {
         algorithm: Algorithm::NginxIpHash,

@@ -425,7 +425,13 @@ impl Schedule {
             Algorithm::Ring => Self::Ring(Ring::new(&cohort.thousandths())),
             Algorithm::Maglev => Self::Maglev(Maglev::new(&cohort.weighted(), cohort.all_weights())),
             Algorithm::Ketama => Self::Ketama(Ketama::new(cohort.up_or_down().into_iter())),
-            Algorithm::Rendezvous => Self::Rendezvous(Rendezvous::new(cohort.addressed().into_iter())),
+            Algorithm::Rendezvous => {
+                let known = match known {
+                    Some(Self::Rendezvous(known)) => Some(known),
+                    _ => None,
+                };
+                Self::Rendezvous(Rendezvous::new(cohort.addressed().into_iter(), known))
+            }
             Algorithm::NginxIpHash => Self::NginxIpHash(cohort.up_or_down_by_weight()),
             Algorithm::NginxHash => Self::NginxHash(cohort.up_or_down_by_weight()),
             Algorithm::IpvsSh => Self::Ipvs(IpvsTable::new(IpvsKind::Source, &cohort.addressed())),
