@@ -1,6 +1,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use weir_access::identity::Identity;
 use weir_access::rule::{AreaRules, Principal};
@@ -11,16 +12,22 @@ use weir_dav::method::Offer;
 use weir_dav::path::DavPath;
 use weir_net::Secret;
 use weir_net::ticket::Tickets;
-use weir_storage::{Disk, Durability, LocalUser, LockStore, NodeId, SymlinkPolicy, Tree, TreeOptions};
+use weir_storage::{
+    Disk, Durability, LocalUser, LockStore, NodeId, OpenFiles, SymlinkPolicy, Tree, TreeOptions,
+};
 
 use crate::acting::ActAs;
 use crate::counters::Counters;
 use crate::flights::Flights;
 use crate::identity::Passwords;
+use crate::known::Known;
 use crate::method::Uploads;
 use crate::place::{AccessPoint, plain_path};
 use crate::tpc::Desk;
 use crate::upkeep;
+
+/// For how long a file is kept open for whoever asks for it next.
+const OPEN_FILES_FOR: Duration = Duration::from_secs(1);
 
 /// A storage area that is being served.
 #[derive(Debug)]
@@ -32,6 +39,8 @@ pub(crate) struct Area {
     pub(crate) points: Vec<AccessPoint>,
     /// The files.
     pub(crate) tree: Arc<Tree>,
+    /// Those of them that were asked for a moment ago.
+    pub(crate) open_files: OpenFiles<Known>,
     /// Who has locked which of them.
     pub(crate) locks: LockStore,
     /// The threads that wait for them. Where the area acts as local users, what they do here is done as nobody in particular:
@@ -132,12 +141,14 @@ impl Area {
             }
             None => None,
         };
+        let open_files = OpenFiles::new(&tree, &own_disk, plan.open_files_max as usize, OPEN_FILES_FOR);
         let locks = LockStore::new(Arc::clone(&tree));
         let (flights, desk) = (Flights::default(), None);
         let plan = plan.clone();
         Ok(Self {
             plan,
             rules,
+            open_files,
             points,
             tree,
             locks,

@@ -2,14 +2,17 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use weir_net::is_cached;
 use weir_net::service::{FileSource, LocalFuture};
+use weir_net::{PageBuffer, is_cached};
 use weir_storage::{Closing, OpenFile, StorageError};
 
 use crate::area::Area;
 
 /// What is read behind a piece that had to come from the disk, so that the next ones need not.
 const AHEAD_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Of a file up to this size it is asked once whether all of it is in the page cache, for all who want it at the time.
+const WHOLE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// An open file that is being sent.
 pub(crate) struct ServedFile {
@@ -21,8 +24,7 @@ pub(crate) struct ServedFile {
 
 impl ServedFile {
     /// Of an area.
-    pub(crate) fn new(file: OpenFile, area: &Arc<Area>) -> Self {
-        let file = Arc::new(file);
+    pub(crate) fn new(file: Arc<OpenFile>, area: &Arc<Area>) -> Self {
         let closing = Closing::new(Arc::clone(&file), Arc::clone(&area.tree), area.disk.clone());
         Self { file, area: Arc::clone(area), _closing: closing }
     }
@@ -34,6 +36,16 @@ impl ServedFile {
             admitted => admitted,
         }
     }
+
+    /// Whether a part of it can be sent without asking the disk.
+    fn has_in_cache(&self, offset: u64, length: u64) -> bool {
+        match is_cached(self.file.as_fd(), offset, length) {
+            // The kernel reads ahead in order: if the last page has come, those before it have.
+            Some(true) => length == 0 || self.file.read_now(offset + length - 1, &mut [0]).is_ok(),
+            Some(false) => false,
+            None => self.file.is_resident(offset, length),
+        }
+    }
 }
 
 impl FileSource for ServedFile {
@@ -42,24 +54,25 @@ impl FileSource for ServedFile {
     }
 
     fn is_resident(&self, offset: u64, length: u64) -> bool {
-        let length = length.min(self.file.metadata().size.saturating_sub(offset));
-        match is_cached(self.file.as_fd(), offset, length) {
-            // The kernel reads ahead in order: if the last page has come, those before it have.
-            Some(true) => length == 0 || self.file.read_now(offset + length - 1, &mut [0]).is_ok(),
-            Some(false) => false,
-            None => self.file.is_resident(offset, length),
+        let size = self.file.metadata().size;
+        if self.file.was_resident() {
+            return true;
         }
+        if size <= WHOLE_BYTES_MAX && self.has_in_cache(0, size) {
+            self.file.seen_resident();
+            return true;
+        }
+        self.has_in_cache(offset, length.min(size.saturating_sub(offset)))
     }
-
     fn read_now(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.read_now(offset, buffer).map_err(io_error)
     }
 
-    fn read(&self, offset: u64, length: usize) -> LocalFuture<io::Result<Vec<u8>>> {
+    fn read(&self, offset: u64, length: usize) -> LocalFuture<io::Result<PageBuffer>> {
         let file = Arc::clone(&self.file);
         // The head of the answer has been sent: who was let in waits, however busy the disk is.
         let reading = self.area.disk.run_on(move || {
-            let mut bytes = vec![0; length];
+            let mut bytes = PageBuffer::zeroed(length);
             let read = file.read(offset, &mut bytes)?;
             bytes.truncate(read);
             file.prefetch(offset.saturating_add(read as u64), AHEAD_BYTES);
@@ -107,7 +120,7 @@ mod tests {
         std::fs::write(directory.path().join("a"), "content").unwrap();
         let area = area(directory.path());
         let path = DavPath::parse(b"/a", &PathLimits::default()).unwrap().path;
-        let served = ServedFile::new(area.tree.open(&path).unwrap(), &area);
+        let served = ServedFile::new(Arc::new(area.tree.open(&path).unwrap()), &area);
         let (go, wait) = mpsc::channel::<()>();
         let (begun, begins) = mpsc::channel();
         area.disk.always(move || {
@@ -120,7 +133,7 @@ mod tests {
         let mut reading = pin!(served.read(3, 100));
         assert!(poll_fn(|cx| Poll::Ready(reading.as_mut().poll(cx).is_pending())).await);
         drop(go);
-        assert_eq!(reading.await.unwrap(), b"tent");
+        assert_eq!(*reading.await.unwrap(), *b"tent");
         queued.await.unwrap();
     }
 }

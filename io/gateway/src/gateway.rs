@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
@@ -42,9 +42,9 @@ pub struct Node {
 
 #[derive(Debug, Default)]
 pub(crate) struct Areas {
-    pub(crate) by_name: HashMap<String, Arc<Area>>,
+    pub(crate) by_name: BTreeMap<String, Arc<Area>>,
     /// What the servers of pools may name, by pool.
-    pub(crate) offloads: HashMap<String, Arc<Offload>>,
+    pub(crate) offloads: BTreeMap<String, Arc<Offload>>,
     pub(crate) identifier: Arc<Identifier>,
 }
 
@@ -75,7 +75,7 @@ impl Gateway {
         let mut wrong = Vec::new();
         let identifier = Identifier::new(plan, &before.identifier);
         wrong.extend(identifier.as_ref().err().cloned());
-        let mut by_name = HashMap::new();
+        let mut by_name = BTreeMap::new();
         let tls = tls_of_transfers(plan);
         let identity = identity_headers(plan);
         wrong.extend(tls.as_ref().err().cloned());
@@ -94,7 +94,7 @@ impl Gateway {
                 Err(error) => wrong.push(format!("storage area {}: {error}", area.name)),
             }
         }
-        let mut offloads = HashMap::new();
+        let mut offloads = BTreeMap::new();
         let are_open = wrong.is_empty();
         for pool in plan.pools.iter().filter(|_| are_open) {
             let Some(offload) = &pool.offload else { continue };

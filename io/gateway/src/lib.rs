@@ -20,6 +20,7 @@ mod gateway;
 mod headers;
 mod identity;
 mod issuing;
+mod known;
 mod lasting;
 mod listing;
 mod method;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Builder;
 use tokio::sync::mpsc;
@@ -17,6 +17,9 @@ use crate::call::unix_now_s;
 
 /// How old what is known of the file system may be.
 const LOOK: Duration = Duration::from_secs(10);
+
+/// Files that were kept open long enough are looked for so often.
+const OPEN_FILES_LOOK: Duration = Duration::from_secs(1);
 
 /// Uploads that nobody has gone on with are looked for so often, at least.
 const SWEEP_S: u64 = 60;
@@ -73,6 +76,7 @@ impl Upkeep {
         let work = move || {
             LocalSet::new().block_on(&runtime, async move {
                 while let Some(area) = received.recv().await {
+                    spawn_local(close_unused(Weak::clone(&area)));
                     spawn_local(keep(area));
                 }
             });
@@ -88,6 +92,15 @@ impl Upkeep {
     pub(crate) fn keep(&self, area: &Arc<Area>) {
         // The thread lives as long as this handle.
         let _ = self.areas.send(Arc::downgrade(area));
+    }
+}
+
+/// Closes files that nobody asks for any longer.
+async fn close_unused(area: Weak<Area>) {
+    while let Some(area) = area.upgrade() {
+        area.open_files.sweep(Instant::now());
+        drop(area);
+        sleep(OPEN_FILES_LOOK).await;
     }
 }
 

@@ -17,8 +17,11 @@ impl BufferPool {
         self.free.borrow_mut().pop().unwrap_or_default()
     }
 
-    /// An empty buffer, filled with `bytes`.
+    /// A buffer with `bytes` in it. Of no bytes there is none: it would leave the pool to hold nothing.
     pub fn take_with(&self, bytes: &[u8]) -> Vec<u8> {
+        if bytes.is_empty() {
+            return Vec::new();
+        }
         let mut buffer = self.take();
         buffer.extend_from_slice(bytes);
         buffer
@@ -44,6 +47,9 @@ mod tests {
         pool.give(pool.take_with(b"secret"));
         let again = pool.take();
         assert!(again.is_empty() && again.capacity() >= 6);
+        pool.give(again);
+        assert_eq!(pool.take_with(b"").capacity(), 0);
+        assert!(pool.take().capacity() >= 6);
         pool.give(vec![0; BufferPool::CAPACITY_MAX + 1]);
         assert_eq!(pool.take().capacity(), 0);
     }

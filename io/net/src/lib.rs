@@ -5,6 +5,7 @@
 
 mod buffers;
 mod listen;
+mod page_buffer;
 mod page_cache;
 mod pipe;
 mod secret;
@@ -18,6 +19,7 @@ pub mod tls;
 
 pub use buffers::BufferPool;
 pub use listen::{ListenError, ListenOptions, ListenSocket, Listener};
+pub use page_buffer::PageBuffer;
 pub use page_cache::is_cached;
 pub use pipe::{Pipe, PipePool};
 pub use secret::Secret;

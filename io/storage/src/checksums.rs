@@ -8,6 +8,7 @@ use rustix::fs::{XattrFlags, fsetxattr};
 use serde::{Deserialize, Serialize};
 use weir_dav::digest::{Algorithm, Digest, Hasher};
 use weir_dav::path::DavPath;
+use weir_net::PageBuffer;
 
 use crate::notes::{self, Note, Side};
 use crate::{Metadata, OpenFile, StorageError, Timestamp, Tree};
@@ -99,7 +100,7 @@ pub(crate) fn hash(
     cancelled: &AtomicBool,
 ) -> Result<Vec<Digest>, StorageError> {
     let mut hashers: Vec<_> = algorithms.iter().copied().map(Hasher::new).collect();
-    let mut buffer = vec![0; CHUNK_BYTES];
+    let mut buffer = PageBuffer::zeroed(CHUNK_BYTES);
     let mut offset = 0;
     loop {
         if cancelled.load(Ordering::Relaxed) {

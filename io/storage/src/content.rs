@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{SeekFrom, copy_file_range, ftruncate, ioctl_ficlone, seek};
 use rustix::io::Errno;
+use weir_net::PageBuffer;
 
 use crate::notes::write_all;
 use crate::{OpenFile, StorageError};
@@ -83,7 +84,7 @@ fn copy_by_hand(
     end: u64,
     cancelled: &AtomicBool,
 ) -> Result<(), StorageError> {
-    let mut buffer = vec![0; 1 << 20];
+    let mut buffer = PageBuffer::zeroed(1 << 20);
     while at < end {
         if cancelled.load(Ordering::Relaxed) {
             return Err(StorageError::Cancelled);

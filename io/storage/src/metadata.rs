@@ -77,6 +77,11 @@ impl Metadata {
         format!("{:x}-{:x}-{seconds:x}.{nanoseconds:x}", self.inode, self.size)
     }
 
+    /// Whether both are of the same file, and nothing about it was changed between them.
+    pub(crate) fn is_same_state(&self, other: &Self) -> bool {
+        self.is_same_version(other) && (self.device, self.changed) == (other.device, other.changed)
+    }
+
     /// Whether both are of the same content of the same file.
     pub fn is_same_version(&self, other: &Self) -> bool {
         (self.inode, self.size, self.modified) == (other.inode, other.size, other.modified)
@@ -98,6 +103,12 @@ impl Found {
     /// Of an open file, from what is known here, without asking a server on the network.
     pub(crate) fn of_cached(fd: impl AsFd) -> Result<Self, StorageError> {
         Self::ask(fd.as_fd(), b"", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC)
+    }
+
+    /// Of what a path leads to; of a symbolic link at its end, the link itself. From what is known here.
+    pub(crate) fn at(directory: impl AsFd, path: &[u8]) -> Result<Self, StorageError> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
+        Self::ask(directory.as_fd(), path, flags)
     }
 
     /// Of a member of a directory; a symbolic link itself, and not what it points at.

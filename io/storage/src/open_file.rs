@@ -1,5 +1,7 @@
 use std::io::IoSliceMut;
 use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Advice, fadvise};
@@ -14,12 +16,25 @@ use crate::{Metadata, StorageError};
 pub struct OpenFile {
     fd: OwnedFd,
     metadata: Metadata,
+    opened: Instant,
+    /// When all of it was seen in the page cache last, in milliseconds after `opened`, and 1 more; 0 = never.
+    resident_at: AtomicU64,
+    /// The kernel was told that it is read in order.
+    is_sequential: AtomicBool,
 }
+
+/// What was in the page cache is taken to be there still for so long: what somebody has just read is the last thing that the kernel
+/// throws out.
+const RESIDENT_FOR: Duration = Duration::from_millis(50);
 
 impl OpenFile {
     pub(crate) fn new(fd: OwnedFd, found: &Found) -> Result<Self, StorageError> {
         let metadata = found.metadata()?;
-        if metadata.is_directory() { Err(StorageError::IsDirectory) } else { Ok(Self { fd, metadata }) }
+        if metadata.is_directory() {
+            return Err(StorageError::IsDirectory);
+        }
+        let (resident_at, is_sequential) = (AtomicU64::new(0), AtomicBool::new(false));
+        Ok(Self { fd, metadata, opened: Instant::now(), resident_at, is_sequential })
     }
 
     /// What the file was when it was opened.
@@ -70,6 +85,20 @@ impl OpenFile {
         places.into_iter().all(|at| self.read_now(offset + at, &mut byte).is_ok())
     }
 
+    /// Whether all of the file was found in the page cache a moment ago.
+    pub fn was_resident(&self) -> bool {
+        match self.resident_at.load(Ordering::Relaxed).checked_sub(1) {
+            None => false,
+            Some(at_ms) => self.opened.elapsed() < Duration::from_millis(at_ms) + RESIDENT_FOR,
+        }
+    }
+
+    /// All of the file was found in the page cache just now.
+    pub fn seen_resident(&self) {
+        let at_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
+        self.resident_at.store(at_ms + 1, Ordering::Relaxed);
+    }
+
     /// Brings a part of the file into the page cache, if there is room. Blocks.
     pub fn prefetch(&self, offset: u64, bytes: u64) {
         // Advice that is not taken costs only time.
@@ -86,7 +115,7 @@ impl OpenFile {
     pub fn expect_sequential(&self) {
         /// What Linux reads ahead by default.
         const READ_AHEAD_BYTES: u64 = 128 * 1024;
-        if self.metadata.size <= READ_AHEAD_BYTES {
+        if self.metadata.size <= READ_AHEAD_BYTES || self.is_sequential.swap(true, Ordering::Relaxed) {
             return;
         }
         let _ = fadvise(&self.fd, 0, None, Advice::Sequential);

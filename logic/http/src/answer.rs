@@ -39,11 +39,7 @@ impl<'a> Answer<'a> {
     /// Appends head and body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.reserve(256 + self.body.len());
-        out.extend_from_slice(b"HTTP/1.1 ");
-        number::append(out, u64::from(self.status));
-        out.push(b' ');
-        out.extend_from_slice(reason(self.status).as_bytes());
-        out.extend_from_slice(b"\r\n");
+        append_status_line(out, self.status);
         if !self.date.is_empty() {
             append_line(out, "Date", self.date.as_bytes());
         }
@@ -55,9 +51,7 @@ impl<'a> Answer<'a> {
         }
         let bodiless = self.status < 200 || self.status == 204 || self.status == 304;
         if !bodiless {
-            out.extend_from_slice(b"Content-Length: ");
-            number::append(out, self.body.len() as u64);
-            out.extend_from_slice(b"\r\n");
+            append_content_length(out, self.body.len() as u64);
         }
         if self.status >= 200 {
             match (self.keep_alive, self.is_http10) {
@@ -73,7 +67,24 @@ impl<'a> Answer<'a> {
     }
 }
 
-pub(crate) fn append_line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+/// Appends the status line of a response of HTTP/1.1.
+pub fn append_status_line(out: &mut Vec<u8>, status: u16) {
+    out.extend_from_slice(b"HTTP/1.1 ");
+    number::append(out, u64::from(status));
+    out.push(b' ');
+    out.extend_from_slice(reason(status).as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends `Content-Length`.
+pub fn append_content_length(out: &mut Vec<u8>, bytes: u64) {
+    out.extend_from_slice(b"Content-Length: ");
+    number::append(out, bytes);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends a header line: a valid name and a valid value.
+pub fn append_line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
     out.extend_from_slice(value);

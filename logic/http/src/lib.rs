@@ -21,7 +21,7 @@ mod routing;
 mod template;
 mod url_param;
 
-pub use answer::{Answer, reason};
+pub use answer::{Answer, append_content_length, append_line, append_status_line, reason};
 pub use body::{BodyScanner, ChunkError, ChunkScanner, Dechunker, TrailerFault};
 pub use cookie::{
     CookieAttributes, CookieEdit, PREFIX_END, SameSite, SetCookieEdit, append_set_cookie, cookie_pairs,

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use weir_dav::conditional::{Access, Conditions, Verdict};
 use weir_dav::path::DavPath;
 use weir_net::service::{Answer, Content};
@@ -16,7 +18,7 @@ use crate::refusal::Refusal;
 pub(super) async fn answer(
     call: &Call,
     place: &Place,
-    file: OpenFile,
+    file: Arc<OpenFile>,
     (prefix, content_type): (&DavPath, &str),
     is_head: bool,
 ) -> Result<Answer, Refusal> {

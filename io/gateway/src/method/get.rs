@@ -1,4 +1,5 @@
 use std::rc::Rc;
+use std::sync::Arc;
 
 use weir_access::Action;
 use weir_dav::conditional::{Access, Verdict};
@@ -14,7 +15,8 @@ use super::accel;
 use super::digest::Wanted;
 use crate::call::Call;
 use crate::file::ServedFile;
-use crate::headers::{judge, validators, with_validators};
+use crate::headers::judge;
+use crate::known::Known;
 use crate::place::Place;
 use crate::refusal::Refusal;
 use crate::{crypto, listing};
@@ -25,7 +27,7 @@ pub(super) async fn get(call: &mut Call, is_head: bool) -> Result<Answer, Refusa
     let action = if is_head { Action::Stat } else { Action::Read };
     match open(call, &place.path).await {
         Ok(file) => {
-            call.permit(&action, &place)?;
+            file.known.permit(call, &action, &place)?;
             if place.trailing_slash {
                 return Err(Outcome::NotFound.into());
             }
@@ -40,14 +42,23 @@ pub(super) async fn get(call: &mut Call, is_head: bool) -> Result<Answer, Refusa
     }
 }
 
-async fn open(call: &Call, path: &DavPath) -> Result<OpenFile, StorageError> {
-    match call.area.tree.open_cached(path) {
+/// A file that was found.
+#[derive(Debug)]
+struct Opened {
+    file: Arc<OpenFile>,
+    known: Arc<Known>,
+}
+
+async fn open(call: &Call, path: &DavPath) -> Result<Opened, StorageError> {
+    let (file, known) = match call.area.open_files.open(path) {
         Err(StorageError::WouldBlock) => {
             let path = path.clone();
-            call.on_disk(move |tree| tree.open(&path)).await
+            let file = call.on_disk(move |tree| tree.open(&path)).await?;
+            (Arc::new(file), Arc::default())
         }
-        opened => opened,
-    }
+        opened => opened?,
+    };
+    Ok(Opened { file, known })
 }
 
 async fn of_directory(call: &Call, mut place: Place, is_head: bool) -> Result<Answer, Refusal> {
@@ -90,12 +101,12 @@ fn location(call: &Call, place: &Place) -> String {
     location
 }
 
-async fn of_file(call: &Call, place: &Place, file: OpenFile, is_head: bool) -> Result<Answer, Refusal> {
+async fn of_file(call: &Call, place: &Place, file: Opened, is_head: bool) -> Result<Answer, Refusal> {
     let content_type = mime::content_type(place.path.name().unwrap_or_default());
     if let Some(accel) = call.area.accel_redirect(call.request.peer) {
-        return accel::answer(call, place, file, (accel, content_type), is_head).await;
+        return accel::answer(call, place, file.file, (accel, content_type), is_head).await;
     }
-    let (path, file, coding) = match compressed(call, place, &file, is_head).await {
+    let (path, file, coding) = match compressed(call, place, &file.file, is_head).await {
         Some((path, file, coding)) => (path, file, Some(coding)),
         None => (place.path.clone(), file, None),
     };
@@ -151,26 +162,32 @@ impl Wrapping {
     }
 }
 
+/// So many header lines an answer has with a file, or a few less.
+const LINES_USUAL: usize = 12;
+
 /// A file, or what of it the client asks for.
 async fn send(
     call: &Call,
     path: &DavPath,
-    file: OpenFile,
+    file: Opened,
     is_head: bool,
     wrapping: Wrapping,
 ) -> Result<Answer, Refusal> {
     let Wrapping { content_type, always, with_content, ranges, wanted } = wrapping;
     let content_type = content_type.as_str();
+    let Opened { file, known } = file;
     let served = Rc::new(ServedFile::new(file, &call.area));
-    let metadata = served.file.metadata();
-    let (length, validators) = (metadata.size, validators(metadata));
+    let length = served.file.metadata().size;
+    let marks = known.marks(served.file.metadata());
     let base = |status| {
-        let mut answer = with_validators(Answer::new(status), &validators);
-        answer.headers.extend(always.iter().cloned());
+        let mut answer = Answer::new(status);
+        answer.headers.reserve(LINES_USUAL);
+        let mut answer = marks.say(answer);
+        answer.headers.extend(always);
         answer
     };
     let access = if is_head { Access::Head } else { Access::Get };
-    let range_applies = match judge(&call.request, access, Some(&validators), call.now_s) {
+    let range_applies = match judge(&call.request, access, Some(&marks.validators), call.now_s) {
         Verdict::NotModified => return Ok(base(304)),
         Verdict::Failed => return Err(Outcome::PreconditionFailed.into()),
         Verdict::Proceed { range_applies } => range_applies,
@@ -194,7 +211,7 @@ async fn send(
         length: range.bytes(),
     };
     let described = |mut answer: Answer| {
-        answer.headers.extend(with_content.iter().cloned());
+        answer.headers.extend(with_content);
         let answer = answer.with("Accept-Ranges", if ranges { "bytes" } else { "none" });
         wanted.say(answer, &digests)
     };
@@ -233,7 +250,7 @@ async fn compressed(
     place: &Place,
     original: &OpenFile,
     is_head: bool,
-) -> Option<(DavPath, OpenFile, Coding)> {
+) -> Option<(DavPath, Opened, Coding)> {
     if !call.area.plan.precompressed {
         return None;
     }
@@ -245,7 +262,7 @@ async fn compressed(
         let sibling = place.sibling(&name).ok()?;
         if call.may(&action, &sibling).is_ok_and(|may| may)
             && let Ok(file) = open(call, &sibling.path).await
-            && file.metadata().modified >= original.metadata().modified
+            && file.file.metadata().modified >= original.metadata().modified
         {
             return Some((sibling.path, file, coding));
         }

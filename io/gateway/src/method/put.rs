@@ -8,6 +8,7 @@ use weir_dav::method::{Kind, Method};
 use weir_dav::outcome::Outcome;
 use weir_dav::path::DavPath;
 use weir_dav::range::{ByteRange, ContentRange};
+use weir_net::PageBuffer;
 use weir_net::service::{Answer, Body};
 use weir_storage::{Commit, Committed, Expectation, Metadata, StorageError, Upload};
 
@@ -178,9 +179,9 @@ async fn begin(
 pub(crate) async fn receive(call: &mut Call, upload: Upload) -> Result<Upload, Refusal> {
     let disk = call.disk.clone();
     let capacity = portion_bytes(call.body.length());
-    let mut portion = fill(&mut call.body, vec![0; capacity]).await?;
+    let mut portion = fill(&mut call.body, PageBuffer::zeroed(capacity)).await?;
     let mut upload = upload;
-    let mut spare = Vec::new();
+    let mut spare = PageBuffer::default();
     while !portion.is_empty() {
         let is_last = portion.len() < capacity;
         let writing = disk.run_on(move || {
@@ -191,7 +192,9 @@ pub(crate) async fn receive(call: &mut Call, upload: Upload) -> Result<Upload, R
             (upload, _) = writing.await?;
             break;
         }
-        spare.resize(capacity, 0);
+        if spare.is_empty() {
+            spare = PageBuffer::zeroed(capacity);
+        }
         let (written, filled) = tokio::join!(writing, fill(&mut call.body, spare));
         (upload, spare) = written?;
         portion = filled?;
@@ -206,7 +209,7 @@ fn portion_bytes(length: Option<u64>) -> usize {
 }
 
 /// Fills a buffer from the body; it comes back shorter at the body's end.
-async fn fill(body: &mut Body, mut buffer: Vec<u8>) -> Result<Vec<u8>, Refusal> {
+async fn fill(body: &mut Body, mut buffer: PageBuffer) -> Result<PageBuffer, Refusal> {
     let mut filled = 0;
     while filled < buffer.len() {
         match body.read(&mut buffer[filled..]).await {

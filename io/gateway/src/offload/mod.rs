@@ -2,7 +2,7 @@
 
 mod upload;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Offload {
     pub(crate) fn open(
         pool: &Name,
         plan: &OffloadPlan,
-        areas: &HashMap<String, Arc<Area>>,
+        areas: &BTreeMap<String, Arc<Area>>,
         node: (NodeId, u64),
         before: Option<&Self>,
     ) -> Result<Self, String> {
@@ -290,7 +290,7 @@ mod tests {
         let pool = &loaded.plan.pools[0];
         let node = (NodeId::new("test").unwrap(), 1);
         let name = Name::new("app").unwrap();
-        Offload::open(&name, pool.offload.as_ref().unwrap(), &HashMap::new(), node, None).unwrap()
+        Offload::open(&name, pool.offload.as_ref().unwrap(), &BTreeMap::new(), node, None).unwrap()
     }
 
     #[test]

@@ -2,6 +2,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use super::LocalFuture;
+use crate::PageBuffer;
 
 /// An open file that an answer sends from.
 pub trait FileSource {
@@ -19,5 +20,5 @@ pub trait FileSource {
     fn read_now(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 
     /// Reads up to `length` bytes on a thread that may wait; none = the file ends before `offset`.
-    fn read(&self, offset: u64, length: usize) -> LocalFuture<io::Result<Vec<u8>>>;
+    fn read(&self, offset: u64, length: usize) -> LocalFuture<io::Result<PageBuffer>>;
 }

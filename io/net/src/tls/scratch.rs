@@ -1,5 +1,7 @@
 use std::cell::RefCell;
 
+use crate::PageBuffer;
+
 /// The most that one read takes from a socket, in bytes. Larger reads cost fewer calls but fall out of the core's cache
 /// before they are decrypted.
 pub(super) const READ_MAX: usize = 64 * 1024;
@@ -14,15 +16,15 @@ const WRITE_OVERHEAD: usize = 2 * 1024;
 /// Ciphertext on its way in and out. One per thread, so that connections own none; never held across an await.
 pub(super) struct Scratch {
     /// For what was read.
-    pub(super) incoming: Vec<u8>,
+    pub(super) incoming: PageBuffer,
     /// For what is to be written.
-    pub(super) outgoing: Vec<u8>,
+    pub(super) outgoing: PageBuffer,
 }
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch {
-        incoming: vec![0; UNPROCESSED_MAX + READ_MAX],
-        outgoing: vec![0; WRITE_PORTION + WRITE_OVERHEAD],
+        incoming: PageBuffer::zeroed(UNPROCESSED_MAX + READ_MAX),
+        outgoing: PageBuffer::zeroed(WRITE_PORTION + WRITE_OVERHEAD),
     });
 }
 

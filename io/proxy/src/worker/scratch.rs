@@ -1,10 +1,12 @@
+use weir_net::PageBuffer;
+
 /// A worker's read buffer. Borrowed within one poll, never across an await.
 ///
 /// A message is read behind a gap, so that its rewritten head, which may be longer than the one it came with, can be
 /// put in front of the body bytes that were read with it, and both be sent by one call.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    bytes: Box<[u8]>,
+    bytes: PageBuffer,
 }
 
 impl Scratch {
@@ -13,7 +15,7 @@ impl Scratch {
     const BODY: usize = 256 * 1024;
 
     pub(crate) fn new() -> Self {
-        Self { bytes: vec![0; Self::HEADROOM + Self::BODY].into_boxed_slice() }
+        Self { bytes: PageBuffer::zeroed(Self::HEADROOM + Self::BODY) }
     }
 
     /// Where messages are read to.

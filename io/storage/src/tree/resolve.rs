@@ -36,7 +36,7 @@ impl Tree {
     /// The same without waiting.
     pub(super) fn resolve_cached(&self, path: &DavPath, flags: OFlags) -> Result<OwnedFd, StorageError> {
         reserved::check(path)?;
-        if !self.local || self.options.as_users {
+        if !self.answers_at_once() {
             return Err(StorageError::WouldBlock);
         }
         // What is mounted below the root may be on a network.
@@ -102,7 +102,8 @@ impl Tree {
     }
 }
 
-fn relative(path: &DavPath) -> &[u8] {
+/// As system calls take it, beside the root.
+pub(super) fn relative(path: &DavPath) -> &[u8] {
     if path.is_root() { b"." } else { path.relative_bytes() }
 }
 

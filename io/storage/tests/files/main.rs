@@ -10,6 +10,7 @@ mod gates;
 mod listing;
 mod locks;
 mod mounts;
+mod open_files;
 mod paths;
 mod properties;
 mod quotas;

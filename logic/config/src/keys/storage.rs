@@ -122,6 +122,13 @@ pub(crate) static AREA: Section = Section {
             "New requests that may wait for a thread; one more is answered 503. What has begun waits however long the queue is.",
         ),
         key(
+            "open-files",
+            Integer { min: 0, max: 100_000 },
+            Default("256"),
+            "1000",
+            "So many files are kept open for each worker, up to a second after they were opened, for whoever asks for them next; 0 = none. What has changed since is never served. On network file systems, and with `act-as`, none is kept.",
+        ),
+        key(
             "quota",
             Size { min: 1, max: i64::MAX as u64 },
             Otherwise("as much as there is room for"),

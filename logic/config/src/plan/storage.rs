@@ -42,6 +42,8 @@ pub struct AreaPlan {
     pub threads: u16,
     /// Calls that may wait for a thread.
     pub queue: u32,
+    /// Files that are kept open for a moment for whoever asks next, for each worker; 0 = none.
+    pub open_files_max: u32,
     /// Bytes that its files may take up.
     pub quota: Option<ByteSize>,
     /// How often its files are counted; `None` = never.
@@ -90,6 +92,7 @@ impl AreaPlan {
             propfind_infinity: false,
             threads: 8,
             queue: 1024,
+            open_files_max: 256,
             quota: None,
             usage_interval: None,
             upload_expiry: Millis::from_secs(86_400),

@@ -33,6 +33,7 @@ pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
     writer.key("propfind-infinity", area.propfind_infinity);
     writer.key("threads", area.threads);
     writer.key("queue", area.queue);
+    writer.key("open-files", area.open_files_max);
     writer.key_if("quota", area.quota.map(Printed));
     writer.key_if("usage-interval", area.usage_interval.map(Printed));
     writer.key("upload-expiry", Printed(area.upload_expiry));

@@ -77,6 +77,7 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         propfind_infinity: table.flag("propfind-infinity"),
         threads: table.number("threads"),
         queue: table.number("queue"),
+        open_files_max: table.number("open-files"),
         quota: table.size_if("quota"),
         usage_interval: usage_interval(&table),
         upload_expiry: table.duration("upload-expiry"),

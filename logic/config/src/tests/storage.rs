@@ -84,6 +84,7 @@ fn what_is_wrong_is_said_with_its_place() {
             "storage area data: checksums: unknown value \"sha-1\": expected \"adler32\", \"crc32c\", \"md5\", \"sha-256\" or \"sha-512\"",
         ),
         ("threads = 0", "storage area data: threads: 0 is out of range: 1 to 256"),
+        ("open-files = -1", "storage area data: open-files: -1 is out of range: 0 to 100000"),
         ("quota = '10'", "storage area data: quota: "),
         ("quota = '0B'", "storage area data: quota: "),
         ("upload-expiry = '10ms'", "storage area data: upload-expiry: "),

@@ -1,6 +1,7 @@
-use std::io::Write;
-
-use weir_http::{Exchange as Names, Framing, ResponseContext, ResponseTo, parse_response, reason};
+use weir_http::{
+    Exchange as Names, Framing, ResponseContext, ResponseTo, append_content_length, append_line,
+    append_status_line, parse_response,
+};
 use weir_net::service::Answer;
 
 use crate::http::connection::{ClientTlsFacts, Connection};
@@ -31,10 +32,10 @@ pub(super) fn write(
 ) -> Option<Said> {
     let worker = &connection.worker;
     let mut raw = worker.buffers.take();
-    let written = compose(&mut raw, answer);
+    compose(&mut raw, answer);
     let mut table = worker.headers.borrow_mut();
     let to = ResponseTo { is_head: facts.is_head, ..ResponseTo::default() };
-    let parsed = written.ok().and_then(|()| parse_response(&raw, to, &LIMITS, &mut table).ok().flatten());
+    let parsed = parse_response(&raw, to, &LIMITS, &mut table).ok().flatten();
     let head = parsed.filter(|head| !head.is_interim() && head.status != 101)?;
     let tls = connection.tls.as_deref().map(ClientTlsFacts::names);
     let http = &connection.listener.http;
@@ -64,22 +65,18 @@ pub(super) fn write(
 }
 
 /// The head as a server would write it.
-fn compose(raw: &mut Vec<u8>, answer: &Answer) -> std::io::Result<()> {
-    write!(raw, "HTTP/1.1 {} {}\r\n", answer.status, reason(answer.status))?;
+fn compose(raw: &mut Vec<u8>, answer: &Answer) {
+    append_status_line(raw, answer.status);
     for (name, value) in &answer.headers {
         let is_text = value.iter().all(|byte| *byte == b'\t' || (*byte >= b' ' && *byte != 0x7f));
         if is_text {
-            raw.extend_from_slice(name.as_bytes());
-            raw.extend_from_slice(b": ");
-            raw.extend_from_slice(value);
-            raw.extend_from_slice(b"\r\n");
+            append_line(raw, name, value);
         }
     }
     match answer.content.length() {
         _ if matches!(answer.status, 204 | 304) => {}
-        Some(length) => write!(raw, "Content-Length: {length}\r\n")?,
+        Some(length) => append_content_length(raw, length),
         None => raw.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
     }
     raw.extend_from_slice(b"\r\n");
-    Ok(())
 }

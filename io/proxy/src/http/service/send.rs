@@ -3,8 +3,8 @@ use std::io::{self, Write};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use weir_net::Stream;
 use weir_net::service::{Answer, ChunkSource, Content, FileSource, LocalFuture, Part};
+use weir_net::{PageBuffer, Stream};
 
 use super::head;
 use super::pace::WaitsFor;
@@ -32,7 +32,7 @@ pub(super) struct Sending {
     pending_at: usize,
     source: Source,
     /// Bytes of a file that a thread is reading.
-    reading: Option<LocalFuture<io::Result<Vec<u8>>>>,
+    reading: Option<LocalFuture<io::Result<PageBuffer>>>,
     /// The kernel keeps bytes back that were to go out together with the next ones.
     held: bool,
     head_bytes: u64,
@@ -126,10 +126,13 @@ impl Sending {
         if self.rate.is_some() {
             return;
         }
-        while let Some(part) = parts.front_mut() {
-            if part.length() > COPY_BYTES_MAX || self.pending.len() as u64 > COPY_BYTES_MAX {
+        while let Some(part) = parts.front() {
+            // A file at the end goes out with what is before it, and is not copied for that.
+            let is_last_file = parts.len() == 1 && matches!(part, Part::File { .. });
+            if is_last_file || part.length() > COPY_BYTES_MAX || self.pending.len() as u64 > COPY_BYTES_MAX {
                 return;
             }
+            let Some(part) = parts.front_mut() else { return };
             match part {
                 Part::Bytes(bytes) => self.pending.extend_from_slice(bytes),
                 Part::File { file, offset, length } => {
@@ -209,6 +212,9 @@ impl Sending {
             Source::Pieces { .. } => true,
         };
         while self.pending_at < self.pending.len() {
+            if ready!(self.poll_pending_with_file(cx, connection))? {
+                continue;
+            }
             let rest = &self.pending[self.pending_at..];
             let written = match more {
                 true => connection.stream.poll_write_more(cx, rest),
@@ -226,6 +232,41 @@ impl Sending {
         self.pending.clear();
         self.pending_at = 0;
         Poll::Ready(Ok(()))
+    }
+
+    /// Sends what waits and a short file behind it by one call. `false`: that is not what there is to be sent, or the file must be
+    /// read from the disk.
+    fn poll_pending_with_file(
+        &mut self,
+        cx: &mut Context<'_>,
+        connection: &mut Connection,
+    ) -> Poll<Result<bool, SendError>> {
+        let Source::Parts(parts) = &mut self.source else { return Poll::Ready(Ok(false)) };
+        let (1, Some(Part::File { file, offset, length })) = (parts.len(), parts.front_mut()) else {
+            return Poll::Ready(Ok(false));
+        };
+        if *length == 0 || *length > COPY_BYTES_MAX || self.rate.is_some() {
+            return Poll::Ready(Ok(false));
+        }
+        let mut scratch = connection.worker.scratch.borrow_mut();
+        let read = file.read_now(*offset, &mut scratch.body()[..*length as usize]).unwrap_or(0);
+        let head = &self.pending[self.pending_at..];
+        let Some(both) = scratch.splice_head(head, 0, read).filter(|_| read > 0) else {
+            return Poll::Ready(Ok(false));
+        };
+        match ready!(connection.stream.poll_write(cx, both)) {
+            Ok(written) if written > 0 => {
+                let of_head = written.min(head.len());
+                let of_file = (written - of_head) as u64;
+                self.pending_at += of_head;
+                self.written += written as u64;
+                self.held = false;
+                *offset += of_file;
+                *length -= of_file;
+                Poll::Ready(Ok(true))
+            }
+            _ => Poll::Ready(Err(SendError::Client)),
+        }
     }
 
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SendError>> {
@@ -303,7 +344,7 @@ impl Sending {
                 return Poll::Ready(Err(shorter()));
             }
             let moved = bytes.len() as u64;
-            self.pending = bytes;
+            (self.pending, self.pending_at) = bytes.into_parts();
             return Poll::Ready(Ok(moved));
         }
         let from_disk = |sending: &mut Self| {

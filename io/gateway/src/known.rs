@@ -1,0 +1,70 @@
+//! What need not be found out anew for each request for a file, as long as the file is kept open.
+
+use std::sync::OnceLock;
+
+use weir_access::Action;
+use weir_access::identity::Identity;
+use weir_dav::conditional::Validators;
+use weir_dav::date::http_date;
+use weir_dav::path::DavPath;
+use weir_net::service::Answer;
+use weir_storage::Metadata;
+
+use crate::call::Call;
+use crate::headers::validators;
+use crate::place::Place;
+use crate::refusal::Refusal;
+
+/// Of one file, as it was when it was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// Everybody may read it by this path: the rules of an area stay as they are, and nothing but the path matters to them then.
+    public: OnceLock<DavPath>,
+    marks: OnceLock<Marks>,
+}
+
+/// What the file can be recognised by.
+#[derive(Debug)]
+pub(crate) struct Marks {
+    pub(crate) validators: Validators,
+    etag: Option<Vec<u8>>,
+    last_modified: Option<String>,
+}
+
+impl Known {
+    /// Goes on only if the client may do this with the file.
+    pub(crate) fn permit(&self, call: &Call, action: &Action, place: &Place) -> Result<(), Refusal> {
+        let is_for_all = matches!((action, &call.identity), (Action::Read, Identity::Anonymous));
+        if !is_for_all || place.trailing_slash {
+            return call.permit(action, place);
+        }
+        if self.public.get() != Some(&place.full) {
+            call.permit(action, place)?;
+            // By another path it may be known already.
+            let _ = self.public.set(place.full.clone());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn marks(&self, metadata: &Metadata) -> &Marks {
+        self.marks.get_or_init(|| {
+            let validators = validators(metadata);
+            let etag = validators.etag.as_ref().map(weir_dav::etag::EntityTag::to_bytes);
+            let last_modified = validators.last_modified_s.map(http_date);
+            Marks { validators, etag, last_modified }
+        })
+    }
+}
+
+impl Marks {
+    /// Adds ETag and Last-Modified.
+    pub(crate) fn say(&self, mut answer: Answer) -> Answer {
+        if let Some(etag) = &self.etag {
+            answer = answer.with("ETag", etag.as_slice());
+        }
+        match &self.last_modified {
+            Some(date) => answer.with("Last-Modified", date.as_str()),
+            None => answer,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+use weir_dav::path::DavPath;
+
+use crate::closing::close;
+use crate::{Disk, OpenFile, StorageError, Tree};
+
+/// Files that were opened a moment ago, kept open for whoever asks next: to open a small file costs as much as to send it.
+///
+/// Nobody gets a file that has been replaced, removed or written to since: each time the kernel is asked whether the path still
+/// leads to that very file and whether it is as it was (one call instead of four). Only where that needs no waiting is anything kept:
+/// on file systems of this machine, and not where files are opened as their clients' local users.
+///
+/// `M` is what else is known of such a file, as its user likes it: it is forgotten with the file.
+pub struct OpenFiles<M> {
+    tree: Arc<Tree>,
+    disk: Disk,
+    /// One for each thread, as far as there are processors.
+    shelves: Box<[Mutex<Shelf<M>>]>,
+    files_max: usize,
+    kept_for: Duration,
+}
+
+type Shelf<M> = HashMap<DavPath, Kept<M>>;
+
+struct Kept<M> {
+    file: Arc<OpenFile>,
+    memo: Arc<M>,
+    opened: Instant,
+    used: Instant,
+}
+
+impl<M: Default> OpenFiles<M> {
+    /// Of a tree; its removed files are closed by the threads of `disk`. At most `files_max` for each processor; 0 = none. Each for
+    /// no longer than `kept_for`, after which [`Self::sweep`] closes it: a removed one takes up its space for so long.
+    pub fn new(tree: &Arc<Tree>, disk: &Disk, files_max: usize, kept_for: Duration) -> Self {
+        let shelves = available_parallelism().map_or(1, usize::from);
+        let shelves = (0..shelves).map(|_| Mutex::new(HashMap::new())).collect();
+        let files_max = if tree.answers_at_once() { files_max } else { 0 };
+        Self { tree: Arc::clone(tree), disk: disk.clone(), shelves, files_max, kept_for }
+    }
+
+    /// Opens a regular file for reading if it can be done without waiting, as [`Tree::open_cached`]. With what is
+    /// known of it.
+    pub fn open(&self, path: &DavPath) -> Result<(Arc<OpenFile>, Arc<M>), StorageError> {
+        let now = Instant::now();
+        match self.known(path, now) {
+            Some(file) => Ok(file),
+            None => Ok(self.keep(path, self.tree.open_cached(path)?, now)),
+        }
+    }
+
+    fn known(&self, path: &DavPath, now: Instant) -> Option<(Arc<OpenFile>, Arc<M>)> {
+        let mut shelf = self.shelf();
+        let kept = shelf.get_mut(path)?;
+        if !self.is_old(kept, now) && self.tree.leads_to(path, &kept.file) {
+            kept.used = now;
+            return Some((Arc::clone(&kept.file), Arc::clone(&kept.memo)));
+        }
+        let stale = shelf.remove(path);
+        drop(shelf);
+        stale.into_iter().for_each(|kept| self.let_go(kept));
+        None
+    }
+
+    fn keep(&self, path: &DavPath, file: OpenFile, now: Instant) -> (Arc<OpenFile>, Arc<M>) {
+        let (file, memo) = (Arc::new(file), Arc::<M>::default());
+        if self.files_max == 0 {
+            return (file, memo);
+        }
+        let kept = Kept { file: Arc::clone(&file), memo: Arc::clone(&memo), opened: now, used: now };
+        let mut shelf = self.shelf();
+        let mut gone = Vec::from_iter(shelf.insert(path.clone(), kept));
+        if shelf.len() > self.files_max {
+            let idlest = shelf.iter().min_by_key(|(_, kept)| kept.used).map(|(path, _)| path.clone());
+            gone.extend(idlest.and_then(|path| shelf.remove(&path)));
+        }
+        drop(shelf);
+        gone.into_iter().for_each(|kept| self.let_go(kept));
+        (file, memo)
+    }
+}
+
+impl<M> OpenFiles<M> {
+    /// Closes what has been kept long enough by now. Does not wait.
+    pub fn sweep(&self, now: Instant) {
+        for shelf in &self.shelves {
+            let old: Vec<_> = lock(shelf).extract_if(|_, kept| self.is_old(kept, now)).collect();
+            old.into_iter().for_each(|(_, kept)| self.let_go(kept));
+        }
+    }
+
+    /// How many files are kept open.
+    pub fn len(&self) -> usize {
+        self.shelves.iter().map(|shelf| lock(shelf).len()).sum()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// That of this thread.
+    fn shelf(&self) -> MutexGuard<'_, Shelf<M>> {
+        thread_local! {
+            static NUMBER: usize = {
+                static NEXT: AtomicUsize = AtomicUsize::new(0);
+                NEXT.fetch_add(1, Ordering::Relaxed)
+            };
+        }
+        let number = NUMBER.try_with(|number| *number).unwrap_or(0);
+        lock(&self.shelves[number % self.shelves.len()])
+    }
+
+    fn is_old(&self, kept: &Kept<M>, now: Instant) -> bool {
+        now.saturating_duration_since(kept.opened) >= self.kept_for
+    }
+
+    fn let_go(&self, kept: Kept<M>) {
+        close(kept.file, &self.tree, &self.disk);
+    }
+}
+
+fn lock<M>(shelf: &Mutex<Shelf<M>>) -> MutexGuard<'_, Shelf<M>> {
+    shelf.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<M> Drop for OpenFiles<M> {
+    fn drop(&mut self) {
+        for shelf in &self.shelves {
+            let all = std::mem::take(&mut *lock(shelf));
+            all.into_values().for_each(|kept| self.let_go(kept));
+        }
+    }
+}
+
+impl<M> fmt::Debug for OpenFiles<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenFiles").field("files", &self.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,148 @@
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use weir_storage::{OpenFile, OpenFiles, StorageError, SymlinkPolicy, Tree};
+
+use crate::support::{disk, path, put, tree, tree_with};
+
+const KEPT_FOR: Duration = Duration::from_secs(3600);
+
+type Files = OpenFiles<AtomicU32>;
+
+fn open_files(tree: &Arc<Tree>, files_max: usize) -> Files {
+    OpenFiles::new(tree, &disk(), files_max, KEPT_FOR)
+}
+
+fn content(file: &OpenFile) -> String {
+    let mut bytes = vec![0; usize::try_from(file.metadata().size).unwrap()];
+    let read = file.read(0, &mut bytes).unwrap();
+    bytes.truncate(read);
+    String::from_utf8(bytes).unwrap()
+}
+
+/// As who serves files: what the kernel would have to ask the disk for is opened the long way.
+fn open(files: &Files, tree: &Tree, at: &str) -> Result<Arc<OpenFile>, StorageError> {
+    match files.open(&path(at)) {
+        Err(StorageError::WouldBlock) => tree.open(&path(at)).map(Arc::new),
+        opened => opened.map(|(file, _)| file),
+    }
+}
+
+/// Opens it twice, so that the second time it could be one that is kept.
+fn read_twice(files: &Files, at: &str) -> String {
+    let (first, _) = files.open(&path(at)).unwrap();
+    let (second, _) = files.open(&path(at)).unwrap();
+    assert_eq!(content(&first), content(&second));
+    content(&second)
+}
+
+fn write(root: &Path, name: &str, content: &str) {
+    fs::write(root.join(name), content).unwrap();
+}
+
+#[test]
+fn who_asks_again_gets_the_file_that_is_open() {
+    let root = tempfile::tempdir().unwrap();
+    write(root.path(), "a", "content");
+    let files = open_files(&tree(root.path()), 4);
+    let (first, memo) = files.open(&path("/a")).unwrap();
+    memo.store(7, Relaxed);
+    let (second, memo) = files.open(&path("/a")).unwrap();
+    assert!(Arc::ptr_eq(&first, &second));
+    assert_eq!((content(&second).as_str(), files.len()), ("content", 1));
+    assert_eq!(memo.load(Relaxed), 7);
+    write(root.path(), "a", "another");
+    assert_eq!(files.open(&path("/a")).unwrap().1.load(Relaxed), 0);
+}
+
+#[test]
+fn a_file_that_was_changed_by_anybody_is_opened_anew() {
+    let root = tempfile::tempdir().unwrap();
+    let tree = tree(root.path());
+    let files = open_files(&tree, 4);
+    write(root.path(), "a", "one");
+    assert_eq!(read_twice(&files, "/a"), "one");
+    // By an upload, which replaces it.
+    put(&tree, "/a", b"two!").unwrap();
+    assert_eq!(read_twice(&files, "/a"), "two!");
+    // In its place.
+    write(root.path(), "a", "three");
+    assert_eq!((read_twice(&files, "/a").as_str(), files.len()), ("three", 1));
+    // By another of its name, of the same length.
+    write(root.path(), "b", "four.");
+    fs::rename(root.path().join("b"), root.path().join("a")).unwrap();
+    assert_eq!(read_twice(&files, "/a"), "four.");
+    let (kept, _) = files.open(&path("/a")).unwrap();
+    fs::remove_file(root.path().join("a")).unwrap();
+    assert_eq!(open(&files, &tree, "/a").unwrap_err(), StorageError::NotFound);
+    assert_eq!((content(&kept).as_str(), files.len()), ("four.", 0));
+}
+
+#[test]
+fn a_file_in_a_directory_that_was_moved_away_is_not_found_any_more() {
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir(root.path().join("d")).unwrap();
+    write(root.path(), "d/a", "content");
+    let tree = tree(root.path());
+    let files = open_files(&tree, 4);
+    assert_eq!(read_twice(&files, "/d/a"), "content");
+    fs::rename(root.path().join("d"), root.path().join("e")).unwrap();
+    assert_eq!(open(&files, &tree, "/d/a").unwrap_err(), StorageError::NotFound);
+    assert_eq!(read_twice(&files, "/e/a"), "content");
+}
+
+#[test]
+fn a_link_in_the_place_of_an_open_file_is_judged_as_ever() {
+    let (root, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    write(outside.path(), "secret", "secret");
+    write(root.path(), "a", "content");
+    for policy in [SymlinkPolicy::Never, SymlinkPolicy::InsideRoot, SymlinkPolicy::OwnerMatch] {
+        let tree = tree_with(root.path(), policy);
+        let files = open_files(&tree, 4);
+        write(root.path(), "a", "content");
+        assert_eq!(read_twice(&files, "/a"), "content");
+        fs::remove_file(root.path().join("a")).unwrap();
+        std::os::unix::fs::symlink(outside.path().join("secret"), root.path().join("a")).unwrap();
+        assert!(open(&files, &tree, "/a").is_err(), "{policy:?}");
+        fs::remove_file(root.path().join("a")).unwrap();
+    }
+}
+
+#[test]
+fn no_more_files_are_kept_than_may_be_and_those_asked_for_last_stay() {
+    let root = tempfile::tempdir().unwrap();
+    for name in ["a", "b", "c"] {
+        write(root.path(), name, name);
+    }
+    let files = open_files(&tree(root.path()), 2);
+    let (first, _) = files.open(&path("/a")).unwrap();
+    let (second, _) = files.open(&path("/b")).unwrap();
+    assert!(Arc::ptr_eq(&first, &files.open(&path("/a")).unwrap().0));
+    files.open(&path("/c")).unwrap();
+    assert_eq!(files.len(), 2);
+    assert!(Arc::ptr_eq(&first, &files.open(&path("/a")).unwrap().0));
+    assert!(!Arc::ptr_eq(&second, &files.open(&path("/b")).unwrap().0));
+}
+
+#[test]
+fn none_is_kept_where_none_may_be() {
+    let root = tempfile::tempdir().unwrap();
+    write(root.path(), "a", "content");
+    let files = open_files(&tree(root.path()), 0);
+    assert_eq!((read_twice(&files, "/a").as_str(), files.len()), ("content", 0));
+}
+
+#[test]
+fn what_nobody_asks_for_is_closed_after_a_while() {
+    let root = tempfile::tempdir().unwrap();
+    write(root.path(), "a", "content");
+    let files = open_files(&tree(root.path()), 4);
+    let held = Arc::downgrade(&files.open(&path("/a")).unwrap().0);
+    files.sweep(Instant::now());
+    assert_eq!(files.len(), 1);
+    files.sweep(Instant::now() + KEPT_FOR);
+    assert!(files.is_empty() && held.upgrade().is_none());
+}
