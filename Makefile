@@ -64,7 +64,7 @@ bench-picks: ## what choosing a server costs, for every algorithm; BENCH='least'
 	@scripts/setup build
 	cargo bench --package weir-bench --bench picks -- $(BENCH)
 
-bench-storage: ## what serving and storing files costs, beside NGINX; BENCH='--only download' that part
+bench-storage: ## what serving and storing files costs, beside NGINX and, STORM=its jar, StoRM WebDAV; BENCH='--only download' that part
 	@scripts/setup bench
 	cargo build --release --package weir
 	cargo run --profile demo --package weir-bench -- storage $(BENCH)

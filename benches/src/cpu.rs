@@ -28,6 +28,22 @@ pub(crate) fn cpu_time(pid: u32) -> Duration {
     Duration::from_nanos(total_ns)
 }
 
+/// What the kernel counts in towards programs (USER_HZ = 100).
+const TICK_MS: u64 = 10;
+
+/// CPU time of a process and its descendants with that of threads that have ended, which [`cpu_time`] cannot see: a Java
+/// program starts and ends compiler threads as it goes. To the tick (10 ms).
+pub(crate) fn cpu_time_with_ended_threads(pid: u32) -> Duration {
+    let of = |member| {
+        let stat = read(&format!("/proc/{member}/stat"));
+        // After the name, in parentheses: state and ten more fields, then user and system time (proc_pid_stat(5)).
+        let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace().skip(11);
+        fields.take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>()
+    };
+    let ticks: u64 = family(pid).into_iter().map(of).sum();
+    Duration::from_millis(ticks * TICK_MS)
+}
+
 /// Resident memory in bytes, as `ps` shows it: shared pages count in every process that has them.
 pub(crate) fn memory_bytes(pid: u32) -> u64 {
     let of = |member| {
@@ -93,6 +109,24 @@ mod tests {
             sum = std::hint::black_box(sum.wrapping_add(1));
         }
         assert!(cpu_time(std::process::id()) > before);
+    }
+
+    #[test]
+    fn time_of_threads_that_have_ended_still_counts() {
+        let before = cpu_time_with_ended_threads(std::process::id());
+        std::thread::spawn(|| {
+            // In ticks, so several: what is left of one may be cut off.
+            let since = cpu_time_with_ended_threads(std::process::id());
+            let mut sum = 0u64;
+            while cpu_time_with_ended_threads(std::process::id()) < since + Duration::from_millis(30) {
+                for _ in 0..100_000 {
+                    sum = std::hint::black_box(sum.wrapping_add(1));
+                }
+            }
+        })
+        .join()
+        .unwrap();
+        assert!(cpu_time_with_ended_threads(std::process::id()) >= before + Duration::from_millis(30));
     }
 
     #[test]

@@ -118,7 +118,8 @@ pub(crate) struct Servers {
     pub(crate) only: Vec<String>,
 }
 
-/// `storage`. NGINX's program comes from NGINX, Weir's from WEIR.
+/// `storage`. NGINX's program comes from NGINX, Weir's from WEIR. STORM is the path of StoRM WebDAV's jar, if it is to take part;
+/// JAVA what runs it.
 #[derive(Debug, Args)]
 pub(crate) struct Storage {
     /// Turns of each
@@ -127,9 +128,12 @@ pub(crate) struct Storage {
     /// Length of a turn, where it is not a number of files
     #[arg(long, default_value_t = 3)]
     pub(crate) seconds: u64,
-    /// Only these parts, of download, upload, listing and giant (several separated by commas)
+    /// Only these parts, of download, upload, listing, giant and storm (several separated by commas)
     #[arg(long, value_delimiter = ',')]
     pub(crate) only: Vec<String>,
+    /// Beside StoRM WebDAV, downloads of 1 GiB as in the published experiments, not of 256 MiB, and turns of 10 s at least
+    #[arg(long)]
+    pub(crate) full: bool,
 }
 
 impl Storage {

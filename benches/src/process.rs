@@ -50,7 +50,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts it, its messages going to the file `log`, its output to `output` or nowhere.
+    /// Starts it, its messages going to the file `log`, its output to `output` (which may be the same file) or nowhere.
     pub(crate) fn start(
         name: &str,
         command: &mut Command,
@@ -59,7 +59,13 @@ impl Process {
     ) -> Result<Self> {
         let create = |path: &Path| File::create(path).context(path.display());
         let file = create(log)?;
-        let output = output.map(create).transpose()?.map_or_else(Stdio::null, Stdio::from);
+        let output = match output {
+            // One file for both, so that neither overwrites the other.
+            Some(path) if path == log => Some(file.try_clone().context(path.display())?),
+            Some(path) => Some(create(path)?),
+            None => None,
+        };
+        let output = output.map_or_else(Stdio::null, Stdio::from);
         let child = command
             .stdin(Stdio::null())
             .stdout(output)
@@ -75,22 +81,37 @@ impl Process {
 
     /// Waits until a plain HTTP GET of `/health` is answered with 200; `tls` listeners are asked for a connection only.
     pub(crate) fn wait_ready(&mut self, address: SocketAddr, tls: bool, log: &Path) -> Result<()> {
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let path = if tls { None } else { Some("/health") };
+        self.wait_ready_at(address, path, Duration::from_secs(10), log)
+    }
+
+    /// Waits, at most so long, until a plain HTTP GET of `path` is answered with 200, or, without one, until a connection
+    /// is accepted.
+    pub(crate) fn wait_ready_at(
+        &mut self,
+        address: SocketAddr,
+        path: Option<&str>,
+        patience: Duration,
+        log: &Path,
+    ) -> Result<()> {
+        let deadline = Instant::now() + patience;
         loop {
             if let Some(status) = self.child.try_wait().context(&self.name)? {
-                let said = std::fs::read_to_string(log).unwrap_or_default();
-                return Err(Error::new(format!("{} ended at once ({status}): {}", self.name, said.trim())));
+                return Err(Error::new(format!(
+                    "{} ended at once ({status}): {}",
+                    self.name,
+                    last_words(log)
+                )));
             }
-            let ready = if tls { TcpStream::connect(address).is_ok() } else { healthy(address) };
-            if ready {
+            if path.map_or_else(|| TcpStream::connect(address).is_ok(), |path| healthy(address, path)) {
                 return Ok(());
             }
             if Instant::now() > deadline {
-                let said = std::fs::read_to_string(log).unwrap_or_default();
+                let asked = path.unwrap_or_default();
                 return Err(Error::new(format!(
-                    "{} does not answer on {address}: {}",
+                    "{} does not answer on {address}{asked}: {}",
                     self.name,
-                    said.trim()
+                    last_words(log)
                 )));
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -135,11 +156,19 @@ fn send(pid: u32, signal: Signal) {
     }
 }
 
-fn healthy(address: SocketAddr) -> bool {
+/// The end of what a program said: a stack trace of a Java program has hundreds of lines.
+fn last_words(log: &Path) -> String {
+    let said = std::fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = said.trim().lines().collect();
+    lines[lines.len().saturating_sub(40)..].join("\n")
+}
+
+fn healthy(address: SocketAddr, path: &str) -> bool {
     let ask = || -> std::io::Result<bool> {
         let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
         stream.set_read_timeout(Some(Duration::from_secs(1)))?;
-        stream.write_all(b"GET /health HTTP/1.1\r\nHost: bench.test\r\nConnection: close\r\n\r\n")?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: bench.test\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes())?;
         let mut answer = [0; 12];
         stream.read_exact(&mut answer)?;
         Ok(answer.ends_with(b" 200"))

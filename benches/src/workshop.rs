@@ -21,6 +21,7 @@ pub(crate) const FILES: [(&str, usize); 3] = [("1k", 1 << 10), ("64k", 64 << 10)
 #[derive(Debug)]
 pub(crate) struct Workshop {
     directory: tempfile::TempDir,
+    issuer: Issuer<'static, KeyPair>,
 }
 
 impl Workshop {
@@ -30,10 +31,12 @@ impl Workshop {
             .prefix("weir-bench-")
             .tempdir_in("/dev/shm")
             .context("a directory in /dev/shm")?;
+        let (authority, issuer) = make_authority()?;
         // Workers of rivals run as another account.
         let all_may_read = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
         fs::set_permissions(directory.path(), all_may_read).context("permissions in /dev/shm")?;
-        let workshop = Self { directory };
+        let workshop = Self { directory, issuer };
+        workshop.write("authority.pem", &authority)?;
         let files = workshop.path("files");
         fs::create_dir(&files).context(files.display())?;
         for (name, bytes) in FILES {
@@ -66,23 +69,36 @@ impl Workshop {
         self.path("authority.pem")
     }
 
-    fn make_certificates(&self) -> Result<()> {
-        let authority_key = KeyPair::generate().context("a key")?;
-        let mut authority = CertificateParams::default();
-        authority.distinguished_name.push(DnType::CommonName, "bench authority");
-        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-        let authority_pem =
-            authority.self_signed(&authority_key).context("the authority's certificate")?.pem();
-        let issuer = Issuer::new(authority, authority_key);
+    /// Makes another certificate, by the same authority, with an RSA key of 2,048 bits: certificate and key in files of their
+    /// own. For who takes no other.
+    pub(crate) fn rsa_certificate(&self) -> Result<(PathBuf, PathBuf)> {
+        let key = KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).context("an RSA key")?;
+        let certificate = self.issue(&key)?;
+        Ok((self.write("rsa.pem", &certificate)?, self.write("rsa.key", &key.serialize_pem())?))
+    }
 
+    fn make_certificates(&self) -> Result<()> {
         let key = KeyPair::generate().context("a key")?;
-        let site = CertificateParams::new([HOST.to_owned()]).context("the site's name")?;
-        let site_pem = site.signed_by(&key, &issuer).context("the site's certificate")?.pem();
-        self.write("authority.pem", &authority_pem)?;
-        self.write("site.pem", &format!("{site_pem}{}", key.serialize_pem()))?;
+        let certificate = self.issue(&key)?;
+        self.write("site.pem", &format!("{certificate}{}", key.serialize_pem()))?;
         Ok(())
     }
+
+    fn issue(&self, key: &KeyPair) -> Result<String> {
+        let site = CertificateParams::new([HOST.to_owned()]).context("the site's name")?;
+        Ok(site.signed_by(key, &self.issuer).context("the site's certificate")?.pem())
+    }
+}
+
+/// Its certificate, and what signs.
+fn make_authority() -> Result<(String, Issuer<'static, KeyPair>)> {
+    let key = KeyPair::generate().context("a key")?;
+    let mut authority = CertificateParams::default();
+    authority.distinguished_name.push(DnType::CommonName, "bench authority");
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    let pem = authority.self_signed(&key).context("the authority's certificate")?.pem();
+    Ok((pem, Issuer::new(authority, key)))
 }
 
 /// Addresses on loopback that nobody listened on a moment ago.

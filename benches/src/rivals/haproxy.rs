@@ -13,7 +13,7 @@ pub(super) fn configure(command: &mut Command, assignment: &Assignment<'_>, spli
 }
 
 fn config(assignment: &Assignment<'_>, splice: bool) -> String {
-    let Assignment { workshop, setup, bind, servers } = assignment;
+    let Assignment { workshop, setup, bind, servers, health } = assignment;
     let tls_in = if setup.tls_in {
         format!(" ssl crt {} alpn http/1.1", workshop.certificate().display())
     } else {
@@ -58,7 +58,7 @@ frontend web
 backend web
   balance leastconn
   option httpchk
-  http-check send meth GET uri /health ver HTTP/1.1 hdr Host {HOST}
+  http-check send meth GET uri {health} ver HTTP/1.1 hdr Host {HOST}
 ",
         workers = setup.workers,
         idle = setup.client_idle_s,

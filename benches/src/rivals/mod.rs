@@ -8,6 +8,7 @@ mod weir;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -50,6 +51,8 @@ struct Assignment<'a> {
     setup: Setup,
     bind: SocketAddr,
     servers: &'a [SocketAddr],
+    /// What active checks ask for.
+    health: &'a str,
 }
 
 /// A contestant at work.
@@ -68,7 +71,7 @@ impl Contestant {
         if !options.without_weir {
             all.push(Self::weir()?);
         }
-        for program in or_default(from_environment("HAPROXY"), "/usr/sbin/haproxy") {
+        for program in haproxy_programs() {
             all.push(Self::of(Product::HaProxy, program.clone())?);
             all.push(Self::of(Product::HaProxySplice, program)?);
         }
@@ -90,6 +93,17 @@ impl Contestant {
         Self::of(Product::Weir, from_environment("WEIR").pop().unwrap_or_else(release_build))
     }
 
+    /// The first program of a product that the environment names, or the one that Debian installs.
+    pub(crate) fn first(product: Product) -> Result<Self> {
+        let programs = match product {
+            Product::Weir => return Self::weir(),
+            Product::HaProxy | Product::HaProxySplice => haproxy_programs(),
+            Product::Nginx => nginx_programs(),
+        };
+        let program = programs.into_iter().next().ok_or_else(|| Error::new("no program to compare with"))?;
+        Self::of(product, program)
+    }
+
     fn of(product: Product, program: PathBuf) -> Result<Self> {
         let (stem, version) = match product {
             Product::Weir => ("weir", version(&program, "--version")?),
@@ -102,8 +116,19 @@ impl Contestant {
 
     /// Starts it on its core in front of `origin`, and waits until it answers.
     pub(crate) fn start(&self, workshop: &Workshop, origin: &Origin, setup: Setup) -> Result<Balancer> {
+        self.start_before(workshop, origin.addresses(setup.tls_out), "/health", setup)
+    }
+
+    /// Starts it on its core in front of servers that answer GETs of `health` with 200, and waits until it answers.
+    pub(crate) fn start_before(
+        &self,
+        workshop: &Workshop,
+        servers: &[SocketAddr],
+        health: &str,
+        setup: Setup,
+    ) -> Result<Balancer> {
         let [bind] = free_addresses()?;
-        let assignment = Assignment { workshop, setup, bind, servers: origin.addresses(setup.tls_out) };
+        let assignment = Assignment { workshop, setup, bind, servers, health };
         let cores = if setup.workers > 1 { Cores::All } else { Cores::Balancer };
         let mut command = cores.command(&self.program);
         let access_log = setup.access_log.then(|| workshop.path("access.log"));
@@ -117,7 +142,8 @@ impl Contestant {
         // HAProxy logs to standard output; the others open the file themselves.
         let output = if self.product.is_haproxy() { access_log.as_deref() } else { None };
         let mut process = Process::start(&self.name, &mut command, output, &log)?;
-        process.wait_ready(bind, setup.tls_in, &log)?;
+        let path = if setup.tls_in { None } else { Some(health) };
+        process.wait_ready_at(bind, path, Duration::from_secs(10), &log)?;
         Ok(Balancer { address: bind, process, access_log })
     }
 
@@ -146,8 +172,12 @@ pub(crate) fn nginx_programs() -> Vec<PathBuf> {
     or_default(from_environment("NGINX"), "/usr/sbin/nginx")
 }
 
+fn haproxy_programs() -> Vec<PathBuf> {
+    or_default(from_environment("HAPROXY"), "/usr/sbin/haproxy")
+}
+
 /// Paths in an environment variable, separated by commas.
-fn from_environment(name: &str) -> Vec<PathBuf> {
+pub(crate) fn from_environment(name: &str) -> Vec<PathBuf> {
     let value = std::env::var(name).unwrap_or_default();
     value.split(',').map(str::trim).filter(|path| !path.is_empty()).map(PathBuf::from).collect()
 }

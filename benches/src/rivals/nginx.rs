@@ -12,7 +12,7 @@ pub(super) fn configure(command: &mut Command, assignment: &Assignment<'_>) -> R
 }
 
 fn config(assignment: &Assignment<'_>) -> String {
-    let Assignment { workshop, setup, bind, servers } = assignment;
+    let Assignment { workshop, setup, bind, servers, .. } = assignment;
     let servers: String = servers.iter().map(|server| format!("    server {server};\n")).collect();
     let certificate = workshop.certificate();
     let certificate = certificate.display();

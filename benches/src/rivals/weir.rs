@@ -12,7 +12,7 @@ pub(super) fn configure(command: &mut Command, assignment: &Assignment<'_>) -> R
 }
 
 fn config(assignment: &Assignment<'_>) -> String {
-    let Assignment { workshop, setup, bind, servers } = assignment;
+    let Assignment { workshop, setup, bind, servers, health } = assignment;
     let mut text = format!(
         "[weir]
 workers = {workers}
@@ -37,7 +37,7 @@ timeouts = {{ idle = \"{idle}s\" }}
     }
     let servers: Vec<_> = servers.iter().map(|server| format!("\"{server}\"")).collect();
     text.push_str(&format!(
-        "\n[pool.web]\nbalance = \"least-connections\"\ncheck = {{ http = \"GET /health\", host = \"{HOST}\" }}\nservers = [{}]\n",
+        "\n[pool.web]\nbalance = \"least-connections\"\ncheck = {{ http = \"GET {health}\", host = \"{HOST}\" }}\nservers = [{}]\n",
         servers.join(", ")
     ));
     if setup.tls_out {

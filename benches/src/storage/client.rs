@@ -16,6 +16,15 @@ pub(super) struct Client {
 pub(super) struct Head {
     pub(super) status: u16,
     length: Option<u64>,
+    fields: Vec<(String, String)>,
+}
+
+impl Head {
+    /// A field's value, the first one if there are several.
+    pub(super) fn field(&self, name: &str) -> Option<&str> {
+        let mut named = self.fields.iter().filter(|(given, _)| given.eq_ignore_ascii_case(name));
+        named.next().map(|(_, value)| value.as_str())
+    }
 }
 
 impl Client {
@@ -44,7 +53,7 @@ impl Client {
 
     /// Reads an answer's head.
     pub(super) fn head(&mut self) -> Result<Head> {
-        let mut head = Head { status: 0, length: None };
+        let mut head = Head { status: 0, length: None, fields: Vec::new() };
         let mut line = String::new();
         loop {
             line.clear();
@@ -58,6 +67,7 @@ impl Client {
                 if name.eq_ignore_ascii_case("content-length") {
                     head.length = value.trim().parse().ok();
                 }
+                head.fields.push((name.to_owned(), value.trim().to_owned()));
             } else if text.is_empty() {
                 // No content by definition.
                 if head.status == 204 {

@@ -1,11 +1,13 @@
 //! What serving files costs: Weir's storage areas beside NGINX with the same files, on the same core, in turns. Uploads with a
-//! checksum beside uploads without one, and the sizes at which a server shows whether its memory is bounded.
+//! checksum beside uploads without one, and the sizes at which a server shows whether its memory is bounded. StoRM WebDAV takes
+//! part where its jar is given.
 
 mod client;
 mod download;
 mod giant;
 mod listing;
 mod server;
+mod storm;
 mod upload;
 
 use crate::error::Result;
@@ -15,11 +17,12 @@ use crate::options::Storage;
 /// `storage`: whether everything that is required was kept.
 pub(crate) fn run(options: &Storage) -> Result<bool> {
     machine::prepare(8192)?;
-    let parts: [(&str, Part); 4] = [
+    let parts: [(&str, Part); 5] = [
         ("download", download::run),
         ("upload", upload::run),
         ("listing", listing::run),
         ("giant", giant::run),
+        ("storm", storm::run),
     ];
     let mut kept = true;
     for (name, part) in parts {

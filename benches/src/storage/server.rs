@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::error::{Context, Error, Result};
 use crate::process::{Cores, Process};
@@ -69,7 +70,7 @@ pub(super) fn start_weir(workshop: &Workshop, root: &Path, setup: WeirSetup<'_>)
     );
     let mut command = Cores::Balancer.command(&contestant.program);
     command.arg("run").arg(workshop.write("weir.toml", &config)?);
-    ready("weir", command, workshop, bind, setup.tls)
+    ready("weir", command, workshop, bind, if setup.tls { None } else { Some("/health") })
 }
 
 /// NGINX with the same files, as its documentation recommends for such.
@@ -121,18 +122,19 @@ http {{
     let config = workshop.write("files.conf", &config)?;
     let mut command = Cores::Balancer.command(&program);
     command.arg("-p").arg(workshop.path("")).arg("-e").arg("stderr").arg("-c").arg(config);
-    ready("nginx", command, workshop, bind, tls)
+    ready("nginx", command, workshop, bind, if tls { None } else { Some("/health") })
 }
 
-fn ready(
+/// Starts it and waits until a plain GET of `path` is answered with 200, or, without one, until a connection is accepted.
+pub(super) fn ready(
     name: &str,
     mut command: std::process::Command,
     workshop: &Workshop,
     address: SocketAddr,
-    tls: bool,
+    path: Option<&str>,
 ) -> Result<FileServer> {
     let log = workshop.path("files.log");
     let mut process = Process::start(name, &mut command, None, &log)?;
-    process.wait_ready(address, tls, &log)?;
+    process.wait_ready_at(address, path, Duration::from_secs(10), &log)?;
     Ok(FileServer { address, process })
 }

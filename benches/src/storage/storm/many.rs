@@ -1,0 +1,150 @@
+//! Many transfers at once, with the service's GETs offloaded and without: published experiment 4.
+
+use std::fmt::Write as _;
+
+use super::figures::{CLIENTS, Loaded, Row, Turn, rounds, wrk};
+use super::transfers::Download;
+use super::ways::Way;
+use super::{Bench, LARGE, SMALL_BYTES};
+use crate::error::Result;
+use crate::rivals::Product;
+use crate::storage::MIB;
+
+const WAYS: [Way; 4] = [Way::Storm, Way::Offloaded(Product::Nginx), Way::Offloaded(Product::Weir), Way::Weir];
+
+const PUBLISHED: &str = "Published, without files and clients: behind NGINX with offload about 1.10 of StoRM's throughput and half its \
+                         memory; StoRM about 10% busy, NGINX 0.1%.\n";
+
+/// Downloads of the large file at the same time.
+const LARGE_CLIENTS: usize = 4;
+
+/// What is transferred, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Files {
+    /// Kept connections ask again and again.
+    Small,
+    /// Some clients download one each.
+    Large,
+}
+
+/// Grid transfers use TLS; without it shows what sending files by the kernel is worth.
+const LOADS: [(Files, bool); 3] = [(Files::Small, true), (Files::Small, false), (Files::Large, true)];
+
+pub(super) fn run(bench: &Bench<'_>) -> Result<String> {
+    let mut text = String::new();
+    for (files, tls) in LOADS {
+        let large_bytes = bench.large_bytes();
+        let title = title(files, tls, large_bytes / MIB);
+        let rows = rounds(bench, &title, &WAYS, tls, |running| match files {
+            Files::Small => {
+                let report = wrk(running.address, tls, bench.seconds()).run()?;
+                Ok(Loaded {
+                    transfers: report.requests,
+                    bytes: report.requests * SMALL_BYTES,
+                    p50_s: report.p50_us / 1e6,
+                    p99_s: report.p99_us / 1e6,
+                })
+            }
+            Files::Large => {
+                let download = Download {
+                    address: running.address,
+                    path: LARGE,
+                    tls,
+                    bytes: large_bytes,
+                    clients: LARGE_CLIENTS,
+                };
+                let took_s = download.run()?;
+                let transfers = took_s.len() as u64;
+                Ok(Loaded {
+                    transfers,
+                    bytes: transfers * large_bytes,
+                    p50_s: quantile(&took_s, 0.5),
+                    p99_s: quantile(&took_s, 0.99),
+                })
+            }
+        })?;
+        text.push_str(&table(&title, &rows));
+        text.push('\n');
+    }
+    text.push_str(PUBLISHED);
+    Ok(text)
+}
+
+fn title(files: Files, tls: bool, large_mib: u64) -> String {
+    let (mib, clients) = match files {
+        Files::Small => (SMALL_BYTES / MIB, CLIENTS as usize),
+        Files::Large => (large_mib, LARGE_CLIENTS),
+    };
+    format!("{clients} clients, {mib} MiB, {}", if tls { "TLS 1.3" } else { "plain" })
+}
+
+/// Nearest rank, of ascending values.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
+}
+
+fn table(title: &str, rows: &[Row]) -> String {
+    let mut table = format!(
+        "## StoRM WebDAV: {title}\n\n\
+         | | MiB/s | to StoRM's own: median (min..max) | transfers/s | ms: p50, p99 | CPU a GiB, ms: all \
+         | to StoRM's own: median (min..max) | StoRM | in front | busy, %: StoRM | in front | memory, MiB: StoRM | in front |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|---|\n"
+    );
+    let Some(base) = rows.iter().find(|row| row.way == Way::Storm) else {
+        return table;
+    };
+    for row in rows {
+        let _ = writeln!(
+            table,
+            "| {} | {:.0} | {} | {:.1} | {:.1}, {:.1} | {:.0} | {} | {} | {} | {} | {} | {} | {} |",
+            row.name,
+            row.median(Turn::mib_per_s),
+            row.ratio(base, Turn::mib_per_s),
+            row.median(Turn::transfers_per_s),
+            row.median(|turn| turn.p50_s * 1e3),
+            row.median(|turn| turn.p99_s * 1e3),
+            row.median(Turn::cpu_ms_a_gib),
+            row.ratio(base, Turn::cpu_ms_a_gib),
+            row.of_storm(Turn::storm_ms_a_gib),
+            row.of_front(Turn::front_ms_a_gib),
+            row.of_storm(Turn::storm_busy),
+            row.of_front(Turn::front_busy),
+            row.of_storm(Turn::storm_mib),
+            row.of_front(Turn::front_mib),
+        );
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::figures::tests::{row, turn};
+    use super::*;
+
+    #[test]
+    fn offload_stands_beside_what_it_replaces() {
+        let rows = [
+            row(Way::Storm, vec![turn(4.0, 4.0, 0.0)]),
+            row(Way::Offloaded(Product::Weir), vec![turn(2.0, 0.2, 1.0)]),
+        ];
+        let table = table(&title(Files::Large, true, 256), &rows);
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(lines[0], "## StoRM WebDAV: 4 clients, 256 MiB, TLS 1.3");
+        assert_eq!(
+            lines[4..],
+            [
+                "| Storm | 256 | 1 | 1.0 | 2000.0, 4000.0 | 4000 | 1 | 4000 | - | 100 | - | 512 | - |",
+                "| Offloaded(Weir) | 512 | 2.00 (2.00..2.00) | 2.0 | 1000.0, 2000.0 | 1200 | 0.30 (0.30..0.30) | 200 | 1000 \
+                 | 10 | 50 | 512 | 16 |",
+            ]
+        );
+    }
+
+    #[test]
+    fn quantiles_are_times_that_were_measured() {
+        assert_eq!(quantile(&[1.0, 2.0, 3.0, 4.0], 0.5), 2.0);
+        assert_eq!(quantile(&[1.0, 2.0, 3.0, 4.0], 0.99), 4.0);
+        assert_eq!(quantile(&[], 0.5), 0.0);
+    }
+}

@@ -1,0 +1,262 @@
+//! Who serves the files, and how each is set up.
+
+use std::net::SocketAddr;
+
+use super::service::{HEALTH, INTERNAL, Mode, Service};
+use super::{Bench, READY};
+use crate::cpu;
+use crate::error::{Error, Result};
+use crate::process::{Cores, Process};
+use crate::rivals::{Balancer, Contestant, Product};
+use crate::scenario::Setup;
+use crate::storage::server::{FileServer, WeirSetup, ready, start_weir};
+use crate::workshop::{CIPHER, HOST, free_addresses};
+
+/// One way to the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// StoRM alone: what the others are compared with.
+    Storm,
+    /// Its answers pass through a balancer; with TLS, TLS again behind it.
+    Proxied(Product),
+    /// It names the file, and the proxy sends it. What lies between them is plain.
+    Offloaded(Product),
+    /// Weir's own storage area.
+    Weir,
+}
+
+impl Way {
+    /// Which StoRM it needs.
+    pub(super) fn mode(self) -> Option<Mode> {
+        match self {
+            Self::Storm | Self::Proxied(_) => Some(Mode::Sends),
+            Self::Offloaded(_) => Some(Mode::Names),
+            Self::Weir => None,
+        }
+    }
+
+    /// As in tables.
+    pub(super) fn name(self, service: Option<&Service>) -> Result<String> {
+        let storm = service.map_or("StoRM", |service| service.version.as_str());
+        Ok(match self {
+            Self::Storm => format!("StoRM WebDAV {storm}"),
+            Self::Proxied(product) => format!("{}, proxy", Contestant::first(product)?.name),
+            Self::Offloaded(product) => format!("{}, offload", Contestant::first(product)?.name),
+            Self::Weir => format!("{}, its storage area", Contestant::first(Product::Weir)?.name),
+        })
+    }
+}
+
+/// Both kinds of StoRM; a Java program needs some time until it runs at its speed, so they are kept over all turns of a table.
+pub(super) struct Services {
+    sends: Option<Service>,
+    names: Option<Service>,
+}
+
+impl Services {
+    /// Starts those that the ways need.
+    pub(super) fn start(bench: &Bench<'_>, ways: &[Way]) -> Result<Self> {
+        let start = |mode| {
+            let needed = ways.iter().any(|way| way.mode() == Some(mode));
+            needed.then(|| Service::start(&bench.workshop, &bench.jar, &bench.files, mode)).transpose()
+        };
+        Ok(Self { sends: start(Mode::Sends)?, names: start(Mode::Names)? })
+    }
+
+    /// The one that a way needs; [`Way::Weir`] needs none.
+    pub(super) fn of(&self, way: Way) -> Option<&Service> {
+        match way.mode()? {
+            Mode::Sends => self.sends.as_ref(),
+            Mode::Names => self.names.as_ref(),
+        }
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = (Mode, &Service)> {
+        let sends = self.sends.iter().map(|service| (Mode::Sends, service));
+        sends.chain(self.names.iter().map(|service| (Mode::Names, service)))
+    }
+}
+
+/// A way at work: what is in front of StoRM, or in its place, is fresh for each turn.
+pub(super) struct Running<'a> {
+    pub(super) address: SocketAddr,
+    service: Option<&'a Service>,
+    front: Option<Front>,
+}
+
+/// A program on the balancer's core beside StoRM, or in its place.
+enum Front {
+    Proxy(Balancer),
+    Files(FileServer),
+}
+
+impl Front {
+    fn process(&self) -> &Process {
+        match self {
+            Self::Proxy(balancer) => &balancer.process,
+            Self::Files(server) => &server.process,
+        }
+    }
+}
+
+/// A figure of each of the two that may take part.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Parts<T> {
+    /// StoRM.
+    pub(super) storm: T,
+    /// What is in front of it, or in its place.
+    pub(super) front: T,
+}
+
+impl<'a> Running<'a> {
+    /// Starts what is not running yet, and waits until it answers.
+    pub(super) fn start(bench: &Bench<'_>, services: &'a Services, way: Way, tls: bool) -> Result<Self> {
+        let service = services.of(way);
+        let storm = || service.ok_or_else(|| Error::new("StoRM is not running"));
+        let (address, front) = match way {
+            Way::Storm => {
+                let storm = storm()?;
+                (if tls { storm.tls } else { storm.plain }, None)
+            }
+            Way::Proxied(product) => {
+                let storm = storm()?;
+                let server = if tls { storm.tls } else { storm.plain };
+                let setup = Setup { tls_in: tls, tls_out: tls, ..Setup::PLAIN };
+                let contestant = Contestant::first(product)?;
+                let balancer = contestant.start_before(&bench.workshop, &[server], HEALTH, setup)?;
+                (balancer.address, Some(Front::Proxy(balancer)))
+            }
+            Way::Offloaded(product) => {
+                let server = offload(bench, product, storm()?.plain, tls)?;
+                (server.address, Some(Front::Files(server)))
+            }
+            Way::Weir => {
+                let server = start_weir(&bench.workshop, &bench.root, WeirSetup { tls, ..WeirSetup::PLAIN })?;
+                (server.address, Some(Front::Files(server)))
+            }
+        };
+        Ok(Self { address, service, front })
+    }
+
+    fn of_each<T: Default>(&self, figure: impl Fn(u32) -> T) -> Parts<T> {
+        let of = |process: Option<&Process>| process.map(|process| figure(process.pid())).unwrap_or_default();
+        Parts {
+            storm: of(self.service.map(|service| &service.process)),
+            front: of(self.front.as_ref().map(Front::process)),
+        }
+    }
+
+    /// CPU time that each has taken since it was started, in seconds.
+    pub(super) fn cpu_s(&self) -> Parts<f64> {
+        self.of_each(|pid| cpu::cpu_time_with_ended_threads(pid).as_secs_f64())
+    }
+
+    /// Resident memory in bytes.
+    pub(super) fn memory_bytes(&self) -> Parts<u64> {
+        self.of_each(cpu::memory_bytes)
+    }
+}
+
+/// A proxy that sends the files which the service at `storm` names.
+fn offload(bench: &Bench<'_>, product: Product, storm: SocketAddr, tls: bool) -> Result<FileServer> {
+    let contestant = Contestant::first(product)?;
+    let [bind] = free_addresses()?;
+    let mut command = Cores::Balancer.command(&contestant.program);
+    match product {
+        Product::Weir => {
+            let config = weir_config(bench, bind, storm, tls);
+            command.arg("run").arg(bench.workshop.write("weir-offload.toml", &config)?);
+        }
+        Product::Nginx => {
+            let config = nginx_config(bench, bind, storm, tls);
+            let config = bench.workshop.write("offload.conf", &config)?;
+            command.arg("-p").arg(bench.workshop.path("")).arg("-e").arg("stderr").arg("-c").arg(config);
+        }
+        Product::HaProxy | Product::HaProxySplice => {
+            return Err(Error::new("HAProxy cannot send the files that a server names"));
+        }
+    }
+    let path = if tls { None } else { Some(READY) };
+    ready(&contestant.name, command, &bench.workshop, bind, path)
+}
+
+/// As the guide says; what StoRM names is not percent-encoded.
+fn weir_config(bench: &Bench<'_>, bind: SocketAddr, storm: SocketAddr, tls: bool) -> String {
+    let tls = if tls {
+        let certificate = bench.workshop.certificate();
+        format!(
+            "tls = {{ certificates = {certificate:?}, min-version = \"1.3\", ciphers = [\"{CIPHER}\"] }}\n"
+        )
+    } else {
+        String::new()
+    };
+    let prefix = format!("{INTERNAL}{}", bench.files.display());
+    format!(
+        "[weir]\nworkers = 1\ncontrol = {control:?}\nstate = false\n\n[listener.web]\nbind = \"{bind}\"\npool = \"storm\"\n{tls}\n\
+         [pool.storm]\ncheck = {{ http = \"GET {HEALTH}\", host = \"{HOST}\" }}\nservers = [\"{storm}\"]\n\n\
+         [[pool.storm.offload.location]]\nprefix = {prefix:?}\nroot = {root:?}\npercent-encoded = false\n",
+        control = bench.workshop.path("weir.sock"),
+        root = bench.files,
+    )
+}
+
+/// As StoRM's documentation says, and with what serves files best.
+fn nginx_config(bench: &Bench<'_>, bind: SocketAddr, storm: SocketAddr, tls: bool) -> String {
+    let certificate = bench.workshop.certificate();
+    let certificate = certificate.display();
+    let (ssl, tls_keys) = if tls {
+        let keys = format!(
+            "    ssl_certificate {certificate};
+    ssl_certificate_key {certificate};
+    ssl_protocols TLSv1.3;
+    ssl_conf_command Ciphersuites {CIPHER};
+    ssl_session_cache shared:web:4m;
+"
+        );
+        (" ssl", keys)
+    } else {
+        ("", String::new())
+    };
+    format!(
+        "daemon off;
+worker_processes 1;
+user root;
+pid offload.pid;
+error_log stderr crit;
+events {{ worker_connections 4096; }}
+http {{
+  access_log off;
+  default_type application/octet-stream;
+  tcp_nodelay on;
+  open_file_cache max=1024;
+  open_file_cache_valid 30s;
+  keepalive_timeout 60s;
+  keepalive_requests 1000000000;
+  client_body_temp_path offload-body;
+  proxy_temp_path offload-proxy;
+  upstream storm {{
+    server {storm};
+    keepalive 256;
+    keepalive_requests 1000000000;
+  }}
+  server {{
+    listen {bind}{ssl} deferred backlog=4096;
+{tls_keys}    client_max_body_size 0;
+    location {INTERNAL} {{
+      internal;
+      alias /;
+      sendfile on;
+      tcp_nopush on;
+    }}
+    location / {{
+      proxy_pass http://storm;
+      proxy_http_version 1.1;
+      proxy_set_header Connection \"\";
+      proxy_set_header Forwarded \"for=$remote_addr;host=$http_host;proto=$scheme\";
+    }}
+  }}
+}}
+"
+    )
+}
