@@ -143,8 +143,10 @@ impl Row {
     }
 }
 
-/// How long each StoRM is loaded before the first turn: a Java program compiles itself as it runs.
-const WARM_UP_S: u64 = 8;
+/// A Java program compiles itself as it runs: before the first turn each StoRM is loaded in parts of so many seconds, until it
+/// is no longer getting faster, at least and at most so often.
+const WARM_UP_S: u64 = 4;
+const WARM_UPS: std::ops::RangeInclusive<usize> = 3..=15;
 
 /// Turn by turn, way by way: each round begins with another one. `load` is what is measured, of one way once.
 pub(super) fn rounds(
@@ -182,7 +184,21 @@ pub(super) fn rounds(
 fn warm_up(service: &Service, mode: Mode, tls: bool) -> Result<()> {
     let tls = tls && mode == Mode::Sends;
     let address = if tls { service.tls } else { service.plain };
-    wrk(address, tls, WARM_UP_S).run().map(drop)
+    let mut rates = Vec::new();
+    while !is_warm(&rates) {
+        rates.push(wrk(address, tls, WARM_UP_S).run()?.requests_per_s);
+    }
+    eprintln!("StoRM WebDAV {}: loaded for {} s", service.version, rates.len() as u64 * WARM_UP_S);
+    Ok(())
+}
+
+/// Whether the last part of a warm-up was less than 5% faster than the best before it, or it has been enough.
+fn is_warm(rates: &[f64]) -> bool {
+    let Some((last, before)) = rates.split_last() else {
+        return false;
+    };
+    let best = before.iter().copied().fold(0.0, f64::max);
+    rates.len() >= *WARM_UPS.end() || rates.len() >= *WARM_UPS.start() && *last < best * 1.05
 }
 
 /// Connections that ask for the small file again and again.
@@ -231,6 +247,16 @@ pub(super) mod tests {
         );
         assert_eq!((turn.storm_busy(), turn.front_busy()), (25.0, 50.0));
         assert_eq!((turn.mib_per_s(), turn.transfers_per_s()), (512.0, 2.0));
+    }
+
+    #[test]
+    fn a_warm_up_lasts_until_it_brings_nothing_more() {
+        assert!(!is_warm(&[]));
+        assert!(!is_warm(&[100.0, 90.0]));
+        assert!(!is_warm(&[100.0, 90.0, 110.0]));
+        assert!(is_warm(&[100.0, 200.0, 209.0]));
+        let always_faster: Vec<f64> = (0..15).map(|part| 2.0_f64.powi(part)).collect();
+        assert!(is_warm(&always_faster) && !is_warm(&always_faster[..14]));
     }
 
     #[test]
