@@ -167,18 +167,32 @@ pub(super) fn rounds(
         for place in 0..rows.len() {
             let at = (place + turn) % rows.len();
             let row = &mut rows[at];
-            let running = Running::start(bench, &services, row.way, tls)?;
-            // Warms the fresh one, and proves that whole files come: wrk would count empty answers, too.
-            let check =
-                Download { address: running.address, path: SMALL, tls, bytes: SMALL_BYTES, clients: 1 };
-            check.run()?;
-            wrk(running.address, tls, 1).run()?;
-            let measured = Turn::measure(&running, || load(&running))?;
-            eprintln!("{title}: {}, turn {}/{turns}: {}", row.name, turn + 1, measured.brief());
+            let measure = || one_turn(bench, &services, row.way, tls, &load);
+            let label = format!("{title}: {}, turn {}/{turns}", row.name, turn + 1);
+            // One failed request may be the machine's fault, two turns with one are not.
+            let measured = measure().or_else(|error| {
+                eprintln!("{label}: {error}; once more");
+                measure()
+            })?;
+            eprintln!("{label}: {}", measured.brief());
             row.turns.push(measured);
         }
     }
     Ok(rows)
+}
+
+fn one_turn(
+    bench: &Bench<'_>,
+    services: &Services,
+    way: Way,
+    tls: bool,
+    load: impl Fn(&Running<'_>) -> Result<Loaded>,
+) -> Result<Turn> {
+    let running = Running::start(bench, services, way, tls)?;
+    // Warms the fresh one, and proves that whole files come: wrk would count empty answers, too.
+    Download { address: running.address, path: SMALL, tls, bytes: SMALL_BYTES, clients: 1 }.run()?;
+    wrk(running.address, tls, 1).run()?;
+    Turn::measure(&running, || load(&running))
 }
 
 fn warm_up(service: &Service, mode: Mode, tls: bool) -> Result<()> {

@@ -12,7 +12,8 @@ use crate::storage::MIB;
 
 const WAYS: [Way; 4] = [Way::Storm, Way::Offloaded(Product::Nginx), Way::Offloaded(Product::Weir), Way::Weir];
 
-const PUBLISHED: &str = "Published, without files and clients: behind NGINX with offload about 1.10 of StoRM's throughput and half its \
+/// What the tables reproduce.
+pub(super) const PUBLISHED: &str = "Published, without files and clients: behind NGINX with offload about 1.10 of StoRM's throughput and half its \
                          memory; StoRM about 10% busy, NGINX 0.1%.\n";
 
 /// Downloads of the large file at the same time.
@@ -27,55 +28,62 @@ enum Files {
     Large,
 }
 
-/// Grid transfers use TLS; without it shows what sending files by the kernel is worth.
-const LOADS: [(Files, bool); 3] = [(Files::Small, true), (Files::Small, false), (Files::Large, true)];
-
-pub(super) fn run(bench: &Bench<'_>) -> Result<String> {
-    let mut text = String::new();
-    for (files, tls) in LOADS {
-        let large_bytes = bench.large_bytes();
-        let title = title(files, tls, large_bytes / MIB);
-        let rows = rounds(bench, &title, &WAYS, tls, |running| match files {
-            Files::Small => {
-                let report = wrk(running.address, tls, bench.seconds()).run()?;
-                Ok(Loaded {
-                    transfers: report.requests,
-                    bytes: report.requests * SMALL_BYTES,
-                    p50_s: report.p50_us / 1e6,
-                    p99_s: report.p99_us / 1e6,
-                })
-            }
-            Files::Large => {
-                let download = Download {
-                    address: running.address,
-                    path: LARGE,
-                    tls,
-                    bytes: large_bytes,
-                    clients: LARGE_CLIENTS,
-                };
-                let took_s = download.run()?;
-                let transfers = took_s.len() as u64;
-                Ok(Loaded {
-                    transfers,
-                    bytes: transfers * large_bytes,
-                    p50_s: quantile(&took_s, 0.5),
-                    p99_s: quantile(&took_s, 0.99),
-                })
-            }
-        })?;
-        text.push_str(&table(&title, &rows));
-        text.push('\n');
-    }
-    text.push_str(PUBLISHED);
-    Ok(text)
+/// What is done to everyone in turn.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Transfers {
+    files: Files,
+    tls: bool,
 }
 
-fn title(files: Files, tls: bool, large_mib: u64) -> String {
-    let (mib, clients) = match files {
+/// Grid transfers use TLS; without it shows what sending files by the kernel is worth.
+pub(super) const LOADS: [Transfers; 3] = [
+    Transfers { files: Files::Small, tls: true },
+    Transfers { files: Files::Small, tls: false },
+    Transfers { files: Files::Large, tls: true },
+];
+
+/// One table.
+pub(super) fn run(bench: &Bench<'_>, load: Transfers) -> Result<String> {
+    let Transfers { files, tls } = load;
+    let large_bytes = bench.large_bytes();
+    let title = title(load, large_bytes / MIB);
+    let rows = rounds(bench, &title, &WAYS, tls, |running| match files {
+        Files::Small => {
+            let report = wrk(running.address, tls, bench.seconds()).run()?;
+            Ok(Loaded {
+                transfers: report.requests,
+                bytes: report.requests * SMALL_BYTES,
+                p50_s: report.p50_us / 1e6,
+                p99_s: report.p99_us / 1e6,
+            })
+        }
+        Files::Large => {
+            let download = Download {
+                address: running.address,
+                path: LARGE,
+                tls,
+                bytes: large_bytes,
+                clients: LARGE_CLIENTS,
+            };
+            let took_s = download.run()?;
+            let transfers = took_s.len() as u64;
+            Ok(Loaded {
+                transfers,
+                bytes: transfers * large_bytes,
+                p50_s: quantile(&took_s, 0.5),
+                p99_s: quantile(&took_s, 0.99),
+            })
+        }
+    })?;
+    Ok(table(&title, &rows))
+}
+
+fn title(load: Transfers, large_mib: u64) -> String {
+    let (mib, clients) = match load.files {
         Files::Small => (SMALL_BYTES / MIB, CLIENTS as usize),
         Files::Large => (large_mib, LARGE_CLIENTS),
     };
-    format!("{clients} clients, {mib} MiB, {}", if tls { "TLS 1.3" } else { "plain" })
+    format!("{clients} clients, {mib} MiB, {}", if load.tls { "TLS 1.3" } else { "plain" })
 }
 
 /// Nearest rank, of ascending values.
@@ -128,7 +136,7 @@ mod tests {
             row(Way::Storm, vec![turn(4.0, 4.0, 0.0)]),
             row(Way::Offloaded(Product::Weir), vec![turn(2.0, 0.2, 1.0)]),
         ];
-        let table = table(&title(Files::Large, true, 256), &rows);
+        let table = table(&title(LOADS[2], 256), &rows);
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines[0], "## StoRM WebDAV: 4 clients, 256 MiB, TLS 1.3");
         assert_eq!(
