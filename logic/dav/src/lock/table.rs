@@ -133,7 +133,10 @@ impl LockTable {
         }
         if change == Change::Remove {
             let (from, to) = path.range_below();
-            self.by_root.range(from..to).for_each(|(root, _)| need(root));
+            // Where every lock has ended, nothing is locked by itself any more.
+            let is_locked = |locks: &[Lock]| locks.iter().any(|lock| lock.is_live(now_s));
+            let below = self.by_root.range(from..to).filter(|(_, locks)| is_locked(locks));
+            below.for_each(|(root, _)| need(root));
         }
         missing.into_iter().collect()
     }

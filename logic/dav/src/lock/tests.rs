@@ -86,6 +86,14 @@ fn a_conflict_says_where() {
 }
 
 #[test]
+fn a_lock_that_has_ended_below_asks_for_nothing() {
+    let bobs = Lock { principal: "bob".into(), ..shared(2, "/") };
+    let ended = Lock { expires_s: NOW, ..shared(3, "/a") };
+    let table = table([Lock { infinite: false, ..shared(1, "/") }, bobs, ended]);
+    assert_eq!(missing(&table, "/", Change::Remove, &[1]), [""; 0]);
+}
+
+#[test]
 fn changes_need_the_locks_of_rfc_4918_section_7() {
     use Change::*;
     let table = table([shallow(1, "/dir/"), lock(2, "/dir/file"), lock(3, "/tree/"), shallow(4, "/x/y/z")]);
