@@ -124,6 +124,8 @@ fn trailers_that_must_stand_in_the_head_are_refused_in_any_spelling() {
         "Trailer",
         "TE",
         "X-Voms-Fqans",
+        "X-Weir-Upload",
+        "x_weir_upload_size",
         "X-Remote-User",
         "x_remote_user",
         "Transfer_Encoding",

@@ -6,6 +6,7 @@ use weir_net::service::{Answer, Content};
 use weir_storage::OpenFile;
 
 use super::digest::Wanted;
+use super::get::guard;
 use crate::call::Call;
 use crate::file::ServedFile;
 use crate::headers::{validators, with_validators};
@@ -41,7 +42,8 @@ pub(super) async fn answer(
     }
     let wanted = Wanted::of(&call.request);
     let digests = wanted.look_up(call, &place.path, &served.file).await?;
-    let answer = wanted.say(answer, &digests).with("X-Content-Type-Options", "nosniff");
+    let mut answer = wanted.say(answer, &digests);
+    answer.headers.extend(guard(&call.area, content_type));
     let uri = prefix.append(&place.path).href(false);
     Ok(answer.with("X-Accel-Redirect", uri).content(content_type, Content::Empty))
 }

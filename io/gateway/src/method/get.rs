@@ -13,6 +13,7 @@ use weir_storage::{OpenFile, StorageError};
 
 use super::accel;
 use super::digest::Wanted;
+use crate::area::Area;
 use crate::call::Call;
 use crate::file::ServedFile;
 use crate::headers::judge;
@@ -117,7 +118,7 @@ async fn of_file(call: &Call, place: &Place, file: Opened, is_head: bool) -> Res
     if let Some(value) = &call.area.plan.cache_control {
         wrapping.always.push(("Cache-Control", value.as_bytes().to_vec()));
     }
-    guard(call, &mut wrapping);
+    wrapping.with_content.extend(guard(&call.area, &wrapping.content_type));
     if let Some(coding) = coding {
         wrapping.with_content.push(("Content-Encoding", coding.name().into()));
     }
@@ -273,10 +274,11 @@ async fn compressed(
 
 /// What keeps a file that somebody has uploaded from acting in the name of the site: browsers do not guess its type, and pages
 /// run in a sandbox. An area that is read-only has its operator's files, which may do as they like.
-fn guard(call: &Call, wrapping: &mut Wrapping) {
-    wrapping.with_content.push(("X-Content-Type-Options", b"nosniff".to_vec()));
-    let acts = ["html", "svg", "xml"].iter().any(|kind| wrapping.content_type.contains(kind));
-    if acts && !call.area.plan.read_only {
-        wrapping.with_content.push(("Content-Security-Policy", b"sandbox".to_vec()));
+pub(crate) fn guard(area: &Area, content_type: &str) -> Vec<(&'static str, Vec<u8>)> {
+    let mut lines = vec![("X-Content-Type-Options", b"nosniff".to_vec())];
+    let acts = ["html", "svg", "xml"].iter().any(|kind| content_type.contains(kind));
+    if acts && !area.plan.read_only {
+        lines.push(("Content-Security-Policy", b"sandbox".to_vec()));
     }
+    lines
 }

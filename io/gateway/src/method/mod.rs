@@ -24,7 +24,7 @@ use crate::refusal::Refusal;
 use crate::tpc;
 
 pub(crate) use digest::{GivenUp, Wanted};
-pub(crate) use get::{Wrapping, deliver};
+pub(crate) use get::{Wrapping, deliver, guard};
 pub(crate) use put::receive;
 pub(crate) use resumable::{Uploads, answer as answer_upload, upload_of};
 

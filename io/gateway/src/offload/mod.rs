@@ -18,7 +18,7 @@ use weir_storage::{Disk, NodeId};
 
 use crate::area::{Area, Kept};
 use crate::call::{Call, unix_now_s};
-use crate::method::{Wanted, Wrapping, deliver};
+use crate::method::{Wanted, Wrapping, deliver, guard};
 use crate::place::{Place, plain_path};
 use crate::refusal::{Refusal, refuse};
 
@@ -151,7 +151,8 @@ impl Offload {
         }
         let place =
             Place { full: found.path.clone(), path: found.path, trailing_slash: found.trailing_slash };
-        let wrapping = wrapping(&request, &place, order);
+        let mut wrapping = wrapping(&request, &place, order);
+        guarded(&location.area, &mut wrapping);
         let call = Call {
             disk: disk_of(&location.area),
             area: Arc::clone(&location.area),
@@ -202,6 +203,19 @@ fn wrapping(request: &Request, place: &Place, order: FileOrder) -> Wrapping {
         wrapping.content_type = mime::with_charset(&wrapping.content_type, &charset);
     }
     wrapping
+}
+
+/// What clients have uploaded does not act in the name of the site, unless its server has said how far it may.
+fn guarded(area: &Area, wrapping: &mut Wrapping) {
+    if area.plan.read_only {
+        return;
+    }
+    for (name, value) in guard(area, &wrapping.content_type) {
+        let mut said = wrapping.always.iter().chain(&wrapping.with_content);
+        if !said.any(|(there, _)| there.eq_ignore_ascii_case(name)) {
+            wrapping.with_content.push((name, value));
+        }
+    }
 }
 
 /// The server has decided, and for nobody in particular: in an area that acts as local users, as who stands for that.

@@ -132,7 +132,7 @@ impl Fault {
         Some(wait.as_secs().saturating_add(1).min(3_600) as u32)
     }
 
-    /// Whether a server was tried, and failed.
+    /// Whether a server was tried, and failed. One that has answered, if not what was hoped for, has not.
     pub(crate) fn is_pools_failure(&self) -> bool {
         let untried = matches!(
             self,
@@ -142,6 +142,7 @@ impl Fault {
                 | Self::QueueTimeout
                 | Self::QueueRefused(_)
                 | Self::BreakerOpen(_)
+                | Self::NoPlace
                 | Self::Unpublished(..)
         );
         self.is_servers() && !untried

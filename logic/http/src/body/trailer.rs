@@ -127,7 +127,9 @@ impl TrailerLine {
     fn is_forbidden(&self) -> bool {
         let kept = usize::from(self.name_bytes).min(NAME_BYTES);
         let starts = |text: &[u8]| kept >= text.len() && self.name[..text.len()].eq_ignore_ascii_case(text);
-        if starts(b"x-forwarded-") || starts(b"x-voms-") || starts(b"x-remote-user") {
+        // By these a server is told who a client is, and what has become of an upload.
+        let told: [&[u8]; 4] = [b"x-forwarded-", b"x-voms-", b"x-remote-user", b"x-weir-upload"];
+        if told.into_iter().any(starts) {
             return true;
         }
         usize::from(self.name_bytes) <= NAME_BYTES

@@ -272,6 +272,35 @@ fn a_yes_without_a_place_is_no_yes() {
 }
 
 #[test]
+fn a_server_that_knows_nothing_of_the_question_is_no_bad_one() {
+    let site = Site::saying("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", CREATED);
+    // As many as would eject it, and more.
+    for _ in 0..20 {
+        assert_eq!(site.put("", "hello").status, 502);
+    }
+    let metrics = site.weir.metrics();
+    assert_eq!(metrics.get("weir_pool_response_errors_total", &["pool=\"web\""]), 0.0);
+}
+
+#[test]
+fn what_clients_have_uploaded_keeps_its_sandbox_when_a_server_names_it() {
+    let site = Site::new(|message| {
+        let head = String::from_utf8_lossy(&message.head).into_owned();
+        let target = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        format!("HTTP/1.1 200 OK\r\nX-Accel-Redirect: /internal{target}\r\nContent-Length: 0\r\n\r\n")
+    });
+    for (name, sandbox) in
+        [("page.html", Some("sandbox")), ("drawing.svg", Some("sandbox")), ("text.txt", None)]
+    {
+        std::fs::write(site.root.path().join(name), "<script>alert(1)</script>").unwrap();
+        let sent = site.weir.client().exchange(format!("GET /{name} HTTP/1.1\r\nHost: a.example\r\n\r\n"));
+        assert_eq!((sent.status, sent.text().as_str()), (200, "<script>alert(1)</script>"), "{name}");
+        assert_eq!(sent.header("content-security-policy"), sandbox, "{name}");
+        assert_eq!(sent.header("x-content-type-options"), Some("nosniff"), "{name}");
+    }
+}
+
+#[test]
 fn a_part_of_a_file_goes_to_its_server() {
     let site = Site::saying(YES, "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n");
     for line in ["Content-Range: bytes 0-4/10", "Upload-Complete: ?0", "Upload-Offset: 0"] {

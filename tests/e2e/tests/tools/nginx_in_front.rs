@@ -41,7 +41,9 @@ impl Front {
              server {{ listen unix:{}; client_max_body_size 0;\n\
              location / {{ proxy_pass http://{}; proxy_set_header Host $http_host; proxy_request_buffering off; proxy_http_version 1.1; }}\n\
              location '/protected files/' {{ internal; alias {area}/; etag off; add_header ETag $upstream_http_etag;\n\
-             add_header Digest $upstream_http_digest; add_header By nginx; }} }} }}\n",
+             add_header Digest $upstream_http_digest; add_header By nginx;\n\
+             add_header X-Content-Type-Options $upstream_http_x_content_type_options;\n\
+             add_header Content-Security-Policy $upstream_http_content_security_policy; }} }} }}\n",
             socket.display(),
             weir.addr("web"),
         );
@@ -97,6 +99,20 @@ fn nginx_sends_what_the_storage_area_names() {
     assert_eq!((head.status, head.header("content-length")), (200, Some("10")));
     assert_eq!(head.header("digest"), Some("adler32=0aff020e"));
     assert_eq!(client.exchange(request("GET", "/data/a.txt", "")).text(), "0123456789");
+}
+
+#[test]
+fn uploaded_pages_stay_in_their_sandbox() {
+    let front = Front::new();
+    front.write(b"a.html", "<script>alert(1)</script>");
+    front.write(b"a.txt", "text");
+    let page = front.get("/data/a.html", "");
+    assert_eq!((page.status, page.header("by")), (200, Some("nginx")));
+    assert_eq!(page.header("content-security-policy"), Some("sandbox"));
+    assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
+    let text = front.get("/data/a.txt", "");
+    assert_eq!(text.header("content-security-policy"), None);
+    assert_eq!(text.header("x-content-type-options"), Some("nosniff"));
 }
 
 #[test]

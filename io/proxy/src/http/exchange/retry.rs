@@ -16,7 +16,10 @@ impl Exchange {
         progress: Progress,
         client: &ClientSide<'_>,
     ) -> Option<End> {
-        self.count_failure();
+        // A server that knows nothing of such questions has answered as it should: any client could have it taken for a bad one.
+        if !matches!(fault, Fault::NoPlace) {
+            self.count_failure();
+        }
         self.connection = None;
         if self.go_on_with_hedge(client) {
             return None;
