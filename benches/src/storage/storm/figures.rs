@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::service::{Mode, Service};
 use super::transfers::Download;
 use super::ways::{Parts, Running, Services, Way};
-use super::{Bench, SMALL, SMALL_BYTES};
+use super::{Bench, LARGE, SMALL, SMALL_BYTES};
 use crate::error::Result;
 use crate::statistics::Spread;
 use crate::storage::{GIB, MIB};
@@ -158,7 +158,7 @@ pub(super) fn rounds(
 ) -> Result<Vec<Row>> {
     let services = Services::start(bench, ways)?;
     for (mode, service) in services.all() {
-        warm_up(service, mode, tls)?;
+        warm_up(bench, service, mode, tls)?;
     }
     let row = |&way: &Way| Ok(Row { way, name: way.name(services.of(way))?, turns: Vec::new() });
     let mut rows = ways.iter().map(row).collect::<Result<Vec<_>>>()?;
@@ -195,12 +195,17 @@ fn one_turn(
     Turn::measure(&running, || load(&running))
 }
 
-fn warm_up(service: &Service, mode: Mode, tls: bool) -> Result<()> {
+fn warm_up(bench: &Bench<'_>, service: &Service, mode: Mode, tls: bool) -> Result<()> {
     let tls = tls && mode == Mode::Sends;
     let address = if tls { service.tls } else { service.plain };
     let mut rates = Vec::new();
     while !is_warm(&rates) {
         rates.push(wrk(address, tls, WARM_UP_S).run()?.requests_per_s);
+    }
+    if mode == Mode::Sends {
+        // A file that does not fit into a buffer takes other ways through it.
+        let bytes = bench.large_bytes();
+        Download { address, path: LARGE, tls, bytes, clients: 2 }.run()?;
     }
     eprintln!("StoRM WebDAV {}: loaded for {} s", service.version, rates.len() as u64 * WARM_UP_S);
     Ok(())
