@@ -7,6 +7,8 @@ pub(crate) struct Timing {
     pub(crate) start: Instant,
     /// From the first byte of the head (or the connection's acceptance) to its last.
     pub(crate) head_us: u32,
+    /// When a server was begun to be asked: later than the head if the question is a second one.
+    asked_us: u32,
     queued_us: u32,
     chosen_us: u32,
     connected_us: u32,
@@ -21,12 +23,24 @@ impl Timing {
         Self {
             start,
             head_us: micros(head),
+            asked_us: 0,
             queued_us: NOT,
             chosen_us: NOT,
             connected_us: NOT,
             request_sent_us: NOT,
             first_byte_us: NOT,
         }
+    }
+
+    /// A second question about the same request begins: what was reached in the first one is not reached in this one.
+    pub(crate) fn ask_again(&mut self, now: Instant) {
+        let asked_us = self.elapsed(now);
+        *self = Self { asked_us, ..Self::new(self.start, Duration::from_micros(self.head_us.into())) };
+    }
+
+    /// When the question that is under way began.
+    pub(crate) fn asked(&self) -> Instant {
+        self.start + Duration::from_micros(self.asked_us.into())
     }
 
     pub(crate) fn queued(&mut self, now: Instant) {
@@ -39,7 +53,8 @@ impl Timing {
 
     pub(crate) fn chosen(&mut self, now: Instant) {
         // Without a queue or a retry that takes no time worth a look at the clock.
-        self.chosen_us = if self.is_queued() || self.chosen_us != NOT { self.elapsed(now) } else { 0 };
+        self.chosen_us =
+            if self.is_queued() || self.chosen_us != NOT { self.elapsed(now) } else { self.asked_us };
         // What an earlier try reached does not count for this one.
         self.connected_us = NOT;
         self.request_sent_us = NOT;
@@ -76,7 +91,7 @@ impl Timing {
 
     /// In the queue.
     pub(crate) fn queue(&self) -> Option<u32> {
-        difference(0, self.chosen_us)
+        difference(self.asked_us, self.chosen_us)
     }
 
     /// To get a connection.
@@ -107,4 +122,35 @@ fn micros(span: Duration) -> u32 {
 
 fn difference(from: u32, to: u32) -> Option<u32> {
     (from != NOT && to != NOT).then(|| to.saturating_sub(from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_question_has_a_clock_of_its_own() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut timing = Timing::new(start, Duration::from_millis(1));
+        timing.chosen(at(0));
+        timing.connected(at(1));
+        timing.request_sent(at(2));
+        timing.first_byte(at(5));
+        assert_eq!((timing.queue(), timing.server()), (Some(0), Some(3_000)));
+        // The body has taken a minute.
+        timing.ask_again(at(60_000));
+        assert!(!timing.first_byte_came() && timing.since_sent(at(60_001)).is_none());
+        assert_eq!(timing.asked(), at(60_000));
+        timing.chosen(at(60_001));
+        timing.connected(at(60_002));
+        timing.request_sent(at(60_002));
+        timing.first_byte(at(60_009));
+        assert_eq!((timing.queue(), timing.connect(), timing.server()), (Some(0), Some(2_000), Some(7_000)));
+        assert_eq!((timing.elapsed(at(60_010)), timing.head_us), (60_010_000, 1_000));
+        timing.ask_again(at(70_000));
+        timing.queued(at(70_000));
+        timing.chosen(at(70_004));
+        assert_eq!(timing.queue(), Some(4_000));
+    }
 }

@@ -146,7 +146,7 @@ impl Exchange {
     ) -> Self {
         let Message { head, upload, broken, bond } = message;
         let upload_in_head = upload.bytes_read;
-        let pass = Pass::ask(&pool, timing.start);
+        let pass = Pass::ask(&pool, timing.asked());
         pool.counters().requests.one();
         let mut exchange = Self {
             pool,

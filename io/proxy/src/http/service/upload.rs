@@ -70,7 +70,9 @@ pub(super) async fn take(
 
 /// Asks the server about what came; its answer is the client's.
 async fn ask(finish: Finish, id: &str, target: &[u8], taken: TakenUpload) -> Option<(Connection, After)> {
-    let Finish { mut connection, incoming, facts, timing, offloaded } = finish;
+    let Finish { mut connection, incoming, facts, mut timing, offloaded } = finish;
+    // The body has taken its time, and not a server.
+    timing.ask_again(connection.worker.look_at_clock());
     let Offloaded { pool, bond, place, unsent, .. } = *offloaded?;
     let asked = Asked { pool, route: facts.route, id: &facts.id };
     let Some(head) = question_after(&connection, &facts, &asked, (id, target, &taken)) else {
