@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 
 use weir_net::service::{Answer, ChunkSource, Content, FileSource, LocalFuture, Part};
 use weir_net::{PageBuffer, Stream};
@@ -18,6 +19,8 @@ use crate::worker::Worker;
 const COPY_BYTES_MAX: u64 = 32 * 1024;
 /// So much of a file is asked for, and sent, at a time where the kernel moves it.
 const SEND_BYTES: u64 = 1024 * 1024;
+/// What was found in memory is taken to be there for so long, however often the client's room ends before it has been sent.
+const RESIDENT_FOR: Duration = Duration::from_millis(50);
 /// So much of a file is read at a time where it must be encrypted: what TLS takes in one portion is never read twice.
 const ENCRYPT_BYTES: usize = 64 * 1024;
 /// So much of a file is read at a time where the disk must be asked.
@@ -33,6 +36,8 @@ pub(super) struct Sending {
     source: Source,
     /// Bytes of a file that a thread is reading.
     reading: Option<LocalFuture<io::Result<PageBuffer>>>,
+    /// What of the file that is being sent was found in memory: up to there, and when.
+    resident: Option<(u64, Instant)>,
     /// The kernel keeps bytes back that were to go out together with the next ones.
     held: bool,
     head_bytes: u64,
@@ -99,6 +104,7 @@ impl Sending {
             pending_at: 0,
             source,
             reading: None,
+            resident: None,
             held: false,
             written: 0,
             rate,
@@ -306,7 +312,10 @@ impl Sending {
         let Source::Parts(parts) = &mut self.source else { return Poll::Ready(Ok(())) };
         match parts.front_mut() {
             None => self.source = Source::Done,
-            Some(Part::File { length: 0, .. }) => drop(parts.pop_front()),
+            Some(Part::File { length: 0, .. }) => {
+                self.resident = None;
+                parts.pop_front();
+            }
             Some(Part::Bytes(bytes)) => {
                 self.pending = std::mem::take(bytes);
                 parts.pop_front();
@@ -355,10 +364,22 @@ impl Sending {
         if let Stream::Plain(socket) = &connection.stream
             && left > COPY_BYTES_MAX
         {
-            let window = left.min(SEND_BYTES).min(self.allowed);
-            if !file.is_resident(offset, window) {
-                return from_disk(self);
-            }
+            let now = connection.worker.now();
+            let is_fresh = |(until, at): &(u64, Instant)| {
+                *until > offset && now.saturating_duration_since(*at) < RESIDENT_FOR
+            };
+            let until = match self.resident.filter(is_fresh) {
+                Some((until, _)) => until,
+                None => {
+                    let window = left.min(SEND_BYTES);
+                    if !file.is_resident(offset, window) {
+                        return from_disk(self);
+                    }
+                    self.resident = Some((offset + window, now));
+                    offset + window
+                }
+            };
+            let window = left.min(until - offset).min(self.allowed);
             let sent = ready!(socket.poll_send_file(cx, file.descriptor(), offset, window as usize));
             return Poll::Ready(match sent {
                 Ok(0) => Err(shorter()),
