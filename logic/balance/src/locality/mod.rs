@@ -9,7 +9,9 @@
 //! for longest goes when the shard is full; a set has 16 servers at most; a server that is full does not count among those that have
 //! little to do; the expiry timers run when a shard is used, not by themselves.
 
+mod members;
 mod shard;
+mod table;
 
 use std::sync::{Mutex, TryLockError};
 
@@ -43,7 +45,7 @@ impl Localities {
     /// lblc. None if somebody else holds the key's shard, or nobody has room.
     pub(crate) fn lblc(&self, request: &Request<'_>) -> Option<usize> {
         self.with_shard(request, |shard, id| {
-            let cached = shard.touch(id, request.now_ms).and_then(|entry| entry.members.first());
+            let cached = shard.touch(id, request.now_ms).and_then(|entry| entry.members.as_slice().first());
             if let Some(slot) = cached.and_then(|member| request.usable(member))
                 && !request.is_overloaded(slot)
             {
@@ -64,15 +66,15 @@ impl Localities {
                 shard.set(id, request.member(least), now);
                 return Some(least);
             };
-            let chosen = request.least_of(&entry.members);
-            if entry.members.len() > 1 && now > entry.changed_ms.saturating_add(expiration) {
-                entry.remove(request.most_of(&entry.members), now);
+            let chosen = request.least_of(entry.members.as_slice());
+            if entry.members.as_slice().len() > 1 && now > entry.changed_ms.saturating_add(expiration) {
+                entry.remove(request.most_of(entry.members.as_slice()), now);
             }
             if let Some(slot) = chosen.filter(|slot| !request.is_overloaded(*slot)) {
                 return Some(slot);
             }
             let least = request.least()?;
-            let most = request.most_of(&entry.members);
+            let most = request.most_of(entry.members.as_slice());
             entry.add(request.member(least), most, now);
             Some(least)
         })
@@ -117,9 +119,15 @@ fn id_of(key: Key) -> u64 {
     }
 }
 
+/// Which of the servers of one time it is: of what tells them apart so much as differs between any two.
+fn identity(candidate: &crate::Candidate) -> u32 {
+    const ALIGNMENT_BITS: u32 = 4;
+    (candidate.identity() >> ALIGNMENT_BITS) as u32
+}
+
 impl Request<'_> {
     fn member(&self, slot: usize) -> Member {
-        let server = self.roster.candidate(slot).map_or(0, |candidate| candidate.identity());
+        let server = self.roster.candidate(slot).map_or(0, identity);
         Member { slot: u32::try_from(slot).unwrap_or(u32::MAX), server }
     }
 
@@ -127,7 +135,7 @@ impl Request<'_> {
     fn usable(&self, member: &Member) -> Option<usize> {
         let slot = member.slot as usize;
         let candidate =
-            self.roster.candidate(slot).filter(|candidate| candidate.identity() == member.server)?;
+            self.roster.candidate(slot).filter(|candidate| identity(candidate) == member.server)?;
         let usable = self.roster.is_member(candidate.slot) && self.roster.is_open(slot, self.exclude);
         usable.then_some(slot)
     }
@@ -166,7 +174,7 @@ impl Request<'_> {
     /// The slot of a remembered server that is still the same.
     fn known(&self, member: &Member) -> Option<usize> {
         let slot = member.slot as usize;
-        self.roster.candidate(slot).filter(|candidate| candidate.identity() == member.server).map(|_| slot)
+        self.roster.candidate(slot).filter(|candidate| identity(candidate) == member.server).map(|_| slot)
     }
 
     /// Compares active / weight crosswise.

@@ -1,56 +1,57 @@
-use std::collections::BTreeMap;
+pub(super) use super::members::{Member, Members};
+use super::table::Table;
 
 /// A part of the keys: those that share a lock.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Shard {
-    entries: BTreeMap<u64, Entry>,
+    entries: Table,
     /// When it is swept next; 0 = never looked at yet.
     sweep_at_ms: u64,
     /// Sweeps since the last one for entries that are past all use.
     sweeps: u32,
+    /// For a sum over all entries.
+    ages: Vec<u64>,
 }
 
 /// What is remembered of a key.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// The one added last is the first.
-    pub(super) members: Vec<Member>,
+    pub(super) members: Members,
     pub(super) used_ms: u64,
     /// When a member came or went last.
     pub(super) changed_ms: u64,
-}
-
-/// A server, and which one it was: another may have its slot now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Member {
-    pub(super) slot: u32,
-    pub(super) server: usize,
 }
 
 /// The kernel's 1024 * 16 for all shards together.
 pub(super) const ENTRIES_WANTED: usize = 16 * 1_024 / super::SHARDS;
 /// However many strangers ask for however many keys.
 pub(super) const ENTRIES_MAX: usize = 4 * ENTRIES_WANTED;
-const MEMBERS_MAX: usize = 16;
 /// CHECK_EXPIRE_INTERVAL, ENTRY_TIMEOUT, COUNT_FOR_FULL_EXPIRATION.
 const SWEEP_INTERVAL_MS: u64 = 60_000;
 const IDLE_MS: u64 = 6 * 60_000;
 const SWEEPS_TO_FULL: u32 = 30;
 
+impl Default for Shard {
+    fn default() -> Self {
+        let (entries, ages) = (Table::new(ENTRIES_MAX), Vec::with_capacity(ENTRIES_MAX));
+        Self { entries, sweep_at_ms: 0, sweeps: 0, ages }
+    }
+}
+
 impl Shard {
     /// The key's entry, which is used now.
     pub(super) fn touch(&mut self, id: u64, now_ms: u64) -> Option<&mut Entry> {
-        let entry = self.entries.get_mut(&id)?;
+        let entry = self.entries.get_mut(id)?;
         entry.used_ms = now_ms;
         Some(entry)
     }
 
     /// The key is this server's from now on.
     pub(super) fn set(&mut self, id: u64, member: Member, now_ms: u64) {
-        if self.entries.len() >= ENTRIES_MAX && !self.entries.contains_key(&id) {
+        if self.entries.is_full() && !self.entries.contains(id) {
             self.forget_half();
         }
-        self.entries.insert(id, Entry { members: vec![member], used_ms: now_ms, changed_ms: now_ms });
+        self.entries.insert(id, Entry::new(member, now_ms));
     }
 
     /// The kernel's timer, as often as it would have gone off at most: when there are too many, those that nobody has asked
@@ -71,7 +72,7 @@ impl Shard {
 
     fn sweep(&mut self, now_ms: u64, expiration_ms: u64) {
         if self.sweeps.is_multiple_of(SWEEPS_TO_FULL) {
-            self.entries.retain(|_, entry| now_ms < entry.used_ms.saturating_add(expiration_ms));
+            self.entries.retain(|entry| now_ms < entry.used_ms.saturating_add(expiration_ms));
             self.sweeps = 1;
             return;
         }
@@ -80,7 +81,7 @@ impl Shard {
             return;
         };
         let mut goal = ((surplus + 1) * 4 / 3).min(ENTRIES_WANTED / 2);
-        self.entries.retain(|_, entry| {
+        self.entries.retain(|entry| {
             let is_idle = goal > 0 && now_ms >= entry.used_ms.saturating_add(IDLE_MS);
             goal -= usize::from(is_idle);
             !is_idle
@@ -89,14 +90,15 @@ impl Shard {
 
     /// Drops the half that was not asked for longest.
     fn forget_half(&mut self) {
-        let mut used: Vec<u64> = self.entries.values().map(|entry| entry.used_ms).collect();
-        let middle = used.len() / 2;
-        let (_, median, _) = used.select_nth_unstable(middle);
+        self.ages.clear();
+        self.ages.extend(self.entries.values().map(|entry| entry.used_ms));
+        let middle = self.ages.len() / 2;
+        let (_, median, _) = self.ages.select_nth_unstable(middle);
         let median = *median;
         // Of those asked for at the median itself only as many go as are missing.
         let older = self.entries.values().filter(|entry| entry.used_ms < median).count();
         let mut at_median = middle.saturating_sub(older);
-        self.entries.retain(|_, entry| {
+        self.entries.retain(|entry| {
             let goes = entry.used_ms < median || (entry.used_ms == median && at_median > 0);
             at_median -= usize::from(goes && entry.used_ms == median);
             !goes
@@ -110,21 +112,24 @@ impl Shard {
 }
 
 impl Entry {
+    pub(super) fn new(member: Member, now_ms: u64) -> Self {
+        Self { members: Members::of(member), used_ms: now_ms, changed_ms: now_ms }
+    }
+
     /// ip_vs_dest_set_insert: nothing if it is there. Where the set is full it takes the place of `most`.
     pub(super) fn add(&mut self, member: Member, most: usize, now_ms: u64) {
-        if self.members.contains(&member) {
+        if self.members.as_slice().contains(&member) {
             return;
         }
-        if self.members.len() >= MEMBERS_MAX {
-            self.members.remove(most.min(MEMBERS_MAX - 1));
+        if self.members.as_slice().len() >= Members::MAX {
+            self.members.remove(most.min(Members::MAX - 1));
         }
-        self.members.insert(0, member);
+        self.members.push_front(member);
         self.changed_ms = now_ms;
     }
 
     pub(super) fn remove(&mut self, place: usize, now_ms: u64) {
-        if place < self.members.len() {
-            self.members.remove(place);
+        if self.members.remove(place) {
             self.changed_ms = now_ms;
         }
     }
