@@ -105,12 +105,6 @@ impl Found {
         Self::ask(fd.as_fd(), b"", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC)
     }
 
-    /// Of what a path leads to; of a symbolic link at its end, the link itself. From what is known here.
-    pub(crate) fn at(directory: impl AsFd, path: &[u8]) -> Result<Self, StorageError> {
-        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
-        Self::ask(directory.as_fd(), path, flags)
-    }
-
     /// Of a member of a directory; a symbolic link itself, and not what it points at.
     pub(crate) fn in_directory(directory: impl AsFd, name: &[u8]) -> Result<Self, StorageError> {
         Self::ask(directory.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT)

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, getrlimit};
 use weir_dav::path::DavPath;
 
 use crate::closing::close;
@@ -13,7 +14,7 @@ use crate::{Disk, OpenFile, StorageError, Tree};
 /// Files that were opened a moment ago, kept open for whoever asks next: to open a small file costs as much as to send it.
 ///
 /// Nobody gets a file that has been replaced, removed or written to since: each time the kernel is asked whether the path still
-/// leads to that very file and whether it is as it was (one call instead of four). Only where that needs no waiting is anything kept:
+/// leads to that very file and whether it is as it was. Only where that needs no waiting is anything kept:
 /// on file systems of this machine, and not where files are opened as their clients' local users.
 ///
 /// `M` is what else is known of such a file, as its user likes it: it is forgotten with the file.
@@ -36,12 +37,13 @@ struct Kept<M> {
 }
 
 impl<M: Default> OpenFiles<M> {
-    /// Of a tree; its removed files are closed by the threads of `disk`. At most `files_max` for each processor; 0 = none. Each for
+    /// Of a tree; its removed files are closed by the threads of `disk`. At most `files_max` for each processor, and no
+    /// more in all than a 64th of the descriptors that the process may have; 0 = none. Each for
     /// no longer than `kept_for`, after which [`Self::sweep`] closes it: a removed one takes up its space for so long.
     pub fn new(tree: &Arc<Tree>, disk: &Disk, files_max: usize, kept_for: Duration) -> Self {
         let shelves = available_parallelism().map_or(1, usize::from);
+        let files_max = if tree.answers_at_once() { files_max.min(allowed(shelves)) } else { 0 };
         let shelves = (0..shelves).map(|_| Mutex::new(HashMap::new())).collect();
-        let files_max = if tree.answers_at_once() { files_max } else { 0 };
         Self { tree: Arc::clone(tree), disk: disk.clone(), shelves, files_max, kept_for }
     }
 
@@ -56,15 +58,18 @@ impl<M: Default> OpenFiles<M> {
     }
 
     fn known(&self, path: &DavPath, now: Instant) -> Option<(Arc<OpenFile>, Arc<M>)> {
-        let mut shelf = self.shelf();
-        let kept = shelf.get_mut(path)?;
-        if !self.is_old(kept, now) && self.tree.leads_to(path, &kept.file) {
+        let (file, memo, is_old) = {
+            let mut shelf = self.shelf();
+            let kept = shelf.get_mut(path)?;
             kept.used = now;
-            return Some((Arc::clone(&kept.file), Arc::clone(&kept.memo)));
+            (Arc::clone(&kept.file), Arc::clone(&kept.memo), self.is_old(kept, now))
+        };
+        if !is_old && self.tree.leads_to(path, &file) {
+            return Some((file, memo));
         }
-        let stale = shelf.remove(path);
-        drop(shelf);
+        let stale = self.shelf().remove(path);
         stale.into_iter().for_each(|kept| self.let_go(kept));
+        close(file, &self.tree, &self.disk);
         None
     }
 
@@ -124,6 +129,12 @@ impl<M> OpenFiles<M> {
     fn let_go(&self, kept: Kept<M>) {
         close(kept.file, &self.tree, &self.disk);
     }
+}
+
+/// How many files each of so many shelves may have.
+fn allowed(shelves: usize) -> usize {
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(descriptors / 64).unwrap_or(usize::MAX) / shelves.max(1)
 }
 
 fn lock<M>(shelf: &Mutex<Shelf<M>>) -> MutexGuard<'_, Shelf<M>> {

@@ -4,6 +4,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Kept free for files, checks, names, control and admin connections.
 const RESERVED: u64 = 256;
+/// One in so many is for files that storage areas keep open: eight areas may have as many as any one takes.
+const KEPT_FILES_SHARE: u64 = 8;
 
 /// Raises the soft limit of open files to the hard one, and returns it.
 pub(super) fn raise_descriptor_limit() -> u64 {
@@ -16,7 +18,8 @@ pub(super) fn raise_descriptor_limit() -> u64 {
 
 /// Client connections that `descriptors` allow: each may need one to its server, and splice a pipe now and then.
 pub(super) fn connections_allowed(descriptors: u64) -> u32 {
-    let allowed = descriptors.saturating_sub(RESERVED) * 2 / 5;
+    let kept = descriptors / KEPT_FILES_SHARE;
+    let allowed = descriptors.saturating_sub(RESERVED + kept) * 2 / 5;
     u32::try_from(allowed).unwrap_or(u32::MAX).max(1)
 }
 
@@ -26,7 +29,7 @@ mod tests {
 
     #[test]
     fn each_connection_has_room_for_its_server_and_some_pipes() {
-        assert_eq!(connections_allowed(20_256), 8_000);
+        assert_eq!(connections_allowed(20_256), 6_987);
         assert_eq!(connections_allowed(10), 1);
     }
 }

@@ -129,12 +129,10 @@ impl Tree {
         OpenFile::new(fd, &found)
     }
 
-    /// Whether a path that a file was opened by still leads to it, and the file is as it was then. Does not wait on a local file
-    /// system: of an open file the kernel knows the way.
+    /// Whether a path that a file was opened by still leads to it, and the file is as it was then, as far as that can be told
+    /// without waiting.
     pub(crate) fn leads_to(&self, path: &DavPath, file: &OpenFile) -> bool {
-        // Links on the way are followed here. Through them, too, it is that very file, which was found without.
-        let found = Found::at(self.root(), resolve::relative(path)).and_then(|found| found.metadata());
-        found.is_ok_and(|now| now.is_same_state(file.metadata()))
+        self.metadata_cached(path).is_ok_and(|now| now.is_same_state(file.metadata()))
     }
 
     /// Whether the kernel can be asked about its files without waiting, and answers for all clients alike.

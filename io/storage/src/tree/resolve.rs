@@ -102,8 +102,7 @@ impl Tree {
     }
 }
 
-/// As system calls take it, beside the root.
-pub(super) fn relative(path: &DavPath) -> &[u8] {
+fn relative(path: &DavPath) -> &[u8] {
     if path.is_root() { b"." } else { path.relative_bytes() }
 }
 

@@ -121,6 +121,9 @@ impl Rendezvous {
         let still = |(bucket, winner): (usize, &AtomicU32)| {
             let winner = winner.load(Relaxed).checked_sub(1)?;
             let stays = (*stays.get(winner as usize)?)?;
+            if newcomers.is_empty() {
+                return Some(stays as u32 + 1);
+            }
             let draw = |index: &usize| (entrants[*index].wait(bucket as u64), *index);
             let challengers = newcomers.iter().map(draw);
             let all = std::iter::once(draw(&stays)).chain(challengers);
