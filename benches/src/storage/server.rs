@@ -78,21 +78,7 @@ pub(super) fn start_nginx(workshop: &Workshop, root: &Path, tls: bool) -> Result
     let program: PathBuf =
         nginx_programs().into_iter().next().ok_or_else(|| Error::new("no NGINX to compare with"))?;
     let [bind] = free_addresses()?;
-    let certificate = workshop.certificate();
-    let certificate = certificate.display();
-    let (ssl, tls_keys) = if tls {
-        let keys = format!(
-            "    ssl_certificate {certificate};
-    ssl_certificate_key {certificate};
-    ssl_protocols TLSv1.3;
-    ssl_conf_command Ciphersuites {CIPHER};
-    ssl_session_cache shared:web:4m;
-"
-        );
-        (" ssl", keys)
-    } else {
-        ("", String::new())
-    };
+    let (ssl, tls_keys) = nginx_tls(workshop, tls);
     let config = format!(
         "daemon off;
 worker_processes 1;
@@ -123,6 +109,24 @@ http {{
     let mut command = Cores::Balancer.command(&program);
     command.arg("-p").arg(workshop.path("")).arg("-e").arg("stderr").arg("-c").arg(config);
     ready("nginx", command, workshop, bind, if tls { None } else { Some("/health") })
+}
+
+/// What NGINX is told of TLS: behind `listen`, and in lines of their own.
+pub(super) fn nginx_tls(workshop: &Workshop, tls: bool) -> (&'static str, String) {
+    if !tls {
+        return ("", String::new());
+    }
+    let certificate = workshop.certificate();
+    let certificate = certificate.display();
+    let keys = format!(
+        "    ssl_certificate {certificate};
+    ssl_certificate_key {certificate};
+    ssl_protocols TLSv1.3;
+    ssl_conf_command Ciphersuites {CIPHER};
+    ssl_session_cache shared:web:4m;
+"
+    );
+    (" ssl", keys)
 }
 
 /// Starts it and waits until a plain GET of `path` is answered with 200, or, without one, until a connection is accepted.

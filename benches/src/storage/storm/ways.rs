@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::process::{Cores, Process};
 use crate::rivals::{Balancer, Contestant, Product};
 use crate::scenario::Setup;
-use crate::storage::server::{FileServer, WeirSetup, ready, start_weir};
+use crate::storage::server::{FileServer, WeirSetup, nginx_tls, ready, start_weir};
 use crate::workshop::{CIPHER, HOST, free_addresses};
 
 /// One way to the files.
@@ -203,21 +203,7 @@ fn weir_config(bench: &Bench<'_>, bind: SocketAddr, storm: SocketAddr, tls: bool
 
 /// As StoRM's documentation says, and with what serves files best.
 fn nginx_config(bench: &Bench<'_>, bind: SocketAddr, storm: SocketAddr, tls: bool) -> String {
-    let certificate = bench.workshop.certificate();
-    let certificate = certificate.display();
-    let (ssl, tls_keys) = if tls {
-        let keys = format!(
-            "    ssl_certificate {certificate};
-    ssl_certificate_key {certificate};
-    ssl_protocols TLSv1.3;
-    ssl_conf_command Ciphersuites {CIPHER};
-    ssl_session_cache shared:web:4m;
-"
-        );
-        (" ssl", keys)
-    } else {
-        ("", String::new())
-    };
+    let (ssl, tls_keys) = nginx_tls(&bench.workshop, tls);
     format!(
         "daemon off;
 worker_processes 1;

@@ -36,8 +36,8 @@ struct Entrant {
 /// A constant: were it to depend on the number of servers, a server more could move all keys.
 const BUCKET_BITS: u32 = 17;
 
-/// With more servers that are new the winners are worked out anew, as they are asked for: to compare each with every winner
-/// takes as long as to make about a hundred picks.
+/// With more servers that are new the winners are worked out anew, as they are asked for: whoever publishes a change must not take
+/// long to compare each with every winner.
 const NEWCOMERS_MAX: usize = 16;
 
 /// Up to so many servers all are asked for the next choice where the first one has no room; of more, the winners of other buckets.
@@ -141,7 +141,7 @@ fn bucket_of(key: u64) -> u64 {
 const MANTISSA_BITS: u32 = 53;
 
 impl Entrant {
-    /// Who has the same draws the same, has all of them the same.
+    /// Two with the same identity draw the same for every bucket.
     fn identity(&self) -> (u64, u32) {
         (self.seed, self.weight)
     }

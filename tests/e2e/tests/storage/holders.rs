@@ -37,11 +37,7 @@ fn a_changed_password_ends_the_tokens_that_were_got_with_it() {
 fn an_issuer_that_is_no_longer_trusted_takes_along_what_was_made_of_its_tokens() {
     let secrets = Secrets::new();
     let issuer = Issuer::named("https://iam.example.org/");
-    let area = format!(
-        "token-endpoint = \"own\"\n[storage-area.data.access]\nauthenticated-read = true\n\
-         [token-endpoint.own]\nissuer = \"https://storage.example.org\"\nkey = \"{}\"\n",
-        secrets.file("key.pem").display()
-    );
+    let area = with_own_tokens(&secrets);
     let root = TempDir::new().unwrap();
     let text = config(root.path(), "", &area);
     let mut site = Site { weir: Weir::start(&format!("{text}{}", issuer.config())), root };
@@ -58,11 +54,7 @@ fn an_issuer_that_is_no_longer_trusted_takes_along_what_was_made_of_its_tokens()
 fn tightened_rules_for_an_issuer_end_what_was_made_of_tokens_that_do_not_fit_any_more() {
     let secrets = Secrets::new();
     let issuer = Issuer::named("https://iam.example.org/");
-    let area = format!(
-        "token-endpoint = \"own\"\n[storage-area.data.access]\nauthenticated-read = true\n\
-         [token-endpoint.own]\nissuer = \"https://storage.example.org\"\nkey = \"{}\"\n",
-        secrets.file("key.pem").display()
-    );
+    let area = with_own_tokens(&secrets);
     let root = TempDir::new().unwrap();
     let with = |audiences: &str, more: &str| {
         let trust = issuer.config();
@@ -274,4 +266,13 @@ fn a_certificate_counts_where_it_was_shown_and_until_it_ends() {
     assert_eq!(site.curl("two", "/two/x", &["-H", &header]).0, 401);
     let (status, answer) = site.token("storage.read:/two");
     assert_eq!((status, &answer["error"]), (400, &json!("invalid_scope")));
+}
+
+/// An area whose own tokens everybody gets who has any.
+fn with_own_tokens(secrets: &Secrets) -> String {
+    format!(
+        "token-endpoint = \"own\"\n[storage-area.data.access]\nauthenticated-read = true\n\
+         [token-endpoint.own]\nissuer = \"https://storage.example.org\"\nkey = \"{}\"\n",
+        secrets.file("key.pem").display()
+    )
 }
