@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::awake::Awake;
 use crate::error::{Error, Result};
 use crate::machine::{self, Machine};
 use crate::options::Compare;
@@ -118,6 +119,7 @@ impl Measurement<'_> {
         let start = |setup: Setup| contestant.start(self.workshop, self.origin, setup);
         match self.scenario {
             Scenario::Latency => {
+                let _awake = Awake::keep(self.workshop)?;
                 latency::measure(&start(setup)?, self.rate_per_s, self.options.turn()).map(Measured::OpenLoop)
             }
             Scenario::Memory => {

@@ -3,6 +3,7 @@
 //!
 //! Not a test: nothing here decides whether a change may go in. Needs two cores, and nobody else on them.
 
+mod awake;
 mod comparison;
 mod cpu;
 mod error;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use weir_origin::{Origin, OriginHandle, ServiceTime, Spread};
 
+use crate::awake::Awake;
 use crate::error::{Context, Error, Result};
 use crate::machine;
 use crate::openloop::{self, Arrivals, Load, Outcome};
@@ -44,6 +45,7 @@ pub(crate) fn run(options: &Simulation) -> Result<bool> {
     machine::prepare(4096)?;
     let contestant = Contestant::weir()?;
     let workshop = Workshop::open()?;
+    let _awake = Awake::keep(&workshop)?;
     let delay = timer_delay(&contestant, &workshop)?;
     let simulated = simulate(&contestant, &workshop, delay)?;
     let mut table = format!(

@@ -11,9 +11,6 @@ use crate::area::Area;
 /// What is read behind a piece that had to come from the disk, so that the next ones need not.
 const AHEAD_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Of a file up to this size it is asked once whether all of it is in the page cache, for all who want it at the time.
-const WHOLE_BYTES_MAX: u64 = 16 * 1024 * 1024;
-
 /// An open file that is being sent.
 pub(crate) struct ServedFile {
     /// Before `closing`, which is to have the last hold of it.
@@ -54,16 +51,17 @@ impl FileSource for ServedFile {
     }
 
     fn is_resident(&self, offset: u64, length: u64) -> bool {
-        let size = self.file.metadata().size;
-        if self.file.was_resident() {
+        let length = length.min(self.file.metadata().size.saturating_sub(offset));
+        if self.file.was_resident(offset, length) {
             return true;
         }
-        if size <= WHOLE_BYTES_MAX && self.has_in_cache(0, size) {
-            self.file.seen_resident();
-            return true;
+        let is_resident = self.has_in_cache(offset, length);
+        if is_resident {
+            self.file.seen_resident(offset, length);
         }
-        self.has_in_cache(offset, length.min(size.saturating_sub(offset)))
+        is_resident
     }
+
     fn read_now(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         self.file.read_now(offset, buffer).map_err(io_error)
     }

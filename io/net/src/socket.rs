@@ -6,6 +6,7 @@ use std::path::Path;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 use socket2::{Domain, Protocol, SockAddr, Socket as RawSocket, Type};
@@ -153,10 +154,18 @@ impl Socket {
         offset: u64,
         length: usize,
     ) -> Poll<io::Result<usize>> {
-        self.poll_io(cx, Direction::Write, || {
+        self.poll_steps(cx, Direction::Write, || {
             let mut at = offset;
-            Ok(rustix::fs::sendfile(&self.fd, file, Some(&mut at), length)?)
+            let sent = rustix::fs::sendfile(&self.fd, file, Some(&mut at), length)?;
+            // It is short where the socket is full, and where the file has become shorter: of that no event would tell.
+            Ok(if sent < length && !self.has_room() { Step::Last(sent) } else { Step::More(sent) })
         })
+    }
+
+    /// Whether something could be written now. If not, an event tells when it can.
+    fn has_room(&self) -> bool {
+        let now = Timespec::default();
+        !matches!(poll(&mut [PollFd::new(&self.fd, PollFlags::OUT)], Some(&now)), Ok(0))
     }
 
     /// Ends the own direction; what was written still arrives.

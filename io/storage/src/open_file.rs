@@ -1,13 +1,14 @@
 use std::io::IoSliceMut;
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Advice, fadvise};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
 
 use crate::metadata::Found;
+use crate::residency::Residency;
 use crate::{Metadata, StorageError};
 
 /// A regular file, open for reading. What is read through it is one content: a file that is replaced by an upload stays as
@@ -16,16 +17,10 @@ use crate::{Metadata, StorageError};
 pub struct OpenFile {
     fd: OwnedFd,
     metadata: Metadata,
-    opened: Instant,
-    /// When all of it was seen in the page cache last, in milliseconds after `opened`, and 1 more; 0 = never.
-    resident_at: AtomicU64,
+    residency: Residency,
     /// The kernel was told that it is read in order.
     is_sequential: AtomicBool,
 }
-
-/// What was in the page cache is taken to be there still for so long: what somebody has just read is the last thing that the kernel
-/// throws out.
-const RESIDENT_FOR: Duration = Duration::from_millis(50);
 
 impl OpenFile {
     pub(crate) fn new(fd: OwnedFd, found: &Found) -> Result<Self, StorageError> {
@@ -33,8 +28,8 @@ impl OpenFile {
         if metadata.is_directory() {
             return Err(StorageError::IsDirectory);
         }
-        let (resident_at, is_sequential) = (AtomicU64::new(0), AtomicBool::new(false));
-        Ok(Self { fd, metadata, opened: Instant::now(), resident_at, is_sequential })
+        let residency = Residency::new(metadata.size, Instant::now());
+        Ok(Self { fd, metadata, residency, is_sequential: AtomicBool::new(false) })
     }
 
     /// What the file was when it was opened.
@@ -85,18 +80,15 @@ impl OpenFile {
         places.into_iter().all(|at| self.read_now(offset + at, &mut byte).is_ok())
     }
 
-    /// Whether all of the file was found in the page cache a moment ago.
-    pub fn was_resident(&self) -> bool {
-        match self.resident_at.load(Ordering::Relaxed).checked_sub(1) {
-            None => false,
-            Some(at_ms) => self.opened.elapsed() < Duration::from_millis(at_ms) + RESIDENT_FOR,
-        }
+    /// Whether all of a part of the file was found in the page cache a moment ago.
+    pub fn was_resident(&self, offset: u64, bytes: u64) -> bool {
+        self.residency.was_seen(offset, bytes, Instant::now())
     }
 
-    /// All of the file was found in the page cache just now.
-    pub fn seen_resident(&self) {
-        let at_ms = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
-        self.resident_at.store(at_ms + 1, Ordering::Relaxed);
+    /// All of a part of the file was found in the page cache just now; remembered of whole portions of
+    /// [`PORTION_BYTES`](crate::PORTION_BYTES).
+    pub fn seen_resident(&self, offset: u64, bytes: u64) {
+        self.residency.saw(offset, bytes, Instant::now());
     }
 
     /// Brings a part of the file into the page cache, if there is room. Blocks.

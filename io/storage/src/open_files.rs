@@ -9,18 +9,21 @@ use rustix::process::{Resource, getrlimit};
 use weir_dav::path::DavPath;
 
 use crate::closing::close;
+use crate::name_watch::NameWatch;
 use crate::{Disk, OpenFile, StorageError, Tree};
 
 /// Files that were opened a moment ago, kept open for whoever asks next: to open a small file costs as much as to send it.
 ///
-/// Nobody gets a file that has been replaced, removed or written to since: each time the kernel is asked whether the path still
-/// leads to that very file and whether it is as it was. Only where that needs no waiting is anything kept:
+/// Nobody gets a file that has been replaced, removed or written to since: each time the kernel is asked whether the file is as it was,
+/// and whether the path still leads to that very file: the latter in short, whether anything was renamed or removed in the directories on the way,
+/// and only if so in full. Only where that needs no waiting is anything kept:
 /// on file systems of this machine, and not where files are opened as their clients' local users.
 ///
 /// `M` is what else is known of such a file, as its user likes it: it is forgotten with the file.
 pub struct OpenFiles<M> {
     tree: Arc<Tree>,
     disk: Disk,
+    names: Option<NameWatch>,
     /// One for each thread, as far as there are processors.
     shelves: Box<[Mutex<Shelf<M>>]>,
     files_max: usize,
@@ -34,6 +37,8 @@ struct Kept<M> {
     memo: Arc<M>,
     opened: Instant,
     used: Instant,
+    /// Since when the names on the way are watched; see [`NameWatch::begin`].
+    watched: Option<u64>,
 }
 
 impl<M: Default> OpenFiles<M> {
@@ -44,27 +49,32 @@ impl<M: Default> OpenFiles<M> {
         let shelves = available_parallelism().map_or(1, usize::from);
         let files_max = if tree.answers_at_once() { files_max.min(allowed(shelves)) } else { 0 };
         let shelves = (0..shelves).map(|_| Mutex::new(HashMap::new())).collect();
-        Self { tree: Arc::clone(tree), disk: disk.clone(), shelves, files_max, kept_for }
+        let names = match files_max > 0 && tree.follows_no_links() {
+            true => NameWatch::new(Instant::now()),
+            false => None,
+        };
+        Self { tree: Arc::clone(tree), disk: disk.clone(), names, shelves, files_max, kept_for }
     }
 
     /// Opens a regular file for reading if it can be done without waiting, as [`Tree::open_cached`]. With what is
     /// known of it.
     pub fn open(&self, path: &DavPath) -> Result<(Arc<OpenFile>, Arc<M>), StorageError> {
         let now = Instant::now();
-        match self.known(path, now) {
-            Some(file) => Ok(file),
-            None => Ok(self.keep(path, self.tree.open_cached(path)?, now)),
+        if let Some(file) = self.known(path, now) {
+            return Ok(file);
         }
+        let watched = self.watch(path, now);
+        Ok(self.keep(path, self.tree.open_cached(path)?, watched, now))
     }
 
     fn known(&self, path: &DavPath, now: Instant) -> Option<(Arc<OpenFile>, Arc<M>)> {
-        let (file, memo, is_old) = {
+        let (file, memo, is_old, watched) = {
             let mut shelf = self.shelf();
             let kept = shelf.get_mut(path)?;
             kept.used = now;
-            (Arc::clone(&kept.file), Arc::clone(&kept.memo), self.is_old(kept, now))
+            (Arc::clone(&kept.file), Arc::clone(&kept.memo), self.is_old(kept, now), kept.watched)
         };
-        if !is_old && self.tree.leads_to(path, &file) {
+        if !is_old && self.is_still_there(path, &file, watched, now) {
             return Some((file, memo));
         }
         let stale = self.shelf().remove(path);
@@ -73,12 +83,39 @@ impl<M: Default> OpenFiles<M> {
         None
     }
 
-    fn keep(&self, path: &DavPath, file: OpenFile, now: Instant) -> (Arc<OpenFile>, Arc<M>) {
+    /// Whether a path still leads to a file, and the file is as it was.
+    fn is_still_there(&self, path: &DavPath, file: &OpenFile, watched: Option<u64>, now: Instant) -> bool {
+        if let (Some(names), Some(watched)) = (&self.names, watched)
+            && names.is_as_it_was(watched, now)
+        {
+            return Tree::is_unchanged(file);
+        }
+        let watched = self.watch(path, now);
+        if !self.tree.leads_to(path, file) {
+            return false;
+        }
+        if let Some(kept) = self.shelf().get_mut(path).filter(|kept| std::ptr::eq(&*kept.file, file)) {
+            kept.watched = watched;
+        }
+        true
+    }
+
+    fn watch(&self, path: &DavPath, now: Instant) -> Option<u64> {
+        self.names.as_ref().and_then(|names| names.begin(&self.tree, path, now))
+    }
+
+    fn keep(
+        &self,
+        path: &DavPath,
+        file: OpenFile,
+        watched: Option<u64>,
+        now: Instant,
+    ) -> (Arc<OpenFile>, Arc<M>) {
         let (file, memo) = (Arc::new(file), Arc::<M>::default());
         if self.files_max == 0 {
             return (file, memo);
         }
-        let kept = Kept { file: Arc::clone(&file), memo: Arc::clone(&memo), opened: now, used: now };
+        let kept = Kept { file: Arc::clone(&file), memo: Arc::clone(&memo), opened: now, used: now, watched };
         let mut shelf = self.shelf();
         let mut gone = Vec::from_iter(shelf.insert(path.clone(), kept));
         if shelf.len() > self.files_max {
@@ -94,6 +131,7 @@ impl<M: Default> OpenFiles<M> {
 impl<M> OpenFiles<M> {
     /// Closes what has been kept long enough by now. Does not wait.
     pub fn sweep(&self, now: Instant) {
+        self.names.iter().for_each(|names| names.sweep(now));
         for shelf in &self.shelves {
             let old: Vec<_> = lock(shelf).extract_if(|_, kept| self.is_old(kept, now)).collect();
             old.into_iter().for_each(|(_, kept)| self.let_go(kept));

@@ -10,7 +10,8 @@ pub trait FileSource {
     fn descriptor(&self) -> BorrowedFd<'_>;
 
     /// Whether these bytes are in memory, as far as can be told without waiting. Who asks goes on to send them from the
-    /// descriptor; a wrong yes would stall it for as long as the disk takes.
+    /// descriptor; a wrong yes would stall it for as long as the disk takes. The answer may be remembered for whole MiB of the file:
+    /// who asks for those is answered faster.
     fn is_resident(&self, offset: u64, length: u64) -> bool;
 
     /// Reads what is in memory; 0 = the file ends before `offset`.

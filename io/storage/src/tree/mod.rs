@@ -135,6 +135,18 @@ impl Tree {
         self.metadata_cached(path).is_ok_and(|now| now.is_same_state(file.metadata()))
     }
 
+    /// Whether a file is as it was when it was opened, by whatever path. Does not wait.
+    pub(crate) fn is_unchanged(file: &OpenFile) -> bool {
+        let now = Found::of_cached(file).and_then(|found| found.metadata());
+        now.is_ok_and(|now| now.is_same_state(file.metadata()))
+    }
+
+    /// Whether no symbolic link is ever on the way to what a path leads to.
+    pub(crate) fn follows_no_links(&self) -> bool {
+        // Where owners must match, what a link leads to is never opened without waiting.
+        self.options.symlinks != SymlinkPolicy::InsideRoot
+    }
+
     /// Whether the kernel can be asked about its files without waiting, and answers for all clients alike.
     pub(crate) fn answers_at_once(&self) -> bool {
         self.local && !self.options.as_users

@@ -50,6 +50,13 @@ impl Tree {
         }
     }
 
+    /// The same where no link is on the way, whatever may be followed otherwise.
+    pub(crate) fn resolve_plain(&self, path: &DavPath, flags: OFlags) -> Result<OwnedFd, StorageError> {
+        let how = self.how() | ResolveFlags::NO_SYMLINKS | ResolveFlags::CACHED | ResolveFlags::NO_XDEV;
+        openat2(&self.root, relative(path), flags_of(flags), Mode::empty(), how)
+            .map_err(StorageError::from_errno("openat2"))
+    }
+
     /// Opens a directory for reading its members.
     pub(crate) fn resolve_directory(&self, path: &DavPath) -> Result<OwnedFd, StorageError> {
         match self.resolve(path, OFlags::RDONLY | OFlags::DIRECTORY) {

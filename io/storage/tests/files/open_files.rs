@@ -1,9 +1,10 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use weir_storage::{OpenFile, OpenFiles, StorageError, SymlinkPolicy, Tree};
 
 use crate::support::{disk, path, put, tree, tree_with};
@@ -92,6 +93,50 @@ fn a_file_in_a_directory_that_was_moved_away_is_not_found_any_more() {
     fs::rename(root.path().join("d"), root.path().join("e")).unwrap();
     assert_eq!(open(&files, &tree, "/d/a").unwrap_err(), StorageError::NotFound);
     assert_eq!(read_twice(&files, "/e/a"), "content");
+}
+
+#[test]
+fn what_was_replaced_is_never_served_again_however_many_read_it() {
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir(root.path().join("d")).unwrap();
+    write(root.path(), "d/a", "0");
+    let tree = tree(root.path());
+    let files = open_files(&tree, 4);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(Relaxed) {
+                    open(&files, &tree, "/d/a").unwrap();
+                }
+            });
+        }
+        for turn in 1..=100 {
+            // Both while names change all the time, and after they were left alone for a while.
+            let until = Instant::now() + Duration::from_millis(if turn % 2 == 0 { 0 } else { 15 });
+            while Instant::now() < until {
+                open(&files, &tree, "/d/a").unwrap();
+            }
+            write(root.path(), "d/new", &turn.to_string());
+            match turn % 3 {
+                0 => fs::rename(root.path().join("d/new"), root.path().join("d/a")).unwrap(),
+                _ => {
+                    fs::create_dir(root.path().join("e")).unwrap();
+                    fs::rename(root.path().join("d/new"), root.path().join("e/a")).unwrap();
+                    exchange(root.path(), "d", "e");
+                    assert_eq!(content(&open(&files, &tree, "/d/a").unwrap()), turn.to_string());
+                    fs::remove_dir_all(root.path().join("e")).unwrap();
+                }
+            }
+            assert_eq!(content(&open(&files, &tree, "/d/a").unwrap()), turn.to_string());
+        }
+        done.store(true, Relaxed);
+    });
+}
+
+/// Two directories change their names at once.
+fn exchange(root: &Path, one: &str, other: &str) {
+    renameat_with(CWD, root.join(one), CWD, root.join(other), RenameFlags::EXCHANGE).unwrap();
 }
 
 #[test]

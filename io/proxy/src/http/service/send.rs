@@ -17,7 +17,7 @@ use crate::worker::Worker;
 
 /// Up to this size the bytes of a file are copied behind what is sent before them: one call instead of two.
 const COPY_BYTES_MAX: u64 = 32 * 1024;
-/// So much of a file is asked for, and sent, at a time where the kernel moves it.
+/// Of a file it is asked for one portion of this size after the other, from its start, whether it is in memory, where the kernel moves it.
 const SEND_BYTES: u64 = 1024 * 1024;
 /// What was found in memory is taken to be there for so long, however often the client's room ends before it has been sent.
 const RESIDENT_FOR: Duration = Duration::from_millis(50);
@@ -371,7 +371,7 @@ impl Sending {
             let until = match self.resident.filter(is_fresh) {
                 Some((until, _)) => until,
                 None => {
-                    let window = left.min(SEND_BYTES);
+                    let window = left.min(SEND_BYTES - offset % SEND_BYTES);
                     if !file.is_resident(offset, window) {
                         return from_disk(self);
                     }
