@@ -1,0 +1,40 @@
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
+/// Awaits all futures, at most `limit` of them at a time; the results are in the order of the futures.
+///
+/// Looks at all that are under way whenever one of them wakes: for tens of them, not for thousands.
+pub(crate) async fn all<'a, T>(
+    limit: usize,
+    futures: impl IntoIterator<Item = Pin<Box<dyn Future<Output = T> + 'a>>>,
+) -> Vec<T> {
+    let mut waiting = futures.into_iter().enumerate();
+    let mut running = Vec::new();
+    let mut done = Vec::new();
+    poll_fn(move |cx| {
+        loop {
+            while running.len() < limit.max(1) {
+                let Some(next) = waiting.next() else { break };
+                running.push(next);
+            }
+            let before = running.len();
+            running.retain_mut(|(at, future)| match future.as_mut().poll(cx) {
+                Poll::Ready(result) => {
+                    done.push((*at, result));
+                    false
+                }
+                Poll::Pending => true,
+            });
+            if running.len() == before {
+                break;
+            }
+        }
+        if !running.is_empty() {
+            return Poll::Pending;
+        }
+        done.sort_by_key(|(at, _)| *at);
+        Poll::Ready(done.drain(..).map(|(_, result)| result).collect())
+    })
+    .await
+}

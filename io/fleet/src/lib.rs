@@ -1,0 +1,36 @@
+//! Acts for the autoscaler: machines are created, started, stopped and deleted by a [`Provider`], every intended action is
+//! written to a [`Journal`] before it is done, and of several processes one holds the [`Lease`].
+//!
+//! Decides nothing: how many machines there should be, and which of them goes, is somebody else's concern, and so is draining
+//! a server before it is stopped. Nothing here is [`Send`], and much of it blocks on the disk for a moment: give a fleet a thread
+//! and a runtime of its own.
+//!
+//! What holds for every provider:
+//! - It owns what carries its fleet's tag, and touches nothing else.
+//! - An action may be repeated: creating with a token that has been used finds the machine that is there, and stopping what is
+//!   stopped or deleting what is gone is done already.
+//! - Whatever fails says so as a [`Failure`] that tells whether it may have happened all the same.
+
+mod actuator;
+mod backoff;
+mod concurrent;
+pub mod exec;
+mod failure;
+mod http;
+mod journal;
+mod lease;
+mod machine;
+pub mod openstack;
+pub mod process;
+mod provider;
+mod steps;
+mod storage;
+
+pub use actuator::{Activity, Actuator, Settled, Trouble};
+pub use backoff::Backoff;
+pub use failure::{Failure, FailureKind};
+pub use journal::{Action, Intent, Journal, Outcome};
+pub use lease::{Lease, LeaseError};
+pub use machine::{BadToken, Machine, MachineId, MachineState, Token};
+pub use provider::{Answer, Order, Provider};
+pub use steps::Steps;

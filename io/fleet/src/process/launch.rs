@@ -1,0 +1,106 @@
+//! Starting a process.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::net::{IpAddr, TcpListener};
+use std::ops::RangeInclusive;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use super::log;
+use super::settings::{MACHINE_VARIABLE, ProcessSettings};
+use crate::Token;
+
+/// What a process gets of our own environment.
+const PASSED_ON: [&str; 4] = ["PATH", "HOME", "LANG", "TZ"];
+
+const SHELL: &str = "/bin/sh";
+
+/// Starts the process of a machine, which is found by `name` in its environment and holds `lock`, as the leader of a group of its own: a signal for us (Ctrl-C) is none for it.
+pub(super) fn launch(
+    settings: &ProcessSettings,
+    token: &Token,
+    name: &str,
+    port: u16,
+    lock: File,
+    log: &Path,
+) -> io::Result<Child> {
+    let fill = |text: &str| {
+        text.replace("{port}", &port.to_string())
+            .replace("{address}", &settings.address.to_string())
+            .replace("{machine}", token.as_str())
+    };
+    let mut words = settings.command.iter().map(|word| fill(word));
+    let program = words.next().ok_or_else(|| io::Error::other("the command is empty"))?;
+    let mut command = match settings.limits.script() {
+        None => Command::new(&program),
+        // A shell sets the limits and becomes the program: before it, and without code of ours between fork and exec.
+        Some(script) => {
+            let mut command = Command::new(SHELL);
+            command.args(["-c", &script, "sh", &program]);
+            command
+        }
+    };
+    let output = log::open(log)?;
+    command
+        .args(words)
+        .env_clear()
+        .envs(PASSED_ON.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+        .env("PORT", port.to_string())
+        .envs(settings.environment.iter().map(|(name, value)| (name, fill(value))))
+        .env(MACHINE_VARIABLE, name)
+        .current_dir(settings.working_directory.as_deref().unwrap_or(&settings.directory))
+        .process_group(0)
+        // Empty, and held for as long as the process lives; unlike its environment from its first instant, when it is still
+        // a copy of ours.
+        .stdin(lock)
+        .stdout(output.try_clone()?)
+        .stderr(output);
+    command.spawn().map_err(|cause| io::Error::new(cause.kind(), format!("{program}: {cause}")))
+}
+
+/// Whether the program of the command is there and may be run.
+pub(super) fn find_program(settings: &ProcessSettings) -> Result<PathBuf, String> {
+    let program = settings.command.first().ok_or("the command is empty")?;
+    let runs = |path: &PathBuf| {
+        path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+    };
+    let beside = settings.working_directory.as_deref().unwrap_or(&settings.directory);
+    let found = if program.contains('/') {
+        Some(beside.join(program)).filter(runs)
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
+        std::env::split_paths(&path).map(|directory| directory.join(program)).find(runs)
+    };
+    found.ok_or_else(|| format!("{program}: no such program"))
+}
+
+/// A port on which nobody listens, and which is not among those `taken`. Between this and the process's own bind somebody else may
+/// take it: then the process fails, and is given another one when it is started again.
+pub(super) fn free_port(
+    address: IpAddr,
+    range: Option<&RangeInclusive<u16>>,
+    taken: impl Fn(u16) -> bool,
+) -> io::Result<Option<u16>> {
+    /// The system does not choose the same one again soon.
+    const TRIES: usize = 100;
+
+    if let Some(range) = range {
+        return Ok(range.clone().find(|&port| !taken(port) && is_free(address, port)));
+    }
+    for _ in 0..TRIES {
+        let port = TcpListener::bind((address, 0))?.local_addr()?.port();
+        if !taken(port) {
+            return Ok(Some(port));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether nobody listens there.
+pub(super) fn is_free(address: IpAddr, port: u16) -> bool {
+    TcpListener::bind((address, port)).is_ok()
+}

@@ -1,0 +1,166 @@
+use std::net::IpAddr;
+use std::time::Duration;
+
+use weir_fleet::exec::{ExecProvider, ExecSettings};
+use weir_fleet::{FailureKind, MachineId, MachineState, Order, Provider};
+use weir_testkit::{PATIENCE, TempDir, wait_until};
+
+use crate::tools::{run, token};
+
+/// A program that is a shell script; `$1` is the verb.
+fn program(script: &str) -> ExecProvider {
+    ExecProvider::new(ExecSettings {
+        fleet: "web".to_owned(),
+        command: ["sh", "-c", script, "cloud"].map(str::to_owned).to_vec(),
+        environment: Vec::new(),
+        working_directory: None,
+        timeout: PATIENCE,
+        settling: Duration::ZERO,
+    })
+}
+
+fn id(text: &str) -> MachineId {
+    MachineId(text.to_owned())
+}
+
+#[test]
+fn machines_are_what_the_program_tells() {
+    let provider = program(
+        r#"[ "$1" = list ] && echo '{"machines": [
+            {"id": "i-1", "token": "web-1", "address": "10.0.0.5", "port": 8080, "state": "running", "flavour": "small",
+             "tags": {"zone": "a"}, "created": 1700000000, "more": "is for later versions"},
+            {"id": "i-2", "state": "failed", "note": "no host"}]}'"#,
+    );
+    let machines = run(provider.machines()).unwrap();
+    assert_eq!(machines.len(), 2);
+    assert_eq!(machines[0].ip, Some("10.0.0.5".parse::<IpAddr>().unwrap()));
+    assert_eq!((machines[0].port, machines[0].state), (Some(8080), MachineState::Running));
+    assert_eq!(machines[0].tags["zone"], "a");
+    assert_eq!((machines[1].state, machines[1].note.as_deref()), (MachineState::Failed, Some("no host")));
+}
+
+#[test]
+fn the_program_reads_what_it_is_to_do() {
+    let directory = TempDir::new().unwrap();
+    let log = directory.path().join("log");
+    let script = format!(
+        r#"cat >> {}; [ "$1" != create ] || echo '{{"machine": {{"id": "i-1", "state": "building"}}}}'"#,
+        log.display()
+    );
+    let provider = program(&script);
+    run(async {
+        let made = provider.create(Order { token: &token("web-1"), again: true }).await.unwrap();
+        assert_eq!((made.id, made.token), (id("i-1"), Some(token("web-1"))));
+        provider.start(&id("i-1")).await.unwrap();
+        provider.stop(&id("i-1")).await.unwrap();
+        provider.delete(&id("i-1")).await.unwrap();
+        assert_eq!(provider.room().await.unwrap(), None);
+        provider.verify().await.unwrap();
+    });
+    let expected = "\
+{\"version\":1,\"fleet\":\"web\",\"verb\":\"create\",\"token\":\"web-1\",\"again\":true}
+{\"version\":1,\"fleet\":\"web\",\"verb\":\"start\",\"id\":\"i-1\"}
+{\"version\":1,\"fleet\":\"web\",\"verb\":\"stop\",\"id\":\"i-1\"}
+{\"version\":1,\"fleet\":\"web\",\"verb\":\"delete\",\"id\":\"i-1\"}
+{\"version\":1,\"fleet\":\"web\",\"verb\":\"room\"}
+{\"version\":1,\"fleet\":\"web\",\"verb\":\"verify\"}
+";
+    assert_eq!(std::fs::read_to_string(log).unwrap(), expected);
+}
+
+#[test]
+fn a_refusal_says_of_what_kind_it_is() {
+    let provider = program(
+        r#"echo '{"error": {"kind": "quota", "message": "13 of 13 used", "retry_after": 30}}'; exit 1"#,
+    );
+    let failure = run(provider.start(&id("i-1"))).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Quota);
+    assert_eq!(failure.message, "sh start: 13 of 13 used");
+    assert_eq!(failure.retry_after, Some(Duration::from_secs(30)));
+}
+
+#[test]
+fn deleting_what_is_gone_is_done() {
+    let provider = program(r#"echo '{"error": {"kind": "not-found", "message": "no i-1"}}'"#);
+    run(provider.delete(&id("i-1"))).unwrap();
+    assert_eq!(run(provider.stop(&id("i-1"))).unwrap_err().kind, FailureKind::NotFound);
+}
+
+#[test]
+fn a_failure_without_a_kind_leaves_open_what_has_happened() {
+    let provider = program("echo one >&2; echo 'connection refused' >&2; exit 7");
+    let failure = run(provider.start(&id("i-1"))).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Uncertain);
+    assert_eq!(failure.message, "sh start: exit status: 7: one; connection refused");
+    // What only asks has changed nothing.
+    assert_eq!(run(provider.machines()).unwrap_err().kind, FailureKind::Transient);
+}
+
+#[test]
+fn an_answer_that_is_not_understood_is_a_failure() {
+    for (script, said) in [
+        ("echo hello", "sh list: the answer is not understood: "),
+        (
+            r#"echo '{"machines": [{"id": "i-1", "state": "lovely"}]}'"#,
+            "sh list: the answer is not understood: unknown variant `lovely`",
+        ),
+        ("true", "sh: the answer has no \"machines\""),
+        ("yes", "sh list: the answer has more than 8388608 bytes"),
+    ] {
+        let failure = run(program(script).machines()).unwrap_err();
+        assert!(failure.message.starts_with(said), "{script}: {failure}");
+    }
+}
+
+#[test]
+fn complaints_are_kept_in_part() {
+    let provider = program("i=0; while [ $i -lt 20000 ]; do echo complaint $i >&2; i=$((i+1)); done; exit 1");
+    let failure = run(provider.start(&id("i-1"))).unwrap_err();
+    assert!(failure.message.len() < 2048);
+    assert!(failure.message.ends_with("complaint 19999"), "{failure}");
+}
+
+#[test]
+fn a_program_that_takes_too_long_is_ended_with_what_it_has_started() {
+    let directory = TempDir::new().unwrap();
+    let pids = directory.path().join("pids");
+    let script = format!("sleep 600 & echo $$ $! > {}; wait", pids.display());
+    let mut settings = ExecSettings {
+        fleet: "web".to_owned(),
+        command: ["sh", "-c", &script, "cloud"].map(str::to_owned).to_vec(),
+        environment: Vec::new(),
+        working_directory: None,
+        timeout: PATIENCE,
+        settling: Duration::ZERO,
+    };
+    // Long enough for the shell to begin, on any machine: it is only waited for in full.
+    settings.timeout = Duration::from_secs(2);
+    let failure = run(ExecProvider::new(settings).start(&id("i-1"))).unwrap_err();
+    assert_eq!(
+        (failure.kind, failure.message.as_str()),
+        (FailureKind::Uncertain, "sh start: no answer within 2000 ms")
+    );
+    for pid in std::fs::read_to_string(pids).unwrap().split_whitespace() {
+        wait_until("it is gone", PATIENCE, || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+            !stat.is_ok_and(|stat| !stat.rsplit_once(") ").unwrap().1.starts_with('Z'))
+        });
+    }
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named() {
+    let mut settings = ExecSettings {
+        fleet: "web".to_owned(),
+        command: vec!["/no/such/program".to_owned()],
+        environment: Vec::new(),
+        working_directory: None,
+        timeout: PATIENCE,
+        settling: Duration::ZERO,
+    };
+    let failure = run(ExecProvider::new(settings.clone()).verify()).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Permanent);
+    assert!(failure.message.starts_with("/no/such/program verify: "), "{failure}");
+    settings.command.clear();
+    assert_eq!(run(ExecProvider::new(settings).verify()).unwrap_err().kind, FailureKind::Permanent);
+}

@@ -1,0 +1,13 @@
+//! Behaviour of the fleet's parts, with real files, real processes and, for clouds, real sockets.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod actuator;
+mod clouds;
+mod crash;
+mod exec;
+mod fake_cloud;
+mod journal;
+mod openstack;
+mod process;
+mod tools;
