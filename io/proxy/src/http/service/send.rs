@@ -18,7 +18,8 @@ use crate::worker::Worker;
 /// Up to this size the bytes of a file are copied behind what is sent before them: one call instead of two.
 const COPY_BYTES_MAX: u64 = 32 * 1024;
 /// Of a file it is asked for one portion of this size after the other, from its start, whether it is in memory, where the kernel moves it.
-const SEND_BYTES: u64 = 1024 * 1024;
+/// After each the kernel sends what it has, if it is no whole segment: a small portion costs a segment more.
+const SEND_BYTES: u64 = 2 * 1024 * 1024;
 /// What was found in memory is taken to be there for so long, however often the client's room ends before it has been sent.
 const RESIDENT_FOR: Duration = Duration::from_millis(50);
 /// So much of a file is read at a time where it must be encrypted: what TLS takes in one portion is never read twice.
