@@ -7,6 +7,7 @@ mod convert;
 mod ctl;
 mod demo;
 mod explain;
+mod load;
 mod origin;
 mod run;
 mod simulate;
@@ -39,6 +40,7 @@ enum Verb {
     Ctl(ctl::CtlArgs),
     Top(top::TopArgs),
     Simulate(simulate::SimulateArgs),
+    Load(Box<load::LoadArgs>),
     Storage(storage::StorageArgs),
     Convert(convert::ConvertArgs),
     Algorithms(algorithms::AlgorithmsArgs),
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Verb::Ctl(args) => ctl::run(&args),
         Verb::Top(args) => top::run(&args),
         Verb::Simulate(args) => simulate::run(&args),
+        Verb::Load(args) => load::run(&args),
         Verb::Storage(args) => storage::run(&args),
         Verb::Convert(args) => convert::run(&args),
         Verb::Algorithms(args) => algorithms::run(&args),

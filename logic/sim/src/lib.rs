@@ -31,7 +31,7 @@ mod workload;
 mod zipf;
 
 pub use engine::run;
-pub use replay::LogError;
-pub use report::{AlgorithmReport, Figure, Latency, Recommendation, Report, Tie, Utilisation, html};
+pub use replay::{LogError, date};
+pub use report::{AlgorithmReport, Figure, Latency, Recommendation, Report, Tie, Utilisation, chart, html};
 pub use run::{Errors, Run};
 pub use series::Series;

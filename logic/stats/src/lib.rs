@@ -1,14 +1,16 @@
 //! Histograms and quantiles: what took how long, in a fixed amount of memory; and how sure a mean of several runs is.
 //!
 //! Times are whole microseconds. [`Histogram`] is for one thread, [`SharedHistogram`] for one writer and any readers;
-//! both sort values into the same buckets. Knows no clock and no metrics format.
+//! both sort values into the same buckets. [`NanosHistogram`] counts nanoseconds, for measurements. Knows no clock and no metrics format.
 
 mod buckets;
 mod histogram;
 mod interval;
+mod nanos;
 mod shared;
 
 pub use buckets::{MICROS_MAX, Resolution};
 pub use histogram::Histogram;
 pub use interval::{Interval, mean, student_t_975};
+pub use nanos::NanosHistogram;
 pub use shared::SharedHistogram;

@@ -63,11 +63,11 @@ fn snapshot(client: &mut Option<ControlClient>, socket: &Path) -> Result<Snapsho
 
 /// Signals that end the view. Without this they would leave the terminal as it is.
 #[derive(Debug)]
-pub(super) struct Termination(Arc<AtomicBool>);
+pub(crate) struct Termination(Arc<AtomicBool>);
 
 impl Termination {
     /// From now on SIGTERM, SIGHUP and SIGINT are seen by [`Termination::came`].
-    pub(super) fn listen() -> io::Result<Self> {
+    pub(crate) fn listen() -> io::Result<Self> {
         let came = Arc::new(AtomicBool::new(false));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let mut signals = {
@@ -90,7 +90,8 @@ impl Termination {
         Ok(Self(came))
     }
 
-    pub(super) fn came(&self) -> bool {
+    /// Whether one of them came.
+    pub(crate) fn came(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

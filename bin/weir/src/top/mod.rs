@@ -24,7 +24,8 @@ use crate::ctl::SOCKET;
 use crate::ctl::table::Style;
 use crate::ctl::tables;
 use app::App;
-use feed::{Feed, Termination};
+use feed::Feed;
+pub(crate) use feed::Termination;
 
 /// Watch pools and servers live
 ///
@@ -112,7 +113,7 @@ fn show(
 
 /// Waits until there is something to read, at most for `tick`. False if the terminal is gone (its window was closed):
 /// crossterm would read its end over and over again.
-fn wait_for_input(tick: Duration) -> io::Result<bool> {
+pub(crate) fn wait_for_input(tick: Duration) -> io::Result<bool> {
     let stdin = io::stdin();
     let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
     let tick = Timespec::try_from(tick).map_err(io::Error::other)?;

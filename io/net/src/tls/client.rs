@@ -6,7 +6,7 @@ use rustls::client::{Resumption, UnbufferedClientConnection, WebPkiServerVerifie
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::ServerName;
 use rustls::sign::SingleCertAndKey;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use weir_config::plan::TlsOut;
 
 use super::TlsStream;
@@ -71,6 +71,11 @@ impl TlsConnector {
     pub fn connect<S: RawIo>(&self, socket: S) -> Result<TlsStream<S>, TlsError> {
         let connection = UnbufferedClientConnection::new(Arc::clone(&self.config), self.name.clone())?;
         Ok(TlsStream::client(socket, connection))
+    }
+
+    /// A session for somebody who moves its bytes without tasks: it buffers, and is driven by `read_tls` and `write_tls`.
+    pub fn session(&self) -> Result<ClientConnection, TlsError> {
+        Ok(ClientConnection::new(Arc::clone(&self.config), self.name.clone())?)
     }
 }
 

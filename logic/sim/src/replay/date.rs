@@ -1,7 +1,7 @@
 //! Dates of logs to nanoseconds since 1970.
 
 /// `21/Nov/2026:08:48:21`, with `.838` and ` +0100` if they are there. Seconds only is told by the flag.
-pub(super) fn clf(text: &str) -> Option<(u64, bool)> {
+pub fn clf(text: &str) -> Option<(u64, bool)> {
     let (date, zone) = text.split_once(' ').unwrap_or((text, "+0000"));
     let (day, rest) = date.split_once('/')?;
     let (month, rest) = rest.split_once('/')?;
@@ -16,7 +16,7 @@ pub(super) fn clf(text: &str) -> Option<(u64, bool)> {
 }
 
 /// RFC 3339: `2026-11-21T08:48:21.838042Z`.
-pub(super) fn rfc3339(text: &str) -> Option<u64> {
+pub fn rfc3339(text: &str) -> Option<u64> {
     let (date, rest) = text.split_once(['T', ' '])?;
     let mut parts = date.split('-');
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,7 +1,7 @@
 //! Logs as workloads: lines are read as the simulation goes, put in order, and become arrivals.
 
 mod csv;
-mod date;
+pub mod date;
 mod httplog;
 mod json;
 mod line;

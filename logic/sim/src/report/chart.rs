@@ -1,22 +1,33 @@
-//! Curves and bars as SVG, drawn by nobody else.
+//! Curves and bars as SVG, drawn by nobody else, and the style of the pages that they stand on.
 
 use std::fmt::Write;
 
 /// One curve.
-pub(super) struct Curve<'n> {
-    pub(super) name: &'n str,
+#[derive(Debug)]
+pub struct Curve<'n> {
+    /// Shown while the pointer is on it.
+    pub name: &'n str,
     /// CSS classes: its colour, and what makes it stand out.
-    pub(super) class: String,
-    pub(super) points: Vec<(f64, f64)>,
+    pub class: String,
+    /// In the units of the axes.
+    pub points: Vec<(f64, f64)>,
 }
 
 /// One of the two directions of a chart.
-pub(super) struct Axis {
-    pub(super) title: &'static str,
-    pub(super) from: f64,
-    pub(super) to: f64,
-    pub(super) ticks: Vec<(f64, String)>,
+#[derive(Debug)]
+pub struct Axis {
+    /// What it measures.
+    pub title: &'static str,
+    /// Where it begins.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// Where it has lines, and what stands there.
+    pub ticks: Vec<(f64, String)>,
 }
+
+/// The style sheet of pages with charts.
+pub const STYLE: &str = include_str!("style.css");
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 380.0;
@@ -26,7 +37,7 @@ const TOP: f64 = 14.0;
 const BOTTOM: f64 = 46.0;
 
 /// Curves in one frame. What lies outside of the axes is cut off. The last curve is drawn on top.
-pub(super) fn curves(id: &str, label: &str, x: &Axis, y: &Axis, curves: &[Curve<'_>]) -> String {
+pub fn curves(id: &str, label: &str, x: &Axis, y: &Axis, curves: &[Curve<'_>]) -> String {
     let mut svg = format!(
         "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{label}\">\n\
          <clipPath id=\"{id}\"><rect x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{}\"/></clipPath>\n",
@@ -81,7 +92,7 @@ pub(super) fn curves(id: &str, label: &str, x: &Axis, y: &Axis, curves: &[Curve<
 }
 
 /// Bars of values from 0 to 1, side by side in one row.
-pub(super) fn bars(label: &str, class: &str, values: &[f64]) -> String {
+pub fn bars(label: &str, class: &str, values: &[f64]) -> String {
     const HEIGHT: f64 = 30.0;
     let step = WIDTH / values.len().max(1) as f64;
     let gap = if step > 6.0 { 2.0 } else { 0.0 };
@@ -110,13 +121,18 @@ impl Axis {
     }
 
     /// From 0 on, with ticks at round numbers.
-    pub(super) fn linear(title: &'static str, to: f64) -> Self {
+    pub fn linear(title: &'static str, to: f64) -> Self {
         let to = if to > 0.0 { to } else { 1.0 };
         let step = round_step(to / 5.0);
         let ticks =
             (0..=20).map(|index| f64::from(index) * step).take_while(|value| *value <= to * 1.000_001);
         Self { title, from: 0.0, to, ticks: ticks.map(|value| (value, short(value))).collect() }
     }
+}
+
+/// What somebody named must not become markup.
+pub fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// The least of 1, 2, 5, 10, 20, ... that is at least `step`.

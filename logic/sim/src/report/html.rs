@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use weir_config::simulation::{Measure, SimTime};
 
-use super::chart::{self, Axis, Curve};
+use super::chart::{self, Axis, Curve, escaped};
 use super::recommendation::percent;
 use super::{AlgorithmReport, Figure, Report};
 
@@ -13,7 +13,7 @@ pub fn html(report: &Report) -> String {
     let mut page = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     page.push_str("<title>weir simulate</title>\n<style>\n");
-    page.push_str(include_str!("style.css"));
+    page.push_str(chart::STYLE);
     // The rule that makes a curve stand out while the pointer is on the algorithm's row.
     for at in 0..report.algorithms.len() {
         let _ = writeln!(page, "body:has(.row{at}:hover) .line{at} {{ stroke-width: 4; opacity: 1; }}");
@@ -264,9 +264,4 @@ fn binned(servers: &[f64]) -> Vec<f64> {
     let mut sorted = servers.to_vec();
     sorted.sort_by(f64::total_cmp);
     (0..BARS_MAX).map(|bar| sorted[(bar * (sorted.len() - 1)) / (BARS_MAX - 1)]).collect()
-}
-
-/// What an operator named must not become markup.
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

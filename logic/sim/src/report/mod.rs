@@ -1,6 +1,6 @@
 //! The runs of all algorithms and seeds, put together.
 
-mod chart;
+pub mod chart;
 mod figures;
 mod html;
 mod recommendation;

@@ -1,0 +1,63 @@
+//! A run on standard output and in files.
+
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use weir_lab::{Run, read_run, report};
+
+use super::arguments::{Form, FormArgs};
+use crate::check::print_out;
+
+/// Writes what was asked for; `kept` is the file with every request. The exit status says whether the run is valid.
+pub(super) fn tell(run: &Run, args: &FormArgs, kept: Option<&Path>) -> Result<ExitCode, String> {
+    if let Some(path) = &args.html {
+        fs::write(path, report::html(run)).map_err(|cause| format!("{}: {cause}", path.display()))?;
+    }
+    if let (Some(path), Some(kept)) = (&args.gnuplot, kept) {
+        gnuplot(kept, path).map_err(|cause| format!("{}: {cause}", path.display()))?;
+    }
+    let form = if args.json { &Form::Json } else { &args.form };
+    let text = match form {
+        Form::Text => report::text(run),
+        Form::Json => {
+            let text = serde_json::to_string(&run.summary()).map_err(|cause| cause.to_string())?;
+            format!("{text}\n")
+        }
+        Form::Ab => report::ab(run),
+        Form::Httperf => report::httperf(run),
+        Form::Vegeta => report::vegeta_text(run),
+        Form::VegetaJson => report::vegeta_json(run),
+        Form::VegetaHistogram(buckets) => {
+            report::vegeta_histogram(run, buckets).map_err(|cause| format!("--report: {cause}"))?
+        }
+        Form::Hdr => report::hdr(run),
+    };
+    let printed = print_out(&text);
+    let flaws = run.flaws();
+    // The others' forms have no place for it.
+    if !matches!(form, Form::Text | Form::Json) {
+        flaws.iter().for_each(|flaw| eprintln!("weir load: INVALID: {}", flaw.text));
+    }
+    Ok(if printed == ExitCode::SUCCESS && !flaws.is_empty() { ExitCode::from(1) } else { printed })
+}
+
+/// Every request as ab's -g writes it, those that were answered first first.
+fn gnuplot(kept: &Path, path: &Path) -> Result<(), String> {
+    let text = |cause: std::io::Error| cause.to_string();
+    let mut out = BufWriter::new(File::create(path).map_err(text)?);
+    out.write_all(report::AB_TSV_HEADING.as_bytes()).map_err(text)?;
+    let mut line = String::new();
+    let mut written = Ok(());
+    let mut input = BufReader::with_capacity(1 << 20, File::open(kept).map_err(text)?);
+    read_run(&mut input, |head, record| {
+        if written.is_ok() && record.fault.is_none() {
+            line.clear();
+            report::append_ab_tsv(&mut line, head.started_unix_ns, record);
+            written = out.write_all(line.as_bytes());
+        }
+    })
+    .map_err(|cause| cause.to_string())?;
+    written.and_then(|()| out.flush()).map_err(text)
+}

@@ -1,0 +1,304 @@
+use weir_dav::digest::{Digest, Hasher, parse_digest, parse_repr_digest};
+use weir_http::{
+    BodyScanner, Dechunker, Framing, HeadLimits, HeaderTable, ResponseTo, is_worth_parsing, parse_response,
+};
+
+use super::servers::ServerNames;
+use crate::record::Fault;
+use crate::target::Verify;
+
+/// Reads one answer, strictly (RFC 9112): what two readers could read differently is a fault.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// The start of a head that has not all come.
+    partial: Vec<u8>,
+    state: State,
+    is_head: bool,
+    pub(super) status: u16,
+    pub(super) head_bytes: u32,
+    /// Of the body, without framing.
+    pub(super) body_bytes: u64,
+    pub(super) keep_alive: bool,
+    pub(super) server: Option<u32>,
+    check: Option<(Hasher, Digest)>,
+}
+
+#[derive(Debug)]
+enum State {
+    Head,
+    Body(BodyScanner),
+    Chunks(Dechunker),
+    Done,
+}
+
+/// What all answers are read with.
+#[derive(Debug)]
+pub(super) struct Reader<'l> {
+    pub(super) table: HeaderTable,
+    pub(super) limits: HeadLimits,
+    pub(super) verify: Option<&'l Verify>,
+    /// Empty = nobody tells.
+    pub(super) server_header: &'l str,
+    pub(super) servers: ServerNames<'l>,
+}
+
+impl Answer {
+    pub(super) fn new(is_head: bool) -> Self {
+        Self {
+            partial: Vec::new(),
+            state: State::Head,
+            is_head,
+            status: 0,
+            head_bytes: 0,
+            body_bytes: 0,
+            keep_alive: false,
+            server: None,
+            check: None,
+        }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.state, State::Done)
+    }
+
+    /// Bytes that only have to be counted.
+    pub(super) fn discardable(&self) -> u64 {
+        match &self.state {
+            State::Body(BodyScanner::Length(left)) if self.check.is_none() => *left,
+            _ => 0,
+        }
+    }
+
+    /// Counts as read what was discarded.
+    pub(super) fn skip(&mut self, bytes: u64) {
+        if let State::Body(body) = &mut self.state {
+            body.skip(bytes);
+            self.body_bytes += bytes;
+            if body.is_done() {
+                self.state = State::Done;
+            }
+        }
+    }
+
+    /// Takes in what has come, and tells how much of it belongs to this answer.
+    pub(super) fn feed(&mut self, bytes: &[u8], reader: &mut Reader<'_>) -> Result<usize, Fault> {
+        let mut at = 0;
+        if matches!(self.state, State::Head) {
+            if self.partial.is_empty() {
+                at = self.read_heads(bytes, reader)?;
+                if matches!(self.state, State::Head) {
+                    self.partial.extend_from_slice(&bytes[at..]);
+                    return Ok(bytes.len());
+                }
+            } else {
+                let before = self.partial.len();
+                self.partial.extend_from_slice(bytes);
+                if !is_worth_parsing(&self.partial, before) {
+                    return Ok(bytes.len());
+                }
+                let partial = std::mem::take(&mut self.partial);
+                let taken = self.read_heads(&partial, reader)?;
+                if matches!(self.state, State::Head) {
+                    self.partial = partial;
+                    self.partial.drain(..taken);
+                    return Ok(bytes.len());
+                }
+                // A head ends in the bytes that made it whole.
+                at = taken.saturating_sub(before);
+            }
+        }
+        Ok(at + self.read_body(&bytes[at..])?)
+    }
+
+    /// The connection has ended: is the answer whole?
+    pub(super) fn end(&mut self) -> Result<(), Fault> {
+        match &self.state {
+            State::Head if self.partial.is_empty() => Err(Fault::Closed),
+            State::Body(body) if body.may_end_here() => self.complete(),
+            State::Done => Ok(()),
+            _ => Err(Fault::Truncated),
+        }
+    }
+
+    /// Interim heads and the final one, if they are there. How many bytes they took.
+    fn read_heads(&mut self, bytes: &[u8], reader: &mut Reader<'_>) -> Result<usize, Fault> {
+        let to = ResponseTo { is_head: self.is_head, is_connect: false, upgrade: false };
+        let mut at = 0;
+        loop {
+            let rest = &bytes[at..];
+            if rest.is_empty() {
+                return Ok(at);
+            }
+            let parsed = parse_response(rest, to, &reader.limits, &mut reader.table);
+            let Some(head) = parsed.map_err(|_| Fault::Framing)? else { return Ok(at) };
+            at += head.head_bytes as usize;
+            self.head_bytes = self.head_bytes.saturating_add(head.head_bytes);
+            if head.is_interim() {
+                continue;
+            }
+            self.status = head.status;
+            self.keep_alive = head.keep_alive;
+            if !reader.server_header.is_empty() {
+                let mut named = reader.table.named(rest, reader.server_header.as_bytes());
+                self.server =
+                    named.next().map(|entry| entry.value().of(rest)).and_then(|n| reader.servers.number(n));
+            }
+            let digest = match reader.verify {
+                Some(verify) if head.status == 200 && !self.is_head => {
+                    Some(wanted(verify, rest, &reader.table)?)
+                }
+                _ => None,
+            };
+            self.check = digest.map(|digest| (Hasher::new(digest.algorithm()), digest));
+            self.state = match head.framing {
+                Framing::Chunked => State::Chunks(Dechunker::new()),
+                other => State::Body(BodyScanner::new(other)),
+            };
+            if matches!(&self.state, State::Body(body) if body.is_done()) {
+                self.complete()?;
+            }
+            return Ok(at);
+        }
+    }
+
+    fn read_body(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
+        let (taken, is_done) = match &mut self.state {
+            State::Head | State::Done => return Ok(0),
+            State::Body(body) => {
+                let taken = body.feed(bytes).map_err(|_| Fault::Framing)?;
+                self.body_bytes += taken as u64;
+                if let Some((hasher, _)) = &mut self.check {
+                    hasher.update(&bytes[..taken]);
+                }
+                (taken, body.is_done())
+            }
+            State::Chunks(chunks) => {
+                let (total, check) = (&mut self.body_bytes, &mut self.check);
+                let taken = chunks.feed(bytes, |data| {
+                    *total += data.len() as u64;
+                    if let Some((hasher, _)) = check {
+                        hasher.update(data);
+                    }
+                });
+                (taken.map_err(|_| Fault::Framing)?, chunks.is_done())
+            }
+        };
+        if is_done {
+            self.complete()?;
+        }
+        Ok(taken)
+    }
+
+    fn complete(&mut self) -> Result<(), Fault> {
+        self.state = State::Done;
+        match self.check.take() {
+            Some((hasher, digest)) if hasher.clone().finish() != digest => Err(Fault::Checksum),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The digest that the body must have.
+fn wanted(verify: &Verify, head: &[u8], table: &HeaderTable) -> Result<Digest, Fault> {
+    if let Verify::Given(digest) = verify {
+        return Ok(digest.clone());
+    }
+    let values = |name: &'static [u8]| table.named(head, name).map(|entry| entry.value().of(head));
+    let structured =
+        values(b"repr-digest").chain(values(b"content-digest")).filter_map(|v| parse_repr_digest(v).ok());
+    let instance = values(b"digest").filter_map(|value| parse_digest(value).ok());
+    structured.chain(instance).flatten().next().ok_or(Fault::NoChecksum)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use weir_dav::digest::Algorithm;
+
+    use super::*;
+
+    fn read(text: &[u8], verify: Option<&Verify>, piece: usize) -> Result<(Answer, usize), Fault> {
+        let names = Mutex::new(Vec::new());
+        let mut reader = Reader {
+            table: HeaderTable::new(),
+            limits: HeadLimits::default(),
+            verify,
+            server_header: "X-Origin",
+            servers: ServerNames::new(&names),
+        };
+        let (mut answer, mut taken) = (Answer::new(false), 0);
+        for piece in text.chunks(piece) {
+            if answer.is_done() {
+                break;
+            }
+            taken += answer.feed(piece, &mut reader)?;
+        }
+        Ok((answer, taken))
+    }
+
+    const PLAIN: &[u8] =
+        b"HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nX-Origin: a\r\nContent-Length: 5\r\n\r\nhello";
+    const CHUNKED: &[u8] =
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n";
+
+    #[test]
+    fn an_answer_is_read_whatever_the_pieces_it_comes_in() {
+        for text in [PLAIN, CHUNKED] {
+            for piece in 1..=text.len() {
+                let (answer, taken) = read(text, None, piece).unwrap();
+                assert!(answer.is_done(), "pieces of {piece}");
+                assert_eq!(
+                    (answer.status, answer.body_bytes, taken),
+                    (200, 5, text.len()),
+                    "pieces of {piece}"
+                );
+            }
+        }
+        assert_eq!(read(PLAIN, None, 7).unwrap().0.server, Some(0));
+    }
+
+    #[test]
+    fn surplus_bytes_are_not_taken() {
+        let mut text = PLAIN.to_vec();
+        text.extend_from_slice(b"more");
+        assert_eq!(read(&text, None, 1_000).unwrap().1, PLAIN.len());
+    }
+
+    #[test]
+    fn a_body_that_ends_early_is_truncated_and_one_without_a_length_ends_with_the_connection() {
+        let (mut short, _) = read(&PLAIN[..PLAIN.len() - 1], None, 1_000).unwrap();
+        assert_eq!(short.end(), Err(Fault::Truncated));
+        let (mut head, _) = read(&PLAIN[..50], None, 1_000).unwrap();
+        assert_eq!(head.end(), Err(Fault::Truncated));
+        let (mut open, _) = read(b"HTTP/1.1 200 OK\r\n\r\nall", None, 1_000).unwrap();
+        assert!(!open.is_done());
+        assert_eq!((open.end(), open.body_bytes), (Ok(()), 3));
+        assert_eq!(Answer::new(false).end(), Err(Fault::Closed));
+    }
+
+    #[test]
+    fn what_is_not_well_formed_is_a_fault() {
+        assert_eq!(read(b"SSH-2.0-OpenSSH\r\n\r\n", None, 1_000).unwrap_err(), Fault::Framing);
+        let two = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n";
+        assert_eq!(read(two, None, 1_000).unwrap_err(), Fault::Framing);
+    }
+
+    #[test]
+    fn contents_are_checked_against_a_given_or_an_announced_digest() {
+        let mut hasher = Hasher::new(Algorithm::Sha256);
+        hasher.update(b"hello");
+        let right = Verify::Given(hasher.finish());
+        for text in [PLAIN, CHUNKED] {
+            assert!(read(text, Some(&right), 4).unwrap().0.is_done());
+        }
+        let wrong = Verify::Given(Hasher::new(Algorithm::Sha256).finish());
+        assert_eq!(read(PLAIN, Some(&wrong), 4).unwrap_err(), Fault::Checksum);
+        assert_eq!(read(PLAIN, Some(&Verify::Announced), 4).unwrap_err(), Fault::NoChecksum);
+        // Adler-32 of "hello".
+        let announced = b"HTTP/1.1 200 OK\r\nDigest: adler32=062c0215\r\nContent-Length: 5\r\n\r\nhello";
+        assert!(read(announced, Some(&Verify::Announced), 9).unwrap().0.is_done());
+        let announced = b"HTTP/1.1 200 OK\r\nDigest: adler32=062c0216\r\nContent-Length: 5\r\n\r\nhello";
+        assert_eq!(read(announced, Some(&Verify::Announced), 9).unwrap_err(), Fault::Checksum);
+    }
+}

@@ -1,0 +1,136 @@
+use std::fs;
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+
+use crate::facts::ThreadFacts;
+
+/// The time of the run, and waiting for a part of it.
+///
+/// The kernel wakes a thread later than it asked for: by some 50 us, and by a millisecond or more where a hypervisor has to
+/// wake the processor first. So the last part before a request is due is spent awake. How long that part is follows from
+/// how late it was woken lately.
+#[derive(Debug)]
+pub(super) struct Clock {
+    start: Instant,
+    /// Spent asleep.
+    idle_ns: u64,
+    /// Spent awake with nothing to do.
+    spin_ns: u64,
+    /// The last part before a request is due.
+    margin_ns: u64,
+    run_delay_ns: Option<u64>,
+}
+
+const MARGIN_MIN_NS: u64 = 50_000;
+const MARGIN_MAX_NS: u64 = 2_000_000;
+/// A margin becomes shorter by one in so many with each time it was not needed.
+const MARGIN_DECAY: u64 = 256;
+/// How soon the end of a run is seen.
+const TICK_NS: u64 = 50_000_000;
+
+impl Clock {
+    /// For this thread.
+    pub(super) fn new(start: Instant) -> Self {
+        // The kernel may wake a thread 50 us late, as a rule; without the permission the rule holds, and the margin knows.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        Self { start, idle_ns: 0, spin_ns: 0, margin_ns: 200_000, run_delay_ns: run_delay_ns() }
+    }
+
+    /// Since the start of the run.
+    pub(super) fn now(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn wait_for_start(&self) {
+        while let Some(left) =
+            self.start.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+        {
+            thread::sleep(left);
+        }
+    }
+
+    /// Waits for events: until `next`, exactly, or about until `latest`.
+    pub(super) fn wait(
+        &mut self,
+        epoll: &OwnedFd,
+        events: &mut Vec<epoll::Event>,
+        next: Option<u64>,
+        latest: Option<u64>,
+    ) -> Result<(), Errno> {
+        let now = self.now();
+        let until = latest.unwrap_or(u64::MAX).min(now + TICK_NS);
+        match next.filter(|next| *next <= until.saturating_add(MARGIN_MAX_NS)) {
+            Some(next) if next <= now => poll(epoll, events, 0),
+            Some(next) => {
+                if next - now > self.margin_ns {
+                    self.sleep(epoll, events, now, next - self.margin_ns)?;
+                }
+                if events.is_empty() { self.spin(epoll, events, next) } else { Ok(()) }
+            }
+            None => self.sleep(epoll, events, now, until.max(now)),
+        }
+    }
+
+    fn sleep(
+        &mut self,
+        epoll: &OwnedFd,
+        events: &mut Vec<epoll::Event>,
+        now: u64,
+        until: u64,
+    ) -> Result<(), Errno> {
+        poll(epoll, events, until - now)?;
+        let woken = self.now();
+        self.idle_ns += woken - now;
+        if events.is_empty() {
+            let overslept = woken.saturating_sub(until);
+            self.margin_ns = if overslept > self.margin_ns {
+                (overslept + overslept / 4).min(MARGIN_MAX_NS)
+            } else {
+                (self.margin_ns - self.margin_ns / MARGIN_DECAY).max(MARGIN_MIN_NS)
+            };
+        }
+        Ok(())
+    }
+
+    fn spin(&mut self, epoll: &OwnedFd, events: &mut Vec<epoll::Event>, until: u64) -> Result<(), Errno> {
+        let begun = self.now();
+        let mut now = begun;
+        while now < until && events.is_empty() {
+            poll(epoll, events, 0)?;
+            now = self.now();
+        }
+        self.spin_ns += now - begun;
+        Ok(())
+    }
+
+    /// What it saw of this thread.
+    pub(super) fn facts(&self, wall_ns: u64) -> ThreadFacts {
+        let delay = self.run_delay_ns.zip(run_delay_ns()).map(|(before, after)| after.saturating_sub(before));
+        ThreadFacts {
+            wall_ns,
+            busy_ns: wall_ns.saturating_sub(self.idle_ns + self.spin_ns),
+            spin_ns: self.spin_ns,
+            run_delay_ns: delay,
+        }
+    }
+}
+
+fn poll(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, wait_ns: u64) -> Result<(), Errno> {
+    let wait = Timespec::try_from(Duration::from_nanos(wait_ns)).map_err(|_| Errno::INVAL)?;
+    match epoll::wait(epoll, spare_capacity(events), Some(&wait)) {
+        // A signal: somebody looks at the program.
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// How long this thread could have run and was not let: the second number of schedstat (Documentation/scheduler/sched-stats).
+fn run_delay_ns() -> Option<u64> {
+    fs::read_to_string("/proc/thread-self/schedstat").ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+}

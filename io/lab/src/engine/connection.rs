@@ -1,0 +1,289 @@
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+use rustls::ClientConnection;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::answer::Answer;
+use super::job::Job;
+use crate::record::{Fault, Record};
+use crate::target::{Body, Target};
+
+/// One connection, with at most one request on it.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) socket: TcpStream,
+    tls: Option<Box<ClientConnection>>,
+    pub(super) phase: Phase,
+    /// Tells it from others that had its place before.
+    pub(super) serial: u32,
+    /// Which of the run's origins it leads to.
+    pub(super) origin: usize,
+    /// What is to be sent next.
+    out: Vec<u8>,
+    out_at: usize,
+    body: Body,
+    body_at: u64,
+    pub(super) exchange: Option<Exchange>,
+    pub(super) opened_ns: u64,
+    pub(super) replies: u32,
+}
+
+/// How far it has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Connecting,
+    Handshaking,
+    Ready,
+}
+
+/// A request that is under way.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) id: u64,
+    pub(super) job: Job,
+    pub(super) record: Record,
+    pub(super) answer: Answer,
+}
+
+/// What a read brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Received {
+    /// So many bytes are in the buffer; `true` = there may be more.
+    Bytes(usize, bool),
+    /// So many bytes were thrown away unseen.
+    Discarded(u64, bool),
+    /// Nothing more for now.
+    Blocked,
+    /// The server has ended its direction.
+    End,
+    /// It broke.
+    Failed(Fault),
+}
+
+/// Pieces of bodies that are sent at a time.
+const PIECE_BYTES: usize = 64 << 10;
+/// From so many bytes on it pays to have the kernel throw them away.
+const DISCARD_MIN: u64 = 16 << 10;
+
+impl Connection {
+    /// Begins to connect.
+    pub(super) fn open(
+        address: SocketAddr,
+        source: Option<IpAddr>,
+        tls: Option<Box<ClientConnection>>,
+        origin: usize,
+    ) -> Result<Self, Fault> {
+        let begin = || -> std::io::Result<Socket> {
+            let socket =
+                Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+            socket.set_tcp_nodelay(true)?;
+            if let Some(source) = source {
+                socket.bind(&SocketAddr::new(source, 0).into())?;
+            }
+            match socket.connect(&address.into()) {
+                Err(error) if error.raw_os_error() != Some(Errno::INPROGRESS.raw_os_error()) => Err(error),
+                _ => Ok(socket),
+            }
+        };
+        let socket = begin().map_err(|error| connect_fault(&error))?;
+        Ok(Self {
+            socket: socket.into(),
+            tls,
+            phase: Phase::Connecting,
+            serial: 0,
+            origin,
+            out: Vec::new(),
+            out_at: 0,
+            body: Body::Empty,
+            body_at: 0,
+            exchange: None,
+            opened_ns: 0,
+            replies: 0,
+        })
+    }
+
+    /// Puts a request on it; [`Self::flush`] sends it.
+    pub(super) fn ask(&mut self, target: &Target, number: u64, mut exchange: Exchange) {
+        self.out.clear();
+        self.out_at = 0;
+        target.head.render(number, &mut self.out);
+        if !matches!(self.body, Body::Empty) || !matches!(target.body, Body::Empty) {
+            self.body = target.body.clone();
+        }
+        self.body_at = 0;
+        exchange.record.head_out = u32::try_from(self.out.len()).unwrap_or(u32::MAX);
+        self.exchange = Some(exchange);
+    }
+
+    /// The request has not been sent completely.
+    pub(super) fn is_sending(&self) -> bool {
+        self.out_at < self.out.len()
+            || self.body_at < self.body.bytes()
+            || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
+    /// The socket says that it can be written or is broken: has it connected?
+    pub(super) fn poll_connect(&mut self) -> Result<bool, Fault> {
+        match self.socket.take_error() {
+            Ok(Some(error)) | Err(error) => return Err(connect_fault(&error)),
+            Ok(None) => {}
+        }
+        match self.socket.peer_addr() {
+            Ok(_) => {
+                self.phase = if self.tls.is_some() { Phase::Handshaking } else { Phase::Ready };
+                Ok(true)
+            }
+            Err(error) if error.kind() == ErrorKind::NotConnected => Ok(false),
+            Err(error) => Err(connect_fault(&error)),
+        }
+    }
+
+    /// Goes on with the handshake as far as the socket lets it. True when it is complete.
+    pub(super) fn poll_handshake(&mut self) -> Result<bool, Fault> {
+        let Some(tls) = &mut self.tls else {
+            self.phase = Phase::Ready;
+            return Ok(true);
+        };
+        loop {
+            while tls.wants_write() {
+                match tls.write_tls(&mut self.socket) {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(error) => return Err(broken(&error)),
+                }
+            }
+            if !tls.is_handshaking() {
+                self.phase = Phase::Ready;
+                return Ok(true);
+            }
+            match tls.read_tls(&mut self.socket) {
+                Ok(0) => return Err(Fault::Tls),
+                Ok(_) => {
+                    tls.process_new_packets().map_err(|_| Fault::Tls)?;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(broken(&error)),
+            }
+        }
+    }
+
+    /// Sends what the socket takes.
+    pub(super) fn flush(&mut self, pattern: &[u8]) -> Result<(), Fault> {
+        loop {
+            if self.out_at == self.out.len() {
+                self.out.clear();
+                self.out_at = 0;
+            }
+            // The head and the first piece of the body go out together.
+            let is_head = self.body_at == 0 && self.out_at == 0;
+            if (self.out.is_empty() || is_head) && self.body_at < self.body.bytes() {
+                let head = self.out.len();
+                self.out.resize(head + PIECE_BYTES, 0);
+                let read = self.body.read_at(self.body_at, &mut self.out[head..], pattern);
+                let bytes = read.map_err(|_| Fault::Body)?;
+                self.out.truncate(head + bytes);
+                self.body_at += bytes as u64;
+            }
+            if !self.is_sending() {
+                return Ok(());
+            }
+            let rest = &self.out[self.out_at..];
+            let sent = match &mut self.tls {
+                None => self.socket.write(rest),
+                Some(tls) => send_tls(tls, &mut self.socket, rest),
+            };
+            match sent {
+                Ok(bytes) => {
+                    self.out_at += bytes;
+                    if let Some(exchange) = &mut self.exchange {
+                        exchange.record.bytes_out += bytes as u64;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(broken(&error)),
+            }
+        }
+    }
+
+    /// Reads once. Up to `discardable` bytes need not be seen.
+    pub(super) fn receive(&mut self, buffer: &mut [u8], discardable: u64) -> Received {
+        let received = match &mut self.tls {
+            Some(tls) => receive_tls(tls, &mut self.socket, buffer),
+            None if discardable >= DISCARD_MIN => {
+                // The kernel counts them and copies nothing (MSG_TRUNC, tcp(7)).
+                let wanted = buffer.len().min(usize::try_from(discardable).unwrap_or(usize::MAX));
+                return match rustix::net::recv(&self.socket, &mut buffer[..wanted], RecvFlags::TRUNC) {
+                    Ok((_, 0)) => Received::End,
+                    Ok((_, bytes)) => Received::Discarded(bytes as u64, bytes == wanted),
+                    Err(Errno::AGAIN | Errno::INTR) => Received::Blocked,
+                    Err(error) => Received::Failed(broken(&error.into())),
+                };
+            }
+            None => self.socket.read(buffer).map(|bytes| (bytes, bytes == buffer.len())),
+        };
+        match received {
+            Ok((0, _)) => Received::End,
+            Ok((bytes, more)) => Received::Bytes(bytes, more),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Received::Blocked,
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Received::End,
+            Err(error) if error.kind() == ErrorKind::InvalidData => Received::Failed(Fault::Tls),
+            Err(error) => Received::Failed(broken(&error)),
+        }
+    }
+}
+
+/// Encrypts and sends. Counts plaintext bytes as sent once they are taken for encryption.
+fn send_tls(tls: &mut ClientConnection, socket: &mut TcpStream, bytes: &[u8]) -> std::io::Result<usize> {
+    while tls.wants_write() {
+        tls.write_tls(socket)?;
+    }
+    let taken = if bytes.is_empty() { 0 } else { tls.writer().write(bytes)? };
+    while tls.wants_write() {
+        match tls.write_tls(socket) {
+            Ok(_) => {}
+            // What was taken is taken: the rest leaves with the next call.
+            Err(error) if error.kind() == ErrorKind::WouldBlock && taken > 0 => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(taken)
+}
+
+fn receive_tls(
+    tls: &mut ClientConnection,
+    socket: &mut TcpStream,
+    buffer: &mut [u8],
+) -> std::io::Result<(usize, bool)> {
+    loop {
+        match tls.reader().read(buffer) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            other => return other.map(|bytes| (bytes, true)),
+        }
+        // The end of the connection is told by the next look at the reader: with or without a close_notify.
+        tls.read_tls(socket)?;
+        tls.process_new_packets().map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))?;
+    }
+}
+
+fn connect_fault(error: &std::io::Error) -> Fault {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::CONNREFUSED) => Fault::Refused,
+        Some(Errno::CONNRESET) => Fault::Reset,
+        Some(Errno::MFILE | Errno::NFILE) => Fault::Descriptors,
+        Some(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE | Errno::AGAIN) => Fault::Ports,
+        Some(Errno::NOMEM | Errno::NOBUFS) => Fault::Memory,
+        _ => Fault::Unreachable,
+    }
+}
+
+fn broken(error: &std::io::Error) -> Fault {
+    match error.kind() {
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => Fault::Reset,
+        ErrorKind::OutOfMemory => Fault::Memory,
+        _ => Fault::Closed,
+    }
+}

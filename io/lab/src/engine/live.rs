@@ -1,0 +1,86 @@
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use weir_stats::{Histogram, Resolution, SharedHistogram};
+
+use crate::facts::Expected;
+use crate::record::Record;
+
+/// What one thread shows while it runs. One writer.
+#[derive(Debug)]
+pub(super) struct LiveThread {
+    pub(super) due: AtomicU64,
+    pub(super) sent: AtomicU64,
+    pub(super) late: AtomicU64,
+    answered: AtomicU64,
+    failed: AtomicU64,
+    bytes_in: AtomicU64,
+    latency: SharedHistogram,
+}
+
+/// How a run stands: sums since its start.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    /// Since the start, in seconds.
+    pub at_s: f64,
+    /// Requests that came to be due.
+    pub due: u64,
+    /// Requests that were sent.
+    pub sent: u64,
+    /// Of these, over 1 ms late.
+    pub late: u64,
+    /// Answered completely.
+    pub answered: u64,
+    /// Failed, or answered with a status that is not expected.
+    pub failed: u64,
+    /// Of answers' bodies.
+    pub bytes_in: u64,
+    /// Latencies from when due, in microseconds.
+    pub latency: Histogram,
+}
+
+impl LiveThread {
+    pub(super) fn new() -> Self {
+        Self {
+            due: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            late: AtomicU64::new(0),
+            answered: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            bytes_in: AtomicU64::new(0),
+            latency: SharedHistogram::new(Resolution::Fine),
+        }
+    }
+
+    pub(super) fn add(&self, record: &Record, expected: &Expected) {
+        // One writer: a load and a store cost less than an atomic addition.
+        let add = |counter: &AtomicU64, count: u64| counter.store(counter.load(Relaxed) + count, Relaxed);
+        if record.fault.is_none() {
+            add(&self.answered, 1);
+            self.latency.record(record.latency_ns() / 1_000);
+        }
+        if record.fault.is_some() || !expected.accepts(record.status) {
+            add(&self.failed, 1);
+        }
+        add(&self.bytes_in, record.bytes_in);
+    }
+}
+
+impl Progress {
+    pub(super) fn of(threads: &[LiveThread], at_s: f64) -> Self {
+        let sum = |field: fn(&LiveThread) -> &AtomicU64| {
+            threads.iter().map(|thread| field(thread).load(Relaxed)).sum()
+        };
+        let mut latency = Histogram::new(Resolution::Fine);
+        threads.iter().for_each(|thread| thread.latency.add_to(&mut latency));
+        Self {
+            at_s,
+            due: sum(|thread| &thread.due),
+            sent: sum(|thread| &thread.sent),
+            late: sum(|thread| &thread.late),
+            answered: sum(|thread| &thread.answered),
+            failed: sum(|thread| &thread.failed),
+            bytes_in: sum(|thread| &thread.bytes_in),
+            latency,
+        }
+    }
+}

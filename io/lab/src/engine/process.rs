@@ -1,0 +1,44 @@
+//! What the system tells of this process and the machine.
+
+use std::fs;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// CPU time that was used, to 10 ms.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct CpuTime {
+    pub(super) user_ns: u64,
+    pub(super) system_ns: u64,
+}
+
+/// Of USER_HZ, which is 100 on every platform that Linux has these figures on (proc_pid_stat(5)).
+const TICK_NS: u64 = 10_000_000;
+
+impl CpuTime {
+    /// Of this process so far; 0 if it is not to be had.
+    pub(super) fn of_process() -> Self {
+        let ticks = || {
+            let text = fs::read_to_string("/proc/self/stat").ok()?;
+            // The name before may have blanks and parentheses in it.
+            let (_, rest) = text.rsplit_once(')')?;
+            let mut fields = rest.split_ascii_whitespace().skip(11).map(str::parse::<u64>);
+            Some((fields.next()?.ok()?, fields.next()?.ok()?))
+        };
+        let (user, system) = ticks().unwrap_or_default();
+        Self { user_ns: user * TICK_NS, system_ns: system * TICK_NS }
+    }
+}
+
+/// Raises the soft limit of open files to the hard one.
+pub(super) fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    // If the kernel refuses, the old limit holds, and a run that needs more will say so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+/// Memory that could be had without swapping (MemAvailable, proc_meminfo(5)), in bytes.
+pub(super) fn memory_available() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.split_ascii_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
+}

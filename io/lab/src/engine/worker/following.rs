@@ -1,0 +1,155 @@
+//! What follows when a request has ended.
+
+use super::super::connection::{Exchange, Phase};
+use super::super::job::Job;
+use super::{Pause, RETRY_NS, Worker};
+use crate::facts::Mode;
+use crate::record::{Fault, Record};
+
+impl Worker<'_> {
+    /// The answer is complete.
+    pub(super) fn finish(&mut self, at: usize, keep: bool) {
+        let Some(connection) = &mut self.slots[at].connection else { return };
+        let Some(exchange) = connection.exchange.take() else { return };
+        connection.replies += 1;
+        let Exchange { job, mut record, answer, .. } = exchange;
+        record.status = answer.status;
+        record.bytes_in = answer.body_bytes;
+        record.head_in = answer.head_bytes;
+        record.server = answer.server;
+        let origin = connection.origin;
+        self.under_way_ended(record.end_ns);
+        if job.calls > 1 {
+            self.note(&record);
+            return self.go_on(at, job, keep, record.end_ns);
+        }
+        if job.calls == 1 || !keep {
+            self.close(at);
+        } else {
+            self.idle[origin].push(at);
+        }
+        if job.calls == 1 {
+            self.report.sessions.complete += 1;
+        }
+        self.end_job(record);
+    }
+
+    /// The next request of a session.
+    pub(super) fn go_on(&mut self, at: usize, job: Job, keep: bool, now: u64) {
+        let Mode::Sessions { pause_s, .. } = self.shared.load.mode else { return };
+        let due_ns = now + (pause_s * 1e9) as u64;
+        let next = Job { due_ns, number: job.number + 1, calls: job.calls - 1, starved: false, ..job };
+        if !keep {
+            self.close(at);
+            self.lose_calls(next);
+        } else if pause_s > 0.0 {
+            let serial = self.slots[at].serial;
+            self.pauses.push_back((due_ns, Pause::Session { slot: at, serial, job: next }));
+        } else {
+            self.ask(at, next, now);
+        }
+    }
+
+    /// The server has ended a session before its last request.
+    pub(super) fn lose_calls(&mut self, job: Job) {
+        self.report.unsent += u64::from(job.calls);
+    }
+
+    /// The request on a connection has failed, and the connection with it.
+    pub(super) fn fail(&mut self, at: usize, fault: Fault) {
+        let Some(connection) = &mut self.slots[at].connection else { return };
+        let exchange = connection.exchange.take();
+        self.close(at);
+        let Some(Exchange { job, mut record, answer, .. }) = exchange else { return };
+        record.end_ns = self.clock.now();
+        record.fault = Some(fault);
+        record.status = answer.status;
+        record.bytes_in = answer.body_bytes;
+        record.head_in = answer.head_bytes;
+        self.under_way_ended(record.end_ns);
+        if job.calls > 1 {
+            self.lose_calls(Job { calls: job.calls - 1, ..job });
+        }
+        self.end_job(record);
+    }
+
+    pub(super) fn under_way_ended(&mut self, now: u64) {
+        self.under_way -= 1;
+        if let Some(since) = self.silent_since {
+            self.report.silence_ns = self.report.silence_ns.max(now.saturating_sub(since));
+            if self.under_way == 0 {
+                self.silent_since = None;
+            }
+        }
+    }
+
+    /// A job's last request has ended.
+    pub(super) fn end_job(&mut self, record: Record) {
+        self.note(&record);
+        let Mode::Closed { pause_s, .. } = self.shared.load.mode else { return };
+        if record.fault == Some(Fault::Stopped) {
+            return;
+        }
+        let never_connected = record.connected_ns.is_none() && record.first_byte_ns.is_none();
+        let pause_ns = (pause_s * 1e9) as u64;
+        let pause_ns =
+            if record.fault.is_some() && never_connected { pause_ns.max(RETRY_NS) } else { pause_ns };
+        if pause_ns > 0 {
+            self.pauses.push_back((record.end_ns + pause_ns, Pause::User));
+        } else {
+            self.start_user();
+        }
+    }
+
+    /// Connections that have become free go to those who wait for one, the longest first.
+    pub(super) fn start_waiting(&mut self) {
+        while let Some(job) = self.backlog.front() {
+            let origin = self.shared.targets[self.shared.target_of(job)].0;
+            let has_room = self.open < self.connections_max || self.idle.iter().any(|idle| !idle.is_empty());
+            let has_kept = job.calls == 0 && !self.idle[origin].is_empty();
+            if !has_room && !has_kept {
+                return;
+            }
+            let Some(job) = self.backlog.pop_front() else { return };
+            let now = self.clock.now();
+            if now.saturating_sub(job.due_ns) > self.shared.timeout_ns {
+                // Who has waited as long as a request may take is not sent any more.
+                self.report.unsent += u64::from(job.calls.max(1));
+            } else {
+                self.start(job, now);
+            }
+        }
+    }
+
+    pub(super) fn note(&mut self, record: &Record) {
+        self.report.tally.add(record);
+        self.live.add(record, &self.shared.load.expected);
+        self.output.add(record);
+    }
+
+    pub(super) fn close_an_idle_one(&mut self) -> bool {
+        let Some(at) = self.idle.iter_mut().find_map(Vec::pop) else { return false };
+        self.close(at);
+        true
+    }
+
+    pub(super) fn close(&mut self, at: usize) {
+        let Some(connection) = self.slots[at].connection.take() else { return };
+        if connection.exchange.is_none() && connection.phase == Phase::Ready {
+            // Few are idle when one of them closes: those used last are at the end.
+            let idle = &mut self.idle[connection.origin];
+            if let Some(place) = idle.iter().rposition(|other| *other == at) {
+                idle.remove(place);
+            }
+        }
+        if let Mode::Sessions { .. } = self.shared.load.mode {
+            let now = self.clock.now();
+            let sessions = &mut self.report.sessions;
+            sessions.lifetimes.record(now.saturating_sub(connection.opened_ns));
+            sessions.ended += 1;
+            sessions.replies += u64::from(connection.replies);
+        }
+        self.open -= 1;
+        self.vacant.push(at);
+    }
+}

@@ -1,0 +1,242 @@
+mod coming;
+mod following;
+mod starting;
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering::Relaxed;
+
+use rustix::event::epoll;
+use weir_http::{HeadLimits, HeaderTable};
+
+use super::answer::Reader;
+use super::clock::Clock;
+use super::connection::Connection;
+use super::job::{Job, Jobs, jobs};
+use super::live::LiveThread;
+use super::output::Output;
+use super::servers::ServerNames;
+use super::shared::Shared;
+use crate::facts::{Mode, ThreadFacts};
+use crate::load::LoadError;
+use crate::record::Fault;
+use crate::tally::Tally;
+
+/// One thread: its connections, its part of the schedule, its clock.
+pub(super) struct Worker<'l> {
+    shared: &'l Shared,
+    live: &'l LiveThread,
+    epoll: OwnedFd,
+    clock: Clock,
+    jobs: Jobs<'l>,
+    /// Due, and no connection to be had.
+    backlog: VecDeque<Job>,
+    slots: Vec<Slot>,
+    vacant: Vec<usize>,
+    /// Kept connections without a request, of each origin, the one used last at the end.
+    idle: Vec<Vec<usize>>,
+    /// When requests that are under way fail; those that have ended are still in it.
+    deadlines: VecDeque<(u64, usize, u64)>,
+    /// Who thinks before the next request, and until when.
+    pauses: VecDeque<(u64, Pause)>,
+    connections_max: usize,
+    open: usize,
+    under_way: usize,
+    /// Requests are under way and nothing has come since then.
+    silent_since: Option<u64>,
+    next_id: u64,
+    next_source: usize,
+    reader: Reader<'l>,
+    scratch: Vec<u8>,
+    output: Output<'l>,
+    pub(super) report: Report,
+}
+
+/// What a thread has to tell at its end.
+#[derive(Debug)]
+pub(super) struct Report {
+    pub(super) tally: Tally,
+    pub(super) due: u64,
+    pub(super) unsent: u64,
+    pub(super) connections: u64,
+    pub(super) connections_at_once: u64,
+    pub(super) closed_idle: u64,
+    pub(super) silence_ns: u64,
+    pub(super) facts: ThreadFacts,
+    pub(super) unrecorded: u64,
+    pub(super) stopped: bool,
+    pub(super) sessions: Sessions,
+}
+
+/// How sessions went.
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    pub(super) lifetimes: weir_stats::NanosHistogram,
+    pub(super) complete: u64,
+    pub(super) ended: u64,
+    pub(super) replies: u64,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    connection: Option<Box<Connection>>,
+    serial: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Pause {
+    /// Of a user of the closed loop.
+    User,
+    /// Of the session on this connection.
+    Session { slot: usize, serial: u32, job: Job },
+}
+
+/// What became of a request when its connection was looked at.
+enum Step {
+    Pending,
+    Answered {
+        keep: bool,
+    },
+    Failed(Fault),
+    /// There was none: the connection is of no more use.
+    Over,
+}
+
+/// Reads go here. Larger than what a socket holds, so that one read empties it.
+const SCRATCH_BYTES: usize = 512 << 10;
+/// Events that are taken at a time.
+const EVENTS: usize = 256;
+/// Due requests that are started before answers are looked at.
+const STARTS: usize = 64;
+/// How long a user of the closed loop waits after a connection that could not be made: else it would do nothing but that.
+const RETRY_NS: u64 = 10_000_000;
+
+impl<'l> Worker<'l> {
+    pub(super) fn new(shared: &'l Shared, thread: usize, live: &'l LiveThread) -> Result<Self, LoadError> {
+        let load = &shared.load;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
+            .map_err(|cause| LoadError::System { what: "epoll", cause: cause.into() })?;
+        let share = |all: usize| all / load.threads + usize::from(thread < all % load.threads);
+        Ok(Self {
+            shared,
+            live,
+            epoll,
+            clock: Clock::new(shared.start),
+            jobs: jobs(load, thread, load.threads),
+            backlog: VecDeque::new(),
+            slots: Vec::new(),
+            vacant: Vec::new(),
+            idle: vec![Vec::new(); shared.origins.len()],
+            deadlines: VecDeque::new(),
+            pauses: VecDeque::new(),
+            connections_max: match load.mode {
+                Mode::Closed { connections, .. } => share(connections),
+                _ => share(load.connections_max).max(1),
+            },
+            open: 0,
+            under_way: 0,
+            silent_since: None,
+            next_id: 0,
+            next_source: thread,
+            reader: Reader {
+                table: HeaderTable::new(),
+                limits: HeadLimits::default(),
+                verify: load.verify.as_ref(),
+                server_header: &load.server_header,
+                servers: ServerNames::new(&shared.servers),
+            },
+            scratch: vec![0; SCRATCH_BYTES],
+            output: Output::new(shared.writer.as_ref()),
+            report: Report {
+                tally: Tally::new(load.targets.len(), &load.expected),
+                due: 0,
+                unsent: 0,
+                connections: 0,
+                connections_at_once: 0,
+                closed_idle: 0,
+                silence_ns: 0,
+                facts: ThreadFacts::default(),
+                unrecorded: 0,
+                stopped: false,
+                sessions: Sessions::default(),
+            },
+        })
+    }
+
+    /// Does its part of the load.
+    pub(super) fn run(mut self) -> Result<Report, LoadError> {
+        self.clock.wait_for_start();
+        let begun = self.clock.now();
+        if let Mode::Closed { .. } = self.shared.load.mode {
+            (0..self.connections_max).for_each(|_| self.start_user());
+        }
+        let mut events = Vec::with_capacity(EVENTS);
+        while !self.is_over() {
+            self.start_due();
+            self.end_pauses();
+            self.time_out();
+            let next = self.next_start();
+            let latest = self.deadlines.front().map(|(at, ..)| *at);
+            self.clock
+                .wait(&self.epoll, &mut events, next, latest)
+                .map_err(|cause| LoadError::System { what: "epoll", cause: cause.into() })?;
+            for event in events.drain(..) {
+                let token = event.data.u64();
+                self.on_event((token >> 32) as usize, token as u32, event.flags);
+            }
+            self.start_waiting();
+        }
+        let wall_ns = self.clock.now() - begun;
+        self.report.facts = self.clock.facts(wall_ns);
+        self.report.unrecorded = self.output.finish();
+        Ok(self.report)
+    }
+
+    /// When something has to be started next, to the microsecond.
+    fn next_start(&mut self) -> Option<u64> {
+        let job = self.jobs.peek().map(|job| job.due_ns);
+        let pause = self.pauses.front().map(|(at, _)| *at);
+        [job, pause].into_iter().flatten().min()
+    }
+
+    fn is_over(&mut self) -> bool {
+        if self.shared.stop.load(Relaxed) {
+            self.report.stopped = true;
+            self.abandon();
+            return true;
+        }
+        let is_loop = matches!(self.shared.load.mode, Mode::Closed { .. });
+        if is_loop && self.shared.is_time_up(self.clock.now()) {
+            self.pauses.clear();
+        }
+        if self.jobs.peek().is_some() || self.under_way > 0 || !self.pauses.is_empty() {
+            return false;
+        }
+        // Nothing is under way: nobody will give a connection back to those who wait for one.
+        self.report.unsent += self.waiting_requests();
+        true
+    }
+
+    fn waiting_requests(&self) -> u64 {
+        self.backlog.iter().map(|job| u64::from(job.calls.max(1))).sum()
+    }
+
+    /// The user has had enough: what is under way is lost.
+    fn abandon(&mut self) {
+        self.report.unsent += self.waiting_requests();
+        for at in 0..self.slots.len() {
+            if self.slots[at].connection.as_ref().is_some_and(|connection| connection.exchange.is_some()) {
+                self.fail(at, Fault::Stopped);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Worker<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Worker")
+            .field("open", &self.open)
+            .field("under_way", &self.under_way)
+            .finish_non_exhaustive()
+    }
+}

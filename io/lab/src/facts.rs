@@ -1,0 +1,205 @@
+//! What a run was asked to do, and what it saw of itself.
+
+use serde::{Deserialize, Serialize};
+
+use crate::schedule::{Arrivals, Phases};
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+pub struct Head {
+    /// Version of the result file.
+    pub format: u32,
+    /// Of the program.
+    pub version: String,
+    /// When the run started, in nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// How requests follow each other.
+    pub mode: Mode,
+    /// Names of the targets.
+    pub targets: Vec<String>,
+    /// Requests that should be sent, where that is known beforehand.
+    pub requests: Option<u64>,
+    /// How long requests are started, in seconds, where that is known beforehand.
+    pub duration_s: Option<f64>,
+    /// Connections at the same time, at most.
+    pub connections_max: usize,
+    /// Threads that generate load.
+    pub threads: usize,
+    /// How long an answer may take, in seconds.
+    pub timeout_s: f64,
+    /// What is expected.
+    pub expected: Expected,
+}
+
+/// How requests follow each other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Mode {
+    /// By the clock.
+    Open {
+        /// The rates.
+        phases: Phases,
+        /// How arrivals follow each other.
+        arrivals: Arrivals,
+    },
+    /// As a log says.
+    Replay {
+        /// Its name.
+        log: String,
+        /// So many times as fast.
+        speed: f64,
+    },
+    /// Each connection sends its next request when it has its answer.
+    Closed {
+        /// How many connections.
+        connections: usize,
+        /// How long each waits before its next request, in seconds.
+        pause_s: f64,
+    },
+    /// Connections are opened by the clock, and each sends so many requests one after another.
+    Sessions {
+        /// Their rates.
+        phases: Phases,
+        /// How they follow each other.
+        arrivals: Arrivals,
+        /// Requests of each.
+        calls: u32,
+        /// How long each waits before its next request, in seconds.
+        pause_s: f64,
+    },
+}
+
+impl Default for Mode {
+    fn default() -> Self {
+        Self::Closed { connections: 1, pause_s: 0.0 }
+    }
+}
+
+impl Mode {
+    /// Latency counts from when a request was due, and starts must be on time.
+    pub fn has_schedule(&self) -> bool {
+        !matches!(self, Self::Closed { .. })
+    }
+}
+
+/// What a good run looks like.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+pub struct Expected {
+    /// Statuses that count as success; empty = 200 to 399.
+    pub statuses: Vec<u16>,
+    /// Bytes of each successful answer's body.
+    pub body_bytes: Option<u64>,
+    /// What the server should take before it answers, at least, in nanoseconds.
+    pub think_ns: Option<u64>,
+    /// Shares of requests by server; `None` = nobody looks.
+    pub balance: Option<Balance>,
+}
+
+impl Expected {
+    /// Whether a status is one of those that are expected.
+    pub fn accepts(&self, status: u16) -> bool {
+        if self.statuses.is_empty() { (200..400).contains(&status) } else { self.statuses.contains(&status) }
+    }
+}
+
+/// How requests should be spread.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Balance {
+    /// The same for each of so many servers; 0 = of as many as answer, at least two.
+    Equal(usize),
+    /// By name, as shares of 1.
+    Shares(Vec<(String, f64)>),
+}
+
+impl std::str::FromStr for Balance {
+    type Err = String;
+
+    /// `equal`, `equal:3` or `a=2,b=1`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?}: write equal, equal:3 or a=2,b=1");
+        if text == "equal" {
+            return Ok(Self::Equal(0));
+        }
+        if let Some(count) = text.strip_prefix("equal:") {
+            return count.parse().ok().filter(|count| *count > 0).map(Self::Equal).ok_or_else(wrong);
+        }
+        let parts = text.split(',').map(|part| {
+            let (name, share) = part.split_once('=')?;
+            let share: f64 = share.parse().ok()?;
+            (share >= 0.0 && share.is_finite()).then(|| (name.trim().to_owned(), share))
+        });
+        let mut shares = parts.collect::<Option<Vec<_>>>().ok_or_else(wrong)?;
+        let total: f64 = shares.iter().map(|(_, share)| share).sum();
+        if total <= 0.0 {
+            return Err(wrong());
+        }
+        shares.iter_mut().for_each(|(_, share)| *share /= total);
+        Ok(Self::Shares(shares))
+    }
+}
+
+/// What the run saw of itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+pub struct Facts {
+    /// From the start to the last answer, in nanoseconds.
+    pub wall_ns: u64,
+    /// Requests that came to be due.
+    pub due: u64,
+    /// Of these, those that were never sent.
+    pub unsent: u64,
+    /// Of each thread.
+    pub threads: Vec<ThreadFacts>,
+    /// CPU time of the process in user space, in nanoseconds.
+    pub cpu_user_ns: u64,
+    /// CPU time of the process in the kernel, in nanoseconds.
+    pub cpu_system_ns: u64,
+    /// Connections that were made.
+    pub connections: u64,
+    /// Connections that stood at the same time, at most; of several threads, the sum of each one's most.
+    pub connections_at_once: u64,
+    /// Kept connections that the server closed while nothing was asked.
+    pub closed_idle: u64,
+    /// The longest time in which requests were under way and not a byte came, in nanoseconds.
+    pub silence_ns: u64,
+    /// The least memory that the machine had available while it ran, in bytes; `None` = unknown.
+    pub memory_available_min: Option<u64>,
+    /// The user ended it early.
+    pub stopped: bool,
+    /// Requests that are missing in the result file because the disk did not keep up.
+    pub unrecorded: u64,
+    /// Sessions: how long connections lasted, and how many requests each carried.
+    pub sessions: Option<SessionFacts>,
+}
+
+/// What a thread saw of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct ThreadFacts {
+    /// How long it ran.
+    pub wall_ns: u64,
+    /// How long it had something to do, being kept from it by others included.
+    pub busy_ns: u64,
+    /// How long it was awake only because the next request was due soon.
+    pub spin_ns: u64,
+    /// How long it could have run and was not let, as the kernel says; `None` = it does not say.
+    pub run_delay_ns: Option<u64>,
+}
+
+/// Connections as sessions have them, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Default)]
+pub struct SessionFacts {
+    /// Sessions that ended as they should.
+    pub complete: u64,
+    /// From the beginning of the connection to its end: the shortest.
+    pub min_ms: f64,
+    /// The mean.
+    pub mean_ms: f64,
+    /// The longest.
+    pub max_ms: f64,
+    /// Half are not longer.
+    pub median_ms: f64,
+    /// The standard deviation.
+    pub deviation_ms: f64,
+    /// Replies on each, on average.
+    pub replies_mean: f64,
+}

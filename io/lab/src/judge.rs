@@ -1,0 +1,287 @@
+//! Whether a run may be believed. A flaw is a reason why it may not.
+
+use serde::Serialize;
+
+use crate::facts::{Balance, Facts, Head, Mode};
+use crate::record::Fault;
+use crate::tally::Tally;
+use crate::units;
+
+/// Why a run is invalid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Flaw {
+    /// What kind, for programs.
+    pub kind: FlawKind,
+    /// What is wrong, with figures.
+    pub text: String,
+}
+
+/// Kinds of flaws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlawKind {
+    /// Over 1% of the starts were over 1 ms late.
+    Late,
+    /// Less than 99% was sent.
+    Unsent,
+    /// The generator had no CPU time to spare.
+    Cpu,
+    /// It was out of descriptors.
+    Descriptors,
+    /// It was out of ports.
+    Ports,
+    /// It, or the machine, was out of memory.
+    Memory,
+    /// Bytes are not what they should be.
+    Bytes,
+    /// Requests per server are not what they should be.
+    Balance,
+    /// Answers came sooner than the server should take.
+    ThinkTime,
+    /// The server was silent while requests were under way.
+    Stuck,
+    /// There was nothing to measure.
+    NothingAnswered,
+    /// The run did not come to its end.
+    CutOff,
+    /// The result file is not whole.
+    Unrecorded,
+}
+
+/// Starts that may be late, requests that may be unsent, answers that may have wrong bytes.
+const TOLERATED: f64 = 0.01;
+/// A thread that has something to do for more of its time has none to spare.
+const BUSY_MAX: f64 = 0.95;
+/// A thread that is kept waiting for a CPU for more of its time does not measure the server alone.
+const RUN_DELAY_MAX: f64 = 0.10;
+/// With less the kernel begins to take memory from others.
+const MEMORY_MIN: u64 = 64 << 20;
+/// How far a server's requests may be from what is expected, beside what chance does.
+const BALANCE_TOLERATED: f64 = 0.05;
+
+/// Every flaw of a run; `facts` is `None` if it did not come to its end.
+pub(crate) fn flaws(head: &Head, tally: &Tally, facts: Option<&Facts>, servers: &[String]) -> Vec<Flaw> {
+    let mut flaws = Vec::new();
+    let mut add = |kind, text: String| flaws.push(Flaw { kind, text });
+    match facts {
+        None => add(
+            FlawKind::CutOff,
+            "the result file ends before the run does: its program was killed, or the disk was full"
+                .to_owned(),
+        ),
+        Some(facts) if facts.stopped => {
+            add(FlawKind::CutOff, "the run was stopped before its end".to_owned());
+        }
+        Some(_) => {}
+    }
+    if head.mode.has_schedule() {
+        schedule(tally, facts, &mut add);
+    }
+    if let Some(facts) = facts {
+        resources(facts, &mut add);
+        let timeouts = tally.failed_by(|fault| fault == Fault::Timeout);
+        if timeouts > 0 && facts.silence_ns as f64 >= head.timeout_s * 0.9e9 {
+            add(
+                FlawKind::Stuck,
+                format!(
+                    "the server was stuck: requests were under way and not a byte came for {}",
+                    units::time(facts.silence_ns)
+                ),
+            );
+        }
+    }
+    for (fault, kind) in [
+        (Fault::Descriptors, FlawKind::Descriptors),
+        (Fault::Ports, FlawKind::Ports),
+        (Fault::Memory, FlawKind::Memory),
+        (Fault::Body, FlawKind::Bytes),
+    ] {
+        let count = tally.failed_by(|other| other == fault);
+        if count > 0 {
+            add(kind, format!("{fault}: {count} of {} requests failed", tally.all.sent));
+        }
+    }
+    bytes(head, tally, &mut add);
+    if tally.all.answered == 0 {
+        add(FlawKind::NothingAnswered, "not one request was answered".to_owned());
+    }
+    if let Some(think_ns) = head.expected.think_ns
+        && tally.too_soon as f64 > tally.all.succeeded as f64 * TOLERATED
+    {
+        add(
+            FlawKind::ThinkTime,
+            format!(
+                "{} of {} answers came sooner than the {} that the server should take: half of them within {}",
+                tally.too_soon,
+                tally.all.succeeded,
+                units::time(think_ns),
+                units::time(tally.waiting.quantile_ns(0.5)),
+            ),
+        );
+    }
+    if let Some(balance) = &head.expected.balance
+        && let Some(text) = imbalance(balance, tally, servers)
+    {
+        add(FlawKind::Balance, text);
+    }
+    flaws
+}
+
+fn schedule(tally: &Tally, facts: Option<&Facts>, add: &mut impl FnMut(FlawKind, String)) {
+    let sent = tally.all.sent;
+    if tally.late as f64 > sent as f64 * TOLERATED {
+        let cause = match tally.late_starved {
+            0 => String::new(),
+            starved => format!("; {starved} of them because all connections were in use"),
+        };
+        add(
+            FlawKind::Late,
+            format!(
+                "the schedule was not kept: {} of {sent} starts ({}) were over 1 ms late, the latest by {}{cause}",
+                tally.late,
+                percent(tally.late, sent),
+                units::time(tally.delay.max_ns()),
+            ),
+        );
+    }
+    if let Some(facts) = facts
+        && facts.unsent as f64 > facts.due as f64 * TOLERATED
+    {
+        add(
+            FlawKind::Unsent,
+            format!(
+                "only {} of {} requests ({}) were sent",
+                facts.due - facts.unsent,
+                facts.due,
+                percent(facts.due - facts.unsent, facts.due)
+            ),
+        );
+    }
+}
+
+fn resources(facts: &Facts, add: &mut impl FnMut(FlawKind, String)) {
+    for (at, thread) in facts.threads.iter().enumerate() {
+        let wall = thread.wall_ns.max(1) as f64;
+        let busy = thread.busy_ns as f64 / wall;
+        if busy > BUSY_MAX {
+            add(
+                FlawKind::Cpu,
+                format!(
+                    "the generator was the limit: thread {at} was busy for {:.1}% of its time; give it more --threads",
+                    busy * 100.0
+                ),
+            );
+        }
+        let delayed = thread.run_delay_ns.unwrap_or(0) as f64 / wall;
+        if delayed > RUN_DELAY_MAX {
+            add(
+                FlawKind::Cpu,
+                format!(
+                    "the generator was kept waiting for a CPU: thread {at} for {:.1}% of its time (others were running, or a quota was used up)",
+                    delayed * 100.0
+                ),
+            );
+        }
+    }
+    if facts.memory_available_min.is_some_and(|bytes| bytes < MEMORY_MIN) {
+        add(FlawKind::Memory, "the machine was out of memory".to_owned());
+    }
+    if facts.unrecorded > 0 {
+        let text =
+            format!("{} requests are missing in the result file: its disk did not keep up", facts.unrecorded);
+        add(FlawKind::Unrecorded, text);
+    }
+}
+
+fn bytes(head: &Head, tally: &Tally, add: &mut impl FnMut(FlawKind, String)) {
+    let sent = tally.all.sent;
+    let wrong = tally.failed_by(Fault::is_wrong_bytes);
+    let checksums = tally.failed_by(|fault| matches!(fault, Fault::Checksum | Fault::NoChecksum));
+    if checksums > 0 || wrong as f64 > sent as f64 * TOLERATED {
+        let faults = tally.faults().filter(|(fault, _)| fault.is_wrong_bytes());
+        let faults: Vec<String> = faults.map(|(fault, count)| format!("{count} times: {fault}")).collect();
+        add(FlawKind::Bytes, format!("bytes are not what they should be: {}", faults.join("; ")));
+    }
+    let Some(each) = head.expected.body_bytes else { return };
+    let expected = u128::from(each) * u128::from(tally.all.succeeded);
+    let got = u128::from(tally.all.bytes_of_successes);
+    if got.abs_diff(expected) as f64 > expected as f64 * TOLERATED {
+        add(
+            FlawKind::Bytes,
+            format!(
+                "bytes are not rate x time: {} answers of {each} bytes are {expected} bytes, and {got} came",
+                tally.all.succeeded
+            ),
+        );
+    }
+    let planned = head.requests.map(|requests| u128::from(requests) * u128::from(each));
+    if let (Some(planned), Mode::Open { .. } | Mode::Replay { .. }) = (planned, &head.mode)
+        && (got as f64) < planned as f64 * (1.0 - TOLERATED)
+        && got.abs_diff(expected) as f64 <= expected as f64 * TOLERATED
+    {
+        add(
+            FlawKind::Bytes,
+            format!("bytes are not rate x time: {planned} bytes were asked for, and {got} came"),
+        );
+    }
+}
+
+fn imbalance(balance: &Balance, tally: &Tally, servers: &[String]) -> Option<String> {
+    let total: u64 = tally.servers.iter().map(|(requests, _)| requests).sum();
+    let named = || servers.iter().zip(&tally.servers).filter(|(_, (requests, _))| *requests > 0);
+    let shown = || {
+        let all = named().map(|(name, (requests, _))| format!("{name} {requests}"));
+        all.take(12).collect::<Vec<_>>().join(", ")
+    };
+    if (total as f64) < tally.all.answered as f64 * (1.0 - TOLERATED) {
+        return Some(format!(
+            "{} of {} answers do not tell which server they are from",
+            tally.all.answered - total,
+            tally.all.answered
+        ));
+    }
+    let requests_of = |name: &str| named().find(|(other, _)| *other == name).map_or(0, |(_, got)| got.0);
+    let expected: Vec<(String, f64)> = match balance {
+        Balance::Equal(count) => {
+            let found = named().count();
+            if *count > 0 && found != *count || found < 2 {
+                let meant = if *count > 0 { count.to_string() } else { "at least 2".to_owned() };
+                return Some(format!(
+                    "requests per server are not as expected: {found} servers answered ({}), not {meant}",
+                    shown()
+                ));
+            }
+            named().map(|(name, _)| (name.clone(), 1.0 / found as f64)).collect()
+        }
+        Balance::Shares(shares) => {
+            if let Some((name, got)) =
+                named().find(|(name, _)| !shares.iter().any(|(other, _)| other == *name))
+            {
+                return Some(format!(
+                    "requests per server are not as expected: {} of {total} went to {name}",
+                    got.0
+                ));
+            }
+            shares.clone()
+        }
+    };
+    let is_off = |(name, share): &&(String, f64)| {
+        let meant = share * total as f64;
+        // Three standard deviations of a fair draw are nobody's fault.
+        let tolerated = meant * BALANCE_TOLERATED + 3.0 * (meant * (1.0 - share)).sqrt();
+        (requests_of(name) as f64 - meant).abs() > tolerated.max(1.0)
+    };
+    let (name, share) = expected.iter().find(is_off)?;
+    Some(format!(
+        "requests per server are not as expected: {name} answered {} of {total}, not {:.0} ({})",
+        requests_of(name),
+        share * total as f64,
+        shown()
+    ))
+}
+
+/// A share that may be tiny.
+pub(crate) fn percent(part: u64, of: u64) -> String {
+    let share = if of == 0 { 0.0 } else { part as f64 / of as f64 * 100.0 };
+    if share > 0.0 && share < 0.1 { format!("{share:.4}%") } else { format!("{share:.2}%") }
+}

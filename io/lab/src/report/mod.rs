@@ -1,0 +1,17 @@
+//! Reports: Weir's own, and those of the generators that people know, so that their figures can be put side by side.
+
+mod ab;
+mod hdr;
+mod html;
+mod httperf;
+#[cfg(test)]
+mod tests;
+mod text;
+mod vegeta;
+
+pub use ab::{AB_TSV_HEADING, ab, append_ab_tsv};
+pub use hdr::hdr;
+pub use html::html;
+pub use httperf::httperf;
+pub use text::text;
+pub use vegeta::{vegeta_histogram, vegeta_json, vegeta_text};

@@ -1,0 +1,295 @@
+//! A run, put together: for reports, and as JSON for programs.
+
+use serde::Serialize;
+use weir_stats::NanosHistogram;
+
+use crate::facts::{Facts, Head};
+use crate::judge::{self, Flaw};
+use crate::run_file::{Ends, RunFileError, read_run};
+use crate::tally::{Counts, SAMPLE_NS, TARGETS_MAX, Tally};
+use crate::windows::Moment;
+
+/// Everything that a run came to.
+#[derive(Debug, Clone)]
+pub struct Run {
+    /// What was asked for.
+    pub head: Head,
+    /// What the requests came to.
+    pub tally: Tally,
+    /// What the run saw of itself; `None` = it did not come to its end.
+    pub facts: Option<Facts>,
+    /// Names of servers.
+    pub servers: Vec<String>,
+}
+
+/// A run for programs. Times are in milliseconds unless they say otherwise.
+#[derive(Debug, Clone, Serialize)]
+pub struct Summary {
+    /// Whether it may be believed.
+    pub valid: bool,
+    /// Why not.
+    pub flaws: Vec<Flaw>,
+    /// What was asked for.
+    pub asked: Head,
+    /// Requests.
+    pub requests: Requests,
+    /// From when requests were due to their last byte; of those that were answered.
+    pub latency_ms: Times,
+    /// From when they were sent.
+    pub raw_latency_ms: Times,
+    /// Time to connect, of those that did.
+    pub connect_ms: Times,
+    /// From a standing connection to the first byte.
+    pub waiting_ms: Times,
+    /// From a standing connection to the last byte.
+    pub processing_ms: Times,
+    /// From the first byte to the last.
+    pub transfer_ms: Times,
+    /// Requests that failed, from when they were due to when that was known.
+    pub failed_ms: Times,
+    /// How late requests were started.
+    pub start_delay_ms: Times,
+    /// Bytes.
+    pub bytes: Bytes,
+    /// How many answers had each status.
+    pub statuses: Vec<(u16, u64)>,
+    /// Why requests failed, and how many.
+    pub faults: Vec<(String, u64)>,
+    /// By target, if there are several.
+    pub targets: Vec<Part>,
+    /// By server, if they were told apart.
+    pub servers: Vec<Server>,
+    /// The run in pieces of time.
+    pub moments: Vec<Moment>,
+    /// What the run saw of itself.
+    pub facts: Option<Facts>,
+}
+
+/// How many.
+#[derive(Debug, Clone, Serialize)]
+pub struct Requests {
+    /// That were sent.
+    pub sent: u64,
+    /// That were answered completely.
+    pub answered: u64,
+    /// That were answered with an expected status.
+    pub succeeded: u64,
+    /// Starts over 1 ms late.
+    pub late: u64,
+    /// Sent per second, over the time in which requests were started.
+    pub sent_per_s: f64,
+    /// Answered per second, over the whole run.
+    pub answered_per_s: f64,
+    /// Answered as expected per second, over the whole run.
+    pub succeeded_per_s: f64,
+}
+
+/// How much.
+#[derive(Debug, Clone, Serialize)]
+pub struct Bytes {
+    /// Of answers' bodies.
+    pub bodies_in: u64,
+    /// Of answers' heads.
+    pub heads_in: u64,
+    /// Of requests.
+    pub out: u64,
+    /// Bodies per second, over the whole run.
+    pub in_per_s: f64,
+}
+
+/// A distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Times {
+    /// How many it is of.
+    pub count: u64,
+    /// The shortest.
+    pub min: f64,
+    /// The mean.
+    pub mean: f64,
+    /// The standard deviation.
+    pub deviation: f64,
+    /// Half are not longer.
+    pub p50: f64,
+    /// 90 of 100.
+    pub p90: f64,
+    /// 95 of 100.
+    pub p95: f64,
+    /// 99 of 100.
+    pub p99: f64,
+    /// 999 of 1000.
+    pub p999: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+/// What one target came to.
+#[derive(Debug, Clone, Serialize)]
+pub struct Part {
+    /// Its method and URL.
+    pub name: String,
+    /// Requests that were sent.
+    pub sent: u64,
+    /// Answered completely.
+    pub answered: u64,
+    /// Answered with an expected status.
+    pub succeeded: u64,
+    /// Of answers' bodies.
+    pub bytes_in: u64,
+    /// From when requests were due to their last byte, in milliseconds.
+    pub latency_ms: Times,
+}
+
+/// What one server came to.
+#[derive(Debug, Clone, Serialize)]
+pub struct Server {
+    /// As the answer calls it.
+    pub name: String,
+    /// Requests that it answered.
+    pub requests: u64,
+    /// Of all that were answered.
+    pub share: f64,
+    /// Of its answers' bodies.
+    pub bytes: u64,
+}
+
+impl Run {
+    /// Reads a result file.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn read(input: &mut dyn std::io::BufRead) -> Result<Self, RunFileError> {
+        let mut tally: Option<Tally> = None;
+        let Ends { head, facts, servers } = read_run(input, |head, record| {
+            tally.get_or_insert_with(|| Tally::new(head.targets.len(), &head.expected)).add(record);
+        })?;
+        let tally = tally.unwrap_or_else(|| Tally::new(head.targets.len(), &head.expected));
+        Ok(Self { head, tally, facts, servers })
+    }
+
+    /// Why it may not be believed; empty = it may.
+    pub fn flaws(&self) -> Vec<Flaw> {
+        judge::flaws(&self.head, &self.tally, self.facts.as_ref(), &self.servers)
+    }
+
+    /// How long requests were started, in seconds: what was planned, or from the first to the last.
+    pub(crate) fn attack_s(&self) -> f64 {
+        let planned =
+            self.head.duration_s.filter(|_| self.facts.as_ref().is_some_and(|facts| !facts.stopped));
+        let seen =
+            self.tally.last_start_ns.saturating_sub(self.tally.first_start_ns.min(self.tally.last_start_ns));
+        match planned.filter(|_| self.head.mode.has_schedule()) {
+            // A schedule that was not kept took longer than planned.
+            Some(planned) => planned.max(self.tally.last_start_ns as f64 / 1e9),
+            None => seen as f64 / 1e9,
+        }
+        .max(1e-9)
+    }
+
+    /// From the start to the last answer, in seconds.
+    pub(crate) fn wall_s(&self) -> f64 {
+        let seen = self.tally.last_end_ns.max(1) as f64 / 1e9;
+        if self.head.mode.has_schedule() { seen.max(self.attack_s()) } else { seen }
+    }
+
+    /// Replies per second in each full sample of 5 seconds.
+    pub(crate) fn reply_rates(&self) -> Vec<f64> {
+        let full = (self.tally.last_end_ns / SAMPLE_NS) as usize;
+        let samples = self.tally.samples.iter().take(full);
+        samples.map(|replies| *replies as f64 / (SAMPLE_NS as f64 / 1e9)).collect()
+    }
+
+    /// The same for programs.
+    pub fn summary(&self) -> Summary {
+        let (tally, wall_s) = (&self.tally, self.wall_s());
+        let flaws = self.flaws();
+        let statuses = tally.statuses.iter().enumerate().skip(1).filter(|(_, count)| **count > 0);
+        Summary {
+            valid: flaws.is_empty(),
+            flaws,
+            asked: self.head.clone(),
+            requests: Requests {
+                sent: tally.all.sent,
+                answered: tally.all.answered,
+                succeeded: tally.all.succeeded,
+                late: tally.late,
+                sent_per_s: tally.all.sent as f64 / self.attack_s(),
+                answered_per_s: tally.all.answered as f64 / wall_s,
+                succeeded_per_s: tally.all.succeeded as f64 / wall_s,
+            },
+            latency_ms: Times::of(&tally.all.latency),
+            raw_latency_ms: Times::of(&tally.raw),
+            connect_ms: Times::of(&tally.connect),
+            waiting_ms: Times::of(&tally.waiting),
+            processing_ms: Times::of(&tally.processing),
+            transfer_ms: Times::of(&tally.transfer),
+            failed_ms: Times::of(&tally.failed),
+            start_delay_ms: Times::of(&tally.delay),
+            bytes: Bytes {
+                bodies_in: tally.all.bytes_in,
+                heads_in: tally.head_in,
+                out: tally.bytes_out,
+                in_per_s: tally.all.bytes_in as f64 / wall_s,
+            },
+            statuses: statuses.map(|(status, count)| (status as u16, *count)).collect(),
+            faults: tally.faults().map(|(fault, count)| (fault.to_string(), count)).collect(),
+            targets: self.parts(),
+            servers: self.servers(),
+            moments: tally.windows.moments(),
+            facts: self.facts.clone(),
+        }
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let names = self.head.targets.iter().enumerate().map(|(at, name)| {
+            let others = self.head.targets.len().saturating_sub(TARGETS_MAX);
+            if at + 1 == TARGETS_MAX && others > 0 {
+                format!("{name} and {others} others")
+            } else {
+                name.clone()
+            }
+        });
+        let part = |(name, counts): (String, &Counts)| Part {
+            name,
+            sent: counts.sent,
+            answered: counts.answered,
+            succeeded: counts.succeeded,
+            bytes_in: counts.bytes_in,
+            latency_ms: Times::of(&counts.latency),
+        };
+        names.zip(&self.tally.targets).map(part).collect()
+    }
+
+    fn servers(&self) -> Vec<Server> {
+        let total: u64 = self.tally.servers.iter().map(|(requests, _)| requests).sum();
+        let named = self.servers.iter().zip(&self.tally.servers).filter(|(_, (requests, _))| *requests > 0);
+        let mut servers: Vec<Server> = named
+            .map(|(name, (requests, bytes))| Server {
+                name: name.clone(),
+                requests: *requests,
+                share: *requests as f64 / total.max(1) as f64,
+                bytes: *bytes,
+            })
+            .collect();
+        servers.sort_by(|a, b| a.name.cmp(&b.name));
+        servers
+    }
+}
+
+impl Times {
+    fn of(histogram: &NanosHistogram) -> Self {
+        let ms = |ns: u64| ns as f64 / 1e6;
+        let quantile = |quantile| ms(histogram.quantile_ns(quantile));
+        Self {
+            count: histogram.count(),
+            min: ms(histogram.min_ns()),
+            mean: histogram.mean_ns() / 1e6,
+            deviation: histogram.deviation_ns() / 1e6,
+            p50: quantile(0.5),
+            p90: quantile(0.9),
+            p95: quantile(0.95),
+            p99: quantile(0.99),
+            p999: quantile(0.999),
+            max: ms(histogram.max_ns()),
+        }
+    }
+}

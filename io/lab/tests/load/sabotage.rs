@@ -1,0 +1,126 @@
+//! Each flaw of a generator or of a set-up that makes figures worthless must be found.
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use weir_lab::{Fault, FlawKind};
+use weir_origin::Origin;
+use weir_testkit::{RawServer, RefusingPort};
+
+use crate::{closed, kinds, load, rate, run};
+
+#[test]
+fn short_bodies_make_a_run_invalid() {
+    let origin = Origin::builder().start().unwrap();
+    let run = run(load(origin.addr(), "/close-mid-body?bytes=1000&sent=400", rate("50")));
+    assert_eq!(run.summary().faults, [(Fault::Truncated.to_string(), 50)]);
+    assert!(kinds(&run).contains(&FlawKind::Bytes), "{:?}", run.flaws());
+}
+
+#[test]
+fn bodies_of_another_size_than_expected_make_a_run_invalid() {
+    let origin = Origin::builder().start().unwrap();
+    for (bytes, is_right) in [(500, true), (512, false)] {
+        let mut load = load(origin.addr(), "/bytes/500", rate("50"));
+        load.expected.body_bytes = Some(bytes);
+        let run = run(load);
+        assert_eq!(run.summary().requests.succeeded, 50);
+        assert_eq!(kinds(&run).contains(&FlawKind::Bytes), !is_right, "{:?}", run.flaws());
+    }
+}
+
+#[test]
+fn a_server_that_is_stuck_makes_a_run_invalid() {
+    // Connections are made by the kernel; nobody ever accepts them.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut load = load(listener.local_addr().unwrap(), "/", rate("20@500ms"));
+    load.timeout = Duration::from_millis(300);
+    let run = run(load);
+    assert_eq!(run.summary().faults, [(Fault::Timeout.to_string(), 10)]);
+    let kinds = kinds(&run);
+    assert!(
+        kinds.contains(&FlawKind::Stuck) && kinds.contains(&FlawKind::NothingAnswered),
+        "{:?}",
+        run.flaws()
+    );
+}
+
+#[test]
+fn requests_that_found_no_connection_make_a_run_invalid() {
+    let origin = Origin::builder().start().unwrap();
+    let mut load = load(origin.addr(), "/hang", rate("100@500ms"));
+    load.connections_max = 5;
+    load.timeout = Duration::from_millis(200);
+    let run = run(load);
+    let facts = run.facts.clone().unwrap();
+    assert!(facts.unsent > 0 && facts.connections_at_once == 5, "{facts:?}");
+    let kinds = kinds(&run);
+    assert!(kinds.contains(&FlawKind::Late) && kinds.contains(&FlawKind::Unsent), "{:?}", run.flaws());
+}
+
+#[test]
+fn a_think_time_that_is_not_there_makes_a_run_invalid() {
+    let origin = Origin::builder().start().unwrap();
+    for (path, is_there) in [("/bytes/10", false), ("/delay/60", true)] {
+        let mut load = load(origin.addr(), path, rate("50"));
+        load.expected.think_ns = Some(50_000_000);
+        let run = run(load);
+        assert_eq!(run.summary().requests.succeeded, 50);
+        assert_eq!(kinds(&run).contains(&FlawKind::ThinkTime), !is_there, "{:?}", run.flaws());
+    }
+}
+
+#[test]
+fn a_port_on_which_nobody_listens_makes_a_run_invalid() {
+    let nobody = RefusingPort::new();
+    for mode in [rate("50"), closed(2)] {
+        let mut load = load(nobody.addr(), "/", mode);
+        load.requests_max = Some(20);
+        let run = run(load);
+        assert_eq!(run.summary().faults, [(Fault::Refused.to_string(), 20)]);
+        assert!(kinds(&run).contains(&FlawKind::NothingAnswered), "{:?}", run.flaws());
+    }
+}
+
+#[test]
+fn servers_that_have_not_their_share_make_a_run_invalid() {
+    // Every third answer is b's.
+    let numbers = std::sync::atomic::AtomicU64::new(0);
+    let server = RawServer::responding(move |_| {
+        let number = numbers.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let name = if number % 3 == 2 { "b" } else { "a" };
+        format!("HTTP/1.1 200 OK\r\nX-Origin: {name}\r\nContent-Length: 0\r\n\r\n").into_bytes()
+    });
+    for (balance, is_right) in
+        [("a=2,b=1", true), ("equal", false), ("equal:3", false), ("a=1", false), ("a=2,b=1,c=1", false)]
+    {
+        let mut load = load(server.addr(), "/", closed(1));
+        load.requests_max = Some(300);
+        load.server_header = "x-origin".to_owned();
+        load.expected.balance = Some(balance.parse().unwrap());
+        let run = run(load);
+        assert_eq!(run.summary().servers.len(), 2);
+        assert_eq!(kinds(&run).contains(&FlawKind::Balance), !is_right, "{balance}: {:?}", run.flaws());
+    }
+}
+
+#[test]
+fn what_is_no_http_makes_a_run_invalid() {
+    let origin = Origin::builder().start().unwrap();
+    let run = run(load(origin.addr(), "/garbage", rate("20")));
+    assert_eq!(run.summary().faults, [(Fault::Framing.to_string(), 20)]);
+    assert!(kinds(&run).contains(&FlawKind::Bytes), "{:?}", run.flaws());
+}
+
+#[test]
+fn failures_of_the_server_alone_leave_a_run_as_it_is() {
+    let origin = Origin::builder().start().unwrap();
+    for (path, fault) in [("/reset", Fault::Reset), ("/close", Fault::Closed)] {
+        let run = run(load(origin.addr(), path, rate("20")));
+        assert_eq!(run.summary().faults, [(fault.to_string(), 20)]);
+        assert!(!kinds(&run).contains(&FlawKind::Bytes), "{:?}", run.flaws());
+    }
+    let run = run(load(origin.addr(), "/status/503", rate("20")));
+    assert_eq!((run.summary().requests.answered, run.summary().requests.succeeded), (20, 0));
+    assert!(!kinds(&run).contains(&FlawKind::NothingAnswered), "{:?}", run.flaws());
+}
