@@ -48,6 +48,17 @@ pub struct ListenError {
     pub cause: io::Error,
 }
 
+impl ListenOptions {
+    fn backlog(self) -> i32 {
+        i32::try_from(self.backlog).unwrap_or(i32::MAX)
+    }
+
+    /// Linux: the handshake's last ACK is ignored for about this long if no data comes with it.
+    fn defer_time(self) -> Duration {
+        if self.wait_for_data { Duration::from_secs(1) } else { Duration::ZERO }
+    }
+}
+
 impl ListenSocket {
     /// Binds `address` and listens. TCP sockets share their port with the other workers' (SO_REUSEPORT), so the
     /// kernel spreads connections over workers without a lock.
@@ -103,8 +114,33 @@ impl Listener {
 
     /// Accepts what the kernel has queued already, without waiting: before a listening socket is closed, so that
     /// nobody whose handshake is complete gets a reset. `None` = the queue is empty.
-    pub fn accept_queued(&self) -> Option<(Socket, Peer)> {
-        self.try_accept().ok()
+    pub fn accept_queued(&self) -> io::Result<Option<(Socket, Peer)>> {
+        match self.try_accept() {
+            Ok(accepted) => Ok(Some(accepted)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Changes the options of the open socket. What is queued stays queued.
+    pub fn adjust(&self, options: ListenOptions) -> io::Result<()> {
+        let socket = self.socket.get_ref();
+        if self.is_tcp {
+            set_defer_accept(socket, options.defer_time())?;
+        }
+        // On a socket that listens already this only changes the length of the queue.
+        socket.listen(options.backlog())
+    }
+
+    /// Reports connections from now on whether they have sent anything or not: the kernel hides those that have not, and
+    /// drops them with the socket. Those that it hides now come when it repeats its SYN-ACK, a second after the first.
+    pub fn show_silent(&self) -> io::Result<()> {
+        if self.is_tcp { set_defer_accept(self.socket.get_ref(), Duration::ZERO) } else { Ok(()) }
+    }
+
+    /// Whether connections may be on their way that [`Listener::accept_queued`] does not see: handshakes that are not over.
+    pub fn has_handshakes(&self) -> bool {
+        self.is_tcp
     }
 
     fn try_accept(&self) -> io::Result<(Socket, Peer)> {
@@ -142,12 +178,10 @@ fn open_tcp(address: SocketAddr, options: ListenOptions) -> io::Result<RawSocket
     // Accepted sockets inherit it, which saves a call for each.
     socket.set_tcp_nodelay(true)?;
     if options.wait_for_data {
-        // Linux: the handshake's last ACK is ignored for about this long if no data comes with it.
-        let deferred = Duration::from_secs(1);
-        set_defer_accept(&socket, deferred)?;
+        set_defer_accept(&socket, options.defer_time())?;
     }
     socket.bind(&SockAddr::from(address))?;
-    socket.listen(i32::try_from(options.backlog).unwrap_or(i32::MAX))?;
+    socket.listen(options.backlog())?;
     Ok(socket)
 }
 
@@ -174,7 +208,7 @@ fn open_unix(path: &Path, options: ListenOptions) -> io::Result<RawSocket> {
     let socket = RawSocket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
     socket.bind(&SockAddr::unix(path)?)?;
-    socket.listen(i32::try_from(options.backlog).unwrap_or(i32::MAX))?;
+    socket.listen(options.backlog())?;
     Ok(socket)
 }
 

@@ -5,41 +5,152 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use weir_model::ListenerName;
-use weir_net::{Listener, Peer, Socket};
+use tokio::time::{Instant, sleep, sleep_until};
+use weir_net::{ListenOptions, Listener, Peer, Socket};
 
 use crate::report;
 use crate::session;
-use crate::worker::{LocalListener, Worker};
+use crate::socket_name::SocketName;
+use crate::worker::{Drain, LocalListener, LocalLive, Worker};
 
-/// Either stops accepting: the listener's own, and the process's.
-pub(crate) type Stops = (watch::Receiver<bool>, watch::Receiver<bool>);
+/// What a listening socket is told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SocketOrder {
+    /// A plan is in force that has it: listen with these options.
+    Listen(ListenOptions),
+    /// It is no longer needed.
+    Close,
+}
 
 /// How long nothing is accepted after the process has run out of descriptors or memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
+/// How often that is borne before a socket is closed although clients are queued in it.
+const EXHAUSTED_PAUSES_MAX: usize = 10;
 
-/// Accepts until `stop` says so; then takes what the kernel has queued already, and closes the socket.
-pub(crate) async fn accept(worker: Rc<Worker>, name: ListenerName, socket: Listener, stops: Stops) {
-    let (mut stop, mut all_stop) = stops;
+/// How long a socket that is to be closed is accepted from. A client that has connected and was silent so far comes out
+/// when the kernel repeats its SYN-ACK: 1 s after the first one, a tick of its timers and the way there and back.
+const CLOSING: Duration = Duration::from_millis(1_500);
+
+/// Accepts until one of the two says stop: the socket's own orders, or the process's end. Then takes whoever has connected
+/// already, and closes the socket.
+pub(crate) async fn accept(
+    worker: Rc<Worker>,
+    name: SocketName,
+    socket: Listener,
+    orders: watch::Receiver<SocketOrder>,
+    stopping: watch::Receiver<Drain>,
+) {
+    let mut post = Post { worker: Rc::clone(&worker), name, serving: None };
+    let (mut orders, mut stopping) = (orders, stopping);
+    post.look_at_plan();
     loop {
         let accepted = tokio::select! {
             biased;
-            _ = stop.wait_for(|stop| *stop) => break,
-            _ = all_stop.wait_for(|stop| *stop) => break,
+            told = orders.changed() => {
+                let order = *orders.borrow_and_update();
+                match (told, order) {
+                    (Ok(()), SocketOrder::Listen(options)) => {
+                        post.look_at_plan();
+                        if let Err(error) = socket.adjust(options) {
+                            report::line(&format!("{}: change of a listening socket: {error}", post.label()));
+                        }
+                        continue;
+                    }
+                    (Ok(()), SocketOrder::Close) | (Err(_), _) => break,
+                }
+            },
+            _ = stopping.wait_for(|drain| *drain != Drain::No) => break,
             accepted = socket.accept() => accepted,
         };
+        post.take(accepted).await;
+    }
+    post.close(&socket, stopping).await;
+    worker.connection_ended();
+}
+
+/// A listening socket, and whom it is accepted for.
+struct Post {
+    worker: Rc<Worker>,
+    name: SocketName,
+    /// The listener it belongs to, and the last plan in which it belonged to one.
+    serving: Option<(Rc<LocalLive>, LocalListener)>,
+}
+
+impl Post {
+    /// Follows the plan in force. If that has no listener for this socket any more, whoever is in its queue is served as before.
+    fn look_at_plan(&mut self) {
+        let live = self.worker.live();
+        if let Some(listener) = live.listener_of(&self.name) {
+            self.serving = Some((Rc::clone(&live), listener.clone()));
+        }
+    }
+
+    fn label(&self) -> String {
+        match &self.serving {
+            Some((_, listener)) => format!("listener {}", listener.shared().plan.name),
+            None => format!("listener {}", self.name.listener),
+        }
+    }
+
+    async fn take(&mut self, accepted: io::Result<(Socket, Peer)>) {
         match accepted {
-            Ok((client, peer)) => admit(&worker, &name, client, peer),
+            Ok((client, peer)) => self.admit(client, peer),
             Err(error) if is_clients_fault(&error) => {}
             Err(error) => {
                 // The connection stays in the kernel's queue: the next one that ends makes room for it.
-                report::throttled(|| format!("listener {name}: accept: {error}"));
-                tokio::time::sleep(EXHAUSTED_PAUSE).await;
+                report::throttled(|| format!("{}: accept: {error}", self.label()));
+                sleep(EXHAUSTED_PAUSE).await;
             }
         }
     }
-    while let Some((client, peer)) = socket.accept_queued() {
-        admit(&worker, &name, client, peer);
+
+    /// Starts a session, unless a limit is reached: then the client learns at once that it will not be served.
+    fn admit(&mut self, socket: Socket, peer: Peer) {
+        if self.serving.as_ref().is_none_or(|(live, _)| !self.worker.is_current(live)) {
+            self.look_at_plan();
+        }
+        let Some((live, listener)) = &self.serving else { return };
+        let worker = &self.worker;
+        let state = listener.shared();
+        let shared = &worker.shared;
+        if !shared.open.enter(Some(shared.connections_max)) {
+            return deny(worker, listener, &socket);
+        }
+        if !state.open.enter(state.plan.connections_max) {
+            shared.open.leave();
+            return deny(worker, listener, &socket);
+        }
+        let session = session::serve(Rc::clone(worker), Rc::clone(live), listener.clone(), socket, peer);
+        tokio::task::spawn_local(session);
+    }
+
+    /// Takes who has connected or is about to, before the socket closes: the kernel resets those who are left in it.
+    async fn close(mut self, socket: &Listener, mut stopping: watch::Receiver<Drain>) {
+        if let Err(error) = socket.show_silent() {
+            report::line(&format!("{}: change of a listening socket: {error}", self.label()));
+        }
+        let until = Instant::now() + CLOSING;
+        while socket.has_handshakes() {
+            tokio::select! {
+                biased;
+                _ = stopping.wait_for(|drain| *drain >= Drain::CloseIdle) => break,
+                () = sleep_until(until) => break,
+                accepted = socket.accept() => self.take(accepted).await,
+            }
+        }
+        let mut pauses = 0;
+        loop {
+            match socket.accept_queued() {
+                Ok(None) => return,
+                Ok(Some((client, peer))) => self.admit(client, peer),
+                Err(error) if is_clients_fault(&error) => {}
+                Err(_) if pauses < EXHAUSTED_PAUSES_MAX && *stopping.borrow() < Drain::Cut => {
+                    pauses += 1;
+                    sleep(EXHAUSTED_PAUSE).await;
+                }
+                Err(error) => return report::line(&format!("{}: accept: {error}", self.label())),
+            }
+        }
     }
 }
 
@@ -52,23 +163,6 @@ fn is_clients_fault(error: &io::Error) -> bool {
         error.kind(),
         ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted | PermissionDenied
     )
-}
-
-/// Starts a session, unless a limit is reached: then the client learns at once that it will not be served.
-fn admit(worker: &Rc<Worker>, name: &ListenerName, socket: Socket, peer: Peer) {
-    let live = worker.live();
-    let Some(listener) = live.listener(name) else { return };
-    let state = listener.shared();
-    let shared = &worker.shared;
-    if !shared.open.enter(Some(shared.connections_max)) {
-        return deny(worker, listener, &socket);
-    }
-    if !state.open.enter(state.plan.connections_max) {
-        shared.open.leave();
-        return deny(worker, listener, &socket);
-    }
-    let session = session::serve(Rc::clone(worker), Rc::clone(&live), listener.clone(), socket, peer);
-    tokio::task::spawn_local(session);
 }
 
 /// Clients of a plain HTTP listener get a 503 that needs no further step; all others a reset.

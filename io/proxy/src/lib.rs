@@ -13,6 +13,7 @@ mod pump;
 pub mod redirect;
 pub mod report;
 mod session;
+mod socket_name;
 pub mod state;
 pub mod sticky;
 mod tcp;
@@ -20,4 +21,5 @@ mod tunnel;
 mod worker;
 mod workers;
 
+pub use socket_name::SocketName;
 pub use workers::{ListenerSockets, OpenedSockets, Workers};

@@ -14,8 +14,9 @@ use tokio::sync::{mpsc, watch};
 use weir_model::{BindAddress, ListenerName};
 use weir_net::{ListenError, ListenOptions, ListenSocket};
 
-use crate::accept::accept;
+use crate::accept::{SocketOrder, accept};
 use crate::report;
+use crate::socket_name::SocketName;
 use crate::state::Shared;
 use crate::worker::{Drain, Worker};
 
@@ -31,18 +32,18 @@ struct Thread {
     handle: JoinHandle<()>,
 }
 
-/// One address of one listener, open on every worker. Dropping it stops accepting there.
+/// One address, open on every worker. Dropping it stops accepting there, once those who have connected already are taken.
 #[derive(Debug)]
 pub struct ListenerSockets {
-    /// What it is bound to; a port 0 has become the port that the kernel chose.
-    pub address: BindAddress,
-    stop: watch::Sender<bool>,
-    _file: Option<SocketFile>,
+    /// Whose it is.
+    pub name: SocketName,
+    orders: watch::Sender<SocketOrder>,
+    file: Option<SocketFile>,
 }
 
 /// What a worker is told.
 enum Order {
-    Accept { listener: ListenerName, socket: ListenSocket, stop: watch::Receiver<bool> },
+    Accept { name: SocketName, socket: ListenSocket, orders: watch::Receiver<SocketOrder> },
     Drain(Drain),
 }
 
@@ -51,8 +52,9 @@ const HOUSEKEEPING: Duration = Duration::from_millis(200);
 /// Events are looked for after so many turns of tasks that are ready, at the latest. While a few connections keep a
 /// worker busy, all others wait for that; a look costs as much as a thirtieth of a request.
 const EVENT_INTERVAL: u32 = 16;
-/// Idle clients get this long to send another request, which is answered, before a stop closes their connections.
-const IDLE_GRACE: Duration = Duration::from_secs(1);
+/// Idle clients get this long to send another request, which is answered, before a stop closes their connections. As long
+/// clients come in that have connected already and were silent: the kernel shows them after a second.
+const IDLE_GRACE: Duration = Duration::from_millis(1_500);
 
 impl Workers {
     /// Starts `count` threads.
@@ -83,17 +85,17 @@ impl Workers {
             sockets.push(next);
         }
         let file = SocketFile::of(&actual);
-        Ok(OpenedSockets { address: actual, sockets, file })
+        Ok(OpenedSockets { address: actual, configured: address.clone(), options, sockets, file })
     }
 
-    /// Stops in order: nothing new is accepted, requests are finished, idle connections are closed, and after
-    /// `deadline` everything that is left is cut. Returns when the threads have ended.
+    /// Stops in order: those who have connected already are taken, requests are finished, idle connections are closed, and
+    /// after `deadline` everything that is left is cut. Returns when the threads have ended.
     pub async fn drain(self, deadline: Duration) {
         self.tell_all(Drain::Finish);
         let mut ended: Vec<_> =
             self.threads.into_iter().map(|thread| (thread.orders, thread.handle)).collect();
         let until = tokio::time::Instant::now() + deadline;
-        let close_idle_at = tokio::time::Instant::now() + IDLE_GRACE.min(deadline);
+        let close_idle_at = tokio::time::Instant::now() + IDLE_GRACE.min(deadline / 2);
         let mut told = Drain::Finish;
         while !ended.iter().all(|(_, handle)| handle.is_finished()) {
             let now = tokio::time::Instant::now();
@@ -130,25 +132,38 @@ impl Workers {
 pub struct OpenedSockets {
     /// What they are bound to.
     pub address: BindAddress,
+    configured: BindAddress,
+    options: ListenOptions,
     sockets: Vec<ListenSocket>,
     file: Option<SocketFile>,
 }
 
 impl OpenedSockets {
-    /// Accepts for the listener of this name, on every worker.
+    /// Accepts on every worker, for the listener that has this name, or the socket's address, in the plan in force.
     pub fn accept(self, workers: &Workers, listener: &ListenerName) -> ListenerSockets {
-        let (stop, _) = watch::channel(false);
-        for (thread, socket) in workers.threads.iter().zip(self.sockets) {
-            let order = Order::Accept { listener: listener.clone(), socket, stop: stop.subscribe() };
+        let Self { configured, address, options, sockets, file } = self;
+        let name = SocketName { listener: listener.clone(), configured, actual: address };
+        let (orders, _) = watch::channel(SocketOrder::Listen(options));
+        for (thread, socket) in workers.threads.iter().zip(sockets) {
+            let order = Order::Accept { name: name.clone(), socket, orders: orders.subscribe() };
             let _ = thread.orders.send(order);
         }
-        ListenerSockets { address: self.address, stop, _file: self.file }
+        ListenerSockets { name, orders, file }
+    }
+}
+
+impl ListenerSockets {
+    /// Another plan is in force, in which it belongs to a listener with these options.
+    pub fn adjust(&self, options: ListenOptions) {
+        self.orders.send_replace(SocketOrder::Listen(options));
     }
 }
 
 impl Drop for ListenerSockets {
     fn drop(&mut self) {
-        self.stop.send_replace(true);
+        // First the file: whoever finds it must still be accepted.
+        drop(self.file.take());
+        self.orders.send_replace(SocketOrder::Close);
     }
 }
 
@@ -188,20 +203,20 @@ fn run(index: usize, shared: Arc<Shared>, mut orders: mpsc::UnboundedReceiver<Or
         let worker = Worker::new(index, shared, seed);
         tokio::task::spawn_local(Rc::clone(&worker.timers).drive());
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
-        let (all_stop, _) = watch::channel(false);
+        let (stopping, _) = watch::channel(Drain::No);
         loop {
             tokio::select! {
                 order = orders.recv() => match order {
-                    Some(Order::Accept { listener, socket, stop }) => match socket.into_listener() {
+                    Some(Order::Accept { name, socket, orders }) => match socket.into_listener() {
                         Ok(socket) => {
-                            let stops = (stop, all_stop.subscribe());
-                            tokio::task::spawn_local(accept(Rc::clone(&worker), listener, socket, stops));
+                            let worker = Rc::clone(&worker);
+                            tokio::task::spawn_local(accept(worker, name, socket, orders, stopping.subscribe()));
                         }
-                        Err(error) => report::line(&format!("listener {listener}: {error}")),
+                        Err(error) => report::line(&format!("listener {}: {error}", name.listener)),
                     },
                     Some(Order::Drain(drain)) => {
                         worker.drain.set(drain);
-                        all_stop.send_replace(true);
+                        stopping.send_replace(drain);
                         // Accept loops take what is queued before their sockets close.
                         tokio::task::yield_now().await;
                         worker.timers.wake_all();
@@ -212,7 +227,7 @@ fn run(index: usize, shared: Arc<Shared>, mut orders: mpsc::UnboundedReceiver<Or
                 _ = housekeeping.tick() => worker.keep_house().await,
                 () = worker.ended.notified() => {}
             }
-            let accepting = all_stop.receiver_count() > 0;
+            let accepting = stopping.receiver_count() > 0;
             if worker.drain.get() != Drain::No && worker.open.get() == 0 && !accepting {
                 return worker.flush_log();
             }

@@ -187,8 +187,18 @@ impl Weir {
     /// It does not come to hold.
     #[track_caller]
     pub fn reload(&mut self, config: &str) {
+        self.reload_and(config, |_| {});
+    }
+
+    /// As [`Weir::reload`]; `then` runs after the signal and before the wait.
+    ///
+    /// # Panics
+    /// The config does not come to hold.
+    #[track_caller]
+    pub fn reload_and(&mut self, config: &str, then: impl FnOnce(&Self)) {
         self.write_config(config);
         self.signal(Signal::HUP);
+        then(self);
         self.reloads += 1;
         let count = self.reloads;
         weir_testkit::wait_until("the new config holds", PATIENCE, || {

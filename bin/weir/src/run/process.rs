@@ -83,7 +83,8 @@ async fn live(config: PathBuf, plan: Plan) -> Result<(), String> {
     controller.spawn_tasks();
     controller.names_resolved().await;
     let workers = Workers::start(workers, &shared).map_err(|error| format!("worker threads: {error}"))?;
-    let opened = Sockets::open(&workers, &plan, Sockets::of_plan(&plan))?;
+    let sockets = Sockets::default();
+    let opened = sockets.open_missing(&workers, &plan)?;
     let (reload, reloads) = mpsc::channel(16);
     let handler = Arc::new(ProcessHandler {
         controller: Arc::clone(&controller),
@@ -91,7 +92,6 @@ async fn live(config: PathBuf, plan: Plan) -> Result<(), String> {
         reload,
     });
     serve_faces(&plan, &handler)?;
-    let sockets = Sockets::default();
     let mut process = Process { config, plan, controller, workers, sockets, access_log, gateway };
     process.sockets.accept(&process.workers, opened);
     eprintln!("weir {} is ready: {} workers", env!("CARGO_PKG_VERSION"), shared.threads - 1);
@@ -144,10 +144,9 @@ impl Process {
     async fn try_reload(&mut self) -> Result<Vec<String>, String> {
         let config = self.config.clone();
         let loaded = patiently("the files that the config names", move || super::load(&config)).await?;
-        let mut plan = loaded.map_err(|error| match error {
+        let plan = loaded.map_err(|error| match error {
             LoadError::Unreadable(error) | LoadError::Wrong(error) => error,
         })?;
-        self.sockets.recognise(&mut plan);
         let new_log =
             (plan.access_log != self.plan.access_log).then(|| start_access_log(plan.access_log.as_ref()));
         let new_log = new_log.transpose()?;
@@ -155,17 +154,14 @@ impl Process {
         let areas = patiently("the roots of storage areas", move || gateway.prepare(&wanted)).await?;
         let areas = areas.map_err(|error| error.to_string())?;
         let prepared = self.controller.prepare_reload(plan).await.map_err(|error| error.to_string())?;
-        let binds = prepared.opens().iter().map(|bind| (&bind.listener, &bind.address));
-        let opened = Sockets::open(&self.workers, prepared.plan(), binds)?;
-        let closes = prepared.closes().to_vec();
+        let opened = self.sockets.open_missing(&self.workers, prepared.plan())?;
         self.plan = prepared.plan().clone();
         let old_log = new_log.map(|new| std::mem::replace(&mut self.access_log, new));
         let port = self.access_log.as_ref().map(AccessLog::port);
         self.gateway.publish(areas);
         let outcome = self.controller.commit(prepared, port);
         self.gateway.retire(&self.plan);
-        closes.iter().for_each(|bind| self.sockets.close(&bind.listener, &bind.address));
-        self.sockets.accept(&self.workers, opened);
+        self.sockets.follow(&self.workers, &self.plan, opened);
         // Workers let go of it with their next look at the plan; what they hand over until then is still written.
         drop(old_log);
         Ok(outcome.notes)

@@ -1,86 +1,156 @@
 //! The listening sockets, by what the plan says.
 
-use std::collections::HashMap;
-
 use weir_config::Plan;
 use weir_config::plan::{ListenerPlan, Mode};
 use weir_model::{BindAddress, ListenerName};
 use weir_net::ListenOptions;
-use weir_proxy::{ListenerSockets, OpenedSockets, Workers};
+use weir_proxy::{ListenerSockets, OpenedSockets, SocketName, Workers};
 
 /// Every open listening socket.
 #[derive(Debug, Default)]
 pub(super) struct Sockets {
-    open: HashMap<Key, ListenerSockets>,
+    open: Vec<ListenerSockets>,
 }
 
-type Key = (ListenerName, BindAddress);
-
 /// Sockets that are bound, before anybody accepts from them.
-#[derive(Debug)]
-pub(super) struct Opened(Vec<(Key, OpenedSockets)>);
+#[derive(Debug, Default)]
+pub(super) struct Opened(Vec<(ListenerName, OpenedSockets)>);
+
+/// Where each of the sockets that are open belongs in a plan: to which listener, and to which of its addresses. `None` = it
+/// is to be closed.
+type Places = Vec<Option<(usize, usize)>>;
 
 impl Sockets {
-    /// Binds what is named, all or nothing. Errors name listener and address; all of them are reported.
-    pub(super) fn open<'a>(
-        workers: &Workers,
-        plan: &Plan,
-        binds: impl IntoIterator<Item = (&'a ListenerName, &'a BindAddress)>,
-    ) -> Result<Opened, String> {
+    /// Binds what the plan needs and is not open, all or nothing. Errors name listener and address; all of them are reported.
+    pub(super) fn open_missing(&self, workers: &Workers, plan: &Plan) -> Result<Opened, String> {
+        let places = places(self.open.iter().map(|sockets| &sockets.name), plan);
         let mut opened = Vec::new();
         let mut problems = Vec::new();
-        for (name, address) in binds {
-            let Some(listener) = plan.listeners.iter().find(|listener| listener.name == *name) else {
-                continue;
-            };
+        for (listener, address) in missing(&places, plan) {
             match workers.open(address, options(listener)) {
-                Ok(sockets) => opened.push(((name.clone(), address.clone()), sockets)),
-                Err(error) => problems.push(format!("listener {name}: {error}")),
+                Ok(sockets) => opened.push((listener.name.clone(), sockets)),
+                Err(error) => problems.push(format!("listener {}: {error}", listener.name)),
             }
         }
         if problems.is_empty() { Ok(Opened(opened)) } else { Err(problems.join("\n")) }
     }
 
-    /// Every address that the plan listens on.
-    pub(super) fn of_plan(plan: &Plan) -> impl Iterator<Item = (&ListenerName, &BindAddress)> {
-        plan.listeners
-            .iter()
-            .flat_map(|listener| listener.bind.iter().map(|address| (&listener.name, address)))
-    }
-
-    /// Has a new plan name its addresses as they were named when their sockets were opened: a port 0 that has meanwhile been
-    /// written out is the same socket, and need not be opened anew.
-    pub(super) fn recognise(&self, plan: &mut Plan) {
-        for listener in &mut plan.listeners {
-            for at in 0..listener.bind.len() {
-                let known = self.open.iter().find_map(|((name, configured), sockets)| {
-                    (*name == listener.name && sockets.address == listener.bind[at]).then_some(configured)
-                });
-                if let Some(configured) = known.filter(|configured| !listener.bind.contains(configured)) {
-                    listener.bind[at] = configured.clone();
-                }
+    /// Follows a plan that has come into force: what it still has stays open, whoever has it now; what it has not is closed
+    /// once those who have connected are taken; from what was opened for it clients are accepted.
+    pub(super) fn follow(&mut self, workers: &Workers, plan: &Plan, opened: Opened) {
+        let places = places(self.open.iter().map(|sockets| &sockets.name), plan);
+        let mut places = places.into_iter();
+        self.open.retain(|sockets| match places.next().flatten() {
+            Some((listener, _)) => {
+                sockets.adjust(options(&plan.listeners[listener]));
+                true
             }
-        }
+            None => false,
+        });
+        self.accept(workers, opened);
     }
 
     /// Accepts from now on; says where, because a port 0 has become another.
     pub(super) fn accept(&mut self, workers: &Workers, opened: Opened) {
-        for ((name, address), sockets) in opened.0 {
-            let sockets = sockets.accept(workers, &name);
+        for (name, sockets) in opened.0 {
             eprintln!("listener {name}: {}", sockets.address);
-            self.open.insert((name, address), sockets);
+            self.open.push(sockets.accept(workers, &name));
         }
-    }
-
-    /// Stops accepting there, after what the kernel has queued was taken.
-    pub(super) fn close(&mut self, name: &ListenerName, address: &BindAddress) {
-        self.open.remove(&(name.clone(), address.clone()));
     }
 }
 
+fn places<'a>(open: impl Iterator<Item = &'a SocketName>, plan: &Plan) -> Places {
+    let mut places = Places::new();
+    for name in open {
+        let place = name.owner(plan.listeners.iter());
+        // One socket for each address.
+        places.push(place.filter(|place| !places.contains(&Some(*place))));
+    }
+    places
+}
+
+/// The addresses of a plan for which no socket is open.
+fn missing<'a>(places: &Places, plan: &'a Plan) -> Vec<(&'a ListenerPlan, &'a BindAddress)> {
+    let all = plan.listeners.iter().enumerate().flat_map(|(index, listener)| {
+        listener.bind.iter().enumerate().map(move |(at, address)| ((index, at), (listener, address)))
+    });
+    all.filter(|(place, _)| !places.contains(&Some(*place))).map(|(_, bind)| bind).collect()
+}
+
 fn options(listener: &ListenerPlan) -> ListenOptions {
-    // A client of TLS or HTTP speaks first; one that must send a PROXY header, too.
-    let client_speaks_first =
-        matches!(listener.mode, Mode::Http(_)) || listener.tls.is_some() || listener.proxy_protocol.is_some();
-    ListenOptions { backlog: listener.backlog, wait_for_data: client_speaks_first }
+    // Never in TCP mode, where the server may speak first: not even behind a PROXY header, which clients that are not trusted
+    // to send one leave out.
+    ListenOptions { backlog: listener.backlog, wait_for_data: matches!(listener.mode, Mode::Http(_)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_config::{Plan, Source};
+    use weir_proxy::SocketName;
+
+    use super::{missing, options, places};
+
+    fn plan(listeners: &str) -> Plan {
+        let text = format!(
+            "[weir]\ncontrol = false\nstate = false\n{listeners}\n[pool.web]\nservers = \"127.0.0.1:1\"\n"
+        );
+        let source = Source { name: "test.toml".to_owned(), text };
+        weir_config::load(&[source], &|_| None).expect("a good config").plan
+    }
+
+    /// The sockets of a plan whose addresses have no port 0.
+    fn opened_for(plan: &Plan) -> Vec<SocketName> {
+        let sockets = plan.listeners.iter().flat_map(|listener| {
+            listener.bind.iter().map(|address| SocketName {
+                listener: listener.name.clone(),
+                configured: address.clone(),
+                actual: address.clone(),
+            })
+        });
+        sockets.collect()
+    }
+
+    /// What is opened and what is closed to get from one plan to another.
+    fn changes(from: &str, to: &str) -> (Vec<String>, Vec<String>) {
+        let (open, next) = (opened_for(&plan(from)), plan(to));
+        let places = places(open.iter(), &next);
+        let opens =
+            missing(&places, &next).iter().map(|(one, address)| format!("{} {address}", one.name)).collect();
+        let closes = open.iter().zip(&places).filter(|(_, place)| place.is_none());
+        (opens, closes.map(|(name, _)| format!("{} {}", name.listener, name.actual)).collect())
+    }
+
+    #[test]
+    fn only_sockets_whose_addresses_differ_are_opened_and_closed() {
+        let before = "[listener.web]\nbind = [\":80\", \":81\", \"unix:/run/web.sock\"]\npool = \"web\"
+             [listener.raw]\nbind = \":90\"\nmode = \"http\"\npool = \"web\"";
+        let after =
+            "[listener.www]\nbind = [\":81\", \":82\", \"unix:/run/web.sock\"]\nbacklog = 77\npool = \"web\"
+             [listener.raw]\nbind = \":90\"\nmode = \"tcp\"\npool = \"web\"";
+        let (opens, closes) = changes(before, after);
+        assert_eq!(opens, ["www [::]:82"]);
+        assert_eq!(closes, ["web [::]:80"]);
+        assert_eq!(changes(before, before), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn two_listeners_can_exchange_their_addresses() {
+        let before =
+            "[listener.a]\nbind = \":80\"\npool = \"web\"\n[listener.b]\nbind = \":81\"\npool = \"web\"";
+        let after =
+            "[listener.a]\nbind = \":81\"\npool = \"web\"\n[listener.b]\nbind = \":80\"\npool = \"web\"";
+        assert_eq!(changes(before, after), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn only_http_listeners_wait_for_the_clients_first_bytes() {
+        let waits = |keys: &str| {
+            let plan = plan(&format!("[listener.web]\nbind = \":80\"\npool = \"web\"\n{keys}"));
+            options(&plan.listeners[0]).wait_for_data
+        };
+        assert!(waits(""));
+        assert!(waits("proxy-protocol = { from = \"10.0.0.0/8\" }"));
+        assert!(!waits("mode = \"tcp\""));
+        assert!(!waits("mode = \"tcp\"\nproxy-protocol = { from = \"10.0.0.0/8\" }"));
+    }
 }

@@ -34,5 +34,5 @@ mod tests;
 pub use controller::Controller;
 pub use error::{ReloadError, StartError};
 pub use event_log::EventLog;
-pub use prepared::{Bind, Prepared, ReloadOutcome};
+pub use prepared::{Prepared, ReloadOutcome};
 pub use setup::Setup;

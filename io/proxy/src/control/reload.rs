@@ -8,7 +8,6 @@ use weir_model::ServerAddress;
 
 use super::names::{PATIENCE, Resolver, ask_new};
 use super::parts::{Before, Parts};
-use super::prepared::bind_changes;
 use super::records::Records;
 use super::{Controller, Prepared, ReloadError, ReloadOutcome};
 use crate::access_log::LogPort;
@@ -35,13 +34,12 @@ impl Controller {
             Some(resolver) if !unknown.is_empty() => ask_new(resolver, unknown, PATIENCE).await,
             _ => Default::default(),
         };
-        let (opens, closes) = bind_changes(&self.records().plan.listeners, &plan.listeners);
-        Ok(Prepared { plan, parts, resolver, names, opens, closes })
+        Ok(Prepared { plan, parts, resolver, names })
     }
 
     /// Second half: from now on the prepared plan is in force. Cannot fail.
     pub fn commit(self: &Arc<Self>, prepared: Prepared, access_log: Option<LogPort>) -> ReloadOutcome {
-        let Prepared { plan, parts, resolver, names, opens: _, closes: _ } = prepared;
+        let Prepared { plan, parts, resolver, names } = prepared;
         let now = Instant::now();
         let mut records = self.records();
         let mut notes = restart_notes(&records.plan, &plan);

@@ -177,9 +177,11 @@ impl Connection {
         }
     }
 
-    /// Whether a reload has removed the listener: then its connections end when they are idle.
+    /// Whether a reload has removed the listener: then its connections end when they are idle. One that has only just been
+    /// accepted may still ask, once.
     fn is_orphan(&self) -> bool {
-        !self.worker.is_current(&self.live)
+        self.requests > 0
+            && !self.worker.is_current(&self.live)
             && self.worker.live().listener(&self.listener.shared.plan.name).is_none()
     }
 

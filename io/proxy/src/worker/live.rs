@@ -8,6 +8,7 @@ use weir_model::ListenerName;
 use super::pool::KnownServers;
 use super::{LocalPool, Worker};
 use crate::access_log::AccessLogBatch;
+use crate::socket_name::SocketName;
 use crate::state::{HttpListener, ListenerCounters, ListenerState, Live, ModeState, Shared};
 
 /// The plan in force, as one worker sees it.
@@ -74,6 +75,12 @@ impl LocalLive {
 
     pub(crate) fn pools(&self) -> &[Rc<LocalPool>] {
         &self.pools
+    }
+
+    /// The listener that an open socket belongs to.
+    pub(crate) fn listener_of(&self, socket: &SocketName) -> Option<&LocalListener> {
+        let (index, _) = socket.owner(self.shared.listeners.iter().map(|listener| &listener.plan))?;
+        self.listeners.get(index)
     }
 
     pub(crate) fn listener(&self, name: &ListenerName) -> Option<&LocalListener> {

@@ -5,5 +5,6 @@
 mod command_line;
 mod drain;
 mod reload;
+mod sockets;
 mod start;
 mod stop;

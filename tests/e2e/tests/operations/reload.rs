@@ -278,7 +278,7 @@ fn a_port_that_is_written_out_after_the_kernel_chose_it_is_not_opened_anew() {
     assert_eq!(weir.client().exchange(get("/")).status, 200);
     weir.reload(&config);
     assert_eq!(weir.client().exchange(get("/")).status, 200);
-    assert_eq!(weir.log().iter().filter(|line| line.contains("listener web: ")).count(), 1);
+    assert_eq!(weir.addrs("web").len(), 1, "{:#?}", weir.log());
 }
 
 #[test]

@@ -6,7 +6,6 @@ use weir_testkit::TempDir;
 use weir_testkit::certificates::{Authority, Request};
 
 use super::rig::{Rig, plan, whole_plan};
-use crate::control::Bind;
 use crate::state::Endpoint;
 
 const TWO: &str = "[pool.web]\nservers = [
@@ -158,30 +157,6 @@ async fn tls_towards_servers_is_set_up_anew_only_if_its_files_have_changed() {
 
     rig.reload(plan(TWO)).await;
     assert!(rig.server("a").connector().is_none());
-}
-
-#[tokio::test]
-async fn only_sockets_that_differ_are_opened_and_closed() {
-    let rig = Rig::still(
-        with_listeners(
-            "[listener.web]\nbind = [\":80\", \":81\", \"unix:/run/web.sock\"]\npool = \"web\"
-             [listener.raw]\nbind = \":90\"\nmode = \"http\"\npool = \"web\"",
-            TWO,
-        ),
-        RuntimeState::default(),
-    );
-    let next = with_listeners(
-        "[listener.web]\nbind = [\":81\", \":82\", \"unix:/run/web.sock\"]\nbacklog = 77\npool = \"web\"
-         [listener.raw]\nbind = \":90\"\nmode = \"tcp\"\npool = \"web\"",
-        TWO,
-    );
-    let prepared = rig.controller.prepare_reload(next).await.unwrap();
-    let named = |binds: &[Bind]| -> Vec<String> {
-        binds.iter().map(|bind| format!("{} {}", bind.listener, bind.address)).collect()
-    };
-    // Another backlog or mode needs another socket; a Unix socket's path can only be had once.
-    assert_eq!(named(prepared.opens()), ["raw [::]:90", "web [::]:81", "web [::]:82"]);
-    assert_eq!(named(prepared.closes()), ["raw [::]:90", "web [::]:80", "web [::]:81"]);
 }
 
 #[tokio::test]

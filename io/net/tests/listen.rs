@@ -1,0 +1,62 @@
+//! Listening sockets whose options change while they are open.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use tokio::time::timeout;
+use weir_net::{ListenOptions, ListenSocket, Listener};
+use weir_testkit::PATIENCE;
+
+fn open(options: ListenOptions) -> (Listener, SocketAddr) {
+    let socket = ListenSocket::open(&"127.0.0.1:0".parse().unwrap(), options).unwrap();
+    let address = socket.address().to_string().parse().unwrap();
+    (socket.into_listener().unwrap(), address)
+}
+
+/// Whether a connection comes about within this time.
+fn connects(address: SocketAddr, within: Duration) -> Option<TcpStream> {
+    TcpStream::connect_timeout(&address, within).ok()
+}
+
+#[tokio::test]
+async fn the_queue_of_an_open_socket_can_be_made_longer() {
+    let short = ListenOptions { backlog: 1, wait_for_data: false };
+    let (listener, address) = open(short);
+    let mut queued = Vec::new();
+    while let Some(client) = connects(address, Duration::from_millis(200)) {
+        queued.push(client);
+        assert!(queued.len() < 10, "the queue has no end");
+    }
+    listener.adjust(ListenOptions { backlog: 50, ..short }).unwrap();
+    queued.push(connects(address, PATIENCE).expect("room for more"));
+    for _ in &queued {
+        timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
+    }
+    assert!(listener.accept_queued().unwrap().is_none());
+}
+
+#[tokio::test]
+async fn an_open_socket_can_be_told_to_wait_for_data_and_not_to() {
+    let at_once = ListenOptions { backlog: 10, wait_for_data: false };
+    let waits = ListenOptions { wait_for_data: true, ..at_once };
+    let (listener, address) = open(at_once);
+    let _first = TcpStream::connect(address).unwrap();
+    timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
+    listener.adjust(waits).unwrap();
+    let _silent = TcpStream::connect(address).unwrap();
+    assert!(listener.accept_queued().unwrap().is_none(), "a silent client is shown");
+    listener.show_silent().unwrap();
+    let _shown = TcpStream::connect(address).unwrap();
+    // Both: the one that comes now, and the one that was hidden before.
+    for _ in 0..2 {
+        timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
+    }
+    listener.adjust(waits).unwrap();
+    let _hidden = TcpStream::connect(address).unwrap();
+    assert!(listener.accept_queued().unwrap().is_none(), "a silent client is shown again");
+    listener.adjust(at_once).unwrap();
+    let _last = TcpStream::connect(address).unwrap();
+    timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
+}
