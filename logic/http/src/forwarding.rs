@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 /// What Weir tells servers about the client, and what it believes of what clients say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForwardingRules {
-    /// X-Forwarded-For, -Proto, -Host. Other X-Forwarded- fields, and spellings with underscores, are never added; they
-    /// are dropped where these are replaced or removed.
+    /// X-Forwarded-For, -Proto, -Host. Other X-Forwarded- fields are never added; they are dropped where these are removed, and
+    /// a stranger's also where these are replaced or appended to. Spellings with underscores are passed only where all is.
     pub x_forwarded: ForwardedFor,
     /// Forwarded (RFC 7239).
     pub forwarded: ForwardedFor,
@@ -13,7 +13,7 @@ pub struct ForwardingRules {
     /// removes theirs too.
     pub trusted: Vec<IpNet>,
     /// Names removed from client requests, trusted or not, compared without case and with `_` as `-`; a trailing `*`
-    /// matches any rest. X-VOMS-* and X-Remote-User are removed even if they are not listed.
+    /// matches any rest. X-VOMS-* and X-Remote-User are removed even if they are not listed. In trailers they are refused.
     pub identity_headers: Vec<String>,
     /// The pseudonym in `Via: 1.1 NAME`; none = no Via header.
     pub via: Option<String>,

@@ -22,7 +22,7 @@ mod template;
 mod url_param;
 
 pub use answer::{Answer, append_content_length, append_line, append_status_line, reason};
-pub use body::{BodyScanner, ChunkError, ChunkScanner, Dechunker, TrailerFault};
+pub use body::{BodyScanner, ChunkError, ChunkScanner, Dechunker, TrailerFault, TrailerRules};
 pub use cookie::{
     CookieAttributes, CookieEdit, PREFIX_END, SameSite, SetCookieEdit, append_set_cookie, cookie_pairs,
     cookies_named, is_cookie_name, is_cookie_value, set_cookie_pair,

@@ -199,3 +199,17 @@ fn location_follows_the_prefix_back() {
         assert_eq!(location(unmapped), unmapped);
     }
 }
+
+#[test]
+fn a_rule_about_one_x_forwarded_header_leaves_the_rest() {
+    let mut way = Way::new();
+    let response = vec![HeaderRule { name: "X-Forwarded-Port".to_owned(), action: HeaderAction::Remove }];
+    way.route = RouteRewriter::compile(None, &RouteHeaders { request: Vec::new(), response }).unwrap();
+    assert_eq!(
+        to_http11(
+            &way,
+            "HTTP/1.1 200 OK\nX-Forwarded-Port: 1\nX-Forwarded-Prefix: /a\nContent-Length: 0\n\n"
+        ),
+        "HTTP/1.1 200 OK\nX-Forwarded-Prefix: /a\nContent-Length: 0\n\n"
+    );
+}

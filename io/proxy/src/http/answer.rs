@@ -5,12 +5,16 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use weir_http::access_log::Termination;
-use weir_http::{Action, Answer as Message, RequestError, RequestHead, RequestText, Version};
+use weir_http::{
+    Action, Answer as Message, HeaderTable, RequestError, RequestHead, RequestText, ResponseContext,
+    ResponseTo, Version, parse_response,
+};
 
 use super::connection::{ClientTlsFacts, Connection};
 use super::exchange::Exchange;
 use super::outcome::Fault;
 use super::request::RequestFacts;
+use super::response::LIMITS;
 
 /// Of all errors the one that stands for a rule: the route says how large a body may be.
 const BODY_TOO_LARGE: u16 = 413;
@@ -84,7 +88,8 @@ impl Answer {
         match &route.plan.action {
             Action::Respond(response) => {
                 let (status, body) = (response.status, response.body.as_bytes());
-                let mut answer = Self::page(connection, status, to, &[], &response.content_type, body);
+                let message = Message { content_type: &response.content_type, body, ..Message::new(status) };
+                let mut answer = Self::ruled(connection, buf, head, index, id, to, message);
                 answer.denied = (400..500).contains(&status);
                 answer
             }
@@ -96,10 +101,61 @@ impl Answer {
                     let names = connection.names(id, route.plan.name.as_str(), "", tls.as_ref());
                     template.expand(&mut location, &names.variables(http.forwarder.scheme(), &text));
                 }
-                Self::page(connection, rule.status, to, &[("Location", &location)], "", b"")
+                let message = Message { headers: &[("Location", &location)], ..Message::new(rule.status) };
+                Self::ruled(connection, buf, head, index, id, to, message)
             }
             Action::Pool(_) | Action::Storage(_) => Self::error(connection, 500, to, &[]),
         }
+    }
+
+    /// What a route says, under the rules of the route and of the listener for responses: it goes the way of a server's.
+    fn ruled(
+        connection: &Connection,
+        buf: &[u8],
+        head: &RequestHead,
+        index: usize,
+        id: &str,
+        to: To,
+        message: Message<'_>,
+    ) -> Self {
+        let http = &connection.listener.http;
+        let route = &http.routes[index];
+        let message = Message {
+            content_type: if message.body.is_empty() { "" } else { message.content_type },
+            keep_alive: true,
+            is_head: true,
+            ..message
+        };
+        let mut raw = connection.worker.buffers.take();
+        message.write(&mut raw);
+        // Not the worker's: the request's lines are in that one.
+        let mut table = HeaderTable::default();
+        let parsed =
+            parse_response(&raw, ResponseTo { is_head: true, ..ResponseTo::default() }, &LIMITS, &mut table);
+        let Ok(Some(own)) = parsed else {
+            connection.worker.buffers.give(raw);
+            return Self::error(connection, 500, to, &[]);
+        };
+        let tls = connection.tls.as_deref().map(ClientTlsFacts::names);
+        let context = ResponseContext {
+            exchange: connection.names(id, route.plan.name.as_str(), "", tls.as_ref()),
+            request: RequestText::of(head, buf),
+            server_scheme: http.forwarder.scheme(),
+            client_version: head.version,
+            date: &connection.worker.http_date(),
+            keep_alive: to.keep_alive,
+            cookie: None,
+            from_server: false,
+        };
+        let mut bytes = connection.worker.buffers.take();
+        let written =
+            http.forwarder.write_response(&mut bytes, &raw, &own, &table, &route.rewriter, &context);
+        connection.worker.buffers.give(raw);
+        let to = To { keep_alive: written.keep_alive, ..to };
+        let bodiless = to.is_head || matches!(message.status, 204 | 304);
+        let body = if bodiless { &[] } else { message.body };
+        bytes.extend_from_slice(body);
+        Self::of_bytes(connection, message.status, to, bytes, body.len())
     }
 
     /// To a client that is to ask a server itself.
@@ -183,9 +239,12 @@ impl Answer {
             ..Message::new(status)
         };
         message.write(&mut bytes);
-        connection.deadline.arm(Instant::now(), connection.listener.timeouts().body.duration());
         let bodiless = to.is_head || matches!(status, 204 | 304);
-        let body_bytes = if bodiless { 0 } else { body.len() };
+        Self::of_bytes(connection, status, to, bytes, if bodiless { 0 } else { body.len() })
+    }
+
+    fn of_bytes(connection: &Connection, status: u16, to: To, bytes: Vec<u8>, body_bytes: usize) -> Self {
+        connection.deadline.arm(Instant::now(), connection.listener.timeouts().body.duration());
         let keep_alive = to.keep_alive;
         Self { status, bytes, body_bytes, sent: 0, keep_alive, linger: false, denied: false }
     }

@@ -184,7 +184,7 @@ fn send_to(
     let mut out = question::head(connection, (buf, head, table), &pool, (route_index, &id), false);
     let route = &connection.listener.http.routes[route_index];
     let body_at = head.head_bytes as usize;
-    let mut upload = Pump::new(BodyScanner::new(head.framing));
+    let mut upload = Pump::new(BodyScanner::with_trailers(head.framing, &route.trailers));
     upload.limit(route.plan.body_bytes_max.unwrap_or(u64::MAX));
     // A body that breaks the rules within its first bytes is found again, and answered, by the exchange.
     let rest = &buf[body_at..];

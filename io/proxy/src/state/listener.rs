@@ -3,7 +3,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use weir_config::plan::{HttpPlan, ListenerPlan, Mode, RoutePlan, TcpPlan};
-use weir_http::{Action, Forwarder, RewriteError, RouteError, RouteRewriter, RouteTable, Scheme, Template};
+use weir_http::{
+    Action, Forwarder, RewriteError, RouteError, RouteRewriter, RouteTable, Scheme, Template, TrailerRules,
+};
 use weir_net::tls::ServerTls;
 
 use super::{ListenerCounters, Shards};
@@ -54,6 +56,8 @@ pub struct Route {
     pub rewriter: RouteRewriter,
     /// The Location of a redirect.
     pub location: Option<Template>,
+    /// What must not stand in the trailers of its requests.
+    pub trailers: TrailerRules,
 }
 
 /// Connections open at one instant, and the most there ever were.
@@ -80,20 +84,20 @@ impl HttpListener {
             let name = plan.routes.get(index).map(|route| route.name.to_string()).unwrap_or_default();
             CompileError::Match(name, error)
         })?;
-        let routes = plan.routes.iter().map(Route::compile).collect::<Result<_, _>>()?;
-        Ok(Self {
-            plan: plan.clone(),
-            forwarder: Forwarder::compile(&plan.forwarding, scheme),
-            table,
-            routes,
-        })
+        let forwarder = Forwarder::compile(&plan.forwarding, scheme);
+        let routes = plan.routes.iter().map(|route| Route::compile(route, &forwarder));
+        let routes = routes.collect::<Result<_, _>>()?;
+        Ok(Self { plan: plan.clone(), forwarder, table, routes })
     }
 }
 
 impl Route {
-    fn compile(plan: &RoutePlan) -> Result<Self, CompileError> {
+    fn compile(plan: &RoutePlan, forwarder: &Forwarder) -> Result<Self, CompileError> {
         let failed = |error| CompileError::Rewrite(plan.name.to_string(), error);
-        let rewriter = RouteRewriter::compile(plan.rewrite.as_ref(), &plan.headers).map_err(failed)?;
+        // What is answered here has no path at a server.
+        let rewrite = plan.rewrite.as_ref();
+        let rewrite = rewrite.filter(|_| matches!(plan.action, Action::Pool(_) | Action::Storage(_)));
+        let rewriter = RouteRewriter::compile(rewrite, &plan.headers).map_err(failed)?;
         let location = match &plan.action {
             Action::Redirect(rule) => Some(
                 Template::parse(&rule.location)
@@ -101,7 +105,8 @@ impl Route {
             ),
             Action::Pool(_) | Action::Storage(_) | Action::Respond(_) => None,
         };
-        Ok(Self { plan: plan.clone(), rewriter, location })
+        let trailers = forwarder.trailer_rules(&rewriter);
+        Ok(Self { plan: plan.clone(), rewriter, location, trailers })
     }
 }
 

@@ -211,7 +211,8 @@ pub(crate) static FORWARDED: Section = Section {
             Choice(FORWARDING),
             Default("\"set\""),
             "\"append\"",
-            "X-Forwarded-For, -Proto and -Host.",
+            "X-Forwarded-For, -Proto and -Host. Other X-Forwarded-NAME lines are never added; a trusted peer's are passed, a \
+             stranger's only with `pass`.",
         ),
         key("forwarded", Choice(FORWARDING), Default("\"remove\""), "\"set\"", "Forwarded (RFC 7239)."),
         key(
@@ -226,7 +227,8 @@ pub(crate) static FORWARDED: Section = Section {
             OneOrMany(&Text("a header name, or its beginning and `*`")),
             Otherwise("X-VOMS-*, X-Remote-User, X-Accel-* and X-Sendfile*"),
             "[\"X-SSL-*\", \"X-Auth-User\"]",
-            "Header names removed from client requests, in addition to X-VOMS-*, X-Remote-User, X-Accel-* and X-Sendfile*.",
+            "Header names removed from client requests, in addition to X-VOMS-*, X-Remote-User, X-Accel-* and X-Sendfile*. \
+             In the trailers of a chunked body they are refused with 400.",
         ),
         key(
             "via",

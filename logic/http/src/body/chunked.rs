@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::trailer::{TrailerFault, TrailerLine};
+use super::trailer::{TrailerFault, TrailerLine, TrailerRules};
 
 /// Finds the end of a chunked body (RFC 9112 section 7.1), strictly, in pieces of any size, and lets the caller pass
 /// the bytes on as they came.
@@ -69,6 +69,11 @@ impl ChunkScanner {
             trailer_bytes: 0,
             trailer: TrailerLine::new(),
         }
+    }
+
+    /// At the start of a body whose trailers `rules` restrict further.
+    pub fn with_trailers(rules: &TrailerRules) -> Self {
+        Self { trailer: TrailerLine::with_rules(rules), ..Self::new() }
     }
 
     /// Reads on. Returns how many of `bytes` belong to the body, framing included: all of them, but in the last piece.

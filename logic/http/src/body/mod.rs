@@ -8,4 +8,4 @@ mod trailer;
 pub use chunked::{ChunkError, ChunkScanner};
 pub use dechunk::Dechunker;
 pub use scanner::BodyScanner;
-pub use trailer::TrailerFault;
+pub use trailer::{TrailerFault, TrailerRules};

@@ -1,4 +1,4 @@
-use super::{ChunkError, ChunkScanner};
+use super::{ChunkError, ChunkScanner, TrailerRules};
 use crate::Framing;
 
 /// Finds the end of a body, whatever its framing.
@@ -22,6 +22,14 @@ impl BodyScanner {
             Framing::Length(length) => Self::Length(length),
             Framing::Chunked => Self::Chunked(ChunkScanner::new()),
             Framing::UntilClose => Self::UntilClose,
+        }
+    }
+
+    /// At the start of a body that goes to a server; `rules` say which trailers it must not have.
+    pub fn with_trailers(framing: Framing, rules: &TrailerRules) -> Self {
+        match framing {
+            Framing::Chunked => Self::Chunked(ChunkScanner::with_trailers(rules)),
+            framing => Self::new(framing),
         }
     }
 

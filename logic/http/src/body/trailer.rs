@@ -1,5 +1,7 @@
 use std::fmt;
+use std::sync::Arc;
 
+use crate::forward::NameSet;
 use crate::head::scan::is_token;
 use crate::head::{HeaderFault, KnownHeader, set};
 
@@ -10,7 +12,13 @@ pub(super) struct TrailerLine {
     /// Bytes of the name so far; counts on past the array.
     name_bytes: u16,
     in_value: bool,
+    rules: TrailerRules,
 }
+
+/// Names that must not stand in trailers beside those that never may: what a server is to get from Weir, or not at all. A
+/// server that merges trailers into headers would take them for genuine.
+#[derive(Debug, Clone, Default)]
+pub struct TrailerRules(Option<Arc<NameSet>>);
 
 /// Why a trailer line is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +29,8 @@ pub enum TrailerFault {
     Forbidden,
 }
 
-/// Longer names are on no list.
-const NAME_BYTES: usize = 26;
+/// So much of a name is compared. Of longer ones only the start can be on a list.
+const NAME_BYTES: usize = 64;
 
 /// RFC 9110 section 6.5.1: framing, routing, modifiers, authentication, response control, content description.
 const FORBIDDEN: u64 = set(&[
@@ -77,9 +85,29 @@ const FORBIDDEN: u64 = set(&[
     KnownHeader::Overwrite,
 ]);
 
+impl TrailerRules {
+    pub(crate) fn new(names: NameSet) -> Self {
+        Self(Some(Arc::new(names)))
+    }
+
+    const fn none() -> Self {
+        Self(None)
+    }
+
+    /// `is_whole`: no more of the name follows.
+    fn refuse(&self, name: &[u8], is_whole: bool) -> bool {
+        let Some(names) = &self.0 else { return false };
+        if is_whole { names.has_other(name) } else { names.may_have(name) }
+    }
+}
+
 impl TrailerLine {
     pub(super) const fn new() -> Self {
-        Self { name: [0; NAME_BYTES], name_bytes: 0, in_value: false }
+        Self { name: [0; NAME_BYTES], name_bytes: 0, in_value: false, rules: TrailerRules::none() }
+    }
+
+    pub(super) fn with_rules(rules: &TrailerRules) -> Self {
+        Self { rules: rules.clone(), ..Self::new() }
     }
 
     /// One byte of a line; CR does not come here.
@@ -132,8 +160,9 @@ impl TrailerLine {
         if told.into_iter().any(starts) {
             return true;
         }
-        usize::from(self.name_bytes) <= NAME_BYTES
-            && FORBIDDEN & KnownHeader::of_name(&self.name[..kept]).bit() != 0
+        let is_whole = usize::from(self.name_bytes) <= NAME_BYTES;
+        (is_whole && FORBIDDEN & KnownHeader::of_name(&self.name[..kept]).bit() != 0)
+            || self.rules.refuse(&self.name[..kept], is_whole)
     }
 }
 

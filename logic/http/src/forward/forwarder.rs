@@ -2,10 +2,11 @@ use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 
+use super::forwarded_for::Came;
 use super::name_set::NameSet;
-use super::{Peer, Scheme, forwarded_for};
+use super::{Peer, RouteRewriter, Scheme, forwarded_for};
 use crate::head::set;
-use crate::{ForwardedFor, ForwardingRules, HeaderTable, KnownHeader, Span};
+use crate::{ForwardedFor, ForwardingRules, HeaderTable, KnownHeader, Span, TrailerRules};
 
 /// A listener's [`ForwardingRules`], compiled: writes heads as they go to servers and clients.
 #[derive(Debug, Clone)]
@@ -16,6 +17,8 @@ pub struct Forwarder {
     trusted: Vec<IpNet>,
     /// Names that are removed from every client's requests.
     pub(super) identity: NameSet,
+    /// How X-Forwarded lines could be spelled that a CGI server cannot tell from them; empty where those are passed.
+    pub(super) spellings: NameSet,
     /// Via lines for messages that came as HTTP/1.0 and HTTP/1.1; empty = none.
     pub(super) via: [Box<[u8]>; 2],
     pub(super) request_id: Option<RequestIdHeader>,
@@ -74,12 +77,10 @@ impl Forwarder {
         IDENTITY_HEADERS.into_iter().chain(OFFLOAD_HEADERS).for_each(|name| identity.add(name));
         rules.identity_headers.iter().for_each(|name| identity.add(name));
         identity.known &= !IRREMOVABLE;
-        // A CGI server cannot tell X_Forwarded_For from X-Forwarded-For.
-        let known = identity.known;
+        let mut spellings = NameSet::folding_underscores();
         if rules.x_forwarded != ForwardedFor::Pass {
-            identity.add("X-Forwarded-*");
+            spellings.add("X-Forwarded-*");
         }
-        identity.known = known;
         let via = |version: &str| match &rules.via {
             Some(name) => format!("Via: {version} {name}\r\n").into_bytes().into(),
             None => Box::default(),
@@ -90,6 +91,7 @@ impl Forwarder {
             forwarded: rules.forwarded,
             trusted: rules.trusted.clone(),
             identity,
+            spellings,
             via: [via("1.0"), via("1.1")],
             request_id: rules.request_id.as_ref().map(|rule| RequestIdHeader {
                 name: rule.header.as_bytes().into(),
@@ -131,6 +133,19 @@ impl Forwarder {
         (visible && (1..=128).contains(&value.len()) && lines.next().is_none()).then_some(value)
     }
 
+    /// What must not stand in the trailers of requests that take `route`: whatever is removed from their heads, or written
+    /// anew there.
+    pub fn trailer_rules(&self, route: &RouteRewriter) -> TrailerRules {
+        let mut names = NameSet::folding_underscores();
+        names.add_all(&self.identity);
+        names.add_all(&self.spellings);
+        names.add_all(&route.request.removed);
+        if let Some(id) = &self.request_id {
+            names.add(&String::from_utf8_lossy(&id.name));
+        }
+        TrailerRules::new(names)
+    }
+
     /// Whether requests get an id.
     pub fn has_request_ids(&self) -> bool {
         self.request_id.is_some()
@@ -145,6 +160,16 @@ impl Forwarder {
         self.trusted.iter().any(|net| net.contains(&ip))
     }
 
+    /// Whether X-Forwarded lines of other names than the three that Weir writes are dropped: they are no lists, and so are
+    /// believed or not.
+    pub(super) fn drops_other_forwarded(&self, peer: &Peer) -> bool {
+        match Came::of(self.x_forwarded, peer) {
+            Came::Pass => false,
+            Came::Drop | Came::Replace => true,
+            Came::Append => !peer.is_trusted(),
+        }
+    }
+
     fn touched_lines(&self, trusted: bool) -> u64 {
         let mut lines = HOP_BY_HOP | self.identity.known | URIS;
         if self.x_forwarded != ForwardedFor::Pass || trusted {
@@ -153,7 +178,7 @@ impl Forwarder {
         if self.forwarded != ForwardedFor::Pass || trusted {
             lines |= KnownHeader::Forwarded.bit();
         }
-        if self.identity.has_others() {
+        if self.identity.has_others() || self.spellings.has_others() {
             lines |= KnownHeader::Other.bit();
         }
         lines

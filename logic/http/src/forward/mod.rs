@@ -15,6 +15,7 @@ pub use context::{
     Exchange, RequestContext, RequestText, ResponseContext, ResponseWritten, Scheme, TlsNames,
 };
 pub use forwarder::Forwarder;
+pub(crate) use name_set::NameSet;
 pub(crate) use path::has_prefix;
 pub use peer::Peer;
 pub use rewriter::{RewriteError, RouteRewriter};

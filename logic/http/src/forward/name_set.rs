@@ -5,9 +5,9 @@ const ACCEL: [&[u8]; 2] = [b"x-accel-", b"x-sendfile"];
 
 /// A set of field names, some of them ends with `*`, made to say no fast.
 #[derive(Debug, Clone, Default)]
-pub(super) struct NameSet {
+pub(crate) struct NameSet {
     /// Known names in the set.
-    pub(super) known: u64,
+    pub(crate) known: u64,
     /// First characters of the other names and of all patterns, as bits of their lower five bits.
     first: u32,
     names: Vec<Box<[u8]>>,
@@ -17,16 +17,16 @@ pub(super) struct NameSet {
 }
 
 impl NameSet {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    pub(super) fn folding_underscores() -> Self {
+    pub(crate) fn folding_underscores() -> Self {
         Self { folds_underscore: true, ..Self::default() }
     }
 
     /// Adds a name, or with a trailing `*` every name that begins so.
-    pub(super) fn add(&mut self, name: &str) {
+    pub(crate) fn add(&mut self, name: &str) {
         let (name, is_prefix) = match name.strip_suffix('*') {
             Some(start) => (start, true),
             None => (name, false),
@@ -56,19 +56,35 @@ impl NameSet {
         }
     }
 
+    /// Adds all that is in `other`.
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        for (names, end) in [(&other.names, ""), (&other.prefixes, "*")] {
+            for name in names {
+                self.add(&format!("{}{end}", String::from_utf8_lossy(name)));
+            }
+        }
+    }
+
     /// Whether there are names that only [`Self::has_other`] tells.
     #[inline]
-    pub(super) fn has_others(&self) -> bool {
+    pub(crate) fn has_others(&self) -> bool {
         self.first != 0
     }
 
-    /// Whether a name is in the set that is not a known one.
+    /// Whether a name is in the set, by itself or by a pattern.
     #[inline]
-    pub(super) fn has_other(&self, name: &[u8]) -> bool {
+    pub(crate) fn has_other(&self, name: &[u8]) -> bool {
         match name.first() {
             Some(first) if self.first >> (first & 31) & 1 != 0 => self.search(name),
             _ => false,
         }
+    }
+
+    /// Whether a name that begins so, and is longer, may be in the set.
+    pub(crate) fn may_have(&self, start: &[u8]) -> bool {
+        let alike = |other: &[u8]| self.begins(start, &other[..other.len().min(start.len())]);
+        self.names.iter().any(|name| name.len() > start.len() && alike(name))
+            || self.prefixes.iter().any(|prefix| alike(prefix))
     }
 
     fn search(&self, name: &[u8]) -> bool {

@@ -156,9 +156,18 @@ impl Writer<'_> {
             KnownHeader::Other => {
                 let name = entry.name().of(self.buf);
                 self.forwarder.identity.has_other(name)
+                    || self.forwarder.spellings.has_other(name)
                     || self.route.request.removed.has_other(name)
                     || self.is_request_id(name)
                     || (self.head.nominates && self.is_nominated(name))
+            }
+            // Many names, of which a rule may mean one.
+            KnownHeader::XForwardedOther => {
+                let name = entry.name().of(self.buf);
+                self.forwarder.drops_other_forwarded(self.cx.exchange.peer)
+                    || self.forwarder.identity.has_other(name)
+                    || self.route.request.removed.has_other(name)
+                    || self.is_request_id(name)
             }
             KnownHeader::Upgrade => !self.upgrades(),
             KnownHeader::Cookie => self.drops_cookies() || self.cx.cookie.changes(entry.value().of(self.buf)),
@@ -252,8 +261,7 @@ impl Writer<'_> {
             out.extend_from_slice(&self.forwarder.via[usize::from(self.head.version == Version::Http11)]);
         }
         if let Some(id) = &self.forwarder.request_id {
-            let is_removed = self.route.request.removed.has_other(&id.name)
-                || suppressed & id.known.bit() & !KnownHeader::Other.bit() != 0;
+            let is_removed = self.route.request.removed.has_other(&id.name);
             if !exchange.request_id.is_empty() && !is_removed {
                 id.append(out, exchange.request_id);
             }

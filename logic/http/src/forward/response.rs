@@ -121,8 +121,12 @@ impl Writer<'_> {
                 (self.is_final() && (self.route.response.removed.has_other(name) || self.is_request_id(name)))
                     || (self.head.nominates && self.is_nominated(name))
             }
-            KnownHeader::XAccel => {
-                self.cx.from_server || self.route.response.removed.has_other(entry.name().of(self.buf))
+            // Many names each, of which a rule may mean one.
+            known @ (KnownHeader::XAccel | KnownHeader::XForwardedOther) => {
+                let name = entry.name().of(self.buf);
+                (known == KnownHeader::XAccel && self.cx.from_server)
+                    || self.route.response.removed.has_other(name)
+                    || self.is_request_id(name)
             }
             KnownHeader::Upgrade => !self.upgrades(),
             KnownHeader::SetCookie => {
@@ -207,12 +211,10 @@ impl Writer<'_> {
             append_line(out, "Date", self.cx.date.as_bytes());
         }
         let exchange = &self.cx.exchange;
-        if let Some(id) = self.forwarder.request_id.as_ref().filter(|_| self.has_request_id()) {
-            let is_removed = removed.has_other(&id.name)
-                || removed.known & id.known.bit() & !KnownHeader::Other.bit() != 0;
-            if !is_removed {
-                id.append(out, exchange.request_id);
-            }
+        if let Some(id) = self.forwarder.request_id.as_ref().filter(|_| self.has_request_id())
+            && !removed.has_other(&id.name)
+        {
+            id.append(out, exchange.request_id);
         }
         if self.cx.cookie.is_some() {
             self.append_inserted_cookie(out);

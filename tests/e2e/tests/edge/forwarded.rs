@@ -82,6 +82,23 @@ fn more_identity_headers_can_be_named() {
 }
 
 #[test]
+fn named_identity_headers_do_not_come_as_trailers() {
+    let (weir, server) = start("identity-headers = [\"X-SSL-*\", \"X-Auth-User\"]");
+    let chunked = |trailer: &str| {
+        format!(
+            "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n{trailer}: root\r\n\r\n"
+        )
+    };
+    for trailer in ["X-Auth-User", "x_ssl_client_dn"] {
+        assert_eq!(weir.client().exchange(chunked(trailer)).status, 400, "{trailer}");
+    }
+    assert_eq!(weir.client().exchange(chunked("X-Checksum")).status, 200);
+    let received = String::from_utf8(server.received_in_all()).unwrap();
+    let trailers: Vec<_> = received.lines().filter(|line| line.ends_with(": root")).collect();
+    assert_eq!(trailers, ["X-Checksum: root"]);
+}
+
+#[test]
 fn each_request_has_an_id_in_both_directions() {
     let server = RawServer::answering("hi");
     let config = in_order(&web(&[server.addr()]));

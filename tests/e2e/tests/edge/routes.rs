@@ -136,6 +136,32 @@ fn redirects_and_fixed_responses_need_no_server() {
 }
 
 #[test]
+fn rules_for_response_headers_hold_for_redirects_and_fixed_responses() {
+    let hsts = "response-headers = { set = { Strict-Transport-Security = \"max-age=9\", X-Host = \"{host}\" }, remove = \"Via\" }";
+    let site = site(&format!(
+        "[[route]]\npath = \"/moved\"\nredirect = \"https://a.example{{path}}\"\n{hsts}\n\n\
+         [[route]]\npath = \"/no\"\nrespond = {{ status = 403, body = \"No.\" }}\n{hsts}\n\n\
+         [[route]]\npath = \"/empty\"\nrespond = 204\n{hsts}\n\n\
+         [[route]]\npath = \"/plain\"\nrespond = 200\n\n\
+         [listener.web.forwarded]\nrequest-id = true\n"
+    ));
+    let mut client = site.weir.client();
+    for (path, status) in [("/moved", 308), ("/no", 403), ("/empty", 204)] {
+        let response = client.exchange(get(path));
+        assert_eq!(response.status, status);
+        assert_eq!(response.header("strict-transport-security"), Some("max-age=9"), "{path}");
+        assert_eq!(response.header("x-host"), Some("a.example"), "{path}");
+        assert_eq!(response.header("via"), None, "{path}");
+        assert!(response.header("x-request-id").is_some() && response.header("date").is_some(), "{path}");
+    }
+    let response = client.send("HEAD /no HTTP/1.1\r\nHost: a.example\r\n\r\n").response_to_head();
+    assert_eq!((response.status, response.header("content-length")), (403, Some("3")));
+    assert_eq!(client.exchange(get("/plain")).header("via"), Some("1.1 weir"));
+    let old = site.ask("GET /no HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    assert_eq!((old.text().as_str(), old.header("connection")), ("No.", Some("keep-alive")));
+}
+
+#[test]
 fn a_redirect_cannot_be_made_to_carry_a_line_of_its_own() {
     let site = site("[[route]]\npath = \"/go\"\nredirect = \"https://new.example{path}\"\n");
     let response = site.ask(&get("/go/%0d%0aSet-Cookie:%20a=b"));
