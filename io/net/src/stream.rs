@@ -46,6 +46,14 @@ impl Stream {
         }
     }
 
+    /// Bytes that were written and are still in this process, because the peer has no room for them.
+    pub fn unsent_bytes(&self) -> usize {
+        match self {
+            Self::Plain(_) => 0,
+            Self::Tls(tls) => tls.unsent_bytes(),
+        }
+    }
+
     /// Ends the own direction, in TLS with a close_notify.
     pub fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if let Self::Tls(tls) = self {

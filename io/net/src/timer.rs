@@ -21,6 +21,8 @@ pub struct Timers {
     wheel: RefCell<Wheel>,
     driver_wakes_at: Cell<u64>,
     sooner: Notify,
+    /// No deadline is waited for any more.
+    over: Cell<bool>,
 }
 
 #[derive(Debug)]
@@ -65,6 +67,7 @@ impl Timers {
             wheel: RefCell::new(wheel),
             driver_wakes_at: Cell::new(u64::MAX),
             sooner: Notify::new(),
+            over: Cell::new(false),
         })
     }
 
@@ -107,6 +110,12 @@ impl Timers {
         }
     }
 
+    /// Every deadline has passed from now on, whenever it is armed for: the process ends, and what still waits is cut.
+    pub fn expire_all(&self) {
+        self.over.set(true);
+        self.wake_all();
+    }
+
     fn tick_of(&self, instant: Instant) -> u64 {
         instant.saturating_duration_since(self.start).as_millis() as u64 / TICK_MS
     }
@@ -136,6 +145,9 @@ impl Deadline {
 
     /// Whether the deadline has passed. If not, the task of `cx` is woken when it does.
     pub fn poll_expired(&self, cx: &Context<'_>) -> bool {
+        if self.timers.over.get() {
+            return true;
+        }
         let mut wheel = self.timers.wheel.borrow_mut();
         let Some(entry) = wheel.entries.get_mut(self.key as usize) else { return false };
         if entry.expired {

@@ -41,6 +41,8 @@ pub(crate) struct Pump {
     may_batch: bool,
     /// The sink's kernel keeps bytes back that were to go out together with the first spliced ones.
     sink_holds: bool,
+    /// Bytes that the sink has taken, and has encrypted, and that its peer has no room for.
+    sink_unsent: usize,
     source_ended: bool,
     /// Bytes that came from the source.
     pub(crate) bytes_read: u64,
@@ -91,6 +93,7 @@ impl Pump {
             in_bulk: false,
             may_batch: false,
             sink_holds: false,
+            sink_unsent: 0,
             source_ended: false,
             bytes_read: 0,
             bytes_written: 0,
@@ -126,6 +129,15 @@ impl Pump {
 
     /// Whether bytes wait for the sink: then it is the sink that is slow.
     pub(crate) fn waits_for_sink(&self) -> bool {
+        self.has_pending() || self.sink_unsent > 0
+    }
+
+    /// Bytes that the sink has taken and its peer has not.
+    pub(crate) fn sink_unsent(&self) -> usize {
+        self.sink_unsent
+    }
+
+    fn has_pending(&self) -> bool {
         self.pending_at < self.pending.len() || self.pipe.as_ref().is_some_and(|pipe| !pipe.is_empty())
     }
 
@@ -212,6 +224,7 @@ impl Pump {
         worker: &Worker,
     ) -> Poll<Result<(), PumpError>> {
         let polled = self.poll_moves(cx, source, sink, worker);
+        self.sink_unsent = if polled.is_pending() { sink.unsent_bytes() } else { 0 };
         if std::mem::take(&mut self.sink_holds) {
             sink.socket().push();
         }
@@ -230,7 +243,7 @@ impl Pump {
             if self.poll_pending(cx, sink)?.is_pending() {
                 return Poll::Pending;
             }
-            if self.is_read() && !self.waits_for_sink() {
+            if self.is_read() && !self.has_pending() {
                 return match sink.poll_flush(cx) {
                     Poll::Pending => Poll::Pending,
                     Poll::Ready(flushed) => {

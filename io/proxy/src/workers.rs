@@ -55,6 +55,8 @@ const EVENT_INTERVAL: u32 = 16;
 /// Idle clients get this long to send another request, which is answered, before a stop closes their connections. As long
 /// clients come in that have connected already and were silent: the kernel shows them after a second.
 const IDLE_GRACE: Duration = Duration::from_millis(1_500);
+/// What is cut has ended within milliseconds. Whatever has not after this long does not hold up the process.
+const CUT_GRACE: Duration = Duration::from_secs(2);
 
 impl Workers {
     /// Starts `count` threads.
@@ -89,7 +91,8 @@ impl Workers {
     }
 
     /// Stops in order: those who have connected already are taken, requests are finished, idle connections are closed, and
-    /// after `deadline` everything that is left is cut. Returns when the threads have ended.
+    /// after `deadline` everything that is left is cut. Returns when the threads have ended, or have not for [`CUT_GRACE`] after
+    /// that.
     pub async fn drain(self, deadline: Duration) {
         self.tell_all(Drain::Finish);
         let mut ended: Vec<_> =
@@ -104,6 +107,9 @@ impl Workers {
                 Drain::CloseIdle if now >= until => Some(Drain::Cut),
                 _ => None,
             };
+            if told == Drain::Cut && now >= until + CUT_GRACE {
+                return report::line("worker threads that do not end are left behind");
+            }
             if let Some(drain) = due {
                 told = drain;
                 for (orders, _) in &ended {
@@ -219,7 +225,10 @@ fn run(index: usize, shared: Arc<Shared>, mut orders: mpsc::UnboundedReceiver<Or
                         stopping.send_replace(drain);
                         // Accept loops take what is queued before their sockets close.
                         tokio::task::yield_now().await;
-                        worker.timers.wake_all();
+                        match drain {
+                            Drain::Cut => worker.timers.expire_all(),
+                            _ => worker.timers.wake_all(),
+                        }
                     }
                     // The process forgot its workers: nothing is left to do here.
                     None => return,

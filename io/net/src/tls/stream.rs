@@ -178,6 +178,11 @@ impl<S: RawIo> TlsStream<S> {
         !self.outgoing.is_empty() && !self.only_tickets
     }
 
+    /// Bytes of ciphertext that wait to be sent, session tickets aside.
+    pub fn unsent_bytes(&self) -> usize {
+        if self.only_tickets { 0 } else { self.outgoing.len() }
+    }
+
     /// The socket beneath.
     pub fn socket(&self) -> &S {
         &self.socket

@@ -43,7 +43,7 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
     let after = match end {
         End::Tunnel => return After::Tunnel(exchange),
         End::Offload(order) => {
-            count_server(connection, &exchange, true);
+            count_server(connection, &exchange, true, false);
             learn(connection, &exchange, false);
             if let Some(lease) = exchange.lease() {
                 lease.server.shared.touch(connection.worker.now());
@@ -165,7 +165,7 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
     if matches!(end, End::Answer(fault) if fault.is_pools_failure()) {
         exchange.tell_breaker(false, connection.worker.now());
     }
-    count_server(connection, exchange, matches!(end, End::Complete { .. }));
+    count_server(connection, exchange, matches!(end, End::Complete { .. }), end.is_server_abort());
     learn(connection, exchange, matches!(end, End::Answer(fault) if fault.is_pools_failure()));
     if let Some(lease) = exchange.lease() {
         let server = lease.server.counters();
@@ -179,8 +179,9 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
     }
 }
 
-/// What a server has done for a request.
-fn count_server(connection: &Connection, exchange: &Exchange, is_complete: bool) {
+/// What a server has done for a request. If it broke off, its failure was counted when it did: a good status in the head
+/// does not make up for that.
+fn count_server(connection: &Connection, exchange: &Exchange, is_complete: bool, broke_off: bool) {
     let Some(lease) = exchange.lease() else { return };
     let now = connection.worker.now();
     let server = lease.server.counters();
@@ -189,7 +190,9 @@ fn count_server(connection: &Connection, exchange: &Exchange, is_complete: bool)
         server.bytes_in.add(u64::from(response.head_bytes) + exchange.download_read());
         server.responses.count(response.status);
         server.total.record(u64::from(exchange.timing.elapsed(now)));
-        exchange.pool.server_answered(lease, response.status);
+        if !broke_off {
+            exchange.pool.server_answered(lease, response.status);
+        }
     }
     lease.moved(now, exchange.server_bytes());
     if let (true, Some(response)) = (is_complete, &exchange.response) {

@@ -151,7 +151,8 @@ pub(crate) static TIMEOUTS: Section = Section {
             ByteRate,
             Default("\"0B/s\""),
             "\"500B/s\"",
-            "HTTP only: a body that stays below this rate over the time of `body` ends like an idle one; 0 = off.",
+            "HTTP only: a body of which the client sends or takes less than this over the time of `body` ends like an idle one; \
+             0 = off.",
         ),
         key(
             "tunnel",

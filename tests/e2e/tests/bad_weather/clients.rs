@@ -91,12 +91,50 @@ fn a_body_below_the_minimum_rate_is_ended() {
         peer.head()?;
         peer.take_to_end().map(drop)
     });
-    let weir = with_timeouts(&server, "body = \"400ms\"\nmin-body-rate = \"1KiB/s\"");
+    let weir = with_timeouts(&server, "body = \"400ms\"\nmin-body-rate = \"70B/s\"");
     let mut client = weir.client();
-    client.send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n");
-    let sent = client.send_slowly(vec![b'x'; 1000], Duration::from_millis(20));
-    assert!(sent < 1000, "a body of 50 bytes a second was taken whole");
+    client.send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 300\r\n\r\n");
+    let sent = client.send_slowly(vec![b'x'; 300], Duration::from_millis(20));
+    assert!(sent < 300, "a body of at most 50 bytes a second was taken whole");
     server.wait_for_end(0);
+}
+
+#[test]
+fn the_minimum_rate_of_bodies_is_not_that_of_thinking() {
+    // The answer takes longer than the window of the rate, and longer than a client goes unwatched.
+    let server = RawServer::start(|peer| {
+        while let Ok(request) = peer.request() {
+            std::thread::sleep(Duration::from_millis(1_500));
+            peer.respond(request.body)?;
+        }
+        Ok(())
+    });
+    let weir = with_timeouts(&server, "body = \"200ms\"\nmin-body-rate = \"1KiB/s\"");
+    for request in [get("/"), "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi".to_owned()] {
+        assert_eq!(weir.client().exchange(request).status, 200);
+    }
+    assert_eq!(weir.metrics().get("weir_server_response_errors_total", &[]), 0.0);
+}
+
+#[test]
+fn a_client_that_stops_sending_under_a_response_that_has_begun_is_the_one_to_blame() {
+    let server = RawServer::start(|peer| {
+        peer.head()?;
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")?;
+        peer.hold();
+        Ok(())
+    });
+    let weir = Weir::start(&format!(
+        "{}timeouts = {{ idle = \"10m\" }}\n[listener.web.timeouts]\nbody = \"300ms\"\n",
+        web(&[server.addr()])
+    ));
+    let mut client = weir.client();
+    client.send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhalf");
+    assert_eq!(client.read_to_end().1, Ending::Reset);
+    wait_until("it is counted", PATIENCE, || {
+        weir.metrics().get("weir_listener_client_aborts_total", &["listener=\"web\""]) == 1.0
+    });
+    assert_eq!(weir.metrics().get("weir_server_server_aborts_total", &[]), 0.0);
 }
 
 #[test]

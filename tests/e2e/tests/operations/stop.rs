@@ -1,7 +1,6 @@
 //! SIGTERM: no new connections, what was begun is finished, and then the end.
 
 use std::thread;
-use std::time::Duration;
 
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{Ending, PATIENCE, RawClient, RawServer, ResponseError, Signal, wait_until};
@@ -164,16 +163,49 @@ fn a_second_signal_does_not_wait() {
     weir.wait();
 }
 
+/// Bytes with which a TLS client begins, and no more of its first message.
+const HALF_A_CLIENT_HELLO: &[u8] = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
+
 #[test]
-fn a_slow_client_that_has_begun_a_head_is_not_waited_for_forever() {
+fn whatever_a_client_leaves_half_done_is_cut_at_the_deadline() {
+    use weir_testkit::certificates::{Authority, Request};
     let server = RawServer::answering("hi");
-    let config = format!("{}[weir]\ndrain-timeout = \"500ms\"\n", web(&[server.addr()]));
-    let mut weir = Weir::start(&config);
-    let mut client = weir.client();
-    client.send("GET / HTTP/1.1\r\nHo");
-    // So that its bytes were read before the signal.
-    assert!(client.is_quiet(Duration::from_millis(100)));
-    assert_eq!(weir.stop().code(), Some(0));
+    let directory = weir_testkit::TempDir::new().unwrap();
+    let files = Authority::new("test").issue(&Request::names(&["a.example"])).write_to(directory.path(), "a");
+    // Longer than any test waits.
+    let timeouts = "timeouts = { head = \"10m\", body = \"10m\" }\n";
+    let web = web(&[server.addr()]).replace("\n\n[pool", &format!("\n{timeouts}\n[pool"));
+    let tls = format!(
+        "{web}[listener.web.tls]\ncertificates = {{ certificate = \"{}\", key = \"{}\" }}\n",
+        files.certificate.display(),
+        files.key.display()
+    );
+    let proxied = format!("{web}[listener.web.proxy-protocol]\nfrom = \"127.0.0.0/8\"\n");
+    let large = format!(
+        "{web}[[route]]\npath = \"/large\"\nrespond = {{ status = 200, body = \"{}\" }}\n",
+        "x".repeat(8_000_000)
+    );
+    let by_name = "[listener.web]\nbind = \"127.0.0.1:0\"\nmode = \"tcp\"\ntimeouts = { head = \"10m\" }\n\
+                   sni = [{ host = \"a.example\", pool = \"web\" }]\n\n[pool.web]\nservers = \"127.0.0.1:9\"\n";
+    let cases: [(&str, &str, &[u8]); 5] = [
+        ("a head", &web, b"GET / HTTP/1.1\r\nHo"),
+        ("a TLS handshake", &tls, HALF_A_CLIENT_HELLO),
+        ("a PROXY header", &proxied, b"PROXY TCP4 1"),
+        ("an answer that is not read", &large, b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n"),
+        ("a server name", by_name, HALF_A_CLIENT_HELLO),
+    ];
+    for (what, config, bytes) in cases {
+        let config = format!("{config}[weir]\ndrain-timeout = \"500ms\"\n");
+        let mut weir = Weir::start(&config);
+        let mut client = weir.client().receive_buffer(4 * 1024);
+        client.send(bytes);
+        let open = || weir.metrics().get("weir_listener_connections", &["listener=\"web\""]);
+        wait_until("it is open", PATIENCE, || open() == 1.0);
+        assert_eq!(weir.stop().code(), Some(0), "{what}");
+        let (_, ending) = client.read_to_end();
+        assert!(matches!(ending, Ending::Fin | Ending::Reset), "{what}: {ending:?}");
+        assert!(!weir.log().iter().any(|line| line.contains("left behind")), "{what}");
+    }
 }
 
 #[test]

@@ -43,6 +43,24 @@ fn a_response_that_its_server_breaks_off_is_the_servers_abort() {
 }
 
 #[test]
+fn a_server_that_breaks_off_every_response_fails_in_a_row() {
+    for end in [vec![], vec![Step::Reset], vec![Step::Hold]] {
+        let steps: Vec<Step> = [Step::ReadHead, Step::Send(half())].into_iter().chain(end).collect();
+        let (bad, good) = (RawServer::script(steps), RawServer::answering("hi"));
+        let config = format!(
+            "{}balance = \"round-robin\"\ntimeouts = {{ idle = \"100ms\" }}\neject = {{ failures = 3, time = \"5m\" }}\n",
+            web(&[bad.addr(), good.addr()])
+        );
+        let mut weir = Weir::start(&config);
+        for _ in 0..10 {
+            // Whole or not.
+            let _ = weir.client().send(get("/")).try_response();
+        }
+        weir.wait_for_log("ejected for");
+    }
+}
+
+#[test]
 fn a_server_that_never_began_to_answer_aborted_nothing() {
     let server = RawServer::script([Step::ReadRequest]);
     let weir = Weir::start(&format!("{}retry = false\neject = false\n", web(&[server.addr()])));

@@ -6,4 +6,5 @@ mod proxy_protocol;
 mod tcp_mode;
 mod tls;
 mod tls_peers;
+mod tls_slow;
 mod unix_sockets;

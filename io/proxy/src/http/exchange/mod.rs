@@ -89,6 +89,8 @@ pub(crate) struct Exchange {
     pub(crate) response: Option<ResponseFacts>,
     /// Bytes moved when the deadline was last set.
     moved_at_arm: u64,
+    /// Bytes of ciphertext that waited then.
+    unsent_at_arm: usize,
     /// Without any movement until then, somebody is too slow.
     idle_until: Instant,
     rate: RateWindow,
@@ -181,6 +183,7 @@ impl Exchange {
             download: None,
             response: None,
             moved_at_arm: 0,
+            unsent_at_arm: 0,
             idle_until: timing.start,
             rate: RateWindow::default(),
             fault_status: None,

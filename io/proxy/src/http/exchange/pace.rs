@@ -7,6 +7,7 @@ use weir_config::plan::ClientTimeouts;
 
 use super::{ClientSide, Exchange, Upload};
 use crate::http::outcome::{Cut, End, Fault};
+use crate::pump::Pump;
 
 /// A client that was never waited for is not watched by the event loop. If its server takes longer than this, it is
 /// looked at: it may have gone.
@@ -26,7 +27,7 @@ impl Exchange {
     /// Nothing can move now: keeps the deadline in step with what has moved since, and sees whether it has passed.
     pub(super) fn wait(&mut self, cx: &mut Context<'_>, client: &mut ClientSide<'_>) -> Poll<Option<End>> {
         let moved = self.moved();
-        if moved != self.moved_at_arm {
+        if moved != self.moved_at_arm || self.unsent_bytes() != self.unsent_at_arm {
             self.arm(client);
             if let Some(lease) = &self.lease {
                 lease.moved(client.worker.now(), self.server_bytes());
@@ -47,14 +48,17 @@ impl Exchange {
         {
             download.leave_bulk(&connection.stream);
         }
-        if now < self.idle_until && !self.rate.is_too_low(now, self.moved(), client.listener.timeouts()) {
-            let limit = self.rate.next_check(now, self.moved_at_arm, client.listener.timeouts());
+        let timeouts = client.listener.timeouts();
+        if now < self.idle_until && !self.rate.is_too_low(now, self.body_bytes(), timeouts) {
+            let limit = self.rate_check(now, timeouts);
             client.deadline.arm(now, (self.idle_until - now).min(limit).min(self.until_hedge(now)));
             return if client.deadline.poll_expired(cx) { self.wait(cx, client) } else { Poll::Pending };
         }
         Poll::Ready(match (&self.download, self.upload_state) {
             (Some(download), _) if download.waits_for_sink() => Some(End::Cut(Cut::ClientTimeout)),
             (None, _) if !self.unsent.is_empty() => Some(End::Cut(Cut::ClientTimeout)),
+            // The server may wait for the rest of the request before it goes on.
+            (Some(_), Upload::Sending) if !self.waits_for_server() => Some(End::Cut(Cut::ClientTimeout)),
             (Some(_), _) => {
                 self.count_failure();
                 Some(End::Cut(Cut::ServerTimeout))
@@ -74,6 +78,7 @@ impl Exchange {
         let after = match (&self.download, self.upload_state) {
             (Some(download), _) if download.waits_for_sink() => clients.body,
             (None, _) if !self.unsent.is_empty() => clients.body,
+            (Some(_), Upload::Sending) if !self.waits_for_server() => clients.body,
             (Some(_), _) => servers.idle,
             // The server has no room for what is there.
             (None, Upload::Sending) if self.waits_for_server() => servers.idle,
@@ -85,15 +90,33 @@ impl Exchange {
             _ => after.duration(),
         };
         self.moved_at_arm = self.moved();
-        let bodies = self.download.is_some() || self.upload_state == Upload::Sending;
-        let limit =
-            if bodies { self.rate.next_check(now, self.moved_at_arm, clients) } else { Duration::MAX };
+        self.unsent_at_arm = self.unsent_bytes();
+        let limit = self.rate_check(now, clients);
         let look = if client.stream.socket().is_watched() { Duration::MAX } else { FIRST_LOOK };
         let in_bulk = self.download.as_ref().is_some_and(|it| it.is_in_bulk() && !it.waits_for_sink());
         let batch = if in_bulk { BATCH_WAIT_MAX } else { Duration::MAX };
         self.idle_until = now + after;
         let until = after.min(limit).min(look).min(batch).min(self.until_hedge(now));
         client.deadline.arm(now, until);
+    }
+
+    /// When the rate of the bodies is to be judged next. While there is none, it is not.
+    fn rate_check(&mut self, now: Instant, timeouts: &ClientTimeouts) -> Duration {
+        if self.download.is_none() && self.upload_state != Upload::Sending {
+            self.rate = RateWindow::default();
+            return Duration::MAX;
+        }
+        self.rate.next_check(now, self.body_bytes(), timeouts)
+    }
+
+    /// Bytes of bodies that the client has sent or taken.
+    fn body_bytes(&self) -> u64 {
+        self.upload.bytes_read + self.download_bytes()
+    }
+
+    /// Bytes that a TLS session has taken, and its peer has not: they go out without any other movement.
+    fn unsent_bytes(&self) -> usize {
+        self.upload.sink_unsent() + self.download.as_ref().map_or(0, Pump::sink_unsent)
     }
 
     /// Some of the request is here that the server has not taken yet.

@@ -1,0 +1,45 @@
+//! TLS clients that do not read.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use weir_e2e::Weir;
+use weir_testkit::certificates::Request;
+use weir_testkit::{PATIENCE, RawServer, wait_until};
+
+use crate::tls::{Pki, tls};
+
+#[test]
+fn a_tls_client_that_does_not_read_is_not_taken_for_a_server_that_does_not_send() {
+    let pki = Pki::new();
+    // Small enough that the last one has been read whole when the client's kernel, and Weir's, have no more room.
+    let server = RawServer::answering(vec![b'x'; 30_000]);
+    let certificate = pki.issue("a", Request::names(&["a.example"]));
+    let config = tls(&server, &certificate, "").replace(
+        "[listener.web.tls]",
+        "timeouts = { idle = \"400ms\" }\n[listener.web.timeouts]\nbody = \"400ms\"\n\n[listener.web.tls]",
+    );
+    let weir = Weir::start(&config);
+    let requests = pki.directory.path().join("requests");
+    let mut file = std::fs::File::create(&requests).unwrap();
+    for _ in 0..600 {
+        file.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    }
+    // What it receives goes into a pipe that nobody empties.
+    let mut openssl = Command::new("openssl");
+    openssl
+        .args(["s_client", "-quiet", "-connect", &weir.addr("web").to_string(), "-servername", "a.example"])
+        .stdin(std::fs::File::open(&requests).unwrap())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut openssl = openssl.spawn().unwrap();
+    let count = |name: &str| weir.metrics().get(name, &[]);
+    wait_until("the client is given up", PATIENCE, || {
+        count("weir_listener_client_aborts_total") + count("weir_server_server_aborts_total") > 0.0
+    });
+    openssl.kill().unwrap();
+    openssl.wait().unwrap();
+    assert_eq!(count("weir_listener_client_aborts_total"), 1.0);
+    assert_eq!(count("weir_server_server_aborts_total"), 0.0);
+    assert_eq!(count("weir_server_response_errors_total"), 0.0);
+}
