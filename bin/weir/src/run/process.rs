@@ -14,6 +14,7 @@ use tokio::task::{LocalSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
 use weir_admin::{AdminHttp, ControlSocket, Handler};
 use weir_config::Plan;
+use weir_config::diff::Change;
 use weir_config::plan::AccessLogPlan;
 use weir_control::{Right, RuntimeState};
 use weir_gateway::{Gateway, Node};
@@ -30,6 +31,8 @@ const CONTROL_SOCKET_MODE: u32 = 0o600;
 
 /// A disk that has not answered by then does not hold up a reload: what runs goes on as it is.
 const DISK_PATIENCE: Duration = Duration::from_secs(10);
+/// Of the changes that a reload makes so many are told one by one.
+const CHANGES_TOLD_MAX: usize = 20;
 /// Clients of transfers that the end would cut are told so long before it.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// At the end, for what threads still have to do.
@@ -164,6 +167,7 @@ impl Process {
         self.sockets.follow(&self.workers, &self.plan, opened);
         // Workers let go of it with their next look at the plan; what they hand over until then is still written.
         drop(old_log);
+        tell_changes(&outcome.changes);
         Ok(outcome.notes)
     }
 
@@ -188,6 +192,17 @@ impl Process {
             log.finish(Duration::from_secs(2));
         }
         eprintln!("weir: stopped");
+    }
+}
+
+/// Says what a reload has changed: the first of it, if that is much.
+fn tell_changes(changes: &[Change]) {
+    for change in changes.iter().take(CHANGES_TOLD_MAX) {
+        eprintln!("weir: reload: {change}");
+    }
+    match changes.len().saturating_sub(CHANGES_TOLD_MAX) {
+        0 => {}
+        more => eprintln!("weir: reload: and {more} more changes"),
     }
 }
 

@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use weir_config::Plan;
+use weir_config::diff::Change;
 
 use super::names::{Answer, Resolver};
 use super::parts::Parts;
@@ -17,8 +18,10 @@ pub struct Prepared {
 }
 
 /// What a reload did.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReloadOutcome {
+    /// What differs from the plan before, as far as it matters to anybody.
+    pub changes: Vec<Change>,
     /// What an operator should know: runtime changes that lost their object, settings that wait for a restart.
     pub notes: Vec<String>,
 }

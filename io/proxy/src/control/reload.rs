@@ -4,6 +4,7 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use weir_config::Plan;
+use weir_config::diff::{Change, diff};
 use weir_model::ServerAddress;
 
 use super::names::{PATIENCE, Resolver, ask_new};
@@ -42,7 +43,11 @@ impl Controller {
         let Prepared { plan, parts, resolver, names } = prepared;
         let now = Instant::now();
         let mut records = self.records();
-        let mut notes = restart_notes(&records.plan, &plan);
+        let changes = diff(&records.plan, &plan);
+        let restart = changes.iter().flat_map(Change::needs_restart);
+        let restart = restart.map(|key| format!("{key}: the change takes effect after a restart"));
+        let mut notes: Vec<String> = restart.collect();
+        let changes = changes.into_iter().filter(Change::matters).collect();
         if records.plan.access_log != plan.access_log {
             records.process.log_replaced(&self.shared().live());
         }
@@ -62,7 +67,7 @@ impl Controller {
         drop(records);
         self.save_later();
         notes.extend(dropped);
-        ReloadOutcome { notes }
+        ReloadOutcome { changes, notes }
     }
 
     /// Notes a reload that was refused: the config did not load, could not be prepared, or a socket not be opened.
@@ -115,17 +120,4 @@ fn names(plan: &Plan) -> impl Iterator<Item = &Arc<str>> {
 
 fn has_names(plan: &Plan) -> bool {
     names(plan).next().is_some()
-}
-
-/// What only takes effect when the process starts.
-fn restart_notes(before: &Plan, after: &Plan) -> Vec<String> {
-    let (before, after) = (&before.process, &after.process);
-    let changed = [
-        ("workers", before.workers != after.workers),
-        ("max-connections", before.connections_max != after.connections_max),
-        ("control", before.control != after.control),
-        ("state", before.state != after.state),
-    ];
-    let changed = changed.iter().filter(|(_, changed)| *changed);
-    changed.map(|(key, _)| format!("weir.{key}: the change takes effect after a restart")).collect()
 }

@@ -139,6 +139,7 @@ impl Change {
     pub fn needs_restart(&self) -> &[&'static str] {
         match self {
             Self::Process { restart, .. } => restart,
+            Self::Admin(_) => &["admin.bind"],
             _ => &[],
         }
     }

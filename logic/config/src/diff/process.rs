@@ -5,10 +5,11 @@ use crate::Plan;
 pub(super) fn diff(old: &Plan, new: &Plan, changes: &mut Vec<Change>) {
     if old.process != new.process {
         let restart = parts([
-            (old.process.workers != new.process.workers, "workers"),
-            (old.process.control != new.process.control, "control"),
-            (old.process.state != new.process.state, "state"),
-            (old.process.node != new.process.node, "node"),
+            (old.process.workers != new.process.workers, "weir.workers"),
+            (old.process.connections_max != new.process.connections_max, "weir.max-connections"),
+            (old.process.control != new.process.control, "weir.control"),
+            (old.process.state != new.process.state, "weir.state"),
+            (old.process.node != new.process.node, "weir.node"),
         ]);
         changes.push(Change::Process { process: new.process.clone(), restart });
     }

@@ -127,7 +127,7 @@ pub(crate) static RETRY: Section = Section {
             Integer { min: 0, max: 1_000_000 },
             Default("10"),
             "1",
-            "Retries each second that are always permitted.",
+            "Retries each second that are always permitted; those of the last ten seconds are kept if they were not used.",
         ),
         key(
             "at-once",

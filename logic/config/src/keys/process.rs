@@ -101,7 +101,8 @@ pub(crate) static ROOT: Section = Section {
 pub(crate) static WEIR: Section = Section {
     noun: "",
     title: "[weir]",
-    meaning: "The process as a whole. A change of `workers`, `control`, `state` or `node` takes effect after a restart.",
+    meaning: "The process as a whole. A change of `workers`, `max-connections`, `control`, `state` or `node` takes effect after a \
+              restart; a reload says so.",
     keys: &[
         key(
             "workers",
@@ -160,7 +161,8 @@ pub(crate) static WEIR: Section = Section {
 pub(crate) static ADMIN: Section = Section {
     noun: "",
     title: "[admin]",
-    meaning: "Status page, metrics and JSON over HTTP. Everyone who reaches these addresses can read them.",
+    meaning: "Status page, metrics and JSON over HTTP. Everyone who reaches these addresses can read them. A change takes effect after \
+              a restart; a reload says so.",
     keys: &[key(
         "bind",
         OneOrMany(&Text("an address to bind")),

@@ -71,8 +71,10 @@ fn the_parts_that_changed_are_named() {
 #[test]
 fn what_only_a_restart_can_change_is_named() {
     let new = format!("{BASE}[weir]\nworkers = 3\ndrain-timeout = '1s'\n");
-    assert_eq!(changes(&new), ["[weir] changed; workers only by a restart"]);
-    assert_eq!(diff(&plan(BASE), &plan(&new))[0].needs_restart(), ["workers"]);
+    assert_eq!(changes(&new), ["[weir] changed; weir.workers only by a restart"]);
+    assert_eq!(diff(&plan(BASE), &plan(&new))[0].needs_restart(), ["weir.workers"]);
+    let new = format!("{BASE}[admin]\nbind = ':9'\n");
+    assert_eq!(diff(&plan(BASE), &plan(&new))[0].needs_restart(), ["admin.bind"]);
     let new = format!("{BASE}[weir]\ndrain-timeout = '1s'\n");
     assert_eq!(changes(&new), ["[weir] changed"]);
 }

@@ -141,6 +141,51 @@ fn no_safe_request_is_lost_when_a_server_is_killed_before_it_answered() {
 }
 
 #[test]
+fn the_default_budget_bears_the_loss_of_a_server_with_dozens_of_requests() {
+    // What is kept for bad times is bounded: ten seconds of the retries that are always permitted, a hundred.
+    const IN_FLIGHT: usize = 80;
+    let (silent, hanging) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let doomed = {
+        let (silent, hanging) = (Arc::clone(&silent), Arc::clone(&hanging));
+        RawServer::start(move |peer| {
+            loop {
+                peer.request()?;
+                if silent.load(Ordering::SeqCst) {
+                    hanging.fetch_add(1, Ordering::SeqCst);
+                    peer.hold();
+                    return Ok(());
+                }
+                peer.respond("doomed")?;
+            }
+        })
+    };
+    let good = RawServer::answering("good");
+    let weir = Weir::start(&format!("{}balance = \"round-robin\"\n", web(&[doomed.addr(), good.addr()])));
+    let mut client = weir.client();
+    // Quiet times: a fifth of these may be tried again later.
+    for _ in 0..500 {
+        assert_eq!(client.exchange(get("/")).status, 200);
+    }
+    silent.store(true, Ordering::SeqCst);
+    let answered = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..IN_FLIGHT {
+            scope.spawn(|| {
+                let response = weir.client().exchange(get("/"));
+                assert_eq!((response.status, response.text().as_str()), (200, "good"));
+                answered.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+        wait_until("every request hangs or was answered", PATIENCE, || {
+            hanging.load(Ordering::SeqCst) + answered.load(Ordering::SeqCst) == IN_FLIGHT
+        });
+        assert!(hanging.load(Ordering::SeqCst) >= IN_FLIGHT / 4);
+        doomed.kill();
+    });
+    assert_eq!(answered.load(Ordering::SeqCst), IN_FLIGHT);
+}
+
+#[test]
 fn no_safe_request_is_lost_when_servers_are_killed_and_come_back_under_load() {
     let start = |name: &str, addr| Origin::builder().name(name).bind(addr).start().unwrap();
     let any = "127.0.0.1:0".parse().unwrap();

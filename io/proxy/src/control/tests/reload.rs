@@ -193,15 +193,19 @@ async fn a_listener_that_is_taken_away_is_shown_until_its_last_connection_ends_a
 async fn settings_that_wait_for_a_restart_are_named() {
     let rig = two();
     let next = whole_plan(&format!(
-        "[weir]\ncontrol = false\nstate = false\nworkers = 7\nmax-connections = 99\n[listener.web]\nbind = \":8080\"\npool = \"web\"\n{TWO}"
+        "[weir]\ncontrol = false\nstate = false\nworkers = 7\nmax-connections = 99\nnode = \"two\"\n[admin]\nbind = \"127.0.0.1:1\"\n\
+         [listener.web]\nbind = \":8080\"\npool = \"web\"\n{TWO}"
     ));
     assert_eq!(
-        rig.reload(next).await,
+        rig.reload(next.clone()).await,
         [
             "weir.workers: the change takes effect after a restart",
             "weir.max-connections: the change takes effect after a restart",
+            "weir.node: the change takes effect after a restart",
+            "admin.bind: the change takes effect after a restart",
         ]
     );
+    assert!(rig.reload(next).await.is_empty());
 }
 
 #[tokio::test]
