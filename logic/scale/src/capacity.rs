@@ -1,0 +1,315 @@
+//! What one server can do: given, or learned from how latency grows with the rate.
+
+use std::time::Duration;
+
+use weir_model::Name;
+
+/// What servers can do, by kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CapacityRule {
+    /// The kind that is made when servers are missing; `None` = there is only one kind, and it has no name.
+    pub flavour: Option<Name>,
+    /// What one server of that kind can do.
+    pub standard: Capacity,
+    /// The other kinds that the fleet may have.
+    pub others: Vec<(Name, Capacity)>,
+}
+
+/// What one server can do, in requests per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Capacity {
+    /// Somebody knows it.
+    Given(f64),
+    /// It is learned: the highest rate at which latency is not above `slower` times what it is when little is to do.
+    Learned {
+        /// Taken until something was learned.
+        initial: f64,
+        /// It is not below this, whatever is learned.
+        least: f64,
+        /// Nor above this.
+        most: f64,
+        /// So many times the latency of an idle server is too slow; above 1.
+        slower: f64,
+    },
+}
+
+/// How one server did for a while.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Observation {
+    /// Requests per second that it answered.
+    pub rate_per_s: f64,
+    /// How long they took: a percentile or the mean, always the same.
+    pub latency: Duration,
+}
+
+/// Learns what a server can do from what servers of its kind did.
+///
+/// Observations are put into bins by rate, a quarter of an octave each. The latency of a bin is the moving mean of what was
+/// seen there. The knee is where two bins in a row are slower than `slower` times the fastest: one alone may be chance.
+#[derive(Debug, Clone)]
+pub struct Learner {
+    capacity: f64,
+    initial: f64,
+    least: f64,
+    most: f64,
+    slower: f64,
+    bins: Vec<Bin>,
+    knee: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Bin {
+    latency_s: f64,
+    seen: u32,
+}
+
+/// Of each doubling of the rate.
+const BINS_PER_OCTAVE: f64 = 4.0;
+/// Rates down to 1/64 of the least capacity tell what a server is like when little is to do.
+const OCTAVES_BELOW: f64 = 6.0;
+const BINS_MAX: usize = 256;
+/// How much of a bin's latency is the newest observation.
+const NEWEST_SHARE: f64 = 0.1;
+/// A bin that was seen less often says nothing.
+const SEEN_MIN: u32 = 5;
+/// What is believed moves towards what was learned by this share a time, so that the number of servers does not jump.
+const STEP_MAX: f64 = 0.05;
+
+impl Learner {
+    /// For a kind of servers of which the capacity is to be learned; `None` if it is given.
+    pub fn new(capacity: Capacity) -> Option<Self> {
+        let Capacity::Learned { initial, least, most, slower } = capacity else { return None };
+        let octaves = OCTAVES_BELOW + (most / least).log2().max(0.0) + 1.0;
+        let bins = ((octaves * BINS_PER_OCTAVE).ceil() as usize).clamp(1, BINS_MAX);
+        Some(Self {
+            capacity: initial.clamp(least, most.max(least)),
+            initial,
+            least,
+            most: most.max(least),
+            slower,
+            bins: vec![Bin::default(); bins],
+            knee: None,
+        })
+    }
+
+    /// Takes an observation in. What cannot be true is passed over.
+    pub fn take(&mut self, observation: &Observation) {
+        let latency_s = observation.latency.as_secs_f64();
+        let Some(at) = self.bin(observation.rate_per_s).filter(|_| latency_s > 0.0) else { return };
+        let bin = &mut self.bins[at];
+        // The first ones count in full, or what a cold start was like would stay for long.
+        let share = NEWEST_SHARE.max(1.0 / f64::from(bin.seen + 1));
+        bin.latency_s += (latency_s - bin.latency_s) * share;
+        bin.seen = bin.seen.saturating_add(1);
+        self.learn();
+    }
+
+    /// What a server is believed to do, in requests per second, within the bounds.
+    pub fn capacity(&self) -> f64 {
+        self.capacity
+    }
+
+    /// Where that comes from, in words.
+    pub fn explain(&self) -> String {
+        let capacity = self.capacity;
+        match (self.fastest(), self.knee) {
+            (None, _) => format!("{capacity:.1}/s: as given, nothing was seen yet"),
+            (Some(fastest), None) => format!(
+                "{capacity:.1}/s: no rate was seen at which latency is above {:.1} times {:.1} ms",
+                self.slower,
+                fastest * 1e3
+            ),
+            (Some(fastest), Some(knee)) => format!(
+                "{capacity:.1}/s: from {knee:.1}/s on latency is above {:.1} times {:.1} ms",
+                self.slower,
+                fastest * 1e3
+            ),
+        }
+    }
+
+    fn learn(&mut self) {
+        let Some(fastest) = self.fastest() else { return };
+        let limit = fastest * self.slower;
+        let seen: Vec<(usize, bool)> = self.known().map(|(at, bin)| (at, bin.latency_s > limit)).collect();
+        let slow_pair = seen.windows(2).find(|pair| pair[0].1 && pair[1].1);
+        self.knee = slow_pair.map(|pair| self.rate(pair[0].0));
+        let learned = match self.knee {
+            Some(knee) => knee,
+            // Nobody has seen a limit: it is at least what was done without trouble.
+            None => seen
+                .iter()
+                .rev()
+                .find(|(_, slow)| !slow)
+                .map_or(0.0, |(at, _)| self.rate(*at))
+                .max(self.initial),
+        };
+        let learned = learned.clamp(self.least, self.most);
+        let step = self.capacity * STEP_MAX;
+        self.capacity += (learned - self.capacity).clamp(-step, step);
+    }
+
+    fn known(&self) -> impl Iterator<Item = (usize, &Bin)> {
+        self.bins.iter().enumerate().filter(|(_, bin)| bin.seen >= SEEN_MIN)
+    }
+
+    fn fastest(&self) -> Option<f64> {
+        self.known().map(|(_, bin)| bin.latency_s).min_by(f64::total_cmp)
+    }
+
+    fn bin(&self, rate: f64) -> Option<usize> {
+        if !(rate.is_finite() && rate > 0.0) {
+            return None;
+        }
+        let at = ((rate / self.least).log2() + OCTAVES_BELOW) * BINS_PER_OCTAVE;
+        Some((at.max(0.0) as usize).min(self.bins.len() - 1))
+    }
+
+    /// Where a bin begins.
+    fn rate(&self, bin: usize) -> f64 {
+        self.least * (bin as f64 / BINS_PER_OCTAVE - OCTAVES_BELOW).exp2()
+    }
+}
+
+impl CapacityRule {
+    /// All servers are alike, and somebody knows what they can do.
+    pub const fn given(requests_per_s: f64) -> Self {
+        Self { flavour: None, standard: Capacity::Given(requests_per_s), others: Vec::new() }
+    }
+}
+
+/// What is believed of every kind right now.
+#[derive(Debug, Clone)]
+pub(crate) struct Capacities {
+    standard: Known,
+    flavour: Option<Name>,
+    others: Vec<(Name, Known)>,
+}
+
+#[derive(Debug, Clone)]
+enum Known {
+    Given(f64),
+    Learned(Box<Learner>),
+}
+
+impl Capacities {
+    pub(crate) fn new(rule: &CapacityRule) -> Self {
+        Self {
+            standard: Known::new(rule.standard),
+            flavour: rule.flavour.clone(),
+            others: rule
+                .others
+                .iter()
+                .map(|(name, capacity)| (name.clone(), Known::new(*capacity)))
+                .collect(),
+        }
+    }
+
+    /// Requests per second that a server of the standard kind can do.
+    pub(crate) fn standard(&self) -> f64 {
+        self.standard.requests_per_s()
+    }
+
+    /// What a server of a kind can do, in servers of the standard kind. A kind that the rules do not know is taken for that.
+    pub(crate) fn of(&self, flavour: Option<&Name>) -> f64 {
+        match self.known(flavour) {
+            Some(known) => known.requests_per_s() / self.standard(),
+            None => 1.0,
+        }
+    }
+
+    pub(crate) fn learner(&mut self, flavour: Option<&Name>) -> Option<&mut Learner> {
+        let known = match flavour.and_then(|name| self.others.iter_mut().find(|(other, _)| other == name)) {
+            Some((_, known)) => known,
+            None => &mut self.standard,
+        };
+        match known {
+            Known::Learned(learner) => Some(learner),
+            Known::Given(_) => None,
+        }
+    }
+
+    /// Every kind and what is believed of it, in words.
+    pub(crate) fn explain(&self) -> Vec<(Option<Name>, String)> {
+        let others = self.others.iter().map(|(name, known)| (Some(name.clone()), known.explain()));
+        std::iter::once((self.flavour.clone(), self.standard.explain())).chain(others).collect()
+    }
+
+    /// `None` = a server of the standard kind.
+    fn known(&self, flavour: Option<&Name>) -> Option<&Known> {
+        flavour.and_then(|name| self.others.iter().find(|(other, _)| other == name)).map(|(_, known)| known)
+    }
+}
+
+impl Known {
+    fn new(capacity: Capacity) -> Self {
+        match (capacity, Learner::new(capacity)) {
+            (_, Some(learner)) => Self::Learned(Box::new(learner)),
+            (Capacity::Given(rate) | Capacity::Learned { initial: rate, .. }, None) => Self::Given(rate),
+        }
+    }
+
+    fn requests_per_s(&self) -> f64 {
+        match self {
+            Self::Given(rate) => *rate,
+            Self::Learned(learner) => learner.capacity(),
+        }
+    }
+
+    fn explain(&self) -> String {
+        match self {
+            Self::Given(rate) => format!("{rate}/s: as given"),
+            Self::Learned(learner) => learner.explain(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULE: Capacity = Capacity::Learned { initial: 50.0, least: 10.0, most: 500.0, slower: 2.0 };
+
+    /// A server that can do 100/s: its latency is that of M/M/1.
+    fn observe(learner: &mut Learner, rates: impl Iterator<Item = f64>) {
+        for rate in rates {
+            let latency = 0.01 / (1.0 - (rate / 100.0_f64).min(0.99));
+            learner.take(&Observation { rate_per_s: rate, latency: Duration::from_secs_f64(latency) });
+        }
+    }
+
+    #[test]
+    fn the_knee_is_found_where_latency_doubles() {
+        let mut learner = Learner::new(RULE).unwrap();
+        observe(&mut learner, (0..4_000).map(|number| f64::from(number % 98) + 1.0));
+        // Twice the latency of an idle server is at half of what it can do at most; bins are a quarter of an octave wide.
+        assert!((40.0..=62.0).contains(&learner.capacity()), "{}", learner.explain());
+        assert!(learner.explain().contains("from "), "{}", learner.explain());
+    }
+
+    #[test]
+    fn what_was_done_without_trouble_is_believed_and_no_more() {
+        let mut learner =
+            Learner::new(Capacity::Learned { initial: 12.0, least: 10.0, most: 500.0, slower: 3.0 }).unwrap();
+        observe(&mut learner, (0..2_000).map(|number| f64::from(number % 40) + 1.0));
+        assert!((30.0..=40.0).contains(&learner.capacity()), "{}", learner.explain());
+    }
+
+    #[test]
+    fn nothing_leads_out_of_the_bounds() {
+        let mut learner = Learner::new(RULE).unwrap();
+        for rate in [f64::NAN, -1.0, 0.0, f64::INFINITY, 1e300] {
+            learner.take(&Observation { rate_per_s: rate, latency: Duration::from_millis(1) });
+        }
+        for _ in 0..1_000 {
+            learner.take(&Observation { rate_per_s: 1e9, latency: Duration::from_millis(1) });
+        }
+        assert!(learner.capacity() <= 500.0);
+        for _ in 0..1_000 {
+            for rate in [0.5, 0.7, 1.0, 2.0] {
+                let latency = Duration::from_secs_f64(if rate < 0.6 { 0.001 } else { 10.0 });
+                learner.take(&Observation { rate_per_s: rate, latency });
+            }
+        }
+        assert_eq!(learner.capacity(), 10.0);
+    }
+}

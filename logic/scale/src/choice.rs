@@ -1,0 +1,117 @@
+//! Which servers go first.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use crate::server::Server;
+
+/// Which server goes when one too many is there. Ties: the one with fewest requests, then the newest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Leaver {
+    /// Whichever has the fewest requests: it is empty first.
+    #[default]
+    FewestRequests,
+    /// Whichever was made first: it has leaked the most.
+    Oldest,
+    /// Whichever was made last: its caches are the coldest.
+    Newest,
+    /// Whichever costs the most.
+    MostExpensive,
+    /// One of the zone that has the most.
+    ZoneBalance,
+}
+
+impl Leaver {
+    /// Every way, by the name that configs use.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("fewest-requests", Self::FewestRequests),
+        ("oldest", Self::Oldest),
+        ("newest", Self::Newest),
+        ("most-expensive", Self::MostExpensive),
+        ("zone-balance", Self::ZoneBalance),
+    ];
+
+    /// Puts those that go first to the front.
+    pub(crate) fn order(self, servers: &mut Vec<&Server>) {
+        servers.sort_by(|a, b| {
+            let by_rule = match self {
+                Self::FewestRequests | Self::ZoneBalance => std::cmp::Ordering::Equal,
+                Self::Oldest => a.created.cmp(&b.created),
+                Self::Newest => b.created.cmp(&a.created),
+                Self::MostExpensive => b.cost_per_hour.total_cmp(&a.cost_per_hour),
+            };
+            by_rule
+                .then(a.active.cmp(&b.active))
+                .then(b.created.cmp(&a.created))
+                .then_with(|| a.name.cmp(&b.name))
+        });
+        if self == Self::ZoneBalance {
+            by_zones(servers);
+        }
+    }
+}
+
+/// The k-th of a zone that has n stands at n - k from its end: whoever has the most of its zone behind it goes first.
+fn by_zones(servers: &mut Vec<&Server>) {
+    let mut left: HashMap<Option<&str>, usize> = HashMap::new();
+    for server in servers.iter() {
+        *left.entry(zone(server)).or_default() += 1;
+    }
+    let mut ranked: Vec<(usize, &Server)> = Vec::with_capacity(servers.len());
+    for server in servers.iter() {
+        let left = left.entry(zone(server)).or_default();
+        ranked.push((*left, server));
+        *left = left.saturating_sub(1);
+    }
+    // Stable: within a zone, and among zones of equal size, the order stays.
+    ranked.sort_by_key(|(left, _)| Reverse(*left));
+    *servers = ranked.into_iter().map(|(_, server)| server).collect();
+}
+
+fn zone(server: &Server) -> Option<&str> {
+    server.zone.as_ref().map(|zone| zone.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use weir_model::Name;
+
+    use super::*;
+    use crate::server::ServerState;
+
+    fn server(name: &str, created: u64, active: u64, cost: f64, zone: &str) -> Server {
+        Server {
+            name: Name::new(name).unwrap(),
+            flavour: None,
+            zone: Name::new(zone).ok(),
+            created: Duration::from_secs(created),
+            cost_per_hour: cost,
+            active,
+            state: ServerState::Active,
+        }
+    }
+
+    fn order(leaver: Leaver) -> String {
+        let servers = [
+            server("a", 1, 5, 1.0, "x"),
+            server("b", 2, 2, 3.0, "x"),
+            server("c", 3, 2, 1.0, "x"),
+            server("d", 4, 0, 2.0, "y"),
+        ];
+        let mut order: Vec<&Server> = servers.iter().collect();
+        leaver.order(&mut order);
+        order.iter().map(|server| server.name.as_str()).collect()
+    }
+
+    #[test]
+    fn each_way_lets_its_own_go_first() {
+        assert_eq!(order(Leaver::FewestRequests), "dcba");
+        assert_eq!(order(Leaver::Oldest), "abcd");
+        assert_eq!(order(Leaver::Newest), "dcba");
+        assert_eq!(order(Leaver::MostExpensive), "bdca");
+        // Two of the three in x, then one of each.
+        assert_eq!(order(Leaver::ZoneBalance), "cbda");
+    }
+}

@@ -1,0 +1,66 @@
+use std::time::Duration;
+
+/// Follows a counter that only grows, until whoever counts begins anew.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counter {
+    last: Option<(Duration, u64)>,
+}
+
+/// What a counter has done since it was looked at last.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Increase {
+    /// It was looked at for the first time.
+    First,
+    /// It grew, or stood still.
+    PerSecond(f64),
+    /// It went back: how much was counted in between nobody knows.
+    Reset,
+    /// No time has passed.
+    SameTime,
+}
+
+impl Counter {
+    /// Looks at it.
+    pub fn look(&mut self, at: Duration, count: u64) -> Increase {
+        let Some((before, counted)) = self.last else {
+            self.last = Some((at, count));
+            return Increase::First;
+        };
+        let passed = at.saturating_sub(before);
+        if passed.is_zero() {
+            return Increase::SameTime;
+        }
+        self.last = Some((at, count));
+        match count.checked_sub(counted) {
+            Some(grown) => Increase::PerSecond(grown as f64 / passed.as_secs_f64()),
+            None => Increase::Reset,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn s(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_counter_that_begins_anew_is_recognised_and_counts_again_from_there() {
+        let mut counter = Counter::default();
+        assert_eq!(counter.look(s(0), 1_000), Increase::First);
+        assert_eq!(counter.look(s(2), 1_030), Increase::PerSecond(15.0));
+        assert_eq!(counter.look(s(3), 4), Increase::Reset);
+        assert_eq!(counter.look(s(4), 24), Increase::PerSecond(20.0));
+    }
+
+    #[test]
+    fn no_time_is_no_rate() {
+        let mut counter = Counter::default();
+        counter.look(s(1), 10);
+        assert_eq!(counter.look(s(1), 20), Increase::SameTime);
+        // What came in the meantime is not lost.
+        assert_eq!(counter.look(s(2), 30), Increase::PerSecond(20.0));
+    }
+}

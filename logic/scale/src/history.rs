@@ -1,0 +1,91 @@
+//! The history file: one row for each round, with the columns of the published autoscaler's, and what was decided.
+
+use std::fmt;
+
+/// One round.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Row {
+    /// Seconds since 1970.
+    pub timestamp: f64,
+    /// Seconds since the first round.
+    pub elapsed_s: f64,
+    /// Requests since the counter began.
+    pub requests_total: Option<u64>,
+    /// Requests since the last round.
+    pub requests: Option<u64>,
+    /// Requests per second since the last round.
+    pub rate_per_s: Option<f64>,
+    /// Servers that are wanted.
+    pub needed: u32,
+    /// Servers that the provider runs.
+    pub active_cloud: u32,
+    /// Servers that get requests.
+    pub active_balancer: u32,
+    /// What was done.
+    pub decision: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// The names of the columns, in their order: the file's first line.
+pub const HEADING: &str = "timestamp,elapsed_s,requests_total,requests,rate_per_s,needed,active_cloud,active_balancer,decision,reason";
+
+impl fmt::Display for Row {
+    /// The row as a line of the file, without its end.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.timestamp, self.elapsed_s)?;
+        write!(f, ",{},{}", Shown(self.requests_total), Shown(self.requests))?;
+        write!(f, ",{},{},{}", Shown(self.rate_per_s), self.needed, self.active_cloud)?;
+        write!(f, ",{},{},{}", self.active_balancer, Quoted(&self.decision), Quoted(&self.reason))
+    }
+}
+
+struct Shown<T>(Option<T>);
+
+impl<T: fmt::Display> fmt::Display for Shown<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |value| value.fmt(f))
+    }
+}
+
+/// A field that may hold anything (RFC 4180), on one line.
+struct Quoted<'t>(&'t str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.replace(['\r', '\n'], " ");
+        if text.contains(['"', ',']) {
+            write!(f, "\"{}\"", text.replace('"', "\"\""))
+        } else {
+            f.write_str(&text)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_has_a_field_for_each_column() {
+        let row = Row {
+            timestamp: 1_795_334_400.5,
+            elapsed_s: 60.0,
+            requests_total: Some(600),
+            requests: Some(600),
+            rate_per_s: Some(10.0),
+            needed: 2,
+            active_cloud: 2,
+            active_balancer: 1,
+            decision: "wake a, create 1".to_owned(),
+            reason: "said \"so\"".to_owned(),
+        };
+        assert_eq!(
+            row.to_string(),
+            "1795334400.5,60,600,600,10,2,2,1,\"wake a, create 1\",\"said \"\"so\"\"\""
+        );
+        let empty = Row::default().to_string();
+        assert_eq!(empty, "0,0,,,,0,0,0,,");
+        assert_eq!(empty.split(',').count(), HEADING.split(',').count());
+    }
+}

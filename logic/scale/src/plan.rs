@@ -1,0 +1,420 @@
+//! A number of servers becomes actions.
+
+use std::time::Duration;
+
+use weir_model::ServerName;
+
+use crate::capacity::Capacities;
+use crate::decision::{Action, Alarm, Fleet, Successor};
+use crate::rules::Rules;
+use crate::server::{Server, ServerState};
+
+/// What is to be judged.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'v> {
+    pub(crate) rules: &'v Rules,
+    pub(crate) capacities: &'v Capacities,
+    pub(crate) servers: &'v [Server],
+    pub(crate) now: Duration,
+    /// How long a new server takes until it gets requests.
+    pub(crate) start_up: Duration,
+}
+
+/// What is to be done, and what is in the way.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) actions: Vec<Action>,
+    pub(crate) alarms: Vec<Alarm>,
+}
+
+/// Rounding makes no server.
+const EPSILON: f64 = 1e-6;
+/// A server that is overdue for so many times as long as it should take to start will never come. Those that are only late, as
+/// all are where starts take longer than anybody thought, must not be made over and over again.
+const OVERDUE_LOST: u32 = 10;
+/// Nothing is overdue sooner than this behind its time.
+const OVERDUE_MIN: Duration = Duration::from_secs(30);
+
+impl View<'_> {
+    /// Counts the fleet by what it can do. A server counts when it is healthy, or for what it will be when it is on its way.
+    pub(crate) fn count(&self) -> Fleet {
+        let mut fleet = Fleet { servers: self.servers.len() as u32, ..Fleet::default() };
+        for server in self.servers {
+            let (now, later) = self.does(server);
+            fleet.healthy += now;
+            fleet.coming += later;
+            match server.state {
+                ServerState::Active | ServerState::Warming { .. } => fleet.healthy_servers += 1,
+                state if state.ready().is_some() => fleet.coming_servers += 1,
+                ServerState::Draining { .. } => fleet.draining_servers += 1,
+                ServerState::Stopped => fleet.stopped_servers += 1,
+                _ => {}
+            }
+        }
+        fleet
+    }
+
+    /// What leads from the fleet there is to one that can do what `wanted` servers of the standard kind can.
+    pub(crate) fn plan(&self, fleet: &Fleet, wanted: u32, may_shrink: bool) -> Plan {
+        let mut planner = Planner::new(self, fleet, wanted, may_shrink);
+        planner.recall();
+        planner.replace();
+        planner.wake();
+        planner.create();
+        planner.let_go();
+        planner.clear_away();
+        planner.stand_by();
+        planner.finish()
+    }
+
+    fn units(&self, server: &Server) -> f64 {
+        self.capacities.of(server.flavour.as_ref())
+    }
+
+    /// What a server can do now, and what it will do besides.
+    fn does(&self, server: &Server) -> (f64, f64) {
+        match server.state {
+            ServerState::Active => (self.units(server), 0.0),
+            ServerState::Warming { share, .. } => {
+                let (units, share) = (self.units(server), share.clamp(0.0, 1.0));
+                (units * share, units * (1.0 - share))
+            }
+            ServerState::Unhealthy { since } if !self.is_lost(since) => (0.0, self.units(server)),
+            _ if self.is_coming(server) => (0.0, self.units(server)),
+            _ => (0.0, 0.0),
+        }
+    }
+
+    /// On its way, and not overdue.
+    fn is_coming(&self, server: &Server) -> bool {
+        server.state.ready().is_some_and(|ready| self.now <= ready.saturating_add(self.grace()))
+    }
+
+    fn is_overdue(&self, server: &Server) -> bool {
+        !matches!(server.state, ServerState::Warming { .. })
+            && server.state.ready().is_some()
+            && !self.is_coming(server)
+    }
+
+    fn grace(&self) -> Duration {
+        self.start_up.max(OVERDUE_MIN)
+    }
+
+    fn is_lost(&self, since: Duration) -> bool {
+        self.now.saturating_sub(since) >= self.rules.replace_after
+    }
+
+    /// It will not get well any more.
+    fn is_to_be_replaced(&self, server: &Server) -> bool {
+        match server.state {
+            ServerState::Unhealthy { since } => self.is_lost(since),
+            _ => {
+                let patience = self.grace().saturating_mul(OVERDUE_LOST).max(self.rules.replace_after);
+                self.is_overdue(server)
+                    && server.state.ready().is_some_and(|ready| self.now > ready.saturating_add(patience))
+            }
+        }
+    }
+}
+
+/// Actions by kind, while they are gathered.
+struct Planner<'v> {
+    view: &'v View<'v>,
+    may_shrink: bool,
+    wanted: u32,
+    /// In servers of the standard kind: above 0 = are missing, below = are too many.
+    missing: f64,
+    healthy: f64,
+    /// Servers that run and are to stay.
+    serving: u32,
+    /// Servers that can still be made.
+    room: u32,
+    /// Stopped, or about to be.
+    standing_by: u32,
+    sleepers: Vec<&'v Server>,
+    back: Vec<ServerName>,
+    wake: Vec<ServerName>,
+    create: u32,
+    prepare: u32,
+    drain: Vec<ServerName>,
+    stop: Vec<(ServerName, u64)>,
+    delete: Vec<(ServerName, u64)>,
+    replace: Vec<Action>,
+    alarms: Vec<Alarm>,
+}
+
+impl<'v> Planner<'v> {
+    fn new(view: &'v View<'v>, fleet: &Fleet, wanted: u32, may_shrink: bool) -> Self {
+        let states = || view.servers.iter().map(|server| server.state);
+        let mut sleepers: Vec<&Server> =
+            view.servers.iter().filter(|server| server.state == ServerState::Stopped).collect();
+        // The cheapest first; of equals, the one that was made last.
+        sleepers.sort_by(|a, b| a.cost_per_hour.total_cmp(&b.cost_per_hour).then(b.created.cmp(&a.created)));
+        let serving = view.servers.iter().filter(|server| match server.state {
+            ServerState::Active | ServerState::Warming { .. } => true,
+            ServerState::Unhealthy { .. } => !view.is_to_be_replaced(server),
+            state => state.ready().is_some() && !view.is_to_be_replaced(server),
+        });
+        let standing_by = states().filter(|state| {
+            matches!(
+                state,
+                ServerState::Stopped
+                    | ServerState::Stopping
+                    | ServerState::Creating { for_standby: true, .. }
+            )
+        });
+        Self {
+            view,
+            may_shrink,
+            wanted,
+            missing: f64::from(wanted) - fleet.healthy - fleet.coming,
+            healthy: fleet.healthy,
+            serving: serving.count() as u32,
+            room: view.rules.bounds.quota.map_or(u32::MAX, |quota| quota.saturating_sub(fleet.servers)),
+            standing_by: standing_by.count() as u32,
+            sleepers,
+            back: Vec::new(),
+            wake: Vec::new(),
+            create: 0,
+            prepare: 0,
+            drain: Vec::new(),
+            stop: Vec::new(),
+            delete: Vec::new(),
+            replace: Vec::new(),
+            alarms: Vec::new(),
+        }
+    }
+
+    /// Draining servers first: they are there, and warm.
+    fn recall(&mut self) {
+        let mut draining: Vec<(Duration, &Server)> = self
+            .view
+            .servers
+            .iter()
+            .filter_map(|server| match server.state {
+                ServerState::Draining { since } => Some((since, server)),
+                _ => None,
+            })
+            .collect();
+        // Whoever began last has the most connections left.
+        draining.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
+        for (_, server) in draining {
+            if !self.is_missing() || !self.may_serve_one_more() {
+                return;
+            }
+            self.add(server);
+            self.healthy += self.view.units(server);
+            self.back.push(server.name.clone());
+        }
+    }
+
+    /// Servers that do not get well. Not all at once: if most fail, it is hardly the servers' fault.
+    fn replace(&mut self) {
+        let coming = self.view.servers.iter().filter(|server| self.view.is_coming(server)).count();
+        let most = (self.wanted as usize / 3).max(1).saturating_sub(coming);
+        let lost = self.view.servers.iter().filter(|server| self.view.is_to_be_replaced(server));
+        for (at, server) in lost.enumerate() {
+            if at >= most {
+                // Its turn will come: until then nobody else is made in its place.
+                self.add(server);
+                continue;
+            }
+            let (by, delete_first) = match self.successor() {
+                Some(found) => found,
+                // Nobody comes in its place, and it may get well after all.
+                None if self.is_missing() => continue,
+                None if !self.may_shrink => continue,
+                None => (Successor::Nobody, false),
+            };
+            self.replace.push(Action::Replace { server: server.name.clone(), by, delete_first });
+        }
+    }
+
+    /// Who can come in place of a server that goes, and whether it has to go first.
+    fn successor(&mut self) -> Option<(Successor, bool)> {
+        if !self.is_missing() || !self.may_serve_one_more() {
+            return None;
+        }
+        if !self.sleepers.is_empty() {
+            let sleeper = self.sleepers.remove(0);
+            self.add(sleeper);
+            self.standing_by = self.standing_by.saturating_sub(1);
+            return Some((Successor::Woken(sleeper.name.clone()), false));
+        }
+        self.missing -= 1.0;
+        self.serving += 1;
+        let delete_first = self.room == 0;
+        self.room = self.room.saturating_sub(1);
+        Some((Successor::Created(self.view.rules.capacity.flavour.clone()), delete_first))
+    }
+
+    fn wake(&mut self) {
+        while self.is_missing() && self.may_serve_one_more() && !self.sleepers.is_empty() {
+            let sleeper = self.sleepers.remove(0);
+            self.add(sleeper);
+            self.standing_by = self.standing_by.saturating_sub(1);
+            self.wake.push(sleeper.name.clone());
+        }
+    }
+
+    fn create(&mut self) {
+        while self.is_missing() && self.may_serve_one_more() && self.room > 0 {
+            self.missing -= 1.0;
+            self.serving += 1;
+            self.room -= 1;
+            self.create += 1;
+        }
+        if self.is_missing() && self.room == 0 {
+            self.alarms.push(Alarm::Bounded {
+                wanted: self.wanted,
+                most: self.wanted.saturating_sub((self.missing - EPSILON).ceil() as u32),
+            });
+        }
+    }
+
+    /// Those that are of the least use first: ill ones, those still on their way, and only then healthy ones.
+    fn let_go(&mut self) {
+        if !self.may_shrink || self.is_missing() {
+            return;
+        }
+        let view = self.view;
+        let ill = view.servers.iter().filter(|server| match server.state {
+            ServerState::Unhealthy { since } => !view.is_lost(since),
+            _ => false,
+        });
+        for server in ill {
+            if self.can_spare(view.units(server)) {
+                self.take_away(view.units(server));
+                self.drain.push(server.name.clone());
+            }
+        }
+        let is_on_its_way = |state: ServerState| {
+            matches!(state, ServerState::Creating { for_standby: false, .. } | ServerState::Booting { .. })
+        };
+        let mut coming: Vec<&Server> = view
+            .servers
+            .iter()
+            .filter(|server| is_on_its_way(server.state) && !view.is_to_be_replaced(server))
+            .collect();
+        coming.sort_by(|a, b| b.state.ready().cmp(&a.state.ready()).then_with(|| a.name.cmp(&b.name)));
+        for server in coming {
+            let (_, later) = view.does(server);
+            // One that is late may still come: it goes when nobody waits for anything any more.
+            let is_awaited = !view.is_coming(server) && self.healthy < f64::from(self.wanted) - EPSILON;
+            if self.can_spare(later) && !is_awaited {
+                self.take_away(later);
+                let can_be_kept = matches!(server.state, ServerState::Booting { .. });
+                self.put_away(server, 0, can_be_kept);
+            }
+        }
+        let mut healthy: Vec<&Server> = view
+            .servers
+            .iter()
+            .filter(|server| matches!(server.state, ServerState::Active | ServerState::Warming { .. }))
+            .collect();
+        if !self.can_spare_any() {
+            return;
+        }
+        view.rules.leaver.order(&mut healthy);
+        for server in healthy {
+            let (now, later) = view.does(server);
+            // Those that stay must be able to do it today.
+            if self.can_spare(now + later) && self.healthy - now >= f64::from(self.wanted) - EPSILON {
+                self.healthy -= now;
+                self.take_away(now + later);
+                self.drain.push(server.name.clone());
+            }
+        }
+    }
+
+    /// Who has drained, and who has failed.
+    fn clear_away(&mut self) {
+        for server in self.view.servers {
+            match server.state {
+                ServerState::Draining { since } if !self.back.contains(&server.name) => {
+                    let is_over = self.view.now.saturating_sub(since) >= self.view.rules.drain_deadline;
+                    if server.active == 0 || is_over {
+                        self.put_away(server, server.active, true);
+                    }
+                }
+                ServerState::Failed => self.delete.push((server.name.clone(), 0)),
+                _ => {}
+            }
+        }
+        let failed = self.view.servers.iter().filter(|server| server.state == ServerState::Failed).count();
+        let overdue = self.view.servers.iter().filter(|server| self.view.is_overdue(server)).count();
+        if failed > 0 {
+            self.alarms.push(Alarm::Failed(failed as u32));
+        }
+        if overdue > 0 {
+            self.alarms.push(Alarm::Overdue(overdue as u32));
+        }
+    }
+
+    /// As many stopped servers as the rules say.
+    fn stand_by(&mut self) {
+        let standby = self.view.rules.standby;
+        while self.may_shrink && self.standing_by > standby.keep {
+            // The dearest and oldest last in the list go first.
+            let Some(sleeper) = self.sleepers.pop() else { break };
+            self.standing_by -= 1;
+            self.delete.push((sleeper.name.clone(), 0));
+        }
+        let short = standby.prepare.min(standby.keep).saturating_sub(self.standing_by);
+        if !self.is_missing() {
+            self.prepare = short.min(self.room);
+        }
+    }
+
+    fn finish(self) -> Plan {
+        let flavour = &self.view.rules.capacity.flavour;
+        let create = |count, for_standby| {
+            (count > 0).then(|| Action::Create { count, flavour: flavour.clone(), zone: None, for_standby })
+        };
+        let mut actions = Vec::new();
+        actions.extend(self.back.into_iter().map(|server| Action::Recall { server }));
+        actions.extend(self.wake.into_iter().map(|server| Action::Wake { server }));
+        actions.extend(create(self.create, false));
+        actions.extend(self.drain.into_iter().map(|server| Action::Drain { server }));
+        actions.extend(self.stop.into_iter().map(|(server, cut)| Action::Stop { server, cut }));
+        actions.extend(self.delete.into_iter().map(|(server, cut)| Action::Delete { server, cut }));
+        actions.extend(self.replace);
+        actions.extend(create(self.prepare, true));
+        Plan { actions, alarms: self.alarms }
+    }
+
+    fn is_missing(&self) -> bool {
+        self.missing > EPSILON
+    }
+
+    fn may_serve_one_more(&self) -> bool {
+        self.serving < self.view.rules.bounds.max
+    }
+
+    fn add(&mut self, server: &Server) {
+        self.missing -= self.view.units(server);
+        self.serving += 1;
+    }
+
+    fn can_spare_any(&self) -> bool {
+        self.missing < -EPSILON && self.serving > self.view.rules.bounds.min
+    }
+
+    fn can_spare(&self, units: f64) -> bool {
+        self.missing + units <= EPSILON && self.serving > self.view.rules.bounds.min
+    }
+
+    fn take_away(&mut self, units: f64) {
+        self.missing += units;
+        self.serving = self.serving.saturating_sub(1);
+    }
+
+    fn put_away(&mut self, server: &Server, cut: u64, can_be_kept: bool) {
+        if can_be_kept && self.standing_by < self.view.rules.standby.keep {
+            self.standing_by += 1;
+            self.stop.push((server.name.clone(), cut));
+        } else {
+            self.delete.push((server.name.clone(), cut));
+        }
+    }
+}

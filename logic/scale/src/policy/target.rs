@@ -1,0 +1,260 @@
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::damping::{Damping, Patience};
+use super::{Proposal, Situation};
+
+/// Follows demand by the work that the servers there are lack time for, or have time for besides.
+///
+/// For each number of servers, two sums are kept: the work that came beyond what so many can do, and the work that so many could
+/// have done besides. Each falls when the other grows, and never below 0 (the one-sided cumulative sums of Page, 1954). One
+/// server more is wanted when the first reaches `up_after`, one fewer when the second, for the servers that would be left, reaches
+/// `down_after` times the square root of their number: what comes by chance varies with that. A jump that keeps ten further servers
+/// busy is answered at once, a lack of a tenth of a server after ten times as long, and noise around what is there adds up to
+/// nothing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Target {
+    /// The share of their capacity that servers should use, above 0.
+    pub utilisation: f64,
+    /// So much work of one server must have been lacking.
+    pub up_after: Duration,
+    /// So much time of one server must have been left over, times the square root of the number of servers that stay.
+    pub down_after: Duration,
+    /// A server is spare only if those that stay have this share of their capacity left over; 0 to below 1.
+    pub hysteresis: f64,
+    /// More are wanted only if that many were wanted for so long.
+    pub stabilise_up: Duration,
+    /// Fewer are wanted only if no more were wanted for so long.
+    pub stabilise_down: Duration,
+    /// The greatest increase; `None` = any.
+    pub step_up: Option<Step>,
+    /// The greatest decrease; `None` = any.
+    pub step_down: Option<Step>,
+    /// Whether patience grows while changes turn out to have been for nothing.
+    pub damping: bool,
+}
+
+/// The greatest change within a time: so many servers or such a share of those there were, whichever is more.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// So many servers.
+    pub servers: u32,
+    /// Such a share of those that were wanted when the time began.
+    pub share: f64,
+    /// The time.
+    pub per: Duration,
+}
+
+/// The policy at work.
+#[derive(Debug, Clone)]
+pub(crate) struct Tracker {
+    rule: Target,
+    /// Of 0, 1, 2, ... servers: server-seconds of work that so many lacked time for, up to what is enough for one more.
+    lacking: Vec<f64>,
+    /// Of as many: server-seconds that so many had left over, up to what is enough for one fewer.
+    spare: Vec<f64>,
+    damping: Damping,
+    /// What was wanted before the windows, while they last.
+    recent: VecDeque<(Duration, u32)>,
+    /// What was wanted after them, while steps look back at it.
+    granted: VecDeque<(Duration, u32)>,
+    wanted: Option<u32>,
+}
+
+/// Server-seconds that make one more or one fewer.
+#[derive(Debug, Clone, Copy)]
+struct Enough {
+    up: f64,
+    down: f64,
+}
+
+/// Windows remember so many changes at most.
+const RECENT_MAX: usize = 1024;
+
+impl Default for Target {
+    fn default() -> Self {
+        Self {
+            utilisation: 1.0,
+            // Found by a search over patterns of demand (`make bench-fleet` judges by others): earlier costs more servers than the
+            // published rule does, later is no faster than that.
+            up_after: Duration::from_secs(13),
+            down_after: Duration::from_secs(2),
+            hysteresis: 0.03,
+            stabilise_up: Duration::ZERO,
+            stabilise_down: Duration::ZERO,
+            step_up: Some(Step { servers: 2, share: 0.75, per: Duration::from_secs(30) }),
+            step_down: Some(Step { servers: 1, share: 0.5, per: Duration::from_secs(15) }),
+            damping: true,
+        }
+    }
+}
+
+impl Tracker {
+    pub(crate) fn new(rule: &Target) -> Self {
+        Self {
+            rule: *rule,
+            lacking: Vec::new(),
+            spare: Vec::new(),
+            damping: Damping::default(),
+            recent: VecDeque::new(),
+            granted: VecDeque::new(),
+            wanted: None,
+        }
+    }
+
+    pub(crate) fn propose(&mut self, situation: &Situation) -> Proposal {
+        let before = self.wanted.unwrap_or(situation.wanted).clamp(situation.least, situation.most);
+        let Some(demand) = situation.demand else {
+            self.forget_spare();
+            return Proposal { wanted: before, reason: "nothing is measured".to_owned() };
+        };
+        let demand = demand / self.rule.utilisation;
+        let now = situation.now.at;
+        let patience =
+            if self.rule.damping { self.damping.patience(now, situation.start_up) } else { Patience::ONE };
+        let enough = Enough {
+            up: self.rule.up_after.as_secs_f64() * patience.up,
+            down: self.rule.down_after.as_secs_f64() * patience.down,
+        };
+        self.add_up(situation, demand, before, enough);
+        let judged = self.judge(before, situation, enough);
+        let stable = self.stabilise(now, judged, before);
+        let wanted = self.limit(now, stable, before);
+        self.settle(before, wanted);
+        if self.rule.damping && wanted != before {
+            self.damping.note(now, before, wanted, situation.start_up);
+        }
+        self.wanted = Some(wanted);
+        let damped = match patience.down {
+            factor if factor > 1.05 => format!(", {factor:.1} times as patient after changes in vain"),
+            _ => String::new(),
+        };
+        Proposal { wanted, reason: format!("demand is work for {demand:.2} servers{damped}") }
+    }
+
+    /// Sums for every number of servers that matters.
+    fn add_up(&mut self, situation: &Situation, demand: f64, wanted: u32, enough: Enough) {
+        let most = demand.min(f64::from(situation.most)).ceil() as usize;
+        let numbers = most.max(wanted as usize) + 1;
+        if self.lacking.len() < numbers {
+            self.lacking.resize(numbers, 0.0);
+            self.spare.resize(numbers, 0.0);
+        }
+        if !situation.is_complete {
+            self.forget_spare();
+        }
+        let passed = situation.passed.as_secs_f64();
+        for (servers, (lacking, spare)) in self.lacking.iter_mut().zip(&mut self.spare).enumerate() {
+            let servers = servers as f64;
+            *lacking = (*lacking + (demand - servers) * passed).clamp(0.0, enough.up);
+            if situation.is_complete {
+                let left_over = servers * (1.0 - self.rule.hysteresis) - demand;
+                *spare = (*spare + left_over * passed).clamp(0.0, enough.down(servers));
+            }
+        }
+    }
+
+    /// What the sums call for.
+    fn judge(&self, before: u32, situation: &Situation, enough: Enough) -> u32 {
+        let reaches = |sums: &[f64], servers: u32, enough: f64| {
+            sums.get(servers as usize).is_some_and(|sum| *sum >= enough)
+        };
+        let mut wanted = before;
+        while wanted < situation.most && reaches(&self.lacking, wanted, enough.up) {
+            wanted += 1;
+        }
+        if wanted == before {
+            while wanted > situation.least
+                && reaches(&self.spare, wanted - 1, enough.down(f64::from(wanted - 1)))
+            {
+                wanted -= 1;
+            }
+        }
+        wanted
+    }
+
+    /// More only if more were wanted all the time, fewer only if no more were.
+    fn stabilise(&mut self, now: Duration, judged: u32, before: u32) -> u32 {
+        let span = self.rule.stabilise_up.max(self.rule.stabilise_down);
+        if span.is_zero() {
+            return judged;
+        }
+        remember(&mut self.recent, now, judged, span);
+        let least = within(&self.recent, now, self.rule.stabilise_up).min().unwrap_or(judged);
+        let most = within(&self.recent, now, self.rule.stabilise_down).max().unwrap_or(judged);
+        if judged > before { least.max(before) } else { most.min(before) }
+    }
+
+    fn limit(&mut self, now: Duration, wanted: u32, before: u32) -> u32 {
+        let span = |step: Option<Step>| step.map_or(Duration::ZERO, |step| step.per);
+        let (up, down) = (self.rule.step_up, self.rule.step_down);
+        let limited = match (up, down) {
+            (Some(step), _) if wanted > before => {
+                let base = within(&self.granted, now, step.per).min().unwrap_or(before).min(before);
+                wanted.min(base.saturating_add(step.servers_of(base))).max(before)
+            }
+            (_, Some(step)) if wanted < before => {
+                let base = within(&self.granted, now, step.per).max().unwrap_or(before).max(before);
+                wanted.max(base.saturating_sub(step.servers_of(base))).min(before)
+            }
+            _ => wanted,
+        };
+        let span = span(up).max(span(down));
+        if !span.is_zero() {
+            remember(&mut self.granted, now, limited, span);
+        }
+        limited
+    }
+
+    /// What has led to a change is used up on the other side: the way back has to be earned.
+    fn settle(&mut self, before: u32, wanted: u32) {
+        let (sums, numbers) = match wanted > before {
+            true => (&mut self.spare, before..wanted),
+            false => (&mut self.lacking, wanted..before),
+        };
+        for sum in sums.iter_mut().take(numbers.end as usize).skip(numbers.start as usize) {
+            *sum = 0.0;
+        }
+        // Numbers that nobody has asked for lately are as those that nobody has ever asked for.
+        while self.lacking.len() > wanted as usize + 2 && self.lacking.last() == Some(&0.0) {
+            self.lacking.pop();
+            self.spare.pop();
+        }
+    }
+
+    /// What can be spared has to be shown anew.
+    fn forget_spare(&mut self) {
+        self.spare.fill(0.0);
+    }
+}
+
+impl Enough {
+    /// For so many servers that would stay.
+    fn down(self, servers: f64) -> f64 {
+        self.down * servers.max(1.0).sqrt()
+    }
+}
+
+impl Step {
+    fn servers_of(&self, base: u32) -> u32 {
+        self.servers.max((f64::from(base) * self.share).floor() as u32)
+    }
+}
+
+/// Each change with its time; the last one before the span stays, because it holds at the span's beginning.
+fn remember(changes: &mut VecDeque<(Duration, u32)>, now: Duration, value: u32, span: Duration) {
+    if changes.back().is_none_or(|(_, last)| *last != value) {
+        changes.push_back((now, value));
+    }
+    let is_over = |at: Duration| now.saturating_sub(at) >= span;
+    while changes.len() > RECENT_MAX || changes.get(1).is_some_and(|(at, _)| is_over(*at)) {
+        changes.pop_front();
+    }
+}
+
+/// The values that held at any time of the last `span`.
+fn within(changes: &VecDeque<(Duration, u32)>, now: Duration, span: Duration) -> impl Iterator<Item = u32> {
+    let begins = now.saturating_sub(span);
+    let first = changes.partition_point(|(at, _)| *at <= begins).saturating_sub(1);
+    changes.iter().skip(first).map(|(_, value)| *value)
+}

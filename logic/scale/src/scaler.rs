@@ -1,0 +1,210 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use weir_model::Name;
+
+use crate::capacity::{Capacities, Observation};
+use crate::decision::{Alarm, Decision, Part};
+use crate::plan::View;
+use crate::policy::{Situation, Tracker, servers_for};
+use crate::rules::Rules;
+use crate::sample::Sample;
+use crate::server::Server;
+use crate::signals::{Reading, Signals};
+use crate::time::Now;
+
+/// Decides for one fleet.
+///
+/// Once a round (a second or so): [`Scaler::observe`] with what was measured, if anything was, then [`Scaler::decide`] with the
+/// fleet as it is. What policies look at is all in here; a decision whose actions were not carried out comes again.
+#[derive(Debug, Clone)]
+pub struct Scaler {
+    rules: Arc<Rules>,
+    signals: Signals,
+    capacities: Capacities,
+    trackers: Vec<Tracker>,
+    start_up: Duration,
+    wake_up: Duration,
+    wanted: Option<u32>,
+    pinned: Option<u32>,
+    decided: Option<Duration>,
+    raised: Option<Duration>,
+    changed: Option<Duration>,
+}
+
+/// How much of the expected time the newest server makes up.
+const NEWEST_SHARE: f64 = 0.3;
+/// No server is expected to take longer.
+const START_UP_MAX: Duration = Duration::from_secs(3_600);
+
+impl Scaler {
+    /// Nothing measured, nothing decided yet.
+    pub fn new(rules: Arc<Rules>) -> Self {
+        Self {
+            signals: Signals::new(&rules.signals, rules.combination, rules.stale_after),
+            capacities: Capacities::new(&rules.capacity),
+            trackers: rules.policies.iter().map(Tracker::new).collect(),
+            start_up: rules.start_up,
+            wake_up: rules.wake_up,
+            wanted: None,
+            pinned: None,
+            decided: None,
+            raised: None,
+            changed: None,
+            rules,
+        }
+    }
+
+    /// What it goes by.
+    pub fn rules(&self) -> &Arc<Rules> {
+        &self.rules
+    }
+
+    /// Takes in what was measured at a moment; at most once between two decisions.
+    pub fn observe(&mut self, at: Duration, sample: &Sample) {
+        self.signals.take(at, sample);
+    }
+
+    /// Takes in how a server of a kind did, if its capacity is to be learned.
+    pub fn learn(&mut self, flavour: Option<&Name>, observation: &Observation) {
+        if let Some(learner) = self.capacities.learner(flavour) {
+            learner.take(observation);
+        }
+    }
+
+    /// What each kind of server is believed to do, and why.
+    pub fn capacities(&self) -> Vec<(Option<Name>, String)> {
+        self.capacities.explain()
+    }
+
+    /// Takes in demand of the past, in servers of the standard kind, oldest first: what forecasts begin with.
+    pub fn remember(&mut self, wall_s: i64, demand: f64) {
+        self.trackers.iter_mut().for_each(|tracker| tracker.remember(wall_s, demand));
+    }
+
+    /// A new server (or, `woken`, a stopped one) took so long until it got requests.
+    pub fn started(&mut self, woken: bool, took: Duration) {
+        let expected = if woken { &mut self.wake_up } else { &mut self.start_up };
+        let took = took.min(START_UP_MAX).as_secs_f64();
+        let believed = expected.as_secs_f64() + (took - expected.as_secs_f64()) * NEWEST_SHARE;
+        *expected = Duration::from_secs_f64(believed.max(0.0));
+    }
+
+    /// How long a new server (or, `woken`, a stopped one) is expected to take.
+    pub fn expected(&self, woken: bool) -> Duration {
+        if woken { self.wake_up } else { self.start_up }
+    }
+
+    /// An operator wants so many, whatever the policies say; `None` = the policies decide again. Bounds hold.
+    pub fn pin(&mut self, wanted: Option<u32>) {
+        self.pinned = wanted;
+    }
+
+    /// How many servers there should be now, and what is to be done.
+    pub fn decide(&mut self, now: Now, servers: &[Server]) -> Decision {
+        let rules = Arc::clone(&self.rules);
+        let view = View {
+            rules: &rules,
+            capacities: &self.capacities,
+            servers,
+            now: now.at,
+            start_up: self.start_up,
+        };
+        let fleet = view.count();
+        let bounds = rules.bounds;
+        let there = fleet.healthy_servers.saturating_add(fleet.coming_servers);
+        let before = self.wanted.unwrap_or(there).clamp(bounds.min, bounds.max.max(bounds.min));
+        let reading = self.signals.read(now.at, self.capacities.standard(), fleet.healthy);
+        let situation = Situation {
+            now,
+            passed: self.decided.map_or(Duration::ZERO, |last| now.at.saturating_sub(last)),
+            demand: reading.demand,
+            is_complete: reading.unusable.is_none(),
+            wanted: before,
+            start_up: self.start_up,
+            least: bounds.min,
+            most: bounds.max.max(bounds.min),
+        };
+        let parts: Vec<Part> = rules
+            .policies
+            .iter()
+            .zip(&mut self.trackers)
+            .map(|(policy, tracker)| {
+                let proposal = tracker.propose(&situation);
+                Part { policy: policy.name(), wanted: proposal.wanted, reason: proposal.reason }
+            })
+            .collect();
+        let (wanted, reason) = self.settle(&situation, &reading, &parts);
+        let is_blind = reading.unusable.is_some();
+        let mut plan = view.plan(&fleet, wanted, !is_blind || self.pinned.is_some());
+        plan.alarms.extend(alarms(&reading, wanted, bounds.max));
+        if wanted > before {
+            self.raised = Some(now.at);
+        }
+        if wanted != before {
+            self.changed = Some(now.at);
+        }
+        self.wanted = Some(wanted);
+        self.decided = Some(now.at);
+        Decision {
+            wanted,
+            reason,
+            parts,
+            demand: reading.demand,
+            fleet,
+            actions: plan.actions,
+            alarms: plan.alarms,
+        }
+    }
+
+    /// What comes of what the policies said, and why.
+    fn settle(&self, situation: &Situation, reading: &Reading, parts: &[Part]) -> (u32, String) {
+        let before = situation.wanted;
+        if let Some(pinned) = self.pinned {
+            return (
+                pinned.clamp(situation.least, situation.most),
+                format!("{pinned} were asked for by hand"),
+            );
+        }
+        // Of equals, the first decides.
+        let highest = parts.iter().rev().max_by_key(|part| part.wanted);
+        let (proposed, mut reason) = match highest {
+            Some(part) => (part.wanted, format!("{}: {}", part.policy, part.reason)),
+            None => (before, "there is no policy".to_owned()),
+        };
+        if let Some(why) = reading.unusable
+            && proposed <= before
+        {
+            return (before, format!("{why}: held"));
+        }
+        let is_within = |since: Option<Duration>, pause: Duration| {
+            since.is_some_and(|since| situation.now.at.saturating_sub(since) < pause)
+        };
+        let cool_down = self.rules.cool_down;
+        if proposed > before && is_within(self.raised, cool_down.up)
+            || proposed < before && is_within(self.changed, cool_down.down)
+        {
+            return (before, format!("{reason}; {proposed} would do, the last change is too recent"));
+        }
+        let wanted = proposed.clamp(situation.least, situation.most);
+        if wanted != proposed {
+            let which = if wanted > proposed { "fewer" } else { "more" };
+            reason = format!("{reason}; no {which} than {wanted} are permitted");
+        }
+        (wanted, reason)
+    }
+}
+
+fn alarms(reading: &Reading, wanted: u32, max: u32) -> Vec<Alarm> {
+    let mut alarms = Vec::new();
+    if let Some(why) = reading.unusable.filter(|why| !why.is_expected()) {
+        alarms.push(Alarm::Blind(why));
+    }
+    if let Some(demand) = reading.demand
+        && wanted >= max
+        && servers_for(demand) > max
+    {
+        alarms.push(Alarm::Bounded { wanted: servers_for(demand), most: max });
+    }
+    alarms
+}

@@ -1,0 +1,204 @@
+//! Measurements become demand: how many servers of the standard kind what comes would keep busy.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::counter::{Counter, Increase};
+use crate::rules::{Combination, SignalKind, SignalRule};
+use crate::sample::Sample;
+use crate::window::Window;
+
+/// Why a measurement says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unusable {
+    /// Nobody has measured it.
+    Missing(SignalKind),
+    /// It was measured too long ago.
+    Stale(SignalKind),
+    /// It cannot be true.
+    Absurd(SignalKind),
+    /// Its counter began anew.
+    Reset(SignalKind),
+    /// Its counter was looked at for the first time.
+    First(SignalKind),
+}
+
+/// What the measurements say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Reading {
+    /// In servers of the standard kind; without the signals that are unusable. `None` = all of them are.
+    pub(crate) demand: Option<f64>,
+    /// The first signal that says nothing, and why.
+    pub(crate) unusable: Option<Unusable>,
+}
+
+/// Every signal of a fleet.
+#[derive(Debug, Clone)]
+pub(crate) struct Signals {
+    combination: Combination,
+    stale_after: Duration,
+    signals: Vec<Signal>,
+}
+
+#[derive(Debug, Clone)]
+struct Signal {
+    rule: SignalRule,
+    counter: Counter,
+    window: Window,
+    latest: Option<Duration>,
+    /// What was wrong with it in the latest sample.
+    wrong: Option<Unusable>,
+}
+
+/// No pool has more of these a second, or at once.
+const COUNT_MAX: f64 = 1e9;
+/// Nor more bytes a second.
+const BYTES_PER_S_MAX: f64 = 1e13;
+/// Processors are not busier than this, whatever an agent rounds.
+const CPU_MAX: f64 = 1.5;
+/// Nobody waits longer for an answer.
+const LATENCY_S_MAX: f64 = 86_400.0;
+
+impl Signals {
+    pub(crate) fn new(rules: &[SignalRule], combination: Combination, stale_after: Duration) -> Self {
+        let signal = |rule: &SignalRule| Signal {
+            rule: *rule,
+            counter: Counter::default(),
+            window: Window::new(rule.window),
+            latest: None,
+            wrong: None,
+        };
+        Self { combination, stale_after, signals: rules.iter().map(signal).collect() }
+    }
+
+    /// Takes a sample in. One without anything in it is no sample.
+    pub(crate) fn take(&mut self, at: Duration, sample: &Sample) {
+        for signal in &mut self.signals {
+            signal.take(at, sample);
+        }
+    }
+
+    /// What it all comes to at `now`.
+    ///
+    /// `requests_per_s`: what a server of the standard kind can do. `healthy`: the fleet's capacity, in such servers.
+    pub(crate) fn read(&mut self, now: Duration, requests_per_s: f64, healthy: f64) -> Reading {
+        let mut unusable = None;
+        let mut demands: Option<(f64, f64, f64, u32)> = None;
+        for signal in &mut self.signals {
+            match signal.read(now, self.stale_after, requests_per_s, healthy) {
+                Ok(demand) => {
+                    let (sum, most, least, count) = demands.unwrap_or((0.0, 0.0, f64::INFINITY, 0));
+                    demands = Some((sum + demand, most.max(demand), least.min(demand), count + 1));
+                }
+                Err(cause) => unusable = unusable.or(Some(cause)),
+            }
+        }
+        let demand = demands.map(|(sum, most, least, count)| match self.combination {
+            Combination::Max => most,
+            Combination::Mean => sum / f64::from(count),
+            Combination::Min => least,
+        });
+        Reading { demand, unusable }
+    }
+}
+
+impl Signal {
+    fn take(&mut self, at: Duration, sample: &Sample) {
+        self.wrong = match self.value(at, sample) {
+            Ok(Some(value)) => {
+                self.window.push(at, value);
+                self.latest = Some(at);
+                None
+            }
+            Ok(None) => self.wrong,
+            Err(cause) => Some(cause),
+        };
+    }
+
+    /// What the sample says of this signal; `None` = nothing new.
+    fn value(&mut self, at: Duration, sample: &Sample) -> Result<Option<f64>, Unusable> {
+        let kind = self.rule.kind;
+        let (value, most) = match kind {
+            SignalKind::Requests => (self.rate(at, sample.requests)?, COUNT_MAX),
+            SignalKind::Bytes => (self.rate(at, sample.bytes)?, BYTES_PER_S_MAX),
+            SignalKind::Active => (sample.active.map(|active| active as f64), COUNT_MAX),
+            SignalKind::Queued => (sample.queued.map(|queued| queued as f64), COUNT_MAX),
+            SignalKind::Latency => (sample.p95.map(|p95| p95.as_secs_f64()), LATENCY_S_MAX),
+            SignalKind::Cpu => (Some(sample.cpu.ok_or(Unusable::Missing(kind))?), CPU_MAX),
+        };
+        match value {
+            Some(value) if (0.0..=most).contains(&value) => Ok(Some(value)),
+            Some(_) => Err(Unusable::Absurd(kind)),
+            None if matches!(kind, SignalKind::Requests | SignalKind::Bytes) => Ok(None),
+            None => Err(Unusable::Missing(kind)),
+        }
+    }
+
+    fn rate(&mut self, at: Duration, count: Option<u64>) -> Result<Option<f64>, Unusable> {
+        let kind = self.rule.kind;
+        match self.counter.look(at, count.ok_or(Unusable::Missing(kind))?) {
+            Increase::PerSecond(rate) => Ok(Some(rate)),
+            Increase::SameTime => Ok(None),
+            Increase::Reset => Err(Unusable::Reset(kind)),
+            Increase::First => Err(Unusable::First(kind)),
+        }
+    }
+
+    fn read(
+        &mut self,
+        now: Duration,
+        stale_after: Duration,
+        requests_per_s: f64,
+        healthy: f64,
+    ) -> Result<f64, Unusable> {
+        let kind = self.rule.kind;
+        if let Some(wrong) = self.wrong {
+            return Err(wrong);
+        }
+        let latest = self.latest.ok_or(Unusable::Missing(kind))?;
+        if now.saturating_sub(latest) > stale_after {
+            return Err(Unusable::Stale(kind));
+        }
+        let value = self.window.value(now, self.rule.statistic).ok_or(Unusable::Missing(kind))?;
+        let demand = match kind {
+            SignalKind::Requests => value / requests_per_s,
+            SignalKind::Active | SignalKind::Bytes => value / self.rule.per_server,
+            // Those who wait are more than the servers there are can take.
+            SignalKind::Queued if value > 0.0 => healthy + value / self.rule.per_server,
+            SignalKind::Queued => 0.0,
+            SignalKind::Latency | SignalKind::Cpu => healthy * value / self.rule.per_server,
+        };
+        if demand.is_finite() { Ok(demand) } else { Err(Unusable::Absurd(kind)) }
+    }
+}
+
+impl Unusable {
+    /// What the trouble is with.
+    pub const fn signal(self) -> SignalKind {
+        match self {
+            Self::Missing(kind)
+            | Self::Stale(kind)
+            | Self::Absurd(kind)
+            | Self::Reset(kind)
+            | Self::First(kind) => kind,
+        }
+    }
+
+    /// Whether that passes by itself and needs nobody's attention.
+    pub const fn is_expected(self) -> bool {
+        matches!(self, Self::Reset(_) | Self::First(_))
+    }
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let signal = self.signal().name();
+        match self {
+            Self::Missing(_) => write!(f, "{signal}: not measured"),
+            Self::Stale(_) => write!(f, "{signal}: the measurement is too old"),
+            Self::Absurd(_) => write!(f, "{signal}: the measurement cannot be true"),
+            Self::Reset(_) => write!(f, "{signal}: the counter began anew"),
+            Self::First(_) => write!(f, "{signal}: measured for the first time"),
+        }
+    }
+}

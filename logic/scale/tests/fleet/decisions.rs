@@ -1,0 +1,260 @@
+//! What a fleet is told, and in which order.
+
+use crate::support::{Fleet, s};
+use weir_model::Name;
+use weir_scale::policy::{Reactive, Target};
+use weir_scale::{
+    Action, Alarm, Capacity, CoolDown, Decision, Leaver, Policy, Rules, ServerState, SignalKind, SignalRule,
+    Standby, Successor, Unusable,
+};
+
+/// Rules with a policy that answers soon and in one step: what is tested here is what becomes of its answers.
+fn rules(min: u32, max: u32) -> Rules {
+    let eager =
+        Target { up_after: s(6), down_after: s(4), hysteresis: 0.0, step_up: None, ..Target::default() };
+    Rules { policies: vec![Policy::Target(eager)], ..Rules::by_requests(min, max, 10.0) }
+}
+
+fn told(decision: &Decision) -> String {
+    decision.actions.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn a_jump_is_answered_within_two_seconds() {
+    let mut fleet = Fleet::new(Rules::by_requests(2, 13, 10.0), 2, s(60));
+    fleet.seconds(30, 1.0);
+    let decisions: Vec<String> = (0..2).map(|_| told(&fleet.second(Some(100.0)))).collect();
+    assert!(decisions.iter().any(|told| told.starts_with("create ")), "{decisions:?}");
+}
+
+#[test]
+fn what_is_on_its_way_is_not_ordered_again() {
+    let mut fleet = Fleet::new(rules(2, 13), 2, s(60));
+    fleet.seconds(40, 95.0);
+    assert_eq!((fleet.running(), fleet.servers.len()), (10, 10));
+}
+
+#[test]
+fn servers_that_are_overdue_are_not_waited_for() {
+    let mut fleet = Fleet::new(rules(2, 13), 2, s(60));
+    fleet.seconds(20, 35.0);
+    assert_eq!(fleet.states(), "active active creating creating");
+    fleet.stuck = Some(fleet.name(3));
+    // It should have been there after a minute; after another it is given up.
+    assert_eq!(fleet.seconds(90, 35.0).alarms, []);
+    let decision = fleet.seconds(45, 35.0);
+    assert_eq!(decision.alarms, [Alarm::Overdue(1)]);
+    assert_eq!(fleet.states(), "active active active creating creating");
+    // Its successor is there: nobody waits for it any more.
+    fleet.seconds(60, 35.0);
+    assert_eq!(fleet.states(), "active active active active");
+}
+
+#[test]
+fn who_drains_is_called_back_before_anybody_is_woken_or_made() {
+    let mut fleet = Fleet::new(rules(1, 13), 3, s(60));
+    let (a, b) = (fleet.name(1), fleet.name(2));
+    fleet.set(&a, ServerState::Stopped);
+    fleet.set(&b, ServerState::Draining { since: s(0) });
+    fleet.servers[2].active = 5;
+    let all: Vec<String> =
+        (0..20).map(|_| told(&fleet.second(Some(38.0)))).filter(|told| !told.is_empty()).collect();
+    assert_eq!(all.join("; "), "call s3 back; wake s2; create 1");
+}
+
+#[test]
+fn a_server_drains_before_it_stops_and_only_so_many_are_kept() {
+    let standby = Standby { keep: 1, prepare: 0 };
+    let mut fleet = Fleet::new(Rules { leaver: Leaver::Oldest, standby, ..rules(1, 13) }, 4, s(60));
+    fleet.servers[1].created = s(1);
+    fleet.servers.iter_mut().for_each(|server| server.active = 3);
+    let first =
+        (0..60).map(|_| fleet.second(Some(25.0))).find(|decision| !decision.actions.is_empty()).unwrap();
+    assert_eq!(told(&first), "drain s1");
+    // As long as it works on something, it stays.
+    fleet.seconds(100, 25.0);
+    assert_eq!(fleet.states(), "draining active active active");
+    fleet.servers[0].active = 0;
+    assert_eq!(told(&fleet.second(Some(25.0))), "stop s1");
+    // Of the next ones, none is kept besides.
+    fleet.seconds(120, 1.0);
+    fleet.servers.iter_mut().for_each(|server| server.active = 0);
+    fleet.seconds(60, 1.0);
+    assert_eq!(fleet.states(), "stopped active");
+}
+
+#[test]
+fn a_drain_that_takes_too_long_is_cut_off_and_said_so() {
+    let mut fleet = Fleet::new(Rules { drain_deadline: s(30), ..rules(1, 13) }, 2, s(60));
+    fleet.servers.iter_mut().for_each(|server| server.active = 3);
+    let cut = (0..120).map(|_| told(&fleet.second(Some(1.0)))).find(|told| told.starts_with("stop")).unwrap();
+    assert_eq!(cut, "stop s1, cutting off 3 requests");
+}
+
+#[test]
+fn those_still_on_their_way_go_before_healthy_ones() {
+    let mut fleet = Fleet::new(rules(1, 13), 2, s(60));
+    fleet.seconds(15, 45.0);
+    assert_eq!(fleet.states(), "active active creating creating creating");
+    fleet.seconds(60, 15.0);
+    assert_eq!(fleet.states(), "active active");
+}
+
+#[test]
+fn one_that_stays_ill_is_replaced_but_not_everybody_at_once() {
+    let mut fleet = Fleet::new(Rules { replace_after: s(10), ..rules(6, 13) }, 6, s(60));
+    fleet.seconds(5, 1.0);
+    for at in 0..6 {
+        let name = fleet.name(at);
+        let since = fleet.now;
+        fleet.set(&name, ServerState::Unhealthy { since });
+    }
+    // In the meantime nobody takes their place.
+    assert_eq!(told(&fleet.seconds(8, 1.0)), "");
+    let decision = fleet.seconds(3, 1.0);
+    let replaced = |decision: &Decision| {
+        decision.actions.iter().filter(|action| matches!(action, Action::Replace { .. })).count()
+    };
+    assert!(replaced(&decision) <= 2, "{decision:?}");
+    assert_eq!(fleet.states().matches("creating").count(), 2, "{}", fleet.states());
+}
+
+#[test]
+fn the_quota_makes_room_by_deleting_first() {
+    let mut all = rules(2, 3);
+    all.replace_after = s(5);
+    all.bounds.quota = Some(2);
+    all.bounds.max = 2;
+    let mut fleet = Fleet::new(all, 2, s(60));
+    fleet.seconds(3, 1.0);
+    let ill = fleet.name(1);
+    let since = fleet.now;
+    fleet.set(&ill, ServerState::Unhealthy { since });
+    let actions =
+        (0..10).find_map(|_| Some(fleet.second(Some(1.0)).actions).filter(|list| !list.is_empty())).unwrap();
+    assert_eq!(actions, [Action::Replace { server: ill, by: Successor::Created(None), delete_first: true }]);
+}
+
+#[test]
+fn prepared_servers_are_made_in_advance_and_woken_when_needed() {
+    let standby = Standby { keep: 2, prepare: 2 };
+    let mut fleet = Fleet::new(Rules { standby, ..rules(2, 13) }, 2, s(5));
+    assert_eq!(told(&fleet.second(Some(1.0))), "create 2 to be kept stopped");
+    fleet.seconds(20, 1.0);
+    assert_eq!(fleet.states(), "active active stopped stopped");
+    let woken = (0..20).map(|_| told(&fleet.second(Some(35.0)))).find(|told| !told.is_empty()).unwrap();
+    assert!(woken.starts_with("wake s"), "{woken}");
+}
+
+#[test]
+fn a_counter_that_begins_anew_is_no_drop_in_demand() {
+    let mut fleet = Fleet::new(rules(2, 13), 2, s(5));
+    fleet.seconds(60, 95.0);
+    assert_eq!(fleet.running(), 10);
+    for _ in 0..10 {
+        fleet.requests = 0;
+        let decision = fleet.seconds(6, 95.0);
+        assert_eq!((decision.wanted, fleet.running()), (10, 10), "{decision:?}");
+        assert!(decision.alarms.is_empty());
+    }
+}
+
+#[test]
+fn blindness_is_said_and_alarms() {
+    let mut fleet = Fleet::new(rules(2, 13), 2, s(5));
+    fleet.seconds(60, 95.0);
+    let decision = (0..30).map(|_| fleet.second(None)).last().unwrap();
+    assert_eq!(decision.alarms, [Alarm::Blind(Unusable::Stale(SignalKind::Requests))]);
+    assert_eq!(decision.reason, "requests: the measurement is too old: held");
+}
+
+#[test]
+fn what_is_partly_measured_may_call_for_more_but_not_for_fewer() {
+    let mut all = rules(2, 13);
+    all.signals.push(SignalRule::latest(SignalKind::Cpu, 0.5));
+    let mut fleet = Fleet::new(all, 5, s(5));
+    let decision = fleet.seconds(60, 1.0);
+    assert_eq!((decision.wanted, fleet.running()), (5, 5), "{decision:?}");
+    assert!(fleet.seconds(10, 95.0).wanted > 5);
+}
+
+#[test]
+fn more_than_max_is_said() {
+    let mut fleet = Fleet::new(rules(2, 4), 2, s(5));
+    let decision = fleet.seconds(20, 100.0);
+    assert_eq!(decision.wanted, 4);
+    assert_eq!(decision.alarms, [Alarm::Bounded { wanted: 10, most: 4 }]);
+}
+
+#[test]
+fn changes_keep_their_distance() {
+    let reactive = Policy::Reactive(Reactive { period: s(10), baseline: 0 });
+    let cool_down = CoolDown { up: s(100), down: s(200) };
+    let mut fleet = Fleet::new(Rules { policies: vec![reactive], cool_down, ..rules(1, 13) }, 1, s(0));
+    let mut changes = Vec::new();
+    let mut last = 1;
+    for second in 0..1_000_u64 {
+        let rate = if second % 40 < 20 { 35.0 } else { 5.0 };
+        let wanted = fleet.second(Some(rate)).wanted;
+        if wanted != last {
+            changes.push((second, wanted > last));
+            last = wanted;
+        }
+    }
+    assert!(changes.len() > 2, "{changes:?}");
+    for pair in changes.windows(2) {
+        let distance = pair[1].0 - pair[0].0;
+        assert!(distance >= if pair[1].1 { 0 } else { 200 }, "{changes:?}");
+    }
+    let ups: Vec<u64> = changes.iter().filter(|(_, up)| *up).map(|(at, _)| *at).collect();
+    assert!(ups.windows(2).all(|pair| pair[1] - pair[0] >= 100), "{changes:?}");
+}
+
+#[test]
+fn a_fleet_loses_no_more_at_once_than_a_step() {
+    let mut fleet = Fleet::new(rules(1, 20), 16, s(5));
+    fleet.seconds(2, 155.0);
+    let at_least = [(14, 8), (14, 4)];
+    for (seconds, least) in at_least {
+        fleet.seconds(seconds, 1.0);
+        assert!(fleet.running() >= least, "{}", fleet.states());
+    }
+    fleet.seconds(120, 1.0);
+    assert_eq!(fleet.running(), 1);
+}
+
+#[test]
+fn an_operator_goes_before_policies_but_not_beyond_bounds() {
+    let mut fleet = Fleet::new(rules(2, 13), 2, s(5));
+    fleet.seconds(5, 1.0);
+    fleet.scaler.pin(Some(7));
+    assert_eq!(fleet.seconds(1, 1.0).reason, "7 were asked for by hand");
+    assert_eq!(fleet.running(), 7);
+    fleet.scaler.pin(Some(99));
+    assert_eq!(fleet.seconds(1, 1.0).wanted, 13);
+    fleet.scaler.pin(None);
+    assert_eq!(fleet.seconds(120, 1.0).wanted, 2);
+}
+
+#[test]
+fn kinds_of_servers_count_for_what_they_can_do() {
+    let name = |text: &str| Some(Name::new(text).unwrap());
+    let mut all = rules(1, 13);
+    all.capacity.flavour = name("small");
+    all.capacity.others = vec![(Name::new("large").unwrap(), Capacity::Given(40.0))];
+    let mut fleet = Fleet::new(all, 2, s(5));
+    fleet.servers[0].flavour = name("large");
+    fleet.servers[1].flavour = name("small");
+    let decision = fleet.seconds(1, 1.0);
+    assert_eq!(decision.fleet.healthy, 5.0);
+    // Work for 6: one small one is missing, not four servers.
+    fleet.seconds(60, 58.0);
+    assert_eq!(fleet.states(), "active active active");
+}
+
+#[test]
+fn the_target_leaves_headroom() {
+    let target = Target { utilisation: 0.5, ..Target::default() };
+    let mut fleet = Fleet::new(Rules { policies: vec![Policy::Target(target)], ..rules(1, 13) }, 1, s(5));
+    assert_eq!(fleet.seconds(100, 29.0).wanted, 6);
+}

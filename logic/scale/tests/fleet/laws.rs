@@ -1,0 +1,163 @@
+//! What holds for every demand.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::support::{Fleet, s};
+use proptest::prelude::*;
+use weir_scale::policy::{Predictive, Reactive, Target};
+use weir_scale::{Now, Policy, Rules, Sample, Scaler, Server, ServerState};
+
+fn policies() -> impl Strategy<Value = Vec<Policy>> {
+    prop_oneof![
+        Just(vec![Policy::default()]),
+        Just(vec![Policy::Reactive(Reactive { period: s(10), baseline: 1 })]),
+        Just(vec![Policy::Predictive(Predictive { season: s(60), step: s(5), ..Predictive::default() })]),
+        Just(vec![Policy::default(), Policy::Reactive(Reactive::default())]),
+        Just(vec![Policy::Target(Target {
+            utilisation: 0.7,
+            hysteresis: 0.1,
+            stabilise_up: s(5),
+            stabilise_down: s(20),
+            damping: false,
+            ..Target::default()
+        })]),
+    ]
+}
+
+/// Some seconds at one rate each; `None` = nothing is measured.
+fn demand() -> impl Strategy<Value = Vec<(u64, Option<f64>)>> {
+    let rate = prop_oneof![1 => Just(None), 4 => (0.0..200.0).prop_map(Some), 1 => Just(Some(0.0)), 1 => Just(Some(1e7))];
+    proptest::collection::vec((1_u64..60, rate), 1..20)
+}
+
+fn rules(policies: Vec<Policy>, min: u32, max: u32) -> Rules {
+    Rules { policies, ..Rules::by_requests(min, max, 10.0) }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_fleet_never_leaves_its_bounds(
+        policies in policies(), demand in demand(), min in 1_u32..5, more in 0_u32..10,
+        quota in proptest::option::of(0_u32..6), start_up in 0_u64..40, keep in 0_u32..3, prepare in 0_u32..3,
+    ) {
+        let max = min + more;
+        let mut rules = rules(policies, min, max);
+        rules.bounds.quota = quota.map(|more| max + more);
+        rules.standby.keep = keep;
+        rules.standby.prepare = prepare;
+        let bounds = rules.bounds;
+        let mut fleet = Fleet::new(rules, min, s(start_up));
+        for (seconds, rate) in demand {
+            for _ in 0..seconds {
+                let decision = fleet.second(rate);
+                prop_assert!((min..=max).contains(&decision.wanted), "{decision:?}");
+                prop_assert!((min..=max).contains(&fleet.running()), "{}: {}", fleet.running(), fleet.states());
+                if let Some(quota) = bounds.quota {
+                    prop_assert!(fleet.servers.len() as u32 <= quota, "{}", fleet.states());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn without_measurements_nothing_goes(policies in policies(), demand in demand(), servers in 2_u32..10) {
+        let mut fleet = Fleet::new(rules(policies, 2, 10), servers, s(5));
+        for (seconds, rate) in demand {
+            (0..seconds).for_each(|_| drop(fleet.second(rate)));
+        }
+        // What is still fresh may be acted upon.
+        fleet.seconds(2, 15.0);
+        (0..20).for_each(|_| drop(fleet.second(None)));
+        let before = fleet.running();
+        for _ in 0..300 {
+            let decision = fleet.second(None);
+            prop_assert!(decision.wanted >= before, "{decision:?}");
+            prop_assert!(!decision.alarms.is_empty());
+            prop_assert!(fleet.running() >= before, "{}", fleet.states());
+        }
+    }
+
+    #[test]
+    fn more_demand_never_wants_fewer(
+        demand in proptest::collection::vec((1_u64..40, 0.0..120.0_f64, 0.0..30.0_f64), 1..15), reactive in any::<bool>(),
+    ) {
+        let policy = match reactive {
+            true => Policy::Reactive(Reactive::default()),
+            // What damping makes of patience depends on the past, not on demand alone; steps depend on where they start.
+            false => Policy::Target(Target { damping: false, step_down: None, ..Target::default() }),
+        };
+        let mut low = Fleet::new(rules(vec![policy.clone()], 1, 20), 2, s(0));
+        let mut high = Fleet::new(rules(vec![policy], 1, 20), 2, s(0));
+        for (seconds, rate, more) in demand {
+            for _ in 0..seconds {
+                // Whole requests, so that what is left over of one second cannot come early in the greater demand.
+                let (low, high) = (low.second(Some(rate.floor())), high.second(Some((rate + more).floor())));
+                prop_assert!(low.wanted <= high.wanted, "{low:?} {high:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn noise_within_the_hysteresis_does_not_flap(
+        base in 10.0..190.0_f64, noise in proptest::collection::vec(-1.0..1.0_f64, 200..600), damping in any::<bool>(),
+    ) {
+        let hysteresis = 0.1;
+        let target = Target { hysteresis, damping, ..Target::default() };
+        let mut fleet = Fleet::new(rules(vec![Policy::Target(target)], 1, 30), 1, s(10));
+        // The number of servers settles.
+        fleet.seconds(900, base);
+        let settled = fleet.seconds(1, base).wanted;
+        let mut wanted = vec![settled];
+        for share in noise {
+            // Both sides together are less than what a server must leave over to be spare, and whole requests lose less than one.
+            let decision = fleet.second(Some(base + share * (base * hysteresis / 2.0 - 1.0).max(0.0) * 0.9));
+            if wanted.last() != Some(&decision.wanted) {
+                wanted.push(decision.wanted);
+            }
+        }
+        prop_assert!(wanted.len() <= 2, "{wanted:?}");
+    }
+
+    #[test]
+    fn no_measurement_panics(
+        samples in proptest::collection::vec((0_u64..5_000, any::<u64>(), proptest::option::of(any::<f64>())), 1..60),
+    ) {
+        let mut rules = rules(vec![Policy::default(), Policy::Reactive(Reactive::default())], 1, 10);
+        rules.signals.push(weir_scale::SignalRule::latest(weir_scale::SignalKind::Cpu, 0.7));
+        let mut scaler = Scaler::new(Arc::new(rules));
+        let mut now = Duration::ZERO;
+        for (passed, requests, cpu) in samples {
+            now += Duration::from_millis(passed);
+            scaler.observe(now, &Sample { requests: Some(requests), cpu, ..Sample::default() });
+            let decision = scaler.decide(Now::at(now), &[]);
+            prop_assert!((1..=10).contains(&decision.wanted));
+        }
+    }
+
+    #[test]
+    fn only_healthy_servers_are_capacity(states in proptest::collection::vec(0_u8..9, 0..12)) {
+        let mut scaler = Scaler::new(Arc::new(Rules::by_requests(1, 20, 10.0)));
+        let now = s(1_000);
+        let states = states.into_iter().map(|kind| match kind {
+            0 => ServerState::Active,
+            1 => ServerState::Creating { ready: s(1_010), for_standby: false },
+            2 => ServerState::Booting { ready: s(10) },
+            3 => ServerState::Unhealthy { since: s(10) },
+            4 => ServerState::Draining { since: s(999) },
+            5 => ServerState::Stopping,
+            6 => ServerState::Stopped,
+            7 => ServerState::Failed,
+            _ => ServerState::Deleting,
+        });
+        let mut fleet = Fleet::new(Rules::by_requests(1, 20, 10.0), 0, s(0));
+        states.for_each(|state| fleet.make(state));
+        let decision = scaler.decide(Now::at(now), &fleet.servers);
+        let healthy = fleet.servers.iter().filter(|server: &&Server| server.state == ServerState::Active).count();
+        let coming = fleet.servers.iter().filter(|server| server.state.name() == "creating").count();
+        prop_assert_eq!(decision.fleet.healthy, healthy as f64);
+        prop_assert_eq!(decision.fleet.coming, coming as f64);
+    }
+}
