@@ -46,6 +46,8 @@ pub(crate) struct Connection {
     /// When the first byte of the request came that is being read.
     pub(crate) head_started: Option<Instant>,
     pub(crate) requests: u32,
+    /// The time for the first head runs since before it began.
+    head_runs: bool,
 }
 
 /// A client's TLS session, as text for headers and logs.
@@ -96,7 +98,9 @@ enum Next {
 /// Serves the connection until it ends.
 pub(crate) async fn serve(mut connection: Connection) {
     loop {
-        connection.deadline.arm(connection.worker.now(), connection.idle_time());
+        if !connection.is_in_first_head() {
+            connection.deadline.arm(connection.worker.now(), connection.idle_time());
+        }
         let after = match poll_fn(|cx| connection.poll_next(cx)).await {
             Next::Close => return,
             Next::Answer(answer) => connection.send(answer).await,
@@ -162,6 +166,7 @@ impl Connection {
             received: Vec::new(),
             head_started: None,
             requests: 0,
+            head_runs: arrival.head_runs,
         }
     }
 
@@ -247,6 +252,11 @@ impl Connection {
         Some(SocketAddr::new(self.peer.ip()?, self.peer.port()))
     }
 
+    /// Whether the deadline stands for all that comes up to the end of the first head.
+    fn is_in_first_head(&self) -> bool {
+        self.head_runs && self.requests == 0
+    }
+
     /// The time in which the next request must begin; the first one's head must have come by then.
     fn idle_time(&self) -> Duration {
         let timeouts = self.listener.timeouts();
@@ -290,7 +300,9 @@ impl Connection {
             };
             match begun {
                 Some(next) => return Poll::Ready(next),
-                None if fresh => self.deadline.arm(now, self.listener.timeouts().head.duration()),
+                None if fresh && !self.is_in_first_head() => {
+                    self.deadline.arm(now, self.listener.timeouts().head.duration())
+                }
                 None => {}
             }
         }
@@ -304,8 +316,9 @@ impl Connection {
         let begun = begin(self, &received, now, started);
         if matches!(begun, Begun::Incomplete) {
             self.received = received;
-            let head = self.listener.timeouts().head.duration();
-            self.deadline.arm(started, head);
+            if !self.is_in_first_head() {
+                self.deadline.arm(started, self.listener.timeouts().head.duration());
+            }
         } else {
             self.worker.buffers.give(received);
         }

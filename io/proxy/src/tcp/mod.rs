@@ -31,11 +31,13 @@ struct Session {
     /// Read already: it goes to the server first.
     received: Vec<u8>,
     started: Instant,
+    /// The time for what the client must send first runs already.
+    head_runs: bool,
 }
 
 /// Serves a client's connection to its end.
 pub(crate) async fn serve(worker: Rc<Worker>, live: Rc<LocalLive>, listener: Rc<LocalTcp>, arrival: Arrival) {
-    let Arrival { stream, deadline, client, destination, .. } = arrival;
+    let Arrival { stream, deadline, client, destination, head_runs, .. } = arrival;
     let mut session = Session {
         worker,
         listener,
@@ -45,6 +47,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, live: Rc<LocalLive>, listener: Rc<
         destination,
         received: Vec::new(),
         started: Instant::now(),
+        head_runs,
     };
     session.listener.counters(&session.worker).requests.one();
     let Some(pool) = session.choose_pool(&live).await else {
@@ -62,7 +65,7 @@ impl Session {
         let index = match listener.tcp.sni_routes.as_slice() {
             [] => listener.tcp.pool,
             routes => {
-                self.deadline.arm(Instant::now(), listener.tcp.head_timeout.duration());
+                self.arm_head();
                 let name = self.read_server_name().await.ok()?;
                 let found = routes.iter().find(|route| first_bytes::takes(route, name.as_deref()));
                 found.map(|route| route.pool).or(listener.tcp.pool)
@@ -146,12 +149,19 @@ impl Session {
         let reader = pool.shared.key.as_ref()?;
         let cookie = match reader.rdp_cookie() {
             Some(name) => {
-                self.deadline.arm(Instant::now(), self.listener.tcp.head_timeout.duration());
+                self.arm_head();
                 self.read_rdp_cookie(name).await
             }
             None => None,
         };
         reader.of_connection(self.source, || self.own_address(), cookie.as_deref())
+    }
+
+    /// Starts the time for what the client must send first, unless it runs.
+    fn arm_head(&mut self) {
+        if !std::mem::replace(&mut self.head_runs, true) {
+            self.deadline.arm(Instant::now(), self.listener.tcp.head_timeout.duration());
+        }
     }
 
     fn proxied(&self) -> Option<ProxiedClient> {

@@ -48,6 +48,25 @@ fn the_time_of_a_head_counts_from_its_first_byte_on_a_kept_connection() {
 }
 
 #[test]
+fn a_proxy_header_takes_its_time_from_that_of_the_head() {
+    let server = RawServer::answering("hi");
+    let weir = with_timeouts(&server, "head = \"2s\"\n[listener.web.proxy-protocol]\nfrom = \"127.0.0.0/8\"");
+    let header = "PROXY TCP4 192.0.2.1 192.0.2.2 4000 80\r\n";
+    let mut client = weir.client();
+    assert_eq!(client.send(header).exchange(get("/")).status, 200);
+    // Each of them within its two seconds, both together not.
+    let pause = Duration::from_millis(1_400);
+    let mut client = weir.client();
+    client.send(&header[..20]);
+    assert!(client.is_quiet(pause));
+    client.send(&header[20..]).send("GET / HT");
+    // Until the answer comes, or as long as above.
+    client.is_quiet(pause);
+    let _ = client.try_send("TP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(client.response().status, 408);
+}
+
+#[test]
 fn a_slow_head_within_its_time_is_served() {
     let server = RawServer::answering("hi");
     let weir = with_timeouts(&server, "head = \"20s\"");
