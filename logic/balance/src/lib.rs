@@ -42,6 +42,7 @@ mod queue;
 mod reference;
 mod roster;
 mod round_robin;
+mod schedule;
 mod scheduling;
 mod slow_start;
 mod static_rr;

@@ -1,6 +1,9 @@
 //! Which servers take part, and with what weight: tiers, subsets, zones.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
+use weir_model::Weight;
 
 use crate::{Candidate, Portion, Subset};
 
@@ -15,6 +18,15 @@ pub struct Membership {
     pub subset: Option<Subset>,
 }
 
+/// What came of it: slots, ascending.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    /// Those that requests may be given to.
+    pub(crate) members: Box<[usize]>,
+    /// The members, and who would be one of them if it were up: the same subset, zone and tiers as theirs.
+    pub(crate) standing: Box<[usize]>,
+}
+
 /// When requests go to other zones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ZoneRule {
@@ -24,24 +36,31 @@ pub struct ZoneRule {
 }
 
 impl Membership {
-    /// The slots of those that take part, ascending. What counts of a server's weight is multiplied by what the subset and
-    /// the zone leave of it.
-    pub(crate) fn settle(&self, candidates: &mut [Option<Candidate>]) -> Box<[usize]> {
-        let parts = self.parts(candidates);
+    /// Who takes part. What counts of a server's weight is multiplied by what the subset and the zone leave of it.
+    pub(crate) fn settle(&self, candidates: &mut [Option<Candidate>]) -> Settled {
+        let mut parts = self.parts(candidates);
         let mut chosen = self.tiers(candidates.iter().flatten().filter(|one| parts[one.slot].is_some()));
         if chosen.is_empty() {
             // Better a server that is another Weir's than none.
+            parts.iter_mut().for_each(|part| *part = part.or(Some(Portion::WHOLE)));
             chosen = self.tiers(candidates.iter().flatten());
         }
         let all = candidates.iter().flatten();
         let remote = self.zones.map_or(Portion::WHOLE, |rule| rule.remote_portion(all, &mut chosen));
-        let mut slots: Box<[usize]> = chosen.iter().map(|one| one.slot).collect();
-        slots.sort_unstable();
+        let tiers: BTreeSet<_> = chosen.iter().map(|one| tier(one)).collect();
+        let goes_abroad = chosen.iter().any(|one| !one.is_local);
+        let would_be = |one: &&Candidate| {
+            let is_near = one.is_local || goes_abroad;
+            is_near && one.weight > Weight::ZERO && parts[one.slot].is_some() && tiers.contains(&tier(one))
+        };
+        let standing = candidates.iter().flatten().filter(would_be).map(|one| one.slot).collect();
+        let mut members: Box<[usize]> = chosen.iter().map(|one| one.slot).collect();
+        members.sort_unstable();
         for one in candidates.iter_mut().flatten() {
             let part = parts[one.slot].unwrap_or(Portion::WHOLE);
             one.portion = one.portion.of(part).of(if one.is_local { Portion::WHOLE } else { remote });
         }
-        slots
+        Settled { members, standing }
     }
 
     /// What of each server, by slot, is in the subset.
@@ -117,7 +136,6 @@ mod tests {
     use std::sync::Arc;
 
     use proptest::prelude::*;
-    use weir_model::Weight;
 
     use super::*;
     use crate::ServerLoad;
@@ -143,15 +161,15 @@ mod tests {
         change(&mut servers, &[2, 3], |one| one.priority = 1);
         change(&mut servers, &[4, 5], |one| one.backup = true);
         let rule = Membership::default();
-        assert_eq!(*rule.settle(&mut servers), [0, 1]);
+        assert_eq!(*rule.settle(&mut servers).members, [0, 1]);
         change(&mut servers, &[0], |one| one.eligible = false);
-        assert_eq!(*rule.settle(&mut servers), [1]);
+        assert_eq!(*rule.settle(&mut servers).members, [1]);
         change(&mut servers, &[1], |one| one.weight = Weight::ZERO);
-        assert_eq!(*rule.settle(&mut servers), [2, 3]);
+        assert_eq!(*rule.settle(&mut servers).members, [2, 3]);
         change(&mut servers, &[2, 3], |one| one.eligible = false);
-        assert_eq!(*rule.settle(&mut servers), [4, 5]);
+        assert_eq!(*rule.settle(&mut servers).members, [4, 5]);
         change(&mut servers, &[4, 5], |one| one.eligible = false);
-        assert!(rule.settle(&mut servers).is_empty());
+        assert!(rule.settle(&mut servers).members.is_empty());
     }
 
     #[test]
@@ -161,13 +179,13 @@ mod tests {
         change(&mut servers, &[6, 7], |one| one.priority = 9);
         let rule = Membership { min_healthy_percent: 50, ..Membership::default() };
         change(&mut servers, &[0, 1], |one| one.eligible = false);
-        assert_eq!(*rule.settle(&mut servers), [2, 3], "half of it is up");
+        assert_eq!(*rule.settle(&mut servers).members, [2, 3], "half of it is up");
         change(&mut servers, &[2], |one| one.eligible = false);
-        assert_eq!(*rule.settle(&mut servers), [3, 4, 5]);
+        assert_eq!(*rule.settle(&mut servers).members, [3, 4, 5]);
         change(&mut servers, &[3, 4], |one| one.eligible = false);
-        assert_eq!(*rule.settle(&mut servers), [5], "half of the second tier is up");
+        assert_eq!(*rule.settle(&mut servers).members, [5], "half of the second tier is up");
         change(&mut servers, &[5], |one| one.eligible = false);
-        assert_eq!(*rule.settle(&mut servers), [6, 7]);
+        assert_eq!(*rule.settle(&mut servers).members, [6, 7]);
     }
 
     #[test]
@@ -176,15 +194,15 @@ mod tests {
         let mut servers = servers(20);
         change(&mut servers, &[10, 11, 12, 13, 14, 15, 16, 17, 18, 19], |one| one.is_local = false);
         change(&mut servers, &[0, 1, 2], |one| one.eligible = false);
-        assert_eq!(*rule.settle(&mut servers), [3, 4, 5, 6, 7, 8, 9], "seven of ten");
+        assert_eq!(*rule.settle(&mut servers).members, [3, 4, 5, 6, 7, 8, 9], "seven of ten");
         change(&mut servers, &[3, 4], |one| one.eligible = false);
         // Five of ten: 5 / 7 of the requests stay, by weights of 5 and 10 * 20 %.
-        let slots = rule.settle(&mut servers);
+        let slots = rule.settle(&mut servers).members;
         assert_eq!(*slots, [5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19]);
         assert_eq!(portions(&servers, &slots), [&[100; 5][..], &[20; 10]].concat());
         change(&mut servers, &[5, 6, 7, 8, 9], |one| one.eligible = false);
         change(&mut servers, &[10], |one| one.portion = Portion::WHOLE);
-        let slots = rule.settle(&mut servers);
+        let slots = rule.settle(&mut servers).members;
         assert_eq!(slots.len(), 10, "all that are elsewhere");
         assert_eq!(portions(&servers, &slots)[0], 100);
     }
@@ -194,10 +212,10 @@ mod tests {
         let rule = Membership { zones: Some(ZoneRule { stay_percent: 70 }), ..Membership::default() };
         let mut elsewhere = servers(3);
         change(&mut elsewhere, &[0, 1, 2], |one| one.is_local = false);
-        assert_eq!(*rule.settle(&mut elsewhere), [0, 1, 2]);
+        assert_eq!(*rule.settle(&mut elsewhere).members, [0, 1, 2]);
         let mut alone = servers(10);
         change(&mut alone, &[1, 2, 3, 4, 5, 6, 7, 8, 9], |one| one.eligible = false);
-        assert_eq!(*rule.settle(&mut alone), [0]);
+        assert_eq!(*rule.settle(&mut alone).members, [0]);
     }
 
     #[test]
@@ -205,12 +223,12 @@ mod tests {
         let subset = Subset { size: 1, instance: 0, instances: 2 };
         let rule = Membership { subset: Some(subset), ..Membership::default() };
         let mut three = servers(3);
-        let slots = rule.settle(&mut three);
+        let slots = rule.settle(&mut three).members;
         assert_eq!(*slots, [0, 1]);
         assert_eq!(portions(&three, &slots), [100, 50]);
         let mut three = servers(3);
         change(&mut three, &[0, 1], |one| one.eligible = false);
-        assert_eq!(*rule.settle(&mut three), [2]);
+        assert_eq!(*rule.settle(&mut three).members, [2]);
     }
 
     proptest! {
@@ -230,7 +248,7 @@ mod tests {
             }
             let subset = subset.map(|(size, instance, instances)| Subset { size, instance, instances });
             let zones = stay.map(|stay_percent| ZoneRule { stay_percent });
-            let slots = Membership { min_healthy_percent, zones, subset }.settle(&mut servers);
+            let slots = Membership { min_healthy_percent, zones, subset }.settle(&mut servers).members;
             let usable: Vec<usize> = servers.iter().flatten().filter(|one| one.is_usable()).map(|one| one.slot).collect();
             prop_assert_eq!(slots.is_empty(), usable.is_empty());
             prop_assert!(slots.iter().all(|slot| usable.contains(slot)));
@@ -251,7 +269,7 @@ mod tests {
             change(&mut servers, &away, |one| one.is_local = false);
             change(&mut servers, &down, |one| one.eligible = false);
             let rule = Membership { zones: Some(ZoneRule { stay_percent }), ..Membership::default() };
-            let slots = rule.settle(&mut servers);
+            let slots = rule.settle(&mut servers).members;
             let share = |is_local: bool| -> f64 {
                 let those = slots.iter().filter_map(|slot| servers[*slot].as_ref()).filter(|one| one.is_local == is_local);
                 those.map(|one| f64::from(one.portion.get())).sum()

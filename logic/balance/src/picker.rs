@@ -4,8 +4,8 @@ use crate::edf::Edf;
 use crate::hash::{avalanche, nginx_hash, nginx_ip_hash};
 use crate::ipvs_wrr::IpvsWrr;
 use crate::mix::{below, mix, nth};
-use crate::roster::Schedule;
 use crate::round_robin::RoundRobin;
+use crate::schedule::Schedule;
 use crate::static_rr::StaticRr;
 use crate::{Algorithm, Candidate, Key, Roster, locality};
 

@@ -13,6 +13,7 @@ mod ipvs_golden;
 mod least_connections;
 mod least_request;
 mod measured;
+mod membership;
 mod pool;
 mod portions;
 mod queue;

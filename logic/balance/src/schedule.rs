@@ -1,0 +1,163 @@
+//! What each algorithm works out in advance, from the servers that there are.
+
+use std::sync::Arc;
+
+use weir_model::ServerAddress;
+
+use crate::draw::WeightedDraw;
+use crate::hash::{ByWeight, IpvsKind, IpvsTable, Ketama, Maglev, Rendezvous, Ring};
+use crate::ipvs_wrr::Thresholds;
+use crate::locality::Localities;
+use crate::round_robin::Classes;
+use crate::weighted_map::WeightedMap;
+use crate::{Algorithm, Candidate, Portion, Scheduling};
+
+/// What each algorithm works out in advance.
+#[derive(Debug)]
+pub(crate) enum Schedule {
+    /// By the tournament's keys.
+    Keys,
+    RoundRobin(Classes),
+    StaticRr(WeightedMap),
+    IpvsWrr(Thresholds),
+    Random(WeightedDraw),
+    /// Envoy's least request where all weights are equal.
+    FewestRequests(WeightedDraw),
+    /// Envoy's least request where weights differ: each picker's own.
+    Edf,
+    PeakEwma(WeightedDraw),
+    Map(WeightedMap),
+    Ring(Ring),
+    Maglev(Maglev),
+    Ketama(Ketama),
+    Rendezvous(Rendezvous),
+    NginxIpHash(ByWeight),
+    NginxHash(ByWeight),
+    Ipvs(IpvsTable),
+    /// By the tournament's keys, unless the key's server is known.
+    Locality(Arc<Localities>),
+}
+
+/// The servers that a schedule is made for.
+pub(crate) struct Cohort<'a> {
+    pub(crate) candidates: &'a [Option<Candidate>],
+    pub(crate) members: &'a [usize],
+    /// The members, and who would be one of them if it were up.
+    pub(crate) standing: &'a [usize],
+}
+
+impl Cohort<'_> {
+    pub(crate) fn weighted(&self) -> Vec<(usize, u32)> {
+        let weight =
+            |slot: usize| self.candidates[slot].as_ref().map_or(0, |candidate| candidate.weight.get());
+        self.members.iter().map(|slot| (*slot, weight(*slot))).collect()
+    }
+
+    /// What counts of each member's weight, in thousandths.
+    fn thousandths(&self) -> Vec<(usize, u32)> {
+        let share = |slot: usize| self.candidates[slot].as_ref().map_or(0, Candidate::share);
+        self.members.iter().map(|slot| (*slot, share(*slot))).collect()
+    }
+
+    /// The same in the largest unit: in the usual case the weights themselves, so that a sequence is that of its origin.
+    fn shares(&self) -> Vec<(usize, u32)> {
+        let whole = Portion::WHOLE.get();
+        let mut shares = self.thousandths();
+        if shares.iter().all(|(_, share)| share.is_multiple_of(whole)) {
+            shares.iter_mut().for_each(|(_, share)| *share /= whole);
+        }
+        shares
+    }
+
+    /// In the pool's order.
+    pub(crate) fn in_order(&self) -> Vec<(usize, u32)> {
+        let rank = |slot: usize| self.candidates[slot].as_ref().map_or(0, |candidate| candidate.rank);
+        let mut in_order = self.weighted();
+        in_order.sort_by_key(|(slot, _)| rank(*slot));
+        in_order
+    }
+
+    /// With their addresses, in the pool's order.
+    fn addressed(&self) -> Vec<(usize, u32, &ServerAddress)> {
+        let address = |slot: usize| Some(&self.candidates[slot].as_ref()?.address);
+        let in_order = self.in_order().into_iter();
+        in_order.filter_map(|(slot, weight)| Some((slot, weight, address(slot)?))).collect()
+    }
+
+    /// The members, and the servers that would be among them if they were up, with their addresses, in the pool's order.
+    fn up_or_down(&self) -> Vec<(usize, u32, &ServerAddress)> {
+        let standing = self.standing.iter().filter_map(|slot| self.candidates[*slot].as_ref());
+        let mut standing: Vec<&Candidate> = standing.collect();
+        standing.sort_by_key(|candidate| candidate.rank);
+        standing.iter().map(|candidate| (candidate.slot, candidate.weight.get(), &candidate.address)).collect()
+    }
+
+    fn up_or_down_by_weight(&self) -> ByWeight {
+        let servers = self.up_or_down();
+        ByWeight::new(&servers.into_iter().map(|(slot, weight, _)| (slot, weight)).collect::<Vec<_>>())
+    }
+
+    /// Those of all servers, usable or not.
+    fn all_weights(&self) -> impl Iterator<Item = u32> + Clone {
+        self.candidates.iter().flatten().map(|candidate| candidate.weight.get())
+    }
+}
+
+impl Schedule {
+    /// `known` is what the same algorithm had before.
+    pub(crate) fn new(scheduling: Scheduling, cohort: &Cohort<'_>, known: Option<&Self>) -> Self {
+        let map = || WeightedMap::new(&cohort.in_order(), cohort.all_weights());
+        let shares = cohort.shares();
+        let equal = shares.windows(2).all(|two| two[0].1 == two[1].1);
+        match scheduling.algorithm {
+            Algorithm::RoundRobin => Self::RoundRobin(Classes::new(&shares)),
+            Algorithm::StaticRr => Self::StaticRr(map()),
+            Algorithm::IpvsWrr => Self::IpvsWrr(Thresholds::new(&cohort.in_order())),
+            Algorithm::LeastConnections
+            | Algorithm::IpvsLc
+            | Algorithm::IpvsWlc
+            | Algorithm::Sed
+            | Algorithm::Nq
+            | Algorithm::First
+            | Algorithm::Failover
+            | Algorithm::Overflow
+            | Algorithm::LeastResponseTime
+            | Algorithm::LeastBandwidth => Self::Keys,
+            Algorithm::Random => Self::Random(WeightedDraw::new(&shares)),
+            Algorithm::LeastRequest if equal && scheduling.measure.bias.is_none() => {
+                Self::FewestRequests(WeightedDraw::new(&shares))
+            }
+            Algorithm::LeastRequest => Self::Edf,
+            Algorithm::PeakEwma => Self::PeakEwma(WeightedDraw::new(&shares)),
+            Algorithm::Source | Algorithm::Hash => Self::Map(map()),
+            Algorithm::Ring => Self::Ring(Ring::new(&cohort.thousandths())),
+            Algorithm::Maglev => Self::Maglev(Maglev::new(&cohort.weighted(), cohort.all_weights())),
+            Algorithm::Ketama => Self::Ketama(Ketama::new(cohort.up_or_down().into_iter())),
+            Algorithm::Rendezvous => {
+                let known = match known {
+                    Some(Self::Rendezvous(known)) => Some(known),
+                    _ => None,
+                };
+                Self::Rendezvous(Rendezvous::new(cohort.addressed().into_iter(), known))
+            }
+            Algorithm::NginxIpHash => Self::NginxIpHash(cohort.up_or_down_by_weight()),
+            Algorithm::NginxHash => Self::NginxHash(cohort.up_or_down_by_weight()),
+            Algorithm::IpvsSh => Self::Ipvs(IpvsTable::new(IpvsKind::Source, &cohort.addressed())),
+            Algorithm::IpvsDh => Self::Ipvs(IpvsTable::new(IpvsKind::Destination, &cohort.addressed())),
+            Algorithm::IpvsMh => Self::Ipvs(IpvsTable::new(IpvsKind::Maglev, &cohort.addressed())),
+            Algorithm::Lblc | Algorithm::Lblcr => Self::Locality(match known {
+                Some(Self::Locality(known)) => Arc::clone(known),
+                _ => Arc::default(),
+            }),
+        }
+    }
+
+    /// Whether requests without a key, or whose tries have been in vain, go by round robin.
+    pub(crate) fn needs_turns(&self) -> bool {
+        matches!(
+            self,
+            Self::Ketama(_) | Self::Rendezvous(_) | Self::NginxIpHash(_) | Self::NginxHash(_) | Self::Ipvs(_)
+        )
+    }
+}
+
