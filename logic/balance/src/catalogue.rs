@@ -186,8 +186,9 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
     AlgorithmEntry {
         algorithm: Algorithm::Ring,
         origin: "HAProxy (hash-type consistent; without options: source with avalanche)",
-        formula: "Each server has 16 points on a ring of 2^32 places for each unit of its weight, hashed from its place \
-                  in the pool. The `key`, the client's address without one, is hashed as for hash, and mixed unless \
+        formula: "Each server has 16 points on a ring of 2^32 places for each unit of its weight, hashed from its address (HAProxy: \
+                  hash-key addr-port; of servers with one address each has its own), or with `points = \"position\"` from its place in \
+                  the pool (hash-key id, HAProxy's default). The `key`, the client's address without one, is hashed as for hash, and mixed unless \
                   `avalanche = false`; the nearest point's server is chosen, the next on the ring if that one is busy. When \
                   a server leaves, only its own keys move. Above a million points all servers have fewer, evenly. With \
                   `bounded-load` (HAProxy: hash-balance-factor) a server that has its share of ceil((active + 1) * F / 100) \
@@ -201,7 +202,7 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         origin: "Google (Maglev, NSDI 2016); in IPVS as mh, in Envoy as maglev",
         formula: "Servers take the places of a table of prime size in turn, each in an order of preference of its own, \
                   in proportion to the weights; the mixed hash of the `key`, the client's address without one, is a place. The order comes from \
-                  the server's place in the pool (IPVS, Envoy: from its address). Shares are even within about 2%; some \
+                  the server's address. Shares are even within about 2%; some \
                   keys of others move when a server leaves, too.",
         when_to_use: "As ring, with more even shares; several balancers with the same config choose alike.",
         cost: "O(1); a change of servers makes a new table",

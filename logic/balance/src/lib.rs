@@ -70,7 +70,7 @@ pub use portion::Portion;
 pub use queue::{Departures, Next, Queue, Rank, Ticket};
 pub use reference::reference;
 pub use roster::Roster;
-pub use scheduling::{HashOptions, Scheduling};
+pub use scheduling::{HashOptions, RingPoints, Scheduling};
 pub use slow_start::SlowStart;
 pub use sticky::{
     Standing, StickyKey, StickyKeys, StickyTable, StickyTableCounts, StickyTableRule, StickyToken, TokenAge,

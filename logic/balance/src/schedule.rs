@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use weir_model::ServerAddress;
-
 use crate::draw::WeightedDraw;
-use crate::hash::{ByWeight, IpvsKind, IpvsTable, Ketama, Maglev, Rendezvous, Ring};
+use crate::hash::{
+    Addressed, ByWeight, IpvsKind, IpvsTable, Ketama, Maglev, Rendezvous, Ring, position_key, ring_keys,
+};
 use crate::ipvs_wrr::Thresholds;
 use crate::locality::Localities;
 use crate::round_robin::Classes;
 use crate::weighted_map::WeightedMap;
-use crate::{Algorithm, Candidate, Portion, Scheduling};
+use crate::{Algorithm, Candidate, Portion, RingPoints, Scheduling};
 
 /// What each algorithm works out in advance.
 #[derive(Debug)]
@@ -71,21 +71,35 @@ impl Cohort<'_> {
 
     /// In the pool's order.
     pub(crate) fn in_order(&self) -> Vec<(usize, u32)> {
-        let rank = |slot: usize| self.candidates[slot].as_ref().map_or(0, |candidate| candidate.rank);
         let mut in_order = self.weighted();
-        in_order.sort_by_key(|(slot, _)| rank(*slot));
+        in_order.sort_by_key(|(slot, _)| self.rank(*slot));
         in_order
     }
 
     /// With their addresses, in the pool's order.
-    fn addressed(&self) -> Vec<(usize, u32, &ServerAddress)> {
+    fn addressed(&self) -> Vec<Addressed<'_>> {
         let address = |slot: usize| Some(&self.candidates[slot].as_ref()?.address);
         let in_order = self.in_order().into_iter();
         in_order.filter_map(|(slot, weight)| Some((slot, weight, address(slot)?))).collect()
     }
 
+    /// What counts of each member's weight, and what its points on the ring are hashed from.
+    fn on_ring(&self, points: RingPoints) -> Vec<(usize, u32, u32)> {
+        let addressed = self.addressed();
+        let keys = match points {
+            RingPoints::Address => ring_keys(&addressed),
+            RingPoints::Position => addressed.iter().map(|(slot, ..)| position_key(self.rank(*slot))).collect(),
+        };
+        let share = |slot: usize| self.candidates[slot].as_ref().map_or(0, Candidate::share);
+        addressed.iter().zip(keys).map(|((slot, ..), key)| (*slot, share(*slot), key)).collect()
+    }
+
+    fn rank(&self, slot: usize) -> u32 {
+        self.candidates[slot].as_ref().map_or(0, |candidate| candidate.rank)
+    }
+
     /// The members, and the servers that would be among them if they were up, with their addresses, in the pool's order.
-    fn up_or_down(&self) -> Vec<(usize, u32, &ServerAddress)> {
+    fn up_or_down(&self) -> Vec<Addressed<'_>> {
         let standing = self.standing.iter().filter_map(|slot| self.candidates[*slot].as_ref());
         let mut standing: Vec<&Candidate> = standing.collect();
         standing.sort_by_key(|candidate| candidate.rank);
@@ -130,15 +144,15 @@ impl Schedule {
             Algorithm::LeastRequest => Self::Edf,
             Algorithm::PeakEwma => Self::PeakEwma(WeightedDraw::new(&shares)),
             Algorithm::Source | Algorithm::Hash => Self::Map(map()),
-            Algorithm::Ring => Self::Ring(Ring::new(&cohort.thousandths())),
-            Algorithm::Maglev => Self::Maglev(Maglev::new(&cohort.weighted(), cohort.all_weights())),
+            Algorithm::Ring => Self::Ring(Ring::new(cohort.on_ring(scheduling.hash.points))),
+            Algorithm::Maglev => Self::Maglev(Maglev::new(&cohort.addressed(), cohort.all_weights())),
             Algorithm::Ketama => Self::Ketama(Ketama::new(cohort.up_or_down().into_iter())),
             Algorithm::Rendezvous => {
                 let known = match known {
                     Some(Self::Rendezvous(known)) => Some(known),
                     _ => None,
                 };
-                Self::Rendezvous(Rendezvous::new(cohort.addressed().into_iter(), known))
+                Self::Rendezvous(Rendezvous::new(&cohort.addressed(), known))
             }
             Algorithm::NginxIpHash => Self::NginxIpHash(cohort.up_or_down_by_weight()),
             Algorithm::NginxHash => Self::NginxHash(cohort.up_or_down_by_weight()),

@@ -23,6 +23,8 @@ pub struct HashOptions {
     pub function: HashFunction,
     /// Whether the key's hash is mixed once more (HAProxy's `avalanche`). Used by `hash`, `source` and `ring`.
     pub avalanche: bool,
+    /// What a server's points on the ring come from. Used by `ring`.
+    pub points: RingPoints,
     /// No server may have more than this share of its fair part of all requests, in percent, over 100; `None` = no bound.
     /// Used by `ring` and `random` (HAProxy's hash-balance-factor).
     pub bounded_load_percent: Option<u32>,
@@ -34,6 +36,18 @@ pub struct HashOptions {
     pub expiration: Millis,
 }
 
+/// What a server's points on HAProxy's ring come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RingPoints {
+    /// Its address (HAProxy's `hash-key addr-port`): who else is in the pool, and in which order, does not matter.
+    #[default]
+    Address,
+    /// Its place in the pool's order (HAProxy's `hash-key id`, its default): when a server is taken out of the config, those behind
+    /// it change their points.
+    Position,
+}
+
 impl HashOptions {
     /// IPVS's lblc_expiration and lblcr_expiration: a day.
     pub const EXPIRATION: Millis = Millis(24 * 60 * 60 * 1_000);
@@ -43,6 +57,7 @@ impl HashOptions {
         Self {
             function: algorithm.own_function(),
             avalanche: matches!(algorithm, Algorithm::Ring),
+            points: RingPoints::Address,
             bounded_load_percent: None,
             fallback: true,
             port: false,

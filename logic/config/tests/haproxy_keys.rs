@@ -36,6 +36,9 @@ impl Column {
             }
         }
         options.push(format!("avalanche = {avalanche}"));
+        if algorithm == "ring" {
+            options.push("points = \"position\"".to_owned());
+        }
         options.extend(key(balance));
         let plan = pool(&options.join(", "));
         let candidate = |(slot, server): (usize, &weir_config::plan::ServerPlan)| Candidate {

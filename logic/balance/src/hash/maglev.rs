@@ -2,6 +2,7 @@
 //! 3.4): each server has its own order of preference of a table's places, and the servers take places in turn. Nearly
 //! even shares, a pick is one look, and few keys move when a server comes or goes.
 
+use super::identity::{Addressed, seeds};
 use crate::gcd::gcd_of;
 use crate::mix::mix;
 
@@ -25,14 +26,16 @@ struct Entrant {
     slot: u32,
     /// Places taken in each round.
     turns: usize,
+    /// What its preferences come from.
+    seed: u64,
     next: u64,
     skip: u64,
 }
 
 impl Maglev {
-    /// From slots and weights above 0. A server's preferences come from its slot. `all_weights` are those of every server
-    /// in the pool, usable or not: size and turns come from them, and must not change with the servers' health.
-    pub(crate) fn new(members: &[(usize, u32)], all_weights: impl Iterator<Item = u32> + Clone) -> Self {
+    /// From servers with weights above 0, in the pool's order: their preferences come from their addresses. `all_weights` are those
+    /// of every server in the pool, usable or not: size and turns come from them, and must not change with the servers' health.
+    pub(crate) fn new(members: &[Addressed<'_>], all_weights: impl Iterator<Item = u32> + Clone) -> Self {
         if members.is_empty() {
             return Self(Box::default());
         }
@@ -44,16 +47,17 @@ impl Maglev {
         };
         let size =
             *SIZES.iter().find(|size| **size >= turns * PLACES_PER_TURN).unwrap_or(&SIZES[SIZES.len() - 1]);
-        let entrant = |(slot, weight): &(usize, u32)| {
-            let (offset, skip) = (mix(*slot as u64 + 1), mix(!(*slot as u64)));
-            Entrant {
-                slot: *slot as u32,
-                turns: own_turns(*weight),
-                next: offset % size as u64,
-                skip: skip % (size as u64 - 1) + 1,
-            }
+        let entrant = |((slot, weight, _), seed): (&Addressed<'_>, u64)| Entrant {
+            slot: *slot as u32,
+            turns: own_turns(*weight),
+            seed,
+            next: mix(seed) % size as u64,
+            skip: mix(!seed) % (size as u64 - 1) + 1,
         };
-        Self(fill(size, members.iter().map(entrant).collect()))
+        let mut entrants: Vec<Entrant> = members.iter().zip(seeds(members)).map(entrant).collect();
+        // Whose turn is first must not depend on the order of the servers either.
+        entrants.sort_unstable_by_key(|entrant| entrant.seed);
+        Self(fill(size, entrants))
     }
 
     /// The open server at `hash` or next to it. None if there was none within reach.
@@ -94,7 +98,10 @@ impl Entrant {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use proptest::prelude::*;
+    use weir_model::ServerAddress;
 
     use super::*;
 
@@ -104,8 +111,15 @@ mod tests {
 
     /// The table while one server of the pool is down.
     fn without(weights: &[u32], down: usize) -> Maglev {
-        let members: Vec<_> = weights.iter().copied().enumerate().filter(|(slot, _)| *slot != down).collect();
+        let addresses: Vec<_> = (0..weights.len()).map(address).collect();
+        let member = |(slot, weight): (usize, &u32)| (slot, *weight, &addresses[slot]);
+        let members: Vec<_> =
+            weights.iter().enumerate().filter(|(slot, _)| *slot != down).map(member).collect();
         Maglev::new(&members, weights.iter().copied())
+    }
+
+    fn address(slot: usize) -> ServerAddress {
+        ServerAddress::Inet((Ipv4Addr::from_bits(0x0a00_0001 + slot as u32), 80).into())
     }
 
     #[test]

@@ -9,11 +9,10 @@
 //! part by about one over the root of that number. What moves when servers change is exact.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use weir_model::ServerAddress;
-
+use super::identity::{Addressed, seeds};
 use crate::mix::mix;
 
 /// The draws of one set of servers.
@@ -47,19 +46,11 @@ const ASK_ALL_MAX: usize = 256;
 const DETOURS: u64 = 16;
 
 impl Rendezvous {
-    /// From slots, weights above 0 and addresses, in the pool's order. Servers draw by their addresses; of several with one
-    /// address each has its own draws. Of `known`, what was drawn before, nothing is drawn again.
-    pub(crate) fn new<'a>(
-        servers: impl Iterator<Item = (usize, u32, &'a ServerAddress)>,
-        known: Option<&Self>,
-    ) -> Self {
-        let mut seen = BTreeMap::new();
-        let entrants = servers.map(|(slot, weight, address)| {
-            let text = address.to_string();
-            let seed = text_hash(text.as_bytes());
-            let nth = seen.entry(text).and_modify(|count| *count += 1).or_insert(0_u64);
-            Entrant { slot, seed: mix(seed.wrapping_add(*nth)), weight }
-        });
+    /// From servers with weights above 0, in the pool's order. They draw by their addresses; of several with one address each has its
+    /// own draws. Of `known`, what was drawn before, nothing is drawn again.
+    pub(crate) fn new(servers: &[Addressed<'_>], known: Option<&Self>) -> Self {
+        let entrant = |((slot, weight, _), seed): (&Addressed<'_>, u64)| Entrant { slot: *slot, seed, weight: *weight };
+        let entrants = servers.iter().zip(seeds(servers)).map(entrant);
         let entrants: Box<[Entrant]> = entrants.collect();
         let winners = known.and_then(|known| known.winners_among(&entrants));
         let unknown = || (0..1_usize << BUCKET_BITS).map(|_| AtomicU32::new(0)).collect();
@@ -159,15 +150,11 @@ impl Entrant {
     }
 }
 
-/// FNV-1a, of 64 bits: addresses that differ must have different seeds.
-fn text_hash(text: &[u8]) -> u64 {
-    text.iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
+
+    use weir_model::ServerAddress;
 
     use super::*;
 
@@ -179,10 +166,9 @@ mod tests {
     fn draws(servers: &[(u32, u32)], known: Option<&Rendezvous>) -> Rendezvous {
         let addresses: Vec<_> = servers.iter().map(|(number, _)| address(*number)).collect();
         let servers = servers.iter().zip(&addresses);
-        Rendezvous::new(
-            servers.map(|((number, weight), address)| (*number as usize, *weight, address)),
-            known,
-        )
+        let servers: Vec<_> =
+            servers.map(|((number, weight), address)| (*number as usize, *weight, address)).collect();
+        Rendezvous::new(&servers, known)
     }
 
     fn choices(draws: &Rendezvous) -> Vec<Option<usize>> {

@@ -3,13 +3,13 @@
 
 use super::avalanche;
 
-/// A ring of (place, slot), ascending by place.
+/// Points, ascending by place.
 #[derive(Debug)]
 pub(crate) struct Ring {
     points: Box<[Point]>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy)]
 struct Point {
     place: u32,
     slot: u32,
@@ -22,40 +22,37 @@ const UNIT: u64 = 1_000;
 /// Points looked at before the search for an open server is left to others.
 const STEPS_MAX: usize = 256;
 
-impl Ring {
-    /// HAProxy's ring (lb_chash.c): 16 points for each unit of weight, which is a thousand here, at least one. A server's points depend on its slot alone,
-    /// which stands for HAProxy's server id, counted from 1.
-    pub(crate) fn new(members: &[(usize, u32)]) -> Self {
-        const POINTS_PER_WEIGHT: u64 = 16;
-        const EFFECTIVE_WEIGHT_RANGE: u32 = 256 * 16;
-        let points = Self::points(members, POINTS_PER_WEIGHT, |slot, points, place| {
-            let id = (slot as u32).wrapping_add(1);
-            for point in 0..points {
-                place(avalanche(id.wrapping_mul(EFFECTIVE_WEIGHT_RANGE).wrapping_add(point as u32)));
-            }
-        });
-        Self { points }
-    }
+/// HAProxy's SRV_EWGHT_RANGE: so many points of one server lie between its id's and the next one's before they are hashed.
+const POINTS_PER_ID: u32 = 256 * 16;
 
-    fn points(
-        members: &[(usize, u32)],
-        per_weight: u64,
-        places: impl Fn(usize, u64, &mut dyn FnMut(u32)),
-    ) -> Box<[Point]> {
-        let points_of = |weight: u32| (u64::from(weight) * per_weight / UNIT).max(1);
-        let wanted: u64 = members.iter().map(|(_, weight)| points_of(*weight)).sum();
+/// What HAProxy's `hash-key id`, its default, gives the server at this place of the pool's order, which stands for its id, counted
+/// from 1.
+pub(crate) fn position_key(rank: u32) -> u32 {
+    rank.wrapping_add(1).wrapping_mul(POINTS_PER_ID)
+}
+
+impl Ring {
+    /// HAProxy's ring (lb_chash.c): 16 points for each unit of weight, which is a thousand here, at least one. From slots, weights
+    /// and what a server's points are hashed from: where they lie depends on that alone.
+    pub(crate) fn new(mut servers: Vec<(usize, u32, u32)>) -> Self {
+        const POINTS_PER_WEIGHT: u64 = 16;
+        let points_of = |weight: u32| (u64::from(weight) * POINTS_PER_WEIGHT / UNIT).max(1);
+        let wanted: u64 = servers.iter().map(|(_, weight, _)| points_of(*weight)).sum();
         let share = |weight: u32| {
             let own = points_of(weight);
             if wanted > POINTS_MAX { (own * POINTS_MAX / wanted).max(1) } else { own }
         };
-        let mut points = Vec::with_capacity(wanted.min(POINTS_MAX) as usize + members.len());
-        for (slot, weight) in members {
-            places(*slot, share(*weight), &mut |place| points.push(Point { place, slot: *slot as u32 }));
+        // Where two points fall on one place the lower key's counts, in whatever order the servers stand.
+        servers.sort_unstable_by_key(|(_, _, key)| *key);
+        let mut points = Vec::with_capacity(wanted.min(POINTS_MAX) as usize + servers.len());
+        for (slot, weight, key) in servers {
+            let place = |point: u64| avalanche(key.wrapping_add(point as u32));
+            let own = (0..share(weight)).map(place);
+            points.extend(own.map(|place| Point { place, slot: slot as u32 }));
         }
-        // Where two points fall on one place, the first server's counts.
-        points.sort_unstable();
+        points.sort_by_key(|point| point.place);
         points.dedup_by_key(|point| point.place);
-        points.into()
+        Self { points: points.into() }
     }
 
     /// The open server at `hash`, or the next one on the ring. None if there was none within reach.
@@ -91,15 +88,15 @@ mod tests {
 
     use super::*;
 
-    fn members(weights: &[u32]) -> Vec<(usize, u32)> {
-        let thousandths = weights.iter().map(|weight| weight * 1_000);
-        thousandths.enumerate().filter(|(_, weight)| *weight > 0).collect()
+    fn members(weights: &[u32]) -> Vec<(usize, u32, u32)> {
+        let member = |(slot, weight): (usize, &u32)| (slot, weight * 1_000, position_key(slot as u32));
+        weights.iter().enumerate().filter(|(_, weight)| **weight > 0).map(member).collect()
     }
 
     #[test]
     fn a_ring_too_large_for_memory_keeps_its_proportions() {
         let weights: Vec<u32> = (0..10_000).map(|slot| if slot % 2 == 0 { 256 } else { 128 }).collect();
-        let ring = Ring::new(&members(&weights));
+        let ring = Ring::new(members(&weights));
         assert!(ring.points.len() as u64 <= POINTS_MAX + 10_000);
         let heavy = ring.points.iter().filter(|point| point.slot % 2 == 0).count();
         let share = heavy as f64 / ring.points.len() as f64;
@@ -114,8 +111,8 @@ mod tests {
         ) {
             let leaver = leaver.index(weights.len());
             let all = members(&weights);
-            let rest: Vec<_> = all.iter().copied().filter(|(slot, _)| *slot != leaver).collect();
-            let (before, after) = (Ring::new(&all), Ring::new(&rest));
+            let rest: Vec<_> = all.iter().copied().filter(|(slot, _, _)| *slot != leaver).collect();
+            let (before, after) = (Ring::new(all), Ring::new(rest));
             for key in (0..2_000).map(avalanche) {
                 let owner = before.pick(key, |_| true).unwrap();
                 let new = after.pick(key, |_| true).unwrap();
@@ -125,7 +122,7 @@ mod tests {
 
         #[test]
         fn a_closed_server_is_passed_over(weights in prop::collection::vec(1_u32..=8, 2..20), key: u32) {
-            let ring = Ring::new(&members(&weights));
+            let ring = Ring::new(members(&weights));
             let owner = ring.pick(key, |_| true).unwrap();
             let other = ring.pick(key, |slot| slot != owner).unwrap();
             prop_assert!(other != owner);
@@ -135,7 +132,7 @@ mod tests {
         fn shares_follow_weights(weights in prop::collection::vec(1_u32..=4, 2..6)) {
             const KEYS: u32 = 20_000;
             let total: u32 = weights.iter().sum();
-            let ring = Ring::new(&members(&weights));
+            let ring = Ring::new(members(&weights));
             let mut counts = vec![0_u32; weights.len()];
             for key in (0..KEYS).map(avalanche) {
                 counts[ring.pick(key, |_| true).unwrap()] += 1;

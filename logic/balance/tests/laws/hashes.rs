@@ -1,7 +1,9 @@
 //! What the algorithms that go by a key promise: shares by weight, and that keys stay where they are.
 
+use std::net::{IpAddr, Ipv4Addr};
+
 use proptest::prelude::*;
-use weir_balance::{Algorithm, HashOptions, Key, Pick, PickInput, Picker, Roster, Scheduling};
+use weir_balance::{Algorithm, HashOptions, Key, Pick, PickInput, Picker, RingPoints, Roster, Scheduling};
 
 use crate::pool::{Pool, counts, of_key};
 
@@ -19,7 +21,8 @@ const SPREADING: [Algorithm; 6] = [
 const CONSISTENT: [Algorithm; 3] = [Algorithm::Ring, Algorithm::Ketama, Algorithm::Rendezvous];
 
 /// The choice depends on the servers' addresses and not on their order.
-const UNORDERED: [Algorithm; 2] = [Algorithm::Ketama, Algorithm::Rendezvous];
+const UNORDERED: [Algorithm; 4] =
+    [Algorithm::Ring, Algorithm::Maglev, Algorithm::Ketama, Algorithm::Rendezvous];
 
 /// Names that are not alike: CRC-32 of names in a row is uneven by itself.
 fn key(roster: &Roster, index: u32) -> Key {
@@ -95,6 +98,62 @@ fn ipvs_without_fallback_waits_for_the_keys_own_server() {
         assert_eq!(of_key(&strict, key(&strict, 7), &[]), Pick::Busy, "{algorithm}");
         strict.end(own, &pool.candidates[own].load);
         assert_eq!(of_key(&strict, key(&strict, 7), &[own]), Pick::Server(own), "{algorithm}");
+    }
+}
+
+/// The servers in the order of `names`, in slots of their own as a pool has them that was started with these.
+fn listed(pool: &mut Pool, names: &[u8]) {
+    pool.candidates.truncate(names.len());
+    for (candidate, name) in pool.candidates.iter_mut().zip(names) {
+        candidate.address = format!("10.1.0.{name}:80").parse().unwrap();
+    }
+}
+
+/// Where a thousand keys go, in addresses.
+fn addresses(roster: &Roster) -> Vec<String> {
+    let address = |index: u32| {
+        let key = match roster.algorithm() {
+            Algorithm::Source | Algorithm::NginxIpHash => IpAddr::V4(Ipv4Addr::from_bits(index.wrapping_mul(0x9e37_79b1))).into(),
+            _ => key(roster, index),
+        };
+        let Pick::Server(slot) = of_key(roster, key, &[]) else { panic!("nobody is full") };
+        roster.candidate(slot).unwrap().address.to_string()
+    };
+    (0..1_000).map(address).collect()
+}
+
+#[test]
+fn two_pools_with_one_config_choose_alike_whatever_they_have_been_through() {
+    let positions = |algorithm: Algorithm| Scheduling {
+        hash: HashOptions { points: RingPoints::Position, ..HashOptions::of(algorithm) },
+        ..algorithm.into()
+    };
+    let by_key = Algorithm::ALL.into_iter().filter(|algorithm| algorithm.goes_by_key());
+    for scheduling in by_key.map(Scheduling::from).chain([positions(Algorithm::Ring)]) {
+        let mut fresh = Pool::new(scheduling, &[1; 6]);
+        listed(&mut fresh, &[2, 3, 4, 5, 6, 7]);
+        // Started with 1 to 6; then 1 went, and 7 came and got its slot.
+        let mut old = Pool::new(scheduling, &[1; 6]);
+        listed(&mut old, &[7, 2, 3, 4, 5, 6]);
+        for candidate in &mut old.candidates {
+            candidate.rank = (candidate.rank + 5) % 6;
+        }
+        let before = addresses(&fresh.roster());
+        assert_eq!(before, addresses(&old.roster()), "{}", scheduling.algorithm);
+    }
+}
+
+#[test]
+fn a_server_that_is_taken_out_of_the_config_moves_no_keys_but_its_own() {
+    for algorithm in UNORDERED {
+        let (mut ten, mut nine) = (Pool::new(algorithm, &[1; 10]), Pool::new(algorithm, &[1; 10]));
+        listed(&mut ten, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        listed(&mut nine, &[2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        let (before, after) = (addresses(&ten.roster()), addresses(&nine.roster()));
+        let stayed = before.iter().zip(&after).filter(|(old, _)| *old != "10.1.0.1:80");
+        let moved = stayed.filter(|(old, new)| old != new).count();
+        let tolerated = if algorithm == Algorithm::Maglev { 50 } else { 0 };
+        assert!(moved <= tolerated, "{algorithm}: {moved} of 1000 keys of servers that stayed");
     }
 }
 

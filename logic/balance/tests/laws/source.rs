@@ -1,7 +1,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use proptest::prelude::*;
-use weir_balance::{Algorithm, Pick, PickInput, Picker, Roster};
+use weir_balance::{Algorithm, HashOptions, Pick, PickInput, Picker, RingPoints, Roster, Scheduling};
 
 use crate::pool::{Pool, counts, of_key, slots};
 
@@ -43,7 +43,9 @@ const HAPROXY: [(Algorithm, &str); 2] = [
 #[test]
 fn a_thousand_clients_get_the_servers_that_haproxy_gives_them() {
     for (algorithm, recorded) in HAPROXY {
-        let roster = Pool::new(algorithm, &[1, 2, 3, 1, 5]).roster();
+        // HAProxy goes by server ids unless told otherwise.
+        let hash = HashOptions { points: RingPoints::Position, ..HashOptions::of(algorithm) };
+        let roster = Pool::new(Scheduling { hash, ..algorithm.into() }, &[1, 2, 3, 1, 5]).roster();
         assert_eq!(recorded.lines().count(), 1_000);
         for line in recorded.lines() {
             let (address, server) = line.split_once(' ').unwrap();

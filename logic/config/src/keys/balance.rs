@@ -62,6 +62,13 @@ pub(crate) static BALANCE: Section = Section {
             "Whether that number is mixed once more, so that similar keys go to different servers.",
         ),
         key(
+            "points",
+            Choice(&["address", "position"]),
+            Default("\"address\""),
+            "\"position\"",
+            "For `ring`: whether a server's points come from its address or from its place in the pool, as HAProxy's do unless it is told `hash-key addr-port`.",
+        ),
+        key(
             "bounded-load",
             Percent { min: 101, max: 10_000 },
             Otherwise("no bound"),

@@ -1,5 +1,5 @@
 use toml::Value;
-use weir_balance::{Algorithm, HashOptions, MeasureOptions, ResponseEnd};
+use weir_balance::{Algorithm, HashOptions, MeasureOptions, ResponseEnd, RingPoints};
 use weir_http::RequestKey;
 
 use super::writer::{Printed, Share, Spelled, Writer, table};
@@ -34,6 +34,7 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
             ("use-domain-only", yes(domain_only)),
             ("function", (function != default.function).then(|| Printed(function).spelled())),
             ("avalanche", (options.avalanche != default.avalanche).then(|| options.avalanche.spelled())),
+            ("points", (options.points == RingPoints::Position).then(|| "position".spelled())),
             ("fallback", (!options.fallback).then(|| false.spelled())),
             ("port", yes(options.port)),
             (

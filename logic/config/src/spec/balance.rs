@@ -1,6 +1,6 @@
 //! `balance`, in its short or its long form.
 
-use weir_balance::{Algorithm, HashFunction, HashOptions, Hundredths, MeasureOptions, ResponseEnd};
+use weir_balance::{Algorithm, HashFunction, HashOptions, Hundredths, MeasureOptions, ResponseEnd, RingPoints};
 use weir_http::{RequestKey, UriPart};
 
 use super::header::is_token;
@@ -54,6 +54,7 @@ fn options(table: &Table<'_, '_>, algorithm: Algorithm) -> HashOptions {
     HashOptions {
         function: function.and_then(|name| named(&name.value)).unwrap_or(default.function),
         avalanche: table.get("avalanche").map_or(default.avalanche, |_| table.flag("avalanche")),
+        points: if table.text("points") == "position" { RingPoints::Position } else { RingPoints::Address },
         bounded_load_percent: table.get("bounded-load").map(|_| u32::from(table.share("bounded-load"))),
         fallback: table.flag("fallback"),
         port: table.flag("port"),
@@ -173,6 +174,7 @@ fn check_fit(table: &Table<'_, '_>, algorithm: Algorithm, key: &KeyPlan) {
     let options = [
         "function",
         "avalanche",
+        "points",
         "bounded-load",
         "fallback",
         "port",
@@ -212,6 +214,7 @@ fn takes_option(algorithm: Algorithm, option: &str) -> bool {
         "key" => algorithm.takes_key() && !matches!(algorithm, Source | NginxIpHash),
         "function" => takes_option(algorithm, "key") && !matches!(algorithm, Ketama | NginxHash),
         "avalanche" => matches!(algorithm, Source | Hash | Ring),
+        "points" => algorithm == Ring,
         "bounded-load" => matches!(algorithm, Ring | Random),
         "fallback" => matches!(algorithm, IpvsSh | IpvsDh | IpvsMh),
         "port" => matches!(algorithm, IpvsSh | IpvsMh),

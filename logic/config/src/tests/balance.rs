@@ -85,6 +85,8 @@ fn options_that_do_nothing_are_errors() {
         "algorithm = \"ketama\", key = \"uri\", function = \"crc32\", avalanche = true",
         "algorithm = \"hash\", key = \"uri\", function = \"md5\"",
         "algorithm = \"maglev\", bounded-load = \"150%\"",
+        "algorithm = \"maglev\", points = \"position\"",
+        "algorithm = \"ring\", points = \"order\"",
         "algorithm = \"ring\", bounded-load = \"90%\"",
         "algorithm = \"ring\", bounded-load = 150",
         "algorithm = \"hash\", fallback = false",

@@ -1,0 +1,92 @@
+//! What stands for a server where its points, preferences or draws are worked out: its address as the config has it, so that
+//! balancers with one config choose alike whatever they have been through, and a server that is added or removed leaves the others'
+//! keys alone.
+//!
+//! Of several servers with one address the second, third and further ones in the pool's order have numbers of their own.
+
+use std::collections::HashMap;
+
+use weir_model::ServerAddress;
+
+use super::avalanche::avalanche;
+use super::crc32::crc32;
+use super::xxh32::xxh32_of_16;
+use crate::mix::mix;
+
+/// A server in the pool's order: slot, share, address.
+pub(crate) type Addressed<'a> = (usize, u32, &'a ServerAddress);
+
+/// 64 bits for each server.
+pub(crate) fn seeds(servers: &[Addressed<'_>]) -> Vec<u64> {
+    let seed = |(address, nth): (&ServerAddress, u32)| {
+        mix(text_hash(address.to_string().as_bytes()).wrapping_add(nth.into()))
+    };
+    numbered(servers).map(seed).collect()
+}
+
+/// For each server what HAProxy's `hash-key addr-port` gives it (chash_compute_server_key, lb_chash.c). Names and Unix sockets,
+/// for which HAProxy falls back on server ids, count by the CRC-32 of their text.
+pub(crate) fn ring_keys(servers: &[Addressed<'_>]) -> Vec<u32> {
+    let key = |(address, nth): (&ServerAddress, u32)| match nth {
+        0 => ring_key(address),
+        // HAProxy gives them the same points.
+        nth => avalanche(ring_key(address).wrapping_add(nth)),
+    };
+    numbered(servers).map(key).collect()
+}
+
+fn ring_key(address: &ServerAddress) -> u32 {
+    let ServerAddress::Inet(address) = address else {
+        return avalanche(crc32(&[address.to_string().as_bytes()]));
+    };
+    let port = avalanche(address.port().into());
+    match address.ip() {
+        // The address stands in network order in memory, and is read as a number of this byte order there.
+        std::net::IpAddr::V4(ip) => avalanche(port.wrapping_add(u32::from_le_bytes(ip.octets()))),
+        std::net::IpAddr::V6(ip) => xxh32_of_16(&ip.octets(), port),
+    }
+}
+
+/// Each server's address, and how many before it have the same one.
+fn numbered<'a>(servers: &[Addressed<'a>]) -> impl Iterator<Item = (&'a ServerAddress, u32)> {
+    let mut seen: HashMap<&ServerAddress, u32> = HashMap::with_capacity(servers.len());
+    let nth = |(_, _, address): &Addressed<'a>| {
+        let count = seen.entry(*address).or_insert(0);
+        *count += 1;
+        (*address, *count - 1)
+    };
+    servers.iter().map(nth).collect::<Vec<_>>().into_iter()
+}
+
+/// FNV-1a, of 64 bits: addresses that differ must have different seeds.
+fn text_hash(text: &[u8]) -> u64 {
+    text.iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_with_one_address_have_numbers_of_their_own() {
+        let one: ServerAddress = "10.0.0.1:80".parse().unwrap();
+        let other: ServerAddress = "10.0.0.2:80".parse().unwrap();
+        let keys = ring_keys(&[(0, 1, &one), (1, 1, &one), (2, 1, &other), (3, 1, &one)]);
+        let alone = ring_keys(&[(7, 9, &other)]);
+        assert_eq!(keys[2], alone[0]);
+        let mut different = keys.clone();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), 4, "{keys:?}");
+        assert_eq!(seeds(&[(0, 1, &one), (1, 1, &one)])[0], seeds(&[(5, 2, &one)])[0]);
+    }
+
+    /// Worked out by the formula with full_hash as it stands in HAProxy's tools.h, apart from this code.
+    #[test]
+    fn an_address_counts_as_with_haproxys_hash_key() {
+        let key = |text: &str| ring_key(&text.parse().unwrap());
+        assert_eq!(key("10.0.0.1:80"), 0x3428_27f1);
+        assert_eq!(key("[2001:db8::1]:8080"), 0x5804_4004);
+    }
+}
