@@ -141,26 +141,27 @@ impl Algorithm {
 }
 
 impl Algorithm {
-    /// Whether a part of a weight counts, as slow start, agents, zones and subsets have it; else only whole weights do.
+    /// Whether a part of a weight counts, as zones, subsets, agents and slow start have it; else only whole weights do, as at
+    /// the origin: some know none, or an order of them only, the others know whole numbers in tables that are the kernel's or NGINX's.
     pub const fn weighs_portions(self) -> bool {
         !matches!(
             self,
-            Self::StaticRr
-                | Self::IpvsWrr
+            Self::IpvsWrr
                 | Self::IpvsLc
                 | Self::First
                 | Self::Failover
-                | Self::Source
-                | Self::Hash
-                | Self::Maglev
-                | Self::Ketama
-                | Self::Rendezvous
                 | Self::NginxIpHash
                 | Self::NginxHash
                 | Self::IpvsSh
                 | Self::IpvsDh
                 | Self::IpvsMh
         )
+    }
+
+    /// Whether a part of a weight counts that changes again and again, as slow start and agents have it. In HAProxy's weighted map every
+    /// change gives most keys to other servers; there, as in HAProxy, such a part does not count.
+    pub const fn weighs_moving_portions(self) -> bool {
+        self.weighs_portions() && !matches!(self, Self::Source | Self::Hash)
     }
 
     /// Whether the key of a request decides, as long as its server has room.

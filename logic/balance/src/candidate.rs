@@ -17,7 +17,7 @@ pub struct Candidate {
     /// Its share of the traffic; 0 receives nothing new.
     pub weight: Weight,
     /// What counts of the weight right now. In a roster it is less where the subset or the zone has only a part of it.
-    /// Algorithms that know whole weights only do not look at it.
+    /// Algorithms that know whole weights only do not look at it ([`Algorithm::weighs_portions`](crate::Algorithm::weighs_portions)).
     pub portion: Portion,
     /// Only chosen when no server of a lower number is eligible.
     pub priority: u16,

@@ -9,7 +9,7 @@ use crate::membership::Settled;
 use crate::round_robin::Classes;
 use crate::schedule::{Cohort, Schedule};
 use crate::tournament::Tournament;
-use crate::{Algorithm, Candidate, Scheduling, ServerLoad, Watch};
+use crate::{Algorithm, Candidate, Portion, Scheduling, ServerLoad, Watch};
 
 /// Who may be chosen in one pool, and everything that can be worked out in advance for choosing.
 ///
@@ -50,11 +50,17 @@ impl Roster {
 
         let mut candidates = by_slot(candidates);
         let Settled { members, standing } = scheduling.membership.settle(&mut candidates);
+        if !scheduling.algorithm.weighs_portions() {
+            // So that nobody is shown a part that does not count.
+            candidates.iter_mut().flatten().for_each(|candidate| candidate.portion = Portion::WHOLE);
+        }
         let cohort = Cohort { candidates: &candidates, members: &members, standing: &standing };
         let known = previous.filter(|previous| previous.algorithm() == scheduling.algorithm);
         let schedule = Schedule::new(scheduling, &cohort, known.map(Self::schedule));
-        let bound = bounded_load(&scheduling).map(|percent| Bound::new(percent, &cohort.in_order()));
-        let turns = schedule.needs_turns().then(|| Classes::new(&cohort.weighted()));
+        let bound = bounded_load(&scheduling).map(|percent| Bound::new(percent, &cohort.weights_in_order()));
+        let by_share = scheduling.algorithm.weighs_portions();
+        let turns = || if by_share { cohort.shares() } else { cohort.weights() };
+        let turns = schedule.needs_turns().then(|| Classes::new(&turns()));
         let hub = previous.map_or_else(Arc::default, |previous| Arc::clone(&previous.hub));
         for candidate in candidates.iter().flatten() {
             candidate.load.set_in_total(bound.is_some(), hub.total_load());

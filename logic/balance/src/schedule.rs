@@ -47,22 +47,17 @@ pub(crate) struct Cohort<'a> {
 }
 
 impl Cohort<'_> {
-    pub(crate) fn weighted(&self) -> Vec<(usize, u32)> {
-        let weight =
-            |slot: usize| self.candidates[slot].as_ref().map_or(0, |candidate| candidate.weight.get());
-        self.members.iter().map(|slot| (*slot, weight(*slot))).collect()
+    /// By slot.
+    pub(crate) fn weights(&self) -> Vec<(usize, u32)> {
+        self.members().map(|candidate| (candidate.slot, candidate.weight.get())).collect()
     }
 
-    /// What counts of each member's weight, in thousandths.
-    fn thousandths(&self) -> Vec<(usize, u32)> {
-        let share = |slot: usize| self.candidates[slot].as_ref().map_or(0, Candidate::share);
-        self.members.iter().map(|slot| (*slot, share(*slot))).collect()
-    }
-
-    /// The same in the largest unit: in the usual case the weights themselves, so that a sequence is that of its origin.
-    fn shares(&self) -> Vec<(usize, u32)> {
+    /// What counts of each member's weight, by slot and in the largest unit: in the usual case the weights themselves, so that a
+    /// sequence is that of its origin.
+    pub(crate) fn shares(&self) -> Vec<(usize, u32)> {
         let whole = Portion::WHOLE.get();
-        let mut shares = self.thousandths();
+        let mut shares: Vec<_> =
+            self.members().map(|candidate| (candidate.slot, candidate.share())).collect();
         if shares.iter().all(|(_, share)| share.is_multiple_of(whole)) {
             shares.iter_mut().for_each(|(_, share)| *share /= whole);
         }
@@ -70,63 +65,80 @@ impl Cohort<'_> {
     }
 
     /// In the pool's order.
-    pub(crate) fn in_order(&self) -> Vec<(usize, u32)> {
-        let mut in_order = self.weighted();
-        in_order.sort_by_key(|(slot, _)| self.rank(*slot));
-        in_order
+    pub(crate) fn weights_in_order(&self) -> Vec<(usize, u32)> {
+        addressed(self.members(), whole_weight).into_iter().map(|(slot, weight, _)| (slot, weight)).collect()
     }
 
-    /// With their addresses, in the pool's order.
-    fn addressed(&self) -> Vec<Addressed<'_>> {
-        let address = |slot: usize| Some(&self.candidates[slot].as_ref()?.address);
-        let in_order = self.in_order().into_iter();
-        in_order.filter_map(|(slot, weight)| Some((slot, weight, address(slot)?))).collect()
+    /// In thousandths, in the pool's order.
+    fn shares_in_order(&self) -> Vec<(usize, u32)> {
+        self.by_share().into_iter().map(|(slot, share, _)| (slot, share)).collect()
+    }
+
+    /// In the pool's order.
+    fn by_weight(&self) -> Vec<Addressed<'_>> {
+        addressed(self.members(), whole_weight)
+    }
+
+    /// In thousandths, in the pool's order.
+    fn by_share(&self) -> Vec<Addressed<'_>> {
+        addressed(self.members(), Candidate::share)
     }
 
     /// What counts of each member's weight, and what its points on the ring are hashed from.
     fn on_ring(&self, points: RingPoints) -> Vec<(usize, u32, u32)> {
-        let addressed = self.addressed();
+        let by_share = self.by_share();
+        let rank = |slot: usize| self.candidates[slot].as_ref().map_or(0, |candidate| candidate.rank);
         let keys = match points {
-            RingPoints::Address => ring_keys(&addressed),
-            RingPoints::Position => addressed.iter().map(|(slot, ..)| position_key(self.rank(*slot))).collect(),
+            RingPoints::Address => ring_keys(&by_share),
+            RingPoints::Position => by_share.iter().map(|(slot, ..)| position_key(rank(*slot))).collect(),
         };
-        let share = |slot: usize| self.candidates[slot].as_ref().map_or(0, Candidate::share);
-        addressed.iter().zip(keys).map(|((slot, ..), key)| (*slot, share(*slot), key)).collect()
+        by_share.into_iter().zip(keys).map(|((slot, share, _), key)| (slot, share, key)).collect()
     }
 
-    fn rank(&self, slot: usize) -> u32 {
-        self.candidates[slot].as_ref().map_or(0, |candidate| candidate.rank)
-    }
-
-    /// The members, and the servers that would be among them if they were up, with their addresses, in the pool's order.
-    fn up_or_down(&self) -> Vec<Addressed<'_>> {
-        let standing = self.standing.iter().filter_map(|slot| self.candidates[*slot].as_ref());
-        let mut standing: Vec<&Candidate> = standing.collect();
-        standing.sort_by_key(|candidate| candidate.rank);
-        standing.iter().map(|candidate| (candidate.slot, candidate.weight.get(), &candidate.address)).collect()
+    /// The members, and the servers that would be among them if they were up.
+    fn up_or_down(&self) -> impl Iterator<Item = &Candidate> {
+        self.standing.iter().filter_map(|slot| self.candidates[*slot].as_ref())
     }
 
     fn up_or_down_by_weight(&self) -> ByWeight {
-        let servers = self.up_or_down();
-        ByWeight::new(&servers.into_iter().map(|(slot, weight, _)| (slot, weight)).collect::<Vec<_>>())
+        let servers = addressed(self.up_or_down(), whole_weight).into_iter();
+        ByWeight::new(&servers.map(|(slot, weight, _)| (slot, weight)).collect::<Vec<_>>())
     }
 
     /// Those of all servers, usable or not.
     fn all_weights(&self) -> impl Iterator<Item = u32> + Clone {
         self.candidates.iter().flatten().map(|candidate| candidate.weight.get())
     }
+
+    fn members(&self) -> impl Iterator<Item = &Candidate> {
+        self.members.iter().filter_map(|slot| self.candidates[*slot].as_ref())
+    }
+}
+
+fn whole_weight(candidate: &Candidate) -> u32 {
+    candidate.weight.get()
+}
+
+/// In the pool's order, with what `weight` says of them.
+fn addressed<'a>(
+    candidates: impl Iterator<Item = &'a Candidate>,
+    weight: impl Fn(&Candidate) -> u32,
+) -> Vec<Addressed<'a>> {
+    let mut in_order: Vec<&Candidate> = candidates.collect();
+    in_order.sort_by_key(|candidate| candidate.rank);
+    in_order.into_iter().map(|candidate| (candidate.slot, weight(candidate), &candidate.address)).collect()
 }
 
 impl Schedule {
     /// `known` is what the same algorithm had before.
     pub(crate) fn new(scheduling: Scheduling, cohort: &Cohort<'_>, known: Option<&Self>) -> Self {
-        let map = || WeightedMap::new(&cohort.in_order(), cohort.all_weights());
+        let map = || WeightedMap::new(&cohort.shares_in_order(), cohort.all_weights());
         let shares = cohort.shares();
         let equal = shares.windows(2).all(|two| two[0].1 == two[1].1);
         match scheduling.algorithm {
             Algorithm::RoundRobin => Self::RoundRobin(Classes::new(&shares)),
             Algorithm::StaticRr => Self::StaticRr(map()),
-            Algorithm::IpvsWrr => Self::IpvsWrr(Thresholds::new(&cohort.in_order())),
+            Algorithm::IpvsWrr => Self::IpvsWrr(Thresholds::new(&cohort.weights_in_order())),
             Algorithm::LeastConnections
             | Algorithm::IpvsLc
             | Algorithm::IpvsWlc
@@ -145,20 +157,20 @@ impl Schedule {
             Algorithm::PeakEwma => Self::PeakEwma(WeightedDraw::new(&shares)),
             Algorithm::Source | Algorithm::Hash => Self::Map(map()),
             Algorithm::Ring => Self::Ring(Ring::new(cohort.on_ring(scheduling.hash.points))),
-            Algorithm::Maglev => Self::Maglev(Maglev::new(&cohort.addressed(), cohort.all_weights())),
-            Algorithm::Ketama => Self::Ketama(Ketama::new(cohort.up_or_down().into_iter())),
+            Algorithm::Maglev => Self::Maglev(Maglev::new(&cohort.by_share(), cohort.all_weights())),
+            Algorithm::Ketama => Self::Ketama(Ketama::new(&addressed(cohort.up_or_down(), Candidate::share))),
             Algorithm::Rendezvous => {
                 let known = match known {
                     Some(Self::Rendezvous(known)) => Some(known),
                     _ => None,
                 };
-                Self::Rendezvous(Rendezvous::new(&cohort.addressed(), known))
+                Self::Rendezvous(Rendezvous::new(&cohort.by_share(), known))
             }
             Algorithm::NginxIpHash => Self::NginxIpHash(cohort.up_or_down_by_weight()),
             Algorithm::NginxHash => Self::NginxHash(cohort.up_or_down_by_weight()),
-            Algorithm::IpvsSh => Self::Ipvs(IpvsTable::new(IpvsKind::Source, &cohort.addressed())),
-            Algorithm::IpvsDh => Self::Ipvs(IpvsTable::new(IpvsKind::Destination, &cohort.addressed())),
-            Algorithm::IpvsMh => Self::Ipvs(IpvsTable::new(IpvsKind::Maglev, &cohort.addressed())),
+            Algorithm::IpvsSh => Self::Ipvs(IpvsTable::new(IpvsKind::Source, &cohort.by_weight())),
+            Algorithm::IpvsDh => Self::Ipvs(IpvsTable::new(IpvsKind::Destination, &cohort.by_weight())),
+            Algorithm::IpvsMh => Self::Ipvs(IpvsTable::new(IpvsKind::Maglev, &cohort.by_weight())),
             Algorithm::Lblc | Algorithm::Lblcr => Self::Locality(match known {
                 Some(Self::Locality(known)) => Arc::clone(known),
                 _ => Arc::default(),
@@ -174,4 +186,3 @@ impl Schedule {
         )
     }
 }
-

@@ -15,15 +15,30 @@ use crate::gcd::gcd_of;
 #[derive(Debug)]
 pub(crate) struct WeightedMap(Box<[u32]>);
 
+const THOUSANDTHS: u64 = 1_000;
+
+/// A part of a weight is as many hundredths, as long as there is room.
+const PARTS: u64 = 100;
+
+/// With more places than this a part of a weight is rounded more coarsely: the map would cost more memory than it is worth.
+const FINE_PLACES_MAX: u64 = 1 << 20;
+
 /// Places looked at, from the hash's own on, before the search for an open server is left to others.
 const PLACES_MAX: usize = 64;
 
 impl WeightedMap {
-    /// From slots and weights above 0, in the pool's order. `all_weights` are those of every server in the pool, usable
-    /// or not: their common divisor is taken out of the map, and must not change with the servers' health.
+    /// From slots and what counts of their weights, in thousandths, in the pool's order. `all_weights` are those of every server in
+    /// the pool, usable or not: their common divisor is taken out of the map, and must not change with the servers' health.
     pub(crate) fn new(members: &[(usize, u32)], all_weights: impl Iterator<Item = u32>) -> Self {
-        let divisor = gcd_of(all_weights);
-        let weights: Vec<u64> = members.iter().map(|(_, weight)| u64::from(weight / divisor)).collect();
+        let unit = u64::from(gcd_of(all_weights)) * THOUSANDTHS;
+        let shares = || members.iter().map(|(_, share)| u64::from(*share));
+        let weights: Vec<u64> = if shares().all(|share| share % unit == 0) {
+            shares().map(|share| share / unit).collect()
+        } else {
+            let whole = shares().sum::<u64>().div_ceil(unit);
+            let parts = (FINE_PLACES_MAX / whole.max(1)).clamp(1, PARTS);
+            shares().map(|share| ((share * parts + unit / 2) / unit).max(1)).collect()
+        };
         let slot = |member: usize| u32::try_from(members[member].0).unwrap_or(u32::MAX);
         Self(order(&weights).into_iter().map(slot).collect())
     }
@@ -170,13 +185,25 @@ mod tests {
     #[test]
     fn the_common_divisor_of_all_weights_is_taken_out() {
         let slots = |members: &[(usize, u32)], all: &[u32]| WeightedMap::new(members, all.iter().copied()).0;
-        assert_eq!(*slots(&[(0, 4), (1, 2)], &[4, 2, 0]), [0, 0, 1]);
-        assert_eq!(*slots(&[(0, 4), (1, 2)], &[4, 2, 3]), [0, 0, 1, 0, 0, 1]);
+        assert_eq!(*slots(&[(0, 4_000), (1, 2_000)], &[4, 2, 0]), [0, 0, 1]);
+        assert_eq!(*slots(&[(0, 4_000), (1, 2_000)], &[4, 2, 3]), [0, 0, 1, 0, 0, 1]);
+    }
+
+    #[test]
+    fn parts_of_weights_are_hundredths_as_long_as_there_is_room() {
+        let map = |count: usize, weight: u32| {
+            let share = |slot: usize| if slot == 0 { weight * 250 } else { weight * 1_000 };
+            let members: Vec<_> = (0..count).map(|slot| (slot, share(slot))).collect();
+            let map = WeightedMap::new(&members, std::iter::once(1)).0;
+            (map.len(), map.iter().filter(|slot| **slot == 0).count())
+        };
+        assert_eq!(map(4, 1), (3 * 100 + 25, 25));
+        assert_eq!(map(10_000, 256), (9_999 * 256 + 64, 64));
     }
 
     #[test]
     fn ten_thousand_servers_each_have_their_place() {
-        let members: Vec<(usize, u32)> = (0..10_000).map(|slot| (slot, 1)).collect();
+        let members: Vec<(usize, u32)> = (0..10_000).map(|slot| (slot, 1_000)).collect();
         let map = WeightedMap::new(&members, std::iter::once(1));
         assert!(map.0.iter().enumerate().all(|(place, slot)| place == *slot as usize));
     }

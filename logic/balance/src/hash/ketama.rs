@@ -3,9 +3,9 @@
 
 use weir_model::ServerAddress;
 
-use super::Digest;
 use super::crc32::update;
 use super::nginx_ip_hash::TRIES_MAX;
+use super::{Addressed, Digest};
 
 /// A ring of (place, slot), ascending by place.
 #[derive(Debug)]
@@ -16,19 +16,20 @@ const POINTS_PER_WEIGHT: u64 = 160;
 const POINTS_MAX: u64 = 1 << 20;
 
 impl Ketama {
-    /// From slots, weights above 0 and addresses, in the pool's order. Of two servers with one address the first has the
-    /// points.
-    pub(crate) fn new<'a>(servers: impl Iterator<Item = (usize, u32, &'a ServerAddress)> + Clone) -> Self {
-        let wanted: u64 = servers.clone().map(|(_, weight, _)| u64::from(weight) * POINTS_PER_WEIGHT).sum();
+    /// From servers with what counts of their weights, in thousandths and above 0, in the pool's order. Of two servers with one
+    /// address the first has the points.
+    pub(crate) fn new(servers: &[Addressed<'_>]) -> Self {
+        let points_of = |share: u32| (u64::from(share) * POINTS_PER_WEIGHT / 1_000).max(1);
+        let wanted: u64 = servers.iter().map(|(_, share, _)| points_of(*share)).sum();
         let mut points = Vec::with_capacity(wanted.min(POINTS_MAX) as usize);
-        for (slot, weight, address) in servers {
-            let own = u64::from(weight) * POINTS_PER_WEIGHT;
+        for (slot, share, address) in servers {
+            let own = points_of(*share);
             let own = if wanted > POINTS_MAX { (own * POINTS_MAX / wanted).max(1) } else { own };
             let base = base_of(address);
             let mut previous = 0_u32;
             for _ in 0..own {
                 previous = !update(base, &previous.to_le_bytes());
-                points.push((previous, slot as u32));
+                points.push((previous, *slot as u32));
             }
         }
         // Stable: of equal places the first server's stays in front.

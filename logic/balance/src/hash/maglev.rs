@@ -2,6 +2,9 @@
 //! 3.4): each server has its own order of preference of a table's places, and the servers take places in turn. Nearly
 //! even shares, a pick is one look, and few keys move when a server comes or goes.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::identity::{Addressed, seeds};
 use crate::gcd::gcd_of;
 use crate::mix::mix;
@@ -13,19 +16,22 @@ pub(crate) struct Maglev(Box<[u32]>);
 /// Prime sizes: the first that is at least a hundred times the number of turns, as the paper advises for shares within
 /// 1%, and Envoy's default at least.
 const SIZES: [usize; 5] = [65_537, 131_071, 524_287, 1_048_573, 2_097_143];
-const PLACES_PER_TURN: usize = 100;
+const PLACES_PER_TURN: u64 = 100;
 /// Places looked at before the search for an open server is left to others.
 const PLACES_MAX: usize = 64;
 /// With more turns than this all servers get fewer, in proportion: a table with few rounds is uneven, and one with less
 /// than a round leaves servers out.
-const TURNS_MAX: usize = SIZES[SIZES.len() - 1] / 32;
+const TURNS_MAX: u64 = SIZES[SIZES.len() - 1] as u64 / 32;
+/// A turn, in the unit of credits.
+const TURN: u64 = 1_000;
 const FREE: u32 = u32::MAX;
 
 /// A server while the table is filled.
 struct Entrant {
     slot: u32,
-    /// Places taken in each round.
-    turns: usize,
+    /// Places for each round, in thousandths.
+    credit: u64,
+    taken: u64,
     /// What its preferences come from.
     seed: u64,
     next: u64,
@@ -33,23 +39,28 @@ struct Entrant {
 }
 
 impl Maglev {
-    /// From servers with weights above 0, in the pool's order: their preferences come from their addresses. `all_weights` are those
-    /// of every server in the pool, usable or not: size and turns come from them, and must not change with the servers' health.
+    /// From servers with what counts of their weights, in thousandths and above 0, in the pool's order: their preferences come from their
+    /// addresses. `all_weights` are those of every server in the pool, usable or not: size and turns come from them, and must not
+    /// change with the servers' health.
     pub(crate) fn new(members: &[Addressed<'_>], all_weights: impl Iterator<Item = u32> + Clone) -> Self {
         if members.is_empty() {
             return Self(Box::default());
         }
-        let divisor = gcd_of(all_weights.clone());
-        let turns: usize = all_weights.map(|weight| (weight / divisor) as usize).sum();
-        let own_turns = |weight: u32| {
-            let own = (weight / divisor) as usize;
-            if turns > TURNS_MAX { (own * TURNS_MAX / turns).max(1) } else { own }
+        let divisor = u64::from(gcd_of(all_weights.clone()));
+        let turns: u64 = all_weights.map(|weight| u64::from(weight) / divisor).sum();
+        // All get fewer where there are too many for the table.
+        let credit = |share: u32| {
+            let own = u64::from(share) / divisor;
+            if turns > TURNS_MAX { own * TURNS_MAX / turns } else { own }
         };
-        let size =
-            *SIZES.iter().find(|size| **size >= turns * PLACES_PER_TURN).unwrap_or(&SIZES[SIZES.len() - 1]);
-        let entrant = |((slot, weight, _), seed): (&Addressed<'_>, u64)| Entrant {
+        let size = *SIZES
+            .iter()
+            .find(|size| **size as u64 >= turns * PLACES_PER_TURN)
+            .unwrap_or(&SIZES[SIZES.len() - 1]);
+        let entrant = |((slot, share, _), seed): (&Addressed<'_>, u64)| Entrant {
             slot: *slot as u32,
-            turns: own_turns(*weight),
+            credit: credit(*share).max(1),
+            taken: 0,
             seed,
             next: mix(seed) % size as u64,
             skip: mix(!seed) % (size as u64 - 1) + 1,
@@ -70,27 +81,55 @@ impl Maglev {
 }
 
 fn fill(size: usize, mut entrants: Vec<Entrant>) -> Box<[u32]> {
-    let mut table = vec![FREE; size];
-    let mut taken = 0;
-    loop {
-        for entrant in &mut entrants {
-            for _ in 0..entrant.turns {
-                // There is a free place, and every place comes in an order of preference: the size is prime.
-                while table[entrant.next as usize] != FREE {
-                    entrant.step(size);
-                }
-                table[entrant.next as usize] = entrant.slot;
-                entrant.step(size);
-                taken += 1;
-                if taken == size {
-                    return table.into();
-                }
+    let mut table = Table { places: vec![FREE; size].into(), free: size };
+    if entrants.iter().all(|entrant| entrant.credit.is_multiple_of(TURN)) {
+        for round in 1.. {
+            if !entrants.iter_mut().all(|entrant| entrant.take(round, &mut table)) {
+                break;
             }
         }
+        return table.places;
     }
+    // The same, without looking in each round at those who take nothing in it.
+    let all = 0..entrants.len();
+    let mut due: BinaryHeap<Reverse<(u64, usize)>> = all.map(|index| Reverse((1, index))).collect();
+    while let Some(Reverse((round, index))) = due.pop()
+        && entrants[index].take(round, &mut table)
+    {
+        due.push(Reverse((entrants[index].next_round(), index)));
+    }
+    table.places
+}
+
+struct Table {
+    places: Box<[u32]>,
+    free: usize,
 }
 
 impl Entrant {
+    /// Takes what is due in a round, counted from 1: something in the first one, whatever the credit. False = the table is full.
+    fn take(&mut self, round: u64, table: &mut Table) -> bool {
+        while self.taken * TURN < round * self.credit {
+            if table.free == 0 {
+                return false;
+            }
+            // There is a free place, and every place comes in an order of preference: the size is prime.
+            while table.places[self.next as usize] != FREE {
+                self.step(table.places.len());
+            }
+            table.places[self.next as usize] = self.slot;
+            self.step(table.places.len());
+            self.taken += 1;
+            table.free -= 1;
+        }
+        true
+    }
+
+    /// The next round in which it takes something.
+    fn next_round(&self) -> u64 {
+        self.taken * TURN / self.credit + 1
+    }
+
     fn step(&mut self, size: usize) {
         self.next = (self.next + self.skip) % size as u64;
     }
@@ -109,10 +148,19 @@ mod tests {
         without(weights, usize::MAX)
     }
 
+    /// The table where so many thousandths of each weight count.
+    fn with_portions(weights: &[u32], portions: &[u32]) -> Maglev {
+        let addresses: Vec<_> = (0..weights.len()).map(address).collect();
+        let members = weights.iter().zip(portions).map(|(weight, portion)| weight * portion).zip(&addresses);
+        let members: Vec<_> =
+            members.enumerate().map(|(slot, (share, address))| (slot, share, address)).collect();
+        Maglev::new(&members, weights.iter().copied())
+    }
+
     /// The table while one server of the pool is down.
     fn without(weights: &[u32], down: usize) -> Maglev {
         let addresses: Vec<_> = (0..weights.len()).map(address).collect();
-        let member = |(slot, weight): (usize, &u32)| (slot, *weight, &addresses[slot]);
+        let member = |(slot, weight): (usize, &u32)| (slot, weight * 1_000, &addresses[slot]);
         let members: Vec<_> =
             weights.iter().enumerate().filter(|(slot, _)| *slot != down).map(member).collect();
         Maglev::new(&members, weights.iter().copied())
@@ -128,6 +176,31 @@ mod tests {
         let mut places = vec![0; weights.len()];
         table(&weights).0.iter().for_each(|slot| places[*slot as usize] += 1);
         assert!(places.iter().all(|count| *count > 0));
+    }
+
+    #[test]
+    fn a_part_of_a_weight_is_a_part_of_the_places_and_moves_few_keys_of_others() {
+        let whole = table(&[2; 20]);
+        let mut portions = [1_000; 20];
+        portions[7] = 250;
+        let partly = with_portions(&[2; 20], &portions);
+        let own = |table: &Maglev| table.0.iter().filter(|owner| **owner == 7).count() as f64;
+        assert!((own(&partly) / own(&whole) - 0.25 * 20.0 / 19.25).abs() < 0.01);
+        let places = whole.0.iter().zip(&*partly.0);
+        let moved = places.filter(|(old, new)| **old != 7 && old != new).count();
+        assert!(moved < whole.0.len() / 20, "{moved}");
+    }
+
+    #[test]
+    fn the_two_ways_of_filling_the_table_agree() {
+        let mut portions = [1_000; 30];
+        let whole = with_portions(&[3; 30], &portions);
+        portions[29] = 1;
+        let almost = with_portions(&[3; 30], &portions);
+        let without = without(&[3; 30], 29);
+        let differ = |a: &Maglev, b: &Maglev| a.0.iter().zip(&*b.0).filter(|(a, b)| a != b).count();
+        assert!(differ(&almost, &without) * 100 < almost.0.len() * 2, "next to nothing counts of one server");
+        assert!(differ(&whole, &without) * 100 > whole.0.len() * 2);
     }
 
     #[test]

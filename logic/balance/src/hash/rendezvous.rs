@@ -46,10 +46,11 @@ const ASK_ALL_MAX: usize = 256;
 const DETOURS: u64 = 16;
 
 impl Rendezvous {
-    /// From servers with weights above 0, in the pool's order. They draw by their addresses; of several with one address each has its
+    /// From servers with what counts of their weights, in thousandths and above 0, in the pool's order. They draw by their addresses; of several with one address each has its
     /// own draws. Of `known`, what was drawn before, nothing is drawn again.
     pub(crate) fn new(servers: &[Addressed<'_>], known: Option<&Self>) -> Self {
-        let entrant = |((slot, weight, _), seed): (&Addressed<'_>, u64)| Entrant { slot: *slot, seed, weight: *weight };
+        let entrant =
+            |((slot, weight, _), seed): (&Addressed<'_>, u64)| Entrant { slot: *slot, seed, weight: *weight };
         let entrants = servers.iter().zip(seeds(servers)).map(entrant);
         let entrants: Box<[Entrant]> = entrants.collect();
         let winners = known.and_then(|known| known.winners_among(&entrants));

@@ -16,7 +16,7 @@ mod table;
 use std::sync::{Mutex, TryLockError};
 
 use crate::mix::mix;
-use crate::{Key, Roster};
+use crate::{Key, Portion, Roster};
 
 use shard::{Member, Shard};
 
@@ -140,9 +140,11 @@ impl Request<'_> {
         usable.then_some(slot)
     }
 
+    /// Requests and what counts of the weight, both in thousandths.
     fn load(&self, slot: usize) -> (u64, u64) {
+        let whole = u64::from(Portion::WHOLE.get());
         let load = |candidate: &crate::Candidate| {
-            (u64::from(candidate.load.active()), u64::from(candidate.weight.get()))
+            (u64::from(candidate.load.active()) * whole, u64::from(candidate.share()))
         };
         self.roster.candidate(slot).map_or((0, 0), load)
     }

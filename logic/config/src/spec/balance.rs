@@ -1,6 +1,8 @@
 //! `balance`, in its short or its long form.
 
-use weir_balance::{Algorithm, HashFunction, HashOptions, Hundredths, MeasureOptions, ResponseEnd, RingPoints};
+use weir_balance::{
+    Algorithm, HashFunction, HashOptions, Hundredths, MeasureOptions, ResponseEnd, RingPoints,
+};
 use weir_http::{RequestKey, UriPart};
 
 use super::header::is_token;

@@ -1,6 +1,6 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use weir_balance::Membership;
+use weir_balance::{Membership, Portion, Subset};
 use weir_health::EjectionRule;
 use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
@@ -147,14 +147,51 @@ fn warn_of_spread(table: &Table<'_, '_>, plan: &PoolPlan, zone: &spread::ZoneSpe
     if let (Some(node), false) = (table.get("auto-weight"), plan.auto_weight.is_on) {
         warn(node.span, "no server has weight = \"auto\": auto-weight changes nothing");
     }
+    warn_of_portions(table, plan, zone);
+}
+
+/// The parts of weights that do not count with this algorithm.
+fn warn_of_portions(table: &Table<'_, '_>, plan: &PoolPlan, zone: &spread::ZoneSpec) {
     let algorithm = plan.algorithm;
-    let has_limits =
-        plan.servers.is_empty() || plan.servers.iter().any(|server| server.connections_max.is_some());
-    if let (Some(node), true, false) =
-        (table.get("slow-start"), plan.slow_start.is_some(), algorithm.weighs_portions() || has_limits)
-    {
-        warn(node.span, &format!("{algorithm} goes by whole weights: slow-start changes nothing"));
+    let warn = |key: &str, message: &str| {
+        if let Some(node) = table.get(key) {
+            let why = match algorithm.weighs_portions() {
+                true => "would move most of its keys with every change of a weight",
+                false => "goes by whole weights",
+            };
+            let message = format!("{}: {algorithm} {why}: {message}", table.subject);
+            table.cx.report(Problem::warning(node.span, message));
+        }
+    };
+    if !algorithm.weighs_moving_portions() {
+        let has_limits =
+            plan.servers.is_empty() || plan.servers.iter().any(|server| server.connections_max.is_some());
+        if plan.slow_start.is_some() && !has_limits {
+            warn("slow-start", "slow-start changes nothing");
+        }
+        if plan.agent.is_some() {
+            warn("agent", "of the percentages that agents answer only 0% counts");
+        }
     }
+    if !algorithm.weighs_portions() {
+        if !zone.is_off && plan.servers.iter().any(|server| server.zone.is_some()) {
+            let key = if table.get("zone").is_some() { "zone" } else { "balance" };
+            warn(key, "where the own zone does not suffice, servers of other zones get as much as its own");
+        }
+        if plan.membership.subset.is_some_and(|subset| shares_servers(plan, subset)) {
+            warn("subset", "servers that belong to two Weirs get more than others");
+        }
+    }
+}
+
+/// Whether a server belongs to this Weir in part; each tier has a ring of its own.
+fn shares_servers(plan: &PoolPlan, subset: Subset) -> bool {
+    let mut tiers: BTreeMap<(bool, u16), usize> = BTreeMap::new();
+    for server in &plan.servers {
+        *tiers.entry((server.backup, server.priority)).or_insert(0) += 1;
+    }
+    let in_part = |portion: Option<Portion>| portion.is_some_and(|portion| portion != Portion::WHOLE);
+    tiers.into_values().any(|count| subset.portions(count).any(in_part))
 }
 
 fn servers(table: &Table<'_, '_>) -> Vec<ServerPlan> {

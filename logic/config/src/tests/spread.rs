@@ -1,5 +1,7 @@
 //! What is wrong with options of algorithms, slow start, tiers, zones, subsets and agents.
 
+use weir_balance::Algorithm;
+
 use super::{load_text, messages};
 
 /// What is said of a pool with these keys.
@@ -86,13 +88,37 @@ fn each_bad_key_of_a_server_is_told() {
 
 #[test]
 fn what_changes_nothing_is_doubtful() {
-    let messages = said("slow-start = \"10s\"\nbalance = \"static-rr\"");
+    let messages = said("slow-start = \"10s\"\nbalance = \"ipvs-wrr\"");
     assert!(
-        messages[0].contains("static-rr goes by whole weights: slow-start changes nothing"),
+        messages[0].contains("ipvs-wrr goes by whole weights: slow-start changes nothing"),
         "{messages:?}"
     );
     let messages = said("zone = \"a\"");
     assert!(messages[0].contains("no server has a zone"), "{messages:?}");
+}
+
+#[test]
+fn parts_of_weights_that_do_not_count_are_told_for_every_algorithm_and_no_other() {
+    let in_zones = |keys: &str| {
+        let servers = "servers = [{ address = \"10.0.0.1:80\", zone = \"a\" }, \"10.0.0.2:80\", \"10.0.0.3:80\"]";
+        messages(&format!("[listener.web]\nbind = \":80\"\npool = \"web\"\n[pool.web]\n{servers}\n{keys}"))
+    };
+    for algorithm in Algorithm::ALL {
+        let parts = algorithm.weighs_portions();
+        let moving = algorithm.weighs_moving_portions();
+        for (key, counts, expected) in [
+            ("slow-start = \"10s\"", moving, "slow-start changes nothing"),
+            ("agent = { port = 9 }", moving, "only 0% counts"),
+            ("zone = \"a\"", parts, "servers of other zones get as much"),
+            ("subset = { size = 1, instance = 0, instances = 2 }", parts, "belong to two Weirs"),
+        ] {
+            let messages = in_zones(&format!("balance = \"{algorithm}\"\n{key}"));
+            let told = messages.iter().any(|message| message.contains(expected));
+            assert_eq!(told, !counts, "{algorithm}, {key}: {messages:?}");
+        }
+        let whole = in_zones(&format!("balance = \"{algorithm}\"\nsubset = {{ size = 1, instance = 0, instances = 3 }}"));
+        assert!(!whole.iter().any(|message| message.contains("two Weirs")), "{algorithm}: {whole:?}");
+    }
 }
 
 #[test]

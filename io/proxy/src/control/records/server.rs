@@ -101,6 +101,14 @@ impl ServerRecord {
         if spec.auto_weight.is_some() { self.found_weight.weight() } else { spec.weight }
     }
 
+    /// What counts of its weight, where the algorithm bears that this changes all the time.
+    fn portion(&self, plan: &PoolPlan) -> Portion {
+        match plan.algorithm.weighs_moving_portions() {
+            true => self.rise.portion().of(Portion::percent(self.agent_percent())),
+            false => Portion::WHOLE,
+        }
+    }
+
     fn agent_percent(&self) -> u32 {
         self.health.agent().map_or(100, |agent| agent.state.weight_percent())
     }
@@ -151,7 +159,7 @@ impl ServerRecord {
             rank: rank as u32,
             address: spec.address.clone(),
             weight: self.weight(),
-            portion: self.rise.portion().of(Portion::percent(self.agent_percent())),
+            portion: self.portion(plan),
             priority: spec.priority,
             backup: spec.backup,
             is_local: plan.zone.is_none() || spec.zone == plan.zone,
