@@ -7,7 +7,7 @@ use weir_config::simulation::{Disturbance, Scenario};
 
 use crate::crowd::Crowd;
 use crate::in_flight::{Flight, FlightId, Flights};
-use crate::pool::Pool;
+use crate::pool::{Answer, Pool};
 use crate::replay::LogError;
 use crate::rng::{Rng, Stream};
 use crate::run::Run;
@@ -205,6 +205,7 @@ impl<'s> Engine<'s> {
         let flight = self.flights.add(Flight {
             arrived_ns: self.now_ns,
             work_ns: request.work_ns,
+            bytes: request.bytes,
             client: request.client,
             uri: request.uri,
             worker,
@@ -275,7 +276,9 @@ impl<'s> Engine<'s> {
         }
         while let Some(id) = self.with_queue(server as usize, |server, now_ns| server.finish(now_ns)) {
             if let Some(flight) = self.flights.remove(id) {
-                self.pool.end(server as usize, flight.stay, Some(self.now_ns));
+                let bytes = flight.bytes.unwrap_or(0);
+                self.run.bytes += u128::from(bytes);
+                self.pool.end(server as usize, flight.stay, Some(Answer { at_ns: self.now_ns, bytes }));
                 self.note_latency(&flight);
             }
         }

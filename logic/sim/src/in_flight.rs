@@ -7,6 +7,8 @@ use weir_balance::Watch;
 pub(crate) struct Flight {
     pub(crate) arrived_ns: u64,
     pub(crate) work_ns: f64,
+    /// How much is transferred, where that is known.
+    pub(crate) bytes: Option<u64>,
     pub(crate) client: IpAddr,
     pub(crate) uri: u64,
     pub(crate) worker: u32,

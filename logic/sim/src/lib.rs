@@ -10,8 +10,8 @@
 //!   make of it in plain words. It becomes JSON by `serde`, and a page by [`html`].
 //!
 //! What is simulated: arrivals, work, clients, URIs, servers with slots, queues, speeds and caches, deaths and slow-downs, the
-//! balancer's workers, its queue, its retries and the time until it knows that a server is dead. What is not: connections,
-//! bandwidth between balancer and servers, and the balancer's own work.
+//! balancer's workers, its queue, its retries and the time until it knows that a server is dead. Of a pool's config: tiers, zone, subset,
+//! and the options of its algorithm. What is not: connections, bandwidth between balancer and servers, and the balancer's own work.
 
 mod arrivals;
 mod crowd;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use weir_balance::{
-    Algorithm, Candidate, HashFunction, Key, Pick, PickInput, Picker, Portion, Roster, ServerLoad,
+    Algorithm, Candidate, HashFunction, Key, Pick, PickInput, Picker, Portion, Roster, Scheduling, ServerLoad,
 };
 use weir_config::simulation::{Scenario, SimKey};
 use weir_model::ServerAddress;
@@ -13,13 +13,21 @@ use crate::rng::{Rng, Stream};
 /// works in turn.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    algorithm: Algorithm,
+    scheduling: Scheduling,
     goes_by_uri: bool,
     candidates: Vec<Candidate>,
     roster: Roster,
     is_stale: bool,
     pickers: Vec<Picker>,
     rng: Rng,
+}
+
+/// What became of a request that was answered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answer {
+    pub(crate) at_ns: u64,
+    /// 0 = not known.
+    pub(crate) bytes: u64,
 }
 
 impl Pool {
@@ -33,9 +41,9 @@ impl Pool {
                 address: address(slot),
                 weight: group.weight,
                 portion: Portion::WHOLE,
-                priority: 0,
+                priority: group.priority,
                 backup: group.backup,
-                is_local: true,
+                is_local: !group.is_remote,
                 eligible: true,
                 // Nobody is bound to a server here.
                 keeps_clients: false,
@@ -45,15 +53,16 @@ impl Pool {
             .collect();
         let mut rng = Rng::new(seed, Stream::Picks);
         let pickers = (0..scenario.balancer.workers).map(|_| Picker::new(rng.next())).collect();
-        let roster = Roster::new(algorithm, candidates.clone(), None);
+        let scheduling = scenario.scheduling(algorithm);
+        let roster = Roster::new(scheduling, candidates.clone(), None);
         let goes_by_uri = goes_by_uri(scenario.balancer.key, algorithm);
-        Self { algorithm, goes_by_uri, candidates, roster, is_stale: false, pickers, rng }
+        Self { scheduling, goes_by_uri, candidates, roster, is_stale: false, pickers, rng }
     }
 
     /// Chooses a server for a request that has failed on those in `exclude`, and counts it there.
     pub(crate) fn choose(&mut self, flight: &Flight, now_ns: u64, exclude: &[usize]) -> Pick {
         if std::mem::take(&mut self.is_stale) {
-            self.roster = Roster::new(self.algorithm, self.candidates.clone(), Some(&self.roster));
+            self.roster = Roster::new(self.scheduling, self.candidates.clone(), Some(&self.roster));
         }
         let (key, random) = (Some(self.key(flight)), self.rng.next());
         let input = PickInput { key, random, now_ms: now_ns / 1_000_000, exclude };
@@ -79,14 +88,15 @@ impl Pool {
         Stay { begun_ns: now_ns, watch: self.roster.watch(slot, now_ns / 1_000_000) }
     }
 
-    /// A request of the server in `slot` is over; `answered_ns` is when its answer came, if it did. Head and last byte come
-    /// at once, and no bytes are counted.
-    pub(crate) fn end(&self, slot: usize, stay: Option<Stay>, answered_ns: Option<u64>) {
+    /// A request of the server in `slot` is over; `answer` is what came, if anything did. Head and last byte come at once, and so do
+    /// the bytes: a request's count when it ends.
+    pub(crate) fn end(&self, slot: usize, stay: Option<Stay>, answer: Option<Answer>) {
         let Some(Candidate { load, .. }) = self.candidates.get(slot) else { return };
         if let Some(Stay { begun_ns, mut watch }) = stay {
-            if let Some(now_ns) = answered_ns {
-                let (now_ms, took_us) = (now_ns / 1_000_000, now_ns.saturating_sub(begun_ns) / 1_000);
+            if let Some(Answer { at_ns, bytes }) = answer {
+                let (now_ms, took_us) = (at_ns / 1_000_000, at_ns.saturating_sub(begun_ns) / 1_000);
                 watch.answered(&self.roster, load, now_ms, took_us, true);
+                watch.moved(&self.roster, load, now_ms, bytes);
                 watch.completed(&self.roster, load, now_ms, true);
             }
             watch.end(load);

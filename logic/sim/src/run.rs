@@ -36,6 +36,8 @@ pub struct Run {
     pub in_flight_max: u64,
     /// The most events in the heap at the same time.
     pub events_max: u64,
+    /// What was transferred, where sizes are known, warm-up included; 0 = they are not.
+    pub bytes: u128,
     /// Lines of the replayed log that were passed over, because they asked no server.
     pub skipped: u64,
 }
@@ -75,6 +77,7 @@ impl Default for Run {
             span_s: 0.0,
             in_flight_max: 0,
             events_max: 0,
+            bytes: 0,
             skipped: 0,
         }
     }

@@ -39,18 +39,19 @@ impl Work {
         }
     }
 
-    /// The work of one request; `bytes` is its size where that is known.
-    pub(crate) fn draw(&self, rng: &mut Rng, bytes: Option<u64>) -> f64 {
-        match self {
+    /// The work of one request, and its size where work goes by that; `bytes` is the size where it is known.
+    pub(crate) fn draw(&self, rng: &mut Rng, bytes: Option<u64>) -> (f64, Option<u64>) {
+        let ns = match self {
             Self::Fixed(ns) => *ns,
             Self::Exponential { mean_ns } => mean_ns * rng.exponential(),
             Self::Lognormal { mean_ns, sigma } => lognormal(rng, *mean_ns, *sigma),
             Self::Pareto(pareto) => pareto.draw(rng),
             Self::BySize { base_ns, ns_per_byte, mean_bytes, sigma } => {
                 let bytes = bytes.map_or_else(|| lognormal(rng, *mean_bytes, *sigma), |bytes| bytes as f64);
-                base_ns + ns_per_byte * bytes
+                return (base_ns + ns_per_byte * bytes, Some(bytes.round() as u64));
             }
-        }
+        };
+        (ns, None)
     }
 }
 
@@ -103,7 +104,7 @@ mod tests {
     fn mean_of(law: ServiceLaw, draws: usize) -> f64 {
         let work = Work::new(&Service { law, mean: SimTime(1_000_000) });
         let mut rng = Rng::new(5, Stream::Work);
-        (0..draws).map(|_| work.draw(&mut rng, None)).sum::<f64>() / draws as f64
+        (0..draws).map(|_| work.draw(&mut rng, None).0).sum::<f64>() / draws as f64
     }
 
     #[test]
@@ -132,7 +133,7 @@ mod tests {
         let law = ServiceLaw::Pareto { shape: 0.9, max: SimTime(50_000_000) };
         let work = Work::new(&Service { law, mean: SimTime(1_000_000) });
         let mut rng = Rng::new(5, Stream::Work);
-        let longest = (0..200_000).map(|_| work.draw(&mut rng, None)).fold(0.0, f64::max);
+        let longest = (0..200_000).map(|_| work.draw(&mut rng, None).0).fold(0.0, f64::max);
         assert!(longest > 40e6 && longest <= 50e6 * 1.000_001, "{longest}");
     }
 
@@ -140,7 +141,8 @@ mod tests {
     fn a_known_size_says_how_long_it_takes() {
         let law = ServiceLaw::BySize { base: SimTime(1_000), bandwidth: 1_000_000, size: 1, deviation: 0.0 };
         let work = Work::new(&Service { law, mean: SimTime(2_000) });
-        let ns = work.draw(&mut Rng::new(1, Stream::Work), Some(500));
+        let (ns, bytes) = work.draw(&mut Rng::new(1, Stream::Work), Some(500));
         assert!((ns - 501_000.0).abs() < 1e-3, "{ns}");
+        assert_eq!(bytes, Some(500));
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct Request {
     pub(crate) at_ns: u64,
     /// At a server of speed 1, in nanoseconds.
     pub(crate) work_ns: f64,
+    /// How much is transferred, where that is known.
+    pub(crate) bytes: Option<u64>,
     pub(crate) client: IpAddr,
     /// The hash of what is asked for.
     pub(crate) uri: u64,
@@ -82,12 +84,14 @@ impl<'l> Workload<'l> {
             _ => None,
         };
         // Everything is drawn in any case: what one line has and another has not must not shift the rest.
-        let drawn_ns = self.work.draw(&mut self.work_rng, logged.and_then(|line| line.bytes));
+        let logged_bytes = logged.and_then(|line| line.bytes);
+        let (drawn_ns, drawn_bytes) = self.work.draw(&mut self.work_rng, logged_bytes);
         let client = client_address(self.clients.draw(&mut self.client_rng));
         let uri = mix(self.uris.draw(&mut self.uri_rng).wrapping_add(1));
         Ok(Some(Request {
             at_ns,
             work_ns: known_ns.map_or(drawn_ns, |ns| ns as f64),
+            bytes: logged_bytes.or(drawn_bytes),
             client: logged.and_then(|line| line.client).unwrap_or(client),
             uri: logged.and_then(|line| line.uri).unwrap_or(uri),
         }))

@@ -4,11 +4,12 @@
 
 use std::io::{self, BufReader, Read};
 
-use weir_balance::Algorithm;
+use weir_balance::{Algorithm, Scheduling, ZoneRule};
 use weir_config::simulation::{
     Arrivals, BalancerPlan, CachePlan, Disturbance, Failure, Group, LogFormat, LoggedTimes, Pattern,
-    Population, Replay, Scenario, SimKey, SimTime, SlowDown, Volume,
+    PoolRules, Population, Replay, Scenario, Service, ServiceLaw, SimKey, SimTime, SlowDown, Volume,
 };
+use weir_model::Weight;
 use weir_sim::{Report, Run, html, run};
 
 const SECOND: u64 = 1_000_000_000;
@@ -72,6 +73,80 @@ fn shared_servers_do_not_fill_the_heap_with_void_events() {
         Group { sharing: weir_config::simulation::Sharing::Shared, concurrency: 4, ..Group::default() };
     let run = play(&Scenario { requests: Some(300_000), groups: vec![group], ..small() }, Algorithm::Random);
     assert!(run.events_max < 1_000, "{}", run.events_max);
+}
+
+/// Half of the servers weigh twice as much as the others.
+fn two_weights(law: ServiceLaw) -> Scenario {
+    let group = |weight: u32| Group {
+        count: 4,
+        weight: Weight::new(weight).unwrap(),
+        concurrency: 4,
+        ..Group::default()
+    };
+    let service = Service { law, mean: SimTime(10_000_000) };
+    let arrivals = Arrivals::Drawn { pattern: Pattern::Poisson, volume: Volume::Load(0.3) };
+    Scenario { groups: vec![group(1), group(2)], service, arrivals, ..small() }
+}
+
+#[test]
+fn least_bandwidth_goes_by_the_sizes_of_requests() {
+    let by_size = ServiceLaw::BySize {
+        base: SimTime(1_000_000),
+        bandwidth: 100_000_000,
+        size: 900_000,
+        deviation: 1.0,
+    };
+    let run = play(&two_weights(by_size), Algorithm::LeastBandwidth);
+    let (light, heavy): (f64, f64) = (run.utilisation[..4].iter().sum(), run.utilisation[4..].iter().sum());
+    assert!((1.8..2.2).contains(&(heavy / light)), "{heavy} {light}");
+    assert!(run.bytes > 0);
+}
+
+#[test]
+fn without_sizes_it_is_told_that_least_bandwidth_takes_turns() {
+    let told = |scenario: Scenario| {
+        let algorithms = vec![Algorithm::LeastBandwidth, Algorithm::RoundRobin];
+        let report = report(&Scenario { algorithms, seeds: 1, ..scenario });
+        report.notes.iter().any(|note| note.contains("nothing says how large requests are"))
+    };
+    assert!(told(two_weights(ServiceLaw::Exponential)));
+    let by_size =
+        ServiceLaw::BySize { base: SimTime(0), bandwidth: 100_000_000, size: 1_000_000, deviation: 0.0 };
+    assert!(!told(two_weights(by_size)));
+}
+
+#[test]
+fn a_pools_options_tiers_and_zone_hold_in_its_simulation() {
+    let mut scenario = Scenario { groups: vec![Group { count: 4, ..Group::default() }; 2], ..small() };
+    scenario.arrivals = Arrivals::Drawn { pattern: Pattern::Poisson, volume: Volume::Load(0.2) };
+    scenario.groups[1].priority = 1;
+    let idle = |run: &Run| run.utilisation[4..].iter().all(|used| *used == 0.0);
+    assert!(idle(&play(&scenario, Algorithm::RoundRobin)), "the second tier stands by");
+    scenario.groups[1].priority = 0;
+    scenario.groups[1].is_remote = true;
+    assert!(!idle(&play(&scenario, Algorithm::RoundRobin)), "zones do not count of themselves");
+    scenario.pool.membership.zones = Some(ZoneRule { stay_percent: 70 });
+    assert!(idle(&play(&scenario, Algorithm::RoundRobin)));
+
+    let drawing = |draws: u8| {
+        let mut own = Scheduling::from(Algorithm::Random);
+        own.measure.draws = draws;
+        let pool = PoolRules { scheduling: Some(own), ..PoolRules::default() };
+        Scenario { pool, ..small() }
+    };
+    let p99 = |draws: u8| play(&drawing(draws), Algorithm::Random).quantile_s(0.99);
+    assert!(p99(1) > 1.5 * p99(2), "one draw is no choice");
+    let other = play(&drawing(1), Algorithm::LeastRequest);
+    assert_eq!(other, play(&small(), Algorithm::LeastRequest), "another algorithm has its defaults");
+}
+
+#[test]
+fn the_report_for_programs_has_every_servers_utilisation() {
+    let report = report(&Scenario { algorithms: vec![Algorithm::RoundRobin], seeds: 2, ..small() });
+    let json = serde_json::to_value(&report).unwrap();
+    let servers = json["algorithms"][0]["server_utilisation"].as_array().unwrap();
+    assert_eq!(servers.len(), 10);
+    assert!(servers.iter().all(|used| (0.6..1.0).contains(&used.as_f64().unwrap())), "{servers:?}");
 }
 
 fn disturbed(disturbance: Disturbance) -> Scenario {

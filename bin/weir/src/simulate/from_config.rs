@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use weir_config::plan::{KeyPlan, PoolPlan, ServerPlan};
-use weir_config::simulation::{Disturbance, Failure, Group, Scenario, SimKey, SimTime, SlowDown};
+use weir_config::plan::{Fairness, KeyPlan, PoolPlan, ServerPlan};
+use weir_config::simulation::{Disturbance, Failure, Group, PoolRules, Scenario, SimKey, SimTime, SlowDown};
 use weir_http::RequestKey;
 use weir_model::Millis;
 
@@ -40,13 +40,36 @@ pub(super) fn apply(scenario: &mut Scenario, config: &Path, pool: Option<&str>) 
     if found.servers.is_empty() {
         return Err(format!("{place}: pool {} has no servers", found.name));
     }
-    scenario.groups = found.servers.iter().enumerate().map(|(at, server)| group(at, server, like)).collect();
+    scenario.groups =
+        found.servers.iter().enumerate().map(|(at, server)| group(at, server, found, like)).collect();
     scenario.in_use = Some(found.algorithm);
+    scenario.pool = PoolRules {
+        scheduling: Some(found.scheduling()),
+        membership: found.membership,
+        left_out: left_out(found),
+    };
     balancer(scenario, found);
     Ok(())
 }
 
-fn group(at: usize, server: &ServerPlan, like: &Group) -> Group {
+/// What the pool's config says and nothing simulates, by its keys.
+fn left_out(pool: &PoolPlan) -> Vec<&'static str> {
+    let said = [
+        ("sticky", pool.sticky.is_some()),
+        ("max-connections of the pool", pool.connections_max.is_some()),
+        ("queue.max-length", pool.queue.length_max.is_some()),
+        ("queue.fair", pool.queue.fair != Fairness::None),
+        ("concurrency", pool.concurrency.is_some()),
+        ("slow-start", pool.slow_start.is_some()),
+        ("weight = \"auto\"", pool.auto_weight.is_on),
+        ("agent", pool.agent.is_some()),
+        ("breaker", pool.breaker.is_some()),
+        ("hedge", pool.hedge.is_some()),
+    ];
+    said.into_iter().filter(|(_, is_said)| *is_said).map(|(key, _)| key).collect()
+}
+
+fn group(at: usize, server: &ServerPlan, pool: &PoolPlan, like: &Group) -> Group {
     // "The first ones" of the group are the first ones of the pool.
     let concerns = |span: Failure| (at < span.servers as usize).then_some(Failure { servers: 1, ..span });
     let disturbances = like.disturbances.iter().filter_map(|disturbance| match *disturbance {
@@ -60,6 +83,8 @@ fn group(at: usize, server: &ServerPlan, like: &Group) -> Group {
         count: 1,
         weight: server.weight,
         backup: server.backup,
+        priority: server.priority,
+        is_remote: pool.zone.is_some() && server.zone != pool.zone,
         connections_max: server.connections_max,
         disturbances: disturbances.collect(),
         ..like.clone()

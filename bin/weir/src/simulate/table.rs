@@ -16,6 +16,10 @@ pub(super) fn render(report: &Report, style: Style) -> String {
     out.push('\n');
     out.push_str(&table(report).render("", style));
     out.push('\n');
+    if let Some(servers) = servers(report) {
+        out.push_str(&servers.render("", style));
+        out.push('\n');
+    }
     for (at, line) in report.recommendation.text.iter().enumerate() {
         out.push_str(&if at == 0 { style.bold(line) } else { line.clone() });
         out.push('\n');
@@ -82,6 +86,46 @@ fn table(report: &Report) -> Table {
         table.row(cells);
     }
     table
+}
+
+/// More servers are summed up by group, and more groups not at all: JSON and page have each.
+const SERVERS_MAX: usize = 24;
+const GROUPS_MAX: usize = 12;
+
+/// How much each server was used, in the scenario's order.
+fn servers(report: &Report) -> Option<Table> {
+    let groups = &report.scenario.groups;
+    let has_each = report.scenario.servers() <= SERVERS_MAX as u64;
+    if !has_each && groups.len() > GROUPS_MAX {
+        return None;
+    }
+    let heading =
+        if has_each { "IN USE, EACH SERVER, %" } else { "IN USE, LEAST-MEAN-MOST OF EACH GROUP, %" };
+    let mut table = Table::new(&[("ALGORITHM", Align::Left), (heading, Align::Left)]);
+    // Of a pool's config each server is a group.
+    let between = if groups.iter().all(|group| group.count == 1) { " " } else { " / " };
+    for algorithm in &report.algorithms {
+        let mut rest = algorithm.servers.as_slice();
+        let mut of_group = |count: u32| {
+            let (own, others) = rest.split_at_checked(count as usize).unwrap_or((rest, &[]));
+            rest = others;
+            if has_each { each(own) } else { summed_up(own) }
+        };
+        let used: Vec<String> = groups.iter().map(|group| of_group(group.count)).collect();
+        table.row(vec![algorithm.algorithm.name().into(), used.join(between).into()]);
+    }
+    Some(table)
+}
+
+fn each(used: &[f64]) -> String {
+    used.iter().map(|share| format!("{:.0}", share * 100.0)).collect::<Vec<_>>().join(" ")
+}
+
+fn summed_up(used: &[f64]) -> String {
+    let least = used.iter().copied().fold(f64::INFINITY, f64::min);
+    let mean = used.iter().sum::<f64>() / used.len().max(1) as f64;
+    let most = used.iter().copied().fold(0.0, f64::max);
+    format!("{:.0}-{:.0}-{:.0}", least * 100.0, mean * 100.0, most * 100.0)
 }
 
 /// The winner and those who are as good stand out.

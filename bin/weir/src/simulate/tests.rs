@@ -124,11 +124,46 @@ fn a_pool_of_a_config_brings_its_servers_and_its_algorithm() {
     let failing: Vec<usize> = got.groups.iter().map(|group| group.disturbances.len()).collect();
     assert_eq!(failing, [1, 1, 0], "the first two");
     assert_eq!(got.in_use, Some(Algorithm::RoundRobin));
+    assert_eq!(got.pool.left_out, Vec::<&str>::new());
     assert_eq!((got.balancer.retries, got.balancer.queue), (1, SimTime(250_000_000)));
     assert_eq!(
         (got.balancer.down_after, got.balancer.up_after),
         (SimTime(4_000_000_000), SimTime(3_000_000_000))
     );
+}
+
+#[test]
+fn a_pool_brings_what_it_says_of_choosing_and_tells_what_is_left_out() {
+    let text = r#"
+[listener.web]
+bind = "127.0.0.1:0"
+pool = "web"
+
+[pool.web]
+balance = { algorithm = "ring", bounded-load = "150%" }
+zone = "a"
+min-healthy = "40%"
+sticky = true
+slow-start = "30s"
+hedge = true
+servers = [
+    { address = "10.0.0.1:80", zone = "a" },
+    { address = "10.0.0.2:80", zone = "b", priority = 3 },
+]
+"#;
+    let got = with_config(text, None).unwrap();
+    assert_eq!(got.scheduling(Algorithm::Ring).hash.bounded_load_percent, Some(150));
+    assert_eq!(got.scheduling(Algorithm::Random).hash.bounded_load_percent, None);
+    for algorithm in [Algorithm::Ring, Algorithm::Random] {
+        let membership = got.scheduling(algorithm).membership;
+        assert_eq!(
+            (membership.min_healthy_percent, membership.zones.map(|rule| rule.stay_percent)),
+            (40, Some(70))
+        );
+    }
+    let places: Vec<_> = got.groups.iter().map(|group| (group.priority, group.is_remote)).collect();
+    assert_eq!(places, [(0, false), (3, true)]);
+    assert_eq!(got.pool.left_out, ["sticky", "slow-start", "hedge"]);
 }
 
 #[test]

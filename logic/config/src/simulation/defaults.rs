@@ -1,6 +1,6 @@
 use super::{
-    Arrivals, BalancerPlan, Group, Measure, Pattern, Population, Scenario, Service, ServiceLaw, Sharing,
-    SimKey, SimTime, Volume,
+    Arrivals, BalancerPlan, Group, Measure, Pattern, PoolRules, Population, Scenario, Service, ServiceLaw,
+    Sharing, SimKey, SimTime, Volume,
 };
 use weir_balance::Algorithm;
 use weir_model::Weight;
@@ -11,6 +11,7 @@ impl Default for Scenario {
         Self {
             algorithms: Algorithm::ALL.to_vec(),
             in_use: None,
+            pool: PoolRules::default(),
             requests: Some(100_000),
             warm_up: 10_000,
             seed: 1,
@@ -56,6 +57,8 @@ impl Default for Group {
             sharing: Sharing::Fifo,
             weight: Weight::ONE,
             backup: false,
+            priority: 0,
+            is_remote: false,
             connections_max: None,
             cache: None,
             disturbances: Vec::new(),

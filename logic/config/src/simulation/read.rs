@@ -6,7 +6,8 @@ use weir_model::Weight;
 use super::keys::{SCENARIO, SERVERS};
 use super::{
     Arrivals, BalancerPlan, Burst, CachePlan, Disturbance, Failure, Group, LogFormat, LoggedTimes, Measure,
-    Pattern, Population, Replay, Scenario, Service, ServiceLaw, Sharing, SimKey, SimTime, SlowDown, Volume,
+    Pattern, PoolRules, Population, Replay, Scenario, Service, ServiceLaw, Sharing, SimKey, SimTime,
+    SlowDown, Volume,
 };
 use crate::context::Context;
 use crate::source::Span;
@@ -41,6 +42,7 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node) -> Scenario {
     Scenario {
         algorithms: algorithms(&table),
         in_use: None,
+        pool: PoolRules::default(),
         requests,
         warm_up,
         seed: table.number("seed"),
@@ -262,6 +264,8 @@ fn group(table: &Table<'_, '_>, index: usize) -> Group {
         ),
         weight: Weight::new(table.number("weight")).unwrap_or_default(),
         backup: table.flag("backup"),
+        priority: 0,
+        is_remote: false,
         connections_max: table.number_if("max-connections"),
         cache: table
             .table_if("cache")

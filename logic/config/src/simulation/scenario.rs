@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use weir_balance::Algorithm;
+use weir_balance::{Algorithm, Membership, Scheduling};
 use weir_model::Weight;
 
 use super::SimTime;
@@ -13,6 +13,8 @@ pub struct Scenario {
     pub algorithms: Vec<Algorithm>,
     /// The one that is used today, where that is known: what the others are compared with. `None` = the default.
     pub in_use: Option<Algorithm>,
+    /// The pool whose traffic this is, as far as its config says more than its servers.
+    pub pool: PoolRules,
     /// Requests of each run; `None` = the whole log, which ends a run in any case.
     pub requests: Option<u64>,
     /// The first of them are not measured: the system fills up. Less than `requests`.
@@ -35,6 +37,17 @@ pub struct Scenario {
     pub balancer: BalancerPlan,
     /// The servers; at least one in all.
     pub groups: Vec<Group>,
+}
+
+/// What a pool's config says of choosing. A scenario alone says nothing of it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct PoolRules {
+    /// Its algorithm with its options; the other algorithms have their defaults.
+    pub scheduling: Option<Scheduling>,
+    /// Who of the servers takes part, whatever the algorithm.
+    pub membership: Membership,
+    /// What it says besides and is not simulated, by the keys of the config.
+    pub left_out: Vec<&'static str>,
 }
 
 /// What the ranking goes by.
@@ -250,6 +263,10 @@ pub struct Group {
     pub weight: Weight,
     /// Gets requests only when no other server can.
     pub backup: bool,
+    /// Gets requests only when no server of a lower number can.
+    pub priority: u16,
+    /// In another zone than the balancer.
+    pub is_remote: bool,
     /// The balancer gives it no more requests at once; `None` = no limit.
     pub connections_max: Option<u32>,
     /// What it remembers.
@@ -353,6 +370,12 @@ impl Disturbance {
 }
 
 impl Scenario {
+    /// How an algorithm chooses here.
+    pub fn scheduling(&self, algorithm: Algorithm) -> Scheduling {
+        let own = self.pool.scheduling.filter(|own| own.algorithm == algorithm);
+        Scheduling { membership: self.pool.membership, ..own.unwrap_or_else(|| algorithm.into()) }
+    }
+
     /// Servers in all.
     pub fn servers(&self) -> u64 {
         self.groups.iter().map(|group| u64::from(group.count)).sum()

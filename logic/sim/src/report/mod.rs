@@ -63,8 +63,8 @@ pub struct AlgorithmReport {
     /// Latencies of all seeds together.
     #[serde(skip)]
     pub latencies: Histogram,
-    /// Each server's utilisation, the mean over seeds.
-    #[serde(skip)]
+    /// Each server's utilisation in the scenario's order, the mean over seeds.
+    #[serde(rename = "server_utilisation")]
     pub servers: Vec<f64>,
     /// Waiting requests over time, of the first seed.
     #[serde(skip)]
@@ -92,10 +92,11 @@ impl Report {
             .collect();
         rank(&mut algorithms);
         let recommendation = Recommendation::new(scenario, &algorithms);
+        let has_sizes = results.iter().flat_map(|(_, runs)| runs).any(|run| run.bytes > 0);
         let skipped = results.first().and_then(|(_, runs)| runs.first()).map_or(0, |run| run.skipped);
         Ok(Self {
             description: words::describe(scenario),
-            notes: words::notes(scenario, &algorithms, skipped),
+            notes: words::notes(scenario, &algorithms, has_sizes, skipped),
             scenario: scenario.clone(),
             algorithms,
             recommendation,

@@ -50,6 +50,12 @@ fn servers(group: &Group) -> String {
     if group.backup {
         text.push_str(", backup");
     }
+    if group.priority > 0 {
+        text.push_str(&format!(", priority {}", group.priority));
+    }
+    if group.is_remote {
+        text.push_str(", in another zone");
+    }
     if let Some(max) = group.connections_max {
         text.push_str(&format!(", at most {max} at once"));
     }
@@ -115,7 +121,12 @@ fn service(service: &Service, arrivals: &Arrivals) -> String {
 }
 
 /// What one has to know to judge the figures.
-pub(super) fn notes(scenario: &Scenario, ranked: &[AlgorithmReport], skipped: u64) -> Vec<String> {
+pub(super) fn notes(
+    scenario: &Scenario,
+    ranked: &[AlgorithmReport],
+    has_sizes: bool,
+    skipped: u64,
+) -> Vec<String> {
     let mut notes = Vec::new();
     if ranked.iter().all(|report| report.utilisation.mean.mean > 0.98) {
         notes.push(
@@ -129,6 +140,19 @@ pub(super) fn notes(scenario: &Scenario, ranked: &[AlgorithmReport], skipped: u6
             "first fills one server after the other up to its max-connections; no server has any here."
                 .to_owned(),
         );
+    }
+    if !has_sizes && ranked.iter().any(|report| report.algorithm == Algorithm::LeastBandwidth) {
+        notes.push(
+            "least-bandwidth goes by bytes, and nothing says how large requests are here: it takes turns, whatever the weights. Sizes come \
+             from service times that go by size, or from a log that has them."
+                .to_owned(),
+        );
+    }
+    if !scenario.pool.left_out.is_empty() {
+        notes.push(format!(
+            "What the pool says besides and is not simulated: {}.",
+            scenario.pool.left_out.join(", ")
+        ));
     }
     let failed: Vec<String> = ranked
         .iter()
