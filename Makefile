@@ -46,7 +46,7 @@ bench: ## paired measurements against HAProxy and NGINX; HAPROXY=... NGINX=... c
 	@# All of them, whatever the answer of the others is; those after the first only where everything is measured.
 	cargo build --profile demo --package weir-bench
 	bench=$${CARGO_TARGET_DIR:-target}/demo/weir-bench; worst=0; \
-	for part in 'compare $(BENCH)' $(if $(BENCH),,storage simulation); do \
+	for part in 'compare $(BENCH)' $(if $(BENCH),,storage simulation 'servers --repeats 3 --seconds 2'); do \
 		$$bench $$part || { kept=$$?; [ $$kept -gt $$worst ] && worst=$$kept; }; \
 	done; exit $$worst
 

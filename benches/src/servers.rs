@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::cpu;
@@ -18,8 +19,25 @@ use crate::wrk::Load;
 const FEW: usize = 3;
 const CONNECTIONS: u32 = 64;
 
-const ALGORITHMS: [&str; 6] =
-    ["round-robin", "least-connections", "random", "peak-ewma", "maglev", "least-response-time"];
+const ALGORITHMS: [&str; 11] = [
+    "round-robin",
+    "least-connections",
+    "random",
+    "peak-ewma",
+    "least-response-time",
+    "hash",
+    "ring",
+    "maglev",
+    "ketama",
+    "rendezvous",
+    "lblc",
+];
+
+/// These go by the URI.
+const BY_KEY: [&str; 6] = ["hash", "ring", "maglev", "ketama", "rendezvous", "lblc"];
+
+/// So many different ones are asked for: with one, a hash would have one server.
+const URIS: usize = 20_000;
 
 /// More than that is too much.
 const RATIO_MAX: f64 = 1.10;
@@ -40,6 +58,7 @@ pub(crate) fn run(options: &Servers) -> Result<bool> {
     let mut origin = Process::start("origin", &mut command, None, &log)?;
     origin.wait_ready(own, false, &log)?;
 
+    let script = workshop.write("uris.lua", &uris())?;
     let chosen = |name: &&str| options.only.is_empty() || options.only.iter().any(|only| only == name);
     let mut kept = true;
     let mut table = format!(
@@ -57,7 +76,7 @@ pub(crate) fn run(options: &Servers) -> Result<bool> {
                     let count = if is_few { FEW } else { options.many };
                     let text = config_of(&workshop, algorithm, reuse, count, port)?;
                     let balancer = contestant.start_with(&workshop, &text.0, text.1)?;
-                    let cost = cost(&balancer, options, reuse)?;
+                    let cost = cost(&balancer, options, reuse, &script)?;
                     eprintln!("{algorithm}, {count} servers, reuse {reuse}, turn {}: {cost:.2} us", turn + 1);
                     if is_few { few.push(cost) } else { many.push(cost) }
                 }
@@ -84,7 +103,7 @@ pub(crate) fn run(options: &Servers) -> Result<bool> {
     Ok(kept)
 }
 
-fn cost(balancer: &Balancer, options: &Servers, reuse: bool) -> Result<f64> {
+fn cost(balancer: &Balancer, options: &Servers, reuse: bool, script: &Path) -> Result<f64> {
     let load = |duration| Load {
         address: balancer.address,
         path: "/1k",
@@ -96,9 +115,9 @@ fn cost(balancer: &Balancer, options: &Servers, reuse: bool) -> Result<f64> {
     // Until every server has been used some times, and has what it takes at its first use (connections, histograms). As
     // long with few servers: what connections leave behind in the kernel is then the same.
     let warm_up = if reuse { 2 + options.many as u64 / 5_000 } else { 1 + options.many as u64 / 1_200 };
-    load(Duration::from_secs(warm_up)).run()?;
+    load(Duration::from_secs(warm_up)).run_script(script)?;
     let before = cpu::cpu_time(balancer.process.pid());
-    let report = load(Duration::from_secs(options.seconds.max(1))).run()?;
+    let report = load(Duration::from_secs(options.seconds.max(1))).run_script(script)?;
     let spent = cpu::cpu_time(balancer.process.pid()).saturating_sub(before);
     Ok(spent.as_secs_f64() * 1e6 / report.requests as f64)
 }
@@ -118,10 +137,9 @@ fn config_of(
             format!("\"{address}:{port}\"")
         })
         .collect();
-    let key = if algorithm == "maglev" { "uri" } else { "" };
-    let balance = match key {
-        "" => format!("\"{algorithm}\""),
-        key => format!("{{ algorithm = \"{algorithm}\", key = \"{key}\" }}"),
+    let balance = match BY_KEY.contains(&algorithm) {
+        true => format!("{{ algorithm = \"{algorithm}\", key = \"uri\" }}"),
+        false => format!("\"{algorithm}\""),
     };
     let reuse = if reuse { "{ idle = 64, idle-timeout = \"10m\" }" } else { "false" };
     let text = format!(
@@ -131,6 +149,26 @@ fn config_of(
         control = workshop.path("weir.sock"),
     );
     Ok((text, bind))
+}
+
+/// wrk asks for another URI each time, in an order of no account. They are made in advance.
+fn uris() -> String {
+    format!(
+        "local requests = {{}}
+local turn = 0
+
+function init()
+  for index = 1, {URIS} do
+    requests[index] = wrk.format(nil, string.format(\"/1k/%08x\", (index * 2654435761) % 4294967296))
+  end
+end
+
+function request()
+  turn = turn % {URIS} + 1
+  return requests[turn]
+end
+"
+    )
 }
 
 /// At every address of the loopback network.

@@ -1,6 +1,7 @@
 //! The closed loop: wrk keeps a fixed number of connections busy.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -49,14 +50,28 @@ impl Load {
     /// # Errors
     /// It cannot be started, or any request failed: then nothing that was measured means anything.
     pub(crate) fn run(&self) -> Result<Report> {
-        let output = self.command().output().context("wrk")?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(Error::new(format!("wrk: {}: {}{}", output.status, text.trim(), said.trim())));
-        }
-        parse(&text)
+        run(self.command())
     }
+
+    /// The same with a script that makes the requests.
+    ///
+    /// # Errors
+    /// As for [`Load::run`].
+    pub(crate) fn run_script(&self, script: &Path) -> Result<Report> {
+        let mut command = self.command();
+        command.arg("--script").arg(script);
+        run(command)
+    }
+}
+
+fn run(mut command: Command) -> Result<Report> {
+    let output = command.output().context("wrk")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(Error::new(format!("wrk: {}: {}{}", output.status, text.trim(), said.trim())));
+    }
+    parse(&text)
 }
 
 /// Reads wrk's report.
