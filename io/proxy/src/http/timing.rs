@@ -9,7 +9,10 @@ pub(crate) struct Timing {
     pub(crate) head_us: u32,
     /// When a server was begun to be asked: later than the head if the question is a second one.
     asked_us: u32,
+    /// While it is in a queue: since when.
     queued_us: u32,
+    /// In the queues that it has left.
+    waited_us: u32,
     chosen_us: u32,
     connected_us: u32,
     request_sent_us: u32,
@@ -25,6 +28,7 @@ impl Timing {
             head_us: micros(head),
             asked_us: 0,
             queued_us: NOT,
+            waited_us: 0,
             chosen_us: NOT,
             connected_us: NOT,
             request_sent_us: NOT,
@@ -47,14 +51,20 @@ impl Timing {
         self.queued_us = self.elapsed(now);
     }
 
-    fn is_queued(&self) -> bool {
-        self.queued_us != NOT
+    /// It has left its queue. Returns how long it was there.
+    pub(crate) fn left_queue(&mut self, now: Instant) -> Duration {
+        let stay_us = match std::mem::replace(&mut self.queued_us, NOT) {
+            NOT => 0,
+            queued_us => self.elapsed(now).saturating_sub(queued_us),
+        };
+        self.waited_us = self.waited_us.saturating_add(stay_us);
+        Duration::from_micros(stay_us.into())
     }
 
     pub(crate) fn chosen(&mut self, now: Instant) {
         // Without a queue or a retry that takes no time worth a look at the clock.
         self.chosen_us =
-            if self.is_queued() || self.chosen_us != NOT { self.elapsed(now) } else { self.asked_us };
+            if self.waited_us > 0 || self.chosen_us != NOT { self.elapsed(now) } else { self.asked_us };
         // What an earlier try reached does not count for this one.
         self.connected_us = NOT;
         self.request_sent_us = NOT;
@@ -81,12 +91,13 @@ impl Timing {
         self.first_byte_us != NOT
     }
 
-    /// How long it has been in the queue that it entered last.
+    /// How long it has been in queues, those of earlier tries included.
     pub(crate) fn waited(&self, now: Instant) -> Duration {
-        match self.queued_us {
-            NOT => Duration::ZERO,
-            queued_us => Duration::from_micros(self.elapsed(now).saturating_sub(queued_us).into()),
-        }
+        let here_us = match self.queued_us {
+            NOT => 0,
+            queued_us => self.elapsed(now).saturating_sub(queued_us),
+        };
+        Duration::from_micros(self.waited_us.saturating_add(here_us).into())
     }
 
     /// In the queue.
@@ -150,7 +161,25 @@ mod tests {
         assert_eq!((timing.elapsed(at(60_010)), timing.head_us), (60_010_000, 1_000));
         timing.ask_again(at(70_000));
         timing.queued(at(70_000));
+        assert_eq!(timing.left_queue(at(70_004)), Duration::from_millis(4));
         timing.chosen(at(70_004));
         assert_eq!(timing.queue(), Some(4_000));
+    }
+
+    #[test]
+    fn what_it_has_waited_is_that_of_all_its_tries() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut timing = Timing::new(start, Duration::ZERO);
+        assert_eq!(timing.waited(at(5)), Duration::ZERO);
+        timing.queued(at(10));
+        assert_eq!(timing.waited(at(40)), Duration::from_millis(30));
+        assert_eq!(timing.left_queue(at(50)), Duration::from_millis(40));
+        timing.chosen(at(50));
+        assert_eq!(timing.waited(at(500)), Duration::from_millis(40), "at a server it does not wait");
+        timing.queued(at(600));
+        assert_eq!(timing.waited(at(700)), Duration::from_millis(140));
+        assert_eq!(timing.left_queue(at(700)), Duration::from_millis(100));
+        assert_eq!(timing.left_queue(at(800)), Duration::ZERO, "once is enough");
     }
 }

@@ -168,7 +168,7 @@ async fn choose(
 }
 
 impl Wait<'_> {
-    /// Takes a place where the connection has to wait, or stays in it (`queued`). It has been waiting for `waited`.
+    /// Takes a place where the connection has to wait, or stays in it (`queued`). In this try it has been waiting for `waited`.
     fn stand(
         &self,
         pool: &Rc<LocalPool>,
@@ -189,8 +189,14 @@ impl Wait<'_> {
         if patience.is_zero() {
             return Err(Fault::Busy);
         }
+        // In all tries together: a client waits no longer because a server could not be reached, too.
+        let before = Duration::from_micros(self.queue_us);
+        let patience = patience.saturating_sub(before).saturating_sub(waited);
+        if patience.is_zero() {
+            return Err(Fault::QueueTimeout);
+        }
         let now = Instant::now();
-        let terms = Terms { rank, patience: patience.saturating_sub(waited) };
+        let terms = Terms { rank, patience };
         let place = QueuePlace::enter(pool, wanted, &terms, now).map_err(Fault::QueueRefused)?;
         if waited.is_zero() {
             pool.counters().queued.one();

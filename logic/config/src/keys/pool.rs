@@ -380,7 +380,7 @@ pub(crate) static POOL_TIMEOUTS: Section = Section {
             DURATION_OR_ZERO,
             Default("\"1s\""),
             "\"0s\"",
-            "To wait for a free server when all are at their `max-connections`; 0 = answered 503 at once.",
+            "To wait for a free server when all are at their `max-connections`, over all tries of a request; 0 = answered 503 at once.",
         ),
     ],
 };

@@ -202,6 +202,33 @@ fn a_second_try_that_is_left_alone_has_only_what_is_left_of_the_time_and_has_not
 }
 
 #[test]
+fn a_second_try_that_is_left_alone_is_timed_from_when_it_was_asked() {
+    const LATER: Duration = Duration::from_millis(700);
+    let ((asked, is_asked), (gone, is_gone)) = (channel(), channel());
+    let first = told(is_asked, move |peer| {
+        reset(peer)?;
+        let _ = gone.send(());
+        Ok(())
+    });
+    let is_gone = Mutex::new(is_gone);
+    let second = RawServer::start(move |peer| {
+        peer.request()?;
+        // It has been at work for so long when the first one breaks.
+        thread::sleep(LATER);
+        let _ = asked.send(());
+        let _ = is_gone.lock().unwrap().recv_timeout(PATIENCE);
+        thread::sleep(Duration::from_millis(50));
+        peer.respond("second")
+    });
+    let weir = Weir::start(&config(&[&first, &second], "eject = false\nhedge = { delay = \"20ms\" }"));
+    assert_eq!(weir.client().exchange(get("/")).text(), "second");
+    let label = format!("server=\"{}\"", second.addr());
+    let timed = || weir.metrics().get("weir_server_first_byte_seconds_sum", &["pool=\"web\"", &label]);
+    wait_until("it is counted", PATIENCE, || timed() > 0.0);
+    assert!(timed() >= LATER.as_secs_f64(), "{}", timed());
+}
+
+#[test]
 fn when_both_tries_fail_the_next_one_goes_to_a_third_server() {
     let ((asked, is_asked), (failed, has_failed)) = (channel(), channel());
     let first = told(is_asked, move |peer| {

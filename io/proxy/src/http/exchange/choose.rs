@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 use std::task::Context;
-use std::time::Duration;
 
 use super::{ClientSide, Exchange, State};
 use crate::connect::connect;
@@ -60,7 +59,8 @@ impl Exchange {
         let now = client.worker.now();
         if let Some(queued) = self.queued.take() {
             queued.served(now);
-            self.pool.counters().queue_time.record(self.timing.waited(now).as_micros() as u64);
+            let stay = self.timing.left_queue(now);
+            self.pool.counters().queue_time.record(stay.as_micros() as u64);
         }
         self.timing.chosen(now);
         lease.server.counters().requests.one();
@@ -100,21 +100,22 @@ impl Exchange {
         let plan = &self.pool.shared.plan;
         let patience = plan.timeouts.queue.duration();
         let was_queued = self.queued.is_some();
+        // In all tries together: a client waits no longer because a server has failed it, too.
+        let left = patience.saturating_sub(self.timing.waited(now));
         match &mut self.queued {
-            Some(_) if self.timing.waited(now) >= patience => {
-                self.pool.counters().busy.one();
-                return Err(Fault::QueueTimeout);
-            }
-            Some(queued) if queued.is_for(&wanted) => queued.wait_on(),
             None if patience.is_zero() => {
                 self.pool.counters().busy.one();
                 return Err(Fault::Busy);
             }
+            _ if left.is_zero() => {
+                self.pool.counters().busy.one();
+                return Err(Fault::QueueTimeout);
+            }
+            Some(queued) if queued.is_for(&wanted) => queued.wait_on(),
             queued => {
                 // What it was granted where it stood before goes to the next one there.
                 *queued = None;
-                let waited = if was_queued { self.timing.waited(now) } else { Duration::ZERO };
-                let terms = Terms { rank: self.place.rank, patience: patience.saturating_sub(waited) };
+                let terms = Terms { rank: self.place.rank, patience: left };
                 let entered = QueuePlace::enter(&self.pool, wanted, &terms, now);
                 *queued = Some(entered.map_err(|refusal| {
                     self.pool.counters().busy.one();
@@ -126,7 +127,7 @@ impl Exchange {
                 }
             }
         }
-        client.deadline.arm(now, patience.saturating_sub(self.timing.waited(now)));
+        client.deadline.arm(now, left);
         self.state = State::Queued;
         Ok(())
     }

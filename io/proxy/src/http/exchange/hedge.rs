@@ -126,7 +126,7 @@ impl Exchange {
         if self.timing.first_byte_came() || left.is_zero() {
             return false;
         }
-        let SecondTry { lease, progress, reused, chosen, connected, .. } = *second;
+        let SecondTry { lease, progress, reused, chosen, connected, sent: asked, .. } = *second;
         let first = self.lease.replace(lease);
         if let (Some(first), false) = (first, self.reused) {
             self.tried.push(first.server.shared.slot);
@@ -148,6 +148,8 @@ impl Exchange {
             }
             Progress::Waiting(connection) => {
                 self.timing.connected(connected);
+                self.timing.request_sent(asked);
+                self.upload_state = Upload::Done;
                 let sent = self.head.len();
                 self.take_over(connection, sent, client);
             }
