@@ -1,4 +1,5 @@
-//! What a choice costs: pick, begin and end for every algorithm with 3, 100 and 10,000 servers, and making a roster.
+//! What a choice costs: pick, begin and end for every algorithm with 3, 100 and 10,000 servers; making a roster; and a worker's first
+//! pick after a change of weights, which it makes within a request.
 //!
 //! `make bench-picks`. Servers of three different weights, a tenth of them with requests in flight; another client and
 //! another random number each time, and one request of a few is still under way when the next is picked.
@@ -102,6 +103,36 @@ fn rosters(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// Each pick is the first one after a server's weight has changed.
+fn turns(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("turn_to");
+    for algorithm in Algorithm::ALL {
+        for servers in SERVERS {
+            let mut candidates = candidates(servers);
+            let before = Roster::new(algorithm, candidates.clone(), None);
+            candidates[0].weight = Weight::new(2).unwrap_or_default();
+            let after = Roster::new(algorithm, candidates, Some(&before));
+            let mut picker = Picker::new(1);
+            let mut number = 0;
+            group.bench_function(BenchmarkId::new(algorithm.name(), servers), |bencher| {
+                bencher.iter(|| {
+                    number += 1;
+                    let roster = if number % 2 == 0 { &before } else { &after };
+                    let source = IpAddr::V4(Ipv4Addr::from_bits(spread(number % 64) as u32));
+                    let input = PickInput {
+                        key: Some(source.into()),
+                        random: spread(number),
+                        now_ms: number,
+                        exclude: &[],
+                    };
+                    black_box(picker.pick(roster, black_box(&input)))
+                });
+            });
+        }
+    }
+    group.finish();
+}
+
 /// Short turns: what is wanted is the shape over the number of servers, not the third digit.
 fn brief() -> Criterion {
     Criterion::default().warm_up_time(Duration::from_millis(200)).measurement_time(Duration::from_millis(800))
@@ -110,6 +141,6 @@ fn brief() -> Criterion {
 criterion_group! {
     name = benches;
     config = brief();
-    targets = picks, rosters
+    targets = picks, rosters, turns
 }
 criterion_main!(benches);

@@ -25,11 +25,18 @@ const STEPS_MAX: usize = 16;
 impl Edf {
     /// Begins anew with `slots`, `lead` picks into the schedule.
     pub(crate) fn start(&mut self, slots: &[usize], lead: u64, weight: impl Fn(usize) -> f64) {
-        self.entries.clear();
-        self.entries.reserve(slots.len());
         self.now = 0.0;
-        self.entered = 0;
-        slots.iter().for_each(|slot| self.enter(*slot, weight(*slot)));
+        self.entered = slots.len() as u64;
+        let mut entries = std::mem::take(&mut self.entries).into_vec();
+        entries.clear();
+        let first = |(order, slot): (usize, &usize)| Entry {
+            deadline: 1.0 / weight(*slot),
+            order: order as u64,
+            slot: *slot,
+        };
+        entries.extend(slots.iter().enumerate().map(first));
+        // At once, not one by one: O(n).
+        self.entries = entries.into();
         for _ in 0..lead {
             self.step(&weight);
         }

@@ -50,8 +50,8 @@ pub struct PoolState {
 pub struct PoolView {
     /// Who may be chosen.
     pub roster: Arc<Roster>,
-    /// By slot.
-    pub servers: Vec<Option<Arc<ServerState>>>,
+    /// By slot. The very same from one view to the next as long as no server comes or goes.
+    pub servers: Arc<[Option<Arc<ServerState>>]>,
 }
 
 impl PoolState {

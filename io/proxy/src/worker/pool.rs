@@ -25,7 +25,7 @@ pub(crate) struct LocalPool {
 /// The servers at one instant.
 pub(crate) struct LocalView {
     shared: Arc<PoolView>,
-    servers: Vec<Option<Rc<LocalServer>>>,
+    servers: Rc<[Option<Rc<LocalServer>>]>,
 }
 
 /// A request's claim on a server: counted as active until dropped.
@@ -239,8 +239,7 @@ impl LocalPool {
     pub(crate) fn view(&self) -> Rc<LocalView> {
         let generation = self.shared.generation();
         if generation != self.generation.get() {
-            let mut known = self.view.borrow().known();
-            let view = LocalView::new(self.shared.view(), self.thread, &mut known);
+            let view = self.view.borrow().next(self.shared.view(), self.thread);
             *self.view.borrow_mut() = Rc::new(view);
             self.generation.set(generation);
         }
@@ -259,6 +258,22 @@ impl LocalView {
         };
         let mut local = local;
         let servers = shared.servers.iter().map(|server| server.as_ref().map(&mut local)).collect();
+        Self { shared, servers }
+    }
+
+    /// The pool's next view. A server keeps its slot, so that each is to be found where it was; where none has come or gone, nothing
+    /// is looked at.
+    fn next(&self, shared: Arc<PoolView>, thread: usize) -> Self {
+        if Arc::ptr_eq(&shared.servers, &self.shared.servers) {
+            return Self { shared, servers: Rc::clone(&self.servers) };
+        }
+        let local = |(slot, server): (usize, &Option<Arc<ServerState>>)| {
+            let server = server.as_ref()?;
+            let there = self.servers.get(slot).and_then(Option::as_ref);
+            let kept = there.filter(|there| there.shared.uid == server.uid);
+            Some(kept.map_or_else(|| Rc::new(LocalServer::new(Arc::clone(server), thread)), Rc::clone))
+        };
+        let servers = shared.servers.iter().enumerate().map(local).collect();
         Self { shared, servers }
     }
 

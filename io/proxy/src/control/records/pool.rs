@@ -9,11 +9,11 @@ use weir_model::PoolName;
 use super::departed::Departed;
 use super::members::Members;
 use super::weights::judge_weights;
-use super::{LevelMeter, RateMeter, Rotation, UpClock};
+use super::{LevelMeter, RateMeter, Rotation, ServerRecord, UpClock};
 use crate::control::hedging::FirstBytes;
 use crate::control::parts::PoolTls;
 use crate::redirect::Redirect;
-use crate::state::{PoolCounters, PoolState, PoolView, Shards};
+use crate::state::{PoolCounters, PoolState, PoolView, ServerState, Shards};
 use crate::sticky::{Secret, StickyState};
 
 /// One pool, as the control plane knows it.
@@ -53,7 +53,7 @@ impl PoolRecord {
     ) -> Self {
         let counters: Arc<Shards<PoolCounters>> = Arc::new(Shards::new(threads));
         let roster = Arc::new(Roster::new(plan.scheduling(), Vec::new(), None));
-        let view = PoolView { roster, servers: Vec::new() };
+        let view = PoolView { roster, servers: Arc::default() };
         let sticky = StickyState::new(plan, secret).map(Arc::new);
         Self {
             name: plan.name.clone(),
@@ -193,7 +193,7 @@ impl PoolRecord {
     fn tell_former(&mut self, view: &PoolView) {
         self.former.retain(|former| {
             let Some(former) = former.upgrade() else { return false };
-            former.publish(PoolView { roster: Arc::clone(&view.roster), servers: view.servers.clone() });
+            former.publish(PoolView { roster: Arc::clone(&view.roster), servers: Arc::clone(&view.servers) });
             true
         });
     }
@@ -212,10 +212,16 @@ impl PoolRecord {
             let state = &record.state;
             roster.limit(state.slot, &state.load, state.limit_to_start_with(plan.concurrency.as_ref()));
         }
-        PoolView {
-            roster,
-            servers: records.iter().map(|record| Some(Arc::clone(&record.as_ref()?.state))).collect(),
-        }
+        let same =
+            |(record, server): (&Option<ServerRecord>, &Option<Arc<ServerState>>)| match (record, server) {
+                (Some(record), Some(server)) => Arc::ptr_eq(&record.state, server),
+                (record, server) => record.is_none() && server.is_none(),
+            };
+        // Most changes are of weights and states: workers need not look at each server then.
+        let is_same =
+            records.len() == previous.servers.len() && records.iter().zip(&*previous.servers).all(same);
+        let servers = || records.iter().map(|record| Some(Arc::clone(&record.as_ref()?.state))).collect();
+        PoolView { roster, servers: if is_same { Arc::clone(&previous.servers) } else { servers() } }
     }
 
     fn published(&mut self, now: Instant) {

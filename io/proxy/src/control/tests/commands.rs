@@ -61,6 +61,26 @@ async fn a_weight_holds_at_once_and_is_shown_as_changed() {
 }
 
 #[tokio::test]
+async fn a_change_of_weights_and_states_leaves_workers_nothing_to_look_at_but_the_roster() {
+    let rig = three();
+    let servers = || std::sync::Arc::clone(&rig.pool("web").view().servers);
+    let before = servers();
+    for change in [
+        r#"{"server-weight": {"pool": "web", "server": "b", "weight": 7}}"#,
+        r#"{"server-state": {"pool": "web", "server": "a", "state": "drain"}}"#,
+    ] {
+        assert!(rig.done(change).await.0);
+        assert!(std::sync::Arc::ptr_eq(&before, &servers()), "{change}");
+    }
+    rig.done(r#"{"remove-server": {"pool": "web", "server": "a", "force": true}}"#).await;
+    assert!(!std::sync::Arc::ptr_eq(&before, &servers()));
+    let without = servers();
+    assert!(without[0].is_none() && without.len() == 3);
+    rig.done(r#"{"add-server": {"pool": "web", "server": {"name": "new", "address": "127.0.0.1:9"}}}"#).await;
+    assert!(!std::sync::Arc::ptr_eq(&without, &servers()), "another server in the slot of the one that went");
+}
+
+#[tokio::test]
 async fn an_added_server_gets_the_lowest_free_slot_and_a_number_of_its_own() {
     let rig = three();
     let gone = rig.server("a");
