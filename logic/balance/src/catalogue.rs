@@ -22,7 +22,9 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         origin: "NGINX (the default method, smooth weighted round robin)",
         formula: "Each pick: every server's counter grows by its weight; the highest counter is picked, the first \
                   of equals; the sum of all weights is taken off it. Each worker has its own sequence and its own \
-                  place to start. A server that is busy or has just failed the request loses its turn.",
+                  place to start. A server that is busy or has just failed the request loses its turn. (NGINX also lowers a \
+                  server's weight with each failure, and raises it by 1 with each turn: here a server that goes on failing is ejected, and \
+                  with slow-start comes back little by little.)",
         when_to_use: "Requests of similar cost on servers of known speed; traffic that must follow the weights \
                       exactly.",
         cost: "O(number of different weights)",

@@ -143,9 +143,9 @@ pool = "web"
 balance = { algorithm = "ring", bounded-load = "150%" }
 zone = "a"
 min-healthy = "40%"
-sticky = true
+sticky = { source = true }
 slow-start = "30s"
-hedge = true
+max-connections = 50
 servers = [
     { address = "10.0.0.1:80", zone = "a" },
     { address = "10.0.0.2:80", zone = "b", priority = 3 },
@@ -163,7 +163,7 @@ servers = [
     }
     let places: Vec<_> = got.groups.iter().map(|group| (group.priority, group.is_remote)).collect();
     assert_eq!(places, [(0, false), (3, true)]);
-    assert_eq!(got.pool.left_out, ["sticky", "slow-start", "hedge"]);
+    assert_eq!(got.pool.left_out, ["sticky", "max-connections of the pool", "slow-start"]);
 }
 
 #[test]

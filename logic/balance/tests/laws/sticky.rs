@@ -156,9 +156,14 @@ fn a_draining_server_keeps_its_clients_and_gets_no_others() {
         assert_eq!(roster.standing(0), Standing::Open, "{algorithm}: drained");
         assert_eq!(roster.standing(2), Standing::Open, "{algorithm}: weight 0");
         let mut picker = Picker::new(0);
-        for random in 0..20 {
+        for random in 0..20_u64 {
             assert!(roster.try_begin(0), "its own clients are counted");
-            assert_eq!(picker.pick(&roster, &PickInput { random, ..PickInput::default() }), Pick::Server(1));
+            let address = std::net::IpAddr::from(std::net::Ipv4Addr::from_bits(random as u32 * 0x0101_0101));
+            let text = roster.scheduling().hash.key_of(&random.to_be_bytes());
+            for key in [None, Some(address.into()), Some(text)] {
+                let input = PickInput { key, random, ..PickInput::default() };
+                assert_eq!(picker.pick(&roster, &input), Pick::Server(1), "{algorithm}");
+            }
         }
         assert_eq!(pool.candidates[0].load.active(), 20);
     }

@@ -1,8 +1,10 @@
 use std::collections::HashMap;
 
+use weir_balance::Algorithm;
+
 use crate::context::Context;
 use crate::diagnostic::Problem;
-use crate::plan::StickyBy;
+use crate::plan::{KeyPlan, StickyBy};
 use crate::source::{Located, Span};
 use crate::spec::PoolSpec;
 use crate::subject::Subject;
@@ -44,6 +46,9 @@ struct PoolKey {
     /// The one kind that has it; `None` = both.
     needs: Option<Traffic>,
     at: Option<Span>,
+    /// Nothing is written, and it goes by the address that clients have connected to: behind a reverse proxy that is most often one
+    /// for all. Reported once.
+    alike: Option<Algorithm>,
 }
 
 impl PoolKey {
@@ -54,8 +59,19 @@ impl PoolKey {
             true if key.needs_tcp() => Some(Traffic::Tcp),
             _ => None,
         };
-        Self { needs, at: pool.key_at }
+        let by_destination = pool.plan.algorithm.takes_key() && *key == KeyPlan::Destination && !pool.has_key;
+        Self { needs, at: pool.key_at, alike: by_destination.then_some(pool.plan.algorithm) }
     }
+}
+
+/// One key for all requests of an HTTP listener.
+fn all_alike(pool: &Located<String>, algorithm: Algorithm, at: Span) -> Problem {
+    let message = format!(
+        "pool {}: {algorithm} goes by the address that clients have connected to, which is one and the same for all requests of a listener",
+        short(&pool.value)
+    );
+    Problem::warning(at, message)
+        .help(format!("say what to go by: balance = {{ algorithm = \"{algorithm}\", key = \"uri\" }}"))
 }
 
 impl HttpOnly {
@@ -112,10 +128,16 @@ impl Pools {
         match self.indices.get(&name.value) {
             Some(index) => {
                 self.used[*index] = true;
-                if let PoolKey { needs: Some(needs), at } = self.keys[*index]
+                if let PoolKey { needs: Some(needs), at, .. } = self.keys[*index]
                     && needs != traffic
                 {
                     cx.report(unfit(subject, name, needs, at));
+                }
+                let key = &mut self.keys[*index];
+                if traffic == Traffic::Http
+                    && let Some((algorithm, at)) = key.alike.take().zip(key.at)
+                {
+                    cx.report(all_alike(name, algorithm, at));
                 }
                 if let (Traffic::Tcp, Some(part)) = (traffic, self.http_only[*index]) {
                     cx.report(part.unfit(name));

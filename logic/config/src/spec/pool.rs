@@ -24,6 +24,8 @@ pub(crate) struct PoolSpec {
     pub(crate) plan: PoolPlan,
     /// Where its key stands, or else its `balance`.
     pub(crate) key_at: Option<Span>,
+    /// Its key is written.
+    pub(crate) has_key: bool,
     /// Where its stickiness is written.
     pub(crate) sticky_at: Option<Span>,
     /// Where a server's `weight = "auto"` is written.
@@ -97,6 +99,7 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     warn_of_servers(&table, &plan);
     let balance = table.get("balance");
     let key_at = balance.and_then(|node| node.get("key")).or(balance).map(|node| node.span);
+    let has_key = balance.is_some_and(|node| node.get("key").is_some());
     let sticky_at = table.get("sticky").map(|node| node.span);
     let zone = spread::zone(&table);
     warn_of_spread(&table, &plan, &zone);
@@ -105,7 +108,7 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     if is_unlimited {
         limits::warn_of_queue(&table, &plan);
     }
-    Some(PoolSpec { name, plan, key_at, sticky_at, auto_weight_at, zone, is_unlimited, areas })
+    Some(PoolSpec { name, plan, key_at, has_key, sticky_at, auto_weight_at, zone, is_unlimited, areas })
 }
 
 fn warn_of_servers(table: &Table<'_, '_>, plan: &PoolPlan) {

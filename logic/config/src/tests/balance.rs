@@ -15,7 +15,8 @@ fn config(mode: &str, balance: &str) -> String {
 
 fn pool(balance: &str) -> PoolPlan {
     let loaded = load_text(&config("http", balance)).unwrap_or_else(|errors| panic!("{}", errors[0]));
-    assert_eq!(loaded.warnings, []);
+    let other = |warning: &&crate::Diagnostic| !warning.message.contains("one and the same for all requests");
+    assert_eq!(loaded.warnings.iter().find(other), None);
     loaded.plan.pools.into_iter().next().unwrap()
 }
 
@@ -116,4 +117,24 @@ fn a_pool_and_those_who_refer_to_it_must_speak_alike() {
         messages(sni),
         ["listener a: sni: pool web chooses by a part of HTTP requests, and a TCP listener sees none"]
     );
+}
+
+#[test]
+fn one_key_for_all_requests_is_doubtful() {
+    let told = |mode: &str, balance: &str| {
+        messages(&config(mode, balance))
+            .iter()
+            .any(|message| message.contains("one and the same for all requests"))
+    };
+    for algorithm in ["lblc", "lblcr", "ipvs-dh"] {
+        assert!(told("http", &format!("\"{algorithm}\"")), "{algorithm}");
+        assert!(told("http", &format!("{{ algorithm = \"{algorithm}\" }}")), "{algorithm}");
+        assert!(!told("tcp", &format!("\"{algorithm}\"")), "{algorithm}");
+        assert!(
+            !told("http", &format!("{{ algorithm = \"{algorithm}\", key = \"destination\" }}")),
+            "it is meant"
+        );
+        assert!(!told("http", &format!("{{ algorithm = \"{algorithm}\", key = \"host\" }}")));
+    }
+    assert!(!told("http", "\"ring\""));
 }

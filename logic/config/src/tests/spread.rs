@@ -73,6 +73,7 @@ fn each_bad_value_is_told_with_its_place() {
 #[test]
 fn each_bad_key_of_a_server_is_told() {
     for (keys, expected) in [
+        ("weight = 257", "weight: 257 is out of range: 0 to 256"),
         ("priority = -1", "is out of range: 0 to 65535"),
         ("priority = 65536", "is out of range: 0 to 65535"),
         ("zone = \"\"", "a name needs at least one character"),
@@ -100,7 +101,8 @@ fn what_changes_nothing_is_doubtful() {
 #[test]
 fn parts_of_weights_that_do_not_count_are_told_for_every_algorithm_and_no_other() {
     let in_zones = |keys: &str| {
-        let servers = "servers = [{ address = \"10.0.0.1:80\", zone = \"a\" }, \"10.0.0.2:80\", \"10.0.0.3:80\"]";
+        let servers =
+            "servers = [{ address = \"10.0.0.1:80\", zone = \"a\" }, \"10.0.0.2:80\", \"10.0.0.3:80\"]";
         messages(&format!("[listener.web]\nbind = \":80\"\npool = \"web\"\n[pool.web]\n{servers}\n{keys}"))
     };
     for algorithm in Algorithm::ALL {
@@ -116,7 +118,9 @@ fn parts_of_weights_that_do_not_count_are_told_for_every_algorithm_and_no_other(
             let told = messages.iter().any(|message| message.contains(expected));
             assert_eq!(told, !counts, "{algorithm}, {key}: {messages:?}");
         }
-        let whole = in_zones(&format!("balance = \"{algorithm}\"\nsubset = {{ size = 1, instance = 0, instances = 3 }}"));
+        let whole = in_zones(&format!(
+            "balance = \"{algorithm}\"\nsubset = {{ size = 1, instance = 0, instances = 3 }}"
+        ));
         assert!(!whole.iter().any(|message| message.contains("two Weirs")), "{algorithm}: {whole:?}");
     }
 }
