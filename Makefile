@@ -1,7 +1,7 @@
 # Thin targets for people; the work lives in `cargo xtask` and in the crates. Each installs what it lacks.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fuzz docs bench bench-quick bench-picks bench-servers bench-storage bench-soak package release
+.PHONY: help demo test test-openstack check fuzz docs bench bench-quick bench-picks bench-servers bench-storage bench-soak package release
 
 # The version that `make check` runs; compiled once into Cargo's own bin directory.
 CARGO_DENY_VERSION := 0.20.2
@@ -21,6 +21,17 @@ demo: ## several web servers, a balancer in front, traffic, and a live view of i
 test: check fuzz ## everything that must be green before a change goes in
 	@scripts/setup test
 	cargo xtask test
+
+OPENSTACK := $(CURDIR)/target/openstack
+test-openstack: ## the fleet's OpenStack provider with a real control plane; downloads it, takes minutes
+	@scripts/setup openstack
+	cargo test --workspace --test fleet --no-run
+	@# Stopped whatever the tests say.
+	tests/openstack/control_plane.py up $(OPENSTACK) && { \
+		OS_CLIENT_CONFIG_FILE=$(OPENSTACK)/clouds.yaml WEIR_OPENSTACK_HOSTS=3 \
+			cargo test --workspace --test fleet -- --ignored --test-threads 2 openstack_real; \
+		said=$$?; tests/openstack/control_plane.py down $(OPENSTACK); exit $$said; \
+	}
 
 check: ## format, lints, house rules, dependencies, documentation
 	@scripts/setup build

@@ -249,6 +249,7 @@ impl OpenStackProvider {
         }
     }
 
+    /// Nova counts a server some moments after it has accepted it.
     async fn limits(&self) -> Result<Option<u32>, Failure> {
         let parts = self.parts().await?;
         let answer: LimitsAnswer = self.session.get("compute", "/limits").await?;

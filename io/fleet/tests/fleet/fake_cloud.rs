@@ -1,5 +1,5 @@
 //! As much of Keystone, Nova, Glance and Neutron as the provider speaks with, and every way to go wrong. What the real ones
-//! do can only be seen there; this one is for the faults that cannot be had there at will.
+//! do is tested against them (`openstack_real`); this one is for the faults that cannot be had there at will.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -9,5 +9,6 @@ mod exec;
 mod fake_cloud;
 mod journal;
 mod openstack;
+mod openstack_real;
 mod process;
 mod tools;
