@@ -1,8 +1,8 @@
 //! Acts for the autoscaler: machines are created, started, stopped and deleted by a [`Provider`], every intended action is
 //! written to a [`Journal`] before it is done, and of several processes one holds the [`Lease`].
 //!
-//! Decides nothing: how many machines there should be, and which of them goes, is somebody else's concern, and so is draining
-//! a server before it is stopped. Nothing here is [`Send`], and much of it blocks on the disk for a moment: give a fleet a thread
+//! Decides nothing: how many machines there should be, and which of them goes, is `logic/scale`'s concern; [`live`] is the loop that
+//! asks it, drains and acts. Nothing here is [`Send`], and much of it blocks on the disk for a moment: give a fleet a thread
 //! and a runtime of its own.
 //!
 //! What holds for every provider:
@@ -19,6 +19,7 @@ mod failure;
 mod http;
 mod journal;
 mod lease;
+pub mod live;
 mod machine;
 pub mod openstack;
 pub mod process;

@@ -8,6 +8,7 @@ mod crash;
 mod exec;
 mod fake_cloud;
 mod journal;
+mod live;
 mod openstack;
 mod openstack_real;
 mod process;

@@ -1,0 +1,118 @@
+//! Decisions are carried out.
+
+use std::time::Duration;
+
+use weir_model::ServerName;
+use weir_scale::{Action, Decision, Successor};
+
+use super::look::name_of;
+use super::{Balancer, Live};
+use crate::{Failure, Machine, MachineId};
+
+/// What a decision asks of the provider.
+#[derive(Default)]
+struct Orders {
+    start: Vec<MachineId>,
+    create: usize,
+    create_for_standby: usize,
+    stop: Vec<MachineId>,
+    delete: Vec<MachineId>,
+    /// Something has to be gone before there is room.
+    delete_first: bool,
+}
+
+impl<B: Balancer> Live<B> {
+    pub(super) async fn act(
+        &mut self,
+        now: Duration,
+        machines: &[Machine],
+        decision: &Decision,
+        troubles: &mut Vec<String>,
+    ) {
+        let orders = self.tell_balancer(machines, decision, troubles);
+        let (first, later) =
+            if orders.delete_first { (&orders.delete[..], &[][..]) } else { (&[][..], &orders.delete[..]) };
+        let first = self.actuator.delete(first).await;
+        let (started, created, stopped, deleted) = tokio::join!(
+            self.actuator.start(&orders.start),
+            self.actuator.create(orders.create + orders.create_for_standby),
+            self.actuator.stop(&orders.stop),
+            self.actuator.delete(later)
+        );
+        for (id, result) in orders.start.iter().zip(&started) {
+            if result.is_ok() {
+                self.memory.ordered(id, now, true, false);
+            }
+        }
+        for (at, result) in created.iter().enumerate() {
+            if let Ok(machine) = result {
+                self.memory.ordered(&machine.id, now, false, at >= orders.create);
+            }
+        }
+        let created = created.into_iter().map(|result| result.map(drop));
+        let all = first.into_iter().chain(started).chain(created).chain(stopped).chain(deleted);
+        // Many fail for one reason.
+        let mut reasons: Vec<String> =
+            all.filter_map(Result::err).map(|why: Failure| why.to_string()).collect();
+        reasons.dedup();
+        troubles.extend(reasons);
+    }
+
+    /// What concerns the balancer is done at once. A server leaves it before its machine is stopped.
+    fn tell_balancer(&self, machines: &[Machine], decision: &Decision, troubles: &mut Vec<String>) -> Orders {
+        let id = |server: &ServerName| {
+            let found = machines.iter().find(|machine| name_of(machine).as_ref() == Some(server));
+            found.map(|machine| machine.id.clone())
+        };
+        let mut orders = Orders::default();
+        for action in &decision.actions {
+            let told = match action {
+                Action::Recall { server } => self.balancer.recall(server),
+                Action::Drain { server } => self.balancer.drain(server),
+                Action::Wake { server } => {
+                    orders.start.extend(id(server));
+                    Ok(())
+                }
+                Action::Create { count, for_standby: false, .. } => {
+                    orders.create += *count as usize;
+                    Ok(())
+                }
+                Action::Create { count, for_standby: true, .. } => {
+                    orders.create_for_standby += *count as usize;
+                    Ok(())
+                }
+                Action::Stop { server, cut } => {
+                    orders.stop.extend(id(server));
+                    self.take_out(server, *cut, troubles)
+                }
+                Action::Delete { server, cut } => {
+                    orders.delete.extend(id(server));
+                    self.take_out(server, *cut, troubles)
+                }
+                Action::Replace { server, by, delete_first } => {
+                    orders.delete.extend(id(server));
+                    orders.delete_first |= *delete_first;
+                    match by {
+                        Successor::Woken(other) => orders.start.extend(id(other)),
+                        Successor::Created(_) => orders.create += 1,
+                        Successor::Nobody => {}
+                    }
+                    self.take_out(server, 0, troubles)
+                }
+            };
+            troubles.extend(told.err().map(|why| format!("{action}: {why}")));
+        }
+        orders
+    }
+
+    fn take_out(&self, server: &ServerName, cut: u64, troubles: &mut Vec<String>) -> Result<(), String> {
+        if cut > 0 {
+            troubles.push(format!("{server}: {cut} requests are cut off: its time to drain is over"));
+        }
+        if self.balancer.members().iter().any(|member| member.server == *server) {
+            self.balancer.remove(server)
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Machines and members become servers, as `logic/scale` wants them.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use weir_model::ServerName;
+use weir_scale::{Server, ServerState};
+
+use super::{Balancer, Health, Live, Member};
+use crate::{Machine, MachineId, MachineState};
+
+impl<B: Balancer> Live<B> {
+    /// Brings into the balancer what runs, and takes out of it what does not. Returns the machines that were made to be kept
+    /// stopped, and run.
+    pub(super) fn meet(
+        &mut self,
+        now: Duration,
+        machines: &[Machine],
+        troubles: &mut Vec<String>,
+    ) -> Vec<MachineId> {
+        let members = self.balancer.members();
+        let mut to_stop = Vec::new();
+        for machine in machines {
+            let Some(name) = name_of(machine) else { continue };
+            let is_member = members.iter().any(|member| member.server == name);
+            let told = match machine.state {
+                MachineState::Running if self.memory.of(&machine.id, now).for_standby => {
+                    to_stop.push(machine.id.clone());
+                    Ok(())
+                }
+                MachineState::Running if !is_member => self.admit(machine, &name),
+                MachineState::Stopped | MachineState::Deleting | MachineState::Failed if is_member => {
+                    self.balancer.remove(&name)
+                }
+                _ => Ok(()),
+            };
+            if machine.state == MachineState::Stopped {
+                self.memory.of(&machine.id, now).for_standby = false;
+            }
+            troubles.extend(told.err().map(|why| format!("{name}: {why}")));
+        }
+        // A list may be wrong for a moment: what it does not name gets nothing new, and goes when nobody needs it.
+        let known = |member: &Member| {
+            machines.iter().any(|machine| name_of(machine).as_ref() == Some(&member.server))
+        };
+        for member in members.iter().filter(|member| !known(member)) {
+            let told = match (member.draining, member.active) {
+                (false, _) => self.balancer.drain(&member.server),
+                (true, 0) => self.balancer.remove(&member.server),
+                (true, _) => Ok(()),
+            };
+            troubles.extend(told.err().map(|why| format!("{}: {why}", member.server)));
+        }
+        to_stop
+    }
+
+    fn admit(&self, machine: &Machine, name: &ServerName) -> Result<(), String> {
+        // The address may come later than the state.
+        let Some(ip) = machine.ip else { return Ok(()) };
+        self.balancer.admit(name, SocketAddr::new(ip, machine.port.unwrap_or(self.port)))
+    }
+
+    pub(super) fn servers(&mut self, now: Duration, machines: &[Machine], members: &[Member]) -> Vec<Server> {
+        let mut servers = Vec::with_capacity(machines.len());
+        for machine in machines {
+            let Some(name) = name_of(machine) else { continue };
+            let member = members.iter().find(|member| member.server == name);
+            let state = self.state(now, machine, member);
+            let created = self.memory.of(&machine.id, now).ordered;
+            let active = member.map_or(0, |member| member.active);
+            servers.push(Server {
+                name,
+                flavour: None,
+                zone: None,
+                created,
+                cost_per_hour: 0.0,
+                active,
+                state,
+            });
+        }
+        // They may be there already, and must not be ordered again.
+        for at in 0..self.actuator.pending() {
+            if let Ok(name) = ServerName::new(&format!("pending-{at}")) {
+                let ready = now + self.scaler.expected(false);
+                let state = ServerState::Creating { ready, for_standby: false };
+                let (flavour, zone) = (None, None);
+                servers.push(Server {
+                    name,
+                    flavour,
+                    zone,
+                    created: now,
+                    cost_per_hour: 0.0,
+                    active: 0,
+                    state,
+                });
+            }
+        }
+        servers
+    }
+
+    fn state(&mut self, now: Duration, machine: &Machine, member: Option<&Member>) -> ServerState {
+        let seen = self.memory.of(&machine.id, now);
+        let ready = seen.ordered + self.scaler.expected(seen.woken);
+        let coming = ServerState::Creating { ready, for_standby: seen.for_standby };
+        let member = match (machine.state, member) {
+            (MachineState::Running, Some(member)) => member,
+            (MachineState::Running, None) if seen.for_standby => return coming,
+            (MachineState::Running, None) => return ServerState::Booting { ready },
+            (MachineState::Building, _) => return coming,
+            (MachineState::Stopping, _) => return ServerState::Stopping,
+            (MachineState::Stopped, _) => return ServerState::Stopped,
+            (MachineState::Failed, _) => return ServerState::Failed,
+            // Nothing is known of what the provider does not explain, so it is left alone like what goes anyway.
+            (MachineState::Deleting | MachineState::Unknown, _) => return ServerState::Deleting,
+        };
+        if member.draining {
+            return ServerState::Draining { since: *seen.draining_since.get_or_insert(now) };
+        }
+        seen.draining_since = None;
+        match member.health {
+            Health::Up(share) => {
+                seen.unhealthy_since = None;
+                if std::mem::take(&mut seen.awaited) {
+                    let (woken, took) = (seen.woken, now.saturating_sub(seen.ordered));
+                    self.scaler.started(woken, took);
+                }
+                if share < 1.0 { ServerState::Warming { ready: now, share } } else { ServerState::Active }
+            }
+            // It has not begun to serve: that is no illness.
+            Health::Unknown | Health::Down if seen.awaited => ServerState::Booting { ready },
+            Health::Unknown => ServerState::Booting { ready: now },
+            Health::Down => ServerState::Unhealthy { since: *seen.unhealthy_since.get_or_insert(now) },
+        }
+    }
+}
+
+/// A machine's name in the balancer: the token, or else its id if that can be a name.
+pub(super) fn name_of(machine: &Machine) -> Option<ServerName> {
+    let token = machine.token.as_ref().map(crate::Token::as_str);
+    ServerName::new(token.unwrap_or(machine.id.as_str())).ok()
+}

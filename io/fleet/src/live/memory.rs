@@ -1,0 +1,49 @@
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::{Machine, MachineId};
+
+/// What nobody but us knows of machines. It is lost with the process: then each begins as one that was just made.
+#[derive(Debug, Default)]
+pub(super) struct Memory(HashMap<MachineId, Seen>);
+
+#[derive(Debug, Clone)]
+pub(super) struct Seen {
+    /// When it was ordered, woken, or first seen.
+    pub(super) ordered: Duration,
+    /// It was woken, and not made.
+    pub(super) woken: bool,
+    /// It has not passed its checks since.
+    pub(super) awaited: bool,
+    /// It is made to be kept stopped.
+    pub(super) for_standby: bool,
+    pub(super) unhealthy_since: Option<Duration>,
+    pub(super) draining_since: Option<Duration>,
+}
+
+impl Memory {
+    pub(super) fn of(&mut self, id: &MachineId, now: Duration) -> &mut Seen {
+        self.0.entry(id.clone()).or_insert_with(|| Seen::ordered(now, false))
+    }
+
+    pub(super) fn ordered(&mut self, id: &MachineId, now: Duration, woken: bool, for_standby: bool) {
+        self.0.insert(id.clone(), Seen { for_standby, ..Seen::ordered(now, woken) });
+    }
+
+    pub(super) fn keep_only(&mut self, machines: &[Machine]) {
+        self.0.retain(|id, _| machines.iter().any(|machine| machine.id == *id));
+    }
+}
+
+impl Seen {
+    fn ordered(now: Duration, woken: bool) -> Self {
+        Self {
+            ordered: now,
+            woken,
+            awaited: true,
+            for_standby: false,
+            unhealthy_since: None,
+            draining_since: None,
+        }
+    }
+}

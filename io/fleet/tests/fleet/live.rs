@@ -1,0 +1,309 @@
+//! The loop in virtual time, over machines that take their time to start and a balancer that checks them.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::time::Duration;
+
+use weir_fleet::live::{Balancer, Health, Live, Member, Round};
+use weir_fleet::{
+    Actuator, Answer, Failure, FailureKind, Lease, Machine, MachineId, MachineState, Order, Provider, Steps,
+};
+use weir_model::ServerName;
+use weir_scale::{Now, Policy, Rules, Sample, Scaler, policy};
+use weir_testkit::TempDir;
+
+use crate::tools::run_virtually;
+
+const BOOT_S: u64 = 5;
+const CHECKS_S: u64 = 2;
+
+/// A cloud and a balancer, and what happens to them second by second.
+#[derive(Default)]
+struct World {
+    second: u64,
+    /// With the second from which they run.
+    machines: BTreeMap<String, (MachineState, u64)>,
+    /// With the second from which their checks pass.
+    members: BTreeMap<String, (Member, u64)>,
+    requests: u64,
+    /// What each server works on.
+    active: u64,
+    list_fails: bool,
+    hidden: Option<String>,
+    /// What was done to machines and members, in order.
+    log: Vec<String>,
+}
+
+#[derive(Clone, Default)]
+struct Shared(Rc<RefCell<World>>);
+
+impl World {
+    fn machine(&self, name: &str) -> Machine {
+        let (state, runs_from) = self.machines[name];
+        let booting = state == MachineState::Running && self.second < runs_from;
+        Machine {
+            id: MachineId(name.to_owned()),
+            token: None,
+            ip: Some(IpAddr::from([10, 0, 0, 1])),
+            port: None,
+            state: if booting { MachineState::Building } else { state },
+            flavour: Some("small".to_owned()),
+            tags: BTreeMap::new(),
+            created_s: None,
+            note: None,
+        }
+    }
+
+    fn member(&mut self, server: &ServerName) -> Result<&mut Member, String> {
+        let found = self.members.get_mut(server.as_str()).map(|(member, _)| member);
+        found.ok_or_else(|| "no such member".to_owned())
+    }
+}
+
+impl Provider for Shared {
+    fn machines(&self) -> Answer<'_, Vec<Machine>> {
+        let world = self.0.borrow();
+        let names = world.machines.keys().filter(|name| Some(*name) != world.hidden.as_ref());
+        let machines = names.map(|name| world.machine(name)).collect();
+        let fails = world.list_fails;
+        Box::pin(async move {
+            if fails { Err(Failure::new(FailureKind::Transient, "the API is down")) } else { Ok(machines) }
+        })
+    }
+
+    fn create<'a>(&'a self, order: Order<'a>) -> Answer<'a, Machine> {
+        Box::pin(async move {
+            let mut world = self.0.borrow_mut();
+            let name = order.token.to_string();
+            let from = world.second + BOOT_S;
+            world.machines.insert(name.clone(), (MachineState::Running, from));
+            world.log.push("create".to_owned());
+            Ok(world.machine(&name))
+        })
+    }
+
+    fn start<'a>(&'a self, id: &'a MachineId) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let mut world = self.0.borrow_mut();
+            let from = world.second + 1;
+            world.machines.insert(id.to_string(), (MachineState::Running, from));
+            world.log.push("start".to_owned());
+            Ok(())
+        })
+    }
+
+    fn stop<'a>(&'a self, id: &'a MachineId) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let mut world = self.0.borrow_mut();
+            assert!(!world.members.contains_key(id.as_str()), "it still gets requests");
+            world.machines.insert(id.to_string(), (MachineState::Stopped, 0));
+            world.log.push("stop".to_owned());
+            Ok(())
+        })
+    }
+
+    fn delete<'a>(&'a self, id: &'a MachineId) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let mut world = self.0.borrow_mut();
+            assert!(!world.members.contains_key(id.as_str()), "it still gets requests");
+            world.machines.remove(id.as_str());
+            world.log.push("delete".to_owned());
+            Ok(())
+        })
+    }
+
+    fn room(&self) -> Answer<'_, Option<u32>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn verify(&self) -> Answer<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+impl Balancer for Shared {
+    fn sample(&self) -> Sample {
+        Sample::of_requests(self.0.borrow().requests)
+    }
+
+    fn members(&self) -> Vec<Member> {
+        let world = self.0.borrow();
+        let members = world.members.values().map(|(member, up_from)| {
+            let up = world.second >= *up_from && world.machines.contains_key(member.server.as_str());
+            let health = if up { Health::Up(1.0) } else { Health::Down };
+            Member { health, active: world.active, ..member.clone() }
+        });
+        members.collect()
+    }
+
+    fn admit(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
+        assert_eq!(address.port(), 8080);
+        let mut world = self.0.borrow_mut();
+        let from = world.second + CHECKS_S;
+        let member = Member { server: server.clone(), health: Health::Unknown, draining: false, active: 0 };
+        world.members.insert(server.to_string(), (member, from));
+        Ok(())
+    }
+
+    fn drain(&self, server: &ServerName) -> Result<(), String> {
+        self.0.borrow_mut().log.push("drain".to_owned());
+        self.0.borrow_mut().member(server)?.draining = true;
+        Ok(())
+    }
+
+    fn recall(&self, server: &ServerName) -> Result<(), String> {
+        self.0.borrow_mut().log.push("recall".to_owned());
+        self.0.borrow_mut().member(server)?.draining = false;
+        Ok(())
+    }
+
+    fn remove(&self, server: &ServerName) -> Result<(), String> {
+        self.0.borrow_mut().log.push("remove".to_owned());
+        self.0
+            .borrow_mut()
+            .members
+            .remove(server.as_str())
+            .map(drop)
+            .ok_or_else(|| "no such member".to_owned())
+    }
+}
+
+/// A fleet of two to ten servers that do ten requests a second each.
+struct Play {
+    _directory: TempDir,
+    live: Live<Shared>,
+    world: Shared,
+}
+
+impl Play {
+    fn new() -> Self {
+        let directory = TempDir::new().unwrap();
+        let world = Shared::default();
+        let quick = policy::Target {
+            up_after: Duration::from_secs(2),
+            down_after: Duration::from_secs(4),
+            ..policy::Target::default()
+        };
+        let mut rules = Rules { policies: vec![Policy::Target(quick)], ..Rules::by_requests(2, 10, 10.0) };
+        rules.standby.keep = 1;
+        rules.drain_deadline = Duration::from_secs(20);
+        let lease = Lease::acquire(&directory.path().join("lease")).unwrap();
+        let provider = Box::new(world.clone());
+        let actuator = Actuator::open("web", directory.path(), lease, provider, Steps::default()).unwrap();
+        let live = Live::new(Scaler::new(rules.into()), actuator, world.clone(), 8080);
+        Self { _directory: directory, live, world }
+    }
+
+    /// So many seconds with so many requests in each of them; what the last round came to.
+    async fn seconds(&mut self, seconds: u64, requests: u64) -> Round {
+        let mut last = None;
+        for _ in 0..seconds {
+            let second = {
+                let mut world = self.world.0.borrow_mut();
+                world.second += 1;
+                world.requests += requests;
+                world.second
+            };
+            tokio::time::advance(Duration::from_secs(1)).await;
+            last = Some(self.live.round(Now::at(Duration::from_secs(second))).await);
+        }
+        last.unwrap()
+    }
+
+    fn counts(&self) -> (usize, usize, usize) {
+        let world = self.world.0.borrow();
+        let of = |state| world.machines.values().filter(|(is, _)| *is == state).count();
+        (of(MachineState::Running), of(MachineState::Stopped), world.members.len())
+    }
+
+    fn log(&self) -> Vec<String> {
+        std::mem::take(&mut self.world.0.borrow_mut().log)
+    }
+}
+
+#[test]
+fn servers_follow_demand_up_and_down() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(30, 5).await;
+        assert_eq!(play.counts(), (2, 0, 2));
+        assert_eq!(play.log(), ["create", "create"]);
+        play.seconds(60, 55).await;
+        let (running, stopped, members) = play.counts();
+        assert!(running >= 6 && running == members && stopped == 0, "{:?}", play.counts());
+        assert!(play.log().iter().all(|done| done == "create"));
+
+        // One is kept; the others are deleted. Nothing is stopped that has not been drained.
+        play.seconds(400, 5).await;
+        assert_eq!(play.counts(), (2, 1, 2));
+        let log = play.log();
+        let times = |what: &str| log.iter().filter(|done| *done == what).count();
+        assert_eq!(times("drain"), running - 2, "{log:?}");
+        assert_eq!(times("remove"), running - 2, "{log:?}");
+        assert_eq!((times("stop"), times("delete")), (1, running - 3), "{log:?}");
+
+        // What is kept comes back first.
+        play.seconds(60, 25).await;
+        assert_eq!(play.log()[0], "start");
+    });
+}
+
+#[test]
+fn a_server_that_works_on_requests_is_drained_until_the_deadline() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(60, 35).await;
+        play.log();
+        play.world.0.borrow_mut().active = 3;
+        let mut waited = 0;
+        while !play.log().contains(&"drain".to_owned()) {
+            waited += 1;
+            assert!(waited < 600, "nothing is drained");
+            play.seconds(1, 5).await;
+        }
+        play.seconds(18, 5).await;
+        assert!(!play.log().contains(&"remove".to_owned()));
+        let mut troubles = Vec::new();
+        for _ in 0..4 {
+            troubles.extend(play.seconds(1, 5).await.troubles);
+        }
+        assert!(troubles.iter().any(|said| said.contains("3 requests are cut off")), "{troubles:?}");
+    });
+}
+
+#[test]
+fn without_a_list_of_machines_nothing_is_changed() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(60, 55).await;
+        let before = play.counts();
+        play.log();
+        play.world.0.borrow_mut().list_fails = true;
+        let round = play.seconds(300, 1).await;
+        assert!(round.decision.is_none());
+        assert!(round.troubles[0].contains("the API is down"), "{:?}", round.troubles);
+        assert_eq!((play.counts(), play.log()), (before, Vec::new()));
+    });
+}
+
+#[test]
+fn a_machine_that_a_list_leaves_out_finishes_its_requests() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(60, 15).await;
+        play.log();
+        let name = play.world.0.borrow().machines.keys().next().unwrap().clone();
+        play.world.0.borrow_mut().active = 1;
+        play.world.0.borrow_mut().hidden = Some(name.clone());
+        play.seconds(5, 15).await;
+        let log = play.log();
+        assert!(log.contains(&"drain".to_owned()) && !log.contains(&"remove".to_owned()), "{log:?}");
+        // It is there again, and gets requests again if it is needed.
+        play.world.0.borrow_mut().hidden = None;
+        play.world.0.borrow_mut().active = 0;
+        play.seconds(1, 15).await;
+        assert!(play.world.0.borrow().machines.contains_key(&name));
+    });
+}
