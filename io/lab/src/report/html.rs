@@ -192,27 +192,28 @@ fn percentiles(run: &Run) -> String {
     chart::curves("percentiles", "Percentiles of latency", &x, &y, &curves)
 }
 
-/// Bars of the histogram.
-const BARS: usize = 120;
+/// Steps of the histogram.
+const STEPS: usize = 120;
 
 fn histogram(latency: &NanosHistogram) -> String {
     if latency.count() == 0 {
         return String::new();
     }
-    let (from, to) = ((latency.min_ns().max(1) as f64).ln(), (latency.max_ns().max(2) as f64 + 1.0).ln());
-    let mut bars = vec![0_u64; BARS];
+    let x = time_axis("latency", latency.min_ns(), latency.max_ns());
+    let width = (x.to - x.from) / STEPS as f64;
+    let mut steps = [0_u64; STEPS];
     for (low, high, count) in latency.buckets() {
-        let at = ((low.midpoint(high).max(1) as f64).ln() - from) / (to - from).max(1e-9) * BARS as f64;
-        bars[(at.max(0.0) as usize).min(BARS - 1)] += count;
+        let at = ((low.midpoint(high).max(1) as f64).log10() - x.from) / width;
+        steps[(at.max(0.0) as usize).min(STEPS - 1)] += count;
     }
-    let most = bars.iter().copied().max().unwrap_or(1).max(1) as f64;
-    let heights: Vec<f64> = bars.iter().map(|count| *count as f64 / most).collect();
-    format!(
-        "<div class=\"c0\">{}</div>\n<p class=\"hint\">{} to {}</p>\n",
-        chart::bars("Histogram of latency", "c0", &heights),
-        time(latency.min_ns()),
-        time(latency.max_ns())
-    )
+    let most = steps.iter().copied().max().unwrap_or(1) as f64;
+    let step = |(at, count): (usize, &u64)| {
+        let from = x.from + at as f64 * width;
+        [(from, *count as f64), (from + width, *count as f64)]
+    };
+    let points = steps.iter().enumerate().flat_map(step).collect();
+    let curves = [Curve { name: "requests", class: "c0".to_owned(), points }];
+    chart::curves("histogram", "Histogram of latency", &x, &Axis::linear("requests", most * 1.05), &curves)
 }
 
 const COLUMNS: &str = "<th>least</th><th>mean</th><th>deviation</th><th>50%</th><th>90%</th><th>95%</th><th>99%</th><th>99.9%</th><th>longest</th>";
