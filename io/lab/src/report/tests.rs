@@ -112,7 +112,7 @@ fn vegetas_histogram_has_every_request_in_one_bucket() {
         .map(|line| line.split(']').nth(1).unwrap().split_whitespace().next().unwrap().parse().unwrap())
         .collect();
     assert_eq!(counts, [10, 40, 50], "{text}");
-    assert!(text.contains("[50.5ms,  +Inf]"), "{text}");
+    assert!(text.contains("[50.5ms,   +Inf]  50  50.00%"), "{text}");
     assert!(vegeta_histogram(&run(), "5ms,1ms").is_err());
     assert!(vegeta_histogram(&run(), "soon").is_err());
 }

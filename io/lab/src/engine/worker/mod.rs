@@ -108,6 +108,8 @@ const SCRATCH_BYTES: usize = 512 << 10;
 const EVENTS: usize = 256;
 /// Due requests that are started before answers are looked at.
 const STARTS: usize = 64;
+/// So many deadlines of requests that have ended are no burden.
+const DEADLINES_MIN: usize = 4_096;
 /// How long a user of the closed loop waits after a connection that could not be made: else it would do nothing but that.
 const RETRY_NS: u64 = 10_000_000;
 

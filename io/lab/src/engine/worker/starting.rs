@@ -7,7 +7,7 @@ use rustix::event::epoll::{self, EventFlags};
 use super::super::answer::Answer;
 use super::super::connection::{Connection, Exchange, Phase};
 use super::super::job::Job;
-use super::{Pause, STARTS, Slot, Worker};
+use super::{DEADLINES_MIN, Pause, STARTS, Slot, Worker};
 use crate::record::{Fault, Record};
 use crate::tally::LATE_NS;
 
@@ -98,6 +98,9 @@ impl Worker<'_> {
         let ready = connection.phase == Phase::Ready;
         let flushed = if ready { connection.flush(&self.shared.pattern) } else { Ok(()) };
         self.deadlines.push_back((now + self.shared.timeout_ns, at, self.next_id));
+        if self.deadlines.len() > DEADLINES_MIN + 4 * self.under_way {
+            self.forget_ended();
+        }
         self.under_way += 1;
         self.silent_since.get_or_insert(now);
         if record.delay_ns() > LATE_NS {
@@ -107,6 +110,16 @@ impl Worker<'_> {
         if let Err(fault) = flushed {
             self.fail(at, fault);
         }
+    }
+
+    /// Deadlines of requests that have ended wait behind that of a slow one: they must not become ever more.
+    pub(super) fn forget_ended(&mut self) {
+        let slots = &self.slots;
+        let is_under_way = |at: usize, id: u64| {
+            let connection = slots.get(at).and_then(|slot| slot.connection.as_ref());
+            connection.and_then(|connection| connection.exchange.as_ref()).is_some_and(|other| other.id == id)
+        };
+        self.deadlines.retain(|(_, at, id)| is_under_way(*at, *id));
     }
 
     /// A user of the closed loop sends its next request, if there is to be one.
