@@ -25,8 +25,13 @@ pub(crate) struct Arrival {
     /// The address it connected to, if a PROXY header told it.
     pub(crate) destination: Option<SocketAddr>,
     pub(crate) tls: Option<Box<ClientTlsFacts>>,
-    /// The time for the first head runs already: a PROXY header or a handshake came before it.
-    pub(crate) head_runs: bool,
+}
+
+impl Arrival {
+    /// Whether the time for the first head runs already, because a handshake or a PROXY header with addresses came before it.
+    pub(crate) fn head_runs(&self) -> bool {
+        self.tls.is_some() || self.destination.is_some()
+    }
 }
 
 /// Looked at in one go when a PROXY header is expected; longer ones take several.
@@ -46,8 +51,7 @@ pub(crate) async fn serve(
         Peer::Local => None,
     };
     let deadline = worker.timers.deadline();
-    let stream = Stream::Plain(socket);
-    let plain = Arrival { stream, deadline, client, destination: None, tls: None, head_runs: false };
+    let plain = Arrival { stream: Stream::Plain(socket), deadline, client, destination: None, tls: None };
     let state = listener.shared();
     // The plain case needs no room for a handshake in the task of every idle connection.
     let arrival = if state.plan.proxy_protocol.is_none() && state.tls.is_none() {
@@ -103,7 +107,6 @@ async fn prepare(worker: &Rc<Worker>, listener: &ListenerState, mut arrival: Arr
         let trusted =
             arrival.client.is_none_or(|client| rule.trusted.iter().any(|net| net.contains(&client.ip())));
         if trusted {
-            arrival.head_runs = true;
             read_proxy_header(&mut arrival).await.inspect_err(|_| {
                 listener.counters.of(worker.thread).request_errors.one();
             })?;
@@ -137,7 +140,7 @@ async fn accept_tls(tls: &ServerTls, arrival: Arrival) -> io::Result<Arrival> {
     .await?;
     let facts = Box::new(ClientTlsFacts::of(&stream));
     let stream = Stream::Tls(Box::new(stream));
-    Ok(Arrival { stream, deadline, client, destination, tls: Some(facts), head_runs: true })
+    Ok(Arrival { stream, deadline, client, destination, tls: Some(facts) })
 }
 
 /// Reads exactly the header, so that what follows it is still in the socket for TLS or for splice.

@@ -46,8 +46,6 @@ pub(crate) struct Connection {
     /// When the first byte of the request came that is being read.
     pub(crate) head_started: Option<Instant>,
     pub(crate) requests: u32,
-    /// The time for the first head runs since before it began.
-    head_runs: bool,
 }
 
 /// A client's TLS session, as text for headers and logs.
@@ -166,7 +164,6 @@ impl Connection {
             received: Vec::new(),
             head_started: None,
             requests: 0,
-            head_runs: arrival.head_runs,
         }
     }
 
@@ -252,9 +249,9 @@ impl Connection {
         Some(SocketAddr::new(self.peer.ip()?, self.peer.port()))
     }
 
-    /// Whether the deadline stands for all that comes up to the end of the first head.
+    /// Whether the deadline stands for all that comes up to the end of the first head ([`Arrival::head_runs`]).
     fn is_in_first_head(&self) -> bool {
-        self.head_runs && self.requests == 0
+        self.requests == 0 && (self.tls.is_some() || self.destination.is_some())
     }
 
     /// The time in which the next request must begin; the first one's head must have come by then.

@@ -37,7 +37,8 @@ struct Session {
 
 /// Serves a client's connection to its end.
 pub(crate) async fn serve(worker: Rc<Worker>, live: Rc<LocalLive>, listener: Rc<LocalTcp>, arrival: Arrival) {
-    let Arrival { stream, deadline, client, destination, head_runs, .. } = arrival;
+    let head_runs = arrival.head_runs();
+    let Arrival { stream, deadline, client, destination, .. } = arrival;
     let mut session = Session {
         worker,
         listener,
