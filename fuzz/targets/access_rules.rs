@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use weir_access::identity::Identity;
-use weir_access::rule::{AreaSpec, PathGlob, Request, decide};
+use weir_access::rule::{AreaSpec, Circumstances, PathGlob, Request, decide};
 use weir_access::{AccessPath, Action};
 
 fuzz_target!(|text: &str| {
@@ -15,7 +15,8 @@ fuzz_target!(|text: &str| {
     let Ok(spec) = toml::from_str::<AreaSpec>(rules) else { return };
     let Ok(area) = spec.resolve("a", &["/a"]) else { return };
     for action in [Action::Read, Action::Create, Action::Delete, Action::Rename { to: path.clone() }] {
-        let request = Request { identity: &Identity::Anonymous, action: &action, path: &path };
+        let circumstances = &Circumstances::default();
+        let request = Request { identity: &Identity::Anonymous, action: &action, path: &path, circumstances };
         let decision = decide(&area, request);
         assert!(!decision.allowed() || area.holds(&path));
         assert!(!decision.headline().is_empty());

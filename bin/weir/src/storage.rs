@@ -4,6 +4,7 @@ mod transfers;
 mod usage;
 
 use std::io::Read;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -48,6 +49,9 @@ struct ExplainArgs {
     /// Ask about a directory itself and not about what is in it, as Depth: 0 does.
     #[arg(long)]
     shallow: bool,
+    /// From which address, for Cedar policies that ask for it.
+    #[arg(long, value_name = "ADDRESS")]
+    from: Option<IpAddr>,
     /// Print for programs.
     #[arg(long)]
     json: bool,
@@ -83,6 +87,7 @@ fn run_explain(args: &ExplainArgs) -> ExitCode {
             path: path_of(&args.url),
             destination: args.to.as_deref().map(path_of),
             shallow: args.shallow,
+            client: args.from,
         };
         explain(&loaded.plan, question)
     });

@@ -17,6 +17,7 @@ use weir_storage::{
 };
 
 use crate::acting::ActAs;
+use crate::cedar;
 use crate::counters::Counters;
 use crate::flights::Flights;
 use crate::identity::Passwords;
@@ -88,6 +89,7 @@ impl Area {
     ) -> Result<Self, String> {
         let texts: Vec<&str> = plan.access_points.iter().map(String::as_str).collect();
         let rules = plan.access.resolve(plan.name.as_str(), &texts).map_err(|error| error.to_string())?;
+        let rules = cedar::with_policies(rules, &plan.access.cedar)?;
         let mut points =
             texts.iter().map(|text| AccessPoint::parse(text)).collect::<Result<Vec<_>, String>>()?;
         points.sort_by_key(|point| std::cmp::Reverse(point.path.depth()));

@@ -3,7 +3,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_access::Action;
 use weir_access::identity::Identity;
-use weir_access::rule;
+use weir_access::rule::{self, Circumstances};
 use weir_dav::method::{Kind, Method};
 use weir_dav::outcome::Outcome;
 use weir_dav::path::DavPath;
@@ -30,6 +30,8 @@ pub(crate) struct Call {
     pub(crate) place: Place,
     /// When it came, in seconds since 1970.
     pub(crate) now_s: u64,
+    /// What else rules may ask about it.
+    pub(crate) circumstances: Circumstances,
 }
 
 impl Call {
@@ -50,7 +52,8 @@ impl Call {
             // Whoever it is, files are not theirs to ask for.
             return denied(&identity, &Action::Stat, &area.schemes).answer(&area, &request);
         };
-        let mut call = Self { area, request, body, identity, disk, place, now_s };
+        let circumstances = circumstances(&area, &request, now_s);
+        let mut call = Self { area, request, body, identity, disk, place, now_s, circumstances };
         let carried_out = match (method::upload_of(&call.request), method) {
             (Some(id), _) => method::answer_upload(&mut call, id).await,
             (None, Some(method)) => method::carry_out(&mut call, method).await,
@@ -65,7 +68,8 @@ impl Call {
     /// Whether the client may do this there.
     pub(crate) fn may(&self, action: &Action, place: &Place) -> Result<bool, Refusal> {
         let path = place.access_path()?;
-        let request = rule::Request { identity: &self.identity, action, path: &path };
+        let circumstances = &self.circumstances;
+        let request = rule::Request { identity: &self.identity, action, path: &path, circumstances };
         Ok(rule::decide(&self.area.rules, request).allowed())
     }
 
@@ -130,6 +134,15 @@ async fn begin(
         return Err(Outcome::Forbidden.into());
     }
     Ok((method, Some(place), identity))
+}
+
+/// What Cedar policies may ask about a request; nothing else does.
+pub(crate) fn circumstances(area: &Area, request: &Request, now_s: u64) -> Circumstances {
+    if area.plan.access.cedar.is_empty() {
+        return Circumstances::default();
+    }
+    let method = String::from_utf8_lossy(request.method()).into_owned();
+    Circumstances { method, now_unix_secs: now_s, client: request.client }
 }
 
 /// Seconds since 1970.

@@ -83,6 +83,8 @@ impl Gateway {
             let before = before.by_name.get(area.name.as_str());
             match Area::open(area, (node.clone(), self.node.boot), before.map(|area| Kept::of(area))) {
                 Ok(mut opened) => {
+                    // Nobody knows whether one of its policies asks for a token; it may.
+                    opened.schemes.bearer |= !area.access.cedar.is_empty() && !plan.token_issuers.is_empty();
                     if let (true, Ok(Some(tls))) = (area.third_party_copy, &tls) {
                         let (copies, rate) = (&plan.third_party_copy, area.third_party_copy_rate);
                         let before = before.and_then(|area| area.desk.as_deref());

@@ -7,6 +7,7 @@
 mod acting;
 mod area;
 mod call;
+mod cedar;
 mod client;
 mod counters;
 mod crypto;
@@ -31,6 +32,7 @@ mod tpc;
 mod upkeep;
 
 pub use acting::{check_act_as, check_act_as_for_uploads};
+pub use cedar::{CedarChecked, check_cedar};
 pub use error::GatewayError;
 pub use explain::{Explained, MembersExplained, Question, Who, explain};
 pub use gateway::{Gateway, Node, Prepared};

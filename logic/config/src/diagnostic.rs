@@ -1,10 +1,11 @@
 //! What is wrong with a config, for people ([`std::fmt::Display`]) and for programs ([`serde::Serialize`]).
 
 use std::fmt;
+use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::source::{SourceMap, Span};
+use crate::source::{Source, SourceMap, Span};
 
 /// One thing that is wrong or doubtful.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -103,6 +104,15 @@ impl Problem {
             places: self.places.into_iter().filter_map(place).collect(),
             help: self.help,
         }
+    }
+}
+
+impl Diagnostic {
+    /// About bytes of a text that is no part of the config, such as a file that it names.
+    pub fn in_text(severity: Severity, message: String, text: &Source, bytes: Range<usize>) -> Self {
+        let map = SourceMap::new(std::slice::from_ref(text));
+        let place = place(&map, Span::new(0, bytes), String::new());
+        Self { severity, message, places: place.into_iter().collect(), help: None }
     }
 }
 

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use weir_access::basic::Htpasswd;
 use weir_access::jwt::KeySet;
+use weir_access::rule::cedar::CedarFault;
 use weir_config::plan::{AreaPlan, KeySetSource, LocationFiles, PoolPlan};
-use weir_config::{Diagnostic, Loaded};
+use weir_config::{Diagnostic, Loaded, Severity, Source};
 
 /// What is missing, or of no use.
 pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
@@ -31,6 +32,7 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
                 loaded.error_at(&["storage-area", name, "act-as"], message)
             }));
         }
+        found.extend(cedar(loaded, area));
         if let Some(file) = &area.htpasswd {
             let parsed = read(file, Htpasswd::BYTES_MAX).and_then(|bytes| {
                 let text = String::from_utf8(bytes).map_err(|cause| cause.to_string())?;
@@ -98,6 +100,29 @@ fn uploads_for_nobody(loaded: &Loaded, pool: &PoolPlan) -> Vec<Diagnostic> {
             Some(loaded.error_at(&["pool", pool.name.as_str(), "offload"], message))
         })
         .collect()
+}
+
+/// What is to be said of the files of Cedar policies, with the lines that it is about.
+fn cedar(loaded: &Loaded, area: &AreaPlan) -> Vec<Diagnostic> {
+    let name = area.name.as_str();
+    let checked = weir_gateway::check_cedar(&area.access.cedar);
+    let unreadable = checked.unreadable.iter().map(|cause| {
+        let message = format!("storage area {name}: cedar: {cause}");
+        loaded.error_at(&["storage-area", name, "access", "cedar"], message)
+    });
+    let told = |severity, fault: &CedarFault| {
+        let source = Source::new(fault.file.as_str(), &*fault.text);
+        let message = format!("storage area {name}: cedar: {}", fault.message);
+        let mut diagnostic = Diagnostic::in_text(severity, message, &source, fault.bytes.clone());
+        if let Some(place) = diagnostic.places.first_mut() {
+            place.label.clone_from(&fault.label);
+        }
+        diagnostic.help.clone_from(&fault.help);
+        diagnostic
+    };
+    let wrong = checked.wrong.iter().map(|fault| told(Severity::Error, fault));
+    let doubtful = checked.doubtful.iter().map(|fault| told(Severity::Warning, fault));
+    unreadable.chain(wrong).chain(doubtful).collect()
 }
 
 /// One byte more than `bytes_max` tells that it is too long.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use weir_access::Action;
 use weir_access::identity::Identity;
-use weir_access::rule::{Request, decide};
+use weir_access::rule::{Circumstances, Request, decide};
 use weir_dav::path::DavPath;
 use weir_storage::Disk;
 
@@ -19,19 +19,23 @@ pub(crate) struct Asker {
     pub(crate) identity: Arc<Identity>,
     /// The threads that wait for files, as whom they do it for them.
     pub(crate) disk: Disk,
+    /// What else rules may ask about their request.
+    pub(crate) circumstances: Circumstances,
 }
 
 impl Asker {
     /// Of a request.
     pub(crate) fn of(call: &Call) -> Self {
-        let disk = call.disk.clone();
-        Self { area: Arc::clone(&call.area), identity: Arc::new(call.identity.clone()), disk }
+        let (disk, circumstances) = (call.disk.clone(), call.circumstances.clone());
+        let identity = Arc::new(call.identity.clone());
+        Self { area: Arc::clone(&call.area), identity, disk, circumstances }
     }
 
     /// Whether the rules let them do this at a path of the server.
     pub(crate) fn may(&self, action: &Action, full: &DavPath, directory: bool) -> bool {
         let Ok(path) = access_path(full, directory) else { return false };
-        let request = Request { identity: &self.identity, action, path: &path };
+        let circumstances = &self.circumstances;
+        let request = Request { identity: &self.identity, action, path: &path, circumstances };
         decide(&self.area.rules, request).allowed()
     }
 

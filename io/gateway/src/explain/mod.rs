@@ -3,11 +3,12 @@
 mod asked;
 mod members;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use weir_access::identity::{BasicUser, Identity, X509Subject};
 use weir_access::jwt::issuer_of;
-use weir_access::rule::{self, AreaRules};
+use weir_access::rule::{self, AreaRules, Circumstances};
 use weir_access::{AccessPath, Action};
 use weir_config::Plan;
 use weir_config::plan::AreaPlan;
@@ -18,6 +19,7 @@ use weir_storage::{NodeId, StorageError, Tree, TreeOptions};
 use crate::acting;
 use crate::area::symlinks;
 use crate::call::unix_now_s;
+use crate::cedar;
 use crate::identity::{Asked, Identifier, Passwords};
 use crate::place::{AccessPoint, access_path};
 pub use members::MembersExplained;
@@ -50,6 +52,8 @@ pub struct Question<'a> {
     pub destination: Option<&'a str>,
     /// Only the directory itself is meant, not what is in it (`Depth: 0`).
     pub shallow: bool,
+    /// The client's address, for Cedar policies that ask for it; `None`: that of nobody.
+    pub client: Option<IpAddr>,
 }
 
 /// A decision, for people.
@@ -70,13 +74,14 @@ pub struct Explained {
 /// # Errors
 /// There is no such area, or the request is none.
 pub fn explain(plan: &Plan, question: Question<'_>) -> Result<Explained, String> {
-    let Question { area, who, method, path, destination, shallow } = question;
+    let Question { area, who, method: written, path, destination, shallow, client } = question;
     let method =
-        Method::parse(method.as_bytes()).ok_or(format!("{method} is not a method of storage areas"))?;
+        Method::parse(written.as_bytes()).ok_or(format!("{written} is not a method of storage areas"))?;
     let (area, target) = find(plan, area, path)?;
     let tree = open(area);
     let texts: Vec<&str> = area.access_points.iter().map(String::as_str).collect();
     let rules = area.access.resolve(area.name.as_str(), &texts).map_err(|error| error.to_string())?;
+    let rules = cedar::with_policies(rules, &area.access.cedar)?;
     let source = Resource::at(target, tree.as_deref());
     let destination = match (destination, method) {
         (None, _) => None,
@@ -87,7 +92,8 @@ pub fn explain(plan: &Plan, question: Question<'_>) -> Result<Explained, String>
         (Some(_), _) => return Err("only COPY and MOVE have a destination".to_owned()),
     };
     let identity = identity(plan, area, who, &source)?;
-    let judge = Judge { rules: &rules, identity: &identity };
+    let circumstances = Circumstances { method: written.to_owned(), now_unix_secs: unix_now_s(), client };
+    let judge = Judge { rules: &rules, identity: &identity, circumstances };
     let transfer = asked::Asked { method, source: &source, destination: destination.as_ref(), shallow };
     let mut decisions = Vec::new();
     if let Some(act_as) = &area.act_as {
@@ -120,17 +126,22 @@ pub fn explain(plan: &Plan, question: Question<'_>) -> Result<Explained, String>
 struct Judge<'a> {
     rules: &'a AreaRules,
     identity: &'a Identity,
+    circumstances: Circumstances,
 }
 
 impl Judge<'_> {
     /// Whether it is allowed, and why.
     fn decide(&self, action: &Action, path: &AccessPath) -> (bool, String) {
-        let decision = rule::decide(self.rules, rule::Request { identity: self.identity, action, path });
+        let decision = rule::decide(self.rules, self.request(action, path));
         (decision.allowed(), decision.to_string())
     }
 
     fn may(&self, action: &Action, path: &AccessPath) -> bool {
-        rule::decide(self.rules, rule::Request { identity: self.identity, action, path }).allowed()
+        rule::decide(self.rules, self.request(action, path)).allowed()
+    }
+
+    fn request<'r>(&'r self, action: &'r Action, path: &'r AccessPath) -> rule::Request<'r> {
+        rule::Request { identity: self.identity, action, path, circumstances: &self.circumstances }
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use weir_access::identity::Identity;
+use weir_access::rule::Circumstances;
 use weir_config::plan::{AreaPlan, LocationFiles, OffloadPlan};
 use weir_dav::mime;
 use weir_dav::outcome::Outcome;
@@ -161,6 +162,7 @@ impl Offload {
             identity: Identity::Anonymous,
             place: place.clone(),
             now_s: unix_now_s(),
+            circumstances: Circumstances::default(),
         };
         match deliver(&call, &place, is_head, wrapping).await {
             Ok(answer) => Delivery { answer, complaint: None },

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use weir_access::identity::Identity;
+use weir_access::rule::Circumstances;
 use weir_dav::digest::write_digest;
 use weir_dav::lock::{self, Change};
 use weir_dav::method::{Kind, Method};
@@ -39,7 +40,8 @@ impl Offload {
         keep_unconditional(&mut request);
         let identity = Identity::Anonymous;
         let disk = super::disk_of(&area);
-        let mut call = Call { area, request, body, identity, disk, place, now_s: unix_now_s() };
+        let (now_s, circumstances) = (unix_now_s(), Circumstances::default());
+        let mut call = Call { area, request, body, identity, disk, place, now_s, circumstances };
         take(&mut call).await.map_err(|refusal| {
             let why = match &refusal {
                 Refusal::Outcome(outcome) | Refusal::Condition(outcome, _) if outcome.status() >= 500 => {

@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
+use super::cedar::CedarPolicies;
 use super::policy::Policy;
 use super::switches::Switches;
 use crate::AccessPath;
@@ -16,6 +18,18 @@ pub struct AreaRules {
     pub(super) scope_bases: BTreeMap<String, AccessPath>,
     /// `None`: policies are off.
     pub(super) policies: Option<Vec<Policy>>,
+    pub(super) cedar: Cedar,
+}
+
+/// Cedar policies, as far as the area has them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Cedar {
+    /// It has none.
+    None,
+    /// They have not been read: nobody may do anything.
+    Unread,
+    /// These.
+    Read(Arc<CedarPolicies>),
 }
 
 /// Why an area's rules are not valid: the key, and what is wrong with it.
@@ -39,6 +53,12 @@ impl AreaRules {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// With its Cedar policies. Until then, an area that names files of them lets nobody do anything.
+    #[must_use]
+    pub fn with_cedar(self, policies: Arc<CedarPolicies>) -> Self {
+        Self { cedar: Cedar::Read(policies), ..self }
     }
 
     /// Whether a path of the server is in the area: by whole components, so that `/sa` does not hold `/sab`.

@@ -1,6 +1,6 @@
 //! What holds not for one path but for everything below it: what a scope says to others who verify a token.
 
-use super::area::AreaRules;
+use super::area::{AreaRules, Cedar};
 use super::policy::{Below, PolicyAction};
 use crate::identity::Identity;
 use crate::{AccessPath, Action};
@@ -11,6 +11,13 @@ impl AreaRules {
     pub fn permits_below(&self, identity: &Identity, action: &Action, path: &AccessPath) -> bool {
         let Some(place) = self.locate(path) else { return false };
         if matches!(action, Action::Rename { .. }) {
+            return false;
+        }
+        // Every scope says that what it is about may be looked at, and Cedar policies may say otherwise.
+        if self.cedar != Cedar::None
+            && *action != Action::Stat
+            && !self.permits_below(identity, &Action::Stat, path)
+        {
             return false;
         }
         match identity {
@@ -53,8 +60,23 @@ impl AreaRules {
         }
     }
 
-    /// The first that says something. A permit for some of it says nothing: what it is not about is up to those after it.
+    /// Cedar policies beside those that have an order: what either denies is denied.
     fn policies_below(&self, identity: &Identity, action: &Action, path: &AccessPath) -> Below {
+        let ordered = self.ordered_policies_below(identity, action, path);
+        let cedar = match &self.cedar {
+            Cedar::None => return ordered,
+            Cedar::Unread => Below::DeniesSome,
+            Cedar::Read(policies) => policies.below(identity, action, &self.name, path),
+        };
+        match (ordered, cedar) {
+            (Below::DeniesSome, _) | (_, Below::DeniesSome) => Below::DeniesSome,
+            (Below::PermitsAll, _) | (_, Below::PermitsAll) => Below::PermitsAll,
+            (Below::Nothing, Below::Nothing) => Below::Nothing,
+        }
+    }
+
+    /// The first that says something. A permit for some of it says nothing: what it is not about is up to those after it.
+    fn ordered_policies_below(&self, identity: &Identity, action: &Action, path: &AccessPath) -> Below {
         let policy_action = PolicyAction::of(action, path);
         let policies = self.policies.as_deref().into_iter().flatten();
         let mut said = policies.map(|policy| policy.below(identity, policy_action, path));

@@ -1,4 +1,6 @@
-use super::area::{AreaRules, Place};
+use super::area::{AreaRules, Cedar, Place};
+use super::cedar::{Asked, Verdict};
+use super::circumstances::Circumstances;
 use super::policy::{Effect, PolicyAction};
 use super::reason::{Cause, Decision, Reason};
 use crate::identity::{Identity, TokenIdentity};
@@ -14,12 +16,22 @@ pub struct Request<'a> {
     pub action: &'a Action,
     /// Where, from the root of the server.
     pub path: &'a AccessPath,
+    /// How.
+    pub circumstances: &'a Circumstances,
 }
 
 /// Decides by the rules of an area, in the order that the module's text states.
 pub fn decide<'a>(area: &'a AreaRules, request: Request<'a>) -> Decision<'a> {
-    let Request { identity, action, path } = request;
-    Decision { identity, action, path, reason: area.judge(identity, action, path) }
+    let Request { identity, action, path, circumstances } = request;
+    let how = How { action, circumstances };
+    Decision { identity, action, path, reason: area.judge(identity, how, path) }
+}
+
+/// What somebody wants to do, and how.
+#[derive(Clone, Copy)]
+struct How<'a> {
+    action: &'a Action,
+    circumstances: &'a Circumstances,
 }
 
 /// Half of a rename, or the whole of anything else.
@@ -27,6 +39,7 @@ struct Half<'a> {
     place: Place<'a>,
     action: Action,
     policy_action: PolicyAction,
+    circumstances: &'a Circumstances,
 }
 
 /// What policies say to a half.
@@ -37,13 +50,14 @@ enum Ruling<'a> {
 }
 
 impl AreaRules {
-    fn judge<'a>(&'a self, identity: &'a Identity, action: &'a Action, path: &'a AccessPath) -> Reason<'a> {
-        let Some(halves) = self.halves(action, path) else {
+    fn judge<'a>(&'a self, identity: &'a Identity, how: How<'a>, path: &'a AccessPath) -> Reason<'a> {
+        let action = how.action;
+        let Some(halves) = self.halves(how, path) else {
             return Reason::new(false, Cause::OutsideArea { area: &self.name });
         };
         match identity {
             Identity::Delegated(delegation) => {
-                let holder = self.judge(&delegation.holder, action, path);
+                let holder = self.judge(&delegation.holder, how, path);
                 if !holder.allows {
                     return holder;
                 }
@@ -120,7 +134,49 @@ impl AreaRules {
         }
     }
 
+    /// Policies in their order, and then Cedar's: what either denies is denied.
     fn by_policies<'a>(&'a self, identity: &'a Identity, half: &Half<'a>) -> Ruling<'a> {
+        let ordered = self.by_ordered_policies(identity, half);
+        match (ordered, &self.cedar) {
+            (denied @ Ruling::Denied(_), _) => denied,
+            (ordered, Cedar::None) => ordered,
+            (_, Cedar::Unread) => Ruling::Denied(Reason::new(false, Cause::CedarUnread { area: &self.name })),
+            (ordered, Cedar::Read(policies)) => {
+                let asked = Asked {
+                    identity,
+                    action: &half.action,
+                    area: &self.name,
+                    path: &half.place.path,
+                    circumstances: half.circumstances,
+                };
+                match (policies.ask(&asked), ordered) {
+                    (Verdict::Forbids(policy, error), _) => {
+                        let cause = Cause::Cedar { area: &self.name, policy, allows: false, error };
+                        Ruling::Denied(Reason::new(false, cause))
+                    }
+                    (Verdict::Failed(error), _) => {
+                        Ruling::Denied(Reason::new(false, Cause::CedarFailed { area: &self.name, error }))
+                    }
+                    (_, Ruling::Permitted(reason)) => Ruling::Permitted(reason),
+                    (Verdict::Permits(policy), _) => {
+                        let cause = Cause::Cedar { area: &self.name, policy, allows: true, error: None };
+                        Ruling::Permitted(Reason::new(true, cause))
+                    }
+                    (Verdict::Silent(failed), Ruling::Silent(reason) | Ruling::Denied(reason)) => {
+                        let failed = failed.into_iter().map(|(policy, error)| {
+                            let error = Some(error);
+                            Reason::new(false, Cause::Cedar { area: &self.name, policy, allows: true, error })
+                        });
+                        let silent = Cause::NoCedarPolicy(policies.len());
+                        let parts = vec![reason, Reason::with(false, silent, failed.collect())];
+                        Ruling::Silent(Reason::with(false, Cause::NoRule, parts))
+                    }
+                }
+            }
+        }
+    }
+
+    fn by_ordered_policies<'a>(&'a self, identity: &'a Identity, half: &Half<'a>) -> Ruling<'a> {
         let policies = self.policies.as_deref();
         for (at, policy) in policies.into_iter().flatten().enumerate() {
             let Some(applies) = policy.applies(identity, half.policy_action, &half.place.path) else {
@@ -145,15 +201,15 @@ impl AreaRules {
     }
 
     /// `None`: an end is outside the area.
-    fn halves(&self, action: &Action, path: &AccessPath) -> Option<Vec<Half<'_>>> {
+    fn halves<'a>(&'a self, how: How<'a>, path: &AccessPath) -> Option<Vec<Half<'a>>> {
         let half = |action: &Action, path: &AccessPath| {
             let place = self.locate(path)?;
             let policy_action = PolicyAction::of(action, &place.path);
-            Some(Half { place, action: action.clone(), policy_action })
+            Some(Half { place, action: action.clone(), policy_action, circumstances: how.circumstances })
         };
-        match action {
+        match how.action {
             Action::Rename { to } => Some(vec![half(&Action::Delete, path)?, half(&Action::Create, to)?]),
-            _ => Some(vec![half(action, path)?]),
+            action => Some(vec![half(action, path)?]),
         }
     }
 }

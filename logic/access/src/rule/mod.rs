@@ -12,11 +12,16 @@
 //! 4. Otherwise a permit of step 2 allows, or else the area's switches (`anonymous-read`, `vos`, ...) may.
 //! 5. Otherwise it is denied.
 //!
+//! Cedar policies, if the area has some, belong to step 2: after a deny there they are not asked. A `forbid` that applies denies, as
+//! does one that cannot be evaluated. A `permit` is one as those of step 2 are. They have no order, and none outvotes a `forbid`.
+//!
 //! One of Weir's own tokens may do what its holder may, by the same steps, and only within its scopes.
 //! A rename takes away here and creates there: both must be allowed.
 
 mod area;
 mod below;
+pub mod cedar;
+mod circumstances;
 mod decide;
 mod dn_match;
 mod glob;
@@ -27,6 +32,7 @@ mod spec;
 mod switches;
 
 pub use area::{AreaRules, RuleError};
+pub use circumstances::Circumstances;
 pub use decide::{Request, decide};
 pub use glob::{GlobError, PathGlob};
 pub use policy::{Effect, Policy, PolicyAction};

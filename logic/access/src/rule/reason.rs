@@ -1,5 +1,6 @@
 use std::fmt;
 
+use super::cedar::CedarPolicy;
 use super::glob::PathGlob;
 use super::policy::{Effect, Policy, PolicyAction};
 use super::principal::Principal;
@@ -62,6 +63,33 @@ pub enum Cause<'a> {
     },
     /// No policy applies, of so many; `None` if they are off.
     NoPolicy(Option<usize>),
+    /// A Cedar policy applies, or might.
+    Cedar {
+        /// The area's name.
+        area: &'a str,
+        /// The policy.
+        policy: &'a CedarPolicy,
+        /// It is a `permit`.
+        allows: bool,
+        /// Why nobody can say whether it applies.
+        error: Option<String>,
+    },
+    /// No Cedar policy applies, of so many.
+    NoCedarPolicy(usize),
+    /// Cedar policies cannot be asked at all.
+    CedarFailed {
+        /// The area's name.
+        area: &'a str,
+        /// Why.
+        error: String,
+    },
+    /// Cedar policies have not been read.
+    CedarUnread {
+        /// The area's name.
+        area: &'a str,
+    },
+    /// No policy of either kind applies.
+    NoRule,
     /// A switch of the area grants it.
     Switch {
         /// The area's name.
@@ -186,6 +214,28 @@ impl fmt::Display for Cause<'_> {
             Self::NoPolicy(Some(0)) => f.write_str("there are no policies"),
             Self::NoPolicy(Some(1)) => f.write_str("the only policy does not apply"),
             Self::NoPolicy(Some(count)) => write!(f, "none of {count} policies applies"),
+            Self::Cedar { area, policy, allows, error } => {
+                let verb = if *allows { "permits" } else { "forbids" };
+                match error {
+                    None => write!(f, "{policy} {verb} it in area '{area}'"),
+                    Some(error) if *allows => {
+                        write!(f, "{policy} permits nothing, as it cannot be evaluated: {}", Printable(error))
+                    }
+                    Some(error) => write!(
+                        f,
+                        "{policy} may forbid it in area '{area}', as it cannot be evaluated: {}",
+                        Printable(error)
+                    ),
+                }
+            }
+            Self::NoCedarPolicy(0) => f.write_str("there are no Cedar policies"),
+            Self::NoCedarPolicy(1) => f.write_str("the only Cedar policy does not apply"),
+            Self::NoCedarPolicy(count) => write!(f, "none of {count} Cedar policies applies"),
+            Self::CedarFailed { area, error } => {
+                write!(f, "the Cedar policies of area '{area}' cannot be asked: {}", Printable(error))
+            }
+            Self::CedarUnread { area } => write!(f, "the Cedar policies of area '{area}' have not been read"),
+            Self::NoRule => f.write_str("no policy applies"),
             Self::Switch { area, grant } => write!(f, "area '{area}' {grant}"),
             Self::NoSwitch => f.write_str("no switch of the area grants it"),
             Self::Nothing { area, action } => write!(f, "nothing in area '{area}' permits {action}"),

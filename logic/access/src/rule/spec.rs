@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::area::{AreaRules, RuleError};
+use super::area::{AreaRules, Cedar, RuleError};
 use super::glob::PathGlob;
 use super::policy::{Effect, Policy, PolicyAction};
 use super::principal::Principal;
@@ -37,6 +38,8 @@ pub struct AreaSpec {
     pub policies: bool,
     /// The policies, in the order in which they are looked at.
     pub policy: Vec<PolicySpec>,
+    /// Files of Cedar policies, or directories of them.
+    pub cedar: Vec<PathBuf>,
 }
 
 /// One policy as a config file has it.
@@ -76,12 +79,14 @@ impl Default for AreaSpec {
             scope_bases: BTreeMap::new(),
             policies: true,
             policy: Vec::new(),
+            cedar: Vec::new(),
         }
     }
 }
 
 impl AreaSpec {
-    /// The rules of the area `name` at its access points.
+    /// The rules of the area `name` at its access points. Files of Cedar policies are the caller's to read: see
+    /// [`AreaRules::with_cedar`].
     ///
     /// # Errors
     /// A path or pattern is none, or a policy is about nobody or nothing.
@@ -117,6 +122,7 @@ impl AreaSpec {
             token_scopes: self.token_scopes,
             scope_bases: bases.collect::<Result<_, _>>()?,
             policies: self.policies.then_some(policies),
+            cedar: if self.cedar.is_empty() { Cedar::None } else { Cedar::Unread },
         })
     }
 }

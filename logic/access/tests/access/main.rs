@@ -1,6 +1,7 @@
 //! Identities, tokens, rules and what comes of them, through the crate's public face.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A helper that fails is a test that fails.
 
+mod cedar;
 mod common;
 mod convert;
 mod crypto;

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use weir_access::Action;
 use weir_access::identity::{BasicUser, Delegation, Identity};
-use weir_access::rule::{AreaRules, AreaSpec, PathGlob, Request, decide};
+use weir_access::rule::{AreaRules, AreaSpec, Circumstances, PathGlob, Request, decide};
 use weir_access::wlcg::ScopeSet;
 
 use crate::common::{NOW, bearer, member, path};
@@ -44,11 +44,19 @@ fn area(rules: &str) -> AreaRules {
 }
 
 fn told(rules: &str, identity: &Identity, action: &Action, at: &str) -> String {
-    decide(&area(rules), Request { identity, action, path: &path(at) }).to_string()
+    decide(
+        &area(rules),
+        Request { identity, action, path: &path(at), circumstances: &Circumstances::default() },
+    )
+    .to_string()
 }
 
 fn allowed(rules: &str, identity: &Identity, action: &Action, at: &str) -> bool {
-    decide(&area(rules), Request { identity, action, path: &path(at) }).allowed()
+    decide(
+        &area(rules),
+        Request { identity, action, path: &path(at), circumstances: &Circumstances::default() },
+    )
+    .allowed()
 }
 
 fn user(name: &str) -> Identity {

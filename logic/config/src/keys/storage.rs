@@ -270,7 +270,8 @@ pub(crate) static ACCESS: Section = Section {
     noun: "",
     title: "[storage-area.NAME.access]",
     meaning: "Who may do what in a storage area. Policies are looked at first, in their order; the first that fits decides, \
-              and a deny is a deny. What no policy is about is up to the switches. What nothing permits is denied. A token \
+              and a deny is a deny. Then Cedar policies are asked, where `cedar` names some: what one of them forbids is denied, \
+              whatever permits it. What no policy is about is up to the switches. What nothing permits is denied. A token \
               with storage scopes never permits more than they say.",
     keys: &[
         key("anonymous-read", Flag, Default("false"), "true", "Whether everybody may read."),
@@ -319,7 +320,15 @@ pub(crate) static ACCESS: Section = Section {
             "{ \"https://iam.example.org/\" = \"/data/cms\" }",
             "Where the paths of an issuer's scopes begin.",
         ),
-        key("policies", Flag, Default("true"), "false", "Whether policies are looked at."),
+        key(
+            "cedar",
+            OneOrMany(&Text("a path")),
+            Otherwise("none"),
+            "[\"/etc/weir/policies/data.cedar\"]",
+            "Files of Cedar policies, or directories of which all files `*.cedar` are read in the order of their names. A reload \
+             reads them again. See the guide for what they can say.",
+        ),
+        key("policies", Flag, Default("true"), "false", "Whether the entries of `policy` are looked at."),
         key(
             "policy",
             Tables(&AREA_POLICY),

@@ -82,6 +82,7 @@ fn access(writer: &mut Writer, area: &str, access: &AreaSpec) {
         let bases = access.scope_bases.iter().map(|(issuer, base)| (issuer.clone(), base.spelled()));
         writer.key("scope-bases", Value::Table(bases.collect()));
     }
+    writer.many("cedar", &access.cedar.iter().map(|file| path(file)).collect::<Vec<_>>());
     writer.key("policies", access.policies);
     access.policy.iter().for_each(|one| policy(writer, area, one));
 }

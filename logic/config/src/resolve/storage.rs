@@ -75,7 +75,11 @@ pub(super) fn resolve(
         }
     }
     let used = |issuer: &IssuerSpec| {
-        areas.iter().any(|area| area.issuers.iter().any(|named| named.value == issuer.plan.issuer))
+        areas.iter().any(|area| {
+            // What its Cedar policies are about is not known here.
+            !area.plan.access.cedar.is_empty()
+                || area.issuers.iter().any(|named| named.value == issuer.plan.issuer)
+        })
     };
     if !cx.has_errors() {
         for issuer in issuers.iter().filter(|issuer| !used(issuer)) {

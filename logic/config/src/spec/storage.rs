@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use weir_access::jwt::{Algorithm as JwtAlgorithm, Issuer};
 use weir_access::rule::{AreaSpec, Effect, PolicyAction, PolicySpec, Principal, RuleError};
 use weir_dav::digest::Algorithm;
@@ -116,6 +118,7 @@ fn warn_of_links(table: &Table<'_, '_>, plan: &AreaPlan, issues_tokens: bool) {
     // Tokens may be limited to paths, too.
     let by_path = issues_tokens
         || !access.issuers.is_empty()
+        || !access.cedar.is_empty()
         || access.policy.iter().any(|policy| policy.paths.iter().any(|path| path != "/**"));
     if let (Symlinks::InsideRoot, true, Some(node)) = (plan.symlinks, by_path, table.get("symlinks")) {
         let message = format!(
@@ -248,7 +251,27 @@ fn area_access(table: &Table<'_, '_>, issuers: &mut Vec<Located<String>>) -> Are
             .collect(),
         policies: table.flag("policies"),
         policy: policies.map(|(index, node)| policy(table, index, node, issuers)).collect(),
+        cedar: cedar(table),
     }
+}
+
+/// Whoever opens them says what is wrong with their texts.
+fn cedar(table: &Table<'_, '_>) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for file in table.many("cedar").iter().filter_map(located_text) {
+        let path = PathBuf::from(&file.value);
+        if file.value.is_empty() || file.value.contains('\0') {
+            table.error("cedar", file.span, "expected a path");
+        } else if files.contains(&path) {
+            table.error("cedar", file.span, format!("{:?} is there twice", short(&file.value)));
+        }
+        files.push(path);
+    }
+    // Without a file, nothing would be forbidden.
+    if let (Some(node), []) = (table.get("cedar"), table.many("cedar")) {
+        table.error("cedar", node.span, "expected at least one path");
+    }
+    files
 }
 
 fn policy(

@@ -37,6 +37,17 @@ fn a_printed_area_loads_to_itself() {
         "{}{ISSUER}",
         area("\n[storage-area.data.access]\nissuers = 'https://iam.example.org/'\n")
     ));
+    assert_round_trip(&area("\n[storage-area.data.access]\ncedar = ['/etc/weir/a.cedar', '/etc/weir/b']\n"));
+}
+
+#[test]
+fn an_issuer_may_be_what_only_cedar_policies_are_about() {
+    let issuer = format!("{ISSUER}audiences = 'https://storage.example.org'\n");
+    let told =
+        messages(&format!("{}{issuer}", area("\n[storage-area.data.access]\ncedar = '/etc/weir/a.cedar'\n")));
+    assert_eq!(told, [""; 0]);
+    let told = messages(&format!("{}{issuer}", area("")));
+    assert_eq!(told, ["token issuer iam: no storage area names it"]);
 }
 
 #[test]
@@ -98,6 +109,15 @@ fn what_is_wrong_is_said_with_its_place() {
         (
             &policy("").replace("{ type = 'anyone' }", "{ type = 'anyone', vo = 'a' }"),
             "storage area data, policy 1: principals.vo: not for a principal of type \"anyone\"",
+        ),
+        (
+            "\n[storage-area.data.access]\ncedar = []",
+            "storage area data: access.cedar: expected at least one path",
+        ),
+        ("\n[storage-area.data.access]\ncedar = ''", "storage area data: access.cedar: expected a path"),
+        (
+            "\n[storage-area.data.access]\ncedar = ['/a', '/b', '/a']",
+            "storage area data: access.cedar: \"/a\" is there twice",
         ),
         (
             "\n[storage-area.data.access]\nissuers = 'https://iam.example.org/'",

@@ -5,6 +5,7 @@
 mod access;
 mod acting;
 mod bounds;
+mod cedar;
 mod clients;
 mod directories;
 mod get;

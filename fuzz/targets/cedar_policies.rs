@@ -1,0 +1,33 @@
+//! Cedar policies: any text becomes policies or faults with a place in it; a decision is one, and what holds below holds here.
+#![no_main]
+
+use std::sync::Arc;
+
+use libfuzzer_sys::fuzz_target;
+use weir_access::identity::{BasicUser, Identity};
+use weir_access::rule::cedar::{CedarFile, CedarPolicies};
+use weir_access::rule::{AreaSpec, Circumstances, Request, decide};
+use weir_access::{AccessPath, Action};
+
+fuzz_target!(|text: &str| {
+    let file = CedarFile { name: "p.cedar".to_owned(), text: text.into() };
+    let policies = match CedarPolicies::parse(&[file]) {
+        Ok((policies, _)) => Arc::new(policies),
+        Err(faults) => {
+            assert!(!faults.is_empty());
+            assert!(faults.iter().all(|fault| fault.bytes.start <= text.len() && fault.line() >= 1));
+            return;
+        }
+    };
+    let Ok(area) = AreaSpec::default().resolve("a", &["/a"]) else { return };
+    let area = area.with_cedar(policies);
+    let circumstances = &Circumstances::default();
+    for identity in [Identity::Anonymous, Identity::Basic(BasicUser { name: "ada".to_owned() })] {
+        for action in [Action::Read, Action::Create, Action::Delete] {
+            let path = &AccessPath::root().join(&AccessPath::from_plain("/a/b").unwrap_or_default());
+            let decision = decide(&area, Request { identity: &identity, action: &action, path, circumstances });
+            assert!(!decision.headline().is_empty());
+            assert!(decision.allowed() || !area.permits_below(&identity, &action, path));
+        }
+    }
+});

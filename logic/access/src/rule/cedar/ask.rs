@@ -1,0 +1,88 @@
+use cedar_policy::{AuthorizationError, Context, Decision, Entities, EntityUid, PolicyId, Request};
+
+use super::words::index_of;
+use super::{CedarPolicies, CedarPolicy, Prepared};
+use crate::identity::Identity;
+use crate::rule::Circumstances;
+use crate::{AccessPath, Action};
+
+/// What policies are asked. A rename is asked for as its two halves.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::rule) struct Asked<'a> {
+    pub(in crate::rule) identity: &'a Identity,
+    pub(in crate::rule) action: &'a Action,
+    pub(in crate::rule) area: &'a str,
+    /// From the root of the area.
+    pub(in crate::rule) path: &'a AccessPath,
+    pub(in crate::rule) circumstances: &'a Circumstances,
+}
+
+/// What they say.
+#[derive(Debug)]
+pub(in crate::rule) enum Verdict<'p> {
+    /// One of them forbids it; with an error, because nobody can say whether it would.
+    Forbids(&'p CedarPolicy, Option<String>),
+    /// One of them permits it, and none forbids it.
+    Permits(&'p CedarPolicy),
+    /// None of them applies. These would perhaps have permitted it, but cannot be evaluated.
+    Silent(Vec<(&'p CedarPolicy, String)>),
+    /// They cannot be asked.
+    Failed(String),
+}
+
+impl CedarPolicies {
+    /// What they say of a request.
+    pub(in crate::rule) fn ask(&self, asked: &Asked<'_>) -> Verdict<'_> {
+        let Some(prepared) = self.by_action.get(index_of(asked.action)) else {
+            return Verdict::Failed(format!("{} is none of their actions", asked.action));
+        };
+        if prepared.policies.is_empty() {
+            return Verdict::Silent(Vec::new());
+        }
+        self.evaluate(prepared, asked).unwrap_or_else(Verdict::Failed)
+    }
+
+    fn evaluate(&self, prepared: &Prepared, asked: &Asked<'_>) -> Result<Verdict<'_>, String> {
+        let principal = self.words.principal(asked.identity)?;
+        let resource = self.words.resource(asked.area, asked.path)?;
+        let context = match prepared.needs_context {
+            true => asked.circumstances.to_context()?,
+            false => Context::empty(),
+        };
+        let uids: [EntityUid; 3] = [principal.uid(), prepared.action.uid(), resource.uid()];
+        let [who, what, which] = uids;
+        let entities = Entities::from_entities([principal, prepared.action.clone(), resource], None);
+        let entities = entities.map_err(|error| error.to_string())?;
+        let request = Request::new(who, what, which, context, None).map_err(|error| error.to_string())?;
+        let response = self.authorizer.is_authorized(&request, &prepared.policies, &entities);
+        let diagnostics = response.diagnostics();
+        let failed = diagnostics.errors().map(|AuthorizationError::PolicyEvaluationError(error)| {
+            Ok((self.find(error.policy_id())?, error.inner().to_string()))
+        });
+        let mut failed = failed.collect::<Result<Vec<_>, String>>()?;
+        failed.sort_by_key(|((at, _), _)| *at);
+        let decided = diagnostics.reason().map(|id| self.find(id)).collect::<Result<Vec<_>, String>>()?;
+        // The first in the order of the files; the library has none.
+        let decided = decided.into_iter().min_by_key(|(at, _)| *at).map(|(_, policy)| policy);
+        let mut failed: Vec<_> = failed.into_iter().map(|((_, policy), error)| (policy, error)).collect();
+        if let (Decision::Deny, Some(policy)) = (response.decision(), decided) {
+            return Ok(Verdict::Forbids(policy, None));
+        }
+        // The library goes on without it: that would be a way in.
+        if let Some(at) = failed.iter().position(|(policy, _)| policy.forbids()) {
+            let (policy, error) = failed.swap_remove(at);
+            return Ok(Verdict::Forbids(policy, Some(error)));
+        }
+        Ok(match (response.decision(), decided) {
+            (Decision::Allow, Some(policy)) => Verdict::Permits(policy),
+            _ => Verdict::Silent(failed),
+        })
+    }
+
+    /// One of the policies, and its place among all of them.
+    fn find(&self, id: &PolicyId) -> Result<(usize, &CedarPolicy), String> {
+        let id: &str = id.as_ref();
+        let found = self.places.get(id).and_then(|at| Some((*at, self.policies.get(*at)?)));
+        found.ok_or_else(|| format!("there is no policy {id}"))
+    }
+}

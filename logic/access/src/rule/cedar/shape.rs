@@ -1,0 +1,97 @@
+//! What a text may be like before it is parsed: the parser, and whatever walks over what it has made, take of the stack by its depth.
+
+use super::CedarPolicies;
+
+/// Brackets within each other, and conditions (`if`) in a policy: each takes a parser's whole ladder of rules.
+const NESTED_MAX: usize = 32;
+/// Bytes of operators in a policy (`||` has two): a chain of them is as deep as it is long.
+const OPERATORS_MAX: usize = 1_000;
+
+/// Where a policy begins that is too much, and why. Semicolons in texts and comments end nothing.
+pub(super) fn too_much(text: &str) -> Option<(usize, String)> {
+    let bytes = text.as_bytes();
+    let mut policy = Policy::default();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => at = end_of_text(bytes, at),
+            b'/' if bytes.get(at + 1) == Some(&b'/') => at = end_of_comment(bytes, at),
+            b'(' => policy.open += 1,
+            // Attributes may be written in brackets, and there may be many conditions.
+            b'[' | b'{' => {
+                policy.open += 1;
+                policy.operators += 1;
+            }
+            b')' | b']' | b'}' => policy.open = policy.open.saturating_sub(1),
+            b'.' | b'|' | b'&' | b'+' | b'-' | b'*' | b'!' => policy.operators += 1,
+            b'i' if is_condition(bytes, at) => policy.conditions += 1,
+            b';' => policy = Policy { start: at + 1, ..Policy::default() },
+            _ => {}
+        }
+        at += 1;
+        if let Some(why) = policy.too_much(at) {
+            return Some((policy.start, why));
+        }
+    }
+    None
+}
+
+/// Where the text ends that begins there: at its second quote.
+fn end_of_text(bytes: &[u8], mut at: usize) -> usize {
+    at += 1;
+    while at < bytes.len() && bytes[at] != b'"' {
+        at += if bytes[at] == b'\\' { 2 } else { 1 };
+    }
+    at
+}
+
+/// Where the comment ends that begins there: a carriage return will do, as it does for the parser.
+fn end_of_comment(bytes: &[u8], at: usize) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len())
+}
+
+/// Where the first policy at or after a byte begins: behind white space and comments.
+pub(super) fn next_policy(text: &str, mut at: usize) -> usize {
+    loop {
+        let rest = text.get(at..).unwrap_or_default();
+        at += rest.len() - rest.trim_start().len();
+        if !text.get(at..).unwrap_or_default().starts_with("//") {
+            return at;
+        }
+        at = end_of_comment(text.as_bytes(), at);
+    }
+}
+
+/// What was counted of one policy.
+#[derive(Default)]
+struct Policy {
+    start: usize,
+    open: usize,
+    conditions: usize,
+    operators: usize,
+}
+
+impl Policy {
+    fn too_much(&self, at: usize) -> Option<String> {
+        let bytes_max = CedarPolicies::POLICY_BYTES_MAX;
+        if at.saturating_sub(self.start) > bytes_max {
+            Some(format!("a policy is longer than {bytes_max} bytes"))
+        } else if self.open > NESTED_MAX {
+            Some(format!("a policy has more than {NESTED_MAX} brackets within each other"))
+        } else if self.conditions > NESTED_MAX {
+            Some(format!("a policy has more than {NESTED_MAX} times if"))
+        } else if self.operators > OPERATORS_MAX {
+            Some(format!("a policy has more than {} operators", OPERATORS_MAX / 2))
+        } else {
+            None
+        }
+    }
+}
+
+/// Whether the word `if` is there.
+fn is_condition(bytes: &[u8], at: usize) -> bool {
+    let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let before = at.checked_sub(1).and_then(|before| bytes.get(before));
+    bytes.get(at + 1) == Some(&b'f') && !is_part(bytes.get(at + 2)) && !is_part(before)
+}
