@@ -1,4 +1,3 @@
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,6 +10,7 @@ use weir_control::StorageSnapshot;
 use weir_dav::method::Offer;
 use weir_dav::path::DavPath;
 use weir_net::Secret;
+use weir_net::service::Request;
 use weir_net::ticket::Tickets;
 use weir_storage::{
     Disk, Durability, LocalUser, LockStore, NodeId, OpenFiles, SymlinkPolicy, Tree, TreeOptions,
@@ -170,14 +170,17 @@ impl Area {
         })
     }
 
-    /// Where the tree is for a proxy that sends its files itself; `None` = who has connected is none.
-    pub(crate) fn accel_redirect(&self, peer: Option<SocketAddr>) -> Option<&DavPath> {
+    /// Where the tree is for a proxy that sends its files itself; `None` = who asks is none. An address alone makes nobody one:
+    /// a balancer or a client on the same machine would take the answer without a body for the file.
+    pub(crate) fn accel_redirect(&self, request: &Request) -> Option<&DavPath> {
         let plan = self.plan.accel_redirect.as_ref()?;
-        let is_trusted = peer.is_none_or(|peer| {
+        let is_trusted = request.peer.is_none_or(|peer| {
             let ip = peer.ip().to_canonical();
             plan.trusted.iter().any(|network| network.contains(&ip))
         });
-        self.accel_prefix.as_ref().filter(|_| is_trusted)
+        let mut kinds = request.headers("X-Sendfile-Type");
+        let sends_files = is_trusted && kinds.any(|kind| kind.eq_ignore_ascii_case(b"X-Accel-Redirect"));
+        self.accel_prefix.as_ref().filter(|_| sends_files)
     }
 
     /// What it offers.

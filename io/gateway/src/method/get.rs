@@ -104,7 +104,7 @@ fn location(call: &Call, place: &Place) -> String {
 
 async fn of_file(call: &Call, place: &Place, file: Opened, is_head: bool) -> Result<Answer, Refusal> {
     let content_type = mime::content_type(place.path.name().unwrap_or_default());
-    if let Some(accel) = call.area.accel_redirect(call.request.peer) {
+    if let Some(accel) = call.area.accel_redirect(&call.request) {
         return accel::answer(call, place, file.file, (accel, content_type), is_head).await;
     }
     let (path, file, coding) = match compressed(call, place, &file.file, is_head).await {

@@ -222,8 +222,8 @@ pub(crate) static AREA: Section = Section {
 pub(crate) static ACCEL_REDIRECT: Section = Section {
     noun: "",
     title: "[storage-area.NAME.accel-redirect]",
-    meaning: "GET and HEAD of a file are answered with its name for the proxy in front, and without a body. The proxy needs the \
-              same directory. Who may read what is decided here all the same.",
+    meaning: "GET and HEAD of a file are answered with its name for the proxy in front, and without a body, if the proxy says that \
+              it can send files. It needs the same directory. Who may read what is decided here all the same.",
     keys: &[
         key(
             "prefix",
@@ -237,8 +237,9 @@ pub(crate) static ACCEL_REDIRECT: Section = Section {
             OneOrMany(&Text("a network or an IP address")),
             Required,
             "[\"127.0.0.1\", \"10.0.0.0/8\"]",
-            "The proxies that are told so. Who connects from elsewhere gets the file; who comes through a Unix socket is \
-             trusted, because the operator says who may.",
+            "The proxies that are told so, if they ask for it with `X-Sendfile-Type: X-Accel-Redirect`. Who connects from \
+             elsewhere, or asks without that line, gets the file; who comes through a Unix socket is trusted, because the operator \
+             says who may.",
         ),
     ],
 };
