@@ -56,8 +56,10 @@ pub(crate) struct Area {
     pub(crate) tickets: Option<Tickets>,
     /// Which credentials clients are asked for.
     pub(crate) schemes: Schemes,
-    /// Whose checksums are being computed.
-    pub(crate) flights: Flights,
+    /// Whose checksums are being computed: by device and inode.
+    pub(crate) flights: Flights<(u64, u64)>,
+    /// Where uploads are about to be made visible of which a server has the word.
+    pub(crate) confirmations: Arc<Flights<DavPath>>,
     /// Where the tree is for a proxy in front.
     accel_prefix: Option<DavPath>,
     /// Which uploads somebody is at work on.
@@ -146,6 +148,7 @@ impl Area {
         let open_files = OpenFiles::new(&tree, &own_disk, plan.open_files_max as usize, OPEN_FILES_FOR);
         let locks = LockStore::new(Arc::clone(&tree));
         let (flights, desk) = (Flights::default(), None);
+        let confirmations = before.map(|before| Arc::clone(&before.confirmations)).unwrap_or_default();
         let plan = plan.clone();
         Ok(Self {
             plan,
@@ -161,6 +164,7 @@ impl Area {
             tickets,
             schemes,
             flights,
+            confirmations,
             desk,
             accel_prefix,
             uploads,

@@ -1,24 +1,24 @@
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::OwnedMutexGuard;
 
-/// What is being computed from files, so that nobody computes the same beside: who comes later waits, and finds it done.
+/// What is under way about files, each by its key, so that nobody does the same beside: who comes later waits, and finds it done.
 #[derive(Debug, Default)]
-pub(crate) struct Flights {
-    /// By device and inode.
-    by_file: Mutex<HashMap<(u64, u64), Weak<Turn>>>,
+pub(crate) struct Flights<K> {
+    by_file: Mutex<HashMap<K, Weak<Turn>>>,
 }
 
 type Turn = tokio::sync::Mutex<()>;
 
-impl Flights {
+impl<K: Eq + Hash> Flights<K> {
     /// Waits until nobody else is at work at a file. The turn ends when what is returned is dropped.
-    pub(crate) async fn turn(&self, file: (u64, u64)) -> OwnedMutexGuard<()> {
+    pub(crate) async fn turn(&self, file: K) -> OwnedMutexGuard<()> {
         self.of(file).lock_owned().await
     }
 
-    fn of(&self, file: (u64, u64)) -> Arc<Turn> {
+    fn of(&self, file: K) -> Arc<Turn> {
         let mut by_file = self.by_file.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(turn) = by_file.get(&file).and_then(Weak::upgrade) {
             return turn;

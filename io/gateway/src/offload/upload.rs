@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use tokio::sync::OwnedMutexGuard;
 use weir_access::identity::Identity;
 use weir_access::rule::Circumstances;
 use weir_dav::digest::write_digest;
@@ -92,7 +93,9 @@ async fn take(call: &mut Call) -> Result<TakenUpload, Refusal> {
     };
     let prepared = if is_long { act.run_long_on(prepare).await? } else { act.run_on(prepare).await? };
     let (size, digests) = (prepared.size(), write_digest(prepared.digests()));
-    Ok(TakenUpload { size, digests, publish: publish(act, prepared) })
+    // The last whose server says yes is the one that stays: nobody else is asked about the same place until this is over.
+    let turn = call.area.confirmations.turn(call.place.path.clone()).await;
+    Ok(TakenUpload { size, digests, publish: publish(act, prepared, turn) })
 }
 
 /// Which locks stand in the way: those of what is there now.
@@ -101,9 +104,10 @@ fn changes(act: &Act) -> Result<Vec<(DavPath, Change)>, StorageError> {
     Ok(lock::changes(Method::Put, (&act.place.path, kind), None))
 }
 
-fn publish(act: Act, mut prepared: Prepared) -> Publish {
+fn publish(act: Act, mut prepared: Prepared, turn: OwnedMutexGuard<()>) -> Publish {
     Box::new(move || {
         Box::pin(async move {
+            let _turn = turn;
             let publishing = act.run_on(move |act| {
                 let changes = changes(act)?;
                 act.locked(&changes, |_| Ok(prepared.publish()))??;

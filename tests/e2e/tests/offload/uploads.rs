@@ -195,6 +195,70 @@ fn nobody_sees_the_file_before_its_server_has_said_yes() {
     assert_eq!(site.read("f").as_deref(), Some("new"));
 }
 
+/// The last yes of a server is the last to be seen: else its word would be about another file than the one that stays.
+#[test]
+fn uploads_of_one_place_are_confirmed_one_after_the_other() {
+    let (ask, asked) = mpsc::channel();
+    let (answer, answers) = mpsc::channel::<()>();
+    let answers = std::sync::Mutex::new(answers);
+    let root = TempDir::new().unwrap();
+    let seen = root.path().join("f");
+    let server = RawServer::responding(move |message| {
+        if message.header("x-weir-upload").as_deref() == Some("begin") {
+            return YES.into();
+        }
+        ask.send(std::fs::read_to_string(&seen).ok()).unwrap();
+        let _ = answers.lock().unwrap().recv_timeout(PATIENCE);
+        CREATED.into()
+    });
+    let site = Site { weir: Weir::start(&config(&server, &root)), server, root };
+    let mut clients = [site.weir.client(), site.weir.client()];
+    clients[0].send(put("", "first"));
+    assert_eq!(asked.recv_timeout(PATIENCE).unwrap(), None);
+    clients[1].send(put("", "second"));
+    wait_until("both bodies are there", PATIENCE, || {
+        all_names(&site.root).iter().filter(|name| name.starts_with(".weir-tmp")).count() == 2
+    });
+    assert!(asked.recv_timeout(Duration::from_millis(100)).is_err(), "the second was asked about too early");
+    answer.send(()).unwrap();
+    assert_eq!(clients[0].final_response().status, 201);
+    assert_eq!(asked.recv_timeout(PATIENCE).unwrap().as_deref(), Some("first"));
+    answer.send(()).unwrap();
+    assert_eq!(clients[1].final_response().status, 201);
+    assert_eq!(site.read("f").as_deref(), Some("second"));
+    assert_eq!(site.names(), ["f"]);
+}
+
+/// A client that is gone does not keep the others from their turn.
+#[test]
+fn who_goes_while_a_server_is_asked_leaves_its_place() {
+    let (ask, asked) = mpsc::channel();
+    let (answer, answers) = mpsc::channel::<()>();
+    let answers = std::sync::Mutex::new(answers);
+    let site = Site::new(move |message| {
+        if message.header("x-weir-upload").as_deref() == Some("begin") {
+            return YES.to_owned();
+        }
+        let size = message.header("x-weir-upload-size").unwrap_or_default();
+        ask.send(size.clone()).unwrap();
+        if size == "4" {
+            let _ = answers.lock().unwrap().recv_timeout(PATIENCE);
+        }
+        CREATED.to_owned()
+    });
+    let mut gone = site.weir.client();
+    gone.send(put("", "gone"));
+    assert_eq!(asked.recv_timeout(PATIENCE).unwrap(), "4");
+    let mut other = site.weir.client();
+    other.send(put("", "other"));
+    gone.reset();
+    assert_eq!(other.final_response().status, 201);
+    assert_eq!(asked.recv_timeout(PATIENCE).unwrap(), "5");
+    answer.send(()).unwrap();
+    assert_eq!(site.read("f").as_deref(), Some("other"));
+    assert_eq!(site.names(), ["f"]);
+}
+
 #[test]
 fn a_server_that_dies_between_the_questions_stores_nothing() {
     let root = TempDir::new().unwrap();
