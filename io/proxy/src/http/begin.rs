@@ -177,6 +177,8 @@ fn send_to(
         let pending = PendingUpload { keep_alive: facts.keep_alive, ..pending };
         // Until the body has been read, nobody can tell where the next request begins.
         facts.keep_alive &= matches!(pending.framing, Framing::None | Framing::Length(0));
+        // A question has no Upgrade to be answered.
+        facts.upgrade = false;
         let message = Message { head: out, upload: Pump::new(BodyScanner::None), broken: None, bond };
         let exchange = Exchange::new(pool, facts, *timing, message, place);
         return Box::new(exchange.asking(Question::Before(pending)));

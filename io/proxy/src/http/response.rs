@@ -212,7 +212,9 @@ fn pass(
     };
     let body_at = head.head_bytes as usize;
     out.clear();
-    if head.is_interim() && reading.request.version == Version::Http10 {
+    // What is said before the answer to a question is not for a client whose body has yet to be asked for, or has come.
+    let is_for_client = reading.asked == Asked::Nothing && reading.request.version != Version::Http10;
+    if head.is_interim() && !is_for_client {
         reading.partial.extend_from_slice(&buf[body_at..]);
         return Ok(Some(HeadOutcome::Interim));
     }

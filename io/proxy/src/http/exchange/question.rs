@@ -36,12 +36,6 @@ impl Exchange {
         self
     }
 
-    /// With interim heads that the client has not got yet.
-    pub(crate) fn with_unsent(mut self, unsent: Vec<u8>) -> Self {
-        self.unsent = unsent;
-        self
-    }
-
     pub(super) fn asked(&self) -> Asked {
         match self.question.as_deref() {
             None => Asked::Nothing,

@@ -73,7 +73,7 @@ async fn ask(finish: Finish, id: &str, target: &[u8], taken: TakenUpload) -> Opt
     let Finish { mut connection, incoming, facts, mut timing, offloaded } = finish;
     // The body has taken its time, and not a server.
     timing.ask_again(connection.worker.look_at_clock());
-    let Offloaded { pool, bond, place, unsent, .. } = *offloaded?;
+    let Offloaded { pool, bond, place, .. } = *offloaded?;
     let asked = Asked { pool, route: facts.route, id: &facts.id };
     let Some(head) = question_after(&connection, &facts, &asked, (id, target, &taken)) else {
         return Some((connection, After::Reset));
@@ -82,7 +82,7 @@ async fn ask(finish: Finish, id: &str, target: &[u8], taken: TakenUpload) -> Opt
     let message = Message { head, upload: Pump::new(BodyScanner::None), broken: None, bond };
     let exchange = Exchange::new(pool, facts, timing, message, place);
     let question = Question::After { publish: Some(taken.publish), bytes: incoming.bytes_read };
-    let mut exchange = Box::new(exchange.asking(question).with_unsent(unsent));
+    let mut exchange = Box::new(exchange.asking(question));
     let end = poll_fn(|cx| {
         let proxies = exchange.pool.shared.plan.proxy_protocol.is_some();
         let mut client = connection.client_side(proxies);
