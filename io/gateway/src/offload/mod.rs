@@ -14,7 +14,7 @@ use weir_dav::mime;
 use weir_dav::outcome::Outcome;
 use weir_dav::path::{DavPath, PathError, PathLimits, RequestPath};
 use weir_model::Name;
-use weir_net::service::{Body, Delivery, FileOrder, FileTarget, Request};
+use weir_net::service::{Answer, Body, Delivery, FileOrder, FileTarget, Request};
 use weir_storage::{Disk, NodeId};
 
 use crate::area::{Area, Kept};
@@ -138,10 +138,11 @@ impl Offload {
     /// The file that a server has ordered, or what its client gets in its place.
     pub(crate) async fn deliver(self: Arc<Self>, mut request: Request, order: FileOrder) -> Delivery {
         let named = named(&order.target);
+        let of_client = of_client(&order.headers);
         let (location, found) = match self.find(&order.target) {
             Ok(found) => found,
             Err(unknown) => {
-                let answer = refuse(Outcome::NotFound, &request);
+                let answer = failed(refuse(Outcome::NotFound, &request), of_client);
                 return Delivery { answer, complaint: Some(format!("{named}: {unknown}")) };
             }
         };
@@ -176,11 +177,29 @@ impl Offload {
                     Refusal::Outcome(outcome) => (refusal, outcome.text()),
                     refusal => (refusal, "it cannot be sent"),
                 };
-                let complaint = (!why.is_empty()).then(|| format!("{named}: {why}"));
-                Delivery { answer: refusal.answer(&call.area, &call.request), complaint }
+                let mut answer = refusal.answer(&call.area, &call.request);
+                if why.is_empty() {
+                    answer.headers.extend(of_client);
+                    return Delivery { answer, complaint: None };
+                }
+                Delivery { answer: failed(answer, of_client), complaint: Some(format!("{named}: {why}")) }
             }
         }
     }
+}
+
+/// What the server has said of its client: that counts whatever there is to be sent.
+fn of_client(said: &[(&'static str, Vec<u8>)]) -> Vec<(&'static str, Vec<u8>)> {
+    let is_of_file =
+        |name: &&'static str| OF_CONTENT.contains(name) || ["Content-Type", "Accept-Ranges"].contains(name);
+    said.iter().filter(|(name, _)| !is_of_file(name)).cloned().collect()
+}
+
+/// An answer in place of the file. How long it may be kept, the server has said of the file, and not of this.
+fn failed(mut answer: Answer, of_client: Vec<(&'static str, Vec<u8>)>) -> Answer {
+    let of_client = of_client.into_iter();
+    answer.headers.extend(of_client.filter(|(name, _)| !["Cache-Control", "Expires"].contains(name)));
+    answer.with("Cache-Control", "no-store")
 }
 
 /// What the server has said of the file, or else what its name says.

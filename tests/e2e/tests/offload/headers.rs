@@ -39,6 +39,36 @@ fn what_the_server_says_of_client_and_content_passes_and_the_rest_does_not() {
 }
 
 #[test]
+fn what_the_server_says_of_its_client_goes_with_refusals_as_well() {
+    let lines = "Set-Cookie: a=1\r\nCache-Control: public, max-age=60\r\nExpires: Thu, 01 Jan 2099 00:00:00 GMT\r\n\
+                 Vary: Cookie\r\nAccess-Control-Allow-Origin: *\r\nContent-Disposition: attachment\r\n";
+    let site = Site::new(&format!("{REDIRECT}{lines}"));
+    site.write("f", "0123");
+    site.write("d/f", "file");
+    let elsewhere = Site::new(&format!("X-Accel-Redirect: /elsewhere\r\n{lines}"));
+    for (response, status, age) in [
+        (site.get_with("/f", "If-Match: \"other\"\r\n"), 412, "public, max-age=60"),
+        (site.get_with("/f", "Range: bytes=9-\r\n"), 416, "public, max-age=60"),
+        // There ought to be a file: nobody is to remember that there is none.
+        (site.get("/none"), 404, "no-store"),
+        (site.get("/d"), 403, "no-store"),
+        (elsewhere.get("/f"), 404, "no-store"),
+    ] {
+        assert_eq!(response.status, status);
+        for (name, value) in [
+            ("cache-control", Some(age)),
+            ("set-cookie", Some("a=1")),
+            ("vary", Some("Cookie")),
+            ("access-control-allow-origin", Some("*")),
+            ("content-disposition", None),
+        ] {
+            assert_eq!(response.header(name), value, "{name} of {status}");
+        }
+        assert_eq!(response.header("expires").is_some(), age != "no-store", "{status}");
+    }
+}
+
+#[test]
 fn a_type_that_the_server_does_not_say_is_that_of_the_name() {
     let site = Site::new(&format!("{REDIRECT}X-Accel-Charset: koi8-r\r\n"));
     site.write("a.html", "a");
