@@ -1,6 +1,9 @@
 //! What of the server's response goes with the file.
 
-use crate::{REDIRECT, Site};
+use weir_e2e::Weir;
+use weir_testkit::TempDir;
+
+use crate::{REDIRECT, Site, answering, request};
 
 #[test]
 fn what_the_server_says_of_client_and_content_passes_and_the_rest_does_not() {
@@ -88,8 +91,30 @@ fn a_server_may_forbid_parts() {
 
 #[test]
 fn digests_that_a_client_wants_are_told() {
+    let root = TempDir::new().unwrap();
+    std::fs::write(root.path().join("f"), "hello").unwrap();
+    let server = answering("X-Accel-Redirect: /area{target}\r\n");
+    let config = format!(
+        "{}\n[[pool.web.offload.location]]\nprefix = \"/area\"\nstorage-area = \"data\"\n[storage-area.data]\nroot = \"{}\"\n",
+        weir_e2e::web(&[server.addr()]),
+        root.path().display()
+    );
+    let weir = Weir::start(&config);
+    let response = weir.client().exchange(request("GET", "/f", "Want-Digest: adler32\r\n"));
+    assert_eq!((response.text().as_str(), response.header("digest")), ("hello", Some("adler32=062c0215")));
+}
+
+/// A directory that is only read is not written to for them, nor read as a whole for each client that asks.
+#[test]
+fn digests_of_a_plain_directory_are_not_computed() {
     let site = Site::new(REDIRECT);
     site.write("f", "hello");
-    let response = site.get_with("/f", "Want-Digest: adler32\r\n");
-    assert_eq!((response.text().as_str(), response.header("digest")), ("hello", Some("adler32=062c0215")));
+    for wanted in ["Want-Digest: adler32\r\n", "Want-Repr-Digest: sha-256=5\r\n"] {
+        let response = site.get_with("/f", wanted);
+        assert_eq!(response.text(), "hello");
+        assert_eq!((response.header("digest"), response.header("repr-digest")), (None, None));
+    }
+    let names: Vec<_> =
+        std::fs::read_dir(site.root.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["f"]);
 }
