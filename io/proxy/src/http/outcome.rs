@@ -166,11 +166,11 @@ impl Fault {
             Self::BreakerOpen(_) => Termination::BREAKER_OPEN,
             Self::ConnectTimeout => Termination::CONNECT_TIMEOUT,
             Self::NoResponse(_) | Self::ClosedEarly | Self::ClosedInHead => Termination::NO_RESPONSE,
-            Self::BadResponse(_)
-            | Self::BadChunks(_)
-            | Self::NoPlace
-            | Self::Unpublished(..)
-            | Self::Service(_) => Termination::BAD_RESPONSE,
+            Self::BadResponse(_) | Self::BadChunks(_) | Self::NoPlace | Self::Service(_) => {
+                Termination::BAD_RESPONSE
+            }
+            // The disk failed here, or somebody has locked the place meanwhile: the server has answered as it should.
+            Self::Unpublished(..) => Termination::new(Cause::Internal, Phase::Head),
             Self::ResponseTimeout => Termination::RESPONSE_TIMEOUT,
             Self::BodyTooLarge | Self::BodyFraming(_) => Termination::BAD_REQUEST,
             Self::BodyTimeout => Termination::CLIENT_STALLED_IN_REQUEST,

@@ -49,7 +49,7 @@ pub(crate) enum HeadOutcome {
     /// The final head was passed on; its body follows.
     Final(ResponseFacts, Pump),
     /// A final head has come that must not be passed on yet; it is kept.
-    Hold,
+    Hold(ResponseFacts),
     /// The final head names a file that the client is to get; nothing was passed on. What is left of the body follows.
     Offload(ResponseFacts, Box<OffloadOrder>, Leftover),
     /// 101 was passed on; a tunnel follows.
@@ -123,9 +123,9 @@ pub(crate) fn poll_head(
         let partial = std::mem::take(reading.partial);
         match pass(cx, Received::Kept(&partial), client, reading)? {
             None => *reading.partial = partial,
-            Some(HeadOutcome::Hold) => {
+            Some(held @ HeadOutcome::Hold(_)) => {
                 *reading.partial = partial;
-                return Poll::Ready(Ok(HeadOutcome::Hold));
+                return Poll::Ready(Ok(held));
             }
             Some(outcome) => {
                 client.worker.buffers.give(partial);
@@ -162,12 +162,12 @@ pub(crate) fn poll_head(
             }
             let passed = pass(cx, Received::Kept(&partial), client, reading)?;
             match &passed {
-                Some(HeadOutcome::Hold) | None => *reading.partial = partial,
+                Some(HeadOutcome::Hold(_)) | None => *reading.partial = partial,
                 Some(_) => client.worker.buffers.give(partial),
             }
             passed
         };
-        if matches!(passed, Some(HeadOutcome::Hold)) && reading.partial.is_empty() {
+        if matches!(passed, Some(HeadOutcome::Hold(_))) && reading.partial.is_empty() {
             let mut scratch = client.worker.scratch.borrow_mut();
             *reading.partial = client.worker.buffers.take_with(&scratch.body()[..read]);
         }
@@ -223,7 +223,7 @@ fn pass(
     }
     let is_yes = (200..300).contains(&head.status);
     if is_yes && reading.asked == (Asked::After { visible: false }) {
-        return Ok(Some(HeadOutcome::Hold));
+        return Ok(Some(HeadOutcome::Hold(facts(&head, false))));
     }
     if let Some(offload) = reading.offload.filter(|_| !head.is_interim())
         && let Some(order) = OffloadOrder::of(&head, buf, &table, offload.x_sendfile)

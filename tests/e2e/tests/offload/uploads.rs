@@ -301,6 +301,36 @@ fn a_server_that_dies_between_the_questions_stores_nothing() {
     assert_eq!(site.names(), ["f"]);
 }
 
+/// What stands in the way of an upload that its server has confirmed is not the server's fault.
+#[test]
+fn an_upload_that_cannot_be_made_visible_is_told_and_not_held_against_its_server() {
+    let (root, logs) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let target = root.path().join("f");
+    let server = RawServer::responding(move |message| {
+        if message.header("x-weir-upload").as_deref() == Some("begin") {
+            return YES.into();
+        }
+        std::fs::create_dir(&target).unwrap();
+        CREATED.into()
+    });
+    let log = logs.path().join("access.log");
+    let logged = format!("[access-log]\nformat = \"json\"\nto = \"{}\"\n", log.display());
+    let mut site =
+        Site { weir: Weir::start(&format!("{}{logged}", config(&server, &root))), server, root };
+    assert_eq!(site.put("", "hello").status, 405);
+    assert!(site.root.path().join("f").is_dir());
+    assert_eq!(site.names(), ["f"]);
+    let complaint = site.weir.wait_for_log("an upload that it has confirmed is not there");
+    assert!(complaint.contains("pool web, server 127.0.0.1:"), "{complaint}");
+    let read = || std::fs::read_to_string(&log).unwrap_or_default();
+    wait_until("its line", PATIENCE, || read().lines().count() >= 1);
+    assert!(read().contains("\"termination\":\"IH--\""), "{}", read());
+    let metrics = site.weir.metrics();
+    assert_eq!(metrics.get("weir_pool_offloads_failed_total", &["pool=\"web\""]), 1.0);
+    assert_eq!(metrics.get("weir_server_responses_total", &["pool=\"web\"", "2xx"]), 2.0);
+    assert_eq!(metrics.get("weir_server_response_errors_total", &["pool=\"web\""]), 0.0);
+}
+
 #[test]
 fn what_came_otherwise_than_it_was_sent_is_not_asked_about() {
     let site = Site::saying(YES, CREATED);

@@ -105,8 +105,8 @@ enum State {
     Queued,
     Connecting(Pin<Box<dyn Future<Output = Result<ServerConnection, ConnectError>>>>),
     Running,
-    /// Its server has said yes to an upload, which is being made visible.
-    Publishing(LocalFuture<Result<(), (u16, String)>>),
+    /// Its server has said yes to an upload, with this status; it is being made visible.
+    Publishing(LocalFuture<Result<(), (u16, String)>>, u16),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -247,9 +247,11 @@ impl Exchange {
                         }
                     }
                 }
-                State::Publishing(publishing) => match publishing.as_mut().poll(cx) {
+                State::Publishing(publishing, said) => match publishing.as_mut().poll(cx) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(Err((status, why))) => {
+                        let said = *said;
+                        self.unpublished(said, client);
                         return Poll::Ready(End::Answer(Fault::Unpublished(status, why)));
                     }
                     Poll::Ready(Ok(())) => self.published(client),

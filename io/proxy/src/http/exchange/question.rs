@@ -60,17 +60,17 @@ impl Exchange {
         }
     }
 
-    /// The server has said yes.
-    pub(super) fn publish(&mut self) {
+    /// The server has said yes, with this status.
+    pub(super) fn publish(&mut self, status: u16) {
         if let Some(Question::After { publish, .. }) = self.question.as_deref_mut()
             && let Some(publish) = publish.take()
         {
-            self.state = State::Publishing(publish());
+            self.state = State::Publishing(publish(), status);
         }
     }
 
     pub(super) fn is_publishing(&self) -> bool {
-        matches!(self.state, State::Publishing(_))
+        matches!(self.state, State::Publishing(..))
     }
 
     /// It is visible: now the client may know.
@@ -78,6 +78,16 @@ impl Exchange {
         self.pool.counters().offloads.one();
         self.state = State::Running;
         self.arm(client);
+    }
+
+    /// It will never be visible. That was not up to the server, whose answer was a good one.
+    pub(super) fn unpublished(&mut self, status: u16, client: &ClientSide<'_>) {
+        self.pool.counters().offloads_failed.one();
+        if let Some(lease) = &self.lease {
+            lease.answered(client.worker.now(), self.timing.server().unwrap_or_default(), status);
+            lease.server.counters().responses.count(status);
+        }
+        self.head_came(status, client);
     }
 
     pub(super) fn take_pending(&mut self) -> Option<PendingUpload> {

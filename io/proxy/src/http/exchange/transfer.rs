@@ -113,8 +113,8 @@ impl Exchange {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(fault)) => return Poll::Ready(Err(fault)),
                 Poll::Ready(Ok(HeadOutcome::Interim)) => {}
-                Poll::Ready(Ok(HeadOutcome::Hold)) => {
-                    self.publish();
+                Poll::Ready(Ok(HeadOutcome::Hold(facts))) => {
+                    self.publish(facts.status);
                     return Poll::Ready(Ok(None));
                 }
                 Poll::Ready(Ok(HeadOutcome::Final(facts, download))) => {
@@ -159,7 +159,7 @@ impl Exchange {
 
     /// Failures that come later are seen when the exchange ends; but a long response must not keep a probe waiting, nor a
     /// second try beside it.
-    fn head_came(&mut self, status: u16, client: &ClientSide<'_>) {
+    pub(super) fn head_came(&mut self, status: u16, client: &ClientSide<'_>) {
         self.end_hedge();
         let serves = !TrafficOutcome::of_status(status).is_failure();
         if let (true, Some(lease)) = (serves, &self.lease) {

@@ -69,7 +69,10 @@ pub(super) const CODES: [(Termination, &str); 26] = [
     ),
     (Termination::new(Cause::Killed, Phase::Head), "the process stopped before the response began"),
     (Termination::new(Cause::Killed, Phase::Data), "the process stopped in the middle"),
-    (Termination::new(Cause::Internal, Phase::Head), "Weir's own fault, before the response began"),
+    (
+        Termination::new(Cause::Internal, Phase::Head),
+        "Weir's own fault, before the response began, such as an upload that its server has confirmed and that cannot be made visible",
+    ),
     (Termination::new(Cause::Internal, Phase::Data), "Weir's own fault, in the middle"),
 ];
 

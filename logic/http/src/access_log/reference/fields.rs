@@ -131,7 +131,11 @@ pub(super) const JSON: &[Field] = &[
         "",
         "`won` or `lost`: a second try was made beside a slow first one; left out if none was",
     ),
-    field("offloaded", "", "`true`: the server named a file, and Weir sent that; left out if it did not"),
+    field(
+        "offloaded",
+        "",
+        "`true`: the server named a file, or a place for an upload, and the answer is Weir's: the file, or an error in its place; left out if it did not",
+    ),
     field("termination", "", "[how it ended](#termination-codes)"),
     field("active_process", "", "client connections of the process, this one included"),
     field("active_listener", "", "client connections of the listener"),
