@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// So much of a second's bytes goes out at once: less would be more calls, more would not be even.
 const SHARE: u32 = 10;
-/// Even of a slow one.
+/// Even of a slow one, but no more than a second's: a client that hears nothing for longer takes it for the end.
 const PORTION_BYTES_MIN: u64 = 512;
 
 /// Bytes of one body, spread over time.
@@ -22,7 +22,8 @@ impl Rate {
     /// How many bytes may be sent now if so many were, or when the next ones may. What has not been used is not kept for longer
     /// than a portion.
     pub(super) fn allows(&mut self, sent: u64, now: Instant) -> Result<u64, Instant> {
-        let portion = (self.bytes_per_second / u64::from(SHARE)).max(PORTION_BYTES_MIN);
+        let portion =
+            (self.bytes_per_second / u64::from(SHARE)).max(PORTION_BYTES_MIN.min(self.bytes_per_second));
         // The first portion goes out at once, each further one has to be waited for.
         let due = self.time_of(sent);
         let owed = now.saturating_duration_since(self.started);
@@ -75,8 +76,13 @@ mod tests {
         let (took, portions) = run(10_000, 100_000);
         assert!((Duration::from_millis(9_700)..=Duration::from_secs(10)).contains(&took), "{took:?}");
         assert_eq!(portions, 100);
-        let (took, _) = run(1, 2_000);
-        assert!(took >= Duration::from_secs(900), "{took:?}");
+        let (took, portions) = run(1, 2_000);
+        assert_eq!((took, portions), (Duration::from_secs(1_999), 2_000));
+        // Nor does it stand still for longer than a second between two portions.
+        for bytes_per_second in [1, 2, 100, 511, 512, 513, 5_120, 5_121, 1_000_000] {
+            let (took, portions) = run(bytes_per_second, 10 * bytes_per_second);
+            assert!(took <= Duration::from_secs(1) * portions, "{bytes_per_second}: {took:?} {portions}");
+        }
         assert_eq!(run(1_000_000, 1_000).0, Duration::ZERO);
         assert!(run(u64::MAX, u64::MAX).0 <= Duration::from_secs(1));
     }
