@@ -189,7 +189,7 @@ fn count_server(connection: &Connection, exchange: &Exchange, is_complete: bool,
     if let Some(response) = &exchange.response {
         server.bytes_in.add(u64::from(response.head_bytes) + exchange.download_read());
         server.responses.count(response.status);
-        server.total.record(u64::from(exchange.timing.elapsed(now)));
+        server.total.record(u64::from(exchange.timing.since_asked(now)));
         if !broke_off {
             exchange.pool.server_answered(lease, response.status);
         }
@@ -218,7 +218,7 @@ fn learn(connection: &Connection, exchange: &Exchange, is_failure: bool) {
             exchange.pool.learn(&lease.server, now, latency, failed);
         }
         _ if is_failure => {
-            let latency = Duration::from_micros(exchange.timing.elapsed(now).into());
+            let latency = Duration::from_micros(exchange.timing.since_asked(now).into());
             exchange.pool.learn(&lease.server, now, latency, true);
         }
         _ => {}

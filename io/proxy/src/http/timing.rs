@@ -47,6 +47,11 @@ impl Timing {
         self.start + Duration::from_micros(self.asked_us.into())
     }
 
+    /// Since then: a second question is not answered later for what the body took before it.
+    pub(crate) fn since_asked(&self, now: Instant) -> u32 {
+        self.elapsed(now).saturating_sub(self.asked_us)
+    }
+
     pub(crate) fn queued(&mut self, now: Instant) {
         self.queued_us = self.elapsed(now);
     }
@@ -149,6 +154,7 @@ mod tests {
         timing.request_sent(at(2));
         timing.first_byte(at(5));
         assert_eq!((timing.queue(), timing.server()), (Some(0), Some(3_000)));
+        assert_eq!(timing.since_asked(at(6)), timing.elapsed(at(6)));
         // The body has taken a minute.
         timing.ask_again(at(60_000));
         assert!(!timing.first_byte_came() && timing.since_sent(at(60_001)).is_none());
@@ -159,6 +165,7 @@ mod tests {
         timing.first_byte(at(60_009));
         assert_eq!((timing.queue(), timing.connect(), timing.server()), (Some(0), Some(2_000), Some(7_000)));
         assert_eq!((timing.elapsed(at(60_010)), timing.head_us), (60_010_000, 1_000));
+        assert_eq!(timing.since_asked(at(60_010)), 10_000);
         timing.ask_again(at(70_000));
         timing.queued(at(70_000));
         assert_eq!(timing.left_queue(at(70_004)), Duration::from_millis(4));
