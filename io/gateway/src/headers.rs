@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use weir_dav::conditional::{Access, Conditions, Validators, Verdict};
-use weir_dav::date::http_date;
+use weir_dav::date::{http_date, parse_http_date};
 use weir_dav::digest::{Digest, DigestError, parse_digest, parse_repr_digest};
 use weir_dav::etag::EntityTag;
 use weir_net::service::{Answer, Request};
@@ -31,12 +31,30 @@ pub(crate) fn with_validators(answer: Answer, validators: &Validators) -> Answer
 
 /// What the conditions of a request say to a resource, or to the lack of one.
 pub(crate) fn judge(request: &Request, access: Access, resource: Option<&Validators>, now_s: u64) -> Verdict {
+    evaluate(request, request.header("If-Modified-Since"), access, resource, now_s)
+}
+
+/// As [`judge`], where somebody else says which file it is for now: one that is older than what the client has is another, and
+/// only the date itself tells it again.
+pub(crate) fn judge_chosen(request: &Request, access: Access, file: &Validators, now_s: u64) -> Verdict {
+    let is_its_date = |text: &&[u8]| parse_http_date(text) == file.last_modified_s;
+    let if_modified_since = request.header("If-Modified-Since").filter(is_its_date);
+    evaluate(request, if_modified_since, access, Some(file), now_s)
+}
+
+fn evaluate(
+    request: &Request,
+    if_modified_since: Option<&[u8]>,
+    access: Access,
+    resource: Option<&Validators>,
+    now_s: u64,
+) -> Verdict {
     let lists = [request.list("If-Match"), request.list("If-None-Match")];
     let [if_match, if_none_match] = &lists;
     let conditions = Conditions {
         if_match: if_match.as_deref(),
         if_none_match: if_none_match.as_deref(),
-        if_modified_since: request.header("If-Modified-Since"),
+        if_modified_since,
         if_unmodified_since: request.header("If-Unmodified-Since"),
         if_range: request.header("If-Range"),
     };

@@ -16,7 +16,7 @@ use super::digest::Wanted;
 use crate::area::Area;
 use crate::call::Call;
 use crate::file::ServedFile;
-use crate::headers::judge;
+use crate::headers::{judge, judge_chosen};
 use crate::known::Known;
 use crate::place::Place;
 use crate::refusal::Refusal;
@@ -148,6 +148,8 @@ pub(crate) struct Wrapping {
     pub(crate) with_content: Vec<(&'static str, Vec<u8>)>,
     /// Parts of it can be had.
     pub(crate) ranges: bool,
+    /// Somebody else has chosen the file: by the same URL it may have been another one before.
+    pub(crate) chosen: bool,
     pub(crate) wanted: Wanted,
 }
 
@@ -158,6 +160,7 @@ impl Wrapping {
             always: Vec::new(),
             with_content: Vec::new(),
             ranges: true,
+            chosen: false,
             wanted,
         }
     }
@@ -174,7 +177,7 @@ async fn send(
     is_head: bool,
     wrapping: Wrapping,
 ) -> Result<Answer, Refusal> {
-    let Wrapping { content_type, always, with_content, ranges, wanted } = wrapping;
+    let Wrapping { content_type, always, with_content, ranges, chosen, wanted } = wrapping;
     let content_type = content_type.as_str();
     let Opened { file, known } = file;
     let served = Rc::new(ServedFile::new(file, &call.area));
@@ -188,7 +191,11 @@ async fn send(
         answer
     };
     let access = if is_head { Access::Head } else { Access::Get };
-    let range_applies = match judge(&call.request, access, Some(&marks.validators), call.now_s) {
+    let verdict = match chosen {
+        true => judge_chosen(&call.request, access, &marks.validators, call.now_s),
+        false => judge(&call.request, access, Some(&marks.validators), call.now_s),
+    };
+    let range_applies = match verdict {
         Verdict::NotModified => return Ok(base(304)),
         Verdict::Failed => return Err(Outcome::PreconditionFailed.into()),
         Verdict::Proceed { range_applies } => range_applies,

@@ -206,7 +206,7 @@ fn failed(mut answer: Answer, of_client: Vec<(&'static str, Vec<u8>)>) -> Answer
 fn wrapping(request: &Request, place: &Place, order: FileOrder) -> Wrapping {
     let wanted = Wanted::of(request).beside(&order.headers);
     let by_name = mime::content_type(place.path.name().unwrap_or_default());
-    let mut wrapping = Wrapping::new(by_name, wanted);
+    let mut wrapping = Wrapping { chosen: true, ..Wrapping::new(by_name, wanted) };
     for (name, value) in order.headers {
         match name {
             "Content-Type" => {

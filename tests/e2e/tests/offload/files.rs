@@ -61,6 +61,18 @@ fn ranges_and_conditions_are_those_of_the_file() {
     assert_eq!(site.count("weir_pool_offloads_failed_total"), 0.0);
 }
 
+/// A server may go back to an older file: a client that has the newer one does not have that.
+#[test]
+fn a_date_is_that_of_the_file_and_of_no_older_one() {
+    let site = Site::new(REDIRECT);
+    site.write("f", "0123456789");
+    let modified = site.get("/f").header("last-modified").unwrap().to_owned();
+    let since = |date: &str| site.get_with("/f", &format!("If-Modified-Since: {date}\r\n")).status;
+    assert_eq!(since(&modified), 304);
+    assert_eq!(since("Fri, 31 Dec 2100 23:59:59 GMT"), 200);
+    assert_eq!(since("Thu, 01 Jan 1970 00:00:00 GMT"), 200);
+}
+
 #[test]
 fn the_answer_to_another_method_is_the_whole_file() {
     let site = Site::new(REDIRECT);
