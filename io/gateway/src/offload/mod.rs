@@ -4,7 +4,7 @@ mod upload;
 
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Component, Path};
 use std::sync::Arc;
 
 use weir_access::identity::Identity;
@@ -280,12 +280,19 @@ fn plain_bytes(text: &[u8]) -> Result<RequestPath, PathError> {
     Ok(RequestPath { path, trailing_slash: text.last() == Some(&b'/') })
 }
 
-/// A root as a path; what an operator writes may have `.` in it.
-fn directory(root: &Path) -> Result<DavPath, PathError> {
+/// A root as a path; what an operator writes may have `.` in it, and `..`, which means what the file system says. Blocks.
+fn directory(root: &Path) -> Result<DavPath, String> {
+    let real;
+    let root = if root.components().any(|part| part == Component::ParentDir) {
+        real = root.canonicalize().map_err(|error| error.to_string())?;
+        &real
+    } else {
+        root
+    };
     let mut path = DavPath::root();
     let names = root.as_os_str().as_bytes().split(|byte| *byte == b'/');
     for name in names.filter(|name| !matches!(name, [] | [b'.'])) {
-        path = path.join(name)?;
+        path = path.join(name).map_err(|error| error.to_string())?;
     }
     Ok(path)
 }
@@ -355,6 +362,17 @@ mod tests {
             assert_eq!(uri(undeclared), Err(Unknown::Undeclared), "{undeclared}");
         }
         assert!(matches!(uri("@named"), Err(Unknown::Path(PathError::NotAbsolute))));
+    }
+
+    #[test]
+    fn a_root_may_be_written_with_dots() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("x")).unwrap();
+        let offload = offload(&root.join("x/./.."));
+        let found = |path: String| offload.find(&FileTarget::Path(path.into_bytes())).map(|_| ());
+        assert_eq!(found(format!("{}/a", root.display())), Ok(()));
+        assert_eq!(found("/etc/passwd".to_owned()), Err(Unknown::Undeclared));
     }
 
     #[test]
