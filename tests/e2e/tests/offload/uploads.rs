@@ -6,6 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use weir_e2e::Weir;
+use weir_testkit::certificates::{Authority, Request};
 use weir_testkit::{Message, PATIENCE, RawClient, RawServer, Response, TempDir, wait_until};
 
 /// A Weir whose pool decides about uploads into the area `data`.
@@ -169,7 +170,9 @@ fn what_servers_say_before_an_answer_is_not_for_the_client() {
     });
     let ask = |lines: &str| {
         let mut client = site.weir.client();
-        client.send(format!("PUT /f HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n{lines}Content-Length: 5\r\n\r\n"));
+        client.send(format!(
+            "PUT /f HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n{lines}Content-Length: 5\r\n\r\n"
+        ));
         client
     };
     // It would send what nobody wants.
@@ -315,8 +318,7 @@ fn an_upload_that_cannot_be_made_visible_is_told_and_not_held_against_its_server
     });
     let log = logs.path().join("access.log");
     let logged = format!("[access-log]\nformat = \"json\"\nto = \"{}\"\n", log.display());
-    let mut site =
-        Site { weir: Weir::start(&format!("{}{logged}", config(&server, &root))), server, root };
+    let mut site = Site { weir: Weir::start(&format!("{}{logged}", config(&server, &root))), server, root };
     assert_eq!(site.put("", "hello").status, 405);
     assert!(site.root.path().join("f").is_dir());
     assert_eq!(site.names(), ["f"]);
@@ -373,6 +375,98 @@ fn chunks_and_large_bodies_come_whole() {
     // An empty one is one as well, and others are requests like others.
     assert_eq!(client.exchange(put("", "")).status, 201);
     assert_eq!(site.read("f").as_deref(), Some(""));
+}
+
+#[test]
+fn a_body_that_grows_over_the_limit_of_its_route_is_not_asked_about() {
+    let root = TempDir::new().unwrap();
+    let server = RawServer::responding(|_| YES.into());
+    let route = "[[route]]\npath = \"/\"\npool = \"web\"\nmax-body = \"4B\"\n";
+    let site = Site { weir: Weir::start(&format!("{}{route}", config(&server, &root))), server, root };
+    let chunked =
+        "PUT /f HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+    assert_eq!(site.weir.client().exchange(chunked).status, 413);
+    assert_eq!(site.names(), [""; 0]);
+    assert!(!site.asked().contains("complete"), "{}", site.asked());
+}
+
+#[test]
+fn what_follows_an_upload_on_its_connection_is_the_next_request() {
+    let site = Site::new(|message| match message.header("x-weir-upload").as_deref() {
+        Some("begin") => YES.to_owned(),
+        Some(_) => CREATED.to_owned(),
+        None => "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnext".to_owned(),
+    });
+    let mut client = site.weir.client();
+    client.send(format!("{}GET /g HTTP/1.1\r\nHost: a\r\n\r\n", put("", "hello")));
+    assert_eq!(client.final_response().status, 201);
+    assert_eq!(client.final_response().text(), "next");
+    assert_eq!(site.read("f").as_deref(), Some("hello"));
+}
+
+#[test]
+fn an_upload_over_tls_comes_whole() {
+    let (root, files) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let authority = Authority::new("test authority");
+    std::fs::write(files.path().join("ca.pem"), authority.pem()).unwrap();
+    let issued = authority.issue(&Request::names(&["127.0.0.1"])).write_to(files.path(), "site");
+    let tls = format!(
+        "[listener.web.tls]\ncertificates = {{ certificate = \"{}\", key = \"{}\" }}\n",
+        issued.certificate.display(),
+        issued.key.display()
+    );
+    let server = RawServer::responding(|message| match message.header("x-weir-upload").as_deref() {
+        Some("begin") => YES.into(),
+        _ => CREATED.into(),
+    });
+    let site = Site { weir: Weir::start(&format!("{}{tls}", config(&server, &root))), server, root };
+    let content = weir_testkit::pattern(3_000_000);
+    std::fs::write(files.path().join("f"), &content).unwrap();
+    let mut curl = Command::new("curl");
+    curl.args(["-sS", "--max-time", "60", "-w", "%{http_code}", "--cacert"]).arg(files.path().join("ca.pem"));
+    let output = curl
+        .arg("-T")
+        .arg(files.path().join("f"))
+        .arg(format!("https://{}/f", site.weir.addr("web")))
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert_eq!(told, "done201");
+    assert!(std::fs::read(site.root.path().join("f")).unwrap() == content);
+    assert!(site.asked().contains("X-Weir-Upload-Size: 3000000\r\n"), "{}", site.asked());
+}
+
+/// A second question that may not be asked: then the server knows nothing of the upload, and nobody sees it.
+#[test]
+fn an_upload_about_which_nobody_can_be_asked_is_not_there() {
+    let (ask, asked) = mpsc::channel();
+    let (answer, answers) = mpsc::channel::<()>();
+    let answers = std::sync::Mutex::new(answers);
+    let root = TempDir::new().unwrap();
+    let server = RawServer::responding(move |message| match message.header("x-weir-upload").as_deref() {
+        Some("begin") => YES.into(),
+        Some(_) => CREATED.into(),
+        None => {
+            ask.send(()).unwrap();
+            let _ = answers.lock().unwrap().recv_timeout(PATIENCE);
+            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".into()
+        }
+    });
+    let narrow = "[pool.web]\nmax-connections = 1\ntimeouts = { queue = \"0s\" }\n";
+    let weir = Weir::start(&config(&server, &root).replace("[pool.web]\n", narrow));
+    let site = Site { weir, server, root };
+    let mut client = site.weir.client();
+    client.send("PUT /f HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+    assert_eq!(client.response().status, 100);
+    let mut other = site.weir.client();
+    other.send("GET /long HTTP/1.1\r\nHost: a\r\n\r\n");
+    asked.recv_timeout(PATIENCE).unwrap();
+    client.send("hello");
+    assert_eq!(client.final_response().status, 503);
+    assert_eq!(site.names(), [""; 0]);
+    assert!(!site.asked().contains("complete"), "{}", site.asked());
+    answer.send(()).unwrap();
+    assert_eq!(other.final_response().status, 200);
 }
 
 #[test]
