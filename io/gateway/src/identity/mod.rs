@@ -14,7 +14,10 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use weir_access::basic::{Authorization, decode_client_credentials, parse_authorization};
-use weir_access::identity::{BadPassword, Identity, Presented, TokenIdentity, X509Subject};
+use weir_access::identity::{
+    BadPassword, Identity, Presented, ProxyHeaderFault, TokenIdentity, TrustedProxies, X509Subject,
+    certificate_from_headers,
+};
 use weir_access::issue::{EndpointPage, Presentation};
 use weir_access::jwt::{TokenError, issuer_of};
 use weir_access::www_authenticate::{self, Schemes};
@@ -134,7 +137,8 @@ impl Identifier {
         may_be_encoded: bool,
     ) -> Result<Identity, Refusal> {
         let malformed = || refused(www_authenticate::Refusal::MalformedCredential, &area.schemes);
-        let mut presented = Presented { certificate: certificate(request), ..Presented::default() };
+        let certificate = certificate(area, request, now_s).map_err(|_| malformed())?;
+        let mut presented = Presented { certificate, ..Presented::default() };
         let mut authorizations = request.headers("Authorization");
         let authorization = authorizations.next();
         if authorizations.next().is_some() {
@@ -263,14 +267,28 @@ pub fn check_token_endpoint(plan: &Plan, endpoint: &TokenEndpointPlan) -> Result
     OwnTokens::new(plan, endpoint).map(drop)
 }
 
-/// The subject of the certificate that TLS has verified.
-fn certificate(request: &Request) -> Option<X509Subject> {
-    let tls = request.tls.as_ref().filter(|tls| !tls.subject.is_empty())?;
-    Some(X509Subject {
+/// The subject of the certificate that TLS has verified, or that a proxy in front has: the proxy's own is not its clients'.
+///
+/// # Errors
+/// The proxy says what cannot be read.
+fn certificate(area: &Area, request: &Request, now_s: u64) -> Result<Option<X509Subject>, ProxyHeaderFault> {
+    let proxies = &area.plan.identity_from;
+    let peer = request.peer.map(|peer| peer.ip().to_canonical());
+    if let Some(peer) = peer.filter(|peer| proxies.iter().any(|network| network.contains(peer))) {
+        // What is no text in any of them is no name either.
+        let lines: Vec<_> = request
+            .pairs()
+            .map(|(name, value)| (String::from_utf8_lossy(name), String::from_utf8_lossy(value)))
+            .collect();
+        let lines = lines.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
+        return certificate_from_headers(&TrustedProxies(proxies.clone()), peer, now_s, lines);
+    }
+    let tls = request.tls.as_ref().filter(|tls| !tls.subject.is_empty());
+    Ok(tls.map(|tls| X509Subject {
         subject: tls.subject.clone(),
         not_after_unix_secs: tls.not_after_unix_secs,
         ..X509Subject::default()
-    })
+    }))
 }
 
 /// `access_token` of the query (RFC 6750 section 2.3).

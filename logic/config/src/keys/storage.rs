@@ -165,6 +165,15 @@ pub(crate) static AREA: Section = Section {
             "What clients show to people when they ask for a password.",
         ),
         key(
+            "identity-from",
+            OneOrMany(&Text("a network or an IP address")),
+            Otherwise("nobody"),
+            "\"10.0.0.5\"",
+            "Proxies in front that verify certificates, VOMS attributes included, and say whose it was in X-VOMS-* lines, as NGINX with \
+             its VOMS module does. Who connects from there is never known by a certificate of its own. What others send in such \
+             lines means nothing, and what comes through a Unix socket neither.",
+        ),
+        key(
             "token-in-url",
             Flag,
             Default("false"),
@@ -288,7 +297,7 @@ pub(crate) static ACCESS: Section = Section {
             OneOrMany(&Text("the name of an organisation")),
             Otherwise("none"),
             "[\"cms\"]",
-            "Organisations whose members, by VOMS, may read and write.",
+            "Organisations whose members, by VOMS, may read and write. A proxy of `identity-from` must say who is one.",
         ),
         key(
             "vo-map-read",

@@ -54,6 +54,8 @@ pub struct AreaPlan {
     pub htpasswd: Option<PathBuf>,
     /// What clients show to people when they ask for a password.
     pub realm: String,
+    /// Proxies that tell of the certificates of their clients.
+    pub identity_from: Vec<IpNet>,
     /// A bearer token may come in the query.
     pub token_in_url: bool,
     /// Who issues tokens here, whose tokens count.
@@ -97,6 +99,7 @@ impl AreaPlan {
             usage_interval: None,
             upload_expiry: Millis::from_secs(86_400),
             htpasswd: None,
+            identity_from: Vec::new(),
             token_in_url: false,
             token_endpoint: None,
             redirect_key: None,

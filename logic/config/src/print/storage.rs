@@ -39,6 +39,7 @@ pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
     writer.key("upload-expiry", Printed(area.upload_expiry));
     writer.key_if("htpasswd", area.htpasswd.as_deref().map(path));
     writer.key("realm", &area.realm);
+    writer.many("identity-from", &area.identity_from.iter().map(Printed).collect::<Vec<_>>());
     writer.key("token-in-url", area.token_in_url);
     writer.key_if("token-endpoint", area.token_endpoint.as_ref().map(|name| name.as_str()));
     writer.key("third-party-copy", area.third_party_copy);

@@ -85,6 +85,7 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         upload_expiry: table.duration("upload-expiry"),
         htpasswd: path_if(&table, "htpasswd"),
         realm: table.text_if("realm").map_or_else(|| name.value.clone(), |realm| realm.value),
+        identity_from: networks(&table, "identity-from"),
         token_in_url: table.flag("token-in-url"),
         act_as: table.table_if("act-as").map(|act_as| ActAsPlan {
             map: path(&act_as, "map"),
@@ -108,6 +109,7 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     if !cx.is_incomplete() {
         prove_rules(&access, &plan);
         warn_of_links(&table, &plan, token_endpoint.is_some());
+        warn_of_members(&access, &plan);
     }
     Some(AreaSpecs { name: name.span, subject, issuers, token_endpoint, plan })
 }
@@ -127,6 +129,19 @@ fn warn_of_links(table: &Table<'_, '_>, plan: &AreaPlan, issues_tokens: bool) {
         );
         let help = "\"never\" is safe; \"owner-match\" trusts the owner of what a link points to";
         table.cx.report(Problem::warning(node.span, message).help(help.to_owned()));
+    }
+}
+
+/// Certificates with VOMS attributes are not read here.
+fn warn_of_members(access: &Table<'_, '_>, plan: &AreaPlan) {
+    if let (Some(node), false, true) =
+        (access.get("vos"), plan.access.vos.is_empty(), plan.identity_from.is_empty())
+    {
+        let message = format!(
+            "{}: no effect: nobody says who is a member, for no proxy is in identity-from",
+            access.subject.key("vos")
+        );
+        access.cx.report(Problem::warning(node.span, message));
     }
 }
 
@@ -225,20 +240,12 @@ fn checksums(table: &Table<'_, '_>) -> Vec<Algorithm> {
 /// `[storage-area.NAME.access]`; adds the issuers that policies name.
 fn area_access(table: &Table<'_, '_>, issuers: &mut Vec<Located<String>>) -> AreaSpec {
     let texts = |key| table.many(key).iter().filter_map(Node::text).map(str::to_owned).collect::<Vec<_>>();
-    let vos = texts("vos");
-    if let (Some(node), false) = (table.get("vos"), vos.is_empty()) {
-        let message = format!(
-            "{}: no effect: certificates with VOMS attributes are not read",
-            table.subject.key("vos")
-        );
-        table.cx.report(Problem::warning(node.span, message));
-    }
     let bases = table.get("scope-bases").map_or(&[][..], Node::entries);
     let policies = table.many("policy").iter().enumerate();
     AreaSpec {
         anonymous_read: table.flag("anonymous-read"),
         authenticated_read: table.flag("authenticated-read"),
-        vos,
+        vos: texts("vos"),
         vo_map_read: table.flag("vo-map-read"),
         vo_map_write: table.flag("vo-map-write"),
         issuers: texts("issuers"),

@@ -95,6 +95,10 @@ fn what_is_wrong_is_said_with_its_place() {
             "storage area data: checksums: unknown value \"sha-1\": expected \"adler32\", \"crc32c\", \"md5\", \"sha-256\" or \"sha-512\"",
         ),
         ("threads = 0", "storage area data: threads: 0 is out of range: 1 to 256"),
+        (
+            "identity-from = 'proxy'",
+            "storage area data: identity-from: \"proxy\" is neither an IP address nor a network such as 10.0.0.0/8",
+        ),
         ("open-files = -1", "storage area data: open-files: -1 is out of range: 0 to 100000"),
         ("quota = '10'", "storage area data: quota: "),
         ("quota = '0B'", "storage area data: quota: "),
@@ -193,8 +197,11 @@ fn what_has_no_effect_is_warned_of() {
     let vos = area("\n[storage-area.data.access]\nvos = 'cms'\n");
     assert_eq!(
         messages(&vos),
-        ["storage area data: access.vos: no effect: certificates with VOMS attributes are not read"]
+        ["storage area data: access.vos: no effect: nobody says who is a member, for no proxy is in identity-from"]
     );
+    let told = area("identity-from = '10.0.0.5'\n[storage-area.data.access]\nvos = 'cms'\n");
+    assert_eq!(messages(&told), [""; 0]);
+    assert_round_trip(&told);
     assert_eq!(messages(&format!("{}{ISSUER}", area(""))), ["token issuer iam: no storage area names it"]);
     assert_eq!(
         messages(&format!("{}{ENDPOINT}", area(""))),
