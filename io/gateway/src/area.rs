@@ -23,6 +23,7 @@ use crate::flights::Flights;
 use crate::identity::Passwords;
 use crate::known::Known;
 use crate::method::Uploads;
+use crate::missing::Looked;
 use crate::place::{AccessPoint, plain_path};
 use crate::tpc::Desk;
 use crate::upkeep;
@@ -68,6 +69,8 @@ pub(crate) struct Area {
     pub(crate) counters: Arc<Counters>,
     /// What upkeep knows of it.
     pub(crate) kept: Arc<upkeep::Kept>,
+    /// When checksums were looked for that its files have not.
+    pub(crate) looked: Arc<Looked>,
     /// Where copies from and to other servers are begun; `None` = there are none.
     pub(crate) desk: Option<Arc<Desk>>,
     swept: Arc<AtomicBool>,
@@ -114,9 +117,14 @@ impl Area {
             .map_err(|error| format!("root {}: {error}", plan.root.display()))?;
         // Something else may be mounted there by now.
         let is_there_still = |before: &&Area| is_same_directory(&before.tree, &tree);
-        let (tree, swept, kept) = match before.filter(is_same_tree).filter(is_there_still) {
-            Some(before) => (Arc::clone(&before.tree), Arc::clone(&before.swept), Arc::clone(&before.kept)),
-            None => (tree, Arc::default(), Arc::default()),
+        let (tree, swept, kept, looked) = match before.filter(is_same_tree).filter(is_there_still) {
+            Some(before) => (
+                Arc::clone(&before.tree),
+                Arc::clone(&before.swept),
+                Arc::clone(&before.kept),
+                Arc::clone(&before.looked),
+            ),
+            None => (tree, Arc::default(), Arc::default(), Arc::default()),
         };
         if plan.usage_interval.is_some() {
             // What cannot be read is counted soon.
@@ -170,6 +178,7 @@ impl Area {
             uploads,
             counters,
             kept,
+            looked,
             swept,
         })
     }

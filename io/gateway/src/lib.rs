@@ -25,6 +25,7 @@ mod known;
 mod lasting;
 mod listing;
 mod method;
+mod missing;
 mod offload;
 mod place;
 mod refusal;

@@ -14,6 +14,7 @@ use weir_storage::{Count, StorageError};
 
 use crate::area::Area;
 use crate::call::unix_now_s;
+use crate::missing;
 
 /// How old what is known of the file system may be.
 const LOOK: Duration = Duration::from_secs(10);
@@ -77,6 +78,7 @@ impl Upkeep {
             LocalSet::new().block_on(&runtime, async move {
                 while let Some(area) = received.recv().await {
                     spawn_local(close_unused(Weak::clone(&area)));
+                    spawn_local(missing::keep(Weak::clone(&area)));
                     spawn_local(keep(area));
                 }
             });

@@ -93,6 +93,14 @@ pub(crate) static AREA: Section = Section {
              gives are verified whatever stands here.",
         ),
         key(
+            "checksum-interval",
+            Kind::Duration { min_ms: 1_000, max_ms: 30 * DAY_MS },
+            Otherwise("never: they are computed when somebody asks"),
+            "\"1d\"",
+            "How often files are looked for, a few thousand a second, that have no checksums, because another program has written \
+             or changed them. Those are computed then, one file after the other, for half of the time at most.",
+        ),
+        key(
             "trust-checksums",
             Flag,
             Default("false"),

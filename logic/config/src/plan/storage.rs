@@ -34,6 +34,8 @@ pub struct AreaPlan {
     pub durability: Durability,
     /// Computed while uploads arrive.
     pub checksums: Vec<Algorithm>,
+    /// How often checksums are looked for that files have not; `None` = never.
+    pub checksum_interval: Option<Millis>,
     /// Checksums that another program has stored are believed.
     pub trust_checksums: bool,
     /// PROPFIND may have any depth.
@@ -90,6 +92,7 @@ impl AreaPlan {
             symlinks,
             durability: Durability::None,
             checksums: Vec::new(),
+            checksum_interval: None,
             trust_checksums: false,
             propfind_infinity: false,
             threads: 8,

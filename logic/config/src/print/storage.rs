@@ -29,6 +29,7 @@ pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
         },
     );
     writer.key("checksums", list(area.checksums.iter().map(|algorithm: &Algorithm| algorithm.name())));
+    writer.key_if("checksum-interval", area.checksum_interval.map(Printed));
     writer.key("trust-checksums", area.trust_checksums);
     writer.key("propfind-infinity", area.propfind_infinity);
     writer.key("threads", area.threads);

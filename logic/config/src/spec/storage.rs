@@ -75,6 +75,7 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
             _ => Durability::Data,
         },
         checksums: checksums(&table),
+        checksum_interval: table.duration_if("checksum-interval"),
         trust_checksums: table.flag("trust-checksums"),
         propfind_infinity: table.flag("propfind-infinity"),
         threads: table.number("threads"),
@@ -105,6 +106,9 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
             node.span,
             "there are no such copies without third-party-copy = true",
         );
+    }
+    if let (Some(node), true) = (table.get("checksum-interval"), plan.checksums.is_empty()) {
+        table.error("checksum-interval", node.span, "checksums names none that could be computed");
     }
     if !cx.is_incomplete() {
         prove_rules(&access, &plan);

@@ -96,6 +96,10 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         ("threads = 0", "storage area data: threads: 0 is out of range: 1 to 256"),
         (
+            "checksums = []\nchecksum-interval = '1d'",
+            "storage area data: checksum-interval: checksums names none that could be computed",
+        ),
+        (
             "identity-from = 'proxy'",
             "storage area data: identity-from: \"proxy\" is neither an IP address nor a network such as 10.0.0.0/8",
         ),

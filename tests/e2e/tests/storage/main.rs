@@ -15,6 +15,7 @@ mod holders;
 mod large;
 mod life;
 mod litmus;
+mod missing;
 mod paths;
 mod put;
 mod ranges;

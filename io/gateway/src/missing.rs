@@ -1,0 +1,176 @@
+//! Checksums of files that have none, because another program has written them, or changed them since: computed in the background,
+//! one file after the other, and kept for who asks.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use tokio::time::{sleep, timeout};
+use weir_dav::digest::Algorithm;
+use weir_dav::path::DavPath;
+use weir_storage::{Listing, StorageError, Tree};
+
+use crate::area::Area;
+use crate::call::unix_now_s;
+
+/// Whether it is time for the next look is asked so often.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// Members of directories that are looked at at once, and the pause after them: at most 5,000 a second, and never a thread for long.
+const BATCH: usize = 250;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Who has written to a file within so long may not have finished.
+const SETTLED_S: u64 = 60;
+
+/// While a file is read, it is asked so often whether its area is still there.
+const ALIVE: Duration = Duration::from_secs(1);
+
+/// After a file there is a pause as long as reading it took, so that others have the disk as well; but no longer than this.
+const REST_MAX: Duration = Duration::from_secs(60);
+
+/// What one area knows of it, through all reloads.
+#[derive(Debug, Default)]
+pub(crate) struct Looked {
+    /// When the last look began, in seconds since 1970; 0 = none in this process.
+    began_s: AtomicU64,
+    /// One is under way.
+    is_looking: AtomicBool,
+}
+
+/// Looks for files without checksums from time to time, for as long as the area is there.
+pub(crate) async fn keep(area: Weak<Area>) {
+    loop {
+        let Some(held) = area.upgrade() else { return };
+        let Some(interval) = held.plan.checksum_interval else { return };
+        let (looked, name) = (Arc::clone(&held.looked), held.plan.name.clone());
+        drop(held);
+        let since = unix_now_s().saturating_sub(looked.began_s.load(Ordering::Relaxed));
+        if since < interval.0 / 1_000 || looked.is_looking.swap(true, Ordering::Relaxed) {
+            sleep(LOOK.min(interval.duration())).await;
+            continue;
+        }
+        looked.began_s.store(unix_now_s(), Ordering::Relaxed);
+        match look(&area).await {
+            Ok(true) => {}
+            // Its area is no more: who has the tree by now looks anew.
+            Ok(false) => looked.began_s.store(0, Ordering::Relaxed),
+            Err(error) => eprintln!("weir: storage area {name}: missing checksums: {error}"),
+        }
+        looked.is_looking.store(false, Ordering::Relaxed);
+    }
+}
+
+/// A directory that is still to be read, or the rest of it.
+enum Place {
+    Whole(DavPath),
+    Rest(DavPath, Listing),
+}
+
+/// What a few members of a directory have come to.
+#[derive(Default)]
+struct Found {
+    rest: Option<(DavPath, Listing)>,
+    directories: Vec<DavPath>,
+    /// Files without checksums.
+    files: Vec<DavPath>,
+}
+
+/// Looks at all files; false: the area is not there any more.
+async fn look(area: &Weak<Area>) -> Result<bool, String> {
+    let mut places = vec![Place::Whole(DavPath::root())];
+    while let Some(place) = places.pop() {
+        let Some(held) = area.upgrade() else { return Ok(false) };
+        let (tree, algorithms) = (Arc::clone(&held.tree), held.plan.checksums.clone());
+        let found = held.own_disk.run_on(move || Ok(members(&tree, place, &algorithms)));
+        let Found { rest, directories, files } = found.await.map_err(|error| error.to_string())?;
+        drop(held);
+        places.extend(rest.map(|(path, listing)| Place::Rest(path, listing)));
+        places.extend(directories.into_iter().map(Place::Whole));
+        for file in files {
+            if !compute(area, file).await? {
+                return Ok(false);
+            }
+        }
+        sleep(PAUSE).await;
+    }
+    Ok(true)
+}
+
+/// Looks at a few members. What is gone, or cannot be read, is for the next time. Blocks.
+fn members(tree: &Arc<Tree>, place: Place, algorithms: &[Algorithm]) -> Found {
+    let (path, listing) = match place {
+        Place::Whole(path) => {
+            let listing = tree.list(&path);
+            (path, listing)
+        }
+        Place::Rest(path, listing) => (path, Ok(listing)),
+    };
+    let mut found = Found::default();
+    let Ok(mut listing) = listing else { return found };
+    let Ok(batch) = listing.next_batch(BATCH) else { return found };
+    if batch.is_empty() {
+        return found;
+    }
+    let settled_s = unix_now_s().saturating_sub(SETTLED_S);
+    for entry in batch.into_iter().filter(|entry| !entry.link) {
+        let Ok(full) = path.join(&entry.name) else { continue };
+        if entry.metadata.is_directory() {
+            found.directories.push(full);
+        } else if entry.metadata.modified.unix_s() <= settled_s
+            && missing(tree, &full, algorithms).is_ok_and(|missing| !missing.is_empty())
+        {
+            found.files.push(full);
+        }
+    }
+    found.rest = Some((path, listing));
+    found
+}
+
+/// Which of these a file has not. Blocks.
+fn missing(
+    tree: &Arc<Tree>,
+    path: &DavPath,
+    algorithms: &[Algorithm],
+) -> Result<Vec<Algorithm>, StorageError> {
+    let file = tree.open(path)?;
+    let known = tree.checksums(path, &file)?;
+    let is_known = |algorithm: &&Algorithm| known.iter().any(|digest| digest.algorithm() == **algorithm);
+    Ok(algorithms.iter().filter(|algorithm| !is_known(algorithm)).copied().collect())
+}
+
+/// Computes what a file has not; false: its area is not there any more.
+async fn compute(area: &Weak<Area>, path: DavPath) -> Result<bool, String> {
+    let Some(held) = area.upgrade() else { return Ok(false) };
+    let (tree, algorithms, disk) =
+        (Arc::clone(&held.tree), held.plan.checksums.clone(), held.own_disk.clone());
+    drop(held);
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let (at, stops) = (path.clone(), Arc::clone(&cancelled));
+    let begun = Instant::now();
+    let mut computing = Box::pin(disk.run_long(move || {
+        let missing_before = missing(&tree, &at, &algorithms)?;
+        if !missing_before.is_empty() {
+            let file = tree.open(&at)?;
+            tree.compute_checksums(&at, &file, &missing_before, &stops)?;
+        }
+        Ok(missing(&tree, &at, &algorithms)?.is_empty())
+    }));
+    let computed = loop {
+        match timeout(ALIVE, &mut computing).await {
+            Ok(computed) => break computed,
+            Err(_) if area.strong_count() == 0 => cancelled.store(true, Ordering::Relaxed),
+            Err(_) => {}
+        }
+    };
+    match computed {
+        Ok(true) => {}
+        // All of them would be read in vain, and the next time again.
+        Ok(false) => return Err(format!("those of {} cannot be kept", path.href(false))),
+        Err(StorageError::Cancelled) => return Ok(false),
+        // Gone, changed meanwhile, or not to be read: for the next time.
+        Err(_) => {}
+    }
+    sleep(begun.elapsed().min(REST_MAX)).await;
+    Ok(true)
+}
