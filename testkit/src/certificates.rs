@@ -23,6 +23,7 @@ pub struct Authority {
 /// What a certificate should be like. Starts as one for servers and clients, ECDSA, without names, valid for 90 days.
 #[derive(Debug, Clone)]
 pub struct Request {
+    organization: Option<String>,
     common_name: Option<String>,
     names: Vec<String>,
     key: KeyKind,
@@ -83,6 +84,9 @@ impl Authority {
         let mut params =
             CertificateParams::new(request.names.clone()).expect("names that can be in a certificate");
         params.distinguished_name = DistinguishedName::new();
+        if let Some(name) = &request.organization {
+            params.distinguished_name.push(DnType::OrganizationName, name);
+        }
         if let Some(name) = &request.common_name {
             params.distinguished_name.push(DnType::CommonName, name);
         }
@@ -116,12 +120,19 @@ impl Request {
     /// For these DNS names and addresses, as subject alternative names.
     pub fn names(names: &[&str]) -> Self {
         Self {
+            organization: None,
             common_name: None,
             names: names.iter().map(|&name| name.to_owned()).collect(),
             key: KeyKind::Ecdsa,
             valid_from: SystemTime::now() - DAY,
             valid_until: SystemTime::now() + 90 * DAY,
         }
+    }
+
+    /// With an organization, which stands before the common name.
+    pub fn organization(mut self, name: &str) -> Self {
+        self.organization = Some(name.to_owned());
+        self
     }
 
     /// With a common name.

@@ -286,6 +286,7 @@ fn certificate(area: &Area, request: &Request, now_s: u64) -> Result<Option<X509
     let tls = request.tls.as_ref().filter(|tls| !tls.subject.is_empty());
     Ok(tls.map(|tls| X509Subject {
         subject: tls.subject.clone(),
+        issuer: Some(tls.issuer.clone()).filter(|issuer| !issuer.is_empty()),
         not_after_unix_secs: tls.not_after_unix_secs,
         ..X509Subject::default()
     }))

@@ -50,6 +50,8 @@ pub struct ClientTls {
     pub cipher: &'static str,
     /// The subject of the client's verified certificate; empty = there is none.
     pub subject: String,
+    /// Who has issued it; empty = there is none.
+    pub issuer: String,
     /// The end of that certificate, in seconds since 1970.
     pub not_after_unix_secs: Option<u64>,
 }

@@ -13,6 +13,7 @@ mod error;
 mod expiry;
 mod failure;
 mod files;
+mod name;
 mod peer;
 mod provider;
 mod queue;

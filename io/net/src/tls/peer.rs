@@ -3,6 +3,7 @@ use rustls::{HandshakeKind, ProtocolVersion};
 use weir_config::plan::TlsVersion;
 
 use super::TlsStream;
+use super::name::text_of;
 use super::provider;
 use super::raw_io::RawIo;
 
@@ -40,7 +41,13 @@ impl<S: RawIo> TlsStream<S> {
     /// The subject of that certificate (RFC 4514), for headers and logs.
     pub fn peer_subject(&self) -> Option<String> {
         let (_, certificate) = x509_parser::parse_x509_certificate(self.peer_certificate()?).ok()?;
-        Some(certificate.subject().to_string())
+        Some(text_of(certificate.subject()))
+    }
+
+    /// Who has issued it, in the same form.
+    pub fn peer_issuer(&self) -> Option<String> {
+        let (_, certificate) = x509_parser::parse_x509_certificate(self.peer_certificate()?).ok()?;
+        Some(text_of(certificate.issuer()))
     }
 
     /// The end of that certificate, in seconds since 1970.

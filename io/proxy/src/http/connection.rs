@@ -55,6 +55,7 @@ pub(crate) struct ClientTlsFacts {
     pub(crate) cipher: &'static str,
     pub(crate) server_name: String,
     pub(crate) subject: String,
+    pub(crate) issuer: String,
     /// The end of the client's certificate, in seconds since 1970.
     pub(crate) not_after_unix_secs: Option<u64>,
 }
@@ -70,6 +71,7 @@ impl ClientTlsFacts {
             cipher: stream.cipher().unwrap_or_default(),
             server_name: stream.server_name().unwrap_or_default().to_owned(),
             subject: stream.peer_subject().unwrap_or_default(),
+            issuer: stream.peer_issuer().unwrap_or_default(),
             not_after_unix_secs: stream.peer_not_after_unix_secs(),
         }
     }

@@ -208,7 +208,8 @@ impl Certified {
             write(&format!("{name}.pem"), &clients.pem());
             let now = SystemTime::now();
             let five_minutes = (now - Duration::from_secs(60), now + Duration::from_secs(300));
-            let admin = Request::names(&[]).common_name("admin").valid(five_minutes.0, five_minutes.1);
+            let admin = Request::names(&[]).organization("Example, Inc").common_name("admin");
+            let admin = admin.valid(five_minutes.0, five_minutes.1);
             clients.issue(&admin).write_to(files.path(), &format!("admin-{name}"));
             std::fs::write(root.path().join("x"), name).unwrap();
             text.push_str(&format!(
@@ -216,7 +217,7 @@ impl Certified {
                  certificates = {{ certificate = \"{}\", key = \"{}\" }}\nclient-auth = {{ ca = \"{}\", mode = \"optional\" }}\n\
                  [storage-area.{name}]\nroot = \"{}\"\naccess-points = \"/{name}\"\ntoken-endpoint = \"own\"\n\
                  [storage-area.{name}.access]\n[[storage-area.{name}.access.policy]]\ndescription = \"admins\"\n\
-                 effect = \"permit\"\nactions = \"all\"\nprincipals = {{ type = \"x509-subject\", subject = \"CN=admin\" }}\n",
+                 effect = \"permit\"\nactions = \"all\"\nprincipals = {{ type = \"x509-subject\", subject = \"CN=admin,O=Example\\\\, Inc\" }}\n",
                 issued.certificate.display(),
                 issued.key.display(),
                 at(&format!("{name}.pem")),

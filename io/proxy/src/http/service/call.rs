@@ -65,6 +65,7 @@ pub(super) fn request_of(
             version: tls.version,
             cipher: tls.cipher,
             subject: tls.subject.clone(),
+            issuer: tls.issuer.clone(),
             not_after_unix_secs: tls.not_after_unix_secs,
         }),
         id: id.to_owned(),
