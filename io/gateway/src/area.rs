@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use weir_access::identity::Identity;
+use weir_access::identity::{Identity, VoMap};
 use weir_access::rule::{AreaRules, Principal};
 use weir_access::www_authenticate::Schemes;
 use weir_config::plan::{self, AreaPlan};
@@ -20,7 +20,7 @@ use crate::acting::ActAs;
 use crate::cedar;
 use crate::counters::Counters;
 use crate::flights::Flights;
-use crate::identity::Passwords;
+use crate::identity::{Passwords, read_vo_maps};
 use crate::known::Known;
 use crate::method::Uploads;
 use crate::missing::Looked;
@@ -53,6 +53,8 @@ pub(crate) struct Area {
     act_as: Option<ActAs>,
     /// Users and passwords; `None` = no passwords are accepted.
     pub(crate) passwords: Option<Arc<Passwords>>,
+    /// Whose certificates belong to an organisation.
+    pub(crate) vo_map: VoMap,
     /// Reads what clients bring who were sent on to here; `None` = that means nothing.
     pub(crate) tickets: Option<Tickets>,
     /// Which credentials clients are asked for.
@@ -144,6 +146,7 @@ impl Area {
             Some(file) => Some(Arc::new(Passwords::read(file)?)),
             None => None,
         };
+        let vo_map = read_vo_maps(&plan.vo_maps).map_err(|cause| format!("vo-maps: {cause}"))?;
         let tickets = tickets(plan)?;
         let schemes =
             Schemes { bearer: asks_for_tokens(plan), basic: passwords.is_some(), realm: plan.realm.clone() };
@@ -169,6 +172,7 @@ impl Area {
             own_disk,
             act_as,
             passwords,
+            vo_map,
             tickets,
             schemes,
             flights,

@@ -37,4 +37,4 @@ pub use cedar::{CedarChecked, check_cedar};
 pub use error::GatewayError;
 pub use explain::{Explained, MembersExplained, Question, Who, explain};
 pub use gateway::{Gateway, Node, Prepared};
-pub use identity::{WrongKey, check_token_endpoint};
+pub use identity::{WrongKey, check_token_endpoint, check_vo_maps};

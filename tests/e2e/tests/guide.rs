@@ -110,6 +110,7 @@ fn write_files(directory: &Path) {
     }
     let hash = "$2y$04$abcdefghijklmnopqrstuuQ3QvGZ0XQ6t5V8H0pE1bYc5b9hJ1m2K";
     fs::write(directory.join("htpasswd"), format!("ada:{hash}\n")).expect("passwords");
+    fs::write(directory.join("cms.csv"), "/C=IT/CN=Jo\n").expect("members");
     fs::create_dir_all(directory.join("policies/data.d")).expect("policies");
     for file in ["policies/common.cedar", "policies/data.d/raw.cedar"] {
         fs::write(directory.join(file), "permit(principal, action, resource);\n").expect("a policy");

@@ -33,6 +33,7 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
             }));
         }
         found.extend(cedar(loaded, area));
+        found.extend(weir_gateway::check_vo_maps(&area.vo_maps).err().map(|cause| wrong("vo-maps", cause)));
         if let Some(file) = &area.htpasswd {
             let parsed = read(file, Htpasswd::BYTES_MAX).and_then(|bytes| {
                 let text = String::from_utf8(bytes).map_err(|cause| cause.to_string())?;

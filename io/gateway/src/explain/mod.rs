@@ -20,7 +20,7 @@ use crate::acting;
 use crate::area::symlinks;
 use crate::call::unix_now_s;
 use crate::cedar;
-use crate::identity::{Asked, Identifier, Passwords};
+use crate::identity::{Asked, Identifier, Passwords, read_vo_maps};
 use crate::place::{AccessPoint, access_path};
 pub use members::MembersExplained;
 
@@ -219,7 +219,9 @@ fn identity(plan: &Plan, area: &AreaPlan, who: Who, source: &Resource) -> Result
         Who::Anonymous => Ok(Identity::Anonymous),
         Who::User(name) => Ok(Identity::Basic(BasicUser { name })),
         Who::Certificate(subject) => {
-            Ok(Identity::X509(Box::new(X509Subject { subject, ..X509Subject::default() })))
+            let maps = read_vo_maps(&area.vo_maps).map_err(|cause| format!("vo-maps: {cause}"))?;
+            let mapped_vos = maps.vos(&subject, None);
+            Ok(Identity::X509(Box::new(X509Subject { subject, mapped_vos, ..X509Subject::default() })))
         }
         Who::Token(token) => {
             let issuer = issuer_of(&token).map_err(|error| format!("the token does not hold: {error}"))?;

@@ -5,6 +5,7 @@ mod issuer;
 mod keeper;
 mod own;
 mod passwords;
+mod vo_maps;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -35,6 +36,8 @@ use issuer::TrustedIssuer;
 use keeper::Keeper;
 pub(crate) use own::OwnTokens;
 pub(crate) use passwords::Passwords;
+pub use vo_maps::check_vo_maps;
+pub(crate) use vo_maps::read as read_vo_maps;
 
 /// A request with a token whose key is not known waits so long for new keys.
 const KEYS_PATIENCE: Duration = Duration::from_secs(3);
@@ -137,7 +140,10 @@ impl Identifier {
         may_be_encoded: bool,
     ) -> Result<Identity, Refusal> {
         let malformed = || refused(www_authenticate::Refusal::MalformedCredential, &area.schemes);
-        let certificate = certificate(area, request, now_s).map_err(|_| malformed())?;
+        let mut certificate = certificate(area, request, now_s).map_err(|_| malformed())?;
+        if let Some(x509) = &mut certificate {
+            x509.mapped_vos = area.vo_map.vos(&x509.subject, x509.issuer.as_deref());
+        }
         let mut presented = Presented { certificate, ..Presented::default() };
         let mut authorizations = request.headers("Authorization");
         let authorization = authorizations.next();

@@ -182,6 +182,14 @@ pub(crate) static AREA: Section = Section {
              lines means nothing, and what comes through a Unix socket neither.",
         ),
         key(
+            "vo-maps",
+            Map("names of organisations", &Text("a path")),
+            Otherwise("nobody is a member by a map"),
+            "{ cms = \"/etc/weir/cms.csv\" }",
+            "Files that say whose certificates belong to an organisation, as the VO map files of StoRM WebDAV do: lines of \
+             `subject,issuer,email` with names such as `/C=IT/CN=Jo`; without an issuer it may be any. A reload reads them again.",
+        ),
+        key(
             "token-in-url",
             Flag,
             Default("false"),
@@ -305,7 +313,7 @@ pub(crate) static ACCESS: Section = Section {
             OneOrMany(&Text("the name of an organisation")),
             Otherwise("none"),
             "[\"cms\"]",
-            "Organisations whose members, by VOMS, may read and write. A proxy of `identity-from` must say who is one.",
+            "Organisations whose members, by VOMS, may read and write. A proxy of `identity-from` must say who is one, or a map of `vo-maps`.",
         ),
         key(
             "vo-map-read",

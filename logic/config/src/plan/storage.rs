@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ipnet::IpNet;
@@ -58,6 +59,8 @@ pub struct AreaPlan {
     pub realm: String,
     /// Proxies that tell of the certificates of their clients.
     pub identity_from: Vec<IpNet>,
+    /// Files that say whose certificates belong to an organisation.
+    pub vo_maps: BTreeMap<String, PathBuf>,
     /// A bearer token may come in the query.
     pub token_in_url: bool,
     /// Who issues tokens here, whose tokens count.
@@ -103,6 +106,7 @@ impl AreaPlan {
             upload_expiry: Millis::from_secs(86_400),
             htpasswd: None,
             identity_from: Vec::new(),
+            vo_maps: BTreeMap::new(),
             token_in_url: false,
             token_endpoint: None,
             redirect_key: None,

@@ -41,6 +41,10 @@ pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
     writer.key_if("htpasswd", area.htpasswd.as_deref().map(path));
     writer.key("realm", &area.realm);
     writer.many("identity-from", &area.identity_from.iter().map(Printed).collect::<Vec<_>>());
+    if !area.vo_maps.is_empty() {
+        let maps = area.vo_maps.iter().map(|(vo, file)| (vo.clone(), path(file).spelled()));
+        writer.key("vo-maps", Value::Table(maps.collect()));
+    }
     writer.key("token-in-url", area.token_in_url);
     writer.key_if("token-endpoint", area.token_endpoint.as_ref().map(|name| name.as_str()));
     writer.key("third-party-copy", area.third_party_copy);

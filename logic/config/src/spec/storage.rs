@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use weir_access::jwt::{Algorithm as JwtAlgorithm, Issuer};
@@ -87,6 +88,7 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         htpasswd: path_if(&table, "htpasswd"),
         realm: table.text_if("realm").map_or_else(|| name.value.clone(), |realm| realm.value),
         identity_from: networks(&table, "identity-from"),
+        vo_maps: vo_maps(&table),
         token_in_url: table.flag("token-in-url"),
         act_as: table.table_if("act-as").map(|act_as| ActAsPlan {
             map: path(&act_as, "map"),
@@ -138,11 +140,10 @@ fn warn_of_links(table: &Table<'_, '_>, plan: &AreaPlan, issues_tokens: bool) {
 
 /// Certificates with VOMS attributes are not read here.
 fn warn_of_members(access: &Table<'_, '_>, plan: &AreaPlan) {
-    if let (Some(node), false, true) =
-        (access.get("vos"), plan.access.vos.is_empty(), plan.identity_from.is_empty())
-    {
+    let is_unknown = plan.identity_from.is_empty() && plan.vo_maps.is_empty();
+    if let (Some(node), false, true) = (access.get("vos"), plan.access.vos.is_empty(), is_unknown) {
         let message = format!(
-            "{}: no effect: nobody says who is a member, for no proxy is in identity-from",
+            "{}: no effect: nobody says who is a member, neither a proxy of identity-from nor a map of vo-maps",
             access.subject.key("vos")
         );
         access.cx.report(Problem::warning(node.span, message));
@@ -167,6 +168,19 @@ pub(super) fn symlinks(table: &Table<'_, '_>) -> Symlinks {
         "owner-match" => Symlinks::OwnerMatch,
         _ => Symlinks::Never,
     }
+}
+
+/// Whoever opens them says what is wrong with their texts.
+fn vo_maps(table: &Table<'_, '_>) -> BTreeMap<String, PathBuf> {
+    let entries = table.get("vo-maps").map_or(&[][..], Node::entries).iter();
+    let read = entries.filter_map(|(organisation, node)| {
+        let file = node.text()?;
+        if file.is_empty() || file.contains('\0') {
+            table.error("vo-maps", node.span, "expected a path");
+        }
+        Some((organisation.value.clone(), PathBuf::from(file)))
+    });
+    read.collect()
 }
 
 /// How often files are counted.

@@ -99,6 +99,7 @@ fn what_is_wrong_is_said_with_its_place() {
             "checksums = []\nchecksum-interval = '1d'",
             "storage area data: checksum-interval: checksums names none that could be computed",
         ),
+        ("vo-maps = { cms = '' }", "storage area data: vo-maps: expected a path"),
         (
             "identity-from = 'proxy'",
             "storage area data: identity-from: \"proxy\" is neither an IP address nor a network such as 10.0.0.0/8",
@@ -201,11 +202,16 @@ fn what_has_no_effect_is_warned_of() {
     let vos = area("\n[storage-area.data.access]\nvos = 'cms'\n");
     assert_eq!(
         messages(&vos),
-        ["storage area data: access.vos: no effect: nobody says who is a member, for no proxy is in identity-from"]
+        [
+            "storage area data: access.vos: no effect: nobody says who is a member, neither a proxy of identity-from nor a map of vo-maps"
+        ]
     );
     let told = area("identity-from = '10.0.0.5'\n[storage-area.data.access]\nvos = 'cms'\n");
     assert_eq!(messages(&told), [""; 0]);
     assert_round_trip(&told);
+    let mapped = area("vo-maps = { cms = '/etc/weir/cms.csv' }\n[storage-area.data.access]\nvos = 'cms'\n");
+    assert_eq!(messages(&mapped), [""; 0]);
+    assert_round_trip(&mapped);
     assert_eq!(messages(&format!("{}{ISSUER}", area(""))), ["token issuer iam: no storage area names it"]);
     assert_eq!(
         messages(&format!("{}{ENDPOINT}", area(""))),

@@ -227,8 +227,7 @@ fn a_listed_proxy_says_whose_certificate_it_was_and_nobody_else_does() {
     ];
     let past: Vec<_> = member.iter().map(|&(name, value)| (name, value.replace("2099", "2021"))).collect();
     let past: Vec<_> = past.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let producer =
-        [jo, ("X-VOMS-voms_vo", "other"), ("X-VOMS-voms_fqans", "/other,/other/Role=production")];
+    let producer = [jo, ("X-VOMS-voms_vo", "other"), ("X-VOMS-voms_fqans", "/other,/other/Role=production")];
     let ask = |from: [u8; 4], path: &str, lines: &[(&str, &str)]| {
         let mut client = RawClient::connect_from(from.into(), site.weir.addr("web"));
         client.exchange(message("GET", path, lines, b"")).status
@@ -249,9 +248,49 @@ fn a_listed_proxy_says_whose_certificate_it_was_and_nobody_else_does() {
     ] {
         assert_eq!(ask(proxy, path, lines), status, "{path} {lines:?}");
     }
-    for (path, lines) in [("/jo/f", &[jo][..]), ("/f", &member), ("/jo/f", &[("X-VOMS-ssl_client_ee_s_dn", "Jo")])] {
+    for (path, lines) in
+        [("/jo/f", &[jo][..]), ("/f", &member), ("/jo/f", &[("X-VOMS-ssl_client_ee_s_dn", "Jo")])]
+    {
         assert_eq!(ask(other, path, lines), 403, "{path}");
     }
+}
+
+#[test]
+fn a_file_says_whose_certificates_belong_to_an_organisation() {
+    let files = TempDir::new().unwrap();
+    let map = files.path().join("cms.csv");
+    std::fs::write(
+        &map,
+        "# members\n\"/O=Example, Inc/CN=Jo\",/O=Example/CN=CA,jo@example.org\n/O=Example/CN=Al\n",
+    )
+    .unwrap();
+    let area = format!(
+        "identity-from = \"127.0.0.1\"\nvo-maps = {{ cms = {map:?} }}\n[storage-area.data.access]\nvos = \"cms\"\n"
+    );
+    let mut site = Site::new(&area);
+    site.write("f", "content");
+    let ask = |site: &Site, method: &str, subject: &str, issuer: &str| {
+        let lines = [("X-VOMS-ssl_client_ee_s_dn", subject), ("X-VOMS-ssl_client_ee_i_dn", issuer)];
+        site.weir.client().exchange(message(method, "/f", &lines, b"")).status
+    };
+    let jo = "CN=Jo,O=Example\\, Inc";
+    assert_eq!(ask(&site, "GET", jo, "CN=CA,O=Example"), 200);
+    // By another authority it is another Jo.
+    assert_eq!(ask(&site, "GET", jo, "CN=Other"), 403);
+    assert_eq!(ask(&site, "GET", "CN=Al,O=Example", "CN=Other"), 200);
+    assert_eq!(ask(&site, "GET", "CN=Eve,O=Example", "CN=CA,O=Example"), 403);
+    // That is for reading alone.
+    assert_eq!(ask(&site, "DELETE", jo, "CN=CA,O=Example"), 403);
+    std::fs::write(&map, "/O=Example/CN=Eve\n").unwrap();
+    let text = config(site.root.path(), "", &area);
+    site.weir.reload(&text);
+    assert_eq!(ask(&site, "GET", "CN=Eve,O=Example", "CN=CA,O=Example"), 200);
+    assert_eq!(ask(&site, "GET", "CN=Al,O=Example", "CN=Other"), 403);
+    // One that cannot be read changes nothing.
+    std::fs::write(&map, "CN=Eve\n").unwrap();
+    let reply = site.weir.command(&json!("reload"));
+    assert!(reply.to_string().contains("line 1: a distinguished name with slashes begins with /"), "{reply}");
+    assert_eq!(ask(&site, "GET", "CN=Eve,O=Example", "CN=CA,O=Example"), 200);
 }
 
 #[test]

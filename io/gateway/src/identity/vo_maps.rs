@@ -1,0 +1,36 @@
+//! The files that say whose certificates belong to an organisation.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+use weir_access::identity::VoMap;
+
+/// Longest file, in bytes: a hundred thousand members.
+const BYTES_MAX: u64 = 32 << 20;
+
+/// Reads them, by the names of their organisations. Blocks.
+pub(crate) fn read(maps: &BTreeMap<String, PathBuf>) -> Result<VoMap, String> {
+    let mut all = VoMap::default();
+    for (vo, path) in maps {
+        let failed = |cause: &dyn std::fmt::Display| format!("{}: {cause}", path.display());
+        let mut text = String::new();
+        let file = File::open(path).map_err(|cause| failed(&cause))?;
+        // One byte more tells that it is too long.
+        file.take(BYTES_MAX + 1).read_to_string(&mut text).map_err(|cause| failed(&cause))?;
+        if text.len() as u64 > BYTES_MAX {
+            return Err(failed(&format!("longer than {BYTES_MAX} bytes")));
+        }
+        all.add_file(vo, &text).map_err(|cause| failed(&cause))?;
+    }
+    Ok(all)
+}
+
+/// Whether such files can be used. Blocks.
+///
+/// # Errors
+/// Which one cannot, and why.
+pub fn check_vo_maps(maps: &BTreeMap<String, PathBuf>) -> Result<(), String> {
+    read(maps).map(drop)
+}
