@@ -1,0 +1,32 @@
+//! Requests for tokens, forms and macaroons alike: any bytes become one or an error, and a macaroon is about nothing but its target.
+//! Files of members and the lines of a proxy: whoever is read from them is named in them.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use weir_access::AccessPath;
+use weir_access::identity::{TrustedProxies, VoMap, certificate_from_headers};
+use weir_access::issue::{MacaroonRequest, TokenRequest};
+
+fuzz_target!(|body: &[u8]| {
+    if let Ok(asked) = TokenRequest::parse(Some("application/x-www-form-urlencoded"), body) {
+        // Scopes are kept as they are read.
+        assert!(asked.scopes.scopes().len() <= body.len());
+    }
+    let Ok(target) = AccessPath::from_plain("/a/b") else { return };
+    if let Ok(asked) = MacaroonRequest::parse(body, &target) {
+        assert!(asked.scopes.scopes().iter().all(|scope| target.contains(&scope.path)));
+    }
+    let Ok(text) = std::str::from_utf8(body) else { return };
+    let mut map = VoMap::default();
+    if map.add_file("vo", text).is_ok() {
+        assert!(map.vos(text, None).iter().all(|vo| vo == "vo"));
+    }
+    let (Ok(network), Ok(peer)) = ("127.0.0.0/8".parse(), "127.0.0.1".parse()) else { return };
+    let lines = text.lines().filter_map(|line| line.split_once(": "));
+    if let Ok(Some(found)) = certificate_from_headers(&TrustedProxies(vec![network]), peer, 0, lines.clone()) {
+        let is_subject =
+            |name: &str| ["X-VOMS-ssl_client_ee_s_dn", "X-VOMS-voms_user"].iter().any(|known| known.eq_ignore_ascii_case(name));
+        assert!(lines.clone().any(|(name, _)| is_subject(name)));
+        assert!(!found.subject.is_empty());
+    }
+});
