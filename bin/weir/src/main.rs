@@ -13,6 +13,7 @@ mod run;
 mod simulate;
 mod storage;
 mod top;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -41,6 +42,7 @@ enum Verb {
     Top(top::TopArgs),
     Simulate(simulate::SimulateArgs),
     Load(Box<load::LoadArgs>),
+    Watch(watch::WatchArgs),
     Storage(storage::StorageArgs),
     Convert(convert::ConvertArgs),
     Algorithms(algorithms::AlgorithmsArgs),
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Verb::Top(args) => top::run(&args),
         Verb::Simulate(args) => simulate::run(&args),
         Verb::Load(args) => load::run(&args),
+        Verb::Watch(args) => watch::run(&args),
         Verb::Storage(args) => storage::run(&args),
         Verb::Convert(args) => convert::run(&args),
         Verb::Algorithms(args) => algorithms::run(&args),

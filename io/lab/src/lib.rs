@@ -5,6 +5,8 @@
 //! request was due; so a server that stalls shows its stall. What comes of it is a [`Run`], which knows its own [`Flaw`]s: a
 //! run that has one says nothing about the server. [`report`] writes it in the forms of the known generators.
 //!
+//! [`watch`] reads what machine, processes, disks and network do meanwhile.
+//!
 //! Threads share nothing but a plan; each has its own epoll, connections and histograms. Knows no terminal and no arguments.
 
 mod engine;
@@ -24,6 +26,7 @@ mod targets_file;
 mod template;
 pub mod units;
 mod url;
+pub mod watch;
 mod windows;
 
 pub use engine::{Progress, Running};

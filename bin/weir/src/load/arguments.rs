@@ -60,7 +60,7 @@ pub(crate) struct ReportArgs {
 /// How a run is told.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct FormArgs {
-    /// Write the report as this: text, json, ab, httperf, vegeta, vegeta-json, hdr, or vegeta-hist[0,1ms,10ms].
+    /// Write the report as this: text, json, ab, httperf, vegeta, vegeta-json, hdr, or `vegeta-hist[0,1ms,10ms]`.
     #[arg(long = "report", alias = "type", short = 't', value_name = "FORM", default_value = "text", value_parser = form)]
     pub(super) form: Form,
     /// Print for programs: the same as --report json.

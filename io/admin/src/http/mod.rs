@@ -2,5 +2,7 @@
 
 mod respond;
 mod server;
+mod text;
 
 pub use server::AdminHttp;
+pub use text::TextHttp;

@@ -4,8 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::service::{Service, service_fn};
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
@@ -18,7 +21,7 @@ use super::respond::respond;
 use crate::Handler;
 
 /// Each may have a large page in memory.
-const CONNECTIONS_MAX: usize = 128;
+pub(super) const CONNECTIONS_MAX: usize = 128;
 
 /// From the start of a request to the end of its head, and between requests.
 const HEAD_MAX: Duration = Duration::from_secs(15);
@@ -129,7 +132,7 @@ async fn take<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     while connections.try_join_next().is_some() {}
-    let Ok(stream) = accepted else { return sleep(ACCEPT_PAUSE).await };
+    let Ok(stream) = accepted else { return pause_after_failure().await };
     let Ok(place) = Arc::clone(places).try_acquire_owned() else { return };
     let handler = Arc::clone(handler);
     connections.spawn(async move {
@@ -137,15 +140,29 @@ async fn take<S>(
             let response = respond(request, Arc::clone(&handler));
             async { Ok::<_, Infallible>(response.await) }
         });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEAD_MAX)
-            .max_buf_size(HEAD_BYTES_MAX)
-            .serve_connection(TokioIo::new(stream), service);
-        // A client that breaks off is nobody's trouble but its own.
-        let _ = timeout(CONNECTION_MAX, connection).await;
+        serve_connection(stream, service).await;
         drop(place);
     });
+}
+
+/// Answers the requests of one connection, within bounds of time and memory.
+pub(super) async fn serve_connection<S, V>(stream: S, service: V)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    V: Service<Request<Incoming>, Response = Response<Full<Bytes>>, Error = Infallible>,
+{
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_MAX)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), service);
+    // A client that breaks off is nobody's trouble but its own.
+    let _ = timeout(CONNECTION_MAX, connection).await;
+}
+
+/// Descriptors are used up: the thread must not spin.
+pub(super) async fn pause_after_failure() {
+    sleep(ACCEPT_PAUSE).await;
 }
 
 /// Left behind by a process that has died: nobody answers.

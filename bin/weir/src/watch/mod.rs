@@ -1,0 +1,190 @@
+//! `weir watch`: what machine, processes, disks and network do, on the screen, in files, for Prometheus. `weir_lab::watch` reads the
+//! figures.
+
+mod arguments;
+mod faces;
+mod screen;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use weir_lab::watch::{
+    Cgroups, Disks, Energy, Host, Interfaces, Processes, Processors, Source, Tcp, Watch, WatchError, Which,
+};
+
+pub(crate) use arguments::WatchArgs;
+use faces::Faces;
+use screen::Screen;
+
+use crate::top::Termination;
+
+/// Runs the verb.
+pub(crate) fn run(args: &WatchArgs) -> ExitCode {
+    match watch(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("weir watch: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn watch(args: &WatchArgs) -> Result<(), String> {
+    let sources = sources(args).map_err(|cause| cause.to_string())?;
+    let mut watch = Watch::new(sources);
+    let mut faces = Faces::open(args)?;
+    let termination = Termination::listen().map_err(|cause| format!("signals: {cause}"))?;
+    let is_shown = !args.json && args.output.is_none() && args.listen.is_none();
+    let mut screen = Screen::open(is_shown, !args.once && std::io::stdin().is_terminal());
+    let mut turns = Turns::new(args);
+    loop {
+        let moment = watch.read().map_err(|cause| cause.to_string())?;
+        faces.show(&moment)?;
+        screen.show(&moment)?;
+        let Some(next) = turns.next(Instant::now()) else { return Ok(()) };
+        if screen.wait(next, &termination)? {
+            return Ok(());
+        }
+    }
+}
+
+/// Those that were asked for, or the usual ones.
+fn sources(args: &WatchArgs) -> Result<Vec<Box<dyn Source>>, WatchError> {
+    let mut sources: Vec<Box<dyn Source>> = Vec::new();
+    let names = args.process.iter().map(|name| Which::Name(name.clone()));
+    let which: Vec<_> = names.chain(args.pid.iter().map(|pid| Which::Pid(*pid))).collect();
+    if !which.is_empty() {
+        sources.push(Box::new(Processes::new(which)?));
+    }
+    if !args.cgroup.is_empty() {
+        sources.push(Box::new(Cgroups::new(&args.cgroup)?));
+    }
+    let is_usual = sources.is_empty()
+        && args.network.is_none()
+        && args.disks.is_none()
+        && !(args.host || args.processors || args.tcp || args.energy);
+    if args.host || is_usual {
+        sources.push(Box::new(Host::new()?));
+    }
+    if args.processors {
+        sources.push(Box::new(Processors::new()?));
+    }
+    if args.network.is_some() || is_usual {
+        sources.push(Box::new(Interfaces::new(args.network.clone().unwrap_or_default())?));
+    }
+    if args.tcp || is_usual {
+        sources.push(Box::new(Tcp::new()?));
+    }
+    if args.disks.is_some() || is_usual {
+        sources.push(Box::new(Disks::new(args.disks.clone().unwrap_or_default())?));
+    }
+    match Energy::find() {
+        Some(energy) if args.energy || is_usual => sources.push(Box::new(energy)),
+        None if args.energy => {
+            let why = "this machine does not count energy (no /sys/class/powercap that can be read): processors' seconds \
+                       (--host, --process) are the nearest to it";
+            return Err(WatchError::Unknown(why.to_owned()));
+        }
+        _ => {}
+    }
+    Ok(sources)
+}
+
+/// When it is looked again.
+#[derive(Debug)]
+struct Turns {
+    start: Instant,
+    every: Duration,
+    /// Looks that are left; `None` = without end.
+    left: Option<u64>,
+}
+
+impl Turns {
+    fn new(args: &WatchArgs) -> Self {
+        // With a look at the start and one at the end.
+        let of = |duration: Duration| {
+            u64::try_from(duration.as_nanos() / args.every.as_nanos()).unwrap_or(u64::MAX).saturating_add(1)
+        };
+        let looks = if args.once { Some(1) } else { args.count.or(args.duration.map(of)) };
+        Self { start: Instant::now(), every: args.every, left: looks }
+    }
+
+    /// By the clock of the start: looks that took too long are left out, and the others come when they would have.
+    fn next(&mut self, now: Instant) -> Option<Instant> {
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                return None;
+            }
+        }
+        let gone = now.saturating_duration_since(self.start).as_nanos() / self.every.as_nanos();
+        let wait = u64::try_from((gone + 1).saturating_mul(self.every.as_nanos())).unwrap_or(u64::MAX);
+        Some(self.start + Duration::from_nanos(wait))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: WatchArgs,
+    }
+
+    fn parsed(line: &str) -> WatchArgs {
+        Line::try_parse_from(std::iter::once("watch").chain(line.split_whitespace())).unwrap().args
+    }
+
+    fn names(line: &str) -> Vec<&'static str> {
+        sources(&parsed(line))
+            .unwrap()
+            .iter()
+            .map(|source| source.name())
+            .filter(|name| *name != "energy")
+            .collect()
+    }
+
+    #[test]
+    fn what_was_asked_for_is_watched_and_else_the_usual() {
+        assert_eq!(names(""), ["host", "network", "tcp", "disks"]);
+        assert_eq!(names("--tcp"), ["tcp"]);
+        assert_eq!(names("--process cat,dog --processors --disks"), ["processes", "processors", "disks"]);
+        assert_eq!(names("--network=lo"), ["network"]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_an_error_that_names_it() {
+        for (line, said) in
+            [("--disks=nosuch", "nosuch"), ("--network=nosuch", "nosuch"), ("--cgroup nosuch", "nosuch")]
+        {
+            let error = sources(&parsed(line)).err().unwrap().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn looks_are_at_even_times_and_those_that_were_missed_are_left_out() {
+        let mut turns = Turns::new(&parsed("--every 100ms --for 1s"));
+        let at = |ms| turns_start(&turns) + Duration::from_millis(ms);
+        let (first, second, late) = (at(3), at(120), at(555));
+        assert_eq!(turns.next(first), Some(at_of(&turns, 100)));
+        assert_eq!(turns.next(second), Some(at_of(&turns, 200)));
+        assert_eq!(turns.next(late), Some(at_of(&turns, 600)));
+        assert_eq!(turns.left, Some(8));
+        assert_eq!(Turns::new(&parsed("--once")).next(late), None);
+        assert_eq!(Turns::new(&parsed("")).left, None);
+    }
+
+    fn turns_start(turns: &Turns) -> Instant {
+        turns.start
+    }
+
+    fn at_of(turns: &Turns, ms: u64) -> Instant {
+        turns.start + Duration::from_millis(ms)
+    }
+}

@@ -1,0 +1,86 @@
+//! Figures for people: a screen that changes, or, where there is no terminal, tables one after another.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use ratatui::widgets::Paragraph;
+use weir_lab::watch::{Moment, table};
+
+use crate::top::{Termination, wait_for_input};
+
+/// How soon a key or signal is seen.
+const TICK: Duration = Duration::from_millis(50);
+
+pub(super) enum Screen {
+    Terminal(Box<ratatui::DefaultTerminal>),
+    Lines,
+    Nothing,
+}
+
+impl Screen {
+    /// `live`: it may take the whole terminal.
+    pub(super) fn open(is_shown: bool, live: bool) -> Self {
+        if !is_shown {
+            return Self::Nothing;
+        }
+        match live && io::stdout().is_terminal() {
+            true => ratatui::try_init().map_or(Self::Lines, |terminal| Self::Terminal(Box::new(terminal))),
+            false => Self::Lines,
+        }
+    }
+
+    pub(super) fn show(&mut self, moment: &Moment) -> Result<(), String> {
+        let text = table(moment);
+        let shown = match self {
+            Self::Terminal(terminal) => {
+                let text = format!("weir watch, {:.0} s (q: quit)\n\n{text}", moment.elapsed.as_secs_f64());
+                terminal.draw(|frame| frame.render_widget(Paragraph::new(text), frame.area())).map(drop)
+            }
+            Self::Lines => io::stdout().write_all(format!("{text}\n").as_bytes()),
+            Self::Nothing => Ok(()),
+        };
+        shown.map_err(|cause| format!("standard output: {cause}"))
+    }
+
+    /// Waits for the next look. True = it is to end.
+    pub(super) fn wait(&mut self, until: Instant, termination: &Termination) -> Result<bool, String> {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if termination.came() {
+                return Ok(true);
+            }
+            if left.is_zero() {
+                return Ok(false);
+            }
+            match self {
+                Self::Terminal(_) => {
+                    if is_told_to_end(left.min(TICK)).map_err(|cause| format!("terminal: {cause}"))? {
+                        return Ok(true);
+                    }
+                }
+                _ => std::thread::sleep(left.min(TICK)),
+            }
+        }
+    }
+}
+
+fn is_told_to_end(within: Duration) -> io::Result<bool> {
+    let mut end = !wait_for_input(within)?;
+    while event::poll(Duration::ZERO)? {
+        if let Event::Key(key) = event::read()? {
+            let is_interrupt =
+                key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+            end |= is_interrupt || key.code == KeyCode::Char('q');
+        }
+    }
+    Ok(end)
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        if matches!(self, Self::Terminal(_)) {
+            ratatui::restore();
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! A CSV file for each source (RFC 4180), with its header once, for programs that read tables: written anew or continued.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::moment::{Moment, Reading};
+use super::table::text;
+
+/// Which figures are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figures {
+    /// As the kernel has them.
+    Raw,
+    /// What follows from them.
+    Derived,
+    /// Both.
+    All,
+}
+
+/// Files in a directory.
+#[derive(Debug)]
+pub struct CsvFiles {
+    directory: PathBuf,
+    figures: Figures,
+    open: HashMap<&'static str, File>,
+}
+
+/// Why a file cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum CsvError {
+    /// The system's word.
+    #[error("{path}: {cause}")]
+    Io {
+        /// Which file.
+        path: String,
+        /// Why.
+        cause: io::Error,
+    },
+    /// It begins with another header.
+    #[error("{0}: has other columns; give another directory, or move it away")]
+    OtherColumns(String),
+}
+
+impl CsvFiles {
+    /// In this directory, which is made if it is not there. Files that are there are continued.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn new(directory: impl Into<PathBuf>, figures: Figures) -> Result<Self, CsvError> {
+        let directory = directory.into();
+        std::fs::create_dir_all(&directory).map_err(io_error(&directory))?;
+        Ok(Self { directory, figures, open: HashMap::new() })
+    }
+
+    /// Adds a line for each thing, to each source's file at once: who reads it never sees half a moment of one source.
+    ///
+    /// # Errors
+    /// A file cannot be written, or is not one of ours.
+    pub fn write(&mut self, moment: &Moment) -> Result<(), CsvError> {
+        for reading in &moment.readings {
+            let path = self.directory.join(format!("{}.csv", reading.name));
+            let file = match self.open.get_mut(reading.name) {
+                Some(file) => file,
+                None => {
+                    let file = open(&path, &header(reading, self.figures))?;
+                    self.open.entry(reading.name).or_insert(file)
+                }
+            };
+            file.write_all(lines(moment, reading, self.figures).as_bytes()).map_err(io_error(&path))?;
+        }
+        Ok(())
+    }
+}
+
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> CsvError + '_ {
+    move |cause| CsvError::Io { path: path.display().to_string(), cause }
+}
+
+/// To go on at its end, whole lines only: a line that a crash has cut is ended, so that it spoils no other.
+fn open(path: &Path, header: &str) -> Result<File, CsvError> {
+    let mut options = OpenOptions::new();
+    let mut file = options.read(true).append(true).create(true).open(path).map_err(io_error(path))?;
+    let mut first = String::new();
+    BufReader::new(&file).read_line(&mut first).map_err(io_error(path))?;
+    if first.is_empty() {
+        file.write_all(header.as_bytes()).map_err(io_error(path))?;
+    } else if first != header {
+        return Err(CsvError::OtherColumns(path.display().to_string()));
+    } else {
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1)).map_err(io_error(path))?;
+        io::Read::read_exact(&mut file, &mut last).map_err(io_error(path))?;
+        if last != *b"\n" {
+            file.write_all(b"\n").map_err(io_error(path))?;
+        }
+    }
+    Ok(file)
+}
+
+fn header(reading: &Reading, figures: Figures) -> String {
+    let raw = reading.columns.iter().map(|column| column.name).filter(|_| figures != Figures::Derived);
+    let derived = reading.derived.iter().map(|it| it.name).filter(|_| figures != Figures::Raw);
+    let names: Vec<_> = ["time", "elapsed_s", "subject"].into_iter().chain(raw).chain(derived).collect();
+    names.join(",") + "\n"
+}
+
+fn lines(moment: &Moment, reading: &Reading, figures: Figures) -> String {
+    let mut lines = String::new();
+    for (row, derived) in &reading.rows {
+        lines.push_str(&format!(
+            "{:.3},{:.6},{}",
+            moment.unix_s(),
+            moment.elapsed.as_secs_f64(),
+            quoted(&row.subject)
+        ));
+        let raw = row.values.iter().filter(|_| figures != Figures::Derived);
+        let derived = derived.iter().filter(|_| figures != Figures::Raw);
+        for value in raw.chain(derived) {
+            lines.push(',');
+            lines.push_str(&text(*value));
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
+/// A field that may hold anything: processes choose their names.
+fn quoted(field: &str) -> String {
+    match field.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::moment::Watch;
+    use super::super::moment::tests::{Told, row};
+    use super::*;
+
+    fn watch(turns: usize) -> Watch {
+        let turn = |at: usize| vec![row("a, \"b\"", at as f64)];
+        Watch::new(vec![Box::new(Told((0..turns).map(turn).collect()))])
+    }
+
+    /// Lines without their times.
+    fn content(directory: &Path) -> Vec<String> {
+        let text = fs::read_to_string(directory.join("told.csv")).unwrap();
+        let without_times = |line: &str| line.splitn(3, ',').nth(2).unwrap_or(line).to_owned();
+        text.lines().map(without_times).collect()
+    }
+
+    #[test]
+    fn a_file_has_its_header_once_and_is_continued() {
+        let directory = tempfile::tempdir().unwrap();
+        let inner = directory.path().join("not/there");
+        let mut watch = watch(3);
+        let mut files = CsvFiles::new(&inner, Figures::All).unwrap();
+        files.write(&watch.read().unwrap()).unwrap();
+        files.write(&watch.read().unwrap()).unwrap();
+        // A crash in the middle of a line.
+        let mut file = OpenOptions::new().append(true).open(inner.join("told.csv")).unwrap();
+        file.write_all(b"1700000000.000,5.0,\"a, \"\"b\"\"\",3").unwrap();
+        let mut files = CsvFiles::new(&inner, Figures::All).unwrap();
+        files.write(&watch.read().unwrap()).unwrap();
+        assert_eq!(
+            content(&inner),
+            [
+                "subject,sent,level,growth",
+                "\"a, \"\"b\"\"\",0,,",
+                "\"a, \"\"b\"\"\",1,,1",
+                "\"a, \"\"b\"\"\",3",
+                "\"a, \"\"b\"\"\",2,,1"
+            ]
+        );
+    }
+
+    #[test]
+    fn only_what_is_wanted_is_written() {
+        for (figures, header) in [(Figures::Raw, "subject,sent,level"), (Figures::Derived, "subject,growth")]
+        {
+            let directory = tempfile::tempdir().unwrap();
+            let mut files = CsvFiles::new(directory.path(), figures).unwrap();
+            files.write(&watch(1).read().unwrap()).unwrap();
+            assert_eq!(content(directory.path())[0], header);
+        }
+    }
+
+    #[test]
+    fn a_file_of_something_else_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("told.csv"), "something,else\n").unwrap();
+        let mut files = CsvFiles::new(directory.path(), Figures::Raw).unwrap();
+        let error = files.write(&watch(1).read().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("told.csv") && error.contains("columns"), "{error}");
+        assert_eq!(fs::read_to_string(directory.path().join("told.csv")).unwrap(), "something,else\n");
+    }
+}

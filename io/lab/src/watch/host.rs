@@ -1,0 +1,260 @@
+//! The whole machine: processors by mode, load, memory, pressure, interrupts (proc(5); Documentation/accounting/psi.rst of the kernel).
+
+use super::source::{Derived, KernelFile, Source, WatchError, named, number};
+use super::table::{Change, Column, Row};
+use super::ticks::seconds;
+
+/// The machine as a whole.
+#[derive(Debug)]
+pub struct Host {
+    stat: KernelFile,
+    load: KernelFile,
+    memory: KernelFile,
+    /// Of CPU, memory and I/O; kernels without PSI have none.
+    pressure: Vec<Option<KernelFile>>,
+}
+
+/// Each processor.
+#[derive(Debug)]
+pub struct Processors {
+    stat: KernelFile,
+}
+
+const MODES: usize = 10;
+
+const COLUMNS: &[Column] = &[
+    Column::counter("cpu_user_s", "Seconds of all processors in user space"),
+    Column::counter("cpu_nice_s", "The same of programs with lowered priority"),
+    Column::counter("cpu_system_s", "Seconds in the kernel"),
+    Column::counter("cpu_idle_s", "Seconds without work"),
+    Column::counter("cpu_iowait_s", "Seconds without work, with a disk to wait for"),
+    Column::counter("cpu_irq_s", "Seconds in interrupts"),
+    Column::counter("cpu_softirq_s", "Seconds in soft interrupts: the network's receiving side"),
+    Column::counter("cpu_steal_s", "Seconds that the hypervisor gave to others"),
+    Column::counter("cpu_guest_s", "Seconds of virtual machines, part of user"),
+    Column::counter("cpu_guest_nice_s", "Seconds of virtual machines with lowered priority, part of nice"),
+    Column::counter("interrupts", "Interrupts"),
+    Column::counter("softirqs", "Soft interrupts"),
+    Column::counter("context_switches", "Switches from one thread to another"),
+    Column::counter("forks", "Processes and threads that were started"),
+    Column::gauge("running", "Threads that run or could run"),
+    Column::gauge("blocked", "Threads that wait for a disk"),
+    Column::gauge("load_1m", "Load average of a minute"),
+    Column::gauge("memory_total_bytes", "Memory"),
+    Column::gauge("memory_available_bytes", "Memory that programs could still get"),
+    Column::gauge("memory_free_bytes", "Memory that is used for nothing"),
+    Column::gauge("page_cache_bytes", "Memory that holds parts of files"),
+    Column::gauge("dirty_bytes", "Of these, what waits to be written"),
+    Column::gauge("swap_used_bytes", "Swap that is used"),
+    Column::counter("cpu_pressure_s", "Seconds in which a thread waited for a processor"),
+    Column::counter("memory_pressure_s", "Seconds in which a thread waited for memory"),
+    Column::counter("io_pressure_s", "Seconds in which a thread waited for a disk"),
+];
+
+const PROCESSOR_COLUMNS: &[Column] = &[
+    COLUMNS[0], COLUMNS[1], COLUMNS[2], COLUMNS[3], COLUMNS[4], COLUMNS[5], COLUMNS[6], COLUMNS[7],
+    COLUMNS[8], COLUMNS[9],
+];
+
+const CPU_DERIVED: [Derived; 6] = [
+    Derived {
+        name: "busy",
+        help: "Share of the time with work",
+        of: |it| Some(1.0 - share(it, &["cpu_idle_s", "cpu_iowait_s"])?),
+    },
+    Derived {
+        name: "user",
+        help: "Share of the time in user space",
+        of: |it| share(it, &["cpu_user_s", "cpu_nice_s"]),
+    },
+    Derived {
+        name: "system",
+        help: "Share of the time in the kernel",
+        of: |it| share(it, &["cpu_system_s"]),
+    },
+    Derived {
+        name: "softirq",
+        help: "Share of the time in soft interrupts",
+        of: |it| share(it, &["cpu_softirq_s"]),
+    },
+    Derived {
+        name: "iowait",
+        help: "Share of the time waiting for a disk",
+        of: |it| share(it, &["cpu_iowait_s"]),
+    },
+    Derived {
+        name: "steal",
+        help: "Share of the time given to others",
+        of: |it| share(it, &["cpu_steal_s"]),
+    },
+];
+
+const DERIVED: &[Derived] = &[
+    CPU_DERIVED[0],
+    CPU_DERIVED[1],
+    CPU_DERIVED[2],
+    CPU_DERIVED[3],
+    CPU_DERIVED[4],
+    CPU_DERIVED[5],
+    Derived { name: "interrupts_per_s", help: "Interrupts each second", of: |it| it.rate("interrupts") },
+    Derived {
+        name: "context_switches_per_s",
+        help: "Switches each second",
+        of: |it| it.rate("context_switches"),
+    },
+    Derived {
+        name: "memory_used",
+        help: "Share of the memory that programs cannot get any more",
+        of: |it| Some(1.0 - it.now("memory_available_bytes")? / it.now("memory_total_bytes")?),
+    },
+    Derived {
+        name: "cpu_pressure",
+        help: "Share of the time with a thread that waits for a processor",
+        of: |it| it.rate("cpu_pressure_s"),
+    },
+    Derived {
+        name: "memory_pressure",
+        help: "Share of the time with a thread that waits for memory",
+        of: |it| it.rate("memory_pressure_s"),
+    },
+    Derived {
+        name: "io_pressure",
+        help: "Share of the time with a thread that waits for a disk",
+        of: |it| it.rate("io_pressure_s"),
+    },
+];
+
+/// Of the time of all processors. What guests take is in user and nice already.
+fn share(change: &Change<'_>, modes: &[&str]) -> Option<f64> {
+    let all = PROCESSOR_COLUMNS[..8].iter().map(|column| change.growth(column.name)).sum::<Option<f64>>()?;
+    let some = modes.iter().map(|mode| change.growth(mode)).sum::<Option<f64>>()?;
+    (all > 0.0).then(|| some / all)
+}
+
+impl Host {
+    /// # Errors
+    /// /proc cannot be read.
+    pub fn new() -> Result<Self, WatchError> {
+        let pressure =
+            ["cpu", "memory", "io"].map(|name| KernelFile::open(format!("/proc/pressure/{name}")).ok());
+        Ok(Self {
+            stat: KernelFile::open("/proc/stat")?,
+            load: KernelFile::open("/proc/loadavg")?,
+            memory: KernelFile::open("/proc/meminfo")?,
+            pressure: pressure.into(),
+        })
+    }
+}
+
+impl Source for Host {
+    fn name(&self) -> &'static str {
+        "host"
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        COLUMNS
+    }
+
+    fn derived(&self) -> &'static [Derived] {
+        DERIVED
+    }
+
+    fn read(&mut self) -> Result<Vec<Row>, WatchError> {
+        let stat = self.stat.read()?;
+        let mut values = stat.lines().next().map(modes).unwrap_or_default();
+        values.extend(
+            ["intr", "softirq", "ctxt", "processes", "procs_running", "procs_blocked"]
+                .map(|name| named(stat, name)),
+        );
+        values.push(self.load.read()?.split_whitespace().next().and_then(|word| word.parse().ok()));
+        let memory = self.memory.read()?;
+        let bytes = |name| named(memory, name).map(|kib| kib * 1024.0);
+        values.extend(["MemTotal", "MemAvailable", "MemFree", "Cached", "Dirty"].map(bytes));
+        values.push(bytes("SwapTotal").zip(bytes("SwapFree")).map(|(total, free)| total - free));
+        for file in &mut self.pressure {
+            // Where the kernel was told to do without it, the file is there and cannot be read.
+            values.push(file.as_mut().and_then(|file| some_total_s(file.read().ok()?)));
+        }
+        Ok(vec![Row::new("host", values)])
+    }
+}
+
+impl Processors {
+    /// # Errors
+    /// /proc cannot be read.
+    pub fn new() -> Result<Self, WatchError> {
+        Ok(Self { stat: KernelFile::open("/proc/stat")? })
+    }
+}
+
+impl Source for Processors {
+    fn name(&self) -> &'static str {
+        "processors"
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        PROCESSOR_COLUMNS
+    }
+
+    fn derived(&self) -> &'static [Derived] {
+        &CPU_DERIVED
+    }
+
+    fn read(&mut self) -> Result<Vec<Row>, WatchError> {
+        let lines = self.stat.read()?.lines().skip(1).take_while(|line| line.starts_with("cpu"));
+        Ok(lines
+            .map(|line| Row::new(line.split_whitespace().next().unwrap_or_default(), modes(line)))
+            .collect())
+    }
+}
+
+/// Of a line such as `cpu0 1 2 3 ...`. Old kernels have fewer modes.
+fn modes(line: &str) -> Vec<Option<f64>> {
+    let mut words = line.split_whitespace().skip(1);
+    (0..MODES).map(|_| number(words.next()).map(seconds)).collect()
+}
+
+/// From `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, in microseconds there.
+fn some_total_s(text: &str) -> Option<f64> {
+    let some = text.lines().find(|line| line.starts_with("some "))?;
+    let total = some.split_whitespace().find_map(|word| word.strip_prefix("total="))?;
+    total.parse::<u64>().ok().map(|microseconds| microseconds as f64 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_has_processors_memory_and_a_load() {
+        let row = Host::new().unwrap().read().unwrap().remove(0);
+        assert_eq!(row.values.len(), COLUMNS.len());
+        let value = |name: &str| row.values[COLUMNS.iter().position(|column| column.name == name).unwrap()];
+        for name in ["cpu_user_s", "cpu_idle_s", "interrupts", "context_switches", "memory_total_bytes"] {
+            assert!(value(name).unwrap() > 0.0, "{name}");
+        }
+        assert!(value("memory_available_bytes") <= value("memory_total_bytes"));
+        let processors = Processors::new().unwrap().read().unwrap();
+        assert!(!processors.is_empty() && processors.iter().all(|row| row.subject.starts_with("cpu")));
+    }
+
+    #[test]
+    fn shares_of_modes_are_of_all_time() {
+        let row = |modes| Row::new("cpu0", super::modes(modes));
+        let (before, now) = (row("cpu0 0 0 0 0 0 0 0 0 0 0"), row("cpu0 30 10 20 25 5 0 8 2 30 0"));
+        let change = Change::new(PROCESSOR_COLUMNS, &before, &now, 1.0).unwrap();
+        let derived = CPU_DERIVED.map(|it| ((it.of)(&change).unwrap() * 100.0).round());
+        assert_eq!(derived, [70.0, 40.0, 20.0, 8.0, 5.0, 2.0]);
+    }
+
+    #[test]
+    fn pressure_is_the_time_in_which_somebody_waited() {
+        let text = "some avg10=0.12 avg60=0.00 avg300=0.00 total=2500000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1\n";
+        assert_eq!((some_total_s(text), some_total_s("")), (Some(2.5), None));
+    }
+
+    #[test]
+    fn an_old_kernel_s_line_has_fewer_modes() {
+        assert_eq!(modes("cpu 100 0 0 200").iter().flatten().count(), 4);
+    }
+}

@@ -1,0 +1,186 @@
+//! All figures at one moment.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Map, Value, json};
+
+use super::source::{Derived, Source, WatchError};
+use super::table::{Change, Column, Row};
+
+/// Several sources, read together.
+pub struct Watch {
+    sources: Vec<Watched>,
+    started: Instant,
+}
+
+struct Watched {
+    source: Box<dyn Source>,
+    /// The last rows by subject, and when they were read.
+    before: Option<(Instant, HashMap<String, Row>)>,
+}
+
+/// What all sources said.
+#[derive(Debug)]
+pub struct Moment {
+    /// When it began, by the machine's clock.
+    pub at: SystemTime,
+    /// The same after the watch began, by a clock that is never set.
+    pub elapsed: Duration,
+    /// Of each source, in order.
+    pub readings: Vec<Reading>,
+}
+
+/// What a source said.
+#[derive(Debug)]
+pub struct Reading {
+    /// The source's name.
+    pub name: &'static str,
+    /// Its figures.
+    pub columns: &'static [Column],
+    /// What follows from them.
+    pub derived: &'static [Derived],
+    /// Of each thing, its figures and, from the second time on, what follows.
+    pub rows: Vec<(Row, Vec<Option<f64>>)>,
+}
+
+impl Watch {
+    /// Of these.
+    pub fn new(sources: Vec<Box<dyn Source>>) -> Self {
+        let sources = sources.into_iter().map(|source| Watched { source, before: None }).collect();
+        Self { sources, started: Instant::now() }
+    }
+
+    /// Reads them all.
+    ///
+    /// # Errors
+    /// One of them cannot be read.
+    pub fn read(&mut self) -> Result<Moment, WatchError> {
+        let (at, elapsed) = (SystemTime::now(), self.started.elapsed());
+        let readings = self.sources.iter_mut().map(Watched::read).collect::<Result<_, _>>()?;
+        Ok(Moment { at, elapsed, readings })
+    }
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.sources.iter().map(|watched| watched.source.name())).finish()
+    }
+}
+
+impl Watched {
+    fn read(&mut self) -> Result<Reading, WatchError> {
+        let rows = self.source.read()?;
+        let now = Instant::now();
+        let (columns, derived) = (self.source.columns(), self.source.derived());
+        let known: HashMap<_, _> = rows.iter().map(|row| (row.subject.clone(), row.clone())).collect();
+        let before = self.before.replace((now, known));
+        let follows = |row: &Row| {
+            let change = before.as_ref().and_then(|(then, before)| {
+                let seconds = now.duration_since(*then).as_secs_f64();
+                Change::new(columns, before.get(&row.subject)?, row, seconds)
+            });
+            derived.iter().map(|it| change.as_ref().and_then(|change| (it.of)(change))).collect()
+        };
+        let rows =
+            rows.into_iter().map(|row| (follows(&row), row)).map(|(follows, row)| (row, follows)).collect();
+        Ok(Reading { name: self.source.name(), columns, derived, rows })
+    }
+}
+
+impl Moment {
+    /// Seconds since 1970.
+    pub fn unix_s(&self) -> f64 {
+        self.at.duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+    }
+
+    /// As JSON, on one line: a list of things for each source, with what is known of each.
+    pub fn to_json(&self) -> Value {
+        let mut all = Map::new();
+        all.insert("time".to_owned(), json!((self.unix_s() * 1e3).round() / 1e3));
+        all.insert("elapsed_s".to_owned(), json!(self.elapsed.as_secs_f64()));
+        for reading in &self.readings {
+            let rows = reading.rows.iter().map(|(row, derived)| Value::Object(reading.object(row, derived)));
+            all.insert(reading.name.to_owned(), rows.collect());
+        }
+        Value::Object(all)
+    }
+}
+
+impl Reading {
+    fn object(&self, row: &Row, derived: &[Option<f64>]) -> Map<String, Value> {
+        let names = self.columns.iter().map(|it| it.name).chain(self.derived.iter().map(|it| it.name));
+        let values = row.values.iter().chain(derived);
+        let known = names.zip(values).filter_map(|(name, value)| Some((name.to_owned(), figure((*value)?))));
+        std::iter::once(("subject".to_owned(), json!(row.subject))).chain(known).collect()
+    }
+}
+
+/// Whole numbers as such.
+fn figure(value: f64) -> Value {
+    /// Up to here every whole number has a f64 of its own.
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() <= EXACT_MAX { json!(value as i64) } else { json!(value) }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Says what it is told to.
+    #[derive(Debug)]
+    pub(in super::super) struct Told(pub(in super::super) Vec<Vec<Row>>);
+
+    const COLUMNS: &[Column] = &[Column::counter("sent", "Sent"), Column::gauge("level", "Level")];
+    const DERIVED: &[Derived] = &[Derived { name: "growth", help: "Growth", of: |it| it.growth("sent") }];
+
+    impl Source for Told {
+        fn name(&self) -> &'static str {
+            "told"
+        }
+
+        fn columns(&self) -> &'static [Column] {
+            COLUMNS
+        }
+
+        fn derived(&self) -> &'static [Derived] {
+            DERIVED
+        }
+
+        fn read(&mut self) -> Result<Vec<Row>, WatchError> {
+            Ok(self.0.remove(0))
+        }
+    }
+
+    pub(in super::super) fn row(subject: &str, sent: f64) -> Row {
+        Row::new(subject, vec![Some(sent), None])
+    }
+
+    #[test]
+    fn what_follows_is_said_from_the_second_time_on_and_of_what_is_still_there() {
+        let told = Told(vec![
+            vec![row("a", 1.0), row("b", 5.0)],
+            vec![row("b", 7.0), row("c", 1.0)],
+            vec![row("a", 9.0), row("b", 8.0)],
+        ]);
+        let mut watch = Watch::new(vec![Box::new(told)]);
+        let mut growths = || -> Vec<(String, Option<f64>)> {
+            let moment = watch.read().unwrap();
+            moment.readings[0].rows.iter().map(|(row, derived)| (row.subject.clone(), derived[0])).collect()
+        };
+        let of = |subject: &str, growth| (subject.to_owned(), growth);
+        assert_eq!(growths(), [of("a", None), of("b", None)]);
+        assert_eq!(growths(), [of("b", Some(2.0)), of("c", None)]);
+        assert_eq!(growths(), [of("a", None), of("b", Some(1.0))], "one that was away begins anew");
+    }
+
+    #[test]
+    fn json_has_what_is_known() {
+        let told = Told(vec![vec![row("a", 1.5)], vec![row("a", 4.0)]]);
+        let mut watch = Watch::new(vec![Box::new(told)]);
+        watch.read().unwrap();
+        let json = watch.read().unwrap().to_json();
+        assert_eq!(json["told"], json!([{ "subject": "a", "sent": 4, "growth": 2.5 }]));
+        assert!(json["time"].as_f64().unwrap() > 1.6e9 && json["elapsed_s"].as_f64().unwrap() > 0.0);
+    }
+}

@@ -1,0 +1,273 @@
+//! Network interfaces, from /proc/net/dev (proc(5)), and what TCP counts, from /proc/net/snmp and /proc/net/netstat.
+
+use super::source::{Derived, KernelFile, Source, WatchError, number};
+use super::table::{Column, Row};
+
+/// Network interfaces.
+#[derive(Debug)]
+pub struct Interfaces {
+    file: KernelFile,
+    /// Only these; empty = all.
+    wanted: Vec<String>,
+}
+
+/// TCP of this network namespace.
+#[derive(Debug)]
+pub struct Tcp {
+    snmp: KernelFile,
+    netstat: KernelFile,
+}
+
+/// In the file's order.
+const INTERFACE_COLUMNS: &[Column] = &[
+    Column::counter("received_bytes", "Bytes received"),
+    Column::counter("received_packets", "Packets received"),
+    Column::counter("receive_errors", "Packets that came with an error"),
+    Column::counter("receive_drops", "Packets that came and were dropped"),
+    Column::counter("receive_fifo_errors", "Overruns of the receiver's queue"),
+    Column::counter("receive_frame_errors", "Packets with wrong framing"),
+    Column::counter("received_compressed", "Packets that came compressed"),
+    Column::counter("received_multicast", "Packets to many that came"),
+    Column::counter("sent_bytes", "Bytes sent"),
+    Column::counter("sent_packets", "Packets sent"),
+    Column::counter("send_errors", "Packets that could not be sent"),
+    Column::counter("send_drops", "Packets that were dropped instead of being sent"),
+    Column::counter("send_fifo_errors", "Overruns of the sender's queue"),
+    Column::counter("collisions", "Collisions"),
+    Column::counter("carrier_errors", "Losses of the carrier"),
+    Column::counter("sent_compressed", "Packets that were sent compressed"),
+];
+
+const INTERFACE_DERIVED: &[Derived] = &[
+    Derived {
+        name: "received_bytes_per_s",
+        help: "Bytes received each second",
+        of: |it| it.rate("received_bytes"),
+    },
+    Derived { name: "sent_bytes_per_s", help: "Bytes sent each second", of: |it| it.rate("sent_bytes") },
+    Derived {
+        name: "received_packets_per_s",
+        help: "Packets received each second",
+        of: |it| it.rate("received_packets"),
+    },
+    Derived {
+        name: "sent_packets_per_s",
+        help: "Packets sent each second",
+        of: |it| it.rate("sent_packets"),
+    },
+    Derived {
+        name: "drops_per_s",
+        help: "Packets dropped each second, either way",
+        of: |it| Some(it.rate("receive_drops")? + it.rate("send_drops")?),
+    },
+];
+
+const TCP_COLUMNS: &[Column] = &[
+    Column::counter("active_opens", "Connections that were begun here"),
+    Column::counter("passive_opens", "Connections that were accepted here"),
+    Column::counter("attempt_fails", "Connections that did not come about"),
+    Column::counter("established_resets", "Connections that ended in a reset"),
+    Column::gauge("established", "Connections that stand"),
+    Column::counter("received_segments", "Segments received"),
+    Column::counter("sent_segments", "Segments sent"),
+    Column::counter("retransmitted_segments", "Segments sent again"),
+    Column::counter("receive_errors", "Segments that came with an error"),
+    Column::counter("sent_resets", "Resets sent"),
+    Column::counter("listen_overflows", "Connections that found a listener's queue full"),
+    Column::counter("listen_drops", "Connections that a listener had to drop for any reason"),
+    Column::counter("timeouts", "Waits for an acknowledgement that ended in vain"),
+    Column::counter("syn_retransmits", "SYNs and SYN-ACKs sent again"),
+    Column::counter("lost_retransmits", "Segments sent again that were lost again"),
+    Column::counter("backlog_drops", "Segments dropped because a socket was busy for too long"),
+    Column::counter("receive_queue_drops", "Segments dropped because a receive buffer was full"),
+    Column::counter("memory_aborts", "Connections ended because TCP had no memory"),
+    Column::counter("zero_windows", "Times that a receiver said it had no room"),
+    Column::counter("syn_cookies_sent", "Handshakes answered by a cookie because the queue was full"),
+];
+
+/// Where each column stands: the line's prefix and the name in its header.
+const TCP_NAMES: [(&str, &str); 20] = [
+    ("Tcp:", "ActiveOpens"),
+    ("Tcp:", "PassiveOpens"),
+    ("Tcp:", "AttemptFails"),
+    ("Tcp:", "EstabResets"),
+    ("Tcp:", "CurrEstab"),
+    ("Tcp:", "InSegs"),
+    ("Tcp:", "OutSegs"),
+    ("Tcp:", "RetransSegs"),
+    ("Tcp:", "InErrs"),
+    ("Tcp:", "OutRsts"),
+    ("TcpExt:", "ListenOverflows"),
+    ("TcpExt:", "ListenDrops"),
+    ("TcpExt:", "TCPTimeouts"),
+    ("TcpExt:", "TCPSynRetrans"),
+    ("TcpExt:", "TCPLostRetransmit"),
+    ("TcpExt:", "TCPBacklogDrop"),
+    ("TcpExt:", "TCPRcvQDrop"),
+    ("TcpExt:", "TCPAbortOnMemory"),
+    ("TcpExt:", "TCPToZeroWindowAdv"),
+    ("TcpExt:", "SyncookiesSent"),
+];
+
+const TCP_DERIVED: &[Derived] = &[
+    Derived {
+        name: "opens_per_s",
+        help: "Connections accepted each second",
+        of: |it| it.rate("passive_opens"),
+    },
+    Derived {
+        name: "retransmitted",
+        help: "Share of the segments sent that were sent again",
+        of: |it| {
+            let sent = it.growth("sent_segments")?;
+            (sent > 0.0).then_some(it.growth("retransmitted_segments")? / sent)
+        },
+    },
+    Derived {
+        name: "listen_overflows_per_s",
+        help: "Connections that found a listener's queue full, each second",
+        of: |it| it.rate("listen_overflows"),
+    },
+];
+
+impl Interfaces {
+    /// All, or those with these names.
+    ///
+    /// # Errors
+    /// /proc/net/dev cannot be read, or has not one of the names.
+    pub fn new(wanted: Vec<String>) -> Result<Self, WatchError> {
+        let mut file = KernelFile::open("/proc/net/dev")?;
+        let there: Vec<String> = interfaces(file.read()?, &[]).into_iter().map(|row| row.subject).collect();
+        match wanted.iter().find(|name| !there.contains(name)) {
+            Some(unknown) => Err(WatchError::Unknown(format!(
+                "no network interface {unknown:?}: there are {}",
+                there.join(", ")
+            ))),
+            None => Ok(Self { file, wanted }),
+        }
+    }
+}
+
+impl Source for Interfaces {
+    fn name(&self) -> &'static str {
+        "network"
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        INTERFACE_COLUMNS
+    }
+
+    fn derived(&self) -> &'static [Derived] {
+        INTERFACE_DERIVED
+    }
+
+    fn read(&mut self) -> Result<Vec<Row>, WatchError> {
+        Ok(interfaces(self.file.read()?, &self.wanted))
+    }
+}
+
+impl Tcp {
+    /// # Errors
+    /// /proc/net cannot be read.
+    pub fn new() -> Result<Self, WatchError> {
+        Ok(Self {
+            snmp: KernelFile::open("/proc/net/snmp")?,
+            netstat: KernelFile::open("/proc/net/netstat")?,
+        })
+    }
+}
+
+impl Source for Tcp {
+    fn name(&self) -> &'static str {
+        "tcp"
+    }
+
+    fn columns(&self) -> &'static [Column] {
+        TCP_COLUMNS
+    }
+
+    fn derived(&self) -> &'static [Derived] {
+        TCP_DERIVED
+    }
+
+    fn read(&mut self) -> Result<Vec<Row>, WatchError> {
+        let (snmp, netstat) = (self.snmp.read()?, self.netstat.read()?);
+        let value =
+            |(prefix, name)| below_header(if prefix == "Tcp:" { snmp } else { netstat }, prefix, name);
+        Ok(vec![Row::new("tcp", TCP_NAMES.map(value).to_vec())])
+    }
+}
+
+fn interfaces(text: &str, wanted: &[String]) -> Vec<Row> {
+    let row = |line: &str| {
+        let (name, figures) = line.split_once(':')?;
+        let name = name.trim();
+        let mut words = figures.split_whitespace();
+        let is_wanted = wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
+        is_wanted.then(|| Row::new(name, INTERFACE_COLUMNS.iter().map(|_| number(words.next())).collect()))
+    };
+    // Two lines of headings.
+    text.lines().skip(2).filter_map(row).collect()
+}
+
+/// Two lines begin alike: names, and below them figures.
+fn below_header(text: &str, prefix: &str, name: &str) -> Option<f64> {
+    let mut lines = text.lines().filter(|line| line.split_whitespace().next() == Some(prefix));
+    let (names, figures) = (lines.next()?, lines.next()?);
+    let at = names.split_whitespace().position(|word| word == name)?;
+    // What cannot be, as a MaxConn of -1, is not known.
+    number(figures.split_whitespace().nth(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::super::table::Change;
+    use super::*;
+
+    #[test]
+    fn names_may_touch_their_figures() {
+        let text = "Inter-|   Receive |  Transmit\n face |bytes\n  eth0:1234567 8 0 1 0 0 0 0 99 7 0 2 0 0 0 0\n    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n";
+        let rows = interfaces(text, &[]);
+        assert_eq!(
+            (rows[0].subject.as_str(), rows[0].values[0], rows[0].values[8]),
+            ("eth0", Some(1_234_567.0), Some(99.0))
+        );
+        assert!(rows[1].values.iter().flatten().copied().eq((1..=16).map(f64::from)));
+        assert_eq!(interfaces(text, &["lo".to_owned()]).len(), 1);
+        let error = Interfaces::new(vec!["no-such-interface".to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("no-such-interface") && error.contains("lo"), "{error}");
+    }
+
+    #[test]
+    fn figures_stand_below_their_names() {
+        let text = "Ip: Forwarding\nIp: 1\nTcp: RtoMin MaxConn ActiveOpens RetransSegs\nTcp: 200 -1 17 3\n";
+        assert_eq!(below_header(text, "Tcp:", "RetransSegs"), Some(3.0));
+        assert_eq!(below_header(text, "Tcp:", "MaxConn"), None);
+        assert_eq!(below_header(text, "Tcp:", "NoSuch"), None);
+        assert_eq!(below_header("Tcp: RtoMin\n", "Tcp:", "RtoMin"), None);
+    }
+
+    #[test]
+    fn what_goes_over_loopback_is_seen() {
+        let (mut tcp, mut interfaces) =
+            (Tcp::new().unwrap(), Interfaces::new(vec!["lo".to_owned()]).unwrap());
+        let before = (tcp.read().unwrap().remove(0), interfaces.read().unwrap().remove(0));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        client.write_all(&[7; 100_000]).unwrap();
+        drop(client);
+        server.read_to_end(&mut Vec::new()).unwrap();
+        let now = (tcp.read().unwrap().remove(0), interfaces.read().unwrap().remove(0));
+        let change = Change::new(TCP_COLUMNS, &before.0, &now.0, 1.0).unwrap();
+        assert!(
+            change.growth("passive_opens").unwrap() >= 1.0 && change.growth("listen_overflows").is_some()
+        );
+        let change = Change::new(INTERFACE_COLUMNS, &before.1, &now.1, 1.0).unwrap();
+        assert!(change.growth("sent_bytes").unwrap() >= 100_000.0);
+        assert_eq!(change.growth("sent_bytes"), change.growth("received_bytes"));
+    }
+}
