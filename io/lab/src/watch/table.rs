@@ -95,7 +95,7 @@ impl<'a> Change<'a> {
         let fallen = before - now;
         match self.columns[at].kind {
             Kind::Gauge => None,
-            _ if fallen <= 0.0 => Some(-fallen),
+            _ if fallen <= 0.0 => Some(now - before),
             Kind::Counter32 if fallen > HALF_32_BITS => Some(2.0 * HALF_32_BITS - fallen),
             Kind::Wrapping if self.now.wraps_at > fallen => Some(self.now.wraps_at - fallen),
             Kind::Counter | Kind::Counter32 | Kind::Wrapping => None,
@@ -156,6 +156,7 @@ mod tests {
         assert_eq!(growth("level", before, now), None);
         assert_eq!(growth("sent", before, now), Some(4.0));
         assert_eq!(growth("unknown", before, now), None);
+        assert!(growth("sent", before, before).unwrap().is_sign_positive(), "0 and not -0");
         let (before, now) = (row(before), row(now));
         let change = Change::new(COLUMNS, &before, &now, 2.0).unwrap();
         assert_eq!((change.rate("sent"), change.now("level")), (Some(2.0), Some(3.0)));
