@@ -91,7 +91,7 @@ impl Workers {
     }
 
     /// Stops in order: those who have connected already are taken, requests are finished, idle connections are closed, and
-    /// after `deadline` everything that is left is cut. Returns when the threads have ended, or have not for [`CUT_GRACE`] after
+    /// after `deadline` everything that is left is cut. Returns when the threads have ended, or have not for two seconds after
     /// that.
     pub async fn drain(self, deadline: Duration) {
         self.tell_all(Drain::Finish);
