@@ -57,13 +57,11 @@ impl Surroundings<'_> {
             (Some(name), _) => name,
             (None, 1) => clouds.keys().next().cloned().unwrap_or_default(),
             (None, _) => {
-                let names: Vec<_> = clouds.keys().map(String::as_str).collect();
-                return Err(format!("{place}: which cloud? one of {}", names.join(", ")));
+                return Err(format!("{place}: which cloud? one of {}", names(&clouds)));
             }
         };
         let Some(Value::Object(cloud)) = clouds.get(&name) else {
-            let names: Vec<_> = clouds.keys().map(String::as_str).collect();
-            return Err(format!("{place}: no cloud {name:?}: one of {}", names.join(", ")));
+            return Err(format!("{place}: no cloud {name:?}: one of {}", names(&clouds)));
         };
         let cloud = Written { cloud, auth: cloud.get("auth").and_then(Value::as_object) };
         cloud.read(&name).map_err(|why| format!("{place}, cloud {name}: {why}"))
@@ -291,4 +289,11 @@ fn merge(base: &mut Value, over: Value) {
         }
         (base, over) => *base = over,
     }
+}
+
+/// In alphabetical order, whatever order the file has.
+fn names(clouds: &Map<String, Value>) -> String {
+    let mut names: Vec<_> = clouds.keys().map(String::as_str).collect();
+    names.sort_unstable();
+    names.join(", ")
 }
