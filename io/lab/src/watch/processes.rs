@@ -204,7 +204,7 @@ fn open(pid: u32) -> Option<((u32, u64), Known)> {
     Some(((pid, started), Known { subject: format!("{name}[{pid}]"), stat, status, directory }))
 }
 
-/// The names that a process goes by: the last one of its first argument is the longest.
+/// The names that a process goes by: the kernel's, cut at 15 bytes, and that of the program in its first argument.
 fn names(pid: u32) -> Vec<String> {
     let read = |file: &str| -> io::Result<String> {
         Ok(String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/{file}"))?).into_owned())
