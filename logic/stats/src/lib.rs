@@ -1,9 +1,11 @@
-//! Histograms and quantiles: what took how long, in a fixed amount of memory; and how sure a mean of several runs is.
+//! Histograms and quantiles: what took how long, in a fixed amount of memory; how sure a mean of several runs is; and whether
+//! two sets of runs differ ([`compare`]).
 //!
 //! Times are whole microseconds. [`Histogram`] is for one thread, [`SharedHistogram`] for one writer and any readers;
 //! both sort values into the same buckets. [`NanosHistogram`] counts nanoseconds, for measurements. Knows no clock and no metrics format.
 
 mod buckets;
+pub mod compare;
 mod histogram;
 mod interval;
 mod nanos;

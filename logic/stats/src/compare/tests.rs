@@ -1,0 +1,127 @@
+use proptest::prelude::*;
+
+use super::rng::Rng;
+use super::*;
+
+/// Times of a machine that is now and then slower, log-normal around 10.
+fn times(rng: &mut Rng, count: usize, factor: f64) -> Vec<f64> {
+    let mut normal = || {
+        // The sum of twelve evenly spread numbers is near enough.
+        (0..12).map(|_| (rng.next() >> 11) as f64 / (1_u64 << 53) as f64).sum::<f64>() - 6.0
+    };
+    (0..count).map(|_| 10.0 * factor * (normal() * 0.1).exp()).collect()
+}
+
+/// One A/A comparison: both are the same, and each block of turns has a slowness of its own.
+fn same(rng: &mut Rng, blocks: usize) -> (Vec<f64>, Vec<f64>) {
+    let slowness = times(rng, blocks, 0.1);
+    let with = |rng: &mut Rng| times(rng, blocks, 1.0).iter().zip(&slowness).map(|(t, s)| t * s).collect();
+    (with(rng), with(rng))
+}
+
+#[test]
+fn of_twenty_comparisons_of_the_same_with_itself_at_most_two_differ() {
+    let mut rng = Rng::new(1);
+    for family in 0..40 {
+        let pairs: Vec<_> = (0..20).map(|_| same(&mut rng, 7)).collect();
+        let differ = |probabilities: Vec<f64>| {
+            holm(&probabilities).into_iter().filter(|probability| *probability < SIGNIFICANT).count()
+        };
+        let paired = pairs.iter().map(|(a, b)| compare_paired(a, b, family).unwrap().probability).collect();
+        let ranked = pairs.iter().map(|(a, b)| mann_whitney(a, b)).collect();
+        assert!(differ(paired) <= 2 && differ(ranked) <= 2, "family {family}");
+    }
+}
+
+#[test]
+fn the_same_differs_from_itself_no_more_often_than_is_said() {
+    let mut rng = Rng::new(2);
+    let (mut paired, mut ranked) = (0, 0);
+    const COMPARISONS: u64 = 1_000;
+    for seed in 0..COMPARISONS {
+        let (a, b) = same(&mut rng, 8);
+        paired += u64::from(compare_paired(&a, &b, seed).unwrap().probability < SIGNIFICANT);
+        ranked += u64::from(mann_whitney(&a, &b) < SIGNIFICANT);
+    }
+    // Of 1,000 at 5 percent: 50, and three deviations of 7.
+    assert!(paired < 71 && ranked < 71, "{paired} and {ranked} of {COMPARISONS}");
+}
+
+#[test]
+fn a_difference_that_is_there_is_found_and_its_size_is_told() {
+    let mut rng = Rng::new(3);
+    let (a, slow) = (times(&mut rng, 12, 1.0), times(&mut rng, 12, 1.5));
+    let difference = compare_paired(&slow, &a, 1).unwrap();
+    assert!(difference.probability < 0.001 && mann_whitney(&slow, &a) < 0.001, "{difference:?}");
+    let Estimate { low, median, high } = difference.ratio;
+    assert!(low > 1.3 && low <= median && median <= high && high < 1.7, "{difference:?}");
+}
+
+#[test]
+fn exact_probabilities_are_those_of_the_tables() {
+    // All of the first are below all of the second: 2 of 252 divisions are as far apart.
+    let (low, high) = ([1.0, 2.0, 3.0, 4.0, 5.0], [6.0, 7.0, 8.0, 9.0, 10.0]);
+    assert!((mann_whitney(&low, &high) - 2.0 / 252.0).abs() < 1e-12);
+    assert!((mann_whitney(&low[..3], &high[..3]) - 2.0 / 20.0).abs() < 1e-12);
+    assert_eq!(mann_whitney(&low, &low), 1.0);
+    assert_eq!(mann_whitney(&low, &[]), 1.0);
+    // Of five differences with one sign, both ends of 32.
+    assert_eq!(sign_flip(&[1.0, 2.0, 3.0, 4.0, 5.0], 0), 2.0 / 32.0);
+    assert_eq!(sign_flip(&[1.0, -1.0], 0), 1.0);
+    assert_eq!(sign_flip(&[], 0), 1.0);
+}
+
+#[test]
+fn many_questions_make_each_answer_less_certain() {
+    let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
+    let expected = [0.03, 0.06, 0.06, 0.02];
+    assert!(adjusted.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{adjusted:?}");
+    assert_eq!(holm(&[0.6, 0.9]), [1.0, 1.0]);
+    assert!(holm(&[]).is_empty());
+}
+
+#[test]
+fn what_is_no_number_or_not_there_compares_with_nothing() {
+    assert_eq!(median(&[]), None);
+    assert_eq!(median(&[1.0, f64::NAN]), None);
+    assert_eq!(compare_paired(&[0.0, f64::NAN], &[1.0, 1.0], 0), None);
+    assert_eq!(compare_paired(&[1.0], &[], 0), None);
+    assert_eq!(Estimate::of(&[], 0), None);
+    let one = Estimate::of(&[7.0], 0).unwrap();
+    assert_eq!((one.low, one.median, one.high), (7.0, 7.0, 7.0));
+}
+
+proptest! {
+    #[test]
+    fn an_interval_holds_its_median_and_nothing_beyond_what_was_seen(
+        values in prop::collection::vec(-1e9..1e9_f64, 1..40), seed: u64
+    ) {
+        let Estimate { low, median, high } = Estimate::of(&values, seed).unwrap();
+        prop_assert!(low <= median && median <= high);
+        prop_assert!(values.iter().any(|value| *value <= low) && values.iter().any(|value| *value >= high));
+    }
+
+    #[test]
+    fn probabilities_are_such_whoever_is_named_first(
+        a in prop::collection::vec(0..50_u32, 0..40), b in prop::collection::vec(0..50_u32, 0..40)
+    ) {
+        let numbers = |values: &[u32]| values.iter().map(|value| f64::from(*value)).collect::<Vec<_>>();
+        let (a, b) = (numbers(&a), numbers(&b));
+        let (one, other) = (mann_whitney(&a, &b), mann_whitney(&b, &a));
+        prop_assert!((0.0..=1.0).contains(&one), "{}", one);
+        prop_assert!((one - other).abs() < 1e-9, "{} {}", one, other);
+        let flipped = sign_flip(&a, 5);
+        prop_assert!((0.0..=1.0).contains(&flipped));
+    }
+
+    #[test]
+    fn holm_keeps_the_order_and_makes_nothing_surer(values in prop::collection::vec(0.0..=1.0_f64, 0..30)) {
+        let adjusted = holm(&values);
+        for (one, own) in adjusted.iter().zip(&values) {
+            prop_assert!(one >= own && *one <= 1.0);
+            for (other, its) in adjusted.iter().zip(&values) {
+                prop_assert!(own > its || one <= other);
+            }
+        }
+    }
+}
