@@ -1,7 +1,7 @@
 # Thin targets for people; the work lives in `cargo xtask` and in the crates. Each installs what it lacks.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-openstack check fuzz docs bench bench-quick bench-picks bench-servers bench-storage bench-soak package release
+.PHONY: help demo test test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-servers bench-storage bench-soak package release
 
 # The version that `make check` runs; compiled once into Cargo's own bin directory.
 CARGO_DENY_VERSION := 0.20.2
@@ -21,6 +21,10 @@ demo: ## several web servers, a balancer in front, traffic, and a live view of i
 test: check fuzz ## everything that must be green before a change goes in
 	@scripts/setup test
 	cargo xtask test
+
+test-rclone: ## rclone with ten thousand files against a storage area; takes minutes
+	@scripts/setup test
+	WEIR_RCLONE_FILES=10000 cargo test --workspace --test storage -- --nocapture rclone_synchronises_many
 
 OPENSTACK := $(CURDIR)/target/openstack
 test-openstack: ## the fleet's OpenStack provider with a real control plane; downloads it, takes minutes

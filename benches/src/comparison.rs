@@ -120,7 +120,9 @@ impl Measurement<'_> {
         match self.scenario {
             Scenario::Latency => {
                 let _awake = Awake::keep(self.workshop)?;
-                latency::measure(&start(setup)?, self.rate_per_s, self.options.turn()).map(Measured::OpenLoop)
+                let balancer = start(setup)?;
+                latency::measure(self.workshop, &balancer, self.rate_per_s, self.options.turn())
+                    .map(Measured::OpenLoop)
             }
             Scenario::Memory => {
                 let measure =

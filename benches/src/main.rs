@@ -14,6 +14,7 @@ mod network;
 mod openloop;
 mod options;
 mod origin;
+mod priority;
 mod process;
 mod report;
 mod results;
@@ -22,6 +23,7 @@ mod scenario;
 mod servers;
 mod simulation;
 mod soak;
+mod stalls;
 mod statistics;
 mod storage;
 mod syscalls;
@@ -42,6 +44,9 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> error::Result<ExitCode> {
+    if matches!(options.command, Command::LookOut) {
+        stalls::look_out()?;
+    }
     if options.in_own_network {
         network::settle()?;
     } else if !options.host_network {
@@ -53,6 +58,7 @@ fn run(options: &Options) -> error::Result<ExitCode> {
         Command::Servers(options) => servers::run(options),
         Command::Soak(options) => soak::run(options),
         Command::Storage(options) => storage::run(options),
+        Command::LookOut => Ok(true),
     };
     // 1: the answer is no, a ratio or a limit was not kept.
     kept.map(|kept| ExitCode::from(u8::from(!kept)))

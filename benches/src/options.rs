@@ -31,6 +31,9 @@ pub(crate) enum Command {
     Soak(Soak),
     /// Files from storage areas beside NGINX's, uploads with a checksum and without, large directories and files
     Storage(Storage),
+    /// Says on stdout when this core stands still; this program starts it itself
+    #[command(hide = true)]
+    LookOut,
 }
 
 /// `compare`. The rivals' programs come from HAPROXY and NGINX (paths, several separated by commas), Weir's from WEIR.

@@ -22,12 +22,13 @@ pub(crate) fn brief(measured: &Measured) -> String {
             sample.cpu_us_per_request, sample.requests_per_s, sample.cores_used
         ),
         Measured::OpenLoop(sample) => format!(
-            "p50 {:.0} us, p99 {:.0} us, p99.9 {:.0} us at {:.0}/s{}",
+            "p50 {:.0} us, p99 {:.0} us, p99.9 {:.0} us at {:.0}/s, the machine stood still for {:.1}%{}",
             sample.p50_us,
             sample.p99_us,
             sample.p999_us,
             sample.rate_per_s,
-            if sample.valid { "" } else { " (schedule not kept: not judged)" }
+            sample.stalled * 100.0,
+            if sample.valid { "" } else { " (too often, or the schedule was not kept: not judged)" }
         ),
         Measured::Memory { plain, tls } => format!(
             "{} KiB idle, {:.0} bytes a connection, {:.0} with TLS",

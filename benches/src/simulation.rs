@@ -108,9 +108,10 @@ fn kept_schedule(algorithm: &str, load: &Load) -> Result<Outcome> {
 }
 
 fn waits(outcome: &Outcome) -> Waits {
-    let at = |share| quantile(&outcome.latencies_ns, share) as f64 / 1e9;
-    let sum: u128 = outcome.latencies_ns.iter().map(|ns| u128::from(*ns)).sum();
-    let mean = sum as f64 / outcome.latencies_ns.len().max(1) as f64 / 1e9;
+    let latencies_ns = outcome.latencies_ns();
+    let at = |share| quantile(&latencies_ns, share) as f64 / 1e9;
+    let sum: u128 = latencies_ns.iter().map(|ns| u128::from(*ns)).sum();
+    let mean = sum as f64 / latencies_ns.len().max(1) as f64 / 1e9;
     Waits { mean, p50: at(0.5), p95: at(0.95), p99: at(0.99) }
 }
 
@@ -127,8 +128,9 @@ fn timer_delay(contestant: &Contestant, workshop: &Workshop) -> Result<Duration>
         duration: Duration::from_secs(5),
         connections: CONNECTIONS,
     })?;
-    let sum: u128 = outcome.latencies_ns.iter().map(|ns| u128::from(*ns)).sum();
-    let mean_ns = sum / (outcome.latencies_ns.len() as u128).max(1);
+    let latencies_ns = outcome.latencies_ns();
+    let sum: u128 = latencies_ns.iter().map(|ns| u128::from(*ns)).sum();
+    let mean_ns = sum / (latencies_ns.len() as u128).max(1);
     Ok(Duration::from_nanos(u64::try_from(mean_ns).unwrap_or(u64::MAX)).saturating_sub(told))
 }
 

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 /// How long tests wait for what must happen soon. Long, for machines that are slow or busy: a test that passes never
 /// waits that long.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns once `condition` holds.
 ///

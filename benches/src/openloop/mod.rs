@@ -8,6 +8,7 @@ mod schedule;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
@@ -18,6 +19,8 @@ use crate::error::{Context, Error, Result};
 use connection::{Connection, Progress};
 pub(crate) use schedule::Arrivals;
 use schedule::Schedule;
+
+use crate::stalls::{self, Stalls};
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -34,11 +37,12 @@ pub(crate) struct Load {
 /// What came of it.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// From due to last byte, ascending, in nanoseconds.
-    pub(crate) latencies_ns: Vec<u64>,
+    /// Each from when it was due to its last byte, in nanoseconds of CLOCK_MONOTONIC.
+    pub(crate) answered: Vec<Range<u64>>,
     pub(crate) due: u64,
-    /// Due requests that this program itself started over 1 ms late although a connection was free.
-    pub(crate) late: u64,
+    /// Those that this program itself started over 1 ms late although a connection was free: from when they were due to
+    /// their start, likewise.
+    pub(crate) late: Vec<Range<u64>>,
     /// How late these and all others were together, through this program or the machine.
     pub(crate) delay: Duration,
 }
@@ -46,12 +50,28 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// A run whose schedule was not kept says nothing: at most 1% of starts late, at least 99% answered.
     pub(crate) fn is_valid(&self) -> bool {
-        self.late * 100 <= self.due && self.is_answered()
+        self.late.len() as u64 * 100 <= self.due && self.is_answered()
+    }
+
+    /// Without the requests that were under way while the machine stood still.
+    pub(crate) fn outside(mut self, stalls: &Stalls) -> Self {
+        let before = self.answered.len();
+        self.answered.retain(|request| !stalls.touch(request.clone()));
+        self.late.retain(|request| !stalls.touch(request.clone()));
+        self.due -= (before - self.answered.len()) as u64;
+        self
+    }
+
+    /// From due to last byte, ascending, in nanoseconds.
+    pub(crate) fn latencies_ns(&self) -> Vec<u64> {
+        let mut latencies: Vec<_> = self.answered.iter().map(|it| it.end - it.start).collect();
+        latencies.sort_unstable();
+        latencies
     }
 
     /// At least 99% were answered.
     pub(crate) fn is_answered(&self) -> bool {
-        self.latencies_ns.len() as u64 * 100 >= self.due * 99
+        self.answered.len() as u64 * 100 >= self.due * 99
     }
 
     /// How late a request was started on average, in seconds.
@@ -84,13 +104,15 @@ pub(crate) fn run(load: &Load) -> Result<Outcome> {
     let mut is_closed = vec![false; load.connections];
     let mut free: Vec<usize> = (0..connections.len()).collect();
     let mut schedule = Schedule::new(load.arrivals, load.rate_per_s, load.duration);
-    let mut latencies_ns = Vec::with_capacity(schedule.total() as usize);
+    let mut answered = Vec::with_capacity(schedule.total() as usize);
     let mut events = Vec::with_capacity(load.connections);
-    let (mut late, mut delay) = (0, Duration::ZERO);
+    let (mut late, mut delay) = (Vec::new(), Duration::ZERO);
     // The kernel may wake a thread 50 us late, as a rule; a request that is due waits for nobody. Without the permission the
     // rule holds, and the latencies of everyone have it in them.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
-    let start = Instant::now();
+    let (start, start_ns) = (Instant::now(), stalls::now_ns());
+    let at_ns =
+        |elapsed: Duration| start_ns + u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX - start_ns);
     // Connections ran out at some time in this pass: what is late now is late through the balancer.
     let mut starved = false;
     loop {
@@ -101,9 +123,12 @@ pub(crate) fn run(load: &Load) -> Result<Outcome> {
                 break;
             };
             if !starved {
-                let delayed = start.elapsed().saturating_sub(due);
+                let now = start.elapsed();
+                let delayed = now.saturating_sub(due);
                 delay += delayed;
-                late += u64::from(delayed > LATE);
+                if delayed > LATE {
+                    late.push(at_ns(due)..at_ns(now));
+                }
             }
             if is_closed[at] {
                 connections[at] = open(at)?;
@@ -129,8 +154,7 @@ pub(crate) fn run(load: &Load) -> Result<Outcome> {
             match connection.read()? {
                 Progress::Waiting => {}
                 Progress::Answered { due } => {
-                    let latency = start.elapsed().saturating_sub(due);
-                    latencies_ns.push(u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX));
+                    answered.push(at_ns(due)..at_ns(start.elapsed().max(due)));
                     // Last in, first out: the balancer sees as many connections as the rate needs, as from real clients.
                     free.push(at);
                 }
@@ -142,8 +166,7 @@ pub(crate) fn run(load: &Load) -> Result<Outcome> {
         }
     }
     let _ = set_current_timer_slack(None);
-    latencies_ns.sort_unstable();
-    Ok(Outcome { latencies_ns, due: schedule.total(), late, delay })
+    Ok(Outcome { answered, due: schedule.total(), late, delay })
 }
 
 #[cfg(test)]
@@ -186,7 +209,7 @@ mod tests {
     #[test]
     fn every_due_request_is_answered_once() {
         let outcome = run(&load(serve(Duration::ZERO), 500.0, 8)).unwrap();
-        assert_eq!((outcome.due, outcome.latencies_ns.len()), (100, 100));
+        assert_eq!((outcome.due, outcome.answered.len()), (100, 100));
     }
 
     #[test]
@@ -194,7 +217,7 @@ mod tests {
         // Ten a second is all that one connection to this server can carry; a closed loop would report 100 ms for each.
         let outcome = run(&load(serve(Duration::from_millis(100)), 50.0, 1)).unwrap();
         assert_eq!(outcome.due, 10);
-        let worst = outcome.latencies_ns.last().copied().unwrap();
+        let worst = outcome.latencies_ns().last().copied().unwrap();
         assert!(worst > 500_000_000, "worst latency {worst} ns");
     }
 
@@ -217,20 +240,32 @@ mod tests {
         });
         let load = Load { duration: Duration::from_secs(1), ..load(address, 2.0, 2) };
         let outcome = run(&load).unwrap();
-        assert_eq!((outcome.due, outcome.latencies_ns.len()), (2, 2));
+        assert_eq!((outcome.due, outcome.answered.len()), (2, 2));
         server.join().unwrap();
     }
 
     #[test]
     fn a_run_whose_schedule_was_not_kept_is_not_valid() {
         let outcome = |answered, late| Outcome {
-            latencies_ns: vec![1; answered],
+            answered: vec![1_000..2_000; answered],
             due: 100,
-            late,
+            late: vec![1_000..3_000; late],
             delay: Duration::ZERO,
         };
         assert!(outcome(99, 1).is_valid());
         assert!(!outcome(98, 0).is_valid());
         assert!(!outcome(100, 2).is_valid());
+    }
+
+    #[test]
+    fn what_was_under_way_while_the_machine_stood_still_is_left_out() {
+        let outcome = Outcome {
+            answered: vec![100..200, 5_000..5_100, 5_500..5_600, 9_000..9_001],
+            due: 5,
+            late: vec![5_000..5_090, 9_000..9_001],
+            delay: Duration::ZERO,
+        };
+        let left = outcome.outside(&Stalls::new([5_050..5_300, 20_000..20_001].into()));
+        assert_eq!((left.latencies_ns(), left.due, left.late.len()), (vec![1, 100], 3, 1));
     }
 }

@@ -3,6 +3,7 @@
 //! Knows nothing of HTTP, pools or servers. What a proxy and a service in its process say to each other is here
 //! ([`service`]), because they may not know each other.
 
+mod attempts;
 mod buffers;
 mod listen;
 mod page_buffer;
@@ -17,8 +18,9 @@ pub mod ticket;
 mod timer;
 pub mod tls;
 
+pub use attempts::connect_first;
 pub use buffers::BufferPool;
-pub use listen::{ListenError, ListenOptions, ListenSocket, Listener};
+pub use listen::{ListenError, ListenOptions, ListenSocket, Listener, is_listened_on};
 pub use page_buffer::PageBuffer;
 pub use page_cache::is_cached;
 pub use pipe::{Pipe, PipePool};

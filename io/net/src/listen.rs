@@ -100,6 +100,18 @@ impl ListenSocket {
     }
 }
 
+/// Whether somebody listens there already, be it that the port could be shared (a process of the same user that permits it).
+/// `false` if it cannot be found out, and for port 0.
+pub fn is_listened_on(address: SocketAddr) -> bool {
+    let bind = || {
+        let socket = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+        // Connections that linger in TIME_WAIT are nobody.
+        socket.set_reuse_address(true)?;
+        socket.bind(&address.into())
+    };
+    address.port() != 0 && bind().is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
+}
+
 impl Listener {
     /// The next connection.
     pub async fn accept(&self) -> io::Result<(Socket, Peer)> {

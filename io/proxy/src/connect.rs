@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use weir_config::plan::ProxyProtocolOut;
-use weir_net::{Socket, Stream};
+use weir_net::{Socket, Stream, connect_first};
 use weir_wire::proxy::{self, Command, Endpoints};
 
 use crate::state::Endpoint;
@@ -34,8 +34,8 @@ pub(crate) enum ConnectError {
     Tls(io::Error),
 }
 
-/// Opens a connection to `server`, with TLS and a PROXY header if its pool wants them. Every address of the server is
-/// tried once. Limited in time by the caller.
+/// Opens a connection to `server`, with TLS and a PROXY header if its pool wants them. Of several addresses
+/// the first that answers is taken. Limited in time by the caller.
 pub(crate) async fn connect(
     pool: Rc<LocalPool>,
     server: Rc<LocalServer>,
@@ -64,7 +64,10 @@ async fn open(
     let mut socket = match &*endpoint {
         Endpoint::Unresolved => return Err(ConnectError::Unresolved),
         Endpoint::Unix(path) => Socket::connect_unix(path).await.map_err(ConnectError::Connect)?,
-        Endpoint::Inet(addresses) => connect_any(addresses, server.shared.next_rotation()).await?,
+        Endpoint::Inet(addresses) => {
+            let addresses = rotated(addresses, server.shared.next_rotation());
+            connect_first(addresses).await.map_err(ConnectError::Connect)?
+        }
     };
     if let Some(version) = pool.shared.plan.proxy_protocol {
         let header = proxy_header(version, client);
@@ -77,17 +80,10 @@ async fn open(
     Ok(Stream::Tls(Box::new(encrypted)))
 }
 
-/// Tries one address after the other, a different first one each time.
-async fn connect_any(addresses: &[SocketAddr], rotation: usize) -> Result<Socket, ConnectError> {
-    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-    for turn in 0..addresses.len() {
-        let address = addresses[(rotation.wrapping_add(turn)) % addresses.len()];
-        match Socket::connect_tcp(address).await {
-            Ok(socket) => return Ok(socket),
-            Err(error) => last = error,
-        }
-    }
-    Err(ConnectError::Connect(last))
+/// The addresses, a different one first each time.
+fn rotated(addresses: &[SocketAddr], rotation: usize) -> impl Iterator<Item = SocketAddr> {
+    let (later, sooner) = addresses.split_at(rotation % addresses.len().max(1));
+    sooner.iter().chain(later).copied()
 }
 
 fn proxy_header(version: ProxyProtocolOut, client: Option<ProxiedClient>) -> Vec<u8> {

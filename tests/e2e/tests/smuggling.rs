@@ -33,8 +33,8 @@ struct Lane {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Outcome {
     verdict: Vec<Verdict>,
-    /// What the server received on each of its connections. A refused body is counted as nothing: how much of it went
-    /// out before it was refused depends on how it came.
+    /// What the server received on each of its connections. A refused body is not in it: how much of it went out before
+    /// it was refused depends on how it came. It is looked at by itself.
     received: Vec<String>,
 }
 
@@ -173,6 +173,15 @@ impl Lane {
             // Of a head that is refused, the server gets no byte.
             assert_eq!(connections.len(), sound, "{}: connections to the server", case.rule);
         }
+        for number in connections.clone().skip(sound) {
+            let received = self.server.received(number);
+            assert!(
+                may_become_sound(&received, &case.input),
+                "{}: the server received {}",
+                case.rule,
+                received.escape_ascii()
+            );
+        }
         let received =
             connections.take(sound).map(|number| self.server.received(number).escape_ascii().to_string());
         Outcome { verdict, received: received.collect() }
@@ -194,5 +203,57 @@ impl Lane {
             Verdict::RefuseInBody(_) => Verdict::RefuseInBody(response.status),
             _ => Verdict::Refuse(response.status),
         }
+    }
+}
+
+/// Whether a message that was broken off is one that nobody could read in two ways so far: its body as sent, and if it is
+/// chunked, with plain hexadecimal sizes and CRLF behind size and data.
+fn may_become_sound(message: &[u8], input: &[u8]) -> bool {
+    let Some(end) = message.windows(4).position(|it| it == b"\r\n\r\n") else { return true };
+    let (head, body) = message.split_at(end + 4);
+    let is_chunked = String::from_utf8_lossy(head).to_lowercase().contains("transfer-encoding: chunked");
+    let is_as_sent = body.is_empty() || input.windows(body.len()).any(|sent| sent == body);
+    is_as_sent && (!is_chunked || chunks_so_far(body))
+}
+
+fn chunks_so_far(mut rest: &[u8]) -> bool {
+    loop {
+        let digits = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        let (size, after) = rest.split_at(digits);
+        if !b"\r\n".starts_with(&after[..after.len().min(2)]) || (size.is_empty() && !after.is_empty()) {
+            return false;
+        }
+        if after.len() < 2 {
+            return true;
+        }
+        let size = usize::from_str_radix(std::str::from_utf8(size).unwrap(), 16).unwrap();
+        rest = &after[2..];
+        if size == 0 {
+            // Trailers: lines, without anything that could end one early.
+            let lines = String::from_utf8_lossy(rest).replace("\r\n", "");
+            return !lines.contains(['\n', '\0']) && !lines.trim_end_matches('\r').contains('\r');
+        }
+        if rest.len() <= size {
+            return true;
+        }
+        rest = &rest[size..];
+        if !b"\r\n".starts_with(&rest[..rest.len().min(2)]) {
+            return false;
+        }
+        if rest.len() < 2 {
+            return true;
+        }
+        rest = &rest[2..];
+    }
+}
+
+#[test]
+fn what_counts_as_sound_so_far() {
+    for sound in ["", "5", "5\r", "5\r\n", "5\r\nhel", "5\r\nhello\r", "5\r\nhello\r\n0\r\n", "0\r\nA: b\r\n"]
+    {
+        assert!(chunks_so_far(sound.as_bytes()), "{sound:?}");
+    }
+    for bad in ["x", "5;", " 5", "5\n", "5\r\nhelloX", "5\r\nhello\r\nz", "\r\n", "0\r\nA: b\n", "0x5\r\n"] {
+        assert!(!chunks_so_far(bad.as_bytes()), "{bad:?}");
     }
 }

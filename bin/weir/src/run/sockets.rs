@@ -3,8 +3,11 @@
 use weir_config::Plan;
 use weir_config::plan::{ListenerPlan, Mode};
 use weir_model::{BindAddress, ListenerName};
-use weir_net::ListenOptions;
+use weir_net::{ListenOptions, is_listened_on};
 use weir_proxy::{ListenerSockets, OpenedSockets, SocketName, Workers};
+
+/// Two Weirs of one user may: so that the next one can be started before the last one stops, and by mistake.
+const SHARED: &str = "another process listens there as well: each gets a part of the connections";
 
 /// Every open listening socket.
 #[derive(Debug, Default)]
@@ -27,8 +30,16 @@ impl Sockets {
         let mut opened = Vec::new();
         let mut problems = Vec::new();
         for (listener, address) in missing(&places, plan) {
+            // A new socket of a running Weir may share its port with one that is about to be closed.
+            let is_shared =
+                self.open.is_empty() && matches!(address, BindAddress::Inet(inet) if is_listened_on(*inet));
             match workers.open(address, options(listener)) {
-                Ok(sockets) => opened.push((listener.name.clone(), sockets)),
+                Ok(sockets) => {
+                    if is_shared {
+                        eprintln!("weir: listener {}: {address}: {SHARED}", listener.name);
+                    }
+                    opened.push((listener.name.clone(), sockets));
+                }
                 Err(error) => problems.push(format!("listener {}: {error}", listener.name)),
             }
         }

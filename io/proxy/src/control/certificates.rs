@@ -6,10 +6,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
-use weir_config::plan::Certificate;
-use weir_model::ListenerName;
+use weir_config::plan::{Certificate, PoolPlan};
+use weir_model::{ListenerName, PoolName};
 use weir_net::tls::{ServerTls, check_certificate};
 
+use super::parts::PoolTls;
 use super::records::Records;
 use super::task::Task;
 use super::{Controller, EventLog};
@@ -17,10 +18,12 @@ use super::{Controller, EventLog};
 const DAY: Duration = Duration::from_secs(86_400);
 /// However short the interval of the plan: looking takes a thread.
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
+/// How often the files of TLS towards servers are looked at.
+const OWN_INTERVAL: Duration = Duration::from_secs(60);
 
 impl Controller {
     /// Watches the certificates of the plan in force, and no others.
-    pub(super) fn watch_certificates(&self, records: &mut Records) {
+    pub(super) fn watch_certificates(self: &Arc<Self>, records: &mut Records) {
         let Some(runtime) = self.runtime.get() else { return };
         records.certificate_watch.clear();
         let mut watch = Vec::new();
@@ -31,12 +34,57 @@ impl Controller {
                 watch.push(Task::new(runtime.spawn(follow).abort_handle()));
             }
         }
+        for pool in records.pools.iter().filter(|pool| pool.tls.has_files()) {
+            let follow = Arc::clone(self).follow_own(pool.name.clone());
+            watch.push(Task::new(runtime.spawn(follow).abort_handle()));
+        }
         let own = records.plan.pools.iter().filter_map(|pool| pool.tls.as_ref()?.client_certificate.clone());
         let own: Vec<Certificate> = own.collect();
         if !own.is_empty() {
             watch.push(Task::new(runtime.spawn(warn_of_own(self.log.clone(), own)).abort_handle()));
         }
         records.certificate_watch = watch;
+    }
+
+    /// Reads what is shown to a pool's servers, and what they are judged by, again when a file changes.
+    async fn follow_own(self: Arc<Self>, pool: PoolName) {
+        let mut trouble = None;
+        loop {
+            sleep(OWN_INTERVAL).await;
+            let Some((plan, before)) = self.own(&pool) else { return };
+            let files = before.clone();
+            match spawn_blocking(move || files.renewed(&plan)).await {
+                Ok(Ok(None)) => {}
+                Ok(Ok(Some(tls))) => {
+                    trouble = None;
+                    if self.renew_own(&pool, &before, tls) {
+                        self.log.line(format!("pool {pool}: certificates read anew"));
+                    }
+                }
+                Ok(Err(text)) => {
+                    if trouble.as_ref() != Some(&text) {
+                        self.log.line(format!("pool {pool}: {text}; the files read before stay in use"));
+                        trouble = Some(text);
+                    }
+                }
+                // The runtime is going down.
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn own(&self, pool: &PoolName) -> Option<(PoolPlan, PoolTls)> {
+        let mut records = self.records();
+        let pool = records.pool_mut(pool)?;
+        Some((pool.shared.plan.clone(), pool.tls.clone()))
+    }
+
+    /// False if a reload was faster.
+    fn renew_own(&self, pool: &PoolName, before: &PoolTls, tls: PoolTls) -> bool {
+        let mut records = self.records();
+        let Some(pool) = records.pool_mut(pool).filter(|pool| pool.tls.is_like(before)) else { return false };
+        pool.secure(tls);
+        true
     }
 }
 

@@ -149,6 +149,24 @@ impl PoolTls {
         Ok(Change::New(tls))
     }
 
+    /// Whether files may change under it.
+    pub(super) fn has_files(&self) -> bool {
+        !self.made_of.files.is_empty()
+    }
+
+    /// What it is now, if a file has changed since it was made. Blocks on the disk.
+    pub(super) fn renewed(&self, plan: &PoolPlan) -> Result<Option<Self>, String> {
+        match Self::make(plan, Some(self))? {
+            Change::Same => Ok(None),
+            Change::New(tls) => Ok(Some(tls)),
+        }
+    }
+
+    /// Whether both are made of the same.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.made_of == other.made_of
+    }
+
     /// Proves that TLS can be spoken to each server.
     fn try_names(&self, plan: &PoolPlan) -> Result<(), String> {
         let Some(tls) = self.checks.as_ref() else { return Ok(()) };

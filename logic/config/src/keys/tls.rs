@@ -135,7 +135,7 @@ pub(crate) static TLS_OUT: Section = Section {
             AnyOf(&[Text("a PEM file with chain and key"), Table(&CERTIFICATE)]),
             Otherwise("none"),
             "\"/etc/weir/client.pem\"",
-            "What Weir shows of itself.",
+            "What Weir shows of itself. Looked at for changes every minute, as `ca` is.",
         ),
         key(
             "min-version",

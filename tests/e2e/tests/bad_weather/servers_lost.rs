@@ -195,7 +195,8 @@ fn no_safe_request_is_lost_when_servers_are_killed_and_come_back_under_load() {
     let mut fragile = Some(first);
     let weir = Weir::start(&format!(
         "{}retry = {{ attempts = 3, min-per-second = 1000 }}\n\
-         check = {{ http = \"GET /health\", interval = \"50ms\", fast-interval = \"20ms\", rise = 1, fall = 1 }}\n",
+         check = {{ http = \"GET /health\", interval = \"50ms\", fast-interval = \"20ms\", rise = 1, fall = 1 }}\n\
+         eject = {{ time = \"100ms\", max-time = \"100ms\" }}\n",
         web(&[steady.addr(), addr])
     ));
     let over = Arc::new(AtomicBool::new(false));

@@ -1,8 +1,12 @@
 //! What an operator changes at runtime, through the control socket.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
 use serde_json::json;
 use weir_e2e::{Weir, get};
-use weir_testkit::{PATIENCE, wait_until};
+use weir_testkit::{PATIENCE, RawServer, wait_until};
 
 use crate::{origin, pool, who};
 
@@ -10,26 +14,53 @@ fn state(server: &str, state: &str) -> serde_json::Value {
     json!({"server-state": {"pool": "web", "server": server, "state": state}})
 }
 
+/// A server that says its name, to requests for `/held` once `gate` is open. Their number counts `held`.
+fn gated(name: &'static str, held: &Arc<AtomicUsize>, gate: &Arc<Mutex<()>>) -> RawServer {
+    let (held, gate) = (Arc::clone(held), Arc::clone(gate));
+    RawServer::start(move |peer| {
+        loop {
+            if peer.request()?.request_line().contains(" /held ") {
+                held.fetch_add(1, Ordering::SeqCst);
+                drop(gate.lock());
+            }
+            peer.respond(name)?;
+        }
+    })
+}
+
 #[test]
 fn a_draining_server_finishes_what_it_has_and_gets_nothing_new() {
-    let (a, b) = (origin("a"), origin("b"));
-    let weir = Weir::start(&pool(&[(&a, ""), (&b, "")], ""));
+    let gate = Arc::new(Mutex::new(()));
+    let (at_a, at_b) = (Arc::default(), Arc::default());
+    let (a, b) = (gated("a", &at_a, &gate), gated("b", &at_b, &gate));
+    let weir = Weir::start(&format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n[pool.web]\nbalance = \"least-connections\"\n\
+         servers = [{{ name = \"a\", address = \"{}\" }}, {{ name = \"b\", address = \"{}\" }}]\n",
+        a.addr(),
+        b.addr()
+    ));
+    let who = || weir.client().exchange(get("/")).text();
+    let closed = gate.lock().unwrap();
     let mut kept: Vec<_> = (0..2).map(|_| weir.client()).collect();
-    for client in &mut kept {
-        // Long enough for both to be seen at once on a machine that is busy.
-        client.send(get("/delay/2000"));
+    for (sent, client) in kept.iter_mut().enumerate() {
+        client.send(get("/held"));
+        wait_until("it is at a server", PATIENCE, || {
+            at_a.load(Ordering::SeqCst) + at_b.load(Ordering::SeqCst) == sent + 1
+        });
     }
-    wait_until("one request each", PATIENCE, || a.active() == 1 && b.active() == 1);
+    assert_eq!((at_a.load(Ordering::SeqCst), at_b.load(Ordering::SeqCst)), (1, 1));
     weir.obey(&state("a", "drain"));
     for _ in 0..10 {
-        assert_eq!(who(&weir).as_deref(), Some("b"));
+        assert_eq!(who(), "b");
     }
+    drop(closed);
+    let finished: BTreeSet<_> = kept.iter_mut().map(|client| client.response().text()).collect();
+    assert_eq!(finished, ["a", "b"].map(String::from).into());
     for client in &mut kept {
-        assert_eq!(client.response().status, 200);
-        assert_eq!(client.exchange(get("/")).header("x-origin"), Some("b"));
+        assert_eq!(client.exchange(get("/")).text(), "b");
     }
     weir.obey(&state("a", "ready"));
-    wait_until("it serves again", PATIENCE, || who(&weir).as_deref() == Some("a"));
+    wait_until("it serves again", PATIENCE, || who() == "a");
 }
 
 #[test]

@@ -23,6 +23,17 @@ fn an_address_in_use_ends_with_2_and_is_named() {
 }
 
 #[test]
+fn a_second_weir_at_the_same_address_says_that_it_shares_it() {
+    let server = RawServer::answering("hi");
+    let first = Weir::start(&web(&[server.addr()]));
+    assert!(!first.log().iter().any(|line| line.contains("another process")), "{:?}", first.log());
+    let address = first.addr("web").to_string();
+    let mut second = Weir::start(&web(&[server.addr()]).replace("127.0.0.1:0", &address));
+    let told = second.wait_for_log("another process listens there as well");
+    assert!(told.contains(&format!("listener web: {address}")), "{told}");
+}
+
+#[test]
 fn several_listeners_and_addresses_all_serve() {
     let server = RawServer::answering("hi");
     let config = format!(

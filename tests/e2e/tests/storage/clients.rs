@@ -29,6 +29,21 @@ fn succeeds(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> 
     told
 }
 
+/// rclone with a remote `w:` that is this site.
+fn rclone<'a>(site: &Site, source: &'a TempDir) -> impl Fn(&[&str]) -> String + use<'a> {
+    let url = format!("http://{}/", site.weir.addr("web"));
+    let config = source.path().join("none").display().to_string();
+    move |arguments| {
+        let environment = [
+            ("RCLONE_CONFIG", &*config),
+            ("RCLONE_CONFIG_W_TYPE", "webdav"),
+            ("RCLONE_CONFIG_W_URL", &*url),
+            ("RCLONE_CONFIG_W_VENDOR", "other"),
+        ];
+        succeeds("rclone", arguments, &environment)
+    }
+}
+
 #[test]
 fn rclone_synchronises_moves_and_removes_trees() {
     let site = Site::open("");
@@ -38,16 +53,8 @@ fn rclone_synchronises_moves_and_removes_trees() {
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join(format!("file {number} %41#?")), pattern(number * 1_000)).unwrap();
     }
-    let url = format!("http://{}/", site.weir.addr("web"));
-    let config = source.path().join("none").display().to_string();
-    let environment = [
-        ("RCLONE_CONFIG", &*config),
-        ("RCLONE_CONFIG_W_TYPE", "webdav"),
-        ("RCLONE_CONFIG_W_URL", &*url),
-        ("RCLONE_CONFIG_W_VENDOR", "other"),
-    ];
     let local = source.path().display().to_string();
-    let rclone = |arguments: &[&str]| succeeds("rclone", arguments, &environment);
+    let rclone = rclone(&site, &source);
     rclone(&["sync", &local, "w:a/b"]);
     rclone(&["check", "--download", &local, "w:a/b"]);
     rclone(&["moveto", "w:a/b", "w:c"]);
@@ -56,6 +63,31 @@ fn rclone_synchronises_moves_and_removes_trees() {
     assert!(rclone(&["about", "w:"]).contains("Free:"));
     rclone(&["purge", "w:c"]);
     assert!(!site.root.path().join("c").exists());
+}
+
+#[test]
+fn rclone_synchronises_many_files_and_removes_what_has_gone() {
+    // `make test-rclone` has ten thousand, which takes minutes.
+    let files = std::env::var("WEIR_RCLONE_FILES").map_or(500, |count| count.parse().unwrap());
+    // What is asked for is their number; a disk that is waited for for each would say nothing about it.
+    let site = Site::open("durability = \"none\"\n");
+    let source = TempDir::new().unwrap();
+    for number in 0..files {
+        let directory = source.path().join(format!("d{}", number % 100));
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join(format!("file-{number}")), pattern(number % 500)).unwrap();
+    }
+    let local = source.path().display().to_string();
+    let rclone = rclone(&site, &source);
+    let at_once = ["--transfers", "16", "--checkers", "16"];
+    rclone(&[&["sync", &local, "w:all"], &at_once[..]].concat());
+    rclone(&[&["check", "--download", &local, "w:all"], &at_once[..]].concat());
+    assert!(rclone(&["size", "w:all"]).contains(&files.to_string()));
+    // The second time nothing is sent, and what has gone is removed.
+    std::fs::remove_dir_all(source.path().join("d7")).unwrap();
+    let told =
+        rclone(&[&["sync", "--size-only", "--stats-one-line", "-v", &local, "w:all"], &at_once[..]].concat());
+    assert_eq!(std::fs::read_dir(site.root.path().join("all")).unwrap().count(), 99, "{told}");
 }
 
 #[test]

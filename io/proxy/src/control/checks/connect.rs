@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use weir_config::plan::ProxyProtocolOut;
 use weir_control::CheckCode;
 use weir_net::tls::ClientTls;
-use weir_net::{Socket, Stream};
+use weir_net::{Socket, Stream, connect_first};
 use weir_wire::proxy::{self, Command};
 
 use super::probe::Failure;
@@ -18,15 +18,8 @@ pub(super) async fn open(endpoint: &Endpoint, port: Option<u16>) -> Result<Socke
         Endpoint::Unix(path) => Socket::connect_unix(path).await.map_err(failed),
         Endpoint::Unresolved => Err(Failure::new(CheckCode::SocketError, "name not resolved")),
         Endpoint::Inet(addresses) => {
-            let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-            for address in addresses {
-                let address = SocketAddr::new(address.ip(), port.unwrap_or(address.port()));
-                match Socket::connect_tcp(address).await {
-                    Ok(socket) => return Ok(socket),
-                    Err(error) => last = error,
-                }
-            }
-            Err(failed(last))
+            let at_port = |it: &SocketAddr| SocketAddr::new(it.ip(), port.unwrap_or(it.port()));
+            connect_first(addresses.iter().map(at_port)).await.map_err(failed)
         }
     }
 }

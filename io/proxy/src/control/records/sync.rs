@@ -110,6 +110,14 @@ impl PoolRecord {
         self.settle_all();
     }
 
+    /// TLS is spoken to its servers with other files from now on; connections made before are not used again.
+    pub(in crate::control) fn secure(&mut self, tls: PoolTls) {
+        self.tls = tls;
+        for record in self.members.iter_mut() {
+            record.secure(self.tls.traffic.as_deref());
+        }
+    }
+
     fn add(&mut self, wanted: EffectiveServer, plan: &PoolPlan, ground: &mut Ground<'_>) -> usize {
         let slot = self.members.next_slot();
         let health = HealthRecord::new(plan.check.as_ref(), plan.ejection.as_ref(), ground.now);

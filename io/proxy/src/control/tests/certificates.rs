@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use weir_config::Plan;
@@ -59,4 +60,34 @@ async fn a_certificate_that_runs_out_soon_is_warned_of_at_the_start() {
     let path = directory.path().join("web.pem");
     let warning = format!("listener web: certificate {}: expires in 3 days", path.display());
     eventually("the warning", || rig.lines().first() == Some(&warning)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_shown_to_servers_is_taken_over_when_its_file_changes_and_nonsense_is_not() {
+    let directory = TempDir::new().unwrap();
+    let authority = Authority::new("test");
+    authority.issue(&Request::names(&["weir.example"])).write_to(directory.path(), "own");
+    let (certificate, key) = (directory.path().join("own.pem"), directory.path().join("own.key"));
+    let rig = Rig::running(whole_plan(&format!(
+        "[weir]\ncontrol = false\nstate = false\n[listener.web]\nbind = \":80\"\npool = \"web\"\n\
+         [pool.web]\nservers = \"127.0.0.1:1\"\n[pool.web.tls]\n\
+         client-certificate = {{ certificate = \"{}\", key = \"{}\" }}\n",
+        certificate.display(),
+        key.display()
+    )));
+    let server = rig.server("127.0.0.1:1");
+    let (connector, version) = (server.connector().unwrap(), server.endpoint_version());
+
+    std::fs::write(&certificate, "nonsense").unwrap();
+    let complaints = || rig.lines().iter().filter(|line| line.starts_with("pool web: certificate ")).count();
+    eventually("a complaint", || complaints() == 1).await;
+    // Ten more looks.
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(complaints(), 1);
+    assert!(Arc::ptr_eq(&connector, &server.connector().unwrap()));
+
+    authority.issue(&Request::names(&["weir.example"])).write_to(directory.path(), "own");
+    eventually("the new one", || !Arc::ptr_eq(&connector, &server.connector().unwrap())).await;
+    assert!(server.endpoint_version() > version, "connections made before are not used again");
+    eventually("a line", || rig.lines().iter().any(|line| line == "pool web: certificates read anew")).await;
 }

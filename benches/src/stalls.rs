@@ -1,0 +1,159 @@
+//! When the machine itself stood still. A virtual processor that is taken away for milliseconds delays whoever has a request
+//! under way, and with one such moment in every hundred, a 99th percentile is the hypervisor's and not the balancer's. A
+//! program on either core, ahead of everyone else there, sleeps for a short while again and again; where it overslept,
+//! nobody ran, and the requests of that time are left out.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::thread::{ClockId, clock_nanosleep_absolute};
+use rustix::time::{Timespec, clock_gettime};
+
+use crate::error::{Context, Error, Result};
+use crate::process::{Cores, Process};
+use crate::workshop::Workshop;
+
+/// How often the programs look.
+const LOOK: Duration = Duration::from_micros(250);
+
+/// Overslept by more than this: a stall. What a kernel does in one go for a balancer takes less.
+const STALL: Duration = Duration::from_micros(500);
+
+/// What a program says once it looks.
+const READY: &str = "ready";
+
+/// CLOCK_MONOTONIC in nanoseconds: the same for all programs of the machine.
+pub(crate) fn now_ns() -> u64 {
+    nanoseconds(clock_gettime(rustix::time::ClockId::Monotonic))
+}
+
+fn nanoseconds(time: Timespec) -> u64 {
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+/// The programs that look, until they are dropped.
+#[derive(Debug)]
+pub(crate) struct Lookouts {
+    found: [PathBuf; 2],
+    _processes: [Process; 2],
+}
+
+impl Lookouts {
+    /// Posts one on either core.
+    ///
+    /// # Errors
+    /// `chrt` of util-linux cannot be started, or real-time priority is not permitted.
+    pub(crate) fn post(workshop: &Workshop) -> Result<Self> {
+        let program = std::env::current_exe().context("this program's own file")?;
+        let post = |cores: Cores, name: &str| -> Result<(PathBuf, Process)> {
+            let (found, log) = (workshop.path(name), workshop.path(&format!("{name}.log")));
+            let mut command = cores.command("chrt".as_ref());
+            command.args(["--fifo", "20"]).arg(&program).args(["--host-network", "look-out"]);
+            let process = Process::start("a lookout for stalls", &mut command, Some(&found), &log)?;
+            let until = Instant::now() + Duration::from_secs(5);
+            while !std::fs::read_to_string(&found).is_ok_and(|said| said.starts_with(READY)) {
+                if Instant::now() > until {
+                    let said = std::fs::read_to_string(&log).unwrap_or_default();
+                    return Err(Error::new(format!("a lookout for stalls does not begin: {}", said.trim())));
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            Ok((found, process))
+        };
+        let (balancer, load) = (post(Cores::Balancer, "stalls-0")?, post(Cores::Load, "stalls-1")?);
+        Ok(Self { found: [balancer.0, load.0], _processes: [balancer.1, load.1] })
+    }
+
+    /// What they have found so far.
+    ///
+    /// # Errors
+    /// Their words cannot be read.
+    pub(crate) fn stalls(&self) -> Result<Stalls> {
+        // The last one may still be on its way into the file.
+        std::thread::sleep(Duration::from_millis(20));
+        let mut all = Vec::new();
+        for path in &self.found {
+            let said = std::fs::read_to_string(path).context(path.display())?;
+            for line in said.lines().filter(|line| *line != READY) {
+                let (due, woke) = line.split_once(' ').ok_or_else(|| Error::new("a stall without an end"))?;
+                all.push(due.parse().context("when it was to wake")?..woke.parse().context("when it woke")?);
+            }
+        }
+        Ok(Stalls::new(all))
+    }
+}
+
+/// Looks out on this core, and writes a line for each stall, for ever: when it was to wake and when it woke.
+///
+/// # Errors
+/// Nobody reads the lines, or the clock fails.
+pub(crate) fn look_out() -> Result<()> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{READY}").context("stdout")?;
+    let period = LOOK.as_nanos() as u64;
+    let mut due = now_ns() + period;
+    loop {
+        let at = Timespec {
+            tv_sec: (due / 1_000_000_000).cast_signed(),
+            tv_nsec: (due % 1_000_000_000).cast_signed(),
+        };
+        clock_nanosleep_absolute(ClockId::Monotonic, &at).context("sleeping")?;
+        let woke = now_ns();
+        if woke - due > STALL.as_nanos() as u64 {
+            writeln!(out, "{due} {woke}").context("stdout")?;
+        }
+        due = (due + period).max(woke);
+    }
+}
+
+/// Times in which nothing that was measured means anything, in nanoseconds of CLOCK_MONOTONIC, ascending and apart.
+#[derive(Debug, Default)]
+pub(crate) struct Stalls(Vec<Range<u64>>);
+
+impl Stalls {
+    /// A stall lasts twice as long as somebody overslept: with half of the peak's load, what has piled up meanwhile takes
+    /// as long again to be worked off.
+    pub(crate) fn new(overslept: Vec<Range<u64>>) -> Self {
+        let mut all: Vec<_> =
+            overslept.into_iter().map(|it| it.start..it.end + (it.end - it.start)).collect();
+        all.sort_by_key(|it| it.start);
+        let mut apart: Vec<Range<u64>> = Vec::with_capacity(all.len());
+        for stall in all {
+            match apart.last_mut() {
+                Some(last) if stall.start <= last.end => last.end = last.end.max(stall.end),
+                _ => apart.push(stall),
+            }
+        }
+        Self(apart)
+    }
+
+    /// Whether a stall reaches into this time.
+    pub(crate) fn touch(&self, time: Range<u64>) -> bool {
+        let next = self.0.partition_point(|stall| stall.end < time.start);
+        self.0.get(next).is_some_and(|stall| stall.start <= time.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_reaches_as_far_again_as_it_lasted_and_touches_what_begins_or_ends_in_it() {
+        let stalls = Stalls::new(vec![1_000..1_200, 100..150, 1_300..1_350]);
+        assert_eq!(stalls.0, [100..200, 1_000..1_400]);
+        for (time, touched) in [
+            (0..99, false),
+            (0..100, true),
+            (120..130, true),
+            (200..210, true),
+            (201..999, false),
+            (0..5_000, true),
+            (1_401..2_000, false),
+        ] {
+            assert_eq!(stalls.touch(time.clone()), touched, "{time:?}");
+        }
+    }
+}
