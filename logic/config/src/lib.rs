@@ -14,6 +14,7 @@ mod environment;
 mod expression;
 mod key_reader;
 mod keys;
+pub mod lab;
 mod load;
 mod merge;
 mod outline;

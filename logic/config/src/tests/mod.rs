@@ -7,6 +7,7 @@ mod errors;
 mod every_key;
 mod example;
 pub(crate) mod keys_read;
+mod lab;
 mod limits;
 mod offload;
 mod outline;

@@ -1,0 +1,399 @@
+//! Every key of the scenario file.
+
+use crate::keys::Kind::{AnyOf, Choice, Flag, Integer, Map, Number, OneOrMany, Size, Table, Tables, Text};
+use crate::keys::Presence::{Default, Otherwise, Required};
+use crate::keys::{Key, Kind, Presence, Section};
+
+const TIME: Kind = Kind::Duration { min_ms: 1, max_ms: 86_400_000 };
+const TIME_OR_ZERO: Kind = Kind::Duration { min_ms: 0, max_ms: 86_400_000 };
+const COUNT: Kind = Integer { min: 1, max: 1_000_000_000 };
+const SERVERS_COUNT: Kind = Integer { min: 1, max: 100 };
+const CONNECTIONS: Kind = Integer { min: 1, max: 60_000 };
+const PER_S: Kind = Number { min: 0.01, max: 1e6 };
+const SIZE: Kind = Size { min: 0, max: 1 << 40 };
+const MBIT: Kind = Number { min: 0.1, max: 1e6 };
+const PRODUCTS: Kind = Choice(&["none", "weir", "haproxy", "nginx", "apache"]);
+const SCHEMES: Kind = Choice(&["round-robin", "least-connections", "source", "random"]);
+const MEASURES: Kind = Choice(&["mean", "p50", "p99", "connect", "waiting", "rate", "cpu", "memory"]);
+
+pub(super) static SCENARIO: Section = Section {
+    noun: "",
+    title: "The file",
+    meaning: "Who is compared, and how carefully.",
+    keys: &[
+        key(
+            "title",
+            Text("a title"),
+            Otherwise("none"),
+            "\"Small files\"",
+            "What the report is headed with.",
+        ),
+        key(
+            "rivals",
+            OneOrMany(&AnyOf(&[PRODUCTS, Table(&RIVAL)])),
+            Default("[\"weir\", \"haproxy\", \"nginx\"]"),
+            "[\"none\", \"weir\", { product = \"haproxy\", name = \"haproxy-3.4\", program = \"/opt/haproxy/haproxy\" }]",
+            "Who is compared. `none` is no balancer: the client speaks with the first server. Those whose program is not there are \
+             left out with a note.",
+        ),
+        key(
+            "algorithms",
+            OneOrMany(&SCHEMES),
+            Default("\"least-connections\""),
+            "[\"round-robin\", \"least-connections\"]",
+            "Each rival is played with each of these.",
+        ),
+        key(
+            "repeats",
+            Integer { min: 1, max: 1_000 },
+            Default("7"),
+            "10",
+            "How often each case is played with each rival. The unit of all statistics is such a run: with fewer than 4 nothing can be \
+             significant in one case alone.",
+        ),
+        key(
+            "seed",
+            Integer { min: 0, max: i64::MAX as u64 },
+            Default("1"),
+            "42",
+            "Where the order of turns begins: within each repeat of a case rivals take turns in an order drawn anew.",
+        ),
+        key(
+            "warm-up",
+            TIME_OR_ZERO,
+            Default("\"1s\""),
+            "\"3s\"",
+            "Load before each turn that is not measured.",
+        ),
+        key("pause", TIME_OR_ZERO, Default("\"200ms\""), "\"1s\"", "Rest between turns."),
+        key(
+            "watch",
+            TIME,
+            Default("\"500ms\""),
+            "\"2s\"",
+            "How often monitors look at the balancer, the servers and the machine.",
+        ),
+        key(
+            "judge",
+            OneOrMany(&MEASURES),
+            Default("[\"mean\", \"cpu\"]"),
+            "\"p99\"",
+            "What the verdict goes by. `cpu` is the balancer's CPU time for each answer.",
+        ),
+        key(
+            "topology",
+            Table(&TOPOLOGY),
+            Otherwise("loopback"),
+            "{ kind = \"namespaces\", server-rate = 1000 }",
+            "Where it is played.",
+        ),
+        key(
+            "servers",
+            Table(&SERVERS),
+            Otherwise("every key has its default"),
+            "{ count = 10 }",
+            "What is behind the balancer.",
+        ),
+        key(
+            "balancer",
+            Table(&BALANCER),
+            Otherwise("every key has its default"),
+            "{ tls-in = true }",
+            "What every balancer is told, in its own language.",
+        ),
+        key(
+            "test",
+            Tables(&TEST),
+            Required,
+            "{ connections = 10, requests = 1000 }",
+            "What is asked of them.",
+        ),
+        key(
+            "published",
+            Tables(&PUBLISHED),
+            Otherwise("none"),
+            "{ test = \"1\", measure = \"mean\", values = { haproxy = 62.8 } }",
+            "Figures of others, which reports show beside.",
+        ),
+        key(
+            "quick",
+            Table(&QUICK),
+            Otherwise("repeats = 3, warm-up = \"300ms\""),
+            "{ repeats = 4, requests = 200 }",
+            "What `--quick` changes.",
+        ),
+    ],
+};
+
+static RIVAL: Section = Section {
+    noun: "rival",
+    title: "A rival",
+    meaning: "A balancer with a name or a program of its own.",
+    keys: &[
+        key("product", PRODUCTS, Required, "\"haproxy\"", "What it is: whose configuration is made."),
+        key("name", Text("a name"), Otherwise("the product's"), "\"haproxy-3.4\"", "What reports call it."),
+        key(
+            "program",
+            Text("a path"),
+            Otherwise("the product's, found in PATH and the usual directories"),
+            "\"/opt/haproxy/haproxy\"",
+            "Its program.",
+        ),
+    ],
+};
+
+static TOPOLOGY: Section = Section {
+    noun: "",
+    title: "[topology]",
+    meaning: "Where it is played. Namespaces need root; without, it is played over loopback, with a warning, and the report says so.",
+    keys: &[
+        key(
+            "kind",
+            Choice(&["loopback", "namespaces"]),
+            Default("\"loopback\""),
+            "\"namespaces\"",
+            "`namespaces`: client, balancer and servers each have a network of their own, joined by a bridge.",
+        ),
+        key(
+            "client-rate",
+            MBIT,
+            Otherwise("as fast as it goes"),
+            "10000",
+            "The client's link in Mbit/s, in each direction.",
+        ),
+        key("balancer-rate", MBIT, Otherwise("as fast as it goes"), "10000", "The balancer's."),
+        key("server-rate", MBIT, Otherwise("as fast as it goes"), "1000", "Each server's."),
+        key(
+            "scale",
+            Number { min: 1.0, max: 1e5 },
+            Default("1"),
+            "20",
+            "All rates are divided by this, so that links, and not this machine's CPU, are the limit as they were where it was published. \
+             The report prints it.",
+        ),
+    ],
+};
+
+static SERVERS: Section = Section {
+    noun: "",
+    title: "[servers]",
+    meaning: "What is behind the balancer. Each server tells its name in X-Origin, from which shares are counted.",
+    keys: &[
+        key(
+            "kind",
+            Choice(&["origin", "storage", "nginx", "command"]),
+            Default("\"origin\""),
+            "\"nginx\"",
+            "`origin`: Weir's test server (`/bytes/N`, `/upload`, ...). `storage`: Weir's WebDAV over a directory. `nginx`: files. `command`: \
+             a program of yours. `storage` and `nginx` have a file for each `size`, and speak TLS where `tls-out` asks for it.",
+        ),
+        key("count", SERVERS_COUNT, Default("3"), "10", "How many, for tests that do not say."),
+        key(
+            "delay",
+            TIME_OR_ZERO,
+            Default("\"0ms\""),
+            "\"200ms\"",
+            "What each takes before it answers, without CPU; only `origin`. A run whose answers come sooner is invalid.",
+        ),
+        key(
+            "program",
+            Text("a path"),
+            Otherwise("found by its name"),
+            "\"/usr/sbin/nginx\"",
+            "The program of `nginx` or `command`.",
+        ),
+        key(
+            "arguments",
+            OneOrMany(&Text("an argument")),
+            Otherwise("none"),
+            "[\"--listen\", \"{bind}\"]",
+            "Of `command`: `{bind}` is where it must listen, `{name}` its name, `{directory}` one of its own.",
+        ),
+    ],
+};
+
+static BALANCER: Section = Section {
+    noun: "",
+    title: "[balancer]",
+    meaning: "What every balancer is told, in its own language.",
+    keys: &[
+        key("workers", Integer { min: 1, max: 256 }, Default("1"), "4", "Threads or processes."),
+        key(
+            "port",
+            Integer { min: 0, max: 65_535 },
+            Default("0"),
+            "8080",
+            "Where it listens; 0 takes a free one.",
+        ),
+        key(
+            "tls-in",
+            Flag,
+            Default("false"),
+            "true",
+            "Clients speak TLS, with a certificate made for the run.",
+        ),
+        key("tls-out", Flag, Default("false"), "true", "Servers speak TLS, too, and are verified."),
+        key(
+            "check",
+            Text("a path"),
+            Default("\"\""),
+            "\"/health\"",
+            "What active health checks ask for, of balancers that have such; empty = none.",
+        ),
+    ],
+};
+
+pub(super) static TEST: Section = Section {
+    noun: "test",
+    title: "[[test]]",
+    meaning: "What is asked of them. Either `rate`, or `connections`.",
+    keys: &[
+        key("name", Text("a name"), Otherwise("its number"), "\"VII\"", "What reports call it."),
+        key(
+            "rate",
+            OneOrMany(&PER_S),
+            Otherwise("by `connections`"),
+            "[10, 50, 100, 500]",
+            "Requests a second (with `calls`: connections), whatever the server does.",
+        ),
+        key("poisson", Flag, Default("false"), "true", "Requests come at random instead of evenly."),
+        key(
+            "calls",
+            Integer { min: 1, max: 1_000_000 },
+            Otherwise("connections do not matter"),
+            "10",
+            "Requests on each connection, one after another.",
+        ),
+        key(
+            "connections",
+            OneOrMany(&CONNECTIONS),
+            Otherwise("by `rate`"),
+            "[10, 50]",
+            "So many connections ask again when they are answered.",
+        ),
+        key(
+            "requests",
+            COUNT,
+            Otherwise("as many as there are in `duration`"),
+            "5000",
+            "Ends it after so many.",
+        ),
+        key("duration", TIME, Default("\"10s\""), "\"1m\"", "How long requests are started."),
+        key(
+            "servers",
+            OneOrMany(&SERVERS_COUNT),
+            Otherwise("`count` of `[servers]`"),
+            "[3, 10]",
+            "How many servers.",
+        ),
+        key(
+            "size",
+            OneOrMany(&SIZE),
+            Otherwise("none: `path` says what is asked for"),
+            "[\"1000000B\", \"5MiB\"]",
+            "What is asked for: a file of so many bytes. Answers of another size make a run invalid.",
+        ),
+        key("method", Text("a method"), Default("\"GET\""), "\"PUT\"", "Of each request."),
+        key(
+            "mix",
+            Text("methods with weights"),
+            Otherwise("`method` alone"),
+            "\"GET=70,PUT=20,PROPFIND=10\"",
+            "Several methods for the same path, at random by weight; `body` goes with PUT, POST and PATCH.",
+        ),
+        key(
+            "path",
+            Text("a path"),
+            Otherwise("`/bytes/SIZE`"),
+            "\"/delay/20\"",
+            "Of each request; `{i}` is its number.",
+        ),
+        key("body", SIZE, Default("\"0B\""), "\"1MiB\"", "Sent with each request."),
+        key(
+            "headers",
+            Map("header", &Text("a value")),
+            Otherwise("none"),
+            "{ Depth = \"1\" }",
+            "Of each request.",
+        ),
+        key("keep-alive", Flag, Default("true"), "false", "Connections take more than one request."),
+        key("timeout", TIME, Default("\"30s\""), "\"5s\"", "How long an answer may take."),
+        key(
+            "check-balance",
+            Flag,
+            Default("true"),
+            "false",
+            "A run of round robin whose servers did not get equal shares is invalid.",
+        ),
+        key(
+            "kill-for",
+            TIME,
+            Otherwise("never"),
+            "\"2s\"",
+            "Kills the first server in the middle of the run, and starts it again after so long.",
+        ),
+        key(
+            "reload-every",
+            TIME,
+            Otherwise("never"),
+            "\"1s\"",
+            "The balancer is told so often to read its configuration again. Its CPU time is not counted then: processes come and go.",
+        ),
+        key(
+            "idle",
+            Integer { min: 0, max: 25_000 },
+            Default("0"),
+            "10000",
+            "So many further connections have had an answer, and say nothing more; the client speaks no TLS.",
+        ),
+    ],
+};
+
+pub(super) static PUBLISHED: Section = Section {
+    noun: "published",
+    title: "[[published]]",
+    meaning: "Figures of others. Compare shapes and ratios: they are from other machines.",
+    keys: &[
+        key("test", Text("a name"), Required, "\"VII\"", "Of which case, as reports call it."),
+        key("measure", MEASURES, Required, "\"mean\"", "Which figure."),
+        key(
+            "values",
+            Map("rival", &Number { min: 0.0, max: 1e12 }),
+            Required,
+            "{ \"haproxy round-robin\" = 351.5 }",
+            "Of whom, as reports call them.",
+        ),
+    ],
+};
+
+static QUICK: Section = Section {
+    noun: "",
+    title: "[quick]",
+    meaning: "What `--quick` changes: each key stands for that of the same name, in every test that has it.",
+    keys: &[
+        key("repeats", Integer { min: 1, max: 1_000 }, Default("3"), "4", "Runs of each case and rival."),
+        key("warm-up", TIME_OR_ZERO, Default("\"300ms\""), "\"1s\"", "Before each turn."),
+        key("tests", OneOrMany(&Text("a name")), Otherwise("all of them"), "[\"I\", \"II\"]", "Only these."),
+        key("requests", COUNT, Otherwise("as ever"), "200", "Of each test that says how many."),
+        key("duration", TIME, Otherwise("as ever"), "\"2s\"", "Of each test."),
+        key("rate", OneOrMany(&PER_S), Otherwise("as ever"), "[10, 100]", "Of each test that has rates."),
+        key(
+            "connections",
+            OneOrMany(&CONNECTIONS),
+            Otherwise("as ever"),
+            "100",
+            "Of each test that has connections.",
+        ),
+        key("size", OneOrMany(&SIZE), Otherwise("as ever"), "\"16MiB\"", "Of each test that has sizes."),
+    ],
+};
+
+const fn key(
+    name: &'static str,
+    kind: Kind,
+    presence: Presence,
+    example: &'static str,
+    meaning: &'static str,
+) -> Key {
+    Key { name, kind, presence, meaning, example }
+}

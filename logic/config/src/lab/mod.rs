@@ -1,0 +1,95 @@
+//! The scenario file of `weir lab`: TOML text -> [`Scenario`], with the same checks, messages and reference page as the
+//! config file.
+
+mod cases;
+mod keys;
+mod read;
+mod scenario;
+
+pub use scenario::{
+    BalancerSetup, Case, Demand, Links, Mark, Measure, Product, Published, Rival, Scenario, Scheme,
+    ServerKind, Servers, Topology,
+};
+
+use crate::context::Context;
+use crate::diagnostic::{Diagnostic, Problem, Severity};
+use crate::load::{Outside, SOURCES_BYTES_MAX};
+use crate::source::{Source, SourceMap, Span};
+use crate::subject::Subject;
+use crate::tree::{Node, Value};
+use crate::{read as text, shape};
+use keys::SCENARIO;
+
+/// Makes a scenario of its text; `quick` takes its quick form.
+///
+/// # Errors
+/// Everything that is wrong with it, in the order of the text.
+pub fn load(
+    source: &Source,
+    quick: bool,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Scenario, Vec<Diagnostic>> {
+    if source.text.len() > SOURCES_BYTES_MAX {
+        let message =
+            format!("the scenario has {} bytes; at most {SOURCES_BYTES_MAX} are read", source.text.len());
+        return Err(vec![Problem::general(message).locate(&SourceMap::new(&[]))]);
+    }
+    let sources = std::slice::from_ref(source);
+    let cx = Context::new(sources, Outside { env, file: &|_| Err("files are not read here".to_owned()) });
+    let entries = text::read(&cx, 0, source).unwrap_or_default();
+    let root = Node { span: Span::new(0, 0..0), value: Value::Table(entries) };
+    shape::check_table(&cx, &Subject::default(), &SCENARIO, &root);
+    let scenario = read::scenario(&cx, &root, quick);
+    let (mut errors, _) = cx.finish();
+    // The quick form reads a test a second time.
+    errors.dedup();
+    if errors.is_empty() { Ok(scenario) } else { Err(errors) }
+}
+
+/// Something that turned out wrong while a scenario was played, at the line that asked for it.
+pub fn complaint(source: &Source, mark: Mark, severity: Severity, message: String) -> Diagnostic {
+    let problem = match severity {
+        Severity::Error => Problem::error(mark.0, message),
+        Severity::Warning => Problem::warning(mark.0, message),
+    };
+    problem.locate(&SourceMap::new(std::slice::from_ref(source)))
+}
+
+/// The reference page of the scenario file, in Markdown.
+pub fn reference() -> String {
+    crate::reference::page(INTRODUCTION, &SCENARIO)
+}
+
+/// Every key of the scenario file, for the tests that prove what they say.
+#[cfg(test)]
+pub(crate) fn root() -> &'static crate::keys::Section {
+    &SCENARIO
+}
+
+const INTRODUCTION: &str = "\
+# Lab scenario file
+
+<!-- Made from logic/config/src/lab/keys.rs. After a change: WEIR_UPDATE_DOCS=1 cargo test -p weir --test documents -->
+
+What `weir lab run SCENARIO.toml` plays: who is compared, in front of which servers, under which load. Every rival gets a
+configuration made of the same description. [The guide](../guide/lab.md) has a worked example.
+
+```toml lab
+rivals = [\"weir\", \"haproxy\", \"nginx\"]
+algorithms = [\"round-robin\", \"least-connections\"]
+repeats = 7
+
+[servers]
+count = 3
+
+[[test]]
+name = \"small\"
+connections = [10, 50]
+requests = 5000
+size = \"1KiB\"
+```
+
+- Times are written `\"250ms\"`, `\"2s\"`, `\"5m\"`; sizes `\"64KiB\"` or `\"1000000B\"`; numbers such as `0.8` without quotes.
+- Where one or many make sense, a list may be left out. A test with lists is played for each combination of their values.
+- An unknown key is an error.
+";

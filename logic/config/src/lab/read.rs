@@ -1,0 +1,279 @@
+//! Reads a scenario out of a tree whose shape has been checked, and reports what does not fit together.
+
+use std::path::PathBuf;
+
+use weir_model::Millis;
+
+use super::cases::{self, Quick};
+use super::keys::{PUBLISHED, SCENARIO};
+use super::scenario::named;
+use super::{
+    BalancerSetup, Case, Links, Mark, Measure, Product, Published, Rival, Scenario, Scheme, ServerKind,
+    Servers, Topology,
+};
+use crate::context::Context;
+use crate::scalar;
+use crate::source::Span;
+use crate::subject::Subject;
+use crate::table::Table;
+use crate::tree::{Node, Value};
+
+/// More runs are a mistyped number.
+const RUNS_MAX: usize = 100_000;
+
+pub(super) fn scenario(cx: &Context<'_>, root: &Node, quick: bool) -> Scenario {
+    let table = Table::new(cx, Subject::default(), &SCENARIO, root);
+    let quickly = Quick::read(&table.table("quick"));
+    let servers = servers(&table);
+    let balancer = balancer(&table.table("balancer"));
+    if balancer.tls_out && matches!(servers.kind, ServerKind::Origin | ServerKind::Command) {
+        let message = "servers of this kind speak no TLS: [servers] needs kind = \"storage\" or \"nginx\"";
+        let setup = table.table("balancer");
+        setup.error("tls-out", span_of(&setup, "tls-out"), message);
+    }
+    let rivals = rivals(&table);
+    let count = table.table("servers").number("count");
+    let (cases, mut all_names) = cases::read(&table, count, quick.then_some(&quickly));
+    check_cases(&table, &cases, &servers);
+    let repeats = if quick { quickly.repeats } else { table.number("repeats") };
+    let runs = cases.len().saturating_mul(rivals.len()).saturating_mul(repeats as usize);
+    if runs > RUNS_MAX {
+        let message = format!("{runs} runs in all; at most {RUNS_MAX}");
+        table.error("repeats", span_of(&table, "repeats"), message);
+    }
+    all_names.extend(cases.iter().map(|case| case.name.clone()));
+    let (topology, topology_mark) = topology(&table);
+    Scenario {
+        title: table.text("title"),
+        repeats,
+        seed: table.number("seed"),
+        warm_up: if quick { quickly.warm_up } else { table.duration("warm-up") },
+        pause: table.duration("pause"),
+        watch_every: table.duration("watch"),
+        judge: judge(&table),
+        topology,
+        topology_mark,
+        servers,
+        balancer,
+        rivals,
+        published: published(&table, &all_names),
+        cases,
+    }
+}
+
+fn judge(table: &Table<'_, '_>) -> Vec<Measure> {
+    let named = |node: &Node| node.text().and_then(|name| named(&Measure::ALL, Measure::name, name));
+    match table.get("judge") {
+        None => vec![Measure::Mean, Measure::Cpu],
+        Some(node) if node.one_or_many().is_empty() => {
+            table.error("judge", node.span, "there is none");
+            Vec::new()
+        }
+        Some(node) => node.one_or_many().iter().filter_map(named).collect(),
+    }
+}
+
+fn topology(root: &Table<'_, '_>) -> (Topology, Option<Mark>) {
+    let table = root.table("topology");
+    let mark = root.get("topology").map(|node| Mark(node.span));
+    let scale = table.decimal("scale");
+    let rate = |key| table.decimal_if(key).map(|mbit| mbit / scale.max(1.0));
+    let links = Links {
+        client: rate("client-rate"),
+        balancer: rate("balancer-rate"),
+        server: rate("server-rate"),
+        scale,
+    };
+    if table.text("kind") == "namespaces" {
+        return (Topology::Namespaces(links), mark);
+    }
+    for key in ["client-rate", "balancer-rate", "server-rate"] {
+        if let Some(node) = table.get(key) {
+            table.error(key, node.span, "loopback has no links: kind = \"namespaces\" has");
+        }
+    }
+    (Topology::Loopback, mark)
+}
+
+fn servers(root: &Table<'_, '_>) -> Servers {
+    let table = &root.table("servers");
+    let mark = root.get("servers").map(|node| Mark(node.span));
+    let kind = match table.text("kind").as_str() {
+        "storage" => ServerKind::Storage,
+        "nginx" => ServerKind::Nginx,
+        "command" => ServerKind::Command,
+        _ => ServerKind::Origin,
+    };
+    let delay = table.duration("delay");
+    if delay > Millis(0) && kind != ServerKind::Origin {
+        table.error("delay", span_of(table, "delay"), "only kind = \"origin\" can wait");
+    }
+    let program = table.text_if("program").map(|text| PathBuf::from(text.value));
+    let has_program = matches!(kind, ServerKind::Nginx | ServerKind::Command);
+    if kind == ServerKind::Command && program.is_none() {
+        table.error("program", table.span(), "kind = \"command\" needs one, such as \"/usr/bin/python3\"");
+    }
+    if let (false, Some(node)) = (has_program, table.get("program")) {
+        table.error("program", node.span, "this kind of server is Weir's own");
+    }
+    let arguments = table.many("arguments").iter().filter_map(Node::text).map(str::to_owned).collect();
+    if let (true, Some(node)) = (kind != ServerKind::Command, table.get("arguments")) {
+        table.error("arguments", node.span, "only kind = \"command\" has them");
+    }
+    Servers { kind, delay, program, arguments, mark }
+}
+
+fn balancer(table: &Table<'_, '_>) -> BalancerSetup {
+    let check = table.text("check");
+    if !check.is_empty() && !check.starts_with('/') {
+        table.error("check", span_of(table, "check"), "a path begins with /");
+    }
+    BalancerSetup {
+        workers: table.number("workers"),
+        port: table.number("port"),
+        port_mark: table.get("port").map(|node| Mark(node.span)),
+        tls_in: table.flag("tls-in"),
+        tls_out: table.flag("tls-out"),
+        check,
+    }
+}
+
+/// One who is asked for, before algorithms come to it.
+struct Asked {
+    name: String,
+    product: Product,
+    program: Option<PathBuf>,
+    /// `None`: nobody is asked for by name.
+    span: Option<Span>,
+}
+
+fn rivals(table: &Table<'_, '_>) -> Vec<Rival> {
+    let product = |name: &str| named(&Product::ALL, Product::name, name);
+    let mut asked = Vec::new();
+    for (at, node) in table.many("rivals").iter().enumerate() {
+        if let Value::Table(_) = node.value {
+            let own = table.nth("rivals", at);
+            let Some(product) = product(&own.text("product")) else { continue };
+            let name = own.text_if("name").map_or_else(|| product.name().to_owned(), |name| name.value);
+            let program = own.text_if("program").map(|text| PathBuf::from(text.value));
+            asked.push(Asked { name, product, program, span: Some(node.span) });
+        } else if let Some(product) = node.text().and_then(product) {
+            asked.push(Asked {
+                name: product.name().to_owned(),
+                product,
+                program: None,
+                span: Some(node.span),
+            });
+        }
+    }
+    match table.get("rivals") {
+        None => {
+            let usual = [Product::Weir, Product::Haproxy, Product::Nginx];
+            asked.extend(usual.map(|product| Asked {
+                name: product.name().to_owned(),
+                product,
+                program: None,
+                span: None,
+            }));
+        }
+        Some(node) if node.one_or_many().is_empty() => table.error("rivals", node.span, "there is none"),
+        Some(_) => {}
+    }
+    let schemes = schemes(table);
+    let mut rivals: Vec<Rival> = Vec::new();
+    for one in asked {
+        let schemes =
+            if one.product == Product::None { &schemes[..schemes.len().min(1)] } else { &schemes[..] };
+        for (scheme, span) in schemes {
+            if !one.product.has(*scheme) {
+                let message = format!("{} has no {}", one.product.name(), scheme.name());
+                table.error("algorithms", span.or(one.span).unwrap_or(table.span()), message);
+            }
+            let several = schemes.len() > 1;
+            let name = if several { format!("{} {}", one.name, scheme.name()) } else { one.name.clone() };
+            if rivals.iter().any(|other| other.name == name) {
+                let message = format!("{name} is there twice: give one of them another `name`");
+                table.error("rivals", one.span.unwrap_or(table.span()), message);
+            }
+            rivals.push(Rival {
+                name,
+                product: one.product,
+                program: one.program.clone(),
+                scheme: *scheme,
+                mark: one.span.map(Mark),
+            });
+        }
+    }
+    rivals
+}
+
+fn schemes(table: &Table<'_, '_>) -> Vec<(Scheme, Option<Span>)> {
+    let mut schemes = Vec::new();
+    for node in table.many("algorithms") {
+        let Some(scheme) = node.text().and_then(|name| named(&Scheme::ALL, Scheme::name, name)) else {
+            continue;
+        };
+        if schemes.iter().any(|(other, _)| *other == scheme) {
+            table.error("algorithms", node.span, format!("{} is there twice", scheme.name()));
+        } else {
+            schemes.push((scheme, Some(node.span)));
+        }
+    }
+    match table.get("algorithms") {
+        None => schemes.push((Scheme::LeastConnections, None)),
+        Some(node) if node.one_or_many().is_empty() => table.error("algorithms", node.span, "there is none"),
+        Some(_) => {}
+    }
+    schemes
+}
+
+/// What a case asks for must be something that the servers have.
+fn check_cases(table: &Table<'_, '_>, cases: &[Case], servers: &Servers) {
+    let is_file_server = matches!(servers.kind, ServerKind::Nginx);
+    if let Some(node) = table.get("balancer").filter(|_| cases.iter().any(|case| case.idle > 0))
+        && table.table("balancer").flag("tls-in")
+    {
+        table.error(
+            "balancer",
+            node.span,
+            "idle connections speak no TLS: `idle` and `tls-in` do not go together",
+        );
+    }
+    let is_read = |case: &&Case| case.mix.is_none() && ["GET", "HEAD"].contains(&case.method.as_str());
+    if let Some(case) = cases.iter().find(|case| is_file_server && !is_read(case)) {
+        let message = format!(
+            "servers of kind \"nginx\" answer GET and HEAD, and not {}",
+            case.mix.as_ref().unwrap_or(&case.method)
+        );
+        table.error("test", span_of(table, "test"), message);
+    }
+}
+
+fn published(table: &Table<'_, '_>, cases: &[String]) -> Vec<Published> {
+    let published = table.many("published").iter().enumerate();
+    published
+        .filter_map(|(at, node)| {
+            let own = Table::new(table.cx, Subject::default().entry(&PUBLISHED, at, node), &PUBLISHED, node);
+            let case = own.text("test");
+            if !cases.contains(&case) && !case.is_empty() {
+                own.error("test", span_of(&own, "test"), format!("there is no case {case:?}"));
+            }
+            let measure = named(&Measure::ALL, Measure::name, &own.text("measure"))?;
+            let values = own.get("values").map_or(&[][..], Node::entries).iter();
+            let values =
+                values.filter_map(|(name, value)| Some((name.value.clone(), value.decimal()?))).collect();
+            Some(Published { case, measure, values })
+        })
+        .collect()
+}
+
+/// Where a key's value stands, or else its table.
+pub(super) fn span_of(table: &Table<'_, '_>, key: &str) -> Span {
+    table.get(key).map_or(table.span(), |node| node.span)
+}
+
+/// Sizes of a list, in bytes.
+pub(super) fn sizes(table: &Table<'_, '_>, key: &str) -> Vec<u64> {
+    let size = |node: &Node| scalar::size(node.text()?, 0, 1 << 40).ok().map(|size| size.0);
+    table.many(key).iter().filter_map(size).collect()
+}

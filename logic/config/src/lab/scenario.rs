@@ -1,0 +1,329 @@
+use std::path::PathBuf;
+
+use serde::Serialize;
+use weir_model::Millis;
+
+use crate::source::Span;
+
+/// A place in the scenario's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark(pub(super) Span);
+
+/// What is compared, and how.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Scenario {
+    /// For people; may be empty.
+    pub title: String,
+    /// How often each case is played with each rival; at least 1.
+    pub repeats: u32,
+    /// Where the order of turns begins.
+    pub seed: u64,
+    /// Load before each turn that is not measured.
+    pub warm_up: Millis,
+    /// Between turns.
+    pub pause: Millis,
+    /// How often monitors look.
+    pub watch_every: Millis,
+    /// What the verdict goes by; at least one.
+    pub judge: Vec<Measure>,
+    /// Where it is played.
+    pub topology: Topology,
+    /// Where the topology is asked for.
+    #[serde(skip)]
+    pub topology_mark: Option<Mark>,
+    /// The servers.
+    pub servers: Servers,
+    /// What every balancer is told.
+    pub balancer: BalancerSetup,
+    /// Who is compared; at least one, names differ.
+    pub rivals: Vec<Rival>,
+    /// What is asked of them; at least one, names differ.
+    pub cases: Vec<Case>,
+    /// What others have published of these cases.
+    pub published: Vec<Published>,
+}
+
+/// Where a scenario is played.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Topology {
+    /// Everything over the machine's loopback.
+    Loopback,
+    /// Client, balancer and servers each in a network namespace, joined by a bridge.
+    Namespaces(Links),
+}
+
+/// How fast links are, in Mbit/s, already divided by the scale; `None` = as fast as they can be.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Links {
+    /// The client's.
+    pub client: Option<f64>,
+    /// The balancer's.
+    pub balancer: Option<f64>,
+    /// Each server's.
+    pub server: Option<f64>,
+    /// What the rates of the file were divided by.
+    pub scale: f64,
+}
+
+/// The servers behind the balancer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Servers {
+    /// What they are.
+    pub kind: ServerKind,
+    /// What each takes before it answers, without using the CPU.
+    pub delay: Millis,
+    /// The program, unless it is found by its name.
+    pub program: Option<PathBuf>,
+    /// Of a command, with `{bind}`, `{name}` and `{directory}`.
+    pub arguments: Vec<String>,
+    /// Where it stands.
+    #[serde(skip)]
+    pub mark: Option<Mark>,
+}
+
+/// What a server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServerKind {
+    /// Weir's test server.
+    Origin,
+    /// Weir's storage area over a directory: WebDAV.
+    Storage,
+    /// NGINX, which serves files.
+    Nginx,
+    /// A program of the user's.
+    Command,
+}
+
+/// What every balancer is told.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BalancerSetup {
+    /// Threads or processes.
+    pub workers: u32,
+    /// Where it listens; 0 = a free port.
+    pub port: u16,
+    /// Where the port stands.
+    #[serde(skip)]
+    pub port_mark: Option<Mark>,
+    /// Clients speak TLS.
+    pub tls_in: bool,
+    /// Servers speak TLS.
+    pub tls_out: bool,
+    /// The path of active health checks, by those that have such; empty = none.
+    pub check: String,
+}
+
+/// A balancer, or none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Rival {
+    /// What reports call it.
+    pub name: String,
+    /// What it is.
+    pub product: Product,
+    /// Its program, unless it is found by its name.
+    pub program: Option<PathBuf>,
+    /// How it chooses; of no meaning for [`Product::None`].
+    pub scheme: Scheme,
+    /// Where it is asked for.
+    #[serde(skip)]
+    pub mark: Option<Mark>,
+}
+
+/// What a rival is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Product {
+    /// No balancer: the client speaks with the first server.
+    None,
+    /// Weir.
+    Weir,
+    /// HAProxy.
+    Haproxy,
+    /// NGINX.
+    Nginx,
+    /// Apache with mod_proxy_balancer.
+    Apache,
+}
+
+impl Product {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::None, Self::Weir, Self::Haproxy, Self::Nginx, Self::Apache];
+
+    /// As the file calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Weir => "weir",
+            Self::Haproxy => "haproxy",
+            Self::Nginx => "nginx",
+            Self::Apache => "apache",
+        }
+    }
+
+    /// Whether it can choose so.
+    pub fn has(self, scheme: Scheme) -> bool {
+        self != Self::Apache || matches!(scheme, Scheme::RoundRobin | Scheme::LeastConnections)
+    }
+}
+
+/// How a balancer chooses, under a name that is nobody's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheme {
+    /// One after the other.
+    RoundRobin,
+    /// The one with the fewest requests under way.
+    LeastConnections,
+    /// By the client's address.
+    Source,
+    /// At random.
+    Random,
+}
+
+impl Scheme {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::RoundRobin, Self::LeastConnections, Self::Source, Self::Random];
+
+    /// As the file calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::RoundRobin => "round-robin",
+            Self::LeastConnections => "least-connections",
+            Self::Source => "source",
+            Self::Random => "random",
+        }
+    }
+}
+
+/// One load on one number of servers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Case {
+    /// What reports call it: the test's name, and what tells it from the test's other cases.
+    pub name: String,
+    /// How many servers.
+    pub servers: u32,
+    /// When requests start.
+    pub demand: Demand,
+    /// Ends it after so many requests.
+    pub requests: Option<u64>,
+    /// How long requests are started; of a closed loop only, if `requests` is not given.
+    pub duration: Millis,
+    /// `GET` and the like.
+    pub method: String,
+    /// Several methods in its place: each with its weight.
+    pub mix: Option<String>,
+    /// Of the URL.
+    pub path: String,
+    /// What a body of the answer has, if that is known.
+    pub size: Option<u64>,
+    /// What is sent with each request.
+    pub body_bytes: u64,
+    /// Header lines of each request.
+    pub headers: Vec<(String, String)>,
+    /// Connections take more than one request.
+    pub keep_alive: bool,
+    /// How long an answer may take.
+    pub timeout: Millis,
+    /// Whether round robin must be seen in the servers' shares.
+    pub check_balance: bool,
+    /// Kills the first server in the middle, and starts it again after so long.
+    pub kill_for: Option<Millis>,
+    /// The balancer reads its configuration again so often.
+    pub reload_every: Option<Millis>,
+    /// So many further connections say nothing.
+    pub idle: u32,
+}
+
+/// When requests start.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Demand {
+    /// By the clock, so many a second.
+    Rate {
+        /// Requests, or connections if there are calls.
+        per_s: f64,
+        /// At random instead of evenly.
+        poisson: bool,
+        /// Requests on each connection, which is a session then.
+        calls: Option<u32>,
+    },
+    /// Each connection asks again when it is answered.
+    Connections(u32),
+}
+
+/// What is measured of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// Mean latency.
+    Mean,
+    /// Its median.
+    P50,
+    /// Its 99th percentile.
+    P99,
+    /// Mean time to connect.
+    Connect,
+    /// Mean time from a standing connection to the first byte.
+    Waiting,
+    /// Answers as expected each second.
+    Rate,
+    /// CPU time of the balancer for each answer.
+    Cpu,
+    /// Memory of the balancer at the end.
+    Memory,
+}
+
+impl Measure {
+    /// All of them.
+    pub const ALL: [Self; 8] =
+        [Self::Mean, Self::P50, Self::P99, Self::Connect, Self::Waiting, Self::Rate, Self::Cpu, Self::Memory];
+
+    /// As the file calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::P50 => "p50",
+            Self::P99 => "p99",
+            Self::Connect => "connect",
+            Self::Waiting => "waiting",
+            Self::Rate => "rate",
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+        }
+    }
+
+    /// What it is, with its unit, as a heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Mean => "Mean latency, ms",
+            Self::P50 => "Median latency, ms",
+            Self::P99 => "99th percentile of latency, ms",
+            Self::Connect => "Mean time to connect, ms",
+            Self::Waiting => "Mean time to the first byte, ms",
+            Self::Rate => "Answers a second",
+            Self::Cpu => "CPU time of the balancer for each answer, us",
+            Self::Memory => "Memory of the balancer, MiB",
+        }
+    }
+
+    /// More is better.
+    pub fn is_more_better(self) -> bool {
+        self == Self::Rate
+    }
+}
+
+/// What somebody has published.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Published {
+    /// Of which case.
+    pub case: String,
+    /// Which figure.
+    pub measure: Measure,
+    /// Of whom, in the measure's unit.
+    pub values: Vec<(String, f64)>,
+}
+
+pub(super) fn named<T: Copy>(all: &[T], name: fn(T) -> &'static str, wanted: &str) -> Option<T> {
+    all.iter().copied().find(|one| name(*one) == wanted)
+}

@@ -1,0 +1,193 @@
+//! The lab's scenario file: what it says, and what people read when it is wrong.
+
+use std::collections::BTreeSet;
+
+use super::{every_key, keys_read};
+use crate::lab::{self, Demand, Links, Product, Scenario, Scheme, Topology};
+use crate::{Source, render};
+
+const EVERY_KEY: &str = include_str!("every_lab_key.toml");
+
+fn load_as(text: &str, quick: bool) -> Result<Scenario, String> {
+    lab::load(&Source::new("scenario.toml", text), quick, &|_| None)
+        .map_err(|errors| errors.iter().map(|error| render(error, false)).collect::<Vec<_>>().join("\n"))
+}
+
+fn load(text: &str) -> Result<Scenario, String> {
+    load_as(text, false)
+}
+
+/// The input, a line, the output.
+fn golden(text: &str) -> String {
+    let complaints = load(text).map_or_else(|errors| errors, |scenario| format!("{scenario:?}"));
+    format!("{}\n---\n{}", text.trim_end(), complaints.trim_end())
+}
+
+const SMALL: &str = "[[test]]\nconnections = 1\nsize = \"1KiB\"\n";
+
+#[test]
+fn a_scenario_of_three_lines_has_usual_rivals_over_loopback() {
+    let scenario = load(SMALL).unwrap();
+    let rivals: Vec<_> = scenario.rivals.iter().map(|rival| (rival.name.as_str(), rival.scheme)).collect();
+    let with = |name| (name, Scheme::LeastConnections);
+    assert_eq!(rivals, [with("weir"), with("haproxy"), with("nginx")]);
+    assert_eq!((scenario.topology, scenario.repeats), (Topology::Loopback, 7));
+    let case = &scenario.cases[0];
+    assert_eq!((case.name.as_str(), case.servers, case.path.as_str()), ("1", 3, "/bytes/1024"));
+    assert_eq!((case.demand, case.requests), (Demand::Connections(1), None));
+}
+
+#[test]
+fn every_combination_of_a_tests_lists_is_a_case() {
+    let scenario = load(EVERY_KEY.split("# ---\n").next().unwrap()).unwrap();
+    let names: Vec<_> = scenario.cases.iter().map(|case| case.name.as_str()).collect();
+    assert_eq!(names.len(), 9);
+    assert_eq!(names[0], "sizes, 3 servers, 1 KiB, 10 connections");
+    assert_eq!(names[7], "sizes, 10 servers, 1 MB, 50 connections");
+    assert_eq!(names[8], "session");
+    let session = &scenario.cases[8];
+    assert_eq!(session.demand, Demand::Rate { per_s: 50.5, poisson: true, calls: Some(10) });
+    assert_eq!((session.method.as_str(), session.body_bytes), ("PUT", 1 << 20));
+}
+
+#[test]
+fn rivals_with_several_algorithms_are_told_apart_and_none_has_one() {
+    let scenario = load(EVERY_KEY.split("# ---\n").next().unwrap()).unwrap();
+    let names: Vec<_> = scenario.rivals.iter().map(|rival| rival.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["none", "weir round-robin", "weir least-connections", "new round-robin", "new least-connections"]
+    );
+    assert_eq!(scenario.rivals[3].product, Product::Haproxy);
+    let Topology::Namespaces(Links { server, scale, .. }) = scenario.topology else { panic!("loopback") };
+    assert_eq!((server, scale), (Some(50.0), 20.0));
+}
+
+#[test]
+fn the_quick_form_changes_what_tests_say_and_no_more() {
+    let scenario = load_as(EVERY_KEY.split("# ---\n").next().unwrap(), true).unwrap();
+    let names: Vec<_> = scenario.cases.iter().map(|case| case.name.as_str()).collect();
+    assert_eq!(names, ["sizes, 3 servers", "sizes, 10 servers"]);
+    let case = &scenario.cases[0];
+    assert_eq!((case.demand, case.requests, case.size), (Demand::Connections(2), Some(100), Some(1024)));
+    assert_eq!((scenario.repeats, scenario.warm_up.0), (4, 100));
+    let unsaid = load_as(SMALL, true).unwrap();
+    assert_eq!((unsaid.repeats, unsaid.cases[0].requests), (3, None));
+    let said = load_as("[[test]]\nconnections = 1\n", true).unwrap_err();
+    assert_eq!(said.matches("say what is asked for").count(), 1, "{said}");
+}
+
+#[test]
+fn every_key_of_the_lab_is_read() {
+    EVERY_KEY.split("# ---\n").for_each(|part| drop(load(part).unwrap_or_else(|errors| panic!("{errors}"))));
+    let read = keys_read::all();
+    let mut known = BTreeSet::new();
+    every_key::collect(lab::root(), &mut known);
+    let ignored: Vec<_> = known.difference(&read).collect();
+    assert!(ignored.is_empty(), "in the tables of keys, but never read: {ignored:?}");
+}
+
+#[test]
+fn every_default_and_every_example_of_the_lab_is_a_value_of_its_key() {
+    assert!(every_key::values_are_right(lab::root()) > 60);
+}
+
+#[test]
+fn what_is_wrong_is_shown_at_once_with_line_caret_and_suggestion() {
+    insta::assert_snapshot!(golden(
+        r#"
+rivals = ["weir", "haproxi", "none"]
+algorithms = "source"
+repeat = 3
+
+[servers]
+delay = "200"
+
+[[test]]
+rate = 0
+size = "1MB"
+
+[[test]]
+conections = 10
+path = "x"
+"#
+    ));
+}
+
+#[test]
+fn what_does_not_fit_together_is_told() {
+    insta::assert_snapshot!(golden(
+        r#"
+rivals = ["weir", "weir", "apache"]
+algorithms = ["random", "random"]
+judge = []
+topology = { server-rate = 1000 }
+
+[servers]
+kind = "nginx"
+delay = "1s"
+arguments = ["x"]
+
+[balancer]
+check = "health"
+
+[[test]]
+name = "a"
+rate = 5
+connections = 10
+method = "PUT"
+path = "/x"
+
+[[test]]
+name = "a"
+connections = 1
+calls = 3
+mix = "GET"
+
+[[published]]
+test = "b"
+measure = "mean"
+values = { weir = 1 }
+
+[quick]
+tests = ["c"]
+"#
+    ));
+    insta::assert_snapshot!(golden(
+        "rivals = []\ntest = []\nbalancer = { tls-out = true }\nservers = { kind = \"command\" }\nrepeats = 1000\n"
+    ));
+}
+
+#[test]
+fn nonsense_is_an_error_and_not_a_panic() {
+    for text in [
+        "",
+        "[",
+        "rivals = 1",
+        "[[test]]",
+        "test = [[1]]",
+        "published = 7",
+        "[[test]]\nrate = 1e999\npath = \"/\"",
+    ] {
+        assert!(load(text).is_err() && load_as(text, true).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn a_complaint_while_playing_points_at_the_line() {
+    let text = format!("{SMALL}[balancer]\nport = 80\n");
+    let source = Source::new("scenario.toml", text.clone());
+    let mark = load(&text).unwrap().balancer.port_mark.unwrap();
+    let said = lab::complaint(&source, mark, crate::Severity::Error, "port 80 is taken".to_owned());
+    assert_eq!((said.places[0].line, said.message.as_str()), (5, "port 80 is taken"));
+}
+
+#[test]
+fn examples_of_guide_and_reference_are_scenarios() {
+    let guide = include_str!("../../../../docs/guide/lab.md");
+    for page in [guide, lab::reference().as_str()] {
+        let examples: Vec<&str> = page.split("```toml lab\n").skip(1).collect();
+        assert_eq!(examples.len(), 1);
+        load(examples[0].split("```").next().unwrap()).unwrap_or_else(|errors| panic!("{errors}"));
+    }
+}
