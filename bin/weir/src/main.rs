@@ -7,6 +7,7 @@ mod convert;
 mod ctl;
 mod demo;
 mod explain;
+mod lab;
 mod load;
 mod origin;
 mod run;
@@ -43,6 +44,7 @@ enum Verb {
     Simulate(simulate::SimulateArgs),
     Load(Box<load::LoadArgs>),
     Watch(watch::WatchArgs),
+    Lab(lab::LabArgs),
     Storage(storage::StorageArgs),
     Convert(convert::ConvertArgs),
     Algorithms(algorithms::AlgorithmsArgs),
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Verb::Simulate(args) => simulate::run(&args),
         Verb::Load(args) => load::run(&args),
         Verb::Watch(args) => watch::run(&args),
+        Verb::Lab(args) => lab::run(&args),
         Verb::Storage(args) => storage::run(&args),
         Verb::Convert(args) => convert::run(&args),
         Verb::Algorithms(args) => algorithms::run(&args),

@@ -5,10 +5,12 @@
 //! request was due; so a server that stalls shows its stall. What comes of it is a [`Run`], which knows its own [`Flaw`]s: a
 //! run that has one says nothing about the server. [`report`] writes it in the forms of the known generators.
 //!
-//! [`watch`] reads what machine, processes, disks and network do meanwhile.
+//! [`watch`] reads what machine, processes, disks and network do meanwhile. [`contest`] lets balancers take turns under load, and
+//! says what may be said of them.
 //!
 //! Threads share nothing but a plan; each has its own epoll, connections and histograms. Knows no terminal and no arguments.
 
+pub mod contest;
 mod engine;
 mod facts;
 mod judge;

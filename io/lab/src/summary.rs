@@ -171,6 +171,18 @@ impl Run {
         judge::flaws(&self.head, &self.tally, self.facts.as_ref(), &self.servers)
     }
 
+    /// The shortest latency, from when due, that at least the share `quantile` (0 to 1) of the answered requests do not exceed, in
+    /// milliseconds; `None` = nothing was answered.
+    pub fn latency_quantile_ms(&self, quantile: f64) -> Option<f64> {
+        let latency = &self.tally.all.latency;
+        (latency.count() > 0).then(|| latency.quantile_ns(quantile) as f64 / 1e6)
+    }
+
+    /// Whether starts were late because all connections were in use: then the server is slow, and not the generator.
+    pub fn is_starved(&self) -> bool {
+        self.tally.late_starved * 2 > self.tally.late
+    }
+
     /// How long requests were started, in seconds: what was planned, or from the first to the last.
     pub(crate) fn attack_s(&self) -> f64 {
         let planned =

@@ -26,6 +26,7 @@ use live::LiveThread;
 pub use live::Progress;
 use output::Writer;
 use process::CpuTime;
+pub(crate) use process::raise_descriptor_limit;
 use shared::Shared;
 use worker::{Report, Sessions, Worker};
 

@@ -30,7 +30,7 @@ impl CpuTime {
 }
 
 /// Raises the soft limit of open files to the hard one.
-pub(super) fn raise_descriptor_limit() {
+pub(crate) fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     // If the kernel refuses, the old limit holds, and a run that needs more will say so.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });

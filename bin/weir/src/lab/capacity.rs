@@ -1,0 +1,136 @@
+//! `weir lab find-capacity`.
+
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use weir_config::plan::{TlsOut, TlsVersion};
+use weir_lab::contest::{Capacity, CapacitySearch, Goal, Probe};
+use weir_lab::{Arrivals, Expected, Load, Mode, Phase, Phases, Run, Running, TargetSpec};
+
+use super::arguments::CapacityArgs;
+use crate::check::print_out;
+use crate::top::Termination;
+
+/// A thread of the generator makes so many requests a second with ease.
+const RATE_PER_THREAD: f64 = 15_000.0;
+const TICK: Duration = Duration::from_millis(20);
+
+pub(super) fn run(args: &CapacityArgs) -> Result<ExitCode, String> {
+    let goal =
+        Goal { quantile: args.quantile, latency_ms: args.latency.as_secs_f64() * 1e3, success: args.success };
+    let termination = Termination::listen().map_err(|cause| format!("signals: {cause}"))?;
+    let mut search = CapacitySearch::new(goal, args.start, args.max, args.precision, args.votes);
+    while let Some(per_s) = search.next() {
+        let run = ask(args, per_s, &termination)?;
+        let probe = probe(&run, per_s, &goal);
+        if !args.quiet {
+            let latency = probe.latency_ms.map_or("nothing answered".to_owned(), |ms| format!("{ms:.2} ms"));
+            let said = match (probe.is_valid, goal.is_kept(&probe)) {
+                (false, _) => "the generator was the limit",
+                (true, true) => "kept",
+                (true, false) => "missed",
+            };
+            eprintln!("{per_s:.1}/s: {latency}, {:.2}% as expected: {said}", probe.success * 100.0);
+        }
+        search.tell(&probe);
+    }
+    let found = search.result()?;
+    let printed = print_out(&if args.json { to_json(&found) } else { text(&found, args) });
+    Ok(if found.per_s > 0.0 { printed } else { ExitCode::from(1) })
+}
+
+fn ask(args: &CapacityArgs, per_s: f64, termination: &Termination) -> Result<Run, String> {
+    let duration_s = args.duration.as_secs_f64().max(1.0 / per_s);
+    let phases = Phases::new(vec![Phase { from_per_s: per_s, to_per_s: per_s, duration_s }]);
+    let cores = thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
+    let load = Load {
+        targets: vec![TargetSpec {
+            method: "GET".to_owned(),
+            url: args.url.clone(),
+            headers: args.header.clone(),
+            ..TargetSpec::default()
+        }],
+        mode: Mode::Open { phases: phases.map_err(|cause| cause.to_string())?, arrivals: Arrivals::Even },
+        log: Vec::new(),
+        requests_max: None,
+        duration: None,
+        seed: 1,
+        keep_alive: true,
+        connections_max: 10_000,
+        threads: ((per_s / RATE_PER_THREAD) as usize + 1).min(cores),
+        // What takes ten times as long as it may has missed the goal, whatever comes of it.
+        timeout: (args.latency * 10).max(Duration::from_secs(1)),
+        sources: Vec::new(),
+        tls: TlsOut {
+            verify: !args.insecure,
+            ca: None,
+            server_name: None,
+            client_certificate: None,
+            version_min: TlsVersion::V1_2,
+        },
+        verify: None,
+        server_header: String::new(),
+        expected: Expected::default(),
+        output: None,
+    };
+    let mut running = Running::start(load).map_err(|cause| cause.to_string())?;
+    while !running.is_finished() {
+        if termination.came() {
+            running.stop();
+            return Err("stopped".to_owned());
+        }
+        thread::sleep(TICK);
+    }
+    running.finish().map_err(|cause| cause.to_string())
+}
+
+/// A server that is stuck or answers nothing misses the goal: that is no flaw of the generator's.
+fn probe(run: &Run, per_s: f64, goal: &Goal) -> Probe {
+    use weir_lab::FlawKind::{Balance, Bytes, Late, NothingAnswered, Stuck, ThinkTime, Unsent};
+    let summary = run.summary();
+    let servers = [Balance, Bytes, NothingAnswered, Stuck, ThinkTime];
+    // With all connections in use requests wait here because the server is slow.
+    let starved = run.is_starved();
+    let is_servers = |kind| servers.contains(&kind) || (starved && matches!(kind, Late | Unsent));
+    Probe {
+        per_s,
+        latency_ms: run.latency_quantile_ms(goal.quantile),
+        success: summary.requests.succeeded as f64 / summary.requests.sent.max(1) as f64,
+        is_valid: summary.flaws.iter().all(|flaw| is_servers(flaw.kind)),
+    }
+}
+
+fn text(found: &Capacity, args: &CapacityArgs) -> String {
+    let goal = format!(
+        "{} for {}% of the requests",
+        weir_lab::units::time(args.latency.as_nanos() as u64),
+        args.quantile * 100.0
+    );
+    if found.per_s == 0.0 {
+        return format!("no rate keeps {goal}\n");
+    }
+    let mut said = format!("{:.1}/s keep {goal}", found.per_s);
+    match found.missed_per_s {
+        Some(missed) => said.push_str(&format!("; {missed:.1}/s do not\n")),
+        None => said.push_str("; that is the highest rate that was asked\n"),
+    }
+    if let Some(knee) = found.knee_per_s {
+        said.push_str(&format!("up to {knee:.1}/s latency stays within twice that of the lowest rate\n"));
+    }
+    said
+}
+
+fn to_json(found: &Capacity) -> String {
+    let rates = found.rates.iter().map(|(per_s, latency_ms, kept)| {
+        json!({ "per_s": per_s, "latency_ms": latency_ms.is_finite().then_some(latency_ms), "kept": kept })
+    });
+    let value = json!({
+        "per_s": found.per_s,
+        "missed_per_s": found.missed_per_s,
+        "knee_per_s": found.knee_per_s,
+        "rates": rates.collect::<Vec<_>>(),
+    });
+    format!("{value}\n")
+}

@@ -1,0 +1,116 @@
+//! Scenarios and reports as files.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use weir_config::{Source, closest};
+use weir_lab::contest::{Analysis, Pair, SHIPPED, Shipped, Standing, Store, report};
+
+use super::arguments::{FormArgs, ReportArgs};
+use crate::check::print_out;
+
+/// The scenario of a file, or one that comes with Weir; with the name that its results get.
+pub(super) fn scenario(name: &str) -> Result<(Source, String), String> {
+    let path = Path::new(name);
+    let looks_like_file = path.extension().is_some() || name.contains('/') || path.exists();
+    if !looks_like_file {
+        return shipped(name)
+            .map(|shipped| (Source::new(shipped.name, shipped.text), shipped.name.to_owned()));
+    }
+    let text = fs::read_to_string(path).map_err(|cause| format!("{name}: {cause}"))?;
+    let stem =
+        path.file_stem().map_or_else(|| "results".to_owned(), |stem| stem.to_string_lossy().into_owned());
+    Ok((Source::new(name, text), stem))
+}
+
+pub(super) fn shipped(name: &str) -> Result<&'static Shipped, String> {
+    SHIPPED.iter().find(|shipped| shipped.name == name).ok_or_else(|| {
+        let near = closest(name, SHIPPED.iter().map(|shipped| shipped.name));
+        let hint = near.map_or_else(
+            || "`weir lab list` lists them".to_owned(),
+            |near| format!("did you mean {near:?}?"),
+        );
+        format!("no scenario {name:?} comes with Weir, and there is no such file: {hint}")
+    })
+}
+
+pub(super) fn report(args: &ReportArgs) -> Result<ExitCode, String> {
+    let analysis = read(&args.file)?;
+    write(&analysis, &args.forms)?;
+    let forms = &args.forms;
+    if forms.json {
+        return Ok(print_out(&format!("{}\n", to_json(&analysis))));
+    }
+    let is_written = forms.html.is_some() || forms.markdown.is_some() || forms.csv.is_some();
+    Ok(if is_written { ExitCode::SUCCESS } else { print_out(&report::markdown(&analysis)) })
+}
+
+/// What a file of results says.
+pub(super) fn read(path: &Path) -> Result<Analysis, String> {
+    let failed = |cause: &dyn std::fmt::Display| format!("{}: {cause}", path.display());
+    if !path.is_file() {
+        return Err(failed(&"there is no such file"));
+    }
+    let results = Store::read_only(path).and_then(|store| store.read()).map_err(|cause| failed(&cause))?;
+    Analysis::of(results).map_err(|cause| failed(&cause))
+}
+
+/// In every form that was asked for.
+pub(super) fn write(analysis: &Analysis, forms: &FormArgs) -> Result<(), String> {
+    type Form = fn(&Analysis) -> String;
+    for (path, form) in [
+        (&forms.html, report::html as Form),
+        (&forms.markdown, report::markdown as Form),
+        (&forms.csv, report::csv as Form),
+    ] {
+        if let Some(path) = path {
+            fs::write(path, form(analysis)).map_err(|cause| format!("{}: {cause}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// For programs.
+pub(super) fn to_json(analysis: &Analysis) -> Value {
+    let cell = |cell: &weir_lab::contest::Cell| {
+        json!({
+            "case": cell.case,
+            "rival": cell.rival,
+            "measure": cell.measure,
+            "median": cell.estimate.median,
+            "low": cell.estimate.low,
+            "high": cell.estimate.high,
+            "runs": cell.runs,
+            "success": cell.success,
+        })
+    };
+    let pair = |pair: &Pair| {
+        json!({
+            "measure": pair.measure,
+            "case": pair.case,
+            "one": pair.one,
+            "other": pair.other,
+            "ratio": pair.difference.ratio.median,
+            "low": pair.difference.ratio.low,
+            "high": pair.difference.ratio.high,
+            "pairs": pair.difference.pairs,
+            "probability": pair.adjusted,
+            "one_is": match pair.standing() {
+                Standing::Better => "better",
+                Standing::Worse => "worse",
+                Standing::Open => "open",
+            },
+        })
+    };
+    json!({
+        "runs": analysis.results.runs.len(),
+        "invalid": analysis.invalid().map(|run| json!({
+            "case": run.case, "rival": run.rival, "repeat": run.repeat, "flaws": run.flaws,
+        })).collect::<Vec<_>>(),
+        "verdict": report::verdict(analysis),
+        "figures": analysis.cells.iter().map(cell).collect::<Vec<_>>(),
+        "comparisons": analysis.pairs.iter().map(pair).collect::<Vec<_>>(),
+    })
+}

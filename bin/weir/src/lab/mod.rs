@@ -1,0 +1,48 @@
+//! `weir lab`: comparisons of balancers that can be trusted. `weir_lab::contest` plays, keeps and judges.
+
+mod arguments;
+mod capacity;
+mod files;
+mod progress;
+mod regression;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::process::ExitCode;
+
+pub(crate) use arguments::LabArgs;
+use arguments::LabVerb;
+use weir_lab::contest::{Ledger, SHIPPED};
+
+use crate::check::print_out;
+
+/// Runs the verb.
+pub(crate) fn run(args: &LabArgs) -> ExitCode {
+    let told = match &args.verb {
+        LabVerb::Run(args) => run::run(args),
+        LabVerb::Report(args) => files::report(args),
+        LabVerb::Compare(args) => regression::run(args),
+        LabVerb::FindCapacity(args) => capacity::run(args),
+        LabVerb::List => Ok(print_out(&list())),
+        LabVerb::Show { name } => files::shipped(name).map(|shipped| print_out(shipped.text)),
+        LabVerb::Clean => Ok(clean()),
+    };
+    told.unwrap_or_else(|message| {
+        eprintln!("weir lab: {message}");
+        ExitCode::from(2)
+    })
+}
+
+fn list() -> String {
+    let width = SHIPPED.iter().map(|shipped| shipped.name.len()).max().unwrap_or(0);
+    SHIPPED.iter().map(|shipped| format!("{:width$}  {}\n", shipped.name, shipped.about())).collect()
+}
+
+fn clean() -> ExitCode {
+    let cleaned = Ledger::clean(&Ledger::directory());
+    print_out(&match cleaned.is_nothing() {
+        true => "nothing was left behind\n".to_owned(),
+        false => progress::cleaned(cleaned) + "\n",
+    })
+}

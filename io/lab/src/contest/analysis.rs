@@ -1,0 +1,254 @@
+//! What may be said of results. The unit is the run; what is invalid says nothing.
+
+use std::collections::BTreeMap;
+
+use weir_config::Source;
+use weir_config::lab::{self, Measure, Product, Rival, Scenario};
+use weir_stats::compare::{Difference, Estimate, SIGNIFICANT, compare_paired, holm, mann_whitney, median};
+
+use super::store::{Played, Results};
+
+/// Results, and what follows from them.
+#[derive(Debug)]
+pub struct Analysis {
+    /// What was played, as the file says.
+    pub scenario: Scenario,
+    /// What came of it.
+    pub results: Results,
+    /// Medians, of each case, rival and measure that has values.
+    pub cells: Vec<Cell>,
+    /// Comparisons by what the scenario judges by.
+    pub pairs: Vec<Pair>,
+    /// What the machine did meanwhile.
+    pub noise: Noise,
+}
+
+/// A figure of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// Which case.
+    pub case: String,
+    /// Whose.
+    pub rival: String,
+    /// Which figure.
+    pub measure: Measure,
+    /// Median over repeats.
+    pub estimate: Estimate,
+    /// Of so many valid runs.
+    pub runs: usize,
+    /// Share of the requests that were answered as expected.
+    pub success: f64,
+}
+
+/// Two that are compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// By which figure.
+    pub measure: Measure,
+    /// In which case; `None` = over all of them.
+    pub case: Option<String>,
+    /// Whose figure is divided ...
+    pub one: String,
+    /// ... by whose.
+    pub other: String,
+    /// By how much they differ.
+    pub difference: Difference,
+    /// What is left of its probability, as one of many (Holm).
+    pub adjusted: f64,
+}
+
+/// What a comparison comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The first is better.
+    Better,
+    /// The other is.
+    Worse,
+    /// Chance may have made the difference.
+    Open,
+}
+
+/// How steady the machine was.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Noise {
+    /// The fixed piece of work took so much longer in the slowest run than in the median one: 0.1 = a tenth.
+    pub worst: f64,
+    /// Runs in which it took over a fifth longer.
+    pub slow_runs: usize,
+    /// The second half of the time was slower by so much, beyond chance; `None` = it was not.
+    pub drift: Option<f64>,
+}
+
+/// With fewer answers as expected, who is fast may only be quick to refuse.
+const SUCCESS_MIN: f64 = 0.99;
+
+impl Pair {
+    /// What it comes to.
+    pub fn standing(&self) -> Standing {
+        // The interval must agree with the test: the median pair and the mean may tell different stories.
+        let ratio = self.difference.ratio.median;
+        if self.adjusted >= SIGNIFICANT || ratio == 1.0 {
+            return Standing::Open;
+        }
+        if (ratio < 1.0) != self.measure.is_more_better() { Standing::Better } else { Standing::Worse }
+    }
+}
+
+impl Analysis {
+    /// Of what a file holds.
+    ///
+    /// # Errors
+    /// The scenario in it is none.
+    pub fn of(results: Results) -> Result<Self, String> {
+        let text = results.meta.get("scenario").ok_or("the file has no scenario")?;
+        let name = results.meta.get("name").map_or("scenario", String::as_str);
+        let quick = results.meta.get("form").is_some_and(|form| form == "quick");
+        let scenario = lab::load(&Source::new(name, text.clone()), quick, &|name| std::env::var(name).ok())
+            .map_err(|errors| errors.first().map_or_else(String::new, ToString::to_string))?;
+        let values = Values::of(&results);
+        let cells = cells(&scenario, &values);
+        let pairs = scenario.judge.iter().flat_map(|measure| pairs(&scenario, &values, *measure)).collect();
+        let noise = noise(&results.runs);
+        Ok(Self { scenario, results, cells, pairs, noise })
+    }
+
+    /// A figure.
+    pub fn cell(&self, case: &str, rival: &str, measure: Measure) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.case == case && cell.rival == rival && cell.measure == measure)
+    }
+
+    /// Runs that say nothing.
+    pub fn invalid(&self) -> impl Iterator<Item = &Played> {
+        self.results.runs.iter().filter(|run| !run.flaws.is_empty())
+    }
+}
+
+/// Valid figures by case, rival and measure, each with its repeat.
+struct Values<'r> {
+    /// Of repeats: which, the figure, and the share of answers as expected.
+    figures: BTreeMap<&'r str, BTreeMap<&'r str, OfRival>>,
+}
+
+/// By the measure's name.
+type OfRival = BTreeMap<&'static str, Vec<(u32, f64, f64)>>;
+
+impl<'r> Values<'r> {
+    fn of(results: &'r Results) -> Self {
+        let mut figures: BTreeMap<_, BTreeMap<_, OfRival>> = BTreeMap::new();
+        for run in results.runs.iter().filter(|run| run.flaws.is_empty()) {
+            let success = run.succeeded as f64 / run.sent.max(1) as f64;
+            for (measure, value) in &run.figures {
+                let of_case = figures.entry(run.case.as_str()).or_default();
+                let of_rival = of_case.entry(run.rival.as_str()).or_default();
+                of_rival.entry(measure.name()).or_default().push((run.repeat, *value, success));
+            }
+        }
+        Self { figures }
+    }
+
+    fn get(&self, case: &str, rival: &str, measure: Measure) -> &[(u32, f64, f64)] {
+        let of_rival = self.figures.get(case).and_then(|of_case| of_case.get(rival));
+        of_rival.and_then(|figures| figures.get(measure.name())).map_or(&[], Vec::as_slice)
+    }
+
+    /// Of repeats in which both have a figure, and have answered.
+    fn shared(&self, case: &str, one: &str, other: &str, measure: Measure) -> (Vec<f64>, Vec<f64>) {
+        let others: BTreeMap<u32, f64> = answered(self.get(case, other, measure)).collect();
+        answered(self.get(case, one, measure))
+            .filter_map(|(repeat, value)| Some((value, *others.get(&repeat)?)))
+            .unzip()
+    }
+}
+
+fn answered(values: &[(u32, f64, f64)]) -> impl Iterator<Item = (u32, f64)> + '_ {
+    values
+        .iter()
+        .filter(|(_, _, success)| *success >= SUCCESS_MIN)
+        .map(|(repeat, value, _)| (*repeat, *value))
+}
+
+fn cells(scenario: &Scenario, values: &Values<'_>) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for case in &scenario.cases {
+        for rival in &scenario.rivals {
+            for measure in Measure::ALL {
+                let found = values.get(&case.name, &rival.name, measure);
+                let figures: Vec<f64> = found.iter().map(|(_, value, _)| *value).collect();
+                let success =
+                    found.iter().map(|(_, _, success)| success).sum::<f64>() / found.len().max(1) as f64;
+                cells.extend(Estimate::of(&figures, scenario.seed).map(|estimate| Cell {
+                    case: case.name.clone(),
+                    rival: rival.name.clone(),
+                    measure,
+                    estimate,
+                    runs: figures.len(),
+                    success,
+                }));
+            }
+        }
+    }
+    cells
+}
+
+/// Every two rivals, over all cases and in each. What is over all is one family of questions, what is in single cases another.
+fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure) -> Vec<Pair> {
+    let (mut overall, mut single) = (Vec::new(), Vec::new());
+    // Without a balancer is no rival of balancers: it shows what they cost.
+    let rivals: Vec<&Rival> = scenario.rivals.iter().filter(|rival| rival.product != Product::None).collect();
+    for (at, one) in rivals.iter().enumerate() {
+        for other in &rivals[at + 1..] {
+            let (mut all_ones, mut all_others) = (Vec::new(), Vec::new());
+            for case in &scenario.cases {
+                let (ones, others) = values.shared(&case.name, &one.name, &other.name, measure);
+                if let Some(mut difference) = compare_paired(&ones, &others, scenario.seed) {
+                    difference.probability = mann_whitney(&ones, &others);
+                    single.push(pair(measure, Some(&case.name), one, other, difference));
+                }
+                all_ones.extend(ones);
+                all_others.extend(others);
+            }
+            let difference = compare_paired(&all_ones, &all_others, scenario.seed);
+            overall.extend(difference.map(|difference| pair(measure, None, one, other, difference)));
+        }
+    }
+    adjust(&mut overall);
+    adjust(&mut single);
+    overall.append(&mut single);
+    overall
+}
+
+fn pair(measure: Measure, case: Option<&String>, one: &Rival, other: &Rival, difference: Difference) -> Pair {
+    Pair {
+        measure,
+        case: case.cloned(),
+        one: one.name.clone(),
+        other: other.name.clone(),
+        difference,
+        adjusted: 1.0,
+    }
+}
+
+fn adjust(pairs: &mut [Pair]) {
+    let own: Vec<f64> = pairs.iter().map(|pair| pair.difference.probability).collect();
+    for (pair, adjusted) in pairs.iter_mut().zip(holm(&own)) {
+        pair.adjusted = adjusted;
+    }
+}
+
+fn noise(runs: &[Played]) -> Noise {
+    let work: Vec<f64> = runs.iter().map(|run| run.calibration_ns as f64).collect();
+    let Some(usual) = median(&work).filter(|usual| *usual > 0.0) else { return Noise::default() };
+    let slowest = work.iter().copied().fold(usual, f64::max);
+    let (early, late) = work.split_at(work.len() / 2);
+    let drift = match (median(early), median(late)) {
+        (Some(before), Some(after)) if before > 0.0 && mann_whitney(early, late) < SIGNIFICANT => {
+            Some(after / before - 1.0)
+        }
+        _ => None,
+    };
+    Noise {
+        worst: slowest / usual - 1.0,
+        slow_runs: work.iter().filter(|work| **work > usual * 1.2).count(),
+        drift: drift.filter(|drift| drift.abs() > 0.02),
+    }
+}

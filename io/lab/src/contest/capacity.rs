@@ -1,0 +1,236 @@
+//! The highest rate that keeps a goal, and the knee before it, by a search that asks each rate several times.
+
+/// What must hold at a rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Goal {
+    /// Which quantile of latency, 0 to 1.
+    pub quantile: f64,
+    /// How long it may be, in milliseconds.
+    pub latency_ms: f64,
+    /// Share of requests that must be answered as expected.
+    pub success: f64,
+}
+
+/// What a load of some seconds at a rate came to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Probe {
+    /// Requests a second.
+    pub per_s: f64,
+    /// The goal's quantile, in milliseconds; `None` = nothing was answered.
+    pub latency_ms: Option<f64>,
+    /// Share of requests that were answered as expected.
+    pub success: f64,
+    /// The generator did what it was asked to.
+    pub is_valid: bool,
+}
+
+/// A rate, asked several times.
+#[derive(Debug, Clone, PartialEq)]
+struct Asked {
+    per_s: f64,
+    kept: u32,
+    missed: u32,
+    latencies: Vec<f64>,
+}
+
+/// A search under way: says which rate to ask next, and is told what came of it.
+#[derive(Debug, Clone)]
+pub struct CapacitySearch {
+    goal: Goal,
+    max_per_s: f64,
+    /// A rate is decided when so many answers agree.
+    votes: u32,
+    precision: f64,
+    asked: Vec<Asked>,
+    /// Probes in a row that say nothing, because the generator was the limit.
+    invalid: u32,
+}
+
+/// What a search came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Capacity {
+    /// The highest rate that kept the goal, and every time that it was decided; 0 = not even the lowest did.
+    pub per_s: f64,
+    /// The lowest rate that missed it; `None` = none did, up to the highest that was asked.
+    pub missed_per_s: Option<f64>,
+    /// Where latency begins to rise: the highest rate whose latency is at most twice that of the lowest; `None` = unknown.
+    pub knee_per_s: Option<f64>,
+    /// Rates in order, each with its median latency in milliseconds and whether it kept the goal.
+    pub rates: Vec<(f64, f64, bool)>,
+}
+
+/// So many in a row say that no more will come of it.
+const INVALID_MAX: u32 = 5;
+
+impl Goal {
+    /// Whether a probe keeps it.
+    pub fn is_kept(&self, probe: &Probe) -> bool {
+        probe.success >= self.success
+            && probe.latency_ms.is_some_and(|latency_ms| latency_ms <= self.latency_ms)
+    }
+}
+
+impl CapacitySearch {
+    /// From `start_per_s` upwards, to `max_per_s` at most, to within `precision` (0.05 = 5 percent). Each rate is decided by the first
+    /// `votes` answers that agree.
+    pub fn new(goal: Goal, start_per_s: f64, max_per_s: f64, precision: f64, votes: u32) -> Self {
+        let first = Asked { per_s: start_per_s.min(max_per_s), kept: 0, missed: 0, latencies: Vec::new() };
+        Self {
+            goal,
+            max_per_s,
+            votes: votes.max(1),
+            precision: precision.max(0.001),
+            asked: vec![first],
+            invalid: 0,
+        }
+    }
+
+    /// The rate to ask next; `None` = it is over.
+    pub fn next(&self) -> Option<f64> {
+        if self.invalid >= INVALID_MAX {
+            return None;
+        }
+        if let Some(open) = self.asked.iter().find(|asked| self.verdict(asked).is_none()) {
+            return Some(open.per_s);
+        }
+        let (kept, missed) = self.bounds();
+        match missed {
+            None if kept >= self.max_per_s => None,
+            None => Some((kept * 2.0).min(self.max_per_s)),
+            // Below the first rate: half of it, until there is hardly any.
+            Some(missed) if kept == 0.0 => (missed > 1.0).then_some(missed / 2.0),
+            Some(missed) if missed / kept <= 1.0 + self.precision => None,
+            // The middle of the logarithms.
+            Some(missed) => Some((kept * missed).sqrt()),
+        }
+    }
+
+    /// What the rate that was asked came to.
+    pub fn tell(&mut self, probe: &Probe) {
+        if !probe.is_valid {
+            self.invalid += 1;
+            return;
+        }
+        self.invalid = 0;
+        let kept = self.goal.is_kept(probe);
+        let at = match self.asked.iter().position(|asked| asked.per_s == probe.per_s) {
+            Some(at) => at,
+            None => {
+                self.asked.push(Asked { per_s: probe.per_s, kept: 0, missed: 0, latencies: Vec::new() });
+                self.asked.len() - 1
+            }
+        };
+        let asked = &mut self.asked[at];
+        asked.kept += u32::from(kept);
+        asked.missed += u32::from(!kept);
+        asked.latencies.extend(probe.latency_ms);
+    }
+
+    /// What it came to, so far.
+    ///
+    /// # Errors
+    /// The generator was the limit, again and again.
+    pub fn result(&self) -> Result<Capacity, String> {
+        let (kept, missed) = self.bounds();
+        if self.invalid >= INVALID_MAX {
+            return Err(format!(
+                "the generator did not do what it was asked to, {INVALID_MAX} times in a row; at least {kept:.0}/s kept the goal"
+            ));
+        }
+        let mut rates: Vec<(f64, f64, bool)> = self
+            .asked
+            .iter()
+            .filter_map(|asked| {
+                let latency = weir_stats::compare::median(&asked.latencies).unwrap_or(f64::INFINITY);
+                Some((asked.per_s, latency, self.verdict(asked)?))
+            })
+            .collect();
+        rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let lowest = rates.first().map(|(_, latency, _)| *latency).filter(|latency| latency.is_finite());
+        let knee = lowest.and_then(|lowest| {
+            let calm = rates.iter().take_while(|(_, latency, _)| *latency <= lowest * 2.0);
+            calm.last().map(|(per_s, _, _)| *per_s)
+        });
+        Ok(Capacity { per_s: kept, missed_per_s: missed, knee_per_s: knee, rates })
+    }
+
+    /// Whether it keeps the goal; `None` = it must be asked again.
+    fn verdict(&self, asked: &Asked) -> Option<bool> {
+        match (asked.kept >= self.votes, asked.missed >= self.votes) {
+            (false, false) => None,
+            (kept, _) => Some(kept),
+        }
+    }
+
+    /// The lowest rate that missed the goal, and the highest below it that kept it: one above a miss is luck.
+    fn bounds(&self) -> (f64, Option<f64>) {
+        let decided =
+            |wanted: bool| self.asked.iter().filter(move |asked| self.verdict(asked) == Some(wanted));
+        let missed = decided(false).map(|asked| asked.per_s).min_by(f64::total_cmp);
+        let kept = decided(true)
+            .map(|asked| asked.per_s)
+            .filter(|per_s| missed.is_none_or(|missed| *per_s < missed));
+        (kept.fold(0.0, f64::max), missed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOAL: Goal = Goal { quantile: 0.99, latency_ms: 20.0, success: 0.99 };
+
+    /// A server whose latency is that of a queue with so much capacity: 1 / (capacity - rate).
+    fn queue(per_s: f64, capacity: f64) -> Probe {
+        let latency_ms = if per_s < capacity { 1_000.0 / (capacity - per_s) } else { 10_000.0 };
+        Probe { per_s, latency_ms: Some(latency_ms), success: 1.0, is_valid: true }
+    }
+
+    fn search(start: f64, max: f64, mut answer: impl FnMut(f64) -> Probe) -> (CapacitySearch, u32) {
+        let mut search = CapacitySearch::new(GOAL, start, max, 0.02, 2);
+        let mut probes = 0;
+        while let Some(per_s) = search.next() {
+            search.tell(&answer(per_s));
+            probes += 1;
+            assert!(probes < 200);
+        }
+        (search, probes)
+    }
+
+    #[test]
+    fn the_capacity_of_a_queue_is_found_from_below_and_from_above() {
+        // 20 ms are reached at 50/s below the capacity.
+        for start in [10.0, 5_000.0] {
+            let (search, probes) = search(start, 1e6, |per_s| queue(per_s, 1_000.0));
+            let found = search.result().unwrap();
+            assert!((931.0..=950.0).contains(&found.per_s), "{found:?}");
+            assert!(found.missed_per_s.unwrap() > found.per_s && probes < 60, "{probes}: {found:?}");
+            assert!(found.knee_per_s.unwrap() <= found.per_s, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn one_bad_moment_does_not_decide() {
+        let mut count = 0;
+        let (search, _) = search(100.0, 400.0, |per_s| {
+            count += 1;
+            let hiccup = count % 3 == 1;
+            if hiccup { Probe { latency_ms: Some(500.0), ..queue(per_s, 1e6) } } else { queue(per_s, 1e6) }
+        });
+        assert_eq!(search.result().unwrap().per_s, 400.0);
+    }
+
+    #[test]
+    fn a_server_that_keeps_nothing_has_no_capacity() {
+        let dead = |per_s| Probe { per_s, latency_ms: None, success: 0.0, is_valid: true };
+        let (search, probes) = search(64.0, 1e6, dead);
+        assert_eq!(search.result().unwrap().per_s, 0.0);
+        assert!(probes < 20);
+    }
+
+    #[test]
+    fn who_cannot_ask_says_so() {
+        let (search, _) = search(100.0, 1e6, |per_s| Probe { is_valid: per_s <= 100.0, ..queue(per_s, 1e9) });
+        assert!(search.result().unwrap_err().contains("at least 100/s"));
+    }
+}

@@ -1,0 +1,70 @@
+//! What a comparison was made on: figures of other machines are other figures.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+/// Settings that decide how TCP behaves.
+const SETTINGS: [&str; 8] = [
+    "net.core.somaxconn",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.tcp_congestion_control",
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_max_syn_backlog",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_tw_reuse",
+    "net.ipv4.tcp_wmem",
+];
+
+/// Names and values, for the report.
+pub(crate) fn facts() -> Vec<(String, String)> {
+    let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let named = |path: &str, name: &str| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        let value = text.lines().find_map(|line| {
+            line.strip_prefix(name)?.split_once(':').map(|(_, value)| value.trim().to_owned())
+        });
+        value.unwrap_or_default()
+    };
+    let mut facts = vec![
+        ("weir".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ("kernel".to_owned(), line("/proc/sys/kernel/osrelease")),
+        ("processor".to_owned(), named("/proc/cpuinfo", "model name")),
+        (
+            "processors".to_owned(),
+            std::thread::available_parallelism().map_or(String::new(), |count| count.to_string()),
+        ),
+        ("memory".to_owned(), named("/proc/meminfo", "MemTotal")),
+        ("started".to_owned(), now()),
+    ];
+    // Where it is started in a clone of a repository, which state of it.
+    let commit = Command::new("git").args(["rev-parse", "HEAD"]).stdin(Stdio::null()).output();
+    if let Ok(output) = commit
+        && output.status.success()
+    {
+        facts.push(("commit".to_owned(), String::from_utf8_lossy(&output.stdout).trim().to_owned()));
+    }
+    for name in SETTINGS {
+        facts.push((
+            name.to_owned(),
+            line(&format!("/proc/sys/{}", name.replace('.', "/"))).replace('\t', " "),
+        ));
+    }
+    facts
+}
+
+/// Seconds since 1970, as a text.
+fn now() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(String::new(), |since| since.as_secs().to_string())
+}
+
+/// How long a fixed piece of work takes, in nanoseconds: when this grows, the machine has become slower, and not who was measured.
+pub(crate) fn calibrate() -> u64 {
+    let start = std::time::Instant::now();
+    let mut sum = 0;
+    for at in 0..4_000_000_u64 {
+        sum ^= crate::rng::at(sum, at);
+    }
+    std::hint::black_box(sum);
+    u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,30 @@
+//! Comparisons of balancers: a scenario's servers and rivals take turns under load, and what comes of it is kept, judged and told.
+//!
+//! [`play`] plays a scenario into a [`Store`] (one SQLite file); [`Analysis`] says what may be said of it, and [`report`] writes
+//! that down. Nothing that it starts outlives it: [`Ledger`].
+
+mod analysis;
+mod capacity;
+mod figures;
+mod idle;
+mod machine;
+mod monitor;
+mod play;
+mod regression;
+pub mod report;
+pub mod rivals;
+mod servers;
+mod shipped;
+mod stage;
+mod store;
+#[cfg(test)]
+mod tests;
+mod turn;
+
+pub use analysis::{Analysis, Cell, Pair, Standing};
+pub use capacity::{Capacity, CapacitySearch, Goal, Probe};
+pub use play::{Event, Play, PlayError, play};
+pub use regression::{Regression, compare};
+pub use shipped::{SHIPPED, Shipped};
+pub use stage::{Cleaned, Ledger};
+pub use store::{Configured, CpuCurve, Played, Results, Sample, Store, StoreError};

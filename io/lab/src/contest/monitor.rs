@@ -1,0 +1,150 @@
+//! What balancer, servers and host do during a run.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::store::Sample;
+use crate::watch::{Host, Moment, Processes, Source, Watch, WatchError, Which};
+
+/// A thread that looks at even times, at the beginning and at the end.
+#[derive(Debug)]
+pub(crate) struct Monitor {
+    stop: Sender<()>,
+    thread: JoinHandle<Result<Vec<Sample>, WatchError>>,
+}
+
+impl Monitor {
+    /// Begins to look.
+    pub(crate) fn start(every: Duration, balancer: Vec<u32>, servers: Vec<u32>) -> std::io::Result<Self> {
+        let (stop, stopped) = mpsc::channel();
+        let (ready, is_ready) = mpsc::channel();
+        let look = move || {
+            let mut watches = [("balancer", balancer), ("servers", servers)]
+                .into_iter()
+                .filter(|(_, pids)| !pids.is_empty())
+                .map(|(name, pids)| Ok((name, watch(processes(&pids)?))))
+                .collect::<Result<Vec<_>, WatchError>>()?;
+            watches.push(("host", watch(Box::new(Host::new()?))));
+            let mut samples = Vec::new();
+            loop {
+                for (name, watch) in &mut watches {
+                    add(&mut samples, name, &watch.read()?);
+                }
+                let _ = ready.send(());
+                match stopped.recv_timeout(every) {
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+                }
+            }
+            for (name, watch) in &mut watches {
+                add(&mut samples, name, &watch.read()?);
+            }
+            Ok(samples)
+        };
+        let thread = std::thread::Builder::new().name("monitor".to_owned()).spawn(look)?;
+        // The first look is before the first request; one that fails is told at the end.
+        let _ = is_ready.recv();
+        Ok(Self { stop, thread })
+    }
+
+    /// Looks once more, and tells what was seen.
+    pub(crate) fn finish(self) -> Result<Vec<Sample>, String> {
+        let _ = self.stop.send(());
+        let seen = self.thread.join().map_err(|_| "it has panicked".to_owned())?;
+        seen.map_err(|cause| cause.to_string())
+    }
+}
+
+fn watch(source: Box<dyn Source>) -> Watch {
+    Watch::new(vec![source])
+}
+
+/// Those that are still there.
+fn processes(pids: &[u32]) -> Result<Box<dyn Source>, WatchError> {
+    let is_there = |pid: &&u32| Processes::new(vec![Which::Pid(**pid)]).is_ok();
+    let which = pids.iter().filter(is_there).map(|pid| Which::Pid(*pid)).collect();
+    Ok(Box::new(Processes::new(which)?))
+}
+
+fn add(samples: &mut Vec<Sample>, source: &'static str, moment: &Moment) {
+    for reading in &moment.readings {
+        for (row, derived) in &reading.rows {
+            let names =
+                reading.columns.iter().map(|it| it.name).chain(reading.derived.iter().map(|it| it.name));
+            let values = row.values.iter().chain(derived);
+            let known = names.zip(values).filter_map(|(figure, value)| Some((figure, (*value)?)));
+            samples.extend(known.map(|(figure, value)| Sample {
+                at_s: moment.elapsed.as_secs_f64(),
+                source,
+                subject: row.subject.clone(),
+                figure,
+                value,
+            }));
+        }
+    }
+}
+
+/// CPU seconds that all subjects of a source used between the first look and the last.
+pub(crate) fn cpu_seconds(samples: &[Sample], source: &str) -> Option<f64> {
+    let mut ends: BTreeMap<(&str, &str), (f64, f64)> = BTreeMap::new();
+    let counted = samples
+        .iter()
+        .filter(|it| it.source == source && ["cpu_user_s", "cpu_system_s"].contains(&it.figure));
+    for sample in counted {
+        ends.entry((sample.subject.as_str(), sample.figure))
+            .and_modify(|(_, last)| *last = sample.value)
+            .or_insert((sample.value, sample.value));
+    }
+    (!ends.is_empty()).then(|| ends.values().map(|(first, last)| last - first).sum())
+}
+
+/// Memory of all subjects of a source at the last look, pages that they share counted once.
+pub(crate) fn memory_bytes(samples: &[Sample], source: &str) -> Option<f64> {
+    let mut last: BTreeMap<&str, f64> = BTreeMap::new();
+    for figure in ["resident_bytes", "proportional_bytes"] {
+        let own = samples.iter().filter(|it| it.source == source && it.figure == figure);
+        // What is shared in proportion is better known, where it may be read.
+        last.extend(own.map(|sample| (sample.subject.as_str(), sample.value)));
+    }
+    (!last.is_empty()).then(|| last.values().sum())
+}
+
+/// Why samples say nothing of a run of so many seconds; none if they do.
+pub(crate) fn flaw(samples: &[Sample], seconds: f64, every: Duration) -> Option<String> {
+    let mut looks: Vec<f64> =
+        samples.iter().filter(|sample| sample.source == "host").map(|it| it.at_s).collect();
+    looks.dedup();
+    let expected = (seconds / every.as_secs_f64()).floor();
+    if looks.len() < 2 || (looks.len() as f64) < expected * 0.5 {
+        return Some(format!("monitors looked {} times, not {expected:.0}", looks.len()));
+    }
+    // They begin just before the load, and end just after.
+    let outside = looks.iter().filter(|at| **at > seconds + 2.0).count();
+    (outside > 0).then(|| format!("{outside} of {} looks of monitors lie outside of the run", looks.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cpu_of_a_process_is_counted_from_the_first_look_to_the_last() {
+        let own = std::process::id();
+        let monitor = Monitor::start(Duration::from_millis(10), vec![own, u32::MAX], Vec::new()).unwrap();
+        let start = std::time::Instant::now();
+        let mut sum = 0_u64;
+        while start.elapsed() < Duration::from_millis(120) {
+            sum = (0..100_000).fold(sum, u64::wrapping_add);
+        }
+        let samples = monitor.finish().unwrap();
+        let cpu = cpu_seconds(&samples, "balancer").unwrap();
+        assert!(cpu > 0.0, "{cpu} {sum}");
+        assert_eq!(cpu_seconds(&samples, "servers"), None);
+        assert!(memory_bytes(&samples, "balancer").unwrap() > 1e5);
+        assert_eq!(flaw(&samples, 0.12, Duration::from_millis(60)), None);
+        assert!(flaw(&samples, 1_000.0, Duration::from_secs(1)).unwrap().contains("looked"));
+        assert!(flaw(&[], 1.0, Duration::from_secs(1)).is_some());
+    }
+}

@@ -1,0 +1,336 @@
+//! Plays a scenario: every case with every rival, again and again, in an order drawn from the seed.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use weir_config::lab::{self, Case, Mark, Product, Rival, Scenario, Topology};
+use weir_config::{Diagnostic, Severity, Source};
+
+use super::machine;
+use super::rivals::{self, Program};
+use super::servers::ServerPark;
+use super::stage::{Certificates, Cleaned, Ledger, Network, Place, is_root};
+use super::store::{Configured, Played, Store, StoreError};
+use super::turn::{Ring, TurnError};
+use crate::rng::Rng;
+
+/// What is played, and with what.
+#[derive(Debug, Clone, Copy)]
+pub struct Play<'a> {
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// Its text, for complaints, and to know it again.
+    pub source: &'a Source,
+    /// Whether it is the quick form.
+    pub quick: bool,
+    /// The program of Weir.
+    pub own: &'a Path,
+}
+
+/// What happens meanwhile.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// Labs that were killed had left something.
+    Cleaned(Cleaned),
+    /// Something at a line of the scenario.
+    Warning(Diagnostic),
+    /// A rival is left out.
+    LeftOut {
+        /// Who.
+        rival: &'a str,
+        /// Why.
+        why: &'a str,
+    },
+    /// Everybody is there.
+    Ready {
+        /// Runs in all.
+        runs: usize,
+        /// Of these, those that the file has already.
+        done: usize,
+    },
+    /// A run is over.
+    Ran {
+        /// It.
+        run: &'a Played,
+        /// Runs that are there now.
+        done: usize,
+        /// Runs in all.
+        runs: usize,
+        /// How long the others will take, by those so far.
+        left: Duration,
+    },
+}
+
+/// Why a scenario was not played to its end.
+#[derive(Debug)]
+pub enum PlayError {
+    /// Something that the scenario asks for at a line.
+    At(Box<Diagnostic>),
+    /// Something else.
+    Other(String),
+    /// The user wanted an end. What was played is kept.
+    Stopped,
+}
+
+impl From<StoreError> for PlayError {
+    fn from(cause: StoreError) -> Self {
+        Self::Other(format!("results: {cause}"))
+    }
+}
+
+/// Plays what `store` does not have yet. `stop` is asked often.
+///
+/// # Errors
+/// The scenario cannot be played on this machine, or the user wants an end.
+pub fn play(
+    play: Play<'_>,
+    store: &mut Store,
+    stop: &dyn Fn() -> bool,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<(), PlayError> {
+    let Play { scenario, source, quick, own } = play;
+    is_the_same(store, source, quick)?;
+    let ledgers = Ledger::directory();
+    let cleaned = Ledger::clean(&ledgers);
+    if !cleaned.is_nothing() {
+        tell(Event::Cleaned(cleaned));
+    }
+    let rivals = find_rivals(&play, tell)?;
+    let mut ledger = Ledger::open(&ledgers)
+        .map_err(|cause| PlayError::Other(format!("a ledger in {}: {cause}", ledgers.display())))?;
+    let directory = work_directory(&mut ledger)?;
+    let largest = scenario.cases.iter().map(|case| case.servers).max().unwrap_or(1);
+    let network = make_network(&play, largest, &mut ledger, tell)?;
+    let needs_tls = scenario.balancer.tls_in || scenario.balancer.tls_out;
+    let certificates =
+        needs_tls.then(|| Certificates::make(directory.path())).transpose().map_err(PlayError::Other)?;
+    let started =
+        ServerPark::start(scenario, own, directory.path(), certificates.as_ref(), &network, &mut ledger);
+    let park = started.map_err(|cause| at(source, scenario.servers.mark, cause))?;
+    // What was made last goes first: servers before their network and their files.
+    let mut ring = Ring { scenario, directory: directory.path(), network, certificates, park, ledger };
+    keep_facts(&play, &ring, &rivals, store)?;
+
+    let done = store.done()?;
+    let turns: Vec<Turn> = turns(scenario, rivals.len()).collect();
+    let key = |turn: &Turn| {
+        (scenario.cases[turn.case].name.clone(), rivals[turn.rival].0.name.clone(), turn.repeat)
+    };
+    let open: Vec<(usize, &Turn)> =
+        turns.iter().enumerate().filter(|(_, turn)| !done.contains(&key(turn))).collect();
+    let runs = turns.len();
+    let mut count = runs - open.len();
+    tell(Event::Ready { runs, done: count });
+    let begun = Instant::now();
+    for (played, (place, turn)) in open.iter().enumerate() {
+        let (case, (rival, program)) = (&scenario.cases[turn.case], &rivals[turn.rival]);
+        let ran = ring.play(case, rival, program, stop).map_err(|cause| match cause {
+            TurnError::Stopped => PlayError::Stopped,
+            TurnError::Failed(cause) => {
+                at(source, rival.mark, format!("{}, {}: {cause}", case.name, rival.name))
+            }
+            TurnError::PortTaken(address, cause) => at(
+                source,
+                scenario.balancer.port_mark,
+                format!("{} cannot listen on {address}: {cause}", rival.name),
+            ),
+        })?;
+        let run = Played { repeat: turn.repeat, place: u32::try_from(*place).unwrap_or(u32::MAX), ..ran };
+        store.add(&run)?;
+        count += 1;
+        let each = begun.elapsed() / u32::try_from(played + 1).unwrap_or(u32::MAX);
+        let left = each.saturating_mul(u32::try_from(runs - count).unwrap_or(u32::MAX));
+        tell(Event::Ran { run: &run, done: count, runs, left });
+        rest(scenario.pause.duration(), stop)?;
+    }
+    Ok(())
+}
+
+/// Whose turn it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Turn {
+    repeat: u32,
+    case: usize,
+    rival: usize,
+}
+
+/// All of them: repeats one after another, in each every case, in each of these every rival in an order of its own. What changes
+/// slowly on the machine meets all alike.
+fn turns(scenario: &Scenario, rivals: usize) -> impl Iterator<Item = Turn> {
+    let mut rng = Rng::new(scenario.seed);
+    let (repeats, cases) = (scenario.repeats, scenario.cases.len());
+    let blocks = (0..repeats).flat_map(move |repeat| (0..cases).map(move |case| (repeat, case)));
+    blocks.flat_map(move |(repeat, case)| {
+        let mut order: Vec<usize> = (0..rivals).collect();
+        for at in (1..order.len()).rev() {
+            order.swap(at, ((u128::from(rng.next()) * (at as u128 + 1)) >> 64) as usize);
+        }
+        order.into_iter().map(move |rival| Turn { repeat, case, rival })
+    })
+}
+
+/// Results of another scenario are not gone on with.
+fn is_the_same(store: &Store, source: &Source, quick: bool) -> Result<(), PlayError> {
+    let form = if quick { "quick" } else { "full" };
+    for (key, own) in [("scenario", source.text.as_str()), ("form", form)] {
+        match store.meta(key)? {
+            None => store.set_meta(key, own)?,
+            Some(there) if there == own => {}
+            Some(_) => {
+                let what = if key == "form" { "the other form of this scenario" } else { "another scenario" };
+                return Err(PlayError::Other(format!(
+                    "the file has results of {what}: give --output another name"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn find_rivals(play: &Play<'_>, tell: &mut dyn FnMut(Event<'_>)) -> Result<Vec<(Rival, Program)>, PlayError> {
+    let mut found = Vec::new();
+    for rival in &play.scenario.rivals {
+        match rivals::find(rival.product, rival.program.as_deref(), play.own) {
+            Ok(program) => found.push((rival.clone(), program)),
+            // Who names a program wants that one.
+            Err(why) if rival.program.is_some() => return Err(at(play.source, rival.mark, why)),
+            Err(why) => tell(Event::LeftOut { rival: &rival.name, why: &why }),
+        }
+    }
+    if found.iter().all(|(rival, _)| rival.product == Product::None)
+        && play.scenario.rivals.len() != found.len()
+    {
+        return Err(PlayError::Other("nobody is left to be compared".to_owned()));
+    }
+    Ok(found)
+}
+
+fn make_network(
+    play: &Play<'_>,
+    servers: u32,
+    ledger: &mut Ledger,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<Network, PlayError> {
+    let Play { scenario, source, .. } = play;
+    if scenario.topology != Topology::Loopback && !is_root() {
+        let said =
+            "network namespaces need root: it is played over loopback, without the rates of links".to_owned();
+        if let Some(mark) = scenario.topology_mark {
+            tell(Event::Warning(lab::complaint(source, mark, Severity::Warning, said)));
+        }
+        return Network::make(Topology::Loopback, servers, ledger).map_err(PlayError::Other);
+    }
+    Network::make(scenario.topology, servers, ledger)
+        .map_err(|cause| at(source, scenario.topology_mark, cause))
+}
+
+/// In memory where there is such a directory: files of servers must not wait for disks.
+fn work_directory(ledger: &mut Ledger) -> Result<tempfile::TempDir, PlayError> {
+    let memory = Path::new("/dev/shm");
+    let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let failed =
+        |cause: std::io::Error| PlayError::Other(format!("a directory in {}: {cause}", parent.display()));
+    let directory = tempfile::Builder::new().prefix("weir-lab-").tempdir_in(&parent).map_err(failed)?;
+    ledger.work_directory(directory.path()).map_err(failed)?;
+    // Workers of rivals run as another user.
+    let all_may_read = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
+    fs::set_permissions(directory.path(), all_may_read).map_err(failed)?;
+    Ok(directory)
+}
+
+/// What the report tells of scenario, machine and rivals.
+fn keep_facts(
+    play: &Play<'_>,
+    ring: &Ring<'_>,
+    rivals: &[(Rival, Program)],
+    store: &Store,
+) -> Result<(), PlayError> {
+    if store.meta("kernel")?.is_none() {
+        for (name, value) in machine::facts() {
+            store.set_meta(&name, &value)?;
+        }
+        store.set_meta("name", &play.source.name)?;
+        store.set_meta("topology", &ring.network.describe(play.scenario.topology))?;
+    }
+    let shown = std::net::SocketAddr::from(([127, 0, 0, 1], 8080));
+    for rival in &play.scenario.rivals {
+        let mut configured = Configured { rival: rival.name.clone(), ..Configured::default() };
+        match rivals.iter().find(|(other, _)| other.name == rival.name) {
+            None => configured.left_out = "its program is not there".to_owned(),
+            Some((_, program)) => {
+                configured.version.clone_from(&program.version);
+                configured.program = program.path.display().to_string();
+                let bind = ring.network.address(Place::Balancer, 0).unwrap_or(shown);
+                let recipe =
+                    play.scenario.cases.first().and_then(|case: &Case| {
+                        ring.recipe(case, rival, bind, &ring.directory.join("balancer"))
+                    });
+                configured.config = recipe.map(|recipe| recipe.config).unwrap_or_default();
+            }
+        }
+        store.set_rival(&configured)?;
+    }
+    Ok(())
+}
+
+fn at(source: &Source, mark: Option<Mark>, message: String) -> PlayError {
+    match mark {
+        Some(mark) => PlayError::At(Box::new(lab::complaint(source, mark, Severity::Error, message))),
+        None => PlayError::Other(message),
+    }
+}
+
+fn rest(pause: Duration, stop: &dyn Fn() -> bool) -> Result<(), PlayError> {
+    let until = Instant::now() + pause;
+    while Instant::now() < until {
+        if stop() {
+            return Err(PlayError::Stopped);
+        }
+        std::thread::sleep(Duration::from_millis(10).min(until.saturating_duration_since(Instant::now())));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(repeats: u32, seed: u64) -> Scenario {
+        let text =
+            format!("repeats = {repeats}\nseed = {seed}\n[[test]]\nconnections = [1, 2]\npath = \"/\"\n");
+        lab::load(&Source::new("x", text), false, &|_| None).unwrap()
+    }
+
+    #[test]
+    fn everybody_has_a_turn_in_each_block_and_the_order_is_the_seeds() {
+        let all: Vec<Turn> = turns(&scenario(20, 1), 3).collect();
+        assert_eq!(all.len(), 20 * 2 * 3);
+        let mut firsts = [0; 3];
+        for block in all.chunks(3) {
+            let mut rivals: Vec<usize> = block.iter().map(|turn| turn.rival).collect();
+            firsts[rivals[0]] += 1;
+            rivals.sort_unstable();
+            assert_eq!(rivals, [0, 1, 2]);
+            assert!(block.iter().all(|turn| (turn.repeat, turn.case) == (block[0].repeat, block[0].case)));
+        }
+        assert!(firsts.iter().all(|count| *count > 4), "{firsts:?}");
+        assert_eq!(all, turns(&scenario(20, 1), 3).collect::<Vec<_>>());
+        assert_ne!(all, turns(&scenario(20, 2), 3).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn results_of_another_scenario_are_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&directory.path().join("x")).unwrap();
+        let source = |text: &str| Source::new("x", text);
+        is_the_same(&store, &source("a"), true).unwrap();
+        is_the_same(&store, &source("a"), true).unwrap();
+        let said = |text, quick| match is_the_same(&store, &source(text), quick) {
+            Err(PlayError::Other(said)) => said,
+            other => panic!("{other:?}"),
+        };
+        assert!(said("b", true).contains("another scenario"));
+        assert!(said("a", false).contains("other form"));
+    }
+}

@@ -1,0 +1,173 @@
+//! What a report says, before it is written in some form.
+
+use weir_config::lab::{Measure, Product};
+
+use super::super::analysis::Analysis;
+use super::super::rivals::ConfigSize;
+use super::{plots, tables, verdict};
+
+/// A piece of a report.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Block {
+    Title(String),
+    Heading(String),
+    /// What the verdict says, a sentence each.
+    Verdict(Vec<String>),
+    Text(String),
+    List(Vec<String>),
+    Table(Table),
+    /// An SVG, for forms that can show it.
+    Plot(String),
+    /// Somebody's configuration.
+    Config {
+        name: String,
+        text: String,
+    },
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Table {
+    pub(super) head: Vec<String>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+pub(super) fn of(analysis: &Analysis) -> Vec<Block> {
+    let scenario = &analysis.scenario;
+    let meta = |key: &str| analysis.results.meta.get(key).cloned().unwrap_or_default();
+    let title = if scenario.title.is_empty() { meta("name") } else { scenario.title.clone() };
+    let quick = if meta("form") == "quick" { " (quick form)" } else { "" };
+    let mut blocks =
+        vec![Block::Title(format!("{title}{quick}")), Block::Verdict(verdict::verdict(analysis))];
+    blocks.push(Block::Text(format!(
+        "{} runs of {} cases with {} rivals, {} times each, in an order drawn from seed {}; {} of them are invalid. Played over {}. \
+         A figure is the median over valid runs, and in brackets where it lies with 95% confidence (bootstrap).",
+        analysis.results.runs.len(),
+        scenario.cases.len(),
+        scenario.rivals.len(),
+        scenario.repeats,
+        scenario.seed,
+        analysis.invalid().count(),
+        meta("topology"),
+    )));
+    for measure in Measure::ALL {
+        let Some(table) = tables::measure(analysis, measure) else { continue };
+        blocks.push(Block::Heading(measure.title().to_owned()));
+        blocks.push(Block::Table(table));
+        if scenario.judge.contains(&measure) {
+            blocks.push(Block::Plot(plots::bars(analysis, measure)));
+            let relative = tables::relative(analysis, measure);
+            if !relative.rows.is_empty() {
+                blocks.push(Block::Text("In percent of the best:".to_owned()));
+                blocks.push(Block::Table(relative));
+            }
+        }
+    }
+    blocks.push(Block::Heading("Comparisons".to_owned()));
+    blocks.push(Block::Text(
+        "The ratio is the first one's figure divided by the other's, in the median turn that both took. Over all cases the probability is that \
+         of the permutation test for pairs, in a single case that of Mann and Whitney's; both after Holm's correction for how many were made. \
+         What is not below 5% may be chance."
+            .to_owned(),
+    ));
+    blocks.push(Block::Table(tables::comparisons(analysis)));
+    blocks.push(Block::Heading("Answers and servers".to_owned()));
+    blocks.push(Block::Table(tables::answers(analysis)));
+    let curves = plots::cpu_over_time(analysis);
+    if !curves.is_empty() {
+        blocks.push(Block::Heading("CPU of the balancer over time".to_owned()));
+        blocks.extend(curves.into_iter().flat_map(|(case, plot)| [Block::Text(case), Block::Plot(plot)]));
+    }
+    let curves = plots::latency_over_time(analysis);
+    if !curves.is_empty() {
+        blocks.push(Block::Heading("Latency over time".to_owned()));
+        blocks.push(Block::Text(
+            "Medians of requests by when they were due, in the run of each rival that is in the middle."
+                .to_owned(),
+        ));
+        blocks.extend(curves.into_iter().flat_map(|(case, plot)| [Block::Text(case), Block::Plot(plot)]));
+    }
+    trust(analysis, &mut blocks);
+    configurations(analysis, &mut blocks);
+    machine(analysis, &mut blocks);
+    blocks
+}
+
+/// What was left out, and how steady the machine was.
+fn trust(analysis: &Analysis, blocks: &mut Vec<Block>) {
+    blocks.push(Block::Heading("What was left out".to_owned()));
+    let mut list: Vec<String> = Vec::new();
+    for rival in analysis.results.rivals.iter().filter(|rival| !rival.left_out.is_empty()) {
+        list.push(format!("{}: {}", rival.rival, rival.left_out));
+    }
+    for run in analysis.invalid() {
+        list.push(format!(
+            "{}, {}, repeat {}: {}",
+            run.case,
+            run.rival,
+            run.repeat + 1,
+            run.flaws.join("; ")
+        ));
+    }
+    let noise = analysis.noise;
+    if list.is_empty() {
+        blocks.push(Block::Text("Nothing: every run is valid.".to_owned()));
+    } else {
+        blocks.push(Block::List(list));
+    }
+    let drift = match noise.drift {
+        Some(drift) => format!(
+            "From the first half to the second the machine became {:+.1}% slower, beyond chance.",
+            drift * 100.0
+        ),
+        None => "From the first half to the second it did not change beyond chance.".to_owned(),
+    };
+    blocks.push(Block::Text(format!(
+        "Before each run a fixed piece of work is timed: at worst it took {:.0}% longer than usual, in {} runs over 20%. {drift}",
+        noise.worst * 100.0,
+        noise.slow_runs
+    )));
+}
+
+fn configurations(analysis: &Analysis, blocks: &mut Vec<Block>) {
+    let configured: Vec<_> =
+        analysis.results.rivals.iter().filter(|rival| !rival.config.is_empty()).collect();
+    if configured.is_empty() {
+        return;
+    }
+    blocks.push(Block::Heading("Configurations".to_owned()));
+    let row = |rival: &&super::super::store::Configured| {
+        let size = ConfigSize::of(&rival.config);
+        let figures = [size.lines, size.characters, size.special].map(|figure| figure.to_string());
+        [vec![rival.rival.clone(), rival.version.clone()], figures.to_vec()].concat()
+    };
+    blocks.push(Block::Table(Table {
+        head: ["rival", "version", "lines", "characters", "special characters"].map(str::to_owned).to_vec(),
+        rows: configured.iter().map(row).collect(),
+    }));
+    blocks.extend(
+        configured
+            .iter()
+            .map(|rival| Block::Config { name: rival.rival.clone(), text: rival.config.clone() }),
+    );
+}
+
+fn machine(analysis: &Analysis, blocks: &mut Vec<Block>) {
+    blocks.push(Block::Heading("Machine".to_owned()));
+    let hidden = ["scenario", "format", "form", "name", "topology"];
+    let facts = analysis
+        .results
+        .meta
+        .iter()
+        .filter(|(key, value)| !hidden.contains(&key.as_str()) && !value.is_empty());
+    blocks.push(Block::Table(Table {
+        head: vec!["what".to_owned(), "value".to_owned()],
+        rows: facts.map(|(key, value)| vec![key.clone(), value.clone()]).collect(),
+    }));
+    let has_none = analysis.scenario.rivals.iter().any(|rival| rival.product == Product::None);
+    if has_none {
+        blocks.push(Block::Text(
+            "`none` is the client with one server and no balancer between: it is shown, and not compared."
+                .to_owned(),
+        ));
+    }
+}

@@ -1,0 +1,47 @@
+use super::document::{Block, Table};
+
+pub(super) fn render(blocks: &[Block]) -> String {
+    let mut out = String::new();
+    for block in blocks {
+        match block {
+            Block::Title(text) => out.push_str(&format!("# {}\n\n", escaped(text))),
+            Block::Heading(text) => out.push_str(&format!("## {}\n\n", escaped(text))),
+            Block::Text(text) => out.push_str(&format!("{}\n\n", escaped(text))),
+            Block::Verdict(said) => {
+                for sentence in said {
+                    out.push_str(&format!("> {}\n>\n", escaped(sentence)));
+                }
+                out.push('\n');
+            }
+            Block::List(entries) => {
+                entries.iter().for_each(|entry| out.push_str(&format!("- {}\n", escaped(entry))));
+                out.push('\n');
+            }
+            Block::Table(table) => out.push_str(&rows(table)),
+            Block::Plot(_) => {}
+            Block::Config { name, text } => {
+                out.push_str(&format!("{}:\n\n", escaped(name)));
+                text.lines().for_each(|line| out.push_str(&format!("    {line}\n")));
+                out.push('\n');
+            }
+        }
+    }
+    format!("{}\n", out.trim_end())
+}
+
+fn rows(table: &Table) -> String {
+    let row = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| escaped(cell).replace('|', "\\|")).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let mut out = row(&table.head);
+    out.push_str(&format!("|{}\n", "---|".repeat(table.head.len())));
+    table.rows.iter().for_each(|cells| out.push_str(&row(cells)));
+    out.push('\n');
+    out
+}
+
+/// What somebody named must not become markup.
+fn escaped(text: &str) -> String {
+    text.replace('<', "&lt;").replace(['\r', '\n'], " ")
+}

@@ -1,0 +1,156 @@
+//! The plots of a report.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+use weir_config::lab::Measure;
+use weir_sim::chart::{self, Axis, Curve, escaped};
+use weir_stats::compare::median;
+
+use super::super::analysis::Analysis;
+use super::tables::short;
+
+const WIDTH: f64 = 960.0;
+const HEIGHT: f64 = 300.0;
+const LEFT: f64 = 64.0;
+const BOTTOM: f64 = 36.0;
+const TOP: f64 = 14.0;
+
+/// So many colours there are.
+const COLOURS: usize = 8;
+/// More plots of one kind nobody looks at.
+const PLOTS_MAX: usize = 12;
+
+fn colour(at: usize) -> String {
+    format!("c{}", at % COLOURS)
+}
+
+fn legend(names: &[&str]) -> String {
+    let entry = |(at, name): (usize, &&str)| {
+        format!("<span><i class=\"key {}\"></i>{}</span> ", colour(at), escaped(name))
+    };
+    format!("<p class=\"legend\">{}</p>\n", names.iter().enumerate().map(entry).collect::<String>())
+}
+
+/// A bar for each case and rival, with its interval on top.
+pub(super) fn bars(analysis: &Analysis, measure: Measure) -> String {
+    let scenario = &analysis.scenario;
+    let names: Vec<&str> = scenario.rivals.iter().map(|rival| rival.name.as_str()).collect();
+    let cells = analysis.cells.iter().filter(|cell| cell.measure == measure);
+    let most = cells.map(|cell| cell.estimate.high).fold(0.0, f64::max);
+    let axis = Axis::linear(measure.title(), most * 1.05);
+    let at_y = |value: f64| HEIGHT - BOTTOM - (value / axis.to).clamp(0.0, 1.0) * (HEIGHT - BOTTOM - TOP);
+    let mut svg = format!(
+        "{}<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">\n",
+        legend(&names),
+        escaped(measure.title())
+    );
+    // Writing into a string cannot fail, here and below.
+    for (value, text) in &axis.ticks {
+        let at = at_y(*value);
+        let _ = writeln!(
+            svg,
+            "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{WIDTH}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
+            LEFT - 8.0,
+            at + 4.0
+        );
+    }
+    let group = (WIDTH - LEFT) / scenario.cases.len().max(1) as f64;
+    let bar = group * 0.8 / names.len().max(1) as f64;
+    for (at, case) in scenario.cases.iter().enumerate() {
+        let from = LEFT + at as f64 * group;
+        let _ = writeln!(
+            svg,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            from + group / 2.0,
+            HEIGHT - 12.0,
+            escaped(&case.name)
+        );
+        for (place, name) in names.iter().enumerate() {
+            let Some(cell) = analysis.cell(&case.name, name, measure) else { continue };
+            let estimate = cell.estimate;
+            let x = from + group * 0.1 + place as f64 * bar;
+            let (y, middle) = (at_y(estimate.median), x + bar * 0.45);
+            let _ = writeln!(
+                svg,
+                "<g class=\"{}\"><title>{}: {}</title><rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"currentColor\"/></g>\
+                 <path class=\"grid\" style=\"stroke: var(--text)\" d=\"M{middle:.1} {:.1}V{:.1}\"/>",
+                colour(place),
+                escaped(name),
+                short(estimate.median),
+                bar * 0.9,
+                (HEIGHT - BOTTOM - y).max(0.5),
+                at_y(estimate.low),
+                at_y(estimate.high),
+            );
+        }
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// Processors that the balancer used, a plot for each case.
+pub(super) fn cpu_over_time(analysis: &Analysis) -> Vec<(String, String)> {
+    let of_case = |case: &str| {
+        let curves = analysis.results.cpu.iter().filter(|curve| curve.case == case);
+        curves.map(|curve| (curve.rival.as_str(), curve.points.clone())).collect::<Vec<_>>()
+    };
+    plots(analysis, "cpu", "processors used", of_case)
+}
+
+/// Median latencies, a plot for each case: of each rival the run whose mean is in the middle.
+pub(super) fn latency_over_time(analysis: &Analysis) -> Vec<(String, String)> {
+    let of_case = |case: &str| {
+        let rivals = analysis.scenario.rivals.iter();
+        rivals
+            .filter_map(|rival| Some((rival.name.as_str(), moments(analysis, case, &rival.name)?)))
+            .collect::<Vec<_>>()
+    };
+    plots(analysis, "latency", "latency, ms", of_case)
+}
+
+fn plots<'a>(
+    analysis: &'a Analysis,
+    id: &str,
+    title: &'static str,
+    of_case: impl Fn(&'a str) -> Vec<(&'a str, Vec<(f64, f64)>)>,
+) -> Vec<(String, String)> {
+    let mut plots = Vec::new();
+    for (number, case) in analysis.scenario.cases.iter().enumerate().take(PLOTS_MAX) {
+        let found: Vec<_> = of_case(&case.name).into_iter().filter(|(_, points)| points.len() > 1).collect();
+        if found.is_empty() {
+            continue;
+        }
+        let all = || found.iter().flat_map(|(_, points)| points);
+        let (x_to, y_to) = all().fold((0.0_f64, 0.0_f64), |(x, y), point| (x.max(point.0), y.max(point.1)));
+        let names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
+        let shown: Vec<String> = names.iter().map(|name| escaped(name)).collect();
+        let curves: Vec<Curve<'_>> = found
+            .iter()
+            .zip(&shown)
+            .enumerate()
+            .map(|(at, ((_, points), name))| Curve { name, class: colour(at), points: points.clone() })
+            .collect();
+        let (x, y) = (Axis::linear("seconds", x_to), Axis::linear(title, y_to * 1.05));
+        let chart = chart::curves(&format!("{id}{number}"), title, &x, &y, &curves);
+        plots.push((case.name.clone(), format!("{}{chart}", legend(&names))));
+    }
+    plots
+}
+
+/// Of the valid run with the middle mean: when, in seconds, and the median latency then, in milliseconds.
+fn moments(analysis: &Analysis, case: &str, rival: &str) -> Option<Vec<(f64, f64)>> {
+    let mean = |run: &super::super::store::Played| {
+        run.figures.iter().find(|(measure, _)| *measure == Measure::Mean).map(|(_, value)| *value)
+    };
+    let runs = analysis.results.runs.iter();
+    let own: Vec<_> =
+        runs.filter(|run| run.case == case && run.rival == rival && run.flaws.is_empty()).collect();
+    let middle = median(&own.iter().filter_map(|run| mean(run)).collect::<Vec<_>>())?;
+    let distance =
+        |run: &super::super::store::Played| mean(run).map_or(f64::INFINITY, |mean| (mean - middle).abs());
+    let run = own.into_iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    let summary: Value = serde_json::from_str(&run.summary).ok()?;
+    let point = |moment: &Value| Some((moment["at_s"].as_f64()?, moment["p50_us"].as_f64()? / 1_000.0));
+    Some(summary["moments"].as_array()?.iter().filter_map(point).collect())
+}

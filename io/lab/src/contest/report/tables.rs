@@ -1,0 +1,199 @@
+//! The tables of a report.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use weir_config::lab::{Measure, Product};
+use weir_stats::compare::{Estimate, median};
+
+use super::super::analysis::{Analysis, Standing};
+use super::super::store::Played;
+use super::document::Table;
+
+/// Rows are rivals, columns cases; what others have published stands below. `None` = nobody has a figure.
+pub(super) fn measure(analysis: &Analysis, measure: Measure) -> Option<Table> {
+    let scenario = &analysis.scenario;
+    let mut table = Table { head: head(analysis, "rival"), rows: Vec::new() };
+    for rival in &scenario.rivals {
+        let cells: Vec<String> = scenario
+            .cases
+            .iter()
+            .map(|case| match analysis.cell(&case.name, &rival.name, measure) {
+                Some(cell) if cell.success < 0.995 => {
+                    format!("{} of {:.0}% answered", estimate(&cell.estimate), cell.success * 100.0)
+                }
+                Some(cell) => estimate(&cell.estimate),
+                None => "-".to_owned(),
+            })
+            .collect();
+        if cells.iter().any(|cell| cell != "-") {
+            table.rows.push([vec![rival.name.clone()], cells].concat());
+        }
+    }
+    if table.rows.is_empty() {
+        return None;
+    }
+    let mut published: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
+    for one in scenario.published.iter().filter(|one| one.measure == measure) {
+        for (name, value) in &one.values {
+            published.entry(name).or_default().insert(&one.case, *value);
+        }
+    }
+    for (name, values) in published {
+        let cells = scenario
+            .cases
+            .iter()
+            .map(|case| values.get(case.name.as_str()).map_or("-".to_owned(), |it| short(*it)));
+        let cells: Vec<String> = cells.collect();
+        // A quick form may have none of the cases.
+        if cells.iter().any(|cell| cell != "-") {
+            table.rows.push([vec![format!("published: {name}")], cells].concat());
+        }
+    }
+    Some(table)
+}
+
+/// Each median, in percent of the best of its case.
+pub(super) fn relative(analysis: &Analysis, measure: Measure) -> Table {
+    let scenario = &analysis.scenario;
+    let middle = |case: &str, rival: &str| {
+        let cell = analysis.cell(case, rival, measure)?;
+        (cell.estimate.median > 0.0).then_some(cell.estimate.median)
+    };
+    let best = |case: &str| {
+        let all = scenario.rivals.iter().filter_map(|rival| middle(case, &rival.name));
+        if measure.is_more_better() { all.reduce(f64::max) } else { all.reduce(f64::min) }
+    };
+    let mut table = Table { head: head(analysis, "rival"), rows: Vec::new() };
+    for rival in &scenario.rivals {
+        let cells = scenario.cases.iter().map(|case| {
+            let share =
+                middle(&case.name, &rival.name).zip(best(&case.name)).map(|(own, best)| own / best * 100.0);
+            share.map_or("-".to_owned(), |share| format!("{share:.0}%"))
+        });
+        let cells: Vec<String> = cells.collect();
+        if cells.iter().any(|cell| cell != "-") {
+            table.rows.push([vec![rival.name.clone()], cells].concat());
+        }
+    }
+    table
+}
+
+/// Every comparison that was made.
+pub(super) fn comparisons(analysis: &Analysis) -> Table {
+    let row = |pair: &super::super::analysis::Pair| {
+        let said = match pair.standing() {
+            Standing::Better => format!("{} is better", pair.one),
+            Standing::Worse => format!("{} is better", pair.other),
+            Standing::Open => "may be chance".to_owned(),
+        };
+        vec![
+            pair.measure.name().to_owned(),
+            pair.case.clone().unwrap_or_else(|| "all".to_owned()),
+            format!("{} / {}", pair.one, pair.other),
+            estimate(&pair.difference.ratio),
+            pair.difference.pairs.to_string(),
+            probability(pair.adjusted),
+            said,
+        ]
+    };
+    let head = ["figure", "case", "who", "ratio", "pairs", "probability", "says"].map(str::to_owned).to_vec();
+    Table { head, rows: analysis.pairs.iter().map(row).collect() }
+}
+
+/// Requests and bytes, in all and of each server.
+pub(super) fn answers(analysis: &Analysis) -> Table {
+    let mut table = Table {
+        head: [
+            "case",
+            "rival",
+            "runs",
+            "sent",
+            "as expected",
+            "failures lasted",
+            "requests of each server",
+            "bytes of each server",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        rows: Vec::new(),
+    };
+    for case in &analysis.scenario.cases {
+        for rival in &analysis.scenario.rivals {
+            let runs = analysis.results.runs.iter();
+            let own: Vec<_> = runs
+                .filter(|run| run.case == case.name && run.rival == rival.name && run.flaws.is_empty())
+                .collect();
+            if own.is_empty() {
+                continue;
+            }
+            let mut servers: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+            for (name, requests, bytes) in own.iter().flat_map(|run| &run.servers) {
+                let sums = servers.entry(name).or_default();
+                *sums = (sums.0 + requests, sums.1 + bytes);
+            }
+            let each = |of: fn(&(u64, u64)) -> u64| {
+                let shown: Vec<String> =
+                    servers.iter().map(|(name, sums)| format!("{name} {}", of(sums))).collect();
+                shown.join(", ")
+            };
+            let (sent, succeeded) = own
+                .iter()
+                .fold((0, 0), |(sent, succeeded), run| (sent + run.sent, succeeded + run.succeeded));
+            table.rows.push(vec![
+                case.name.clone(),
+                rival.name.clone(),
+                own.len().to_string(),
+                sent.to_string(),
+                format!("{succeeded} ({})", crate::judge::percent(succeeded, sent)),
+                median(&own.iter().filter_map(|run| failures_s(run)).collect::<Vec<_>>())
+                    .map_or("-".to_owned(), |seconds| format!("{seconds:.1} s")),
+                each(|(requests, _)| *requests),
+                each(|(_, bytes)| *bytes),
+            ]);
+        }
+    }
+    table
+}
+
+/// From the first request that failed to the last, to the precision of a moment; `None` = none did.
+fn failures_s(run: &Played) -> Option<f64> {
+    let summary: Value = serde_json::from_str(&run.summary).ok()?;
+    let moments = summary["moments"].as_array()?;
+    let width = moments.get(1).and_then(|second| second["at_s"].as_f64()).unwrap_or(0.1);
+    let mut failing =
+        moments.iter().filter(|moment| moment["failed"].as_u64().is_some_and(|failed| failed > 0));
+    let first = failing.next()?["at_s"].as_f64()?;
+    let last = failing.next_back().and_then(|moment| moment["at_s"].as_f64()).unwrap_or(first);
+    Some(last + width - first)
+}
+
+fn head(analysis: &Analysis, first: &str) -> Vec<String> {
+    std::iter::once(first.to_owned())
+        .chain(analysis.scenario.cases.iter().map(|case| case.name.clone()))
+        .collect()
+}
+
+/// `1.25 (1.20 to 1.31)`.
+pub(super) fn estimate(estimate: &Estimate) -> String {
+    format!("{} ({} to {})", short(estimate.median), short(estimate.low), short(estimate.high))
+}
+
+/// Three or four digits.
+pub(super) fn short(value: f64) -> String {
+    match value.abs() {
+        size if size >= 1_000.0 => format!("{value:.0}"),
+        size if size >= 100.0 => format!("{value:.1}"),
+        size if size >= 1.0 || value == 0.0 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
+    }
+}
+
+pub(super) fn probability(probability: f64) -> String {
+    if probability < 0.001 { "< 0.1%".to_owned() } else { format!("{:.1}%", probability * 100.0) }
+}
+
+/// Whether somebody is compared at all.
+pub(super) fn is_rival(product: Product) -> bool {
+    product != Product::None
+}

@@ -1,0 +1,93 @@
+use weir_config::lab::Measure;
+
+use super::super::analysis::{Analysis, Pair, Standing};
+use super::tables::{is_rival, probability, short};
+
+/// What may be said, a sentence each: of nothing but what is significant, and of what kept others from being so.
+pub fn verdict(analysis: &Analysis) -> Vec<String> {
+    let mut said = Vec::new();
+    let rivals = analysis.scenario.rivals.iter().filter(|rival| is_rival(rival.product)).count();
+    for measure in &analysis.scenario.judge {
+        let overall = analysis.pairs.iter().filter(|pair| pair.measure == *measure && pair.case.is_none());
+        let (clear, open): (Vec<&Pair>, Vec<&Pair>) =
+            overall.partition(|pair| pair.standing() != Standing::Open);
+        said.extend(clear.iter().map(|pair| sentence(analysis, pair)));
+        if !open.is_empty() {
+            let names: Vec<String> =
+                open.iter().map(|pair| format!("{} and {}", pair.one, pair.other)).collect();
+            said.push(format!(
+                "{}: no difference could be shown between {}.",
+                what(*measure),
+                names.join(", ")
+            ));
+        }
+    }
+    for (rival, case, success) in failures(analysis) {
+        said.push(format!(
+            "{rival} answered {success:.1}% of the requests of {case} as expected, and is not compared there."
+        ));
+    }
+    if analysis.pairs.is_empty() && rivals > 1 {
+        said.push(
+            "Nothing can be compared: there are no valid runs of two rivals in the same turn.".to_owned(),
+        );
+    }
+    let invalid = analysis.invalid().count();
+    if invalid > 0 {
+        said.push(format!(
+            "{invalid} of {} runs are invalid and count for nothing; they are listed below.",
+            analysis.results.runs.len()
+        ));
+    }
+    said
+}
+
+fn what(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Mean => "mean latency",
+        Measure::P50 => "median latency",
+        Measure::P99 => "99th percentile of latency",
+        Measure::Connect => "time to connect",
+        Measure::Waiting => "time to the first byte",
+        Measure::Rate => "answers a second",
+        Measure::Cpu => "CPU time for each answer",
+        Measure::Memory => "memory",
+    }
+}
+
+/// The better one first.
+fn sentence(analysis: &Analysis, pair: &Pair) -> String {
+    let ratio = pair.difference.ratio;
+    let is_better = pair.standing() == Standing::Better;
+    let (better, worse, low, median, high) = match is_better {
+        true => (&pair.one, &pair.other, ratio.low, ratio.median, ratio.high),
+        false => (&pair.other, &pair.one, 1.0 / ratio.high, 1.0 / ratio.median, 1.0 / ratio.low),
+    };
+    let mut said = format!(
+        "{better} has {} ({} to {}) of {worse}'s {} over all cases ({} pairs of runs, probability {}).",
+        short(median),
+        short(low),
+        short(high),
+        what(pair.measure),
+        pair.difference.pairs,
+        probability(pair.adjusted),
+    );
+    let is_against = |single: &&Pair| {
+        let same = single.measure == pair.measure && single.one == pair.one && single.other == pair.other;
+        same && single.case.is_some()
+            && single.standing() != Standing::Open
+            && single.standing() != pair.standing()
+    };
+    let against: Vec<&str> =
+        analysis.pairs.iter().filter(is_against).filter_map(|single| single.case.as_deref()).collect();
+    if !against.is_empty() {
+        said.push_str(&format!(" It is the other way round in {}.", against.join(", ")));
+    }
+    said
+}
+
+/// Who did not answer, where, and how much was answered, in percent.
+fn failures(analysis: &Analysis) -> Vec<(&str, &str, f64)> {
+    let rates = analysis.cells.iter().filter(|cell| cell.measure == Measure::Rate && cell.success < 0.99);
+    rates.map(|cell| (cell.rival.as_str(), cell.case.as_str(), cell.success * 100.0)).collect()
+}

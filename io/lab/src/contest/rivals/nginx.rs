@@ -1,0 +1,72 @@
+use weir_config::lab::Scheme;
+
+use super::{Assignment, HOST};
+
+/// Connections to servers are kept, and bodies pass through memory. It has no active checks.
+pub(super) fn config(assignment: &Assignment<'_>) -> String {
+    let Assignment { bind, workers, .. } = assignment;
+    let algorithm = match assignment.scheme {
+        // Its own default.
+        Scheme::RoundRobin => "",
+        Scheme::LeastConnections => "    least_conn;\n",
+        Scheme::Source => "    ip_hash;\n",
+        Scheme::Random => "    random;\n",
+    };
+    let servers = super::each(assignment, |_, address| format!("    server {address};\n"));
+    let (ssl, tls_in) = match assignment.tls_in {
+        None => ("", String::new()),
+        Some(certificate) => {
+            let pem = certificate.display();
+            let lines = format!(
+                "    ssl_certificate {pem};\n    ssl_certificate_key {pem};\n    ssl_protocols TLSv1.3;\n    ssl_session_cache shared:web:4m;\n"
+            );
+            (" ssl", lines)
+        }
+    };
+    let (scheme, tls_out) = match assignment.tls_out {
+        None => ("http", String::new()),
+        Some(authority) => {
+            let lines = format!(
+                "      proxy_ssl_verify on;\n      proxy_ssl_trusted_certificate {};\n      proxy_ssl_name {HOST};\n      proxy_ssl_server_name on;\n",
+                authority.display()
+            );
+            ("https", lines)
+        }
+    };
+    format!(
+        "daemon off;
+worker_processes {workers};
+worker_rlimit_nofile 65536;
+pid nginx.pid;
+error_log stderr crit;
+{user}events {{ worker_connections 32768; }}
+http {{
+  access_log off;
+  keepalive_requests 1000000000;
+  client_max_body_size 0;
+  client_body_temp_path body;
+  proxy_temp_path proxy;
+  fastcgi_temp_path fastcgi;
+  uwsgi_temp_path uwsgi;
+  scgi_temp_path scgi;
+  upstream web {{
+{algorithm}{servers}    keepalive 256;
+    keepalive_requests 1000000000;
+  }}
+  server {{
+    listen {bind}{ssl} backlog=4096;
+{tls_in}    location / {{
+      proxy_pass {scheme}://web;
+      proxy_http_version 1.1;
+      proxy_set_header Connection \"\";
+      proxy_set_header Host $host;
+      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+      proxy_request_buffering off;
+      proxy_max_temp_file_size 0;
+{tls_out}    }}
+  }}
+}}
+",
+        user = super::super::servers::nginx_user(),
+    )
+}

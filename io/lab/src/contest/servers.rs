@@ -1,0 +1,246 @@
+//! The servers of a scenario, which stay while rivals take turns.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use weir_config::lab::{Case, Scenario, ServerKind};
+
+use super::rivals::{HOST, in_path};
+use super::stage::{Certificates, Ledger, Network, Place, Process, is_root};
+
+/// All servers that a scenario needs, at work.
+#[derive(Debug)]
+pub(crate) struct ServerPark {
+    servers: Vec<Server>,
+    own: PathBuf,
+    program: PathBuf,
+}
+
+#[derive(Debug)]
+struct Server {
+    name: String,
+    address: SocketAddr,
+    directory: PathBuf,
+    process: Option<Process>,
+}
+
+/// Who serves must not be the user that reads it: a master of root reads what its workers serve.
+pub(crate) fn nginx_user() -> &'static str {
+    if is_root() { "user root;\n" } else { "" }
+}
+
+impl ServerPark {
+    /// Starts as many as the largest case needs. `own` is the program of Weir.
+    pub(crate) fn start(
+        scenario: &Scenario,
+        own: &Path,
+        directory: &Path,
+        certificates: Option<&Certificates>,
+        network: &Network,
+        ledger: &mut Ledger,
+    ) -> Result<Self, String> {
+        let program = match (scenario.servers.kind, &scenario.servers.program) {
+            (_, Some(program)) => program.clone(),
+            (ServerKind::Nginx, None) => in_path(&["nginx"])
+                .ok_or("servers: there is no program nginx in PATH or the usual directories")?,
+            _ => own.to_owned(),
+        };
+        let count = scenario.cases.iter().map(|case| case.servers).max().unwrap_or(1);
+        let mut park = Self { servers: Vec::new(), own: own.to_owned(), program };
+        for number in 0..count {
+            let name = format!("s{}", number + 1);
+            let address = network
+                .address(Place::Server(number), 0)
+                .map_err(|cause| format!("an address for server {name}: {cause}"))?;
+            let directory = directory.join(&name);
+            make_files(&directory, &scenario.cases, scenario.servers.kind)
+                .map_err(|cause| format!("{}: {cause}", directory.display()))?;
+            park.servers.push(Server { name, address, directory, process: None });
+            park.start_one(number as usize, scenario, certificates, network, ledger)?;
+        }
+        Ok(park)
+    }
+
+    /// Starts a server, or starts it again.
+    pub(crate) fn start_one(
+        &mut self,
+        at: usize,
+        scenario: &Scenario,
+        certificates: Option<&Certificates>,
+        network: &Network,
+        ledger: &mut Ledger,
+    ) -> Result<(), String> {
+        let Some(server) = self.servers.get(at) else { return Ok(()) };
+        let place = Place::Server(u32::try_from(at).unwrap_or(u32::MAX));
+        let tls = certificates.filter(|_| scenario.balancer.tls_out);
+        let failed = |cause: std::io::Error| format!("server {}: {cause}", server.name);
+        let mut command = match scenario.servers.kind {
+            ServerKind::Origin => {
+                let mut command = Command::new(&self.own);
+                command.args(["origin", "--bind", &server.address.to_string(), "--name", &server.name]);
+                if scenario.servers.delay.0 > 0 {
+                    command.args([
+                        "--service-ms",
+                        &scenario.servers.delay.0.to_string(),
+                        "--concurrency",
+                        "1000000",
+                    ]);
+                }
+                command
+            }
+            ServerKind::Storage => {
+                let config = server.directory.join("weir.toml");
+                fs::write(&config, storage_config(server, tls)).map_err(failed)?;
+                let mut command = Command::new(&self.own);
+                command.arg("run").arg(config);
+                command
+            }
+            ServerKind::Nginx => {
+                let config = server.directory.join("nginx.conf");
+                fs::write(&config, nginx_config(server, tls)).map_err(failed)?;
+                let mut command = Command::new(&self.program);
+                command.arg("-p").arg(&server.directory).args(["-e", "stderr", "-c"]).arg(config);
+                command
+            }
+            ServerKind::Command => {
+                let mut command = Command::new(&self.program);
+                let (bind, directory) = (server.address.to_string(), server.directory.display().to_string());
+                let filled = |argument: &String| {
+                    let argument = argument.replace("{bind}", &bind).replace("{name}", &server.name);
+                    argument.replace("{directory}", &directory)
+                };
+                command.args(scenario.servers.arguments.iter().map(filled));
+                command
+            }
+        };
+        command.current_dir(&server.directory);
+        let name = format!("server {}", server.name);
+        let mut process = Process::start(&name, command, &server.directory, (network, place), ledger)?;
+        process.wait_ready(server.address, None, (network, place))?;
+        self.servers[at].process = Some(process);
+        Ok(())
+    }
+
+    /// Kills a server.
+    pub(crate) fn kill(&mut self, at: usize) {
+        if let Some(server) = self.servers.get_mut(at) {
+            server.process = None;
+        }
+    }
+
+    /// The first so many, by name.
+    pub(crate) fn addresses(&self, count: u32) -> Vec<(String, SocketAddr)> {
+        let servers = self.servers.iter().take(count as usize);
+        servers.map(|server| (server.name.clone(), server.address)).collect()
+    }
+
+    /// Processes of the first so many.
+    pub(crate) fn members(&self, count: u32) -> Vec<u32> {
+        let processes = self.servers.iter().take(count as usize).filter_map(|server| server.process.as_ref());
+        processes.flat_map(Process::members).collect()
+    }
+}
+
+/// A file for each size that is asked for, where servers serve files.
+fn make_files(directory: &Path, cases: &[Case], kind: ServerKind) -> std::io::Result<()> {
+    let root = directory.join("root");
+    let files = root.join("bytes");
+    fs::create_dir_all(&files)?;
+    if !matches!(kind, ServerKind::Storage | ServerKind::Nginx) {
+        return Ok(());
+    }
+    let sizes: BTreeSet<u64> = cases.iter().filter_map(|case| case.size).collect();
+    // What no compressor makes smaller.
+    let piece = crate::target::pattern();
+    for size in sizes {
+        let mut file = File::create(files.join(size.to_string()))?;
+        let mut left = size;
+        while left > 0 {
+            let bytes = left.min(piece.len() as u64) as usize;
+            file.write_all(&piece[..bytes])?;
+            left -= bytes as u64;
+        }
+    }
+    Ok(())
+}
+
+fn storage_config(server: &Server, tls: Option<&Certificates>) -> String {
+    let tls = tls.map_or_else(String::new, |pem| format!("tls = {{ certificates = {:?} }}\n", pem.site));
+    format!(
+        "[weir]\nworkers = 1\nstate = false\ncontrol = {:?}\n\n[listener.files]\nbind = \"{}\"\n{tls}\n[[route]]\npath = \"/\"\nstorage = \"files\"\n\
+         response-headers = {{ set = {{ X-Origin = \"{}\" }} }}\n\n[storage-area.files]\nroot = {:?}\nlisting = true\n\n\
+         [[storage-area.files.access.policy]]\ndescription = \"everybody may do everything\"\neffect = \"permit\"\nactions = \"all\"\n\
+         principals = [{{ type = \"anyone\" }}]\n",
+        server.directory.join("weir.sock"),
+        server.address,
+        server.name,
+        server.directory.join("root"),
+    )
+}
+
+fn nginx_config(server: &Server, tls: Option<&Certificates>) -> String {
+    let (ssl, tls) = match tls {
+        None => ("", String::new()),
+        Some(pem) => {
+            let pem = pem.site.display();
+            (" ssl", format!("    ssl_certificate {pem};\n    ssl_certificate_key {pem};\n"))
+        }
+    };
+    format!(
+        "daemon off;
+worker_processes 1;
+worker_rlimit_nofile 65536;
+pid nginx.pid;
+error_log stderr crit;
+{user}events {{ worker_connections 32768; }}
+http {{
+  access_log off;
+  sendfile on;
+  tcp_nopush on;
+  keepalive_requests 1000000000;
+  client_body_temp_path body;
+  proxy_temp_path proxy;
+  fastcgi_temp_path fastcgi;
+  uwsgi_temp_path uwsgi;
+  scgi_temp_path scgi;
+  server {{
+    listen {bind}{ssl} backlog=4096;
+    server_name {HOST};
+{tls}    root {root};
+    add_header X-Origin {name} always;
+    location = /health {{ return 200; }}
+  }}
+}}
+",
+        user = nginx_user(),
+        bind = server.address,
+        root = server.directory.join("root").display(),
+        name = server.name,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_storage_servers_configuration_is_proved() {
+        let server = Server {
+            name: "s1".to_owned(),
+            address: "127.0.0.1:9000".parse().unwrap(),
+            directory: PathBuf::from("/tmp/s1"),
+            process: None,
+        };
+        let pem = Certificates { site: "/tmp/site.pem".into(), authority: "/tmp/ca.pem".into() };
+        for tls in [None, Some(&pem)] {
+            let config = storage_config(&server, tls);
+            let loaded =
+                weir_config::load(&[weir_config::Source::new("weir.toml", config.clone())], &|_| None);
+            assert!(loaded.is_ok(), "{:?}\n{config}", loaded.unwrap_err());
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Where a scenario is played: networks, processes and files that go away, also after a kill.
+
+mod certificates;
+mod ledger;
+mod network;
+mod process;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+
+pub(crate) use certificates::Certificates;
+pub use ledger::{Cleaned, Ledger};
+pub(crate) use network::{Network, Place};
+pub(crate) use process::Process;
+
+/// An address on loopback where nobody listened a moment ago.
+pub(crate) fn free_address() -> io::Result<SocketAddr> {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}
+
+/// Whether this process may do everything.
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}

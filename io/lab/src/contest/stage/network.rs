@@ -1,0 +1,219 @@
+//! The network of a scenario: the machine's loopback, or a namespace for each party, joined by a bridge.
+//!
+//! The bridge has a namespace of its own, so that the machine's network is never touched; every interface and qdisc goes away with the
+//! namespaces.
+
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::AsFd;
+use std::process::{Command, Stdio};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use weir_config::lab::{Links, Topology};
+
+use super::ledger::PREFIX;
+use super::{Ledger, free_address};
+
+/// Where somebody is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Client,
+    Balancer,
+    /// By number, from 0.
+    Server(u32),
+}
+
+/// The network of a scenario.
+#[derive(Debug)]
+pub(crate) struct Network {
+    /// What all names begin with; `None` = loopback.
+    prefix: Option<String>,
+}
+
+impl Network {
+    /// Makes it.
+    ///
+    /// # Errors
+    /// Namespaces cannot be made; what was made of them is in the ledger.
+    pub(crate) fn make(topology: Topology, servers: u32, ledger: &mut Ledger) -> Result<Self, String> {
+        let Topology::Namespaces(links) = topology else { return Ok(Self { prefix: None }) };
+        let network = Self { prefix: Some(format!("{PREFIX}{}", std::process::id())) };
+        let switch = network.name("switch");
+        add(&switch, ledger)?;
+        run("ip", &["-n", &switch, "link", "add", "bridge", "type", "bridge"])?;
+        run("ip", &["-n", &switch, "link", "set", "bridge", "up"])?;
+        let places = [Place::Client, Place::Balancer].into_iter().chain((0..servers).map(Place::Server));
+        for place in places {
+            network.join(place, &switch, &links, ledger)?;
+        }
+        Ok(network)
+    }
+
+    /// Gives a place its namespace and its cable to the switch.
+    fn join(&self, place: Place, switch: &str, links: &Links, ledger: &mut Ledger) -> Result<(), String> {
+        let (name, port) = (self.namespace(place), port(place));
+        add(&name, ledger)?;
+        run(
+            "ip",
+            &["-n", switch, "link", "add", &port, "type", "veth", "peer", "name", "eth0", "netns", &name],
+        )?;
+        run("ip", &["-n", switch, "link", "set", &port, "master", "bridge", "up"])?;
+        let address = format!("{}/16", ip(place));
+        run("ip", &["-n", &name, "address", "add", &address, "dev", "eth0"])?;
+        run("ip", &["-n", &name, "link", "set", "eth0", "up"])?;
+        let rate = match place {
+            Place::Client => links.client,
+            Place::Balancer => links.balancer,
+            Place::Server(_) => links.server,
+        };
+        if let Some(mbit) = rate {
+            // Each end limits what it sends.
+            limit(&name, "eth0", mbit)?;
+            limit(switch, &port, mbit)?;
+        }
+        Ok(())
+    }
+
+    /// An address for somebody there: on loopback with a free port unless one is given.
+    pub(crate) fn address(&self, place: Place, port: u16) -> io::Result<SocketAddr> {
+        match (&self.prefix, port) {
+            (None, 0) => free_address(),
+            (None, port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+            (Some(_), 0) => Ok(SocketAddr::from((ip(place), 8_000))),
+            (Some(_), port) => Ok(SocketAddr::from((ip(place), port))),
+        }
+    }
+
+    /// Does something there, on a thread of its own: threads and processes that it starts are there, too.
+    pub(crate) fn within<T: Send>(&self, place: Place, act: impl FnOnce() -> T + Send) -> io::Result<T> {
+        let Some(_) = &self.prefix else { return Ok(act()) };
+        let path = format!("/run/netns/{}", self.namespace(place));
+        let namespace = File::open(path)?;
+        std::thread::scope(|scope| {
+            let there = scope.spawn(|| -> io::Result<T> {
+                move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
+                Ok(act())
+            });
+            there.join().unwrap_or_else(|_| Err(io::Error::other("a thread has panicked")))
+        })
+    }
+
+    /// How it is, in words for reports.
+    pub(crate) fn describe(&self, topology: Topology) -> String {
+        let Topology::Namespaces(links) = topology else { return "loopback".to_owned() };
+        if self.prefix.is_none() {
+            return "loopback, although namespaces were asked for: they need root".to_owned();
+        }
+        let shown =
+            |rate: Option<f64>| rate.map_or("unlimited".to_owned(), |mbit| format!("{mbit:.4} Mbit/s"));
+        let scale =
+            if links.scale == 1.0 { String::new() } else { format!(", all divided by {}", links.scale) };
+        format!(
+            "network namespaces; links of client {}, balancer {}, servers {}{scale}",
+            shown(links.client),
+            shown(links.balancer),
+            shown(links.server)
+        )
+    }
+
+    fn namespace(&self, place: Place) -> String {
+        self.name(&port(place))
+    }
+
+    fn name(&self, end: &str) -> String {
+        format!("{}-{end}", self.prefix.as_deref().unwrap_or(PREFIX))
+    }
+}
+
+/// What its end of the cable is called at the switch.
+fn port(place: Place) -> String {
+    match place {
+        Place::Client => "client".to_owned(),
+        Place::Balancer => "balancer".to_owned(),
+        Place::Server(number) => format!("s{}", number + 1),
+    }
+}
+
+/// From a network for measurements (RFC 2544), which nobody routes.
+fn ip(place: Place) -> Ipv4Addr {
+    match place {
+        Place::Client => Ipv4Addr::new(198, 18, 0, 1),
+        Place::Balancer => Ipv4Addr::new(198, 18, 0, 2),
+        Place::Server(number) => Ipv4Addr::new(198, 18, 1, u8::try_from(number + 1).unwrap_or(u8::MAX)),
+    }
+}
+
+fn add(name: &str, ledger: &mut Ledger) -> Result<(), String> {
+    ledger.namespace(name).map_err(|cause| format!("the ledger: {cause}"))?;
+    run("ip", &["netns", "add", name])?;
+    run("ip", &["-n", name, "link", "set", "lo", "up"])
+}
+
+/// A token bucket that lets bursts of 4 ms through, and holds what takes 50 ms at most.
+fn limit(namespace: &str, device: &str, mbit: f64) -> Result<(), String> {
+    let bytes_per_s = mbit * 125_000.0;
+    let burst = (bytes_per_s * 0.004).max(65_536.0).round().to_string();
+    let rate = format!("{}bit", (mbit * 1e6).round());
+    let shape = ["rate", &rate, "burst", &burst, "latency", "50ms"];
+    let arguments = [&["-n", namespace, "qdisc", "add", "dev", device, "root", "tbf"][..], &shape].concat();
+    run("tc", &arguments)
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
+    let failed = |cause: &dyn std::fmt::Display| format!("{program} {}: {cause}", arguments.join(" "));
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+    let output = output.map_err(|cause| failed(&cause))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(failed(&String::from_utf8_lossy(&output.stderr).trim())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn loopback_gives_addresses_that_are_free() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(directory.path()).unwrap();
+        let network = Network::make(Topology::Loopback, 2, &mut ledger).unwrap();
+        let address = network.address(Place::Server(0), 0).unwrap();
+        TcpListener::bind(address).unwrap();
+        assert_eq!(network.address(Place::Balancer, 81).unwrap().to_string(), "127.0.0.1:81");
+        assert_eq!(network.within(Place::Client, || 7).unwrap(), 7);
+    }
+
+    #[test]
+    fn parties_in_namespaces_reach_each_other_at_the_rate_of_their_links_and_leave_nothing() {
+        if !super::super::is_root() || super::super::super::rivals::in_path(&["ip"]).is_none() {
+            eprintln!("needs root and ip: not run");
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(directory.path()).unwrap();
+        let links = Links { client: None, balancer: Some(100.0), server: Some(10.0), scale: 2.0 };
+        let network = Network::make(Topology::Namespaces(links), 1, &mut ledger).unwrap();
+        let prefix = network.prefix.clone().unwrap();
+        let address = network.address(Place::Server(0), 0).unwrap();
+        let listener = network.within(Place::Server(0), || TcpListener::bind(address)).unwrap().unwrap();
+        let mut client = network.within(Place::Client, || TcpStream::connect(address)).unwrap().unwrap();
+        let (stream, peer) = listener.accept().unwrap();
+        drop(stream);
+        assert_eq!(peer.ip(), ip(Place::Client));
+        assert_eq!(client.read(&mut [0]).unwrap(), 0);
+        let shown = |arguments: &[&str]| {
+            String::from_utf8(Command::new("tc").args(arguments).output().unwrap().stdout).unwrap()
+        };
+        let server = format!("{prefix}-s1");
+        assert!(shown(&["-n", &server, "qdisc", "show", "dev", "eth0"]).contains("tbf"));
+        assert!(network.describe(Topology::Namespaces(links)).contains("all divided by 2"));
+        drop(ledger);
+        let left = Command::new("ip").args(["netns", "list"]).output().unwrap().stdout;
+        assert!(!String::from_utf8(left).unwrap().contains(&prefix));
+    }
+}

@@ -1,0 +1,119 @@
+//! Programs of a scenario: started in their place, watched until they answer, and ended with everything that they started.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use super::ledger::group_members;
+use super::{Ledger, Network, Place};
+
+/// A running program; it ends, with its whole group, when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Process {
+    name: String,
+    child: Child,
+    log: PathBuf,
+}
+
+/// A start takes a fraction of a second; a machine under heavy load gets time.
+const START_MAX: Duration = Duration::from_secs(20);
+
+impl Process {
+    /// Starts it; what it says goes to a file of `directory`.
+    pub(crate) fn start(
+        name: &str,
+        mut command: Command,
+        directory: &Path,
+        (network, place): (&Network, Place),
+        ledger: &mut Ledger,
+    ) -> Result<Self, String> {
+        let failed = |cause: std::io::Error| format!("{name}: {cause}");
+        let log = directory.join("said.log");
+        let file = File::create(&log).map_err(failed)?;
+        let same = file.try_clone().map_err(failed)?;
+        // A group of its own: Ctrl-C in the terminal is for the lab, which ends the others in order.
+        command.stdin(Stdio::null()).stdout(file).stderr(same).process_group(0);
+        let child = network.within(place, || command.spawn()).and_then(|child| child).map_err(failed)?;
+        let process = Self { name: name.to_owned(), child, log };
+        ledger.process(process.pid()).map_err(failed)?;
+        Ok(process)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal; not to what it started.
+    pub(crate) fn signal(&self, signal: Signal) {
+        if let Some(pid) = i32::try_from(self.pid()).ok().and_then(Pid::from_raw) {
+            // It may have ended; then its clients tell.
+            let _ = kill_process(pid, signal);
+        }
+    }
+
+    /// It and all that it started.
+    pub(crate) fn members(&self) -> Vec<u32> {
+        group_members(self.pid())
+    }
+
+    /// Waits until a connection is accepted there and, if there is a path, a plain GET of it is answered with a status below 500.
+    pub(crate) fn wait_ready(
+        &mut self,
+        address: SocketAddr,
+        path: Option<&str>,
+        from: (&Network, Place),
+    ) -> Result<(), String> {
+        let deadline = Instant::now() + START_MAX;
+        let (network, place) = from;
+        loop {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Err(format!("{} ended at once ({status}): {}", self.name, self.last_words()));
+            }
+            if network.within(place, || answers(address, path)).unwrap_or(false) {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(format!("{} does not answer on {address}: {}", self.name, self.last_words()));
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// The end of what it said.
+    fn last_words(&self) -> String {
+        let said = std::fs::read(&self.log).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let lines: Vec<&str> = said.trim().lines().collect();
+        lines[lines.len().saturating_sub(10)..].join("\n")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(group) = i32::try_from(self.pid()).ok().and_then(Pid::from_raw) {
+            // It may have ended by itself.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+fn answers(address: SocketAddr, path: Option<&str>) -> bool {
+    let ask = || -> std::io::Result<bool> {
+        let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
+        let Some(path) = path else { return Ok(true) };
+        stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: lab.test\r\nConnection: close\r\n\r\n")?;
+        let mut answer = [0; 10];
+        stream.read_exact(&mut answer)?;
+        Ok(answer.starts_with(b"HTTP/1.1 ") && answer[9] < b'5')
+    };
+    ask().unwrap_or(false)
+}

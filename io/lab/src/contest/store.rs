@@ -1,0 +1,450 @@
+//! Everything that a scenario came to, in one SQLite file.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags, params};
+use weir_config::lab::Measure;
+
+/// A file of results.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+}
+
+/// Why results cannot be kept or read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file is none, or cannot be written.
+    #[error("{0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// It is no file of this lab, or of another version.
+    #[error("{0}")]
+    Other(String),
+}
+
+/// A run that was played.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Played {
+    /// Of which case.
+    pub case: String,
+    /// With whom.
+    pub rival: String,
+    /// From 0.
+    pub repeat: u32,
+    /// Its place in the order of turns, from 0.
+    pub place: u32,
+    /// When it started, in seconds since 1970.
+    pub started_unix_s: f64,
+    /// How long it took.
+    pub seconds: f64,
+    /// Why it may not be believed; empty = it may.
+    pub flaws: Vec<String>,
+    /// What was measured, as far as it could be.
+    pub figures: Vec<(Measure, f64)>,
+    /// Requests that were sent.
+    pub sent: u64,
+    /// Of these, those that were answered as expected.
+    pub succeeded: u64,
+    /// What the fixed piece of work before it took, in nanoseconds.
+    pub calibration_ns: u64,
+    /// Requests and bytes of each server, by name.
+    pub servers: Vec<(String, u64, u64)>,
+    /// The whole summary, as `weir load --json` writes it.
+    pub summary: String,
+    /// Latencies: the shortest and the longest of each bucket in nanoseconds, and how many, as JSON.
+    pub histogram: String,
+    /// What monitors saw.
+    pub samples: Vec<Sample>,
+}
+
+/// One figure at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// Since the run began, in seconds.
+    pub at_s: f64,
+    /// `balancer`, `servers` or `host`.
+    pub source: &'static str,
+    /// Which process, or the host.
+    pub subject: String,
+    /// As `weir watch` calls it.
+    pub figure: &'static str,
+    /// What it was.
+    pub value: f64,
+}
+
+/// How a rival was set up.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Configured {
+    /// Who.
+    pub rival: String,
+    /// As its program says.
+    pub version: String,
+    /// Its program.
+    pub program: String,
+    /// Its configuration for the first case.
+    pub config: String,
+    /// Why it is left out; empty = it is not.
+    pub left_out: String,
+}
+
+/// What a file holds, but for samples.
+#[derive(Debug, Clone, Default)]
+pub struct Results {
+    /// What is known of the scenario and the machine.
+    pub meta: BTreeMap<String, String>,
+    /// Everybody who was asked for.
+    pub rivals: Vec<Configured>,
+    /// Every run, in the order in which they were played; without samples and histograms.
+    pub runs: Vec<Played>,
+    /// CPU of the balancer over time.
+    pub cpu: Vec<CpuCurve>,
+}
+
+/// Processors that a balancer used over time, on average over the valid repeats of a case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CpuCurve {
+    /// Which case.
+    pub case: String,
+    /// Who.
+    pub rival: String,
+    /// When, in seconds since the run began, by halves; and how many.
+    pub points: Vec<(f64, f64)>,
+}
+
+const FORMAT: &str = "1";
+
+const SCHEMA: &str = "
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS rival (
+  name TEXT PRIMARY KEY, version TEXT NOT NULL, program TEXT NOT NULL, config TEXT NOT NULL, left_out TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS run (
+  id INTEGER PRIMARY KEY, test TEXT NOT NULL, rival TEXT NOT NULL, repeat INTEGER NOT NULL, place INTEGER NOT NULL,
+  started_unix_s REAL NOT NULL, seconds REAL NOT NULL, valid INTEGER NOT NULL, flaws TEXT NOT NULL, sent INTEGER NOT NULL,
+  succeeded INTEGER NOT NULL, calibration_ns INTEGER NOT NULL, summary TEXT NOT NULL, histogram TEXT NOT NULL,
+  UNIQUE (test, rival, repeat)
+) STRICT;
+CREATE TABLE IF NOT EXISTS figure (
+  run INTEGER NOT NULL REFERENCES run (id), measure TEXT NOT NULL, value REAL NOT NULL, PRIMARY KEY (run, measure)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS server (
+  run INTEGER NOT NULL REFERENCES run (id), name TEXT NOT NULL, requests INTEGER NOT NULL, bytes INTEGER NOT NULL,
+  PRIMARY KEY (run, name)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS sample (
+  run INTEGER NOT NULL REFERENCES run (id), at_s REAL NOT NULL, source TEXT NOT NULL, subject TEXT NOT NULL,
+  figure TEXT NOT NULL, value REAL NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS sample_run ON sample (run);
+";
+
+impl Store {
+    /// Opens a file to go on with it, or makes a new one.
+    ///
+    /// # Errors
+    /// It is no file of results, or cannot be written.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let connection = Connection::open(path)?;
+        // A run that was told is there after a power failure, too; each is one transaction.
+        connection.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA foreign_keys = ON;")?;
+        connection.execute_batch(SCHEMA)?;
+        let store = Self { connection };
+        match store.meta("format")?.as_deref() {
+            None => store.set_meta("format", FORMAT)?,
+            Some(FORMAT) => {}
+            Some(other) => return Err(wrong_format(other)),
+        }
+        Ok(store)
+    }
+
+    /// Opens a file to read it.
+    ///
+    /// # Errors
+    /// It is not there, or no file of results.
+    pub fn read_only(path: &Path) -> Result<Self, StoreError> {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let store = Self { connection };
+        match store.meta("format")?.as_deref() {
+            Some(FORMAT) => Ok(store),
+            other => Err(wrong_format(other.unwrap_or("none"))),
+        }
+    }
+
+    /// What is known under a name.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn meta(&self, key: &str) -> Result<Option<String>, StoreError> {
+        let mut statement = self.connection.prepare_cached("SELECT value FROM meta WHERE key = ?1")?;
+        let mut rows = statement.query(params![key])?;
+        Ok(rows.next()?.map(|row| row.get(0)).transpose()?)
+    }
+
+    /// Keeps something under a name.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn set_meta(&self, key: &str, value: &str) -> Result<(), StoreError> {
+        self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?1, ?2)", params![key, value])?;
+        Ok(())
+    }
+
+    /// Keeps how a rival is set up.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn set_rival(&self, rival: &Configured) -> Result<(), StoreError> {
+        let Configured { rival, version, program, config, left_out } = rival;
+        self.connection.execute(
+            "INSERT OR REPLACE INTO rival VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![rival, version, program, config, left_out],
+        )?;
+        Ok(())
+    }
+
+    /// Which runs there are: case, rival, repeat.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn done(&self) -> Result<HashSet<(String, String, u32)>, StoreError> {
+        let mut statement = self.connection.prepare("SELECT test, rival, repeat FROM run")?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Keeps a run, all of it or nothing.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn add(&mut self, run: &Played) -> Result<(), StoreError> {
+        let transaction = self.connection.transaction()?;
+        let flaws =
+            serde_json::to_string(&run.flaws).map_err(|cause| StoreError::Other(cause.to_string()))?;
+        transaction.execute(
+            "INSERT INTO run (test, rival, repeat, place, started_unix_s, seconds, valid, flaws, sent, succeeded, calibration_ns, \
+             summary, histogram) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+            params![
+                run.case,
+                run.rival,
+                run.repeat,
+                run.place,
+                run.started_unix_s,
+                run.seconds,
+                run.flaws.is_empty(),
+                flaws,
+                signed(run.sent),
+                signed(run.succeeded),
+                signed(run.calibration_ns),
+                run.summary,
+                run.histogram
+            ],
+        )?;
+        let id = transaction.last_insert_rowid();
+        {
+            let mut figure = transaction.prepare_cached("INSERT INTO figure VALUES (?1, ?2, ?3)")?;
+            for (measure, value) in run.figures.iter().filter(|(_, value)| value.is_finite()) {
+                figure.execute(params![id, measure.name(), value])?;
+            }
+            let mut server = transaction.prepare_cached("INSERT INTO server VALUES (?1, ?2, ?3, ?4)")?;
+            for (name, requests, bytes) in &run.servers {
+                server.execute(params![id, name, signed(*requests), signed(*bytes)])?;
+            }
+            let mut sample =
+                transaction.prepare_cached("INSERT INTO sample VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+            for one in run.samples.iter().filter(|sample| sample.value.is_finite()) {
+                sample.execute(params![id, one.at_s, one.source, one.subject, one.figure, one.value])?;
+            }
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Reads everything that a report needs.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn read(&self) -> Result<Results, StoreError> {
+        let mut statement = self.connection.prepare("SELECT key, value FROM meta")?;
+        let meta =
+            statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+        let mut statement = self
+            .connection
+            .prepare("SELECT name, version, program, config, left_out FROM rival ORDER BY rowid")?;
+        let rivals = statement.query_map([], |row| {
+            Ok(Configured {
+                rival: row.get(0)?,
+                version: row.get(1)?,
+                program: row.get(2)?,
+                config: row.get(3)?,
+                left_out: row.get(4)?,
+            })
+        })?;
+        let rivals = rivals.collect::<Result<_, _>>()?;
+        let mut statement = self.connection.prepare(
+            "SELECT id, test, rival, repeat, place, started_unix_s, seconds, flaws, sent, succeeded, calibration_ns, summary FROM run \
+             ORDER BY started_unix_s, id",
+        )?;
+        let mut rows = statement.query([])?;
+        let mut runs = Vec::new();
+        while let Some(row) = rows.next()? {
+            let id: i64 = row.get(0)?;
+            let flaws: String = row.get(7)?;
+            runs.push(Played {
+                case: row.get(1)?,
+                rival: row.get(2)?,
+                repeat: row.get(3)?,
+                place: row.get(4)?,
+                started_unix_s: row.get(5)?,
+                seconds: row.get(6)?,
+                flaws: serde_json::from_str(&flaws).map_err(|cause| StoreError::Other(cause.to_string()))?,
+                sent: unsigned(row.get(8)?),
+                succeeded: unsigned(row.get(9)?),
+                calibration_ns: unsigned(row.get(10)?),
+                summary: row.get(11)?,
+                figures: self.figures(id)?,
+                servers: self.servers(id)?,
+                ..Played::default()
+            });
+        }
+        Ok(Results { meta, rivals, runs, cpu: self.cpu()? })
+    }
+
+    fn figures(&self, run: i64) -> Result<Vec<(Measure, f64)>, StoreError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT measure, value FROM figure WHERE run = ?1")?;
+        let rows = statement.query_map(params![run], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+        let mut figures = Vec::new();
+        for row in rows {
+            let (name, value) = row?;
+            figures.extend(
+                Measure::ALL.into_iter().find(|measure| measure.name() == name).map(|it| (it, value)),
+            );
+        }
+        Ok(figures)
+    }
+
+    fn servers(&self, run: i64) -> Result<Vec<(String, u64, u64)>, StoreError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT name, requests, bytes FROM server WHERE run = ?1 ORDER BY name")?;
+        let rows = statement
+            .query_map(params![run], |row| Ok((row.get(0)?, unsigned(row.get(1)?), unsigned(row.get(2)?))))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Of valid runs: processors that the balancer used, by half seconds.
+    fn cpu(&self) -> Result<Vec<CpuCurve>, StoreError> {
+        let mut statement = self.connection.prepare(
+            "SELECT test, rival, half, sum(used) / count(DISTINCT id) FROM (\
+               SELECT run.id AS id, test, rival, round(at_s * 2) / 2 AS half, avg(value) AS used FROM sample JOIN run ON run.id = run \
+               WHERE source = 'balancer' AND figure = 'cpu' AND valid GROUP BY run.id, subject, half\
+             ) GROUP BY test, rival, half ORDER BY test, rival, half",
+        )?;
+        let mut rows = statement.query([])?;
+        let mut curves: Vec<CpuCurve> = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (case, rival): (String, String) = (row.get(0)?, row.get(1)?);
+            let point = (row.get(2)?, row.get(3)?);
+            match curves.last_mut() {
+                Some(last) if last.case == case && last.rival == rival => last.points.push(point),
+                _ => curves.push(CpuCurve { case, rival, points: vec![point] }),
+            }
+        }
+        Ok(curves)
+    }
+}
+
+fn wrong_format(found: &str) -> StoreError {
+    StoreError::Other(format!("has the format {found}; this program reads {FORMAT}"))
+}
+
+/// SQLite's numbers have a sign.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> Played {
+        Played {
+            case: "1".to_owned(),
+            rival: "weir".to_owned(),
+            repeat: 2,
+            place: 7,
+            started_unix_s: 1.5e9,
+            seconds: 2.5,
+            flaws: vec!["late".to_owned()],
+            figures: vec![(Measure::Mean, 1.25), (Measure::Rate, f64::NAN)],
+            sent: 10,
+            succeeded: 9,
+            calibration_ns: 12_345,
+            servers: vec![("s1".to_owned(), 5, 500)],
+            summary: "{}".to_owned(),
+            histogram: "[]".to_owned(),
+            samples: vec![Sample {
+                at_s: 0.5,
+                source: "balancer",
+                subject: "weir[1]".to_owned(),
+                figure: "cpu",
+                value: 0.75,
+            }],
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("results.sqlite");
+        let mut store = Store::open(&path).unwrap();
+        store.set_meta("kernel", "6.1").unwrap();
+        let configured =
+            Configured { rival: "weir".to_owned(), version: "1.0".to_owned(), ..Configured::default() };
+        store.set_rival(&configured).unwrap();
+        store.add(&run()).unwrap();
+        let valid = Played { repeat: 3, flaws: Vec::new(), ..run() };
+        store.add(&valid).unwrap();
+        drop(store);
+        let store = Store::read_only(&path).unwrap();
+        let results = store.read().unwrap();
+        assert_eq!(results.meta["kernel"], "6.1");
+        assert_eq!(results.rivals, [configured]);
+        let bare = |run: Played| Played {
+            figures: vec![(Measure::Mean, 1.25)],
+            histogram: String::new(),
+            samples: Vec::new(),
+            ..run
+        };
+        assert_eq!(results.runs, [bare(run()), bare(valid)]);
+        let curve = CpuCurve { case: "1".to_owned(), rival: "weir".to_owned(), points: vec![(0.5, 0.75)] };
+        assert_eq!(results.cpu, [curve]);
+        assert!(store.done().unwrap().contains(&("1".to_owned(), "weir".to_owned(), 2)));
+    }
+
+    #[test]
+    fn a_run_is_kept_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&directory.path().join("x")).unwrap();
+        store.add(&run()).unwrap();
+        assert!(store.add(&run()).is_err());
+        assert_eq!(store.read().unwrap().runs.len(), 1);
+    }
+
+    #[test]
+    fn another_file_is_told_from_one_of_results() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        assert!(Store::read_only(&path).is_err());
+        std::fs::write(&path, "this is a text, and no database at all".repeat(100)).unwrap();
+        assert!(Store::open(&path).is_err() && Store::read_only(&path).is_err());
+        let newer = directory.path().join("newer");
+        Store::open(&newer).unwrap().set_meta("format", "2").unwrap();
+        assert!(Store::open(&newer).unwrap_err().to_string().contains("format 2"));
+    }
+}

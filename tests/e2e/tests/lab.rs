@@ -1,0 +1,325 @@
+//! `weir lab`, as an engineer and a CI job use it: with the balancers that are on this machine.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use weir_origin::Origin;
+use weir_testkit::{PATIENCE, TempDir, wait_until};
+
+/// Two cases of a moment each.
+const TINY: &str = "repeats = 2\nwarm-up = \"20ms\"\npause = \"0ms\"\nwatch = \"50ms\"\n[servers]\ncount = 2\n\
+    [[test]]\nname = \"closed\"\nconnections = 2\nrequests = 40\nsize = \"1KiB\"\n\
+    [[test]]\nname = \"open\"\nrate = 100\nrequests = 20\nsize = \"10KiB\"\n";
+
+/// A directory with a scenario in it.
+struct Bench {
+    directory: TempDir,
+}
+
+impl Bench {
+    fn new(scenario: &str) -> Self {
+        let directory = TempDir::new().unwrap();
+        fs::write(directory.path().join("tiny.toml"), scenario).unwrap();
+        Self { directory }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(weir_e2e::program());
+        command.arg("lab").args(arguments).current_dir(self.directory.path()).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Starts it, and waits until so many runs are over.
+    fn start(&self, arguments: &[&str], runs: usize) -> Child {
+        let mut child = self.command(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let begins = format!("[{runs}/");
+        let said = lines.find(|line| line.as_ref().is_ok_and(|line| line.starts_with(&begins)));
+        assert!(said.is_some(), "it ended before run {runs}");
+        // It goes on talking, and must not wait for somebody who listens.
+        std::thread::spawn(move || lines.for_each(drop));
+        child
+    }
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|cause| panic!("{cause}: {}", text(output)))
+}
+
+/// Processes that have this in their command line.
+fn processes_of(needle: &str) -> usize {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    lines.filter(|line| String::from_utf8_lossy(line).replace('\0', " ").contains(needle)).count()
+}
+
+#[test]
+fn balancers_take_turns_and_everything_about_it_is_told() {
+    let bench = Bench::new(&format!(
+        "rivals = [\"none\", \"weir\", \"haproxy\", \"nginx\", \"apache\"]\nalgorithms = \"round-robin\"\n{TINY}"
+    ));
+    let output = bench.run(&[
+        "run",
+        "tiny.toml",
+        "--json",
+        "--html",
+        "r.html",
+        "--markdown",
+        "r.md",
+        "--csv",
+        "r.csv",
+    ]);
+    let said = text(&output);
+    let report = json(&output);
+    let left_out = said.matches(" is left out: ").count();
+    let runs = (5 - left_out) * 2 * 2;
+    assert_eq!(report["runs"], runs, "{said}");
+    let invalid = report["invalid"].as_array().unwrap().len();
+    assert_eq!(output.status.code(), Some(if invalid == runs { 1 } else { 0 }), "{said}");
+    let page = fs::read_to_string(bench.path("r.html")).unwrap();
+    assert!(page.contains("<table>") && page.contains("[listener.web]") && page.contains("Configurations"));
+    assert_eq!(fs::read_to_string(bench.path("r.csv")).unwrap().lines().count(), runs + 1);
+    assert!(fs::read_to_string(bench.path("r.md")).unwrap().contains("## Comparisons"));
+
+    // Once more: all of it is there.
+    let again = bench.run(&["run", "tiny.toml", "--json"]);
+    assert!(
+        text(&again).contains(&format!("{runs} runs, {runs} of them are there already")),
+        "{}",
+        text(&again)
+    );
+    assert_eq!(json(&again), report);
+    assert_eq!(json(&bench.run(&["report", "tiny.sqlite", "--json"])), report);
+    let markdown = bench.run(&["report", "tiny.sqlite"]);
+    assert!(text(&markdown).starts_with("# tiny.toml\n"), "{}", text(&markdown));
+
+    // Nothing is worse than itself; and another scenario does not go into the same file.
+    if invalid < runs {
+        let compared = bench.run(&["compare", "tiny.sqlite", "tiny.sqlite"]);
+        assert_eq!(compared.status.code(), Some(0), "{}", text(&compared));
+    }
+    fs::write(bench.path("tiny.toml"), TINY).unwrap();
+    let other = bench.run(&["run", "tiny.toml"]);
+    assert!(
+        other.status.code() == Some(2) && text(&other).contains("results of another scenario"),
+        "{}",
+        text(&other)
+    );
+}
+
+#[test]
+fn shares_of_servers_are_those_of_the_algorithm() {
+    let bench = Bench::new(&format!("rivals = \"weir\"\nalgorithms = \"round-robin\"\n{TINY}"));
+    bench.run(&["run", "tiny.toml", "--quiet"]);
+    let markdown = text(&bench.run(&["report", "tiny.sqlite"]));
+    let invalid = markdown.contains("closed, weir, repeat");
+    // A run that was kept from the CPU is left out, and tells no shares.
+    assert!(invalid || markdown.contains("s1 40, s2 40"), "{markdown}");
+}
+
+#[test]
+fn an_interrupted_lab_leaves_nothing_and_is_gone_on_with() {
+    let slow = TINY.replace("repeats = 2", "repeats = 1").replace("pause = \"0ms\"", "pause = \"2s\"");
+    let bench = Bench::new(&format!("rivals = \"weir\"\n{slow}"));
+    let mut child = bench.start(&["run", "tiny.toml"], 1);
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    let said = text(&bench.run(&["run", "tiny.toml"]));
+    assert!(said.contains("2 runs, 1 of them are there already"), "{said}");
+    assert_eq!(json(&bench.run(&["report", "tiny.sqlite", "--json"]))["runs"], 2);
+}
+
+#[test]
+fn what_a_killed_lab_leaves_is_taken_away() {
+    let bench =
+        Bench::new(&format!("rivals = \"weir\"\n{}", TINY.replace("requests = 40", "duration = \"10m\"")));
+    let scenario = fs::read_to_string(bench.path("tiny.toml")).unwrap();
+    // The order of cases is that of the file: the short one first.
+    let (head, tests) = scenario.split_once("[[test]]").unwrap();
+    let (closed, open) = tests.split_once("[[test]]").unwrap();
+    fs::write(bench.path("tiny.toml"), format!("{head}[[test]]{open}\n[[test]]{closed}")).unwrap();
+    let mut child = bench.start(&["run", "tiny.toml"], 1);
+    let directory = {
+        let mut found = None;
+        wait_until("a ledger", PATIENCE, || {
+            found = work_directory_of(child.id());
+            found.is_some()
+        });
+        found.unwrap()
+    };
+    let name = directory.display().to_string();
+    wait_until("processes of the lab", PATIENCE, || processes_of(&name) > 0);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(directory.exists() && processes_of(&name) > 0);
+    bench.run(&["clean"]);
+    wait_until("the end of these", PATIENCE, || processes_of(&name) == 0);
+    assert!(!directory.exists());
+}
+
+/// By its ledger.
+fn work_directory_of(pid: u32) -> Option<PathBuf> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
+    let own = runtime.unwrap_or_else(std::env::temp_dir).join("weir-lab");
+    let ledgers = [PathBuf::from("/run/weir-lab"), own];
+    let text = ledgers.iter().find_map(|path| fs::read_to_string(path.join(format!("{pid}.ledger"))).ok())?;
+    text.lines().find_map(|line| line.strip_prefix("directory ")).map(PathBuf::from)
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    for (scenario, said) in [
+        (
+            TINY.replace("repeats = 2", "rivals = [\"weir\", \"haproxi\"]"),
+            vec!["tiny.toml:1", "haproxi", "did you mean \"haproxy\"?"],
+        ),
+        (TINY.replace("rate = 100", "rate = 0"), vec!["tiny.toml:14", "out of range"]),
+        (format!("{TINY}[balancer]\nport = {port}\n"), vec!["tiny.toml:18", "cannot listen on 127.0.0.1"]),
+        (
+            format!("rivals = {{ product = \"nginx\", program = \"/nowhere/nginx\" }}\n{TINY}"),
+            vec!["tiny.toml:1", "/nowhere/nginx"],
+        ),
+        (
+            format!("rivals = {{ product = \"haproxy\", program = \"/bin/false\" }}\n{TINY}"),
+            vec!["tiny.toml:1", "haproxy ended at once"],
+        ),
+    ] {
+        let bench = Bench::new(&scenario);
+        let output = bench.run(&["run", "tiny.toml"]);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        for part in said {
+            assert!(text(&output).contains(part), "{part}: {}", text(&output));
+        }
+    }
+    let bench = Bench::new("");
+    let unknown = bench.run(&["run", "smal-files"]);
+    assert!(text(&unknown).contains("did you mean \"small-files\"?"), "{}", text(&unknown));
+    let none = bench.run(&["report", "nothing.sqlite"]);
+    assert!(none.status.code() == Some(2) && text(&none).contains("nothing.sqlite: there is no such file"));
+}
+
+#[test]
+fn parties_have_networks_of_their_own_and_these_are_gone_afterwards() {
+    let is_possible = rustix::process::geteuid().is_root() && Path::new("/usr/sbin/ip").exists();
+    if !is_possible {
+        eprintln!("needs root and ip: not run");
+        return;
+    }
+    let topology = "topology = { kind = \"namespaces\", server-rate = 1000, scale = 2 }\n";
+    let bench = Bench::new(&format!("{topology}rivals = [\"none\", \"weir\", \"nginx\"]\n{TINY}"));
+    let child =
+        bench.command(&["run", "tiny.toml"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let prefix = format!("weir-lab-{}-", child.id());
+    let output = child.wait_with_output().unwrap();
+    let markdown = text(&bench.run(&["report", "tiny.sqlite"]));
+    assert!(
+        markdown.contains("network namespaces") && markdown.contains("500.0000 Mbit/s, all divided by 2"),
+        "{}{markdown}",
+        text(&output)
+    );
+    assert!(markdown.contains("bind = \"198.18.0.2:8000\""), "{markdown}");
+    let left = Command::new("ip").args(["netns", "list"]).output().unwrap();
+    assert!(!text(&left).contains(&prefix), "{}", text(&left));
+}
+
+#[test]
+fn without_the_right_to_make_networks_it_is_played_over_loopback_and_says_so() {
+    let bench = Bench::new(&format!("topology = {{ kind = \"namespaces\" }}\nrivals = \"weir\"\n{TINY}"));
+    let mut command = bench.command(&["run", "tiny.toml"]);
+    if rustix::process::geteuid().is_root() {
+        // As nobody, with a directory that nobody may write to.
+        fs::set_permissions(bench.directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let mut as_nobody = Command::new("setpriv");
+        as_nobody
+            .args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"])
+            .arg(command.get_program());
+        as_nobody.args(command.get_args()).current_dir(bench.directory.path());
+        as_nobody.env("TMPDIR", bench.directory.path()).env_remove("XDG_RUNTIME_DIR").stdin(Stdio::null());
+        command = as_nobody;
+    }
+    let said = text(&command.output().unwrap());
+    assert!(said.contains("tiny.toml:1") && said.contains("network namespaces need root"), "{said}");
+    let markdown = text(&bench.run(&["report", "tiny.sqlite"]));
+    assert!(
+        markdown.contains("Played over loopback, although namespaces were asked for"),
+        "{said}{markdown}"
+    );
+}
+
+#[test]
+fn servers_of_every_kind_serve_and_one_that_is_killed_comes_back() {
+    for (kind, balancer, test) in [
+        ("storage", "tls-in = true\ntls-out = true", "connections = 2\nrequests = 20\nsize = \"10KiB\""),
+        ("storage", "", "rate = 50\nrequests = 10\nmethod = \"PUT\"\npath = \"/f-{i}\"\nbody = \"10KiB\""),
+        ("nginx", "tls-out = true", "connections = 2\nrequests = 20\nsize = \"10KiB\""),
+        (
+            "origin",
+            "check = \"/health\"",
+            "rate = 100\nduration = \"400ms\"\nsize = \"1KiB\"\nkill-for = \"50ms\"",
+        ),
+    ] {
+        let head = "rivals = [\"weir\"]\nrepeats = 1\nwarm-up = \"0ms\"\nwatch = \"50ms\"";
+        let bench = Bench::new(&format!(
+            "{head}\n[servers]\nkind = \"{kind}\"\n[balancer]\n{balancer}\n[[test]]\n{test}\n"
+        ));
+        let output = bench.run(&["run", "tiny.toml", "--json"]);
+        if text(&output).contains("there is no program nginx") {
+            continue;
+        }
+        let report = json(&output);
+        assert_eq!(report["runs"], 1, "{}", text(&output));
+        let csv = {
+            bench.run(&["report", "tiny.sqlite", "--csv", "r.csv"]);
+            fs::read_to_string(bench.path("r.csv")).unwrap()
+        };
+        let fields: Vec<&str> = csv.lines().nth(1).unwrap().split(',').collect();
+        let (sent, succeeded): (u64, u64) = (fields[7].parse().unwrap(), fields[8].parse().unwrap());
+        assert!(sent >= 10 && succeeded * 10 >= sent * 9, "{kind} {balancer}: {csv}{}", text(&output));
+    }
+}
+
+#[test]
+fn the_highest_rate_is_found_where_there_is_one() {
+    let origin = Origin::builder().name("a").start().unwrap();
+    let bench = Bench::new("");
+    let url = format!("http://{}/bytes/100", origin.addr());
+    let fast =
+        ["--latency", "20s", "--start", "20", "--max", "40", "--for", "200ms", "--votes", "1", "--json"];
+    let output = bench.run(&[&["find-capacity", url.as_str()][..], &fast].concat());
+    // A machine that keeps the generator from the CPU has no answer, and says so.
+    match output.status.code() {
+        Some(0) => assert_eq!(json(&output)["per_s"], 40.0),
+        _ => assert!(text(&output).contains("the generator did not do"), "{}", text(&output)),
+    }
+    let dead = weir_testkit::RefusingPort::new();
+    let url = format!("http://{}/", dead.addr());
+    let output = bench.run(&["find-capacity", &url, "--start", "4", "--for", "100ms", "--votes", "1"]);
+    assert!(
+        text(&output).contains("no rate keeps") || text(&output).contains("the generator did not do"),
+        "{}",
+        text(&output)
+    );
+    assert_ne!(output.status.code(), Some(0));
+}
