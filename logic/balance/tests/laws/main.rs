@@ -19,6 +19,7 @@ mod portions;
 mod queue;
 mod random;
 mod round_robin;
+mod sequences;
 mod source;
 mod sticky;
 mod stress;

@@ -55,6 +55,32 @@ fn a_thousand_clients_get_the_servers_that_haproxy_gives_them() {
     }
 }
 
+/// Clients of both families, as another proxy says who they are.
+#[test]
+fn clients_of_both_families_get_the_servers_that_haproxy_gives_them_also_with_a_server_down() {
+    let text = include_str!("../golden/haproxy-source-of-others.txt");
+    let (columns, lines): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with("# "));
+    assert_eq!((columns.len(), lines.len()), (6, 1_000));
+    for (index, column) in columns.iter().enumerate() {
+        let algorithm = if column.contains("consistent") { Algorithm::Ring } else { Algorithm::Source };
+        let hash = HashOptions { points: RingPoints::Position, ..HashOptions::of(algorithm) };
+        let mut pool = Pool::new(Scheduling { hash, ..algorithm.into() }, &[1, 2, 3, 1, 5]);
+        if let Some((_, down)) = column.split_once("down: ") {
+            pool.candidates[down.parse::<usize>().unwrap()].eligible = false;
+        }
+        let roster = pool.roster();
+        for line in &lines {
+            let (digits, address) = line.split_once(' ').unwrap();
+            let picked = of_client(&roster, address.parse().unwrap(), &[]);
+            assert_eq!(
+                picked,
+                Pick::Server(usize::from(digits.as_bytes()[index] - b'0')),
+                "{column}: {address}"
+            );
+        }
+    }
+}
+
 const BY_SOURCE: [Algorithm; 3] = [Algorithm::Source, Algorithm::Ring, Algorithm::Maglev];
 
 proptest! {
