@@ -14,7 +14,7 @@ pub(crate) struct TotalLoad(AtomicI64);
 pub(crate) struct Bound {
     percent: u64,
     total_weight: u64,
-    /// By slot: the weights of the servers before it in the pool's order, and its own.
+    /// By slot: what counts of the weights of the servers before it in the pool's order, and of its own.
     shares: Box<[(u64, u64)]>,
 }
 
@@ -34,7 +34,7 @@ impl TotalLoad {
 }
 
 impl Bound {
-    /// From slots and weights above 0, in the pool's order.
+    /// From slots and what counts of their weights, above 0 and in any unit, in the pool's order.
     pub(crate) fn new(percent: u32, in_order: &[(usize, u32)]) -> Self {
         let slots = in_order.iter().map(|(slot, _)| slot + 1).max().unwrap_or(0);
         let mut shares = vec![(0, 0); slots];

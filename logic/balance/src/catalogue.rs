@@ -24,10 +24,12 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
                   of equals; the sum of all weights is taken off it. Each worker has its own sequence and its own \
                   place to start. A server that is busy or has just failed the request loses its turn. (NGINX also lowers a \
                   server's weight with each failure, and raises it by 1 with each turn: here a server that goes on failing is ejected, and \
-                  with slow-start comes back little by little.)",
+                  with slow-start comes back little by little.) Where parts of weights count and make more than 256 different ones, a \
+                  server is due again 1 / weight after its last turn, and who is due first is next. (HAProxy's roundrobin gives each \
+                  server as many turns of a round, in an order of its own.)",
         when_to_use: "Requests of similar cost on servers of known speed; traffic that must follow the weights \
                       exactly.",
-        cost: "O(number of different weights)",
+        cost: "O(1): the different weights are looked at, 256 at most; of more, by parts of weights, O(log n)",
     },
     AlgorithmEntry {
         algorithm: Algorithm::StaticRr,
@@ -51,7 +53,8 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         algorithm: Algorithm::LeastConnections,
         origin: "HAProxy (leastconn)",
         formula: "The smallest key of: 0 if idle, else (active + 1) * 4096 / (16 * weight), rounded down. Of equal \
-                  keys the one chosen longest ago (HAProxy: the one whose key changed longest ago).",
+                  keys the one chosen longest ago (HAProxy: the one whose key changed longest ago, be it by a request's end). NGINX's \
+                  least_conn goes by active / weight, as ipvs-wlc does, of equals by smooth weighted round robin.",
         when_to_use: "The default. Requests of unequal cost, servers of unequal or changing speed, long connections.",
         cost: "O(log n), shared by all workers without locks",
     },
@@ -194,8 +197,8 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
                   `avalanche = false`; the nearest point's server is chosen, the next on the ring if that one is busy. When \
                   a server leaves, only its own keys move. Above a million points all servers have fewer, evenly. With \
                   `bounded-load` (HAProxy: hash-balance-factor) a server that has its share of ceil((active + 1) * F / 100) \
-                  places is passed over, active being all requests in the pool; two workers that choose at the same moment may \
-                  both take the last place.",
+                  places is passed over, active being all requests in the pool; where all that are within have no room the request waits. \
+                  Two workers that choose at the same moment may both take the last place.",
         when_to_use: "As hash and source, where servers come and go; caches, with bounded-load where some keys are much asked for.",
         cost: "O(log(points)), and the length of the key",
     },
@@ -228,9 +231,10 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
                   Approximated in that keys are put into 131,072 buckets first, and the draw is for the bucket: the keys \
                   of one bucket stay together, and a server's share is off by about one part in the root of its buckets \
                   (1% for 13,000 of them). When a server leaves, exactly its own keys move, each to its second choice. Where more than 256 servers draw and the chosen one has no room, \
-                  the key goes where another bucket would, of up to 16.",
+                  the key goes where another bucket would, of up to 16, then to the least loaded server.",
         when_to_use: "As ring, with even shares, exact weights and no dependence on the order of servers.",
-        cost: "O(1); O(n) once for each bucket, and again for the buckets of a server that has left",
+        cost: "O(1); O(n) once for each bucket, and again for the buckets of a server that has left; after a change with more than 16 \
+               servers, once as many as are new",
     },
     AlgorithmEntry {
         algorithm: Algorithm::NginxIpHash,
@@ -258,7 +262,8 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
                   (another `key`: its hash), its port added with `port`, times 0x61c88647, the highest 8 bits, is a place. If its \
                   server has no room, that many places further the same hash is looked up again (sh-fallback; IPVS: only on \
                   demand); with `fallback = false` the request waits. Weights beyond 256 in sum leave the last servers \
-                  without a place. A server that is down has no places.",
+                  without a place. A server that is down or of weight 0 has no places (IPVS: one of weight 0 has one, and those who get it are \
+                  refused).",
         when_to_use: "Where the choice must be the kernel's; otherwise source or ring.",
         cost: "O(1)",
     },
@@ -289,8 +294,8 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         formula: "A `key`, the address that the client has connected to without one, stays with the server that it was given to, \
                   unless that one is gone or has no room, or has more requests than it weighs while another has fewer than half \
                   of what it weighs: then, and the first time, it goes to the server with the fewest requests for its weight (ipvs-wlc). \
-                  16,384 keys are wanted; of more, those not asked for in 6 minutes go at the next minute, and at four times as many \
-                  the older half (IPVS: no limit); a key that was not asked for during `expiration` goes within half an hour.",
+                  (IPVS looks at no upper threshold of a server that has the key.) 16,384 keys are wanted; of more, those not asked \
+                  for in 6 minutes go at the next minute, and at four times as many the older half (IPVS: no limit); a key that was not asked for during `expiration` goes within half an hour.",
         when_to_use: "Caches: each thing at one server, but no server flooded. Give it a key such as uri or host.",
         cost: "O(log n), and a short lock for a 64th of the keys; whoever finds it held picks by load",
     },

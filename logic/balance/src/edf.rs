@@ -1,7 +1,10 @@
-//! Earliest deadline first: Envoy's weighted schedule (edf_scheduler.h), for weights that differ from pick to pick.
+//! Earliest deadline first: Envoy's weighted schedule (edf_scheduler.h), for weights that differ from pick to pick, or from server to
+//! server.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+
+use crate::mix::nth;
 
 /// One worker's schedule. Each pick takes the server with the earliest deadline, the one entered first of equals, and
 /// enters it again, due 1/weight later by the weight that it has then.
@@ -25,21 +28,34 @@ const STEPS_MAX: usize = 16;
 impl Edf {
     /// Begins anew with `slots`, `lead` picks into the schedule.
     pub(crate) fn start(&mut self, slots: &[usize], lead: u64, weight: impl Fn(usize) -> f64) {
+        self.start_at(slots, |slot| 1.0 / weight(slot));
+        for _ in 0..lead {
+            self.step(&weight);
+        }
+    }
+
+    /// Begins anew with `slots`, each of them anywhere between two of its turns, as `random` has it.
+    pub(crate) fn start_spread(&mut self, slots: &[usize], random: u64, weight: impl Fn(usize) -> f64) {
+        const MANTISSA_BITS: u32 = 53;
+        let part = |slot: usize| {
+            (nth(random, slot as u64) >> (u64::BITS - MANTISSA_BITS)) as f64 / (1_u64 << MANTISSA_BITS) as f64
+        };
+        self.start_at(slots, |slot| part(slot) / weight(slot));
+    }
+
+    fn start_at(&mut self, slots: &[usize], deadline: impl Fn(usize) -> f64) {
         self.now = 0.0;
         self.entered = slots.len() as u64;
         let mut entries = std::mem::take(&mut self.entries).into_vec();
         entries.clear();
         let first = |(order, slot): (usize, &usize)| Entry {
-            deadline: 1.0 / weight(*slot),
+            deadline: deadline(*slot),
             order: order as u64,
             slot: *slot,
         };
         entries.extend(slots.iter().enumerate().map(first));
         // At once, not one by one: O(n).
         self.entries = entries.into();
-        for _ in 0..lead {
-            self.step(&weight);
-        }
     }
 
     /// The next server that is open; those on the way lose their turn. None if there were too many of those.

@@ -28,6 +28,23 @@ impl Default for ServerLoad {
 /// A change of this server's count goes into the pool's total, too.
 const IN_TOTAL: u32 = 1 << 31;
 
+/// What was added to the total for a request that is about to be counted.
+struct Foreseen<'a> {
+    total: &'a TotalLoad,
+    counted: bool,
+}
+
+impl Foreseen<'_> {
+    /// It has been counted as one of those that are in the total, or not.
+    fn settle(self, counts: bool) {
+        match (self.counted, counts) {
+            (true, false) => self.total.subtract(1),
+            (false, true) => self.total.add(1),
+            _ => {}
+        }
+    }
+}
+
 impl ServerLoad {
     /// Requests (in TCP mode: connections) in flight.
     pub fn active(&self) -> u32 {
@@ -51,20 +68,28 @@ impl ServerLoad {
     }
 
     pub(crate) fn add_one(&self, total: &TotalLoad) {
+        let foreseen = self.foresee(total);
         let before = self.active.fetch_add(1, SeqCst);
-        if before & IN_TOTAL != 0 {
-            total.add(1);
-        }
+        foreseen.settle(before & IN_TOTAL != 0);
     }
 
     /// Counts one more unless that would be more than `max`.
     pub(crate) fn add_one_within(&self, max: u32, total: &TotalLoad) -> bool {
         let within = |active: u32| (active & !IN_TOTAL < max).then(|| active + 1);
+        let foreseen = self.foresee(total);
         let before = self.active.fetch_update(SeqCst, SeqCst, within);
-        if before.is_ok_and(|before| before & IN_TOTAL != 0) {
+        foreseen.settle(before.is_ok_and(|before| before & IN_TOTAL != 0));
+        before.is_ok()
+    }
+
+    /// A request is in the total before it is in the server's count, and leaves that first: so the total is never less than the sum of
+    /// all, and somebody is always within a bound that comes from it.
+    fn foresee<'a>(&self, total: &'a TotalLoad) -> Foreseen<'a> {
+        let counted = self.active.load(SeqCst) & IN_TOTAL != 0;
+        if counted {
             total.add(1);
         }
-        before.is_ok()
+        Foreseen { total, counted }
     }
 
     /// One too many must not wrap around: a server with four billion requests would never be chosen again.

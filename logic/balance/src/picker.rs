@@ -11,8 +11,9 @@ use crate::{Algorithm, Candidate, Key, Roster, locality};
 
 /// One worker's way of choosing in one pool: its own place in round robin, so that workers share nothing here.
 ///
-/// A pick costs O(1) or O(log n) in the number of servers (round robin: O(number of different weights)) and allocates
-/// nothing, but for the first one after a change of the roster.
+/// A pick costs O(1) or O(log n) in the number of servers and allocates nothing, but for the first one after a change of the roster.
+/// The exceptions: rendezvous asks all servers the first time that a bucket of keys is asked for; with a bound on loads all servers may be
+/// looked at where those that are within it have no room.
 #[derive(Debug)]
 pub struct Picker {
     seed: u64,
@@ -47,7 +48,7 @@ pub struct PickInput<'a> {
 pub enum Pick {
     /// The server in this slot. Call [`Roster::begin`] before anything else is picked.
     Server(usize),
-    /// There are eligible servers, but each is at its `connections_max`.
+    /// There are eligible servers, but each is at its `connections_max`, or has its share of a bound on loads.
     Busy,
     /// No server is eligible.
     Nobody,
@@ -157,8 +158,7 @@ impl Picker {
                 table.pick(mix(u64::from(key.unwrap_or_else(|| self.turn()))), is_open)
             }
         };
-        let choice = choice.or_else(|| roster.any_within_bound(exclude, input.random as usize));
-        let choice = choice.or_else(|| roster.any_open(exclude, input.random as usize));
+        let choice = choice.or_else(|| roster.spare(exclude, input.random as usize));
         choice.map_or(Pick::Busy, Pick::Server)
     }
 

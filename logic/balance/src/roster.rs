@@ -57,7 +57,7 @@ impl Roster {
         let cohort = Cohort { candidates: &candidates, members: &members, standing: &standing };
         let known = previous.filter(|previous| previous.algorithm() == scheduling.algorithm);
         let schedule = Schedule::new(scheduling, &cohort, known.map(Self::schedule));
-        let bound = bounded_load(&scheduling).map(|percent| Bound::new(percent, &cohort.weights_in_order()));
+        let bound = bounded_load(&scheduling).map(|percent| Bound::new(percent, &cohort.shares_in_order()));
         let by_share = scheduling.algorithm.weighs_portions();
         let turns = || if by_share { cohort.shares() } else { cohort.weights() };
         let turns = schedule.needs_turns().then(|| Classes::new(&turns()));
@@ -166,14 +166,15 @@ impl Roster {
         }
     }
 
-    /// Whether there are servers to choose from, and none of them has room.
+    /// Whether there are servers to choose from, and none of them may be given a request. O(1), but for a bound on loads: see
+    /// [`Picker::pick`](crate::Picker::pick).
     pub fn is_busy(&self) -> bool {
-        !self.members.is_empty() && self.any_open(&[], 0).is_none()
+        !self.members.is_empty() && self.spare(&[], 0).is_none()
     }
 
-    /// Whether a server in this slot may be chosen and has room for one more request.
+    /// Whether a server in this slot may be chosen, has room for one more request, and is within the bound on loads.
     pub fn has_room(&self, slot: usize) -> bool {
-        self.members.binary_search(&slot).is_ok() && self.is_open(slot, &[])
+        self.is_member(slot) && self.is_open(slot, &[]) && self.is_within_bound(slot)
     }
 
     /// How many more requests all servers together have room for; `u64::MAX` if one has no limit, `None` if there is no
@@ -242,12 +243,32 @@ impl Roster {
         bound.permits(slot, active, self.hub.total_load())
     }
 
-    /// The first member from `start` on that may be given a request and has not reached its bound; None without a bound.
-    pub(crate) fn any_within_bound(&self, exclude: &[usize], start: usize) -> Option<usize> {
-        self.bound.as_ref()?;
+    /// Who gets a request that the algorithm has found nobody for: someone outside `exclude`, or else inside; None if all are busy.
+    ///
+    /// With a bound on loads it is the least loaded if that is known, else the first from `start` on, who is within. Of n servers, of
+    /// which F percent of their fair part is permitted, at most n / (F / 100) have it, so that few are looked at. All are where those
+    /// within have no room: then the request has to wait for one of them.
+    pub(crate) fn spare(&self, exclude: &[usize], start: usize) -> Option<usize> {
+        if self.bound.is_none() {
+            return self.any_open(exclude, start);
+        }
+        if self.tournament.is_some() {
+            let least = self.any_open(exclude, start)?;
+            if self.is_within_bound(least) {
+                return Some(least);
+            }
+        }
         let (before, behind) = self.members.split_at(start.checked_rem(self.members.len())?);
-        let mut from_start = behind.iter().chain(before).copied();
-        from_start.find(|slot| self.is_open(*slot, exclude) && self.is_within_bound(*slot))
+        let (mut tried, mut is_full) = (None, false);
+        for slot in behind.iter().chain(before).copied().filter(|slot| self.is_within_bound(*slot)) {
+            match exclude.contains(&slot) {
+                _ if !self.is_open(slot, &[]) => is_full = true,
+                true => tried = tried.or(Some(slot)),
+                false => return Some(slot),
+            }
+        }
+        // Somebody is within, unless that has changed while they were looked at.
+        tried.or_else(|| if is_full { None } else { self.any_open(exclude, start) })
     }
 
     /// The least loaded member outside `exclude`, or else inside; None if all are busy. Where no server has a limit

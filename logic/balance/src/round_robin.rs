@@ -4,21 +4,37 @@
 //! first of equals, and takes the total of all weights off it. Servers of one weight are therefore picked in turn,
 //! and always differ by at most one pick, so that one counter for each *weight* tells who is next:
 //! `rounds * weight - times through the class * total`. A pick looks at each different weight once.
+//!
+//! Weights are at most 256, so that there are few. Where only parts of them count (slow start, agents, zones) there may be as many as
+//! servers, which NGINX knows nothing of: then each server is due again 1 / weight after its last turn, and who is due first is next.
 
 use std::sync::Arc;
 
+use crate::edf::Edf;
 use crate::mix::below;
 
 /// Servers by weight.
 #[derive(Debug)]
-pub(crate) struct Classes(Arc<Table>);
+pub(crate) enum Classes {
+    /// Each pick looks at all weights.
+    Few(Arc<Table>),
+    /// Each pick looks at whoever is due.
+    Many(Arc<Many>),
+}
 
 #[derive(Debug, PartialEq, Eq)]
-struct Table {
+pub(crate) struct Table {
     /// By class. Apart from the slots, so that a pick reads few cache lines.
     weights: Box<[i64]>,
     classes: Box<[Class]>,
     total: i64,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Many {
+    slots: Box<[usize]>,
+    /// By slot.
+    weights: Box<[u32]>,
 }
 
 /// Slots of servers of one weight, ascending, never empty.
@@ -35,6 +51,8 @@ pub(crate) struct RoundRobin {
     /// The sequence is that of the servers counted from this slot on.
     first: usize,
     last_picked: Option<usize>,
+    many: Option<Arc<Many>>,
+    edf: Edf,
 }
 
 /// Indices into a class.
@@ -43,6 +61,9 @@ struct Place {
     start: usize,
     next: usize,
 }
+
+/// As many different weights as whole ones can be.
+const FEW_MAX: usize = weir_model::Weight::MAX.get() as usize;
 
 /// Sequence steps that one pick may take to get past busy and excluded servers.
 const STEPS_MAX: usize = 16;
@@ -56,10 +77,13 @@ impl Classes {
         let mut sorted = members.to_vec();
         sorted.sort_by_key(|(_, weight)| *weight);
         let classes = || sorted.chunk_by(|a, b| a.1 == b.1);
+        if classes().nth(FEW_MAX).is_some() {
+            return Self::Many(Arc::new(Many::new(members)));
+        }
         let weights = classes().map(|class| i64::from(class[0].1)).collect();
         let total = sorted.iter().map(|(_, weight)| i64::from(*weight)).sum();
         let classes = classes().map(|class| Class(class.iter().map(|(slot, _)| *slot).collect())).collect();
-        Self(Arc::new(Table { weights, classes, total }))
+        Self::Few(Arc::new(Table { weights, classes, total }))
     }
 }
 
@@ -68,7 +92,23 @@ impl RoundRobin {
     /// with several weights somewhere in the sequence, as `random` has it, for a sequence starts with the heaviest
     /// and many changes would starve the others. `random` = 0 is the start of the sequence.
     pub(crate) fn turn_to(&mut self, classes: &Classes, random: u64) {
-        let table = &classes.0;
+        match classes {
+            Classes::Few(table) => {
+                self.many = None;
+                self.turn_to_few(table, random);
+            }
+            Classes::Many(many) => {
+                self.table = None;
+                if self.many.as_ref().is_none_or(|mine| mine != many) {
+                    // Everyone somewhere in its own time: then it gets its share however short the time is.
+                    self.edf.start_spread(&many.slots, random, |slot| many.weight(slot));
+                    self.many = Some(Arc::clone(many));
+                }
+            }
+        }
+    }
+
+    fn turn_to_few(&mut self, table: &Arc<Table>, random: u64) {
         if self.table.as_ref().is_some_and(|mine| mine == table) {
             return;
         }
@@ -92,7 +132,12 @@ impl RoundRobin {
     /// The next server in the sequence that is open; the others on the way lose their turn. None if there were too
     /// many of those.
     pub(crate) fn pick(&mut self, classes: &Classes, is_open: impl Fn(usize) -> bool) -> Option<usize> {
-        let picked = (0..STEPS_MAX).filter_map(|_| self.step(&classes.0)).find(|slot| is_open(*slot));
+        let picked = match classes {
+            Classes::Few(table) => {
+                (0..STEPS_MAX).filter_map(|_| self.step(table)).find(|slot| is_open(*slot))
+            }
+            Classes::Many(many) => self.edf.pick(is_open, |slot| many.weight(slot)),
+        };
         self.last_picked = picked.or(self.last_picked);
         picked
     }
@@ -129,5 +174,18 @@ impl Table {
             rest -= of_class;
         }
         0
+    }
+}
+
+impl Many {
+    fn new(members: &[(usize, u32)]) -> Self {
+        let slots = members.iter().map(|(slot, _)| slot + 1).max().unwrap_or(0);
+        let mut weights = vec![0; slots];
+        members.iter().for_each(|(slot, weight)| weights[*slot] = *weight);
+        Self { slots: members.iter().map(|(slot, _)| *slot).collect(), weights: weights.into() }
+    }
+
+    fn weight(&self, slot: usize) -> f64 {
+        self.weights.get(slot).copied().unwrap_or(1).into()
     }
 }

@@ -65,12 +65,12 @@ impl Cohort<'_> {
     }
 
     /// In the pool's order.
-    pub(crate) fn weights_in_order(&self) -> Vec<(usize, u32)> {
+    fn weights_in_order(&self) -> Vec<(usize, u32)> {
         addressed(self.members(), whole_weight).into_iter().map(|(slot, weight, _)| (slot, weight)).collect()
     }
 
     /// In thousandths, in the pool's order.
-    fn shares_in_order(&self) -> Vec<(usize, u32)> {
+    pub(crate) fn shares_in_order(&self) -> Vec<(usize, u32)> {
         self.by_share().into_iter().map(|(slot, share, _)| (slot, share)).collect()
     }
 

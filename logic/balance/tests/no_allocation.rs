@@ -5,16 +5,17 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use weir_balance::{Algorithm, Candidate, Pick, PickInput, Picker, Roster, ServerLoad};
+use weir_balance::{Algorithm, Candidate, Pick, PickInput, Picker, Portion, Roster, ServerLoad};
 use weir_model::{ServerAddress, Weight};
 
-fn roster(algorithm: Algorithm, servers: usize, connections_max: Option<u32>) -> Roster {
+/// With `parts`, another part of each weight counts.
+fn roster(algorithm: Algorithm, servers: usize, connections_max: Option<u32>, parts: bool) -> Roster {
     let candidate = |slot: usize| Candidate {
         slot,
         rank: slot as u32,
         address: ServerAddress::Inet((Ipv4Addr::from_bits(0x0a00_0001 + slot as u32), 80).into()),
         weight: Weight::new(1 + slot as u32 % 5).unwrap(),
-        portion: weir_balance::Portion::WHOLE,
+        portion: if parts { Portion::thousandths(1 + slot as u32) } else { Portion::WHOLE },
         priority: 0,
         backup: false,
         is_local: true,
@@ -35,8 +36,14 @@ fn pick(picker: &mut Picker, roster: &Roster, number: u64, exclude: &[usize]) ->
 #[test]
 fn no_algorithm_allocates_when_it_picks_and_counts() {
     for algorithm in Algorithm::ALL {
-        for (servers, connections_max) in [(3, None), (100, None), (100, Some(2)), (1_000, None)] {
-            let roster = roster(algorithm, servers, connections_max);
+        for (servers, connections_max, parts) in [
+            (3, None, false),
+            (100, None, true),
+            (100, Some(2), false),
+            (1_000, None, false),
+            (1_000, None, true),
+        ] {
+            let roster = roster(algorithm, servers, connections_max, parts);
             let mut picker = Picker::new(7);
             // The first pick after a change of the roster may.
             pick(&mut picker, &roster, 0, &[]);

@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use proptest::prelude::*;
-use weir_balance::{Algorithm, HashOptions, Key, Pick, PickInput, Picker, RingPoints, Roster, Scheduling};
+use weir_balance::{
+    Algorithm, HashOptions, Key, Pick, PickInput, Picker, Portion, RingPoints, Roster, Scheduling,
+};
 
 use crate::pool::{Pool, counts, of_key};
 
@@ -159,6 +161,15 @@ fn a_server_that_is_taken_out_of_the_config_moves_no_keys_but_its_own() {
     }
 }
 
+/// How many requests the server in `slot` may have where `running` are under way and one comes: HAProxy's slots, laid out in the order of
+/// the servers.
+fn places(weights: &[u32], slot: usize, running: u64, factor: u64) -> u64 {
+    let places = ((running + 1) * factor).div_ceil(100);
+    let sum = |weights: &[u32]| weights.iter().map(|weight| u64::from(*weight)).sum::<u64>();
+    let until = |servers: usize| sum(&weights[..servers]) * places / sum(weights);
+    (until(slot + 1) - until(slot)).max(1)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -248,7 +259,6 @@ proptest! {
         let roster = pool.roster();
         let mut picker = Picker::new(0);
         let mut running: Vec<usize> = Vec::new();
-        let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
         for (index, random, end) in keys {
             if let Some(end) = end.filter(|_| !running.is_empty()) {
                 let slot = running.swap_remove(end.index(running.len()));
@@ -256,12 +266,60 @@ proptest! {
             }
             let input = PickInput { key: Some(key(&roster, index)), random, ..PickInput::default() };
             let Pick::Server(slot) = picker.pick(&roster, &input) else { panic!("nobody is full") };
-            let places = (running.len() as u64 + 1) * u64::from(factor);
-            // ceil(places * weight / total), and one for what the layout of places rounds up.
-            let share = (places.div_ceil(100) * u64::from(weights[slot])).div_ceil(total) + 1;
-            prop_assert!(u64::from(pool.candidates[slot].load.active()) < share);
+            let permitted = places(&weights, slot, running.len() as u64, u64::from(factor));
+            prop_assert!(u64::from(pool.candidates[slot].load.active()) < permitted);
             roster.begin(slot);
             running.push(slot);
+        }
+    }
+
+    #[test]
+    fn a_bounded_load_is_not_exceeded_where_the_others_have_no_room_either(
+        algorithm in prop::sample::select(vec![Algorithm::Ring, Algorithm::Random]),
+        servers in prop::collection::vec((1_u32..=9, prop::option::of(0_u32..6), 1_u32..=100), 1..20),
+        factor in 101_u32..=300,
+        steps in prop::collection::vec(
+            (0_u32..5, any::<u64>(), 0_usize..3, prop::option::of(any::<prop::sample::Index>()), prop::collection::vec(0_usize..20, 0..3)),
+            1..300,
+        ),
+    ) {
+        let hash = HashOptions { bounded_load_percent: Some(factor), ..HashOptions::of(algorithm) };
+        let weights: Vec<u32> = servers.iter().map(|(weight, _, _)| *weight).collect();
+        let mut pool = Pool::new(Scheduling { hash, ..algorithm.into() }, &weights);
+        for (candidate, (_, connections_max, percent)) in pool.candidates.iter_mut().zip(&servers) {
+            candidate.connections_max = *connections_max;
+            candidate.portion = Portion::percent(*percent);
+        }
+        let shares: Vec<u32> = servers.iter().map(|(weight, _, percent)| weight * percent).collect();
+        let roster = pool.roster();
+        let mut pickers = [0, 1, 2].map(Picker::new);
+        let mut running: Vec<usize> = Vec::new();
+        for (index, random, worker, end, exclude) in steps {
+            if let Some(end) = end.filter(|_| !running.is_empty()) {
+                let slot = running.swap_remove(end.index(running.len()));
+                roster.end(slot, &pool.candidates[slot].load);
+            }
+            let is_within = |slot: usize| {
+                let active = u64::from(pool.candidates[slot].load.active());
+                active < places(&shares, slot, running.len() as u64, u64::from(factor))
+            };
+            let may = |slot: usize| {
+                is_within(slot) && servers[slot].1.is_none_or(|max| pool.candidates[slot].load.active() < max)
+            };
+            let key = Some(key(&roster, index));
+            let input = PickInput { key, random, exclude: &exclude, ..PickInput::default() };
+            match pickers[worker].pick(&roster, &input) {
+                Pick::Server(slot) => {
+                    prop_assert!(may(slot));
+                    let others = (0..servers.len()).any(|slot| may(slot) && !exclude.contains(&slot));
+                    prop_assert!(!exclude.contains(&slot) || !others);
+                    prop_assert!(roster.has_room(slot) && !roster.is_busy());
+                    roster.begin(slot);
+                    running.push(slot);
+                }
+                Pick::Busy => prop_assert!(roster.is_busy() && !(0..servers.len()).any(may)),
+                Pick::Nobody => prop_assert!(false, "all are up"),
+            }
         }
     }
 

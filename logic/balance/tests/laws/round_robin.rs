@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use weir_balance::{Algorithm, Pick, PickInput, Picker};
+use weir_balance::{Algorithm, Pick, PickInput, Picker, Portion};
 
 use crate::pool::{Pool, counts, slots};
 
@@ -79,6 +79,59 @@ fn light_servers_are_not_starved_by_frequent_changes() {
     }
     let counts = counts(&picked, 3);
     assert!(counts[1] > 200 && counts[2] > 200, "{counts:?}");
+}
+
+/// So many servers of weight 1, of each of which another part counts: (100 + slot) thousandths.
+fn of_many_parts(servers: usize) -> Pool {
+    let mut pool = pool(&vec![1; servers]);
+    for candidate in &mut pool.candidates {
+        candidate.portion = Portion::thousandths(100 + candidate.slot as u32);
+    }
+    pool
+}
+
+#[test]
+fn of_more_parts_of_weights_than_there_are_weights_each_server_gets_its_share_at_any_time() {
+    let roster = of_many_parts(1_000).roster();
+    let total: usize = (100..1_100).sum();
+    for seed in [0, 1, 77] {
+        let mut picker = Picker::new(seed);
+        let mut picked = Vec::new();
+        for _ in 0..20 {
+            picked.extend(slots(&mut picker, &roster, 777));
+            for (slot, count) in counts(&picked, 1_000).into_iter().enumerate() {
+                let fair = picked.len() as f64 * (100 + slot) as f64 / total as f64;
+                // Turns come at even distances: more than one before or behind nobody is, and two for those who are rounded.
+                assert!((count as f64 - fair).abs() < 2.0, "server {slot}: {count} of {fair}");
+            }
+        }
+    }
+}
+
+#[test]
+fn of_many_parts_of_weights_light_servers_are_not_starved_by_frequent_changes() {
+    let mut pool = of_many_parts(600);
+    let mut picker = Picker::new(5);
+    let mut roster = pool.roster();
+    let mut picked = Vec::new();
+    for change in 0..2_000 {
+        picked.extend(slots(&mut picker, &roster, 10));
+        pool.candidates[599].portion = Portion::thousandths(2_000 + change % 2);
+        roster = pool.roster_after(&roster);
+    }
+    let light = counts(&picked, 600)[..100].iter().sum::<usize>() as f64;
+    let total: u32 = (100..699).sum::<u32>() + 2_000;
+    let fair = picked.len() as f64 * f64::from((100..200).sum::<u32>()) / f64::from(total);
+    assert!((light / fair - 1.0).abs() < 0.15, "{light} of {fair}");
+}
+
+#[test]
+fn of_many_parts_of_weights_a_server_that_is_passed_over_loses_its_turn() {
+    let mut pool = of_many_parts(600);
+    pool.candidates[..500].iter_mut().for_each(|candidate| candidate.connections_max = Some(0));
+    let picked = slots(&mut Picker::new(0), &pool.roster(), 10_000);
+    assert_eq!(picked.len(), 10_000);
+    assert!(picked.iter().all(|slot| *slot >= 500));
 }
 
 #[test]

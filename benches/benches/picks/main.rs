@@ -1,8 +1,11 @@
-//! What a choice costs: pick, begin and end for every algorithm with 3, 100 and 10,000 servers; making a roster; and a worker's first
-//! pick after a change of weights, which it makes within a request.
+//! What a choice costs: pick, begin and end for every algorithm with 3, 100 and 10,000 servers; the same where an algorithm has the most
+//! to do; making a roster; and a worker's first pick after a change of weights, which it makes within a request.
 //!
 //! `make bench-picks`. Servers of three different weights, a tenth of them with requests in flight; another client and
 //! another random number each time, and one request of a few is still under way when the next is picked.
+
+mod pool;
+mod worst;
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -11,38 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use weir_balance::{Algorithm, Candidate, Pick, PickInput, Picker, Portion, Roster, ServerLoad};
-use weir_model::{ServerAddress, Weight};
+use weir_balance::{Algorithm, Pick, PickInput, Picker, Roster};
+use weir_model::Weight;
 
-const SERVERS: [usize; 3] = [3, 100, 10_000];
+use pool::{SERVERS, candidates, spread};
 
 /// Requests under way while picks are made.
 const IN_FLIGHT: usize = 64;
-
-fn candidates(servers: usize) -> Vec<Candidate> {
-    let weight = |slot: usize| Weight::new([1, 2, 5][slot % 3]).unwrap_or_default();
-    let candidate = |slot: usize| Candidate {
-        slot,
-        rank: slot as u32,
-        address: ServerAddress::Inet((Ipv4Addr::from_bits(0x0a00_0001 + slot as u32), 80).into()),
-        weight: weight(slot),
-        portion: Portion::WHOLE,
-        priority: 0,
-        backup: false,
-        is_local: true,
-        eligible: true,
-        keeps_clients: true,
-        connections_max: None,
-        load: Arc::new(ServerLoad::default()),
-    };
-    (0..servers).map(candidate).collect()
-}
-
-/// Spread enough for a benchmark, and next to nothing to compute.
-fn spread(number: u64) -> u64 {
-    let z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (z ^ (z >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)
-}
 
 fn picks(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("pick");
@@ -141,6 +119,6 @@ fn brief() -> Criterion {
 criterion_group! {
     name = benches;
     config = brief();
-    targets = picks, rosters, turns
+    targets = picks, worst::picks, rosters, turns
 }
 criterion_main!(benches);
