@@ -252,12 +252,14 @@ fn rank(pool: &LocalPool, priority: &Priority, request: &Parsed<'_>, source: Opt
         let line = request.table.named(request.buf, name.as_bytes()).next();
         line.map(|line| line.value().of(request.buf))
     };
-    let asked = priority.header.as_deref().and_then(header);
-    let asked = asked.and_then(|value| std::str::from_utf8(value).ok()?.trim().parse::<i64>().ok());
+    let asked = |name: &Option<String>| {
+        let value = name.as_deref().and_then(header)?;
+        std::str::from_utf8(value).ok()?.trim().parse::<i64>().ok()
+    };
     Rank {
-        class: asked.map_or(priority.class, Priority::in_range),
+        class: asked(&priority.header).map_or(priority.class, Priority::in_range),
         client: pool.queue_client(source, header),
-        offset_ms: 0,
+        offset_ms: asked(&priority.offset_header).map_or(priority.offset_ms, Priority::offset_in_range),
     }
 }
 

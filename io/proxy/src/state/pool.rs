@@ -120,12 +120,10 @@ impl PoolState {
         budget.take(now_ms, requests_total).then_some(retrying)
     }
 
-    /// O(number of servers) where there is a limit.
     fn retries_max(&self) -> u32 {
         let rule = &self.plan.retry;
         let Some(percent) = rule.at_once_percent else { return u32::MAX };
-        let active: u64 =
-            self.view().servers.iter().flatten().map(|server| u64::from(server.load.active())).sum();
+        let active = self.counters.sum(|shard| shard.active.get());
         let share = active.saturating_mul(percent.into()) / 100;
         u32::try_from(share).unwrap_or(u32::MAX).max(rule.at_once_min)
     }

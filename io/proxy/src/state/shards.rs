@@ -95,6 +95,8 @@ pub struct ListenerCounters {
 pub struct PoolCounters {
     /// Requests that came here, each once.
     pub requests: Counter,
+    /// Tries that are under way at its servers.
+    pub active: Counter,
     /// Requests for which no server was left.
     pub nobody_left: Counter,
     /// Requests for which every server was at its limit.

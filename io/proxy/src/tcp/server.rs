@@ -189,9 +189,7 @@ impl Wait<'_> {
         if patience.is_zero() {
             return Err(Fault::Busy);
         }
-        // In all tries together: a client waits no longer because a server could not be reached, too.
-        let before = Duration::from_micros(self.queue_us);
-        let patience = patience.saturating_sub(before).saturating_sub(waited);
+        let patience = left(patience, self.queue_us, waited);
         if patience.is_zero() {
             return Err(Fault::QueueTimeout);
         }
@@ -222,6 +220,12 @@ impl Wait<'_> {
     }
 }
 
+/// How long one may wait in a queue yet that has waited for `before_us` in earlier tries and for `waited` in this one. In all tries
+/// together: a client waits no longer because a server could not be reached, too.
+fn left(patience: Duration, before_us: u64, waited: Duration) -> Duration {
+    patience.saturating_sub(Duration::from_micros(before_us)).saturating_sub(waited)
+}
+
 /// What `future` yields, or `None` once the deadline has passed.
 async fn before<T>(deadline: &Deadline, future: impl Future<Output = T>) -> Option<T> {
     let mut future = Box::pin(future);
@@ -231,4 +235,18 @@ async fn before<T>(deadline: &Deadline, future: impl Future<Output = T>) -> Opti
         Poll::Pending => Poll::Pending,
     })
     .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patience_is_for_all_tries_together() {
+        let ms = Duration::from_millis;
+        assert_eq!(left(ms(500), 0, ms(0)), ms(500));
+        assert_eq!(left(ms(500), 200_000, ms(100)), ms(200));
+        assert_eq!(left(ms(500), 500_000, ms(0)), ms(0));
+        assert_eq!(left(ms(500), 400_000, ms(101)), ms(0));
+    }
 }

@@ -175,6 +175,7 @@ impl LocalPool {
     ) -> Lease {
         let watch = RefCell::new(view.shared.roster.watch(server.shared.slot, now_ms));
         let probe_turn = server.shared.probe_turn();
+        self.counters().active.one();
         Lease { pool: Rc::clone(self), server, watch, in_room, probe_turn }
     }
 
@@ -312,6 +313,15 @@ impl Lease {
         });
     }
 
+    /// Nothing of a response has come `waited_us` after the request was sent, and it is not waited for any longer: another server was
+    /// faster.
+    pub(crate) fn overtaken(&self, now: Instant, waited_us: u32) {
+        self.measure(|watch, roster| {
+            let now_ms = self.pool.process.millis(now);
+            watch.overtaken(roster, &self.server.shared.load, now_ms, waited_us.into());
+        });
+    }
+
     /// A request of this class was answered after so long: notes it, where weights are found by that.
     pub(crate) fn took(&self, class: RequestClass, time_us: u32, status: u16) {
         if counts(status) {
@@ -355,7 +365,57 @@ fn counts(status: u16) -> bool {
 impl Drop for Lease {
     fn drop(&mut self) {
         let (view, server) = (self.pool.view(), &self.server.shared);
+        self.pool.counters().active.subtract(1);
         self.watch.get_mut().end(&server.load);
         self.pool.shared.end(&view.shared, server, self.in_room);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_balance::Algorithm;
+    use weir_model::ServerName;
+
+    use super::*;
+    use crate::state::Endpoint;
+
+    /// One with this unique id; the name is the same for all.
+    fn server(uid: u64, slot: usize) -> Option<Arc<ServerState>> {
+        let name = ServerName::new("s").unwrap();
+        Some(Arc::new(ServerState::new(uid, name, String::new(), slot, Endpoint::Unresolved, 1)))
+    }
+
+    fn view(servers: &Arc<[Option<Arc<ServerState>>]>) -> Arc<PoolView> {
+        let roster = Arc::new(Roster::new(Algorithm::RoundRobin, Vec::new(), None));
+        Arc::new(PoolView { roster, servers: Arc::clone(servers) })
+    }
+
+    fn uids(view: &LocalView) -> Vec<Option<u64>> {
+        view.servers.iter().map(|server| server.as_ref().map(|server| server.shared.uid)).collect()
+    }
+
+    #[test]
+    fn a_workers_servers_stay_its_own_as_long_as_they_are_the_same() {
+        let before: Arc<[_]> = vec![server(1, 0), server(2, 1), server(3, 2)].into();
+        let first = LocalView::new(view(&before), 0, &mut KnownServers::new());
+        let second = first.next(view(&before), 0);
+        assert!(Rc::ptr_eq(&first.servers, &second.servers), "nobody came or went");
+
+        // Server 2 has gone, 4 has its slot; 3 has gone, and nobody has its; 5 is behind all.
+        let after: Arc<[_]> = vec![before[0].clone(), server(4, 1), None, server(5, 3)].into();
+        let third = second.next(view(&after), 0);
+        assert_eq!(uids(&third), [Some(1), Some(4), None, Some(5)]);
+        let same = |at: usize| {
+            let (old, new) = (first.servers[at].as_ref().unwrap(), third.servers[at].as_ref().unwrap());
+            Rc::ptr_eq(old, new)
+        };
+        assert!(same(0) && !same(1), "its idle connections are for whom they were made to");
+        assert_eq!(third.known().len(), 3);
+
+        // One that comes back under another id is another one; fewer slots are no matter.
+        let fewer: Arc<[_]> = vec![server(6, 0)].into();
+        let fourth = third.next(view(&fewer), 0);
+        assert_eq!(uids(&fourth), [Some(6)]);
+        assert_eq!(uids(&fourth.next(view(&after), 0)), [Some(1), Some(4), None, Some(5)]);
     }
 }

@@ -10,6 +10,12 @@ impl Average {
         self.add_times(ms, 1);
     }
 
+    /// Adds a time of which only the least is known: where it is no more than the average it says nothing.
+    pub(crate) fn add_at_least(&self, ms: u64) {
+        let longer = |average: u32| (ms > u64::from(average)).then(|| after(average, ms, 1));
+        let _ = self.0.fetch_update(Relaxed, Relaxed, longer);
+    }
+
     /// As if `ms` were added so many times, but for the rounding in between.
     pub(crate) fn add_times(&self, ms: u64, times: u32) {
         // Without rounding the average would stop a few milliseconds short of a value that does not change.
@@ -62,6 +68,16 @@ mod tests {
         assert!(at_once.ms().abs_diff(one_by_one.ms()) <= 10, "{at_once:?} {one_by_one:?}");
         at_once.add_times(3, 0);
         assert!(at_once.ms() > 10_000, "nothing was added");
+    }
+
+    #[test]
+    fn a_time_of_at_least_so_much_counts_only_above_the_average() {
+        let average = Average::default();
+        average.add_at_least(100);
+        average.add_at_least(40);
+        assert_eq!(average.ms(), 100);
+        average.add_at_least(300);
+        assert_eq!(average.ms(), 110);
     }
 
     #[test]

@@ -22,6 +22,16 @@ impl PeakAverage {
         });
     }
 
+    /// Adds a time of which only the least is known: where it is no more than the average it says nothing.
+    pub(crate) fn add_at_least(&self, rtt_us: u64, now_ms: u64, decay_ms: u64) {
+        let rtt_ms = (rtt_us as f32 / 1_000.0).max(RTT_MS_MIN);
+        let longer = |packed| {
+            let (average, kept) = unpack(packed, now_ms, decay_ms);
+            (packed == 0 || rtt_ms > average * kept).then(|| pack(rtt_ms, now_ms))
+        };
+        let _ = self.0.fetch_update(Relaxed, Relaxed, longer);
+    }
+
     /// Milliseconds as of `now_ms`. None if none was measured.
     pub(crate) fn ms(&self, now_ms: u64, decay_ms: u64) -> Option<f32> {
         let packed = self.0.load(Relaxed);
@@ -87,6 +97,17 @@ mod tests {
         average.add(10_000, 5_000, DECAY_MS);
         average.add(2_000, 4_999, DECAY_MS);
         assert!(close(average.ms(4_999, DECAY_MS), 10.0));
+    }
+
+    #[test]
+    fn a_time_of_at_least_so_much_counts_only_above_the_average() {
+        let average = PeakAverage::default();
+        average.add_at_least(50_000, 0, DECAY_MS);
+        average.add_at_least(20_000, 0, DECAY_MS);
+        assert!(close(average.ms(0, DECAY_MS), 50.0));
+        // Faded to 50/e, it is more.
+        average.add_at_least(20_000, 10_000, DECAY_MS);
+        assert!(close(average.ms(10_000, DECAY_MS), 20.0));
     }
 
     #[test]

@@ -76,6 +76,26 @@ impl Watch {
         roster.measured(self.slot, load, now_ms);
     }
 
+    /// Nothing of a response has come `waited_us` after the request's last byte, and nobody waits for it any longer: another server was
+    /// faster. It would have taken at least as long, which counts where that is more than what is known of the server.
+    pub fn overtaken(&mut self, roster: &Roster, load: &Arc<ServerLoad>, now_ms: u64, waited_us: u64) {
+        if !self.is_on() || std::mem::replace(&mut self.has_answer, true) {
+            return;
+        }
+        let (measures, waited_ms) = (load.measures(), now_ms.saturating_sub(self.begun_ms));
+        if let Some(decay_ms) = self.wants.round_trip_decay_ms {
+            measures.peak.add_at_least(waited_us, now_ms, decay_ms);
+        }
+        if self.wants.head {
+            measures.head.add_at_least(waited_ms);
+        }
+        if self.wants.whole {
+            measures.whole.add_at_least(waited_ms);
+        }
+        self.stop_waiting(load);
+        roster.measured(self.slot, load, now_ms);
+    }
+
     /// So many bytes have been moved in both directions since the request began.
     pub fn moved(&mut self, roster: &Roster, load: &Arc<ServerLoad>, now_ms: u64, bytes: u64) {
         let more = bytes.saturating_sub(self.moved_bytes);

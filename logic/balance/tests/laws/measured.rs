@@ -72,6 +72,13 @@ impl Rig {
         self.finish(request, true);
     }
 
+    /// Another server was faster.
+    pub(crate) fn overtake(&self, mut request: Request) {
+        let waited_us = self.now_us - request.begun_us;
+        request.watch.overtaken(&self.roster, &request.load, self.now_ms(), waited_us);
+        self.drop(request);
+    }
+
     /// The head of the response comes now.
     pub(crate) fn answer(&self, request: &mut Request, counts: bool) {
         let took_us = self.now_us - request.begun_us;

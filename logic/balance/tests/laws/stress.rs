@@ -2,11 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a poisoned lock or a panicked worker fails the test")]
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
-use weir_balance::{Algorithm, Candidate, Pick, PickInput, Picker, Roster, ServerLoad};
-use weir_model::Weight;
+use weir_balance::{
+    Algorithm, Candidate, HashOptions, Key, MeasureOptions, Pick, PickInput, Picker, ResponseEnd, Roster,
+    Scheduling, ServerLoad, Watch,
+};
+use weir_model::{Millis, Weight};
 
 use crate::pool::{Pool, pick};
 
@@ -19,12 +23,50 @@ fn next(state: &mut u64) -> u64 {
     *state >> 16
 }
 
+/// One that runs.
+struct Request {
+    slot: usize,
+    load: Arc<ServerLoad>,
+    watch: Watch,
+}
+
+impl Request {
+    /// It is answered, in one way or another, and ends.
+    fn end(mut self, roster: &Roster, now_ms: u64, random: u64) {
+        let (watch, load) = (&mut self.watch, &self.load);
+        match random % 4 {
+            0 => {}
+            1 => watch.overtaken(roster, load, now_ms, random % 1_000),
+            counts => {
+                watch.answered(roster, load, now_ms, random % 100_000, counts == 2);
+                watch.moved(roster, load, now_ms, random % 10_000);
+                watch.completed(roster, load, now_ms, counts == 2);
+            }
+        }
+        watch.end(load);
+        roster.end(self.slot, load);
+    }
+}
+
+/// One of a few keys.
+fn key(number: u64) -> Key {
+    Key::from(IpAddr::V4(Ipv4Addr::from_bits(number as u32 % 50)))
+}
+
+/// What all workers share.
+struct Shared {
+    roster: RwLock<Arc<Roster>>,
+    is_settled: AtomicBool,
+    now_ms: AtomicU64,
+}
+
 /// Keeps up to 30 requests running until `is_settled`, and ends all of them. Looks at what roster is
 /// in place now and then only.
-fn work(seed: u64, roster: &RwLock<Arc<Roster>>, is_settled: &AtomicBool) {
+fn work(seed: u64, shared: &Shared) {
+    let Shared { roster, is_settled, now_ms } = shared;
     let mut state = seed;
     let mut picker = Picker::new(seed);
-    let mut running: Vec<(usize, Arc<ServerLoad>)> = Vec::new();
+    let mut running: Vec<Request> = Vec::new();
     let now = || Arc::clone(&roster.read().unwrap());
     let mut roster = now();
     let mut requests_left = seed;
@@ -36,41 +78,68 @@ fn work(seed: u64, roster: &RwLock<Arc<Roster>>, is_settled: &AtomicBool) {
         if random.is_multiple_of(100) {
             roster = now();
         }
-        if let Pick::Server(slot) = picker.pick(&roster, &PickInput { random, ..PickInput::default() })
+        let now_ms = now_ms.fetch_add(random % 3, Ordering::Relaxed);
+        let input = PickInput { random, key: Some(key(random >> 8)), now_ms, ..PickInput::default() };
+        if let Pick::Server(slot) = picker.pick(&roster, &input)
             && roster.try_begin(slot)
             && let Some(candidate) = roster.candidate(slot)
         {
-            running.push((slot, Arc::clone(&candidate.load)));
+            let watch = roster.watch(slot, now_ms);
+            running.push(Request { slot, load: Arc::clone(&candidate.load), watch });
         }
         while running.len() > (next(&mut state) % 30) as usize {
-            let (slot, load) = running.swap_remove(next(&mut state) as usize % running.len());
-            roster.end(slot, &load);
+            let request = running.swap_remove(next(&mut state) as usize % running.len());
+            request.end(&roster, now_ms, next(&mut state));
         }
     }
-    for (slot, load) in running {
-        roster.end(slot, &load);
+    for request in running {
+        request.end(&roster, now_ms.load(Ordering::Relaxed), seed);
     }
 }
 
 /// Lets workers work while `change` changes the pool again and again; returns the last roster.
 #[allow(clippy::disallowed_methods, reason = "workers are threads: that is what is tested")]
 fn run(pool: &mut Pool, change: impl Fn(&mut Pool, u64)) -> Arc<Roster> {
-    let roster = RwLock::new(Arc::new(pool.roster()));
-    let is_settled = AtomicBool::new(false);
+    let shared = Shared {
+        roster: RwLock::new(Arc::new(pool.roster())),
+        is_settled: AtomicBool::new(false),
+        now_ms: AtomicU64::new(0),
+    };
     std::thread::scope(|scope| {
-        let (roster, is_settled) = (&roster, &is_settled);
+        let shared = &shared;
         for seed in 1..=WORKERS {
-            scope.spawn(move || work(seed, roster, is_settled));
+            scope.spawn(move || work(seed, shared));
         }
         for round in 0..ROUNDS {
             change(pool, round);
-            let previous = Arc::clone(&roster.read().unwrap());
-            *roster.write().unwrap() = Arc::new(pool.roster_after(&previous));
+            let previous = Arc::clone(&shared.roster.read().unwrap());
+            *shared.roster.write().unwrap() = Arc::new(pool.roster_after(&previous));
             std::thread::yield_now();
         }
-        is_settled.store(true, Ordering::Relaxed);
+        shared.is_settled.store(true, Ordering::Relaxed);
     });
-    roster.into_inner().unwrap()
+    shared.roster.into_inner().unwrap()
+}
+
+/// Something happens to one of the servers.
+fn something(pool: &mut Pool, round: u64) {
+    let mut random = round;
+    let slot = next(&mut random) as usize % pool.candidates.len();
+    match next(&mut random) % 4 {
+        0 => pool.candidates[slot].eligible = !pool.candidates[slot].eligible,
+        1 => pool.candidates[slot].load = Arc::new(ServerLoad::default()),
+        2 => pool.candidates[slot].connections_max = Some(5).filter(|_| round % 3 > 0),
+        _ => pool.candidates[slot].weight = Weight::new(1 + round as u32 % 9).unwrap(),
+    }
+}
+
+/// All servers are there again, and equal.
+fn restored(pool: &mut Pool, roster: &Roster) -> Roster {
+    for candidate in &mut pool.candidates {
+        (candidate.eligible, candidate.connections_max, candidate.weight) = (true, None, Weight::ONE);
+        assert_eq!(candidate.load.active(), 0);
+    }
+    pool.roster_after(roster)
 }
 
 /// After all workers have stopped: picks must be those of the true loads.
@@ -107,16 +176,7 @@ fn no_count_gets_lost_while_workers_share_a_roster() {
 #[test]
 fn no_count_gets_lost_while_servers_change_come_and_go() {
     let mut pool = Pool::new(Algorithm::LeastConnections, &[1; 20]);
-    let roster = run(&mut pool, |pool, round| {
-        let mut random = round;
-        let slot = next(&mut random) as usize % 20;
-        match next(&mut random) % 4 {
-            0 => pool.candidates[slot].eligible = !pool.candidates[slot].eligible,
-            1 => pool.candidates[slot].load = Arc::new(ServerLoad::default()),
-            2 => pool.candidates[slot].connections_max = Some(5).filter(|_| round % 3 > 0),
-            _ => pool.candidates[slot].weight = Weight::new(1 + round as u32 % 9).unwrap(),
-        }
-    });
+    let roster = run(&mut pool, something);
     assert!(pool.candidates.iter().all(|candidate| candidate.load.active() == 0));
     assert_keys_are_true(&pool, &roster);
 }
@@ -131,4 +191,97 @@ fn no_server_is_ever_given_more_than_its_limit() {
         assert!(pool.candidates.iter().all(|candidate| candidate.load.active() <= 3));
     });
     assert_keys_are_true(&pool, &roster);
+}
+
+/// What all algorithms keep of requests is gone with them, whatever has happened to the servers meanwhile.
+#[test]
+fn nothing_is_left_of_requests_whatever_the_algorithm() {
+    for algorithm in Algorithm::ALL {
+        let mut pool = Pool::new(algorithm, &[1; 10]);
+        let roster = run(&mut pool, something);
+        restored(&mut pool, &roster);
+    }
+}
+
+#[test]
+fn measured_algorithms_forget_who_waited_and_choose_all_servers_again() {
+    let inflight = |until| MeasureOptions { until, inflight: true, ..MeasureOptions::default() };
+    for (algorithm, measure) in [
+        (Algorithm::LeastResponseTime, inflight(ResponseEnd::Header)),
+        (Algorithm::LeastResponseTime, inflight(ResponseEnd::LastByte)),
+        (Algorithm::LeastBandwidth, MeasureOptions::default()),
+    ] {
+        let mut pool = Pool::new(Scheduling { measure, ..algorithm.into() }, &[1; 10]);
+        let roster = run(&mut pool, something);
+        let roster = restored(&mut pool, &roster);
+        // Long enough for all times to be forgiven and all bytes to be old: one who seemed to wait would have waited for long, and its
+        // server would get nothing.
+        let now_ms = 100_000_000;
+        let mut picker = Picker::new(0);
+        let mut one = |begins: bool| {
+            let Pick::Server(slot) = picker.pick(&roster, &PickInput { now_ms, ..PickInput::default() })
+            else {
+                panic!("nobody is full")
+            };
+            if begins {
+                let watch = roster.watch(slot, now_ms);
+                assert!(roster.begin(slot));
+                Request { slot, load: Arc::clone(&pool.candidates[slot].load), watch }
+                    .end(&roster, now_ms, 0);
+            }
+            slot
+        };
+        // Each look brings a server's figures up to date.
+        (0..20).for_each(|_| _ = one(false));
+        let mut picked: Vec<usize> = (0..10).map(|_| one(true)).collect();
+        picked.sort_unstable();
+        assert_eq!(picked, (0..10).collect::<Vec<_>>(), "{algorithm} {measure:?}");
+    }
+}
+
+#[test]
+fn the_sum_that_a_bound_goes_by_is_that_of_all_requests_after_any_number_of_workers() {
+    for algorithm in [Algorithm::Ring, Algorithm::Random] {
+        let hash = HashOptions { bounded_load_percent: Some(110), ..HashOptions::of(algorithm) };
+        let scheduling = Scheduling { hash, ..algorithm.into() };
+        let mut pool = Pool::new(scheduling, &[1; 10]);
+        let roster = run(&mut pool, something);
+        let roster = restored(&mut pool, &roster);
+        let fresh = Pool::new(scheduling, &[1; 10]);
+        let of = |roster: &Roster| -> Vec<Pick> {
+            let mut picker = Picker::new(0);
+            let mut one = |random: u64| {
+                let input = PickInput { key: Some(key(7)), random, ..PickInput::default() };
+                let picked = picker.pick(roster, &input);
+                if let Pick::Server(slot) = picked {
+                    roster.begin(slot);
+                }
+                picked
+            };
+            (0..200).map(&mut one).collect()
+        };
+        // All of one key: where a server has its share depends on the sum alone.
+        assert_eq!(of(&roster), of(&fresh.roster()), "{algorithm}");
+    }
+}
+
+#[test]
+fn keys_that_many_workers_ask_for_stay_where_they_are() {
+    for algorithm in [Algorithm::Lblc, Algorithm::Lblcr] {
+        let hash = HashOptions { expiration: Millis(50), ..HashOptions::of(algorithm) };
+        let mut pool = Pool::new(Scheduling { hash, ..algorithm.into() }, &[1; 10]);
+        let roster = run(&mut pool, something);
+        let roster = restored(&mut pool, &roster);
+        let mut picker = Picker::new(0);
+        let mut owner = |number: u64| {
+            let input = PickInput { key: Some(key(number)), now_ms: 1_000_000, ..PickInput::default() };
+            picker.pick(&roster, &input)
+        };
+        for number in 0..50 {
+            // It may lose one of its servers at this, whoever that is.
+            assert!(matches!(owner(number), Pick::Server(_)));
+            let first = owner(number);
+            assert!((0..5).all(|_| owner(number) == first), "{algorithm}: key {number}");
+        }
+    }
 }

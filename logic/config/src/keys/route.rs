@@ -144,7 +144,7 @@ const PRIORITY_CLASS: super::Kind =
 pub(crate) static PRIORITY: Section = Section {
     noun: "",
     title: "[route.priority]",
-    meaning: "A priority that requests tell.",
+    meaning: "A priority that requests tell, and an order within it.",
     keys: &[
         key(
             "class",
@@ -159,6 +159,21 @@ pub(crate) static PRIORITY: Section = Section {
             Otherwise("`class` holds for all"),
             "\"X-Priority\"",
             "A request header that has the priority, brought into -1024 to 1024. Let only those send it whom you trust.",
+        ),
+        key(
+            "offset-ms",
+            super::Kind::Signed { min: -Priority::OFFSET_MAX_MS as i64, max: Priority::OFFSET_MAX_MS as i64 },
+            Default("0"),
+            "-500",
+            "Among requests of the same class (with `fair`, of the same client too) it counts as having come so many milliseconds \
+             later, or if negative earlier, than it did (HAProxy: set-priority-offset).",
+        ),
+        key(
+            "offset-header",
+            Text("a header name"),
+            Otherwise("`offset-ms` holds for all"),
+            "\"X-Priority-Offset\"",
+            "A request header that has that number, brought into the same range. Let only those send it whom you trust.",
         ),
     ],
 };

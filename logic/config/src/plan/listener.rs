@@ -122,6 +122,11 @@ pub struct Priority {
     pub class: i16,
     /// A request header that has a number, which is brought into the range.
     pub header: Option<String>,
+    /// Within its class, a request counts as having come so many milliseconds later (negative: earlier) than it did. What holds without a
+    /// header, or with one that is no number.
+    pub offset_ms: i32,
+    /// A request header that has such a number, which is brought into the range.
+    pub offset_header: Option<String>,
 }
 
 impl Priority {
@@ -129,9 +134,16 @@ impl Priority {
     pub const MIN: i16 = -1024;
     /// What goes after everything else.
     pub const MAX: i16 = 1024;
+    /// The offset that is most to either side, in milliseconds; HAProxy's.
+    pub const OFFSET_MAX_MS: i32 = 524_287;
 
     /// The class that is nearest to `number`.
     pub fn in_range(number: i64) -> i16 {
         number.clamp(Self::MIN.into(), Self::MAX.into()) as i16
+    }
+
+    /// The offset that is nearest to `number`.
+    pub fn offset_in_range(number: i64) -> i32 {
+        number.clamp((-Self::OFFSET_MAX_MS).into(), Self::OFFSET_MAX_MS.into()) as i32
     }
 }

@@ -95,9 +95,15 @@ fn print(writer: &mut Writer, plan: &Plan, route: &RoutePlan, listeners: &[&str]
     writer.key_if("request-headers", changes(&route.headers.request));
     writer.key_if("response-headers", changes(&route.headers.response));
     if route.priority != Priority::default() {
-        let Priority { class, header } = &route.priority;
-        let header = header.as_ref().map(Spelled::spelled);
-        writer.key("priority", table([("class", Some(class.spelled())), ("header", header)]));
+        let Priority { class, header, offset_ms, offset_header } = &route.priority;
+        let text = |header: &Option<String>| header.as_ref().map(Spelled::spelled);
+        let parts = [
+            ("class", Some(class.spelled())),
+            ("header", text(header)),
+            ("offset-ms", Some(offset_ms).filter(|ms| **ms != 0).map(Spelled::spelled)),
+            ("offset-header", text(offset_header)),
+        ];
+        writer.key("priority", table(parts));
     }
     writer.key_if("max-body", route.body_bytes_max.map(|bytes| Printed(ByteSize(bytes))));
 }

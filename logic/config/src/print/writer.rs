@@ -145,4 +145,4 @@ macro_rules! numbers {
     };
 }
 
-numbers!(u8, u16, u32, i16);
+numbers!(u8, u16, u32, i16, i32);

@@ -239,13 +239,16 @@ fn warn_without_pool(table: &Table<'_, '_>, action: Option<&ActionSpec>) {
 
 fn priority(table: &Table<'_, '_>) -> Priority {
     let inner = table.table("priority");
-    let header = inner.text_if("header");
-    if let Some(name) = &header {
-        check_name(&inner, "header", name.span, &name.value);
-    }
+    let header = |key: &str| {
+        let name = inner.text_if(key)?;
+        check_name(&inner, key, name.span, &name.value);
+        Some(name.value)
+    };
     Priority {
         class: table.number_if("priority").unwrap_or_else(|| inner.number("class")),
-        header: header.map(|name| name.value),
+        header: header("header"),
+        offset_ms: inner.number("offset-ms"),
+        offset_header: header("offset-header"),
     }
 }
 

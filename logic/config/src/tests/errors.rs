@@ -350,7 +350,7 @@ priority = 1025
 [[route]]
 path = "/b"
 pool = "b"
-priority = { header = "X-Priority:", class = "5" }
+priority = { header = "X-Priority:", class = "5", offset-ms = 600000, offset-header = "X Y" }
 
 [[route]]
 path = "/c"

@@ -279,3 +279,25 @@ fn without_a_delay_of_its_own_a_second_try_waits_as_long_as_95_of_100_responses_
     assert_eq!((after.0 - before.0, after.1 - before.1), (1.0, 1.0));
     drop(release);
 }
+
+#[test]
+fn a_server_that_is_always_overtaken_is_known_to_be_slow() {
+    for balance in ["{ algorithm = \"peak-ewma\", default-rtt = \"1ms\" }", "\"least-response-time\""] {
+        let stalled = RawServer::silent();
+        let steady = RawServer::start(|peer| {
+            while peer.request().is_ok() {
+                // Slower than what is supposed of a server that has not answered yet, and faster than the second try comes.
+                thread::sleep(Duration::from_millis(10));
+                peer.respond("steady")?;
+            }
+            Ok(())
+        });
+        let config = config(&[&stalled, &steady], "hedge = { delay = \"500ms\" }\n[weir]\nworkers = 1");
+        let weir = Weir::start(&config.replace("\"first\"", balance));
+        for _ in 0..20 {
+            assert_eq!(weir.client().exchange(get("/")).text(), "steady", "{balance}");
+        }
+        let asked = stalled.connections();
+        assert!(asked <= 3, "{balance}: the server that stalls was asked {asked} times of 20");
+    }
+}

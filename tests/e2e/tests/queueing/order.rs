@@ -72,6 +72,29 @@ fn a_lower_priority_goes_first_by_route_and_by_header() {
 }
 
 #[test]
+fn a_head_start_counts_as_having_come_earlier_by_route_and_by_header() {
+    let gate = Gate::new();
+    // More than the test can take.
+    let routes = "[[route]]\npath = \"/early\"\npool = \"web\"\npriority = { offset-ms = -200000 }\n\
+                  [[route]]\npath = \"/told\"\npool = \"web\"\n\
+                  priority = { offset-ms = 100000, offset-header = \"X-Offset\" }\n";
+    let weir = Weir::start(&one_at_a_time(gate.addr(), routes));
+    let mut waiting = Waiting::behind(&weir, &gate);
+    let told = |target: &str, offset: &str| {
+        format!("GET {target} HTTP/1.1\r\nHost: a\r\nX-Offset: {offset}\r\n\r\n")
+    };
+    waiting.get("/told/nothing");
+    waiting.add(weir.client(), &told("/told/last", "99999999"));
+    waiting.add(weir.client(), &told("/told/nonsense", "early"));
+    waiting.get("/ordinary");
+    waiting.add(weir.client(), &told("/told/first", "-99999999"));
+    waiting.get("/early");
+    waiting.finish(&gate);
+    let order = ["/told/first", "/early", "/ordinary", "/told/nothing", "/told/nonsense", "/told/last"];
+    assert_eq!(gate.came()[1..], order);
+}
+
+#[test]
 fn clients_get_their_turns_however_much_one_of_them_asks() {
     let gate = Gate::new();
     let weir = Weir::start(&one_at_a_time(gate.addr(), "queue = { fair = \"client\" }"));

@@ -90,7 +90,9 @@ impl Exchange {
         }
         if self.timing.first_byte_came() {
             // Whatever it is: it has begun.
-            self.hedge = Hedge::Off;
+            if let Hedge::Tried(second) = std::mem::replace(&mut self.hedge, Hedge::Off) {
+                second.was_overtaken(client.worker.now());
+            }
             return false;
         }
         let now = client.worker.now();
@@ -186,12 +188,17 @@ impl Exchange {
         let SecondTry { lease, progress, reused, chosen, connected, sent, .. } = *second;
         let Progress::Waiting(connection) = progress else { return };
         let now = client.worker.now();
-        // For the pool, the request took as long as it took since it was first sent.
+        let first = self.lease.replace(lease);
         if let Some(us) = self.timing.since_sent(now) {
+            // For the pool, the request took as long as it took since it was first sent.
             self.pool.counters().first_byte.record(us.into());
+            if let Some(first) = first {
+                // At its server it would have taken at least as long: else one that often stalls would be known by its quick answers.
+                first.overtaken(now, us);
+                self.pool.learn(&first.server, now, Duration::from_micros(us.into()), false);
+            }
         }
         self.connection = Some(connection);
-        self.lease = Some(lease);
         self.reused = reused;
         self.timing.chosen(chosen);
         self.timing.connected(connected);
@@ -254,6 +261,14 @@ impl Exchange {
 }
 
 impl SecondTry {
+    /// The first one's response has begun.
+    fn was_overtaken(&self, now: Instant) {
+        if let Progress::Waiting(_) = self.progress {
+            let waited = now.saturating_duration_since(self.sent);
+            self.lease.overtaken(now, u32::try_from(waited.as_micros()).unwrap_or(u32::MAX));
+        }
+    }
+
     /// Ready with the first bytes of a response, or with nothing if there will be none.
     fn poll(&mut self, cx: &mut Context<'_>, head: &[u8], client: &ClientSide<'_>) -> Poll<Option<Vec<u8>>> {
         loop {

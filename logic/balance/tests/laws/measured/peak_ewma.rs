@@ -110,3 +110,27 @@ fn a_server_that_has_not_answered_yet_gets_nothing_more() {
     }
     rig.drop(hanging);
 }
+
+#[test]
+fn a_server_that_is_overtaken_again_and_again_is_as_slow_as_it_was_waited_for_at_least() {
+    let mut rig = rig(&[1, 1]);
+    for (slot, ms) in [(0, 5), (1, 40)] {
+        let request = rig.begin_at(slot);
+        rig.pass_ms(ms);
+        rig.end(request);
+    }
+    assert_eq!(rig.pick(), 0);
+    let stalling = rig.begin_at(0);
+    rig.pass_ms(100);
+    rig.overtake(stalling);
+    assert!((0..20).all(|_| rig.pick() == 1));
+    // To have been waited for shortly says nothing about a slow one.
+    let request = rig.begin_at(1);
+    rig.pass_ms(1);
+    rig.overtake(request);
+    assert!((0..20).all(|_| rig.pick() == 1));
+    let request = rig.begin_at(1);
+    rig.pass_ms(200);
+    rig.overtake(request);
+    assert!((0..20).all(|_| rig.pick() == 0));
+}

@@ -190,3 +190,18 @@ fn failures_are_not_measured() {
     }
     assert_eq!(rig.pick(), 0);
 }
+
+#[test]
+fn a_server_that_is_overtaken_counts_as_slow_as_it_was_waited_for_at_least() {
+    for (until, inflight) in [(ResponseEnd::Header, false), (ResponseEnd::LastByte, true)] {
+        let mut rig = rig_with_inflight(until, inflight, &[1, 1]);
+        answers(&mut rig, 1, 30);
+        assert_eq!(rig.pick(), 0, "{until:?}: nothing is known of it");
+        let request = rig.begin_at(0);
+        rig.pass_ms(300);
+        rig.overtake(request);
+        for _ in 0..5 {
+            assert_eq!(rig.pick(), 1, "{until:?}");
+        }
+    }
+}
