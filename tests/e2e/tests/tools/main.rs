@@ -8,6 +8,7 @@ mod curl;
 mod load;
 mod nginx;
 mod nginx_in_front;
+mod simulate;
 mod tool;
 mod upload_page;
 mod websocket;
