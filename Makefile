@@ -47,7 +47,7 @@ check: ## format, lints, house rules, dependencies, documentation
 		|| cargo install --locked --debug cargo-deny@$(CARGO_DENY_VERSION)
 	cargo deny --log-level error check bans licenses sources
 
-fuzz: ## every fuzz target for FUZZ_SECONDS (30), from FUZZ_SEED (1)
+fuzz: ## every fuzz target for FUZZ_SECONDS (30) or a third of it, from FUZZ_SEED (1)
 	@scripts/setup build
 	cargo xtask fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 

@@ -28,7 +28,7 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
         seed: number(&mut arguments, "--seed", SEED)?,
     };
     let fuzz = root.join("fuzz");
-    let all = targets(&fuzz.join("Cargo.toml"))?;
+    let Targets { all, first } = Targets::read(&fuzz.join("Cargo.toml"))?;
     let wanted = arguments.rest();
     if let Some(unknown) = wanted.iter().find(|name| !all.contains(name)) {
         return Err(format!("no fuzz target {unknown:?}: one of {}", all.join(", ")));
@@ -39,8 +39,14 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     // As many at a time as there are cores: a target is one thread.
     let at_once = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut failed = Vec::new();
-    for batch in chosen.chunks(at_once) {
-        println!("fuzz: {} for {} s, seed {}", batch.join(", "), effort.seconds, effort.seed);
+    // Side by side runs what takes as long.
+    let (whole, third): (Vec<_>, Vec<_>) = chosen.into_iter().partition(|name| first.contains(name));
+    let batches = whole.chunks(at_once).map(|batch| (batch, effort.seconds));
+    for (batch, seconds) in
+        batches.chain(third.chunks(at_once).map(|batch| (batch, effort.seconds.div_ceil(3))))
+    {
+        println!("fuzz: {} for {seconds} s, seed {}", batch.join(", "), effort.seed);
+        let effort = Effort { seconds, ..effort };
         let running = batch
             .iter()
             .map(|name| Run::start(&fuzz, &programs, name, &effort))
@@ -55,6 +61,7 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
 }
 
 /// How long and from where each target searches.
+#[derive(Clone, Copy)]
 struct Effort {
     seconds: u32,
     /// 0 = another one each time.
@@ -66,14 +73,33 @@ fn number(arguments: &mut Arguments, option: &str, default: u32) -> Result<u32, 
     text.parse().map_err(|error| format!("{option} {text}: {error}"))
 }
 
-/// The `[[bin]]` names of the fuzz package.
-fn targets(manifest: &Path) -> Result<Vec<String>, String> {
-    let at = manifest.display();
-    let text = fs::read_to_string(manifest).map_err(|error| format!("{at}: {error}"))?;
-    let table: toml::Table = text.parse().map_err(|error| format!("{at}: {error}"))?;
-    let bins = table.get("bin").and_then(|bins| bins.as_array()).map_or(&[][..], Vec::as_slice);
-    let names: Vec<_> = bins.iter().filter_map(|bin| bin.get("name")?.as_str()).map(str::to_owned).collect();
-    if names.is_empty() { Err(format!("{at}: no [[bin]] in it")) } else { Ok(names) }
+/// The names in the fuzz package's manifest.
+struct Targets {
+    all: Vec<String>,
+    /// Those that run for the whole time.
+    first: Vec<String>,
+}
+
+impl Targets {
+    fn read(manifest: &Path) -> Result<Self, String> {
+        let at = manifest.display();
+        let text = fs::read_to_string(manifest).map_err(|error| format!("{at}: {error}"))?;
+        let table: toml::Table = text.parse().map_err(|error| format!("{at}: {error}"))?;
+        let bins = table.get("bin").and_then(|bins| bins.as_array()).map_or(&[][..], Vec::as_slice);
+        let all: Vec<_> =
+            bins.iter().filter_map(|bin| bin.get("name")?.as_str()).map(str::to_owned).collect();
+        let metadata =
+            table.get("package").and_then(|it| it.get("metadata")?.get("fuzz")?.get("first")?.as_array());
+        let first: Vec<_> =
+            metadata.into_iter().flatten().filter_map(|name| name.as_str()).map(str::to_owned).collect();
+        if all.is_empty() {
+            return Err(format!("{at}: no [[bin]] in it"));
+        }
+        match first.iter().find(|name| !all.contains(name)) {
+            Some(unknown) => Err(format!("{at}: metadata.fuzz.first: no target {unknown:?}")),
+            None => Ok(Self { all, first }),
+        }
+    }
 }
 
 /// Compiles every target; returns the directory of the programs.
