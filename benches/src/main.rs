@@ -7,6 +7,7 @@ mod awake;
 mod comparison;
 mod cpu;
 mod error;
+mod fleet;
 mod idle;
 mod latency;
 mod machine;
@@ -55,6 +56,7 @@ fn run(options: &Options) -> error::Result<ExitCode> {
     let kept = match &options.command {
         Command::Compare(options) => comparison::run(options),
         Command::Simulation(options) => simulation::run(options),
+        Command::Fleet(options) => fleet::run(options),
         Command::Servers(options) => servers::run(options),
         Command::Soak(options) => soak::run(options),
         Command::Storage(options) => storage::run(options),

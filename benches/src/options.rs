@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Compare(Compare),
     /// The simulator beside the proxy: the same servers and traffic, once measured and once simulated
     Simulation(Simulation),
+    /// The default scaling policy beside the published rule, on simulated demand
+    Fleet(Fleet),
     /// CPU per request with 3 and with 10,000 servers
     Servers(Servers),
     /// Mixed traffic for a long time: memory and descriptors must stay flat
@@ -102,6 +104,14 @@ pub(crate) struct Simulation {
     /// How long each algorithm is measured
     #[arg(long, default_value_t = 60)]
     pub(crate) seconds: u64,
+}
+
+/// `fleet`.
+#[derive(Debug, Args)]
+pub(crate) struct Fleet {
+    /// Where seeds begin, if not behind those that settings were chosen by
+    #[arg(long)]
+    pub(crate) first_seed: Option<u64>,
 }
 
 /// `servers`.

@@ -7,6 +7,7 @@ mod convert;
 mod ctl;
 mod demo;
 mod explain;
+mod fleet;
 mod lab;
 mod load;
 mod origin;
@@ -45,6 +46,7 @@ enum Verb {
     Load(Box<load::LoadArgs>),
     Watch(watch::WatchArgs),
     Lab(lab::LabArgs),
+    Fleet(fleet::FleetArgs),
     Storage(storage::StorageArgs),
     Convert(convert::ConvertArgs),
     Algorithms(algorithms::AlgorithmsArgs),
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         Verb::Load(args) => load::run(&args),
         Verb::Watch(args) => watch::run(&args),
         Verb::Lab(args) => lab::run(&args),
+        Verb::Fleet(args) => fleet::run(&args),
         Verb::Storage(args) => storage::run(&args),
         Verb::Convert(args) => convert::run(&args),
         Verb::Algorithms(args) => algorithms::run(&args),

@@ -24,6 +24,11 @@ fn the_reference_page_of_the_lab_is_up_to_date() {
     is_up_to_date("lab.md", &weir_config::lab::reference());
 }
 
+#[test]
+fn the_reference_page_of_scaling_rules_is_up_to_date() {
+    is_up_to_date("scaling.md", &weir_config::scaling::reference());
+}
+
 fn is_up_to_date(name: &str, page: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name);
     if std::env::var_os("WEIR_UPDATE_DOCS").is_some() {

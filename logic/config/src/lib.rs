@@ -25,6 +25,7 @@ mod reference;
 mod render;
 mod resolve;
 mod scalar;
+pub mod scaling;
 mod schema;
 mod shape;
 pub mod simulation;

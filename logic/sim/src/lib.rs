@@ -8,6 +8,7 @@
 //!   number of requests: they are drawn or read as they come, and their latencies go into a histogram.
 //! - [`Report`] puts the runs of all algorithms and seeds together: means with confidence intervals, a ranking, and what to
 //!   make of it in plain words. It becomes JSON by `serde`, and a page by [`html`].
+//! - [`backtest`] and [`FleetReport`] do the like for the policies of `weir_scale`: how many servers, on this demand?
 //!
 //! What is simulated: arrivals, work, clients, URIs, servers with slots, queues, speeds and caches, deaths and slow-downs, the
 //! balancer's workers, its queue, its retries and the time until it knows that a server is dead. Of a pool's config: tiers, zone, subset,
@@ -16,6 +17,7 @@
 mod arrivals;
 mod crowd;
 mod engine;
+mod fleet;
 mod in_flight;
 mod lru;
 mod pool;
@@ -31,6 +33,10 @@ mod workload;
 mod zipf;
 
 pub use engine::run;
+pub use fleet::{
+    Counts, Demand, DemandError, FleetReport, Outcome, Pattern, Point, PolicyReport, Versus, World, backtest,
+    fleet_html,
+};
 pub use replay::{LogError, date};
 pub use report::{AlgorithmReport, Figure, Latency, Recommendation, Report, Tie, Utilisation, chart, html};
 pub use run::{Errors, Run};

@@ -15,6 +15,7 @@ pub(crate) enum Stream {
     Uris = 4,
     Picks = 5,
     Workers = 6,
+    Demand = 7,
 }
 
 impl Rng {

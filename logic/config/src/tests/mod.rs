@@ -13,6 +13,7 @@ mod offload;
 mod outline;
 mod print;
 mod routes;
+mod scaling;
 mod simulation;
 mod spread;
 mod sticky;

@@ -86,7 +86,7 @@ fn nanos(text: &str, unit_ns: f64) -> Result<u64, String> {
 }
 
 /// Fields between commas; one may stand in quotation marks, with each of its own doubled (RFC 4180).
-fn fields(line: &str) -> Result<Vec<Cow<'_, str>>, String> {
+pub(crate) fn fields(line: &str) -> Result<Vec<Cow<'_, str>>, String> {
     let mut fields = Vec::new();
     let mut rest = line;
     loop {

@@ -11,7 +11,7 @@ pub struct LogError {
 }
 
 /// The lines of a text, one at a time.
-pub(super) struct Lines<'l> {
+pub(crate) struct Lines<'l> {
     text: &'l mut dyn BufRead,
     line: Vec<u8>,
     number: u64,
@@ -21,12 +21,12 @@ pub(super) struct Lines<'l> {
 const LINE_BYTES_MAX: usize = 256 << 10;
 
 impl<'l> Lines<'l> {
-    pub(super) fn new(text: &'l mut dyn BufRead) -> Self {
+    pub(crate) fn new(text: &'l mut dyn BufRead) -> Self {
         Self { text, line: Vec::new(), number: 0 }
     }
 
     /// The next line that is not blank, without its end; `None` at the end of the text.
-    pub(super) fn next(&mut self) -> Result<Option<&str>, LogError> {
+    pub(crate) fn next(&mut self) -> Result<Option<&str>, LogError> {
         loop {
             self.line.clear();
             self.number += 1;
@@ -50,7 +50,7 @@ impl<'l> Lines<'l> {
     }
 
     /// What is wrong with the line that was read last.
-    pub(super) fn error(&self, cause: impl Into<String>) -> LogError {
+    pub(crate) fn error(&self, cause: impl Into<String>) -> LogError {
         LogError { line: self.number, cause: cause.into() }
     }
 }

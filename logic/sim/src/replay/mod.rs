@@ -17,9 +17,10 @@ use std::io::BufRead;
 use weir_config::simulation::Replay;
 
 use crate::rng::Rng;
+pub(crate) use csv::fields as csv_fields;
 pub(crate) use line::Entry;
 use line::{Parser, Verdict};
-use lines::Lines;
+pub(crate) use lines::Lines;
 pub use lines::LogError;
 
 /// A log that is being replayed.

@@ -1,0 +1,119 @@
+//! Is the default scaling policy never worse than the published reactive rule? Both play the same demand, with seeds that nobody
+//! has chosen its settings by.
+
+use std::fmt::Write as _;
+use std::process::Command;
+
+use serde::Deserialize;
+
+use crate::error::{Context, Error, Result};
+use crate::options::Fleet;
+use crate::rivals::Contestant;
+
+/// Demand, and how many seeds of it: days take longer than minutes.
+const PATTERNS: [(&str, u64); 6] =
+    [("published", 100), ("varied", 100), ("steps", 20), ("daily", 20), ("flash", 50), ("bursts", 50)];
+/// Less of both is required here; elsewhere no more of either.
+const BETTER: [&str; 2] = ["published", "varied"];
+/// Settings were chosen by seeds up to 1000: these are others.
+const FIRST_SEED: u64 = 1_000_001;
+
+/// `fleet`. The answer is whether all of it was kept.
+pub(crate) fn run(options: &Fleet) -> Result<bool> {
+    let contestant = Contestant::weir()?;
+    let mut kept = true;
+    let mut table = String::from(
+        "\n## The default scaling policy beside the published rule\n\nSeeds that its settings were not chosen by; means of a seed, \
+         published rule / default policy, and the ratio. \"No more\" is: not more by more than noise, the 95% interval of the difference \
+         seed by seed.\n\n\
+         | demand | seeds | server-minutes | overloaded seconds | changes | required | |\n|---|---|---|---|---|---|---|\n",
+    );
+    for (pattern, seeds) in PATTERNS {
+        let report = play(&contestant, pattern, seeds, options.first_seed.unwrap_or(FIRST_SEED))?;
+        let [reactive, default] = report.policies.as_slice() else {
+            return Err(Error::new("weir fleet backtest compares other policies than it was told to"));
+        };
+        let ratio = |of: fn(&Policy) -> f64| of(default) / of(reactive);
+        let (servers, overloaded) = (ratio(|it| it.server_minutes.mean), ratio(|it| it.overloaded_s.mean));
+        let is_better = BETTER.contains(&pattern);
+        let is_worse = [|it: &Outcome| it.server_s, |it: &Outcome| it.overloaded_s]
+            .into_iter()
+            .any(|of| is_more(&reactive.outcomes, &default.outcomes, of));
+        let is_kept = if is_better { servers < 1.0 && overloaded < 1.0 } else { !is_worse };
+        kept &= is_kept;
+        let cell =
+            |of: fn(&Policy) -> f64| format!("{:.1} / {:.1} ({:.3})", of(reactive), of(default), ratio(of));
+        let _ = writeln!(
+            table,
+            "| {pattern} | {seeds} | {} | {} | {:.1} / {:.1} | {} | {} |",
+            cell(|it| it.server_minutes.mean),
+            cell(|it| it.overloaded_s.mean),
+            reactive.changes.mean,
+            default.changes.mean,
+            if is_better { "less of both" } else { "no more of either" },
+            if is_kept { "kept" } else { "NOT KEPT" },
+        );
+    }
+    println!("{table}");
+    Ok(kept)
+}
+
+fn play(contestant: &Contestant, pattern: &str, seeds: u64, first_seed: u64) -> Result<Report> {
+    let output = Command::new(&contestant.program)
+        .args([
+            "fleet",
+            "backtest",
+            "--json",
+            "--policy",
+            "published",
+            "--policy",
+            "target",
+            "--pattern",
+            pattern,
+        ])
+        .args(["--seeds", &seeds.to_string(), "--seed", &first_seed.to_string()])
+        .output()
+        .context("weir fleet backtest")?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(Error::new(format!("weir fleet backtest: {}", said.trim())));
+    }
+    serde_json::from_slice(&output.stdout).context("weir fleet backtest --json")
+}
+
+/// Whether there is more of something by more than noise: the 95% interval of the mean difference, seed by seed, lies above 0.
+fn is_more(first: &[Outcome], second: &[Outcome], of: fn(&Outcome) -> f64) -> bool {
+    let differences: Vec<f64> = first.iter().zip(second).map(|(a, b)| of(b) - of(a)).collect();
+    let count = differences.len() as f64;
+    let mean = differences.iter().sum::<f64>() / count;
+    let variance =
+        differences.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+    // The normal quantile; with 20 seeds Student's is 2.09.
+    mean > 2.1 * (variance / count).sqrt()
+}
+
+/// What `weir fleet backtest --json` says, as far as it is used here.
+#[derive(Debug, Deserialize)]
+struct Report {
+    policies: Vec<Policy>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Policy {
+    server_minutes: Figure,
+    overloaded_s: Figure,
+    changes: Figure,
+    outcomes: Vec<Outcome>,
+}
+
+/// One seed's.
+#[derive(Debug, Deserialize)]
+struct Outcome {
+    server_s: f64,
+    overloaded_s: f64,
+}
+
+#[derive(Debug, Deserialize)]
+struct Figure {
+    mean: f64,
+}

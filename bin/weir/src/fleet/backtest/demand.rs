@@ -1,0 +1,48 @@
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use weir_config::simulation::{LogFormat, LoggedTimes, Replay};
+use weir_sim::{Demand, Pattern};
+
+use super::BacktestArgs;
+
+/// Where demand comes from.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// The same for each seed.
+    Recorded(Demand),
+    /// Made anew for each.
+    Synthetic { pattern: Pattern, scale: f64 },
+}
+
+impl Source {
+    pub(super) fn of(args: &BacktestArgs) -> Result<Self, String> {
+        let Some(path) = &args.history else {
+            return Ok(Self::Synthetic { pattern: args.pattern, scale: args.scale });
+        };
+        let name =
+            if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
+        let mut reader: Box<dyn BufRead> = match path == Path::new("-") {
+            true => Box::new(io::stdin().lock()),
+            false => {
+                let file = File::open(path).map_err(|cause| format!("{name}: {cause}"))?;
+                Box::new(BufReader::with_capacity(256 << 10, file))
+            }
+        };
+        let replay =
+            Replay { file: path.clone(), format: LogFormat::Auto, speed: 1.0, times: LoggedTimes::Logged };
+        let mut demand =
+            Demand::recorded(&name, &replay, &mut reader).map_err(|cause| format!("{name}: {cause}"))?;
+        demand.rates_per_s.iter_mut().for_each(|rate| *rate *= args.scale);
+        Ok(Self::Recorded(demand))
+    }
+
+    pub(super) fn demand(&self, seed: u64) -> Cow<'_, Demand> {
+        match self {
+            Self::Recorded(demand) => Cow::Borrowed(demand),
+            Self::Synthetic { pattern, scale } => Cow::Owned(Demand::synthetic(*pattern, seed, *scale)),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The file of `weir fleet backtest`: TOML text -> sets of rules for a fleet, with the same checks, messages and reference page
+//! as the config file.
+
+mod keys;
+mod policies;
+mod read;
+
+use weir_model::Name;
+use weir_scale::Rules;
+
+use crate::context::Context;
+use crate::diagnostic::{Diagnostic, Problem};
+use crate::load::{Outside, SOURCES_BYTES_MAX};
+use crate::source::{Source, SourceMap, Span};
+use crate::subject::Subject;
+use crate::tree::{Node, Value};
+use crate::{read as text, shape};
+use keys::FILE;
+
+/// Rules with a name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedRules {
+    /// What the file calls them.
+    pub name: Name,
+    /// The rules.
+    pub rules: Rules,
+}
+
+/// Reads every `[rules.NAME]` of a text, in its order.
+///
+/// # Errors
+/// Everything that is wrong with it, in the order of the text.
+pub fn load(
+    source: &Source,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Vec<NamedRules>, Vec<Diagnostic>> {
+    if source.text.len() > SOURCES_BYTES_MAX {
+        let message =
+            format!("the file has {} bytes; at most {SOURCES_BYTES_MAX} are read", source.text.len());
+        return Err(vec![Problem::general(message).locate(&SourceMap::new(&[]))]);
+    }
+    let sources = std::slice::from_ref(source);
+    let cx = Context::new(sources, Outside { env, file: &|_| Err("files are not read here".to_owned()) });
+    let entries = text::read(&cx, 0, source).unwrap_or_default();
+    let root = Node { span: Span::new(0, 0..0), value: Value::Table(entries) };
+    shape::check_table(&cx, &Subject::default(), &FILE, &root);
+    let rules = read::file(&cx, &root);
+    let (errors, _) = cx.finish();
+    if errors.is_empty() { Ok(rules) } else { Err(errors) }
+}
+
+/// The reference page of the file, in Markdown.
+pub fn reference() -> String {
+    crate::reference::page(INTRODUCTION, &FILE)
+}
+
+/// Every key of the file, for the tests that prove what they say.
+#[cfg(test)]
+pub(crate) fn root() -> &'static crate::keys::Section {
+    &FILE
+}
+
+const INTRODUCTION: &str = "\
+# Scaling rules
+
+<!-- Made from logic/config/src/scaling/keys.rs. After a change: WEIR_UPDATE_DOCS=1 cargo test -p weir --test documents -->
+
+What `weir fleet backtest --rules FILE` compares: one set of rules for each name. [The guide](../guide/scaling.md) says what the
+policies do and how to choose.
+
+```toml rules
+[rules.published]
+policy = \"reactive\"
+min = 2
+max = 13
+capacity = 10
+standby = 1
+
+[rules.calm]
+policy = [
+  { kind = \"target\", up-after = \"10s\", down-after = \"30s\" },
+  { kind = \"schedule\", floors = { begins = \"0 8 * * mon-fri\", lasts = \"10h\", servers = 5 } },
+]
+min = 2
+max = 13
+capacity = 10
+```
+
+- Durations are written `\"250ms\"`, `\"2s\"`, `\"5m\"`, `\"1h\"`, `\"7d\"`; shares `\"20%\"`; numbers such as `0.8` without quotes.
+- Where one or many make sense, a list may be left out.
+- An unknown key is an error.
+";
