@@ -40,6 +40,54 @@ impl fmt::Display for Row {
     }
 }
 
+impl Row {
+    /// A line of the file; `None` if it is none, as the heading and what a full disk has left of one.
+    pub fn parse(line: &str) -> Option<Self> {
+        let fields = fields(line.trim_end_matches(['\r', '\n']))?;
+        let [timestamp, elapsed, total, requests, rate, needed, cloud, balancer, decision, reason] =
+            <[String; COLUMNS]>::try_from(fields).ok()?;
+        let finite = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
+        Some(Self {
+            timestamp: finite(&timestamp)?,
+            elapsed_s: finite(&elapsed)?,
+            requests_total: optional(&total, |text| text.parse().ok())?,
+            requests: optional(&requests, |text| text.parse().ok())?,
+            rate_per_s: optional(&rate, finite)?,
+            needed: needed.parse().ok()?,
+            active_cloud: cloud.parse().ok()?,
+            active_balancer: balancer.parse().ok()?,
+            decision,
+            reason,
+        })
+    }
+}
+
+const COLUMNS: usize = 10;
+
+fn optional<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
+    if text.is_empty() { Some(None) } else { read(text).map(Some) }
+}
+
+/// The fields of a line (RFC 4180); `None` if a quote has no end.
+fn fields(line: &str) -> Option<Vec<String>> {
+    let mut fields = vec![String::new()];
+    let mut quoted = false;
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        let field = fields.last_mut()?;
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                chars.next();
+                field.push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            c => field.push(c),
+        }
+    }
+    (!quoted).then_some(fields)
+}
+
 struct Shown<T>(Option<T>);
 
 impl<T: fmt::Display> fmt::Display for Shown<T> {
@@ -84,8 +132,19 @@ mod tests {
             row.to_string(),
             "1795334400.5,60,600,600,10,2,2,1,\"wake a, create 1\",\"said \"\"so\"\"\""
         );
+        assert_eq!(Row::parse(&row.to_string()), Some(row));
         let empty = Row::default().to_string();
         assert_eq!(empty, "0,0,,,,0,0,0,,");
+        assert_eq!(Row::parse(&empty), Some(Row::default()));
         assert_eq!(empty.split(',').count(), HEADING.split(',').count());
+    }
+
+    #[test]
+    fn what_is_no_row_is_passed_over() {
+        for line in
+            ["", HEADING, "1,2", "1,2,,,,3,4", "x,0,,,,0,0,0,,", "0,0,,,NaN,0,0,0,,", "0,0,,,,0,0,0,,\"a"]
+        {
+            assert_eq!(Row::parse(line), None, "{line}");
+        }
     }
 }

@@ -12,7 +12,7 @@
 //! - `scaler`: bounds, cool-downs, and what the parts said.
 //! - `plan`: the number becomes actions: who is called back, woken, created, drained, stopped, deleted, replaced.
 //! - `capacity`: what one server can do, given or learned from latencies.
-//! - `history`: the row of the history file that a round leaves behind.
+//! - `history`: the row of the history file that a round leaves behind. `plot`: rows as a picture.
 
 mod capacity;
 mod choice;
@@ -21,6 +21,7 @@ mod decision;
 pub mod forecast;
 pub mod history;
 mod plan;
+pub mod plot;
 pub mod policy;
 mod rules;
 mod sample;

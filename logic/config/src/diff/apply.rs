@@ -72,6 +72,7 @@ fn apply_to_rest(plan: &mut Plan, change: &Change) {
                 *listener = (**new).clone();
             }
         }
+        Change::Fleets { fleets, .. } => plan.fleets.clone_from(fleets),
         Change::StorageAreas { areas, .. } => plan.storage_areas.clone_from(areas),
         Change::TokenIssuers(issuers) => plan.token_issuers.clone_from(issuers),
         Change::TokenEndpoints(endpoints) => plan.token_endpoints.clone_from(endpoints),

@@ -4,6 +4,7 @@
 //! second.
 
 mod apply;
+mod fleet;
 mod listener;
 mod named;
 mod pool;
@@ -18,8 +19,8 @@ use weir_model::{ListenerName, Name, PoolName, ServerName};
 
 use crate::Plan;
 use crate::plan::{
-    AccessLogPlan, AdminPlan, AreaPlan, ErrorPage, ListenerPlan, PoolPlan, ProcessPlan, ResolverPlan,
-    ServerPlan, ThirdPartyCopyPlan, TokenEndpointPlan, TokenIssuerPlan,
+    AccessLogPlan, AdminPlan, AreaPlan, ErrorPage, FleetPlan, ListenerPlan, PoolPlan, ProcessPlan,
+    ResolverPlan, ServerPlan, ThirdPartyCopyPlan, TokenEndpointPlan, TokenIssuerPlan,
 };
 
 pub use apply::apply;
@@ -99,6 +100,13 @@ pub enum Change {
     },
     /// The same listeners in another order.
     ListenersReordered(Vec<ListenerName>),
+    /// `[fleet.NAME]`, all of them.
+    Fleets {
+        /// As they are now.
+        fleets: Vec<FleetPlan>,
+        /// Those that are new, gone, or work in another way.
+        changed: Vec<Name>,
+    },
     /// `[storage-area.NAME]`, all of them.
     StorageAreas {
         /// As they are now.
@@ -120,6 +128,7 @@ pub fn diff(old: &Plan, new: &Plan) -> Vec<Change> {
     process::diff(old, new, &mut changes);
     pool::diff(&old.pools, &new.pools, &mut changes);
     listener::diff(old, new, &mut changes);
+    fleet::diff(old, new, &mut changes);
     storage::diff(old, new, &mut changes);
     changes
 }
@@ -129,7 +138,7 @@ impl Change {
     pub fn matters(&self) -> bool {
         match self {
             Self::PoolsReordered(_) | Self::ListenersReordered(_) => false,
-            Self::StorageAreas { changed, .. } => !changed.is_empty(),
+            Self::StorageAreas { changed, .. } | Self::Fleets { changed, .. } => !changed.is_empty(),
             Self::ListenerChanged { parts, .. } => parts.iter().any(|part| *part != ListenerPart::Places),
             _ => true,
         }
@@ -172,6 +181,8 @@ impl fmt::Display for Change {
                 write!(f, "listener {}: {} changed", listener.name, named::join(parts))
             }
             Self::ListenersReordered(_) => f.write_str("order of listeners changed"),
+            Self::Fleets { changed, .. } if changed.is_empty() => f.write_str("order of fleets changed"),
+            Self::Fleets { changed, .. } => write!(f, "fleet {} changed", named::join(changed)),
             Self::StorageAreas { changed, .. } if changed.is_empty() => {
                 f.write_str("order of storage areas changed")
             }

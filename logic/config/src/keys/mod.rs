@@ -4,6 +4,7 @@
 mod balance;
 mod describe;
 mod failures;
+mod fleet;
 mod limits;
 mod listener;
 mod offload;
@@ -20,6 +21,7 @@ mod tls;
 mod token_endpoint;
 
 pub(crate) use balance::{ALGORITHM_NAMES, EXPRESSION};
+pub(crate) use fleet::{FLEET, FLEET_SIGNAL};
 pub(crate) use listener::{LISTENER, SNI};
 pub(crate) use offload::LOCATION;
 pub(crate) use policy::{AREA_POLICY, PRINCIPAL};
@@ -45,7 +47,7 @@ pub(crate) struct Section {
 }
 
 /// One key.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,

@@ -1,7 +1,7 @@
 use super::Kind::{AnyOf, Choice, Integer, Map, Named, Off, OneOrMany, Table, Tables, Text};
-use super::Presence::{Default, Otherwise, Required};
+use super::Presence::{Default, Otherwise};
 use super::{
-    AREA, COUNT, DURATION, DURATION_OR_ZERO, LISTENER, POOL, ROUTE, Section, THIRD_PARTY_COPY,
+    AREA, COUNT, DURATION, DURATION_OR_ZERO, FLEET, LISTENER, POOL, ROUTE, Section, THIRD_PARTY_COPY,
     TOKEN_ENDPOINT, TOKEN_ISSUER, key,
 };
 
@@ -9,7 +9,7 @@ pub(crate) static ROOT: Section = Section {
     noun: "",
     title: "The file",
     meaning: "TOML, one file or a directory whose `*.toml` files are taken together in the order of their names. A \
-              config needs at least one listener.",
+              config needs at least one listener, or a fleet with `haproxy`.",
     keys: &[
         key(
             "weir",
@@ -49,7 +49,7 @@ pub(crate) static ROOT: Section = Section {
         key(
             "listener",
             Named("NAME", &LISTENER),
-            Required,
+            Otherwise("an error, unless a fleet has `haproxy`"),
             "{ web = { bind = \":80\", pool = \"web\" } }",
             "Addresses that accept.",
         ),
@@ -66,6 +66,13 @@ pub(crate) static ROOT: Section = Section {
             Otherwise("no pools: routes can only redirect or respond"),
             "{ web = { servers = \"10.0.0.1:80\" } }",
             "Servers that can answer, and how to choose.",
+        ),
+        key(
+            "fleet",
+            Named("NAME", &FLEET),
+            Otherwise("pools have the servers that they name"),
+            "{ web = { pool = \"web\", max = 5, capacity = 10, process = { command = \"app\" } } }",
+            "Servers that come and go with demand.",
         ),
         key(
             "storage-area",

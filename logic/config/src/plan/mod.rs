@@ -2,6 +2,7 @@
 //! is filled in. Nothing here is an `Option` for want of a value: `None` always means "the operator wants none".
 
 mod balance;
+mod fleet;
 mod listener;
 mod offload;
 mod pool;
@@ -17,6 +18,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 pub use balance::{HashPlan, KeyPlan};
+pub use fleet::{
+    FleetBalancer, FleetCloud, FleetPlan, FleetProcesses, FleetProgram, FleetProvider, FleetRestart,
+    HaproxyBackend, HistoryPlan,
+};
 pub use listener::{
     ClientTimeouts, HttpPlan, ListenerPlan, Mode, Priority, ProxyProtocolIn, RoutePlan, SniRoute, TcpPlan,
 };
@@ -55,6 +60,8 @@ pub struct Plan {
     pub listeners: Vec<ListenerPlan>,
     /// In file order, names unique; routes refer to them by index.
     pub pools: Vec<PoolPlan>,
+    /// In file order, names unique, each with a pool of its own.
+    pub fleets: Vec<FleetPlan>,
     /// In file order, names unique; routes refer to them by name.
     pub storage_areas: Vec<AreaPlan>,
     /// In file order, names and issuers unique.

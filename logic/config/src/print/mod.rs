@@ -2,6 +2,7 @@
 //! routes remember).
 
 mod balance;
+mod fleet;
 mod listener;
 mod pool;
 mod process;
@@ -14,6 +15,7 @@ mod writer;
 use crate::Plan;
 use writer::Writer;
 
+pub(crate) use fleet::rules;
 pub use route::{host_text, path_text};
 
 /// The plan as TOML, for people and for [`crate::load`].
@@ -27,6 +29,7 @@ pub fn print(plan: &Plan) -> String {
     for pool in &plan.pools {
         pool::print(&mut writer, pool);
     }
+    plan.fleets.iter().for_each(|fleet| fleet::print(&mut writer, fleet));
     plan.storage_areas.iter().for_each(|area| storage::area(&mut writer, area));
     plan.token_issuers.iter().for_each(|issuer| storage::issuer(&mut writer, issuer));
     plan.token_endpoints.iter().for_each(|endpoint| storage::endpoint(&mut writer, endpoint));

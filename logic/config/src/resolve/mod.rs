@@ -1,6 +1,7 @@
 //! Spec to Plan: names become indices, and what does not fit together is reported.
 
 mod bind;
+mod fleet;
 mod listener;
 mod pools;
 mod route;
@@ -29,6 +30,7 @@ pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
     pools.warn_of_unused(cx);
     areas.warn_of_unused(cx);
     http_only(cx, &listeners, &spec.pools);
+    let fleets = fleet::resolve(cx, &spec.pools, spec.fleets);
     let mut areas = spec.storage_areas;
     let token_endpoints = token_endpoint::resolve(cx, &mut areas, &spec.token_issuers, spec.token_endpoints);
     let (storage_areas, token_issuers) = storage::resolve(cx, areas, spec.token_issuers);
@@ -40,6 +42,7 @@ pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
         resolver: spec.resolver,
         listeners,
         pools: spec.pools.into_iter().map(|pool| pool.in_zone(zone.as_ref())).collect(),
+        fleets,
         storage_areas,
         token_issuers,
         token_endpoints,

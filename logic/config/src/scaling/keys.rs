@@ -7,8 +7,10 @@ use crate::keys::Presence::{Default, Otherwise, Required};
 use crate::keys::{Key, Kind, Presence, Section};
 
 const DAY_MS: u64 = 86_400_000;
-const TIME: Kind = Duration { min_ms: 100, max_ms: 30 * DAY_MS };
+pub(crate) const TIME: Kind = Duration { min_ms: 100, max_ms: 30 * DAY_MS };
 const TIME_OR_ZERO: Kind = Duration { min_ms: 0, max_ms: 30 * DAY_MS };
+/// Requests per second.
+pub(crate) const CAPACITY: Kind = Number { min: 0.001, max: 1e9 };
 /// No fleet is larger.
 const SERVERS: Kind = Integer { min: 1, max: 100_000 };
 const SERVERS_OR_ZERO: Kind = Integer { min: 0, max: 100_000 };
@@ -30,77 +32,81 @@ pub(super) static RULES: Section = Section {
     noun: "rules",
     title: "[rules.NAME]",
     meaning: "How many servers a fleet has, and when.",
-    keys: &[
-        key("min", SERVERS, Default("1"), "2", "Never fewer servers, whatever the demand."),
-        key("max", SERVERS, Required, "13", "Never more servers that run."),
-        key(
-            "quota",
-            SERVERS,
-            Otherwise("no limit of its own"),
-            "15",
-            "Never more servers that exist, stopped ones too.",
-        ),
-        key(
-            "capacity",
-            Number { min: 0.001, max: 1e9 },
-            Required,
-            "10",
-            "Requests per second that one server can do.",
-        ),
-        key(
-            "policy",
-            OneOrMany(&AnyOf(&[Choice(&weir_scale::Policy::NAMES), Table(&POLICY)])),
-            Default("\"target\""),
-            "[\"target\", { kind = \"reactive\", period = \"30s\" }]",
-            "How demand becomes a number of servers. Of several policies the one that wants the most decides.",
-        ),
-        key(
-            "signals",
-            Tables(&SIGNAL),
-            Otherwise("requests per second"),
-            "{ kind = \"active\", per-server = 50 }",
-            "What demand is made of.",
-        ),
-        key(
-            "combine",
-            Choice(&["max", "mean", "min"]),
-            Default("\"max\""),
-            "\"mean\"",
-            "How the numbers of servers that several signals call for become one.",
-        ),
-        key("cool-down-up", TIME_OR_ZERO, Default("\"0s\""), "\"30s\"", "Pause between two increases."),
-        key(
-            "cool-down-down",
-            TIME_OR_ZERO,
-            Default("\"0s\""),
-            "\"5m\"",
-            "Pause between any change and a decrease.",
-        ),
-        key(
-            "standby",
-            SERVERS_OR_ZERO,
-            Otherwise("`max` - `min`: all of them"),
-            "2",
-            "So many servers that are not needed any more are stopped and kept: waking one is much faster than making one. The others are deleted.",
-        ),
-        key("prepared", SERVERS_OR_ZERO, Default("0"), "1", "So many of `standby` are made in advance."),
-        key(
-            "start-up",
-            TIME,
-            Default("\"60s\""),
-            "\"90s\"",
-            "How long a new server is expected to take until it gets requests; what it really takes is learned.",
-        ),
-        key("wake-up", TIME, Default("\"20s\""), "\"10s\"", "The same of a stopped server that is woken."),
-        key(
-            "drain-deadline",
-            TIME,
-            Default("\"5m\""),
-            "\"1h\"",
-            "A server that still works on requests so long after it began to drain is stopped all the same.",
-        ),
-    ],
+    keys: &joined::<2, 12, 14>(
+        [
+            key("capacity", CAPACITY, Required, "10", "Requests per second that one server can do."),
+            key(
+                "signals",
+                Tables(&SIGNAL),
+                Otherwise("requests per second"),
+                "{ kind = \"active\", per-server = 50 }",
+                "What demand is made of.",
+            ),
+        ],
+        SHARED,
+    ),
 };
+
+static NAME_OR_POLICY: Kind = AnyOf(&NAMES_OR_POLICIES);
+static NAMES_OR_POLICIES: [Kind; 2] = [Choice(&weir_scale::Policy::NAMES), Table(&POLICY)];
+
+/// What rules say of a simulated fleet as of a real one.
+pub(crate) const SHARED: [Key; 12] = [
+    key("min", SERVERS, Default("1"), "2", "Never fewer servers, whatever the demand."),
+    key("max", SERVERS, Required, "13", "Never more servers that run."),
+    key(
+        "quota",
+        SERVERS,
+        Otherwise("no limit of its own"),
+        "15",
+        "Never more servers that exist, stopped ones too.",
+    ),
+    key(
+        "policy",
+        OneOrMany(&NAME_OR_POLICY),
+        Default("\"target\""),
+        "[\"target\", { kind = \"reactive\", period = \"30s\" }]",
+        "How demand becomes a number of servers. Of several policies the one that wants the most decides.",
+    ),
+    key(
+        "combine",
+        Choice(&["max", "mean", "min"]),
+        Default("\"max\""),
+        "\"mean\"",
+        "How the numbers of servers that several signals call for become one.",
+    ),
+    key("cool-down-up", TIME_OR_ZERO, Default("\"0s\""), "\"30s\"", "Pause between two increases."),
+    key(
+        "cool-down-down",
+        TIME_OR_ZERO,
+        Default("\"0s\""),
+        "\"5m\"",
+        "Pause between any change and a decrease.",
+    ),
+    key(
+        "standby",
+        SERVERS_OR_ZERO,
+        Otherwise("`max` - `min`: all of them"),
+        "2",
+        "So many servers that are not needed any more are stopped and kept: waking one is much faster than making one. The others are deleted.",
+    ),
+    key("prepared", SERVERS_OR_ZERO, Default("0"), "1", "So many of `standby` are made in advance."),
+    key(
+        "start-up",
+        TIME,
+        Default("\"60s\""),
+        "\"90s\"",
+        "How long a new server is expected to take until it gets requests; what it really takes is learned.",
+    ),
+    key("wake-up", TIME, Default("\"20s\""), "\"10s\"", "The same of a stopped server that is woken."),
+    key(
+        "drain-deadline",
+        TIME,
+        Default("\"5m\""),
+        "\"1h\"",
+        "A server that still works on requests so long after it began to drain is stopped all the same.",
+    ),
+];
 
 pub(super) static POLICY: Section = Section {
     noun: "policy",
@@ -252,7 +258,7 @@ pub(super) static FLOOR: Section = Section {
             Text("minutes as in a crontab"),
             Required,
             "\"0 8 * * mon-fri\"",
-            "When, as crontab(5) writes it: minute, hour, day of the month, month, day of the week.",
+            "When, in UTC, as crontab(5) writes it: minute, hour, day of the month, month, day of the week.",
         ),
         key("lasts", Duration { min_ms: 60_000, max_ms: 7 * DAY_MS }, Required, "\"10h\"", "For how long."),
         key("servers", SERVERS, Required, "5", "So many servers."),
@@ -272,25 +278,45 @@ pub(super) static SIGNAL: Section = Section {
             "`requests`: requests per second, of which a server can do its `capacity`. `active`: requests that are worked on. `queued`: requests \
              that wait for a server; each `per-server` of them call for one more server than there is.",
         ),
-        key(
-            "per-server",
-            Number { min: 0.001, max: 1e9 },
-            Otherwise("needed for all but `requests`"),
-            "50",
-            "What one server should have of it.",
-        ),
-        key(
-            "statistic",
-            Choice(&["mean", "max", "p50", "p90", "p95", "p99"]),
-            Default("\"mean\""),
-            "\"max\"",
-            "Which of the values of the window counts.",
-        ),
-        key("window", TIME_OR_ZERO, Default("\"0s\""), "\"1m\"", "The window; 0 = the latest value."),
+        PER_SERVER,
+        STATISTIC,
+        WINDOW,
     ],
 };
 
-const fn key(
+pub(crate) const PER_SERVER: Key = key(
+    "per-server",
+    CAPACITY,
+    Otherwise("needed for all but `requests`"),
+    "50",
+    "What one server should have of it.",
+);
+pub(crate) const STATISTIC: Key = key(
+    "statistic",
+    Choice(&["mean", "max", "p50", "p90", "p95", "p99"]),
+    Default("\"mean\""),
+    "\"max\"",
+    "Which of the values of the window counts.",
+);
+pub(crate) const WINDOW: Key =
+    key("window", TIME_OR_ZERO, Default("\"0s\""), "\"1m\"", "The window; 0 = the latest value.");
+
+/// Two lists of keys as one.
+pub(crate) const fn joined<const A: usize, const B: usize, const ALL: usize>(
+    first: [Key; A],
+    then: [Key; B],
+) -> [Key; ALL] {
+    assert!(A + B == ALL && A > 0);
+    let mut all = [first[0]; ALL];
+    let mut at = 0;
+    while at < ALL {
+        all[at] = if at < A { first[at] } else { then[at - A] };
+        at += 1;
+    }
+    all
+}
+
+pub(crate) const fn key(
     name: &'static str,
     kind: Kind,
     presence: Presence,

@@ -1,9 +1,9 @@
 //! The file of `weir fleet backtest`: TOML text -> sets of rules for a fleet, with the same checks, messages and reference page
 //! as the config file.
 
-mod keys;
+pub(crate) mod keys;
 mod policies;
-mod read;
+pub(crate) mod read;
 
 use weir_model::Name;
 use weir_scale::Rules;

@@ -9,6 +9,7 @@ use super::NamedRules;
 use super::keys::{FILE, RULES, SIGNAL};
 use super::policies;
 use crate::context::Context;
+use crate::keys::Section;
 use crate::subject::Subject;
 use crate::table::Table;
 use crate::tree::Node;
@@ -19,7 +20,10 @@ pub(super) fn file(cx: &Context<'_>, root: &Node) -> Vec<NamedRules> {
     let read = |(name, node): &(crate::source::Located<String>, Node)| {
         let table = Table::new(cx, Subject::default().named("rules", &name.value), &RULES, node);
         match Name::new(&name.value) {
-            Ok(named) => Some(NamedRules { name: named, rules: rules(&table) }),
+            Ok(named) => {
+                let capacity = CapacityRule::given(table.decimal("capacity"));
+                Some(NamedRules { name: named, rules: rules(&table, &SIGNAL, capacity) })
+            }
             Err(cause) => {
                 cx.report(crate::diagnostic::Problem::error(
                     name.span,
@@ -32,16 +36,16 @@ pub(super) fn file(cx: &Context<'_>, root: &Node) -> Vec<NamedRules> {
     entries.iter().filter_map(read).collect()
 }
 
-fn rules(table: &Table<'_, '_>) -> Rules {
+/// Rules out of a table with the keys that they share; `section`: what a signal may be.
+pub(crate) fn rules(table: &Table<'_, '_>, section: &'static Section, capacity: CapacityRule) -> Rules {
     let bounds =
         Bounds { min: table.number("min"), max: table.number("max"), quota: table.number_if("quota") };
     let keep = table.number_if("standby").unwrap_or(bounds.max.saturating_sub(bounds.min));
     let standby = Standby { keep, prepare: table.number("prepared") };
     fit(table, bounds, standby);
-    let capacity = table.decimal("capacity");
     Rules {
         bounds,
-        signals: signals(table),
+        signals: signals(table, section),
         combination: match table.text("combine").as_str() {
             "mean" => Combination::Mean,
             "min" => Combination::Min,
@@ -56,7 +60,7 @@ fn rules(table: &Table<'_, '_>) -> Rules {
         start_up: table.duration("start-up").duration(),
         wake_up: table.duration("wake-up").duration(),
         drain_deadline: table.duration("drain-deadline").duration(),
-        capacity: CapacityRule::given(capacity),
+        capacity,
         ..Rules::by_requests(1, 1, 1.0)
     }
 }
@@ -92,18 +96,16 @@ fn fit(table: &Table<'_, '_>, bounds: Bounds, standby: Standby) {
     }
 }
 
-fn signals(table: &Table<'_, '_>) -> Vec<SignalRule> {
+fn signals(table: &Table<'_, '_>, section: &'static Section) -> Vec<SignalRule> {
     let written = table.many("signals");
     let mut kinds = Vec::new();
     let mut signals = Vec::new();
     for (index, node) in written.iter().enumerate() {
-        let subject = table.subject.entry(&SIGNAL, index, node);
-        let signal = Table::new(table.cx, subject, &SIGNAL, node);
-        let kind = match signal.text("kind").as_str() {
-            "active" => SignalKind::Active,
-            "queued" => SignalKind::Queued,
-            _ => SignalKind::Requests,
-        };
+        let subject = table.subject.entry(section, index, node);
+        let signal = Table::new(table.cx, subject, section, node);
+        let named = signal.text("kind");
+        let kind = SignalKind::ALL.into_iter().find(|kind| kind.name() == named);
+        let kind = kind.unwrap_or(SignalKind::Requests);
         if kinds.contains(&kind) {
             signal.error("kind", node.span, format!("{} is there twice", kind.name()));
         }
@@ -117,14 +119,18 @@ fn signals(table: &Table<'_, '_>) -> Vec<SignalRule> {
                     "requests have none: capacity says what a server can do",
                 );
             }
-            (SignalKind::Active | SignalKind::Queued, None) => {
+            (SignalKind::Requests, None) | (_, Some(_)) => {}
+            (SignalKind::Latency, None) => {
+                signal.error("per-server", node.span, "latency needs one: seconds, such as 0.5");
+            }
+            (_, None) => {
                 signal.error("per-server", node.span, format!("{} needs one, such as 50", kind.name()));
             }
-            _ => {}
         }
         signals.push(SignalRule {
             kind,
-            per_server: per_server.unwrap_or(1.0),
+            // Not looked at for requests.
+            per_server: per_server.unwrap_or(if kind == SignalKind::Requests { 0.0 } else { 1.0 }),
             statistic: match signal.text("statistic").as_str() {
                 "max" => Statistic::Max,
                 "p50" => Statistic::Percentile(0.5),

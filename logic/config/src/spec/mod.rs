@@ -4,6 +4,7 @@
 mod auto_weight;
 mod balance;
 mod check;
+mod fleet;
 mod header;
 mod limits;
 mod listener;
@@ -23,6 +24,7 @@ mod token_endpoint;
 use std::collections::BTreeMap;
 
 use crate::context::Context;
+use crate::diagnostic::Problem;
 use crate::keys;
 use crate::plan::{AccessLogPlan, AdminPlan, ErrorPage, ProcessPlan, ResolverPlan, ThirdPartyCopyPlan};
 use crate::source::Located;
@@ -31,6 +33,7 @@ use crate::table::Table;
 use crate::tree::Node;
 
 pub(crate) use balance::default_key;
+pub(crate) use fleet::FleetSpec;
 pub(crate) use limits::LIMIT_HELP;
 pub(crate) use listener::{ListenerSpec, ModeSpec, SniSpec};
 pub(crate) use pool::PoolSpec;
@@ -49,6 +52,7 @@ pub(crate) struct Spec {
     pub(crate) listeners: Vec<ListenerSpec>,
     pub(crate) routes: Vec<RouteSpec>,
     pub(crate) pools: Vec<PoolSpec>,
+    pub(crate) fleets: Vec<FleetSpec>,
     pub(crate) storage_areas: Vec<AreaSpecs>,
     pub(crate) token_issuers: Vec<IssuerSpec>,
     pub(crate) token_endpoints: Vec<EndpointSpec>,
@@ -69,6 +73,13 @@ impl Spec {
                 "there is no storage area that files could be copied to or from",
             );
         }
+        let has_haproxy = |(_, fleet): &(Located<String>, Node)| fleet.get("haproxy").is_some();
+        let may_be_without = named("fleet").iter().any(has_haproxy) || table.has_unknown_keys();
+        if named("listener").is_empty() && !may_be_without && !cx.is_incomplete() {
+            let example = keys::ROOT.key("listener").map_or("", |key| key.example);
+            let problem = Problem::error(root.span, "the config has no listener".to_owned());
+            cx.report(problem.help(format!("for example: listener = {example}")));
+        }
         Self {
             process: process::process(&table.table("weir")),
             admin: table.table_if("admin").map(|admin| process::admin(&admin)),
@@ -81,6 +92,7 @@ impl Spec {
                 .collect(),
             routes: route::read_all(cx, table.many("route")),
             pools: named("pool").iter().filter_map(|(name, node)| pool::read(cx, name, node)).collect(),
+            fleets: named("fleet").iter().filter_map(|(name, node)| fleet::read(cx, name, node)).collect(),
             storage_areas: named("storage-area")
                 .iter()
                 .filter_map(|(name, node)| storage::area(cx, name, node))

@@ -35,6 +35,8 @@ pub(crate) struct PoolSpec {
     pub(crate) is_unlimited: bool,
     /// The storage areas that it names.
     pub(crate) areas: Vec<AreaReference>,
+    /// Where it says that it has no servers, or does not say that it has any.
+    pub(crate) empty_at: Option<Span>,
 }
 
 impl PoolSpec {
@@ -108,7 +110,22 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     if is_unlimited {
         limits::warn_of_queue(&table, &plan);
     }
-    Some(PoolSpec { name, plan, key_at, has_key, sticky_at, auto_weight_at, zone, is_unlimited, areas })
+    let empty_at = match table.get("servers") {
+        None => Some(table.span()).filter(|_| !table.has_unknown_keys()),
+        Some(node) => Some(node.span).filter(|_| node.one_or_many().is_empty()),
+    };
+    Some(PoolSpec {
+        name,
+        plan,
+        key_at,
+        has_key,
+        sticky_at,
+        auto_weight_at,
+        zone,
+        is_unlimited,
+        areas,
+        empty_at,
+    })
 }
 
 fn warn_of_servers(table: &Table<'_, '_>, plan: &PoolPlan) {
@@ -116,20 +133,13 @@ fn warn_of_servers(table: &Table<'_, '_>, plan: &PoolPlan) {
         table.cx.report(Problem::warning(span, format!("{}: {message}", table.subject)))
     };
     match table.get("servers") {
-        None if table.has_unknown_keys() => {}
-        None => {
-            warn(table.span(), "no servers: requests are answered as if all were down until one is added")
-        }
-        Some(node) if node.one_or_many().is_empty() => {
-            warn(node.span, "no servers: requests are answered as if all were down until one is added");
-        }
         Some(node)
             if !plan.servers.is_empty()
                 && plan.servers.iter().all(|server| server.weight == Weight::ZERO) =>
         {
             warn(node.span, "every server has weight 0 and gets nothing");
         }
-        Some(_) => {}
+        _ => {}
     }
     if let (Some(node), Some(CheckKind::Tls), None) =
         (table.get("check"), plan.check.as_ref().map(|check| &check.kind), &plan.tls)

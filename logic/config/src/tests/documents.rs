@@ -110,6 +110,7 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
         Some("string") => value.is_string(),
         Some("boolean") => value.is_boolean(),
         Some("integer") => value.is_i64(),
+        Some("number") => value.is_number(),
         _ => false,
     };
     let property = |(name, value): (&String, &Value)| {
@@ -121,8 +122,8 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
     }) && all("type", &of_type)
         && all("const", &|constant| constant == value)
         && all("enum", &|names| names.as_array().unwrap().contains(value))
-        && all("minimum", &|min| value.as_u64() >= min.as_u64())
-        && all("maximum", &|max| value.as_u64() <= max.as_u64())
+        && all("minimum", &|min| value.as_f64() >= min.as_f64())
+        && all("maximum", &|max| value.as_f64() <= max.as_f64())
         && all("anyOf", &|kinds| kinds.as_array().unwrap().iter().any(|kind| valid(root, kind, value)))
         && all("required", &|keys| {
             keys.as_array().unwrap().iter().all(|key| object.unwrap().contains_key(key.as_str().unwrap()))

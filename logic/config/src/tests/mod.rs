@@ -6,6 +6,7 @@ mod environment;
 mod errors;
 mod every_key;
 mod example;
+mod fleet;
 pub(crate) mod keys_read;
 mod lab;
 mod limits;

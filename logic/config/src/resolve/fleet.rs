@@ -1,0 +1,58 @@
+use super::pools::unknown;
+use crate::context::Context;
+use crate::diagnostic::Problem;
+use crate::plan::{FleetBalancer, FleetPlan};
+use crate::spec::{FleetSpec, PoolSpec};
+
+/// Fleets as the plan has them: each has a pool of its own, which is checked, and a directory of its own.
+pub(super) fn resolve(cx: &Context<'_>, pools: &[PoolSpec], fleets: Vec<FleetSpec>) -> Vec<FleetPlan> {
+    for (at, fleet) in fleets.iter().enumerate() {
+        let before = &fleets[..at];
+        if let Some(other) = before.iter().find(|other| other.plan.directory == fleet.plan.directory) {
+            let message = format!("{}: fleet {} has this directory already", fleet.subject, other.plan.name);
+            cx.report(Problem::error(fleet.name, message).also(other.name, "the other fleet"));
+        }
+        let same = |other: &&FleetSpec| match (&other.plan.balancer, &fleet.plan.balancer) {
+            (FleetBalancer::Haproxy(other), FleetBalancer::Haproxy(this)) => {
+                (&other.socket, &other.backend) == (&this.socket, &this.backend)
+            }
+            (other, this) => other == this,
+        };
+        if let Some(other) = before.iter().find(same) {
+            let what = match &fleet.plan.balancer {
+                FleetBalancer::Pool(pool) => format!("pool {pool}"),
+                FleetBalancer::Haproxy(haproxy) => format!("backend {}", haproxy.backend),
+            };
+            let message = format!("{}: {what} has fleet {} already", fleet.subject, other.plan.name);
+            cx.report(Problem::error(fleet.name, message).also(other.name, "the other fleet"));
+        }
+        let Some(named) = &fleet.pool else { continue };
+        match pools.iter().find(|pool| pool.name.value.as_str() == named.value) {
+            Some(pool) if pool.plan.check.is_none() => {
+                let message = format!(
+                    "{}: pool {} has no check: new servers would get requests before they can answer them",
+                    fleet.subject, pool.name.value
+                );
+                let problem = Problem::error(named.span, message).also(pool.name.span, "the pool");
+                cx.report(problem.help("add one to the pool, such as check = \"GET /health\""));
+            }
+            Some(_) => {}
+            None if cx.is_incomplete() => {}
+            None => {
+                let names = pools.iter().map(|pool| pool.name.value.as_str());
+                cx.report(unknown(cx, &fleet.subject, "pool", named, names));
+            }
+        }
+    }
+    let of_fleet = |pool: &PoolSpec| fleets.iter().any(|fleet| fleet.plan.pool() == Some(&pool.name.value));
+    for (pool, at) in pools.iter().filter_map(|pool| Some((pool, pool.empty_at?))) {
+        if !of_fleet(pool) {
+            let message = format!(
+                "pool {}: no servers: requests are answered as if all were down until one is added",
+                pool.name.value
+            );
+            cx.report(Problem::warning(at, message));
+        }
+    }
+    fleets.into_iter().map(|fleet| fleet.plan).collect()
+}

@@ -1,0 +1,316 @@
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use weir_model::Name;
+use weir_scale::{Capacity, CapacityRule, Leaver, Rules};
+
+use super::process::{path, path_if};
+use super::route::exactly_one;
+use crate::context::Context;
+use crate::keys::{FLEET, FLEET_SIGNAL};
+use crate::plan::{
+    FleetBalancer, FleetCloud, FleetPlan, FleetProcesses, FleetProgram, FleetProvider, FleetRestart,
+    HaproxyBackend, HistoryPlan,
+};
+use crate::scaling::read::rules;
+use crate::source::{Located, Span};
+use crate::subject::Subject;
+use crate::table::{Table, located_text};
+use crate::tree::{Node, short};
+
+/// `[fleet.NAME]`.
+#[derive(Debug)]
+pub(crate) struct FleetSpec {
+    pub(crate) subject: Subject,
+    pub(crate) name: Span,
+    /// The pool that it names, where it stands.
+    pub(crate) pool: Option<Located<String>>,
+    pub(crate) plan: FleetPlan,
+}
+
+/// What has to be remembered is here, unless somebody says otherwise.
+const PLACE: &str = "/var/lib/weir/fleet";
+
+pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Option<FleetSpec> {
+    let subject = Subject::default().named("fleet", &name.value);
+    let table = Table::new(cx, subject.clone(), &FLEET, node);
+    let valid_name = super::route::name(cx, "fleet", name)?;
+    let rules = Rules {
+        leaver: leaver(&table.text("goes-first")),
+        replace_after: table.duration("replace-after").duration(),
+        stale_after: table.duration("stale-after").duration(),
+        ..rules(&table, &FLEET_SIGNAL, capacity(&table))
+    };
+    let balancer = balancer(&table, &valid_name.value);
+    let provider = provider(&table)?;
+    let directory =
+        absolute(&table, "directory").unwrap_or_else(|| Path::new(PLACE).join(valid_name.value.as_str()));
+    let lease = absolute(&table, "lease").unwrap_or_else(|| directory.join("lease"));
+    let pool = table.text_if("pool");
+    let plan = FleetPlan {
+        balancer: balancer?,
+        name: valid_name.value,
+        port: port(&table, &provider),
+        provider,
+        rules,
+        interval: table.duration("interval"),
+        history: history(&table, &directory),
+        directory,
+        lease,
+        act: table.flag("act"),
+    };
+    stale_before_the_next_look(&table, &plan);
+    Some(FleetSpec { subject, name: name.span, pool, plan })
+}
+
+/// A pool is looked for when all are known.
+fn balancer(table: &Table<'_, '_>, fleet: &Name) -> Option<FleetBalancer> {
+    let (key, ()) = exactly_one(table, [("pool", ()), ("haproxy", ())])?;
+    if key == "pool" {
+        let named = table.text_if("pool").and_then(|pool| Name::new(&pool.value).ok());
+        return Some(FleetBalancer::Pool(named.unwrap_or_else(|| fleet.clone())));
+    }
+    let inner = table.table("haproxy");
+    let (backend, server) = (inner.text("backend"), inner.text("server"));
+    // What ends a command on the socket, or begins another one.
+    if let (Some(node), true) = (inner.get("backend"), backend.is_empty() || !backend.chars().all(is_of_name))
+    {
+        inner.error("backend", node.span, format!("{:?} is no name of a backend", short(&backend)));
+    }
+    if let (Some(node), true) = (inner.get("server"), server.contains([';', '\n', '\r', '\\', '#'])) {
+        inner.error("server", node.span, "only options of a server can stand here");
+    } else if let (Some(node), false) =
+        (inner.get("server"), server.split_whitespace().any(|word| word == "check"))
+    {
+        inner.error(
+            "server",
+            node.span,
+            "has no check: servers would get requests before they can answer them",
+        );
+    }
+    if let (Some(node), Some("latency")) = (table.get("signals"), latency_of(table)) {
+        table.error("signals", node.span, "HAProxy's statistics do not tell latencies");
+    }
+    if let (Some(node), None) = (table.get("capacity"), table.get("capacity").and_then(Node::decimal)) {
+        table.error("capacity", node.span, "cannot be found out from HAProxy's statistics: give a number");
+    }
+    let socket = absolute(&inner, "socket").unwrap_or_default();
+    Some(FleetBalancer::Haproxy(HaproxyBackend { socket, backend, server }))
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_.:".contains(c)
+}
+
+/// The kind of a signal that is written and goes by latency.
+fn latency_of<'t>(table: &Table<'t, '_>) -> Option<&'t str> {
+    let kinds = table.many("signals").iter().filter_map(|signal| signal.get("kind")?.text());
+    kinds.into_iter().find(|kind| *kind == "latency")
+}
+
+fn capacity(table: &Table<'_, '_>) -> CapacityRule {
+    let Some(node) = table.get("capacity") else { return CapacityRule::given(1.0) };
+    if let Some(given) = node.decimal() {
+        return CapacityRule::given(given);
+    }
+    // Of a text, the table below has nothing but defaults.
+    let learned = table.table("capacity");
+    let (least, initial, most) =
+        (learned.decimal("least"), learned.decimal("initial"), learned.decimal("most"));
+    if least > initial || initial > most {
+        let message = format!("least {least}, initial {initial} and most {most} are not in this order");
+        table.error("capacity", node.span, message);
+    }
+    let slower = learned.decimal("slower");
+    CapacityRule {
+        flavour: None,
+        standard: Capacity::Learned { initial, least, most, slower },
+        others: Vec::new(),
+    }
+}
+
+fn leaver(name: &str) -> Leaver {
+    Leaver::ALL.into_iter().find(|(known, _)| *known == name).map_or(Leaver::default(), |(_, leaver)| leaver)
+}
+
+fn provider(table: &Table<'_, '_>) -> Option<FleetProvider> {
+    let (key, ()) = exactly_one(table, [("process", ()), ("exec", ()), ("openstack", ())])?;
+    let inner = table.table(key);
+    Some(match key {
+        "process" => FleetProvider::Process(processes(&inner)),
+        "exec" => FleetProvider::Exec(program(&inner)),
+        _ => FleetProvider::OpenStack(Box::new(cloud(&inner))),
+    })
+}
+
+fn processes(table: &Table<'_, '_>) -> FleetProcesses {
+    let limits = table.table("limits");
+    let address = table.parse::<IpAddr>("address").map(|address| address.value);
+    FleetProcesses {
+        command: command(table),
+        address: address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        ports: table.parse::<Ports>("ports").map(|ports| ports.value.0),
+        environment: variables(table, "environment"),
+        working_directory: absolute(table, "working-directory"),
+        open_files_max: limits.number_if("open-files"),
+        memory_max: limits.size_if("memory"),
+        cpu_time_max: limits.duration_if("cpu-time"),
+        core_max: limits.size_if("core"),
+        restart: match table.text("restart").as_str() {
+            "on-failure" => FleetRestart::OnFailure,
+            "never" => FleetRestart::Never,
+            _ => FleetRestart::Always,
+        },
+        restart_pause: table.duration("restart-pause"),
+        stop_grace: table.duration("stop-grace"),
+        output_max: table.size("max-output"),
+    }
+}
+
+fn program(table: &Table<'_, '_>) -> FleetProgram {
+    FleetProgram {
+        command: command(table),
+        environment: variables(table, "environment"),
+        working_directory: absolute(table, "working-directory"),
+        timeout: table.duration("timeout"),
+        settling: table.duration("settling"),
+    }
+}
+
+fn cloud(table: &Table<'_, '_>) -> FleetCloud {
+    let text = |key: &str| table.text_if(key).map(|text| text.value);
+    FleetCloud {
+        cloud: text("cloud"),
+        image: table.text("image"),
+        flavor: table.text("flavor"),
+        networks: texts(table, "networks"),
+        key_pair: text("key-pair"),
+        user_data: path_if(table, "user-data"),
+        metadata: entries(table, "metadata"),
+        tags: tags(table),
+        server_group: text("server-group"),
+        security_groups: texts(table, "security-groups"),
+        availability_zone: text("availability-zone"),
+        config_drive: table.flag("config-drive"),
+        shelve: table.text("park") == "shelve",
+        address_network: text("address-network"),
+        address_version: text("address-family").map(|family| if family == "ipv6" { 6 } else { 4 }),
+        floating: table.flag("floating"),
+        build_timeout: table.duration("build-timeout"),
+        timeout: table.duration("timeout"),
+    }
+}
+
+fn command(table: &Table<'_, '_>) -> Vec<String> {
+    let words = texts(table, "command");
+    if let (Some(node), true) = (table.get("command"), words.first().is_none_or(String::is_empty)) {
+        table.error("command", node.span, "there is no program");
+    }
+    if let (Some(node), true) = (table.get("command"), words.iter().any(|word| word.contains('\0'))) {
+        table.error("command", node.span, "a NUL cannot stand in a command");
+    }
+    words
+}
+
+/// Nova: 1 to 60 characters, neither slash nor comma.
+fn tags(table: &Table<'_, '_>) -> Vec<String> {
+    let tags = table.many("tags").iter().filter_map(located_text);
+    let sound = |tag: &Located<String>| {
+        let good = (1..=60).contains(&tag.value.chars().count()) && !tag.value.contains(['/', ',']);
+        if !good {
+            let message = format!(
+                "{:?} cannot be a tag: 1 to 60 characters, without slash and comma",
+                short(&tag.value)
+            );
+            table.error("tags", tag.span, message);
+        }
+        good
+    };
+    tags.filter(sound).map(|tag| tag.value).collect()
+}
+
+fn texts(table: &Table<'_, '_>, key: &str) -> Vec<String> {
+    table.many(key).iter().filter_map(Node::text).map(str::to_owned).collect()
+}
+
+fn entries(table: &Table<'_, '_>, key: &str) -> BTreeMap<String, String> {
+    let entries = table.get(key).map_or(&[][..], Node::entries).iter();
+    entries.filter_map(|(name, node)| Some((name.value.clone(), node.text()?.to_owned()))).collect()
+}
+
+/// Environment variables.
+fn variables(table: &Table<'_, '_>, key: &str) -> BTreeMap<String, String> {
+    let written = entries(table, key);
+    let wrong = written
+        .iter()
+        .find(|(name, value)| name.is_empty() || name.contains(['=', '\0']) || value.contains('\0'));
+    if let (Some(node), Some((name, _))) = (table.get(key), wrong) {
+        table.error(key, node.span, format!("{:?} cannot be a variable", short(name)));
+    }
+    written
+}
+
+fn port(table: &Table<'_, '_>, provider: &FleetProvider) -> Option<u16> {
+    let port = table.number_if("port");
+    match (provider, table.get("port")) {
+        (FleetProvider::Process(_), Some(node)) => {
+            table.error("port", node.span, "each process has a port of its own: see process.ports");
+        }
+        (FleetProvider::OpenStack(_), None) => {
+            table.report(
+                "port",
+                table.span(),
+                "is missing: a cloud does not tell it",
+                Some("for example: port = 8080".to_owned()),
+            );
+        }
+        _ => {}
+    }
+    port
+}
+
+fn history(table: &Table<'_, '_>, directory: &Path) -> Option<HistoryPlan> {
+    let (interval, bytes_max) = (table.duration("history-interval"), table.size("history-size"));
+    if table.is_off("history") {
+        return None;
+    }
+    let file = absolute(table, "history").unwrap_or_else(|| directory.join("history.csv"));
+    Some(HistoryPlan { file, interval, bytes_max })
+}
+
+/// Each look would find that the one before is too old.
+fn stale_before_the_next_look(table: &Table<'_, '_>, plan: &FleetPlan) {
+    if let Some(node) = table.get("stale-after").or_else(|| table.get("interval"))
+        && plan.rules.stale_after < plan.interval.duration() * 2
+    {
+        let message =
+            format!("measurements come each {}: stale-after must be twice that at least", plan.interval);
+        table.error("stale-after", node.span, message);
+    }
+}
+
+fn absolute(table: &Table<'_, '_>, key: &str) -> Option<PathBuf> {
+    let node = table.get(key).filter(|node| node.text().is_some())?;
+    let found = path(table, key);
+    if !found.is_absolute() && !found.as_os_str().is_empty() {
+        table.error(key, node.span, format!("{:?} does not begin with a /", short(&found.to_string_lossy())));
+    }
+    Some(found)
+}
+
+struct Ports((u16, u16));
+
+impl FromStr for Ports {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{:?} is no range of ports such as 8100-8199", short(text));
+        let (first, last) = text.split_once('-').ok_or_else(wrong)?;
+        let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(wrong);
+        match (port(first)?, port(last)?) {
+            (first, last) if first <= last => Ok(Self((first, last))),
+            _ => Err(wrong()),
+        }
+    }
+}
