@@ -152,6 +152,18 @@ fn a_server_is_in_one_state_and_a_pool_counts_them() {
 }
 
 #[test]
+fn a_fleet_tells_what_it_has_wants_and_has_done() {
+    let page = read(&prometheus(&common::snapshot(), Scope::ALL), Exposition::Prometheus);
+    let value = |series: &str| page.samples.get(series).copied();
+    assert_eq!(value("weir_fleet_wanted_servers{fleet=\"front\"}"), Some(4.0));
+    assert_eq!(value("weir_fleet_demand_servers{fleet=\"front\"}"), Some(3.25));
+    assert_eq!(value("weir_fleet_servers{fleet=\"front\",state=\"coming\"}"), Some(1.0));
+    assert_eq!(value("weir_fleet_actions_total{fleet=\"front\",action=\"create\"}"), Some(5.0));
+    assert_eq!(value("weir_fleet_cut_requests_total{fleet=\"front\"}"), Some(1.0));
+    assert_eq!(value("weir_fleet_start_up_seconds{fleet=\"front\"}"), Some(4.2));
+}
+
+#[test]
 fn what_does_not_exist_has_no_sample() {
     let page = read(&prometheus(&common::snapshot(), Scope::ALL), Exposition::Prometheus);
     for series in [
@@ -172,6 +184,7 @@ fn a_scope_leaves_the_rest_out() {
         page.kinds.keys().map(|name| name.split('_').take(2).collect::<Vec<_>>().join("_")).collect()
     };
     assert_eq!(prefixes("scope=pool"), BTreeSet::from(["weir_pool".to_owned()]));
+    assert_eq!(prefixes("scope=fleet"), BTreeSet::from(["weir_fleet".to_owned()]));
     let two = BTreeSet::from(["weir_listener".to_owned(), "weir_server".to_owned()]);
     assert_eq!(prefixes("scope=listener,server"), two);
 }

@@ -93,14 +93,7 @@ impl Token {
     pub fn fresh(fleet: &str) -> Result<Self, BadToken> {
         let mut random = [0; RANDOM_DIGITS / 2];
         aws_lc_rs::rand::fill(&mut random).map_err(|_| BadToken("no randomness".to_owned()))?;
-        let kept = fleet.bytes().take(Self::BYTES_MAX - RANDOM_DIGITS - 1);
-        let plain: String = kept
-            .map(|byte| match byte.to_ascii_lowercase() {
-                byte @ (b'a'..=b'z' | b'0'..=b'9') => char::from(byte),
-                _ => '-',
-            })
-            .collect();
-        let mut text = plain.trim_start_matches('-').to_owned();
+        let mut text = plain(fleet);
         if !text.is_empty() {
             text.push('-');
         }
@@ -114,6 +107,25 @@ impl Token {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// A fleet's name, as far as it can stand in a token.
+fn plain(fleet: &str) -> String {
+    let kept = fleet.bytes().take(Token::BYTES_MAX - RANDOM_DIGITS - 1);
+    let plain: String = kept
+        .map(|byte| match byte.to_ascii_lowercase() {
+            byte @ (b'a'..=b'z' | b'0'..=b'9') => char::from(byte),
+            _ => '-',
+        })
+        .collect();
+    plain.trim_start_matches('-').to_owned()
+}
+
+/// Whether a name is one that [`Token::fresh`] makes for a fleet.
+pub(crate) fn token_of(fleet: &str, name: &str) -> bool {
+    let Some((kept, digits)) = name.rsplit_once('-') else { return false };
+    let is_random = digits.len() == RANDOM_DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_random && kept == plain(fleet)
 }
 
 impl fmt::Display for MachineId {

@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use weir_balance::KnownSpeeds;
-use weir_model::{PoolName, ServerAddress, ServerName, Weight, ZoneName};
+use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
 use crate::Right;
 
@@ -82,6 +82,28 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
     },
+    /// Gives a fleet so many servers, whatever demand says. Its bounds hold.
+    FleetScale {
+        /// The fleet.
+        fleet: Name,
+        /// So many; `None` = as demand says again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        servers: Option<u32>,
+    },
+    /// Has a fleet's decisions carried out, or only shown.
+    FleetPause {
+        /// The fleet.
+        fleet: Name,
+        /// Only shown.
+        paused: bool,
+    },
+    /// Tells the latest rows of a fleet's history.
+    FleetHistory {
+        /// The fleet.
+        fleet: Name,
+        /// At most so many.
+        rows: u32,
+    },
     /// Reads the config again, as SIGHUP does.
     Reload,
 }
@@ -101,6 +123,8 @@ pub enum What {
     Pools,
     /// The pools whose clients stay with their servers, without these.
     Sticky,
+    /// The fleets.
+    Fleets,
     /// Copies between storage areas and other servers.
     Transfers,
     /// What was changed at runtime.
@@ -151,14 +175,21 @@ pub struct ServerSpec {
     /// Requests (TCP: connections) at once; `None` = no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_max: Option<u32>,
+    /// The fleet that it belongs to, which may drain it and take it away; `None` = none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<Name>,
 }
 
 impl Command {
     /// What the caller needs at least.
     pub const fn right(&self) -> Right {
         match self {
-            Self::Show { .. } => Right::Read,
-            Self::ServerState { .. } | Self::ServerWeight { .. } | Self::ClearSticky { .. } => Right::Operate,
+            Self::Show { .. } | Self::FleetHistory { .. } => Right::Read,
+            Self::ServerState { .. }
+            | Self::ServerWeight { .. }
+            | Self::ClearSticky { .. }
+            | Self::FleetScale { .. }
+            | Self::FleetPause { .. } => Right::Operate,
             Self::ServerAddress { .. }
             | Self::AddServer { .. }
             | Self::RemoveServer { .. }
@@ -178,6 +209,9 @@ impl Command {
             Self::RemoveServer { .. } => "remove-server",
             Self::Reset { .. } => "reset",
             Self::ClearSticky { .. } => "clear-sticky",
+            Self::FleetScale { .. } => "fleet-scale",
+            Self::FleetPause { .. } => "fleet-pause",
+            Self::FleetHistory { .. } => "fleet-history",
             Self::Reload => "reload",
         }
     }
@@ -202,12 +236,13 @@ impl fmt::Display for AdminState {
 
 impl What {
     /// Every part, in the order in which help texts name them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::All,
         Self::Process,
         Self::Listeners,
         Self::Pools,
         Self::Sticky,
+        Self::Fleets,
         Self::Transfers,
         Self::Runtime,
     ];
@@ -220,6 +255,7 @@ impl What {
             Self::Listeners => "listeners",
             Self::Pools => "pools",
             Self::Sticky => "sticky",
+            Self::Fleets => "fleets",
             Self::Transfers => "transfers",
             Self::Runtime => "runtime",
         }

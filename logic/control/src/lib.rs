@@ -16,10 +16,11 @@ pub use reply::{Answer, Code, Refusal, Reply};
 pub use right::Right;
 pub use runtime::{AddedServer, BadRuntimeState, EffectiveServer, Origin, Override, RuntimeState};
 pub use snapshot::{
-    AgentSnapshot, BreakerSnapshot, BreakerStatus, CheckCode, CheckSnapshot, Health, Latency, Level,
-    ListenerSnapshot, ListenerStatus, MethodsSnapshot, PerSecond, PoolSnapshot, PoolStatus, ProcessSnapshot,
-    Protocol, Responses, ServerSnapshot, ServerState, Snapshot, StickySnapshot, StickyTableSnapshot,
-    StorageSnapshot, TlsCounts, Tone, Traffic, TransferSnapshot, TransferTotals, TransfersSnapshot,
+    AgentSnapshot, BreakerSnapshot, BreakerStatus, CheckCode, CheckSnapshot, FleetDone, FleetEvent,
+    FleetPolicySnapshot, FleetServerSnapshot, FleetSnapshot, Health, Latency, Level, ListenerSnapshot,
+    ListenerStatus, MethodsSnapshot, PerSecond, PoolSnapshot, PoolStatus, ProcessSnapshot, Protocol,
+    Responses, ServerSnapshot, ServerState, Snapshot, StickySnapshot, StickyTableSnapshot, StorageSnapshot,
+    TlsCounts, Tone, Traffic, TransferSnapshot, TransferTotals, TransfersSnapshot,
 };
 
 /// What is 0 unless stated is left out where it is 0.

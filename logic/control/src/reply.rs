@@ -30,6 +30,11 @@ pub enum Answer {
     Snapshot(Box<Snapshot>),
     /// What was changed at runtime.
     Runtime(RuntimeState),
+    /// What a fleet has done.
+    FleetHistory {
+        /// As lines of CSV, oldest first; the first one names the columns.
+        rows: Vec<String>,
+    },
 }
 
 /// Why a command was not obeyed.

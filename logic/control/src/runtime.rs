@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use weir_model::{PoolName, ServerAddress, ServerName, Weight, ZoneName};
+use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
 use crate::{AdminState, Command, ServerSpec};
 
@@ -60,6 +60,9 @@ pub struct AddedServer {
     /// Requests (TCP: connections) at once; `None` = no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_max: Option<u32>,
+    /// The fleet that it belongs to; `None` = none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<Name>,
 }
 
 /// A server as it is to run.
@@ -164,7 +167,12 @@ impl RuntimeState {
             Command::Reset { pool, server: None } => {
                 self.pool.remove(pool);
             }
-            Command::Show { .. } | Command::ClearSticky { .. } | Command::Reload => {}
+            Command::Show { .. }
+            | Command::ClearSticky { .. }
+            | Command::FleetScale { .. }
+            | Command::FleetPause { .. }
+            | Command::FleetHistory { .. }
+            | Command::Reload => {}
         }
     }
 
@@ -280,7 +288,7 @@ impl Override {
     }
 
     fn added_as(&self, name: &ServerName, added: &AddedServer) -> EffectiveServer {
-        let AddedServer { address, weight, backup, priority, zone, agent_port, connections_max } =
+        let AddedServer { address, weight, backup, priority, zone, agent_port, connections_max, fleet } =
             added.clone();
         let name = name.clone();
         let auto_weight = None;
@@ -294,6 +302,7 @@ impl Override {
             zone,
             agent_port,
             connections_max,
+            fleet,
         };
         let state = self.state.unwrap_or_default();
         let overridden = self.state.map(|_| "state").into_iter().collect();
@@ -319,8 +328,9 @@ impl From<&ServerSpec> for AddedServer {
             zone,
             agent_port,
             connections_max,
+            fleet,
         } = spec.clone();
-        Self { address, weight, backup, priority, zone, agent_port, connections_max }
+        Self { address, weight, backup, priority, zone, agent_port, connections_max, fleet }
     }
 }
 

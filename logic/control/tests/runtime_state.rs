@@ -23,6 +23,7 @@ fn spec(server: &str, address: &str) -> ServerSpec {
         zone: None,
         agent_port: None,
         connections_max: None,
+        fleet: None,
     }
 }
 

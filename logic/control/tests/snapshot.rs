@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use weir_control::{
-    AdminState, Code, Health, ListenerSnapshot, PoolSnapshot, PoolStatus, ProcessSnapshot, ServerSnapshot,
-    ServerState, Snapshot, StickySnapshot, Tone, What,
+    AdminState, Code, FleetSnapshot, Health, ListenerSnapshot, PoolSnapshot, PoolStatus, ProcessSnapshot,
+    ServerSnapshot, ServerState, Snapshot, StickySnapshot, Tone, What,
 };
 use weir_model::Name;
 
@@ -22,6 +22,11 @@ fn snapshot() -> Snapshot {
         process: ProcessSnapshot { pid: 7, ..ProcessSnapshot::default() },
         listeners: vec![ListenerSnapshot::default()],
         pools: vec![pool("web", Vec::new()), pool("api", Vec::new())],
+        fleets: vec![FleetSnapshot {
+            name: "front".to_owned(),
+            pool: "web".to_owned(),
+            ..FleetSnapshot::default()
+        }],
         storage: Vec::new(),
         transfers: Default::default(),
     }

@@ -23,6 +23,7 @@ fn commands() -> Vec<(Command, serde_json::Value, Right)> {
         zone: None,
         agent_port: None,
         connections_max: Some(10),
+        fleet: None,
     };
     let both = |pool: &Name, server: &Name| (pool.clone(), server.clone());
     let (p, s) = both(&pool, &server);
@@ -66,6 +67,26 @@ fn commands() -> Vec<(Command, serde_json::Value, Right)> {
             json!({"clear-sticky": {"pool": "web", "key": "192.0.2.7"}}),
             Right::Operate,
         ),
+        (
+            Command::FleetScale { fleet: name("web"), servers: Some(5) },
+            json!({"fleet-scale": {"fleet": "web", "servers": 5}}),
+            Right::Operate,
+        ),
+        (
+            Command::FleetScale { fleet: name("web"), servers: None },
+            json!({"fleet-scale": {"fleet": "web"}}),
+            Right::Operate,
+        ),
+        (
+            Command::FleetPause { fleet: name("web"), paused: true },
+            json!({"fleet-pause": {"fleet": "web", "paused": true}}),
+            Right::Operate,
+        ),
+        (
+            Command::FleetHistory { fleet: name("web"), rows: 60 },
+            json!({"fleet-history": {"fleet": "web", "rows": 60}}),
+            Right::Read,
+        ),
         (Command::Reload, json!("reload"), Right::Admin),
     ]
 }
@@ -94,7 +115,7 @@ fn what_may_be_left_out_has_its_default() {
 #[test]
 fn a_wrong_command_is_refused_with_its_reason() {
     let wrong = |wire: serde_json::Value| serde_json::from_value::<Command>(wire).unwrap_err().to_string();
-    insta::assert_snapshot!(wrong(json!("shutdown")), @"unknown variant `shutdown`, expected one of `show`, `server-state`, `server-weight`, `server-address`, `add-server`, `remove-server`, `reset`, `clear-sticky`, `reload`");
+    insta::assert_snapshot!(wrong(json!("shutdown")), @"unknown variant `shutdown`, expected one of `show`, `server-state`, `server-weight`, `server-address`, `add-server`, `remove-server`, `reset`, `clear-sticky`, `fleet-scale`, `fleet-pause`, `fleet-history`, `reload`");
     insta::assert_snapshot!(wrong(json!({"server-weight": {"pool": "web", "server": "w1", "weight": 257}})), @"weight 257 is out of range: 0 to 256");
     insta::assert_snapshot!(wrong(json!({"server-weight": {"pool": "web", "server": "w1"}})), @"missing field `weight`");
     insta::assert_snapshot!(wrong(json!({"reset": {"pool": "web", "serv": "w1"}})), @"unknown field `serv`, expected `pool` or `server`");

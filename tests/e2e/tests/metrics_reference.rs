@@ -18,16 +18,17 @@ const INTRODUCTION: &str = "\
 <!-- Made from a running Weir. After a change: WEIR_UPDATE_DOCS=1 cargo test -p weir-e2e --test metrics_reference -->
 
 `[admin]` serves them at `/metrics`, in the text formats of Prometheus and OpenMetrics. Units are seconds and bytes, counters end in
-`_total` and start at 0 with the process, nothing is an average: quantiles come from the histograms. `?scope=process,listener,pool,storage`
-leaves out the servers, of which there may be thousands. Those of storage areas are there where there are areas, and what their files
+`_total` and start at 0 with the process, nothing is an average: quantiles come from the histograms. `?scope=process,listener,pool,fleet,storage`
+leaves out the servers, of which there may be thousands. Those of fleets are there where there are fleets. Those of storage areas are there where there are areas, and what their files
 take up where these are counted.
 ";
 
 /// How the names begin, and the labels that all of them have.
-const SECTIONS: [(&str, &str, &[&str]); 6] = [
+const SECTIONS: [(&str, &str, &[&str]); 7] = [
     ("weir_listener_", "Listeners", &["listener"]),
     ("weir_pool_", "Pools", &["pool"]),
     ("weir_server_", "Servers", &["pool", "server"]),
+    ("weir_fleet_", "Fleets", &["fleet"]),
     ("weir_storage_", "Storage areas", &["area"]),
     ("weir_transfer_", "Copies between servers", &["area", "direction"]),
     ("", "The process", &[]),
@@ -65,7 +66,7 @@ fn families(page: &str) -> BTreeMap<String, Family> {
 fn reference(page: &str) -> String {
     let mut text = INTRODUCTION.to_owned();
     let families = families(page);
-    for (prefix, title, common) in SECTIONS.iter().rev().take(1).chain(&SECTIONS[..5]) {
+    for (prefix, title, common) in SECTIONS.iter().rev().take(1).chain(&SECTIONS[..6]) {
         write!(text, "\n## {title}\n\n| metric | kind | labels | meaning |\n|---|---|---|---|\n").unwrap();
         let section = |name: &str| SECTIONS.iter().find(|(prefix, ..)| name.starts_with(prefix)).unwrap().0;
         for (name, family) in families.iter().filter(|(name, _)| section(name) == *prefix) {
@@ -93,11 +94,13 @@ fn the_reference_names_every_metric_and_no_other() {
          [listener.files]\nbind = \"127.0.0.1:0\"\nstorage = \"data\"\n\
          [storage-area.data]\nroot = {:?}\nquota = \"1GB\"\nthird-party-copy = true\n\
          [storage-area.data.access]\nanonymous-read = true\n\
-         [third-party-copy]\nhttp = true\nprivate = \"127.0.0.0/8\"\n",
+         [third-party-copy]\nhttp = true\nprivate = \"127.0.0.0/8\"\n\
+         [fleet.web]\npool = \"web\"\nmax = 2\ncapacity = 1\nact = false\nprocess = {{ command = \"true\" }}\ndirectory = {:?}\n",
         weir_e2e::web(&[server.addr()]),
         files.certificate,
         files.key,
         directory.path(),
+        directory.path().join("fleet"),
     );
     let weir = Weir::start(&config);
     let silent = RawServer::silent();
@@ -108,7 +111,8 @@ fn the_reference_names_every_metric_and_no_other() {
     let mut client = RawClient::connect(weir.addr("web"));
     client.exchange(weir_e2e::get("/"));
     weir_testkit::wait_until("the files are counted", std::time::Duration::from_secs(30), || {
-        weir.metrics().text().contains("weir_storage_used_bytes{")
+        let page = weir.metrics();
+        page.text().contains("weir_storage_used_bytes{") && page.text().contains("weir_fleet_demand_servers{")
     });
 
     let file =

@@ -1,6 +1,7 @@
 //! `weir check`: proves a config. Text by `weir_config`, then what needs the disk and the network.
 
 mod files;
+mod fleet;
 mod ports;
 mod report;
 mod sticky;
@@ -40,6 +41,9 @@ pub(crate) struct CheckArgs {
     /// Do not try whether the listeners' addresses are free.
     #[arg(long)]
     no_ports: bool,
+    /// Ask the providers of fleets, too: credentials, images, flavors, permissions.
+    #[arg(long)]
+    online: bool,
 }
 
 /// What a proof goes into.
@@ -66,8 +70,20 @@ pub(crate) fn run(args: CheckArgs) -> ExitCode {
         return report::print_out(&format!("{:#}\n", weir_config::schema()));
     }
     let depth = if args.no_ports { Depth::Files } else { Depth::FilesAndPorts };
-    let proof = prove(&args.config, depth);
+    let proof = prove(&args.config, depth).and_then(|loaded| match args.online {
+        true => asked(loaded),
+        false => Ok(loaded),
+    });
     Report { config: &args.config, plan: args.plan, json: args.json }.print(proof)
+}
+
+/// What providers of fleets say of a config that is right as far as it goes without them.
+fn asked(loaded: Loaded) -> Result<Loaded, Refusal> {
+    let errors = fleet::ask(&loaded);
+    if errors.is_empty() {
+        return Ok(loaded);
+    }
+    Err(Refusal::Wrong(errors.into_iter().chain(loaded.warnings).collect()))
 }
 
 /// Reads a config and makes a plan of it. Blocks on the disk.
@@ -85,6 +101,7 @@ pub(crate) fn prove(config: &Path, depth: Depth) -> Result<Loaded, Refusal> {
     found.extend(sticky::check(&loaded));
     found.extend(storage::check(&loaded));
     found.extend(token_endpoint::check(&loaded));
+    found.extend(fleet::check(&loaded));
     if depth == Depth::FilesAndPorts {
         found.extend(ports::check(&loaded));
     }

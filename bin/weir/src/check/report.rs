@@ -100,6 +100,9 @@ fn counts(loaded: &Loaded) -> String {
         number(plan.pools.len(), "pool"),
         number(servers, "server"),
     ];
+    if !plan.fleets.is_empty() {
+        counts.push(number(plan.fleets.len(), "fleet"));
+    }
     if !plan.storage_areas.is_empty() {
         counts.push(number(plan.storage_areas.len(), "storage area"));
     }

@@ -6,9 +6,9 @@ use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 /// What is asked or to be done.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum CtlCommand {
-    /// Show how things stand: all, process, listeners, pools, sticky, transfers, or runtime (what was changed at runtime)
+    /// Show how things stand: all, process, listeners, pools, sticky, fleets, transfers, or runtime (what was changed at runtime)
     Show {
-        /// all, process, listeners, pools, sticky, transfers or runtime.
+        /// all, process, listeners, pools, sticky, fleets, transfers or runtime.
         #[arg(default_value = "all", value_parser = What::from_str)]
         what: What,
         /// Only this pool.
@@ -165,6 +165,7 @@ impl CtlCommand {
                     zone: zone.clone(),
                     agent_port: *agent_port,
                     connections_max: *connections_max,
+                    fleet: None,
                 },
             },
             Self::Remove { server: ServerPath { pool, server }, force } => {

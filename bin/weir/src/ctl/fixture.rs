@@ -25,6 +25,7 @@ pub(crate) fn snapshot() -> Snapshot {
         process,
         listeners: vec![listener()],
         pools: vec![web(), mail()],
+        fleets: Vec::new(),
         storage: Vec::new(),
         transfers: TransfersSnapshot { live: vec![transfer()], totals: Vec::new() },
     }

@@ -90,6 +90,7 @@ fn text(command: &CtlCommand, answer: &Answer, style: Style) -> String {
     match answer {
         Answer::Snapshot(snapshot) => show::snapshot(snapshot, command.what(), style),
         Answer::Runtime(state) => show::runtime(state, style),
+        Answer::FleetHistory { rows } => rows.iter().map(|row| format!("{row}\n")).collect(),
         Answer::Done { changed, notes } => {
             let done =
                 if *changed { command.done() } else { format!("{}: it was so already", command.done()) };

@@ -13,6 +13,7 @@ pub(super) fn snapshot(snapshot: &Snapshot, what: What, style: Style) -> String 
             pools.join("\n")
         }
         What::Sticky => sticky(&snapshot.pools, style),
+        What::Fleets => crate::fleet::status(&snapshot.fleets, style),
         What::Transfers => transfers(&snapshot.transfers.live, style),
         What::All | What::Runtime => tables::snapshot(snapshot, style),
     }

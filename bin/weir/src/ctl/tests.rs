@@ -220,5 +220,5 @@ fn a_mistyped_argument_is_explained() {
     insta::assert_snapshot!(wrong(&["drain", "web/a b"]), @"error: invalid value 'web/a b' for '<POOL/SERVER>': ' ' cannot stand in a name (letters, digits and _ - . : can)");
     insta::assert_snapshot!(wrong(&["weight", "web/w1", "300"]), @"error: invalid value '300' for '<WEIGHT>': weight 300 is out of range: 0 to 256");
     insta::assert_snapshot!(wrong(&["add", "web", "w9", "10.0.0.9"]), @"error: invalid value '10.0.0.9' for '<ADDRESS>': the port is missing: write address:port");
-    insta::assert_snapshot!(wrong(&["show", "everything"]), @r#"error: invalid value 'everything' for '[WHAT]': "everything" cannot be shown: one of all, process, listeners, pools, sticky, transfers, runtime"#);
+    insta::assert_snapshot!(wrong(&["show", "everything"]), @r#"error: invalid value 'everything' for '[WHAT]': "everything" cannot be shown: one of all, process, listeners, pools, sticky, fleets, transfers, runtime"#);
 }

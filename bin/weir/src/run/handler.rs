@@ -8,6 +8,8 @@ use weir_control::{Code, Command, Reply, Snapshot};
 use weir_gateway::Gateway;
 use weir_proxy::control::Controller;
 
+use super::fleets::Fleets;
+
 /// Somebody wants a reload, and to be told what came of it.
 pub(super) type ReloadRequest = oneshot::Sender<Result<Vec<String>, String>>;
 
@@ -15,19 +17,23 @@ pub(super) type ReloadRequest = oneshot::Sender<Result<Vec<String>, String>>;
 pub(super) struct ProcessHandler {
     pub(super) controller: Arc<Controller>,
     pub(super) gateway: Arc<Gateway>,
+    pub(super) fleets: Arc<Fleets>,
     pub(super) reload: mpsc::Sender<ReloadRequest>,
 }
 
 impl Handler for ProcessHandler {
     fn snapshot(&self) -> Snapshot {
         let (storage, transfers) = (self.gateway.snapshot(), self.gateway.transfers());
-        Snapshot { storage, transfers, ..self.controller.snapshot() }
+        Snapshot { storage, transfers, fleets: self.fleets.snapshot(), ..self.controller.snapshot() }
     }
 
     fn handle(&self, command: Command) -> Replying<'_> {
         Box::pin(async move {
             match command {
                 Command::Reload => self.reload().await,
+                command @ (Command::FleetScale { .. }
+                | Command::FleetPause { .. }
+                | Command::FleetHistory { .. }) => self.fleets.obey(&command),
                 command => self.controller.apply(command).await,
             }
         })

@@ -22,6 +22,7 @@ use weir_proxy::Workers;
 use weir_proxy::access_log::AccessLog;
 use weir_proxy::control::{Controller, EventLog, Setup};
 
+use super::fleets::Fleets;
 use super::handler::{ProcessHandler, ReloadRequest};
 use super::sockets::Sockets;
 use super::{LoadError, limits};
@@ -47,6 +48,7 @@ struct Process {
     sockets: Sockets,
     access_log: Option<AccessLog>,
     gateway: Arc<Gateway>,
+    fleets: Arc<Fleets>,
 }
 
 /// Runs `plan`, which was loaded from `config`, until a signal ends it.
@@ -89,13 +91,16 @@ async fn live(config: PathBuf, plan: Plan) -> Result<(), String> {
     let sockets = Sockets::default();
     let opened = sockets.open_missing(&workers, &plan)?;
     let (reload, reloads) = mpsc::channel(16);
+    let fleets = Arc::new(Fleets::new(Arc::clone(&controller)));
+    fleets.follow(&plan.fleets);
     let handler = Arc::new(ProcessHandler {
         controller: Arc::clone(&controller),
         gateway: Arc::clone(&gateway),
+        fleets: Arc::clone(&fleets),
         reload,
     });
     serve_faces(&plan, &handler)?;
-    let mut process = Process { config, plan, controller, workers, sockets, access_log, gateway };
+    let mut process = Process { config, plan, controller, workers, sockets, access_log, gateway, fleets };
     process.sockets.accept(&process.workers, opened);
     eprintln!("weir {} is ready: {} workers", env!("CARGO_PKG_VERSION"), shared.threads - 1);
     process.obey(&mut signals, reloads).await;
@@ -164,6 +169,7 @@ impl Process {
         self.gateway.publish(areas);
         let outcome = self.controller.commit(prepared, port);
         self.gateway.retire(&self.plan);
+        self.fleets.follow(&self.plan.fleets);
         self.sockets.follow(&self.workers, &self.plan, opened);
         // Workers let go of it with their next look at the plan; what they hand over until then is still written.
         drop(old_log);
@@ -174,6 +180,7 @@ impl Process {
     /// Drains and ends. A second signal cuts it short.
     async fn stop(self, signals: &mut Signals) {
         eprintln!("weir: stopping: requests may take up to {} to end", self.plan.process.drain_timeout);
+        self.fleets.end();
         self.controller.begin_stop();
         drop(self.sockets);
         let timeout = self.plan.process.drain_timeout.duration();

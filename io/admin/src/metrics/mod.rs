@@ -1,9 +1,10 @@
-//! The snapshot for Prometheus: counters, gauges and histograms per process, listener, pool, server and storage area.
+//! The snapshot for Prometheus: counters, gauges and histograms per process, listener, pool, fleet, server and storage area.
 //!
 //! Names end in their base unit (seconds, bytes); counters in `_total`. Nothing here is an average.
 
 mod exposition;
 mod family;
+mod fleet;
 mod listener;
 mod pool;
 mod process;
@@ -32,6 +33,9 @@ pub fn metrics(snapshot: &Snapshot, exposition: Exposition, scope: Scope) -> Str
     }
     if scope.pool {
         pool::write(&mut text, &snapshot.pools);
+    }
+    if scope.fleet && !snapshot.fleets.is_empty() {
+        fleet::write(&mut text, &snapshot.fleets);
     }
     if scope.server {
         server::write(&mut text, &snapshot.pools);

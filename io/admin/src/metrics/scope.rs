@@ -5,14 +5,17 @@ pub struct Scope {
     pub(super) process: bool,
     pub(super) listener: bool,
     pub(super) pool: bool,
+    pub(super) fleet: bool,
     pub(super) server: bool,
     pub(super) storage: bool,
 }
 
 impl Scope {
     /// Everything.
-    pub const ALL: Self = Self { process: true, listener: true, pool: true, server: true, storage: true };
-    const NONE: Self = Self { process: false, listener: false, pool: false, server: false, storage: false };
+    pub const ALL: Self =
+        Self { process: true, listener: true, pool: true, fleet: true, server: true, storage: true };
+    const NONE: Self =
+        Self { process: false, listener: false, pool: false, fleet: false, server: false, storage: false };
 
     /// Reads a URL's query. Keys other than `scope` are left to others; without `scope` everything is wanted.
     pub fn parse(query: &str) -> Result<Self, String> {
@@ -25,12 +28,13 @@ impl Scope {
                     "process" => scope.process = true,
                     "listener" => scope.listener = true,
                     "pool" => scope.pool = true,
+                    "fleet" => scope.fleet = true,
                     "server" => scope.server = true,
                     "storage" => scope.storage = true,
                     _ => {
-                        return Err(
-                            "scope is one or more of process, listener, pool, server, storage".to_owned()
-                        );
+                        let message =
+                            "scope is one or more of process, listener, pool, fleet, server, storage";
+                        return Err(message.to_owned());
                     }
                 }
             }

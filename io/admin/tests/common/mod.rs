@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use weir_admin::{Handler, Replying};
 use weir_control::{
-    AdminState, CheckCode, CheckSnapshot, Command, Health, Latency, Level, ListenerSnapshot, Origin,
-    PerSecond, PoolSnapshot, ProcessSnapshot, Protocol, Reply, Responses, ServerSnapshot, Snapshot,
-    TlsCounts, Traffic, TransferSnapshot, TransferTotals, TransfersSnapshot,
+    AdminState, CheckCode, CheckSnapshot, Command, FleetDone, FleetSnapshot, Health, Latency, Level,
+    ListenerSnapshot, Origin, PerSecond, PoolSnapshot, ProcessSnapshot, Protocol, Reply, Responses,
+    ServerSnapshot, Snapshot, TlsCounts, Traffic, TransferSnapshot, TransferTotals, TransfersSnapshot,
 };
 
 /// Remembers the commands that it got, and says that all went well.
@@ -42,8 +42,27 @@ pub fn snapshot() -> Snapshot {
         process: process(),
         listeners: listeners(),
         pools: vec![web(), mail()],
+        fleets: vec![fleet()],
         storage: Vec::new(),
         transfers: transfers(),
+    }
+}
+
+fn fleet() -> FleetSnapshot {
+    FleetSnapshot {
+        name: "front".to_owned(),
+        pool: "web".to_owned(),
+        leads: true,
+        min: 2,
+        max: 13,
+        wanted: 4,
+        demand: Some(3.25),
+        active: 3,
+        coming: 1,
+        start_up_ms: 4_200,
+        looks: 1_000,
+        done: FleetDone { created: 5, drained: 2, cut: 1, ..FleetDone::default() },
+        ..FleetSnapshot::default()
     }
 }
 

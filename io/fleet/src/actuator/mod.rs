@@ -105,6 +105,11 @@ impl Actuator {
         self.provider.room().await
     }
 
+    /// Whether the lease still holds: without it nothing is done any more.
+    pub fn leads(&self) -> bool {
+        self.lease.check().is_ok()
+    }
+
     /// What the provider does by itself; to be called about once a second.
     pub async fn tend(&self) -> Result<(), Failure> {
         self.check_lease()?;

@@ -4,11 +4,11 @@
 mod contract;
 mod run;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use self::contract::{Request, Response, Verb};
-use crate::{Answer, Failure, FailureKind, Machine, MachineId, Order, Provider};
+use crate::{Answer, Failure, FailureKind, Machine, MachineId, Order, Provider, program};
 
 /// The program and what it may take.
 #[derive(Debug, Clone)]
@@ -25,6 +25,12 @@ pub struct ExecSettings {
     pub timeout: Duration,
     /// A machine whose creation was cut off may stay out of the list for so long.
     pub settling: Duration,
+}
+
+/// Whether the program of the command is there and may be run.
+pub(crate) fn find_program(settings: &ExecSettings) -> Result<(), String> {
+    let name = settings.command.first().ok_or("the command is empty")?;
+    program::find(name, settings.working_directory.as_deref().unwrap_or(Path::new("."))).map(drop)
 }
 
 /// Machines from a program.

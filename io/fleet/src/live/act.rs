@@ -6,7 +6,7 @@ use weir_model::ServerName;
 use weir_scale::{Action, Decision, Successor};
 
 use super::look::name_of;
-use super::{Balancer, Live};
+use super::{Balancer, Done, Live};
 use crate::{Failure, Machine, MachineId};
 
 /// What a decision asks of the provider.
@@ -19,6 +19,8 @@ struct Orders {
     delete: Vec<MachineId>,
     /// Something has to be gone before there is room.
     delete_first: bool,
+    /// What was told the balancer.
+    done: Done,
 }
 
 impl<B: Balancer> Live<B> {
@@ -28,7 +30,7 @@ impl<B: Balancer> Live<B> {
         machines: &[Machine],
         decision: &Decision,
         troubles: &mut Vec<String>,
-    ) {
+    ) -> Done {
         let orders = self.tell_balancer(machines, decision, troubles);
         let (first, later) =
             if orders.delete_first { (&orders.delete[..], &[][..]) } else { (&[][..], &orders.delete[..]) };
@@ -49,6 +51,15 @@ impl<B: Balancer> Live<B> {
                 self.memory.ordered(&machine.id, now, false, at >= orders.create);
             }
         }
+        let accepted =
+            |results: &[Result<(), Failure>]| results.iter().filter(|result| result.is_ok()).count() as u64;
+        let done = Done {
+            created: created.iter().filter(|result| result.is_ok()).count() as u64,
+            woken: accepted(&started),
+            stopped: accepted(&stopped),
+            deleted: accepted(&first) + accepted(&deleted),
+            ..orders.done
+        };
         let created = created.into_iter().map(|result| result.map(drop));
         let all = first.into_iter().chain(started).chain(created).chain(stopped).chain(deleted);
         // Many fail for one reason.
@@ -56,6 +67,7 @@ impl<B: Balancer> Live<B> {
             all.filter_map(Result::err).map(|why: Failure| why.to_string()).collect();
         reasons.dedup();
         troubles.extend(reasons);
+        done
     }
 
     /// What concerns the balancer is done at once. A server leaves it before its machine is stopped.
@@ -67,8 +79,8 @@ impl<B: Balancer> Live<B> {
         let mut orders = Orders::default();
         for action in &decision.actions {
             let told = match action {
-                Action::Recall { server } => self.balancer.recall(server),
-                Action::Drain { server } => self.balancer.drain(server),
+                Action::Recall { server } => self.balancer.recall(server).map(|()| orders.done.recalled += 1),
+                Action::Drain { server } => self.balancer.drain(server).map(|()| orders.done.drained += 1),
                 Action::Wake { server } => {
                     orders.start.extend(id(server));
                     Ok(())
@@ -81,23 +93,25 @@ impl<B: Balancer> Live<B> {
                     orders.create_for_standby += *count as usize;
                     Ok(())
                 }
-                Action::Stop { server, cut } => {
+                // Whoever has got something to do again is asked anew at the next look.
+                Action::Stop { server, cut } => self.take_out(server, *cut, troubles).map(|()| {
                     orders.stop.extend(id(server));
-                    self.take_out(server, *cut, troubles)
-                }
-                Action::Delete { server, cut } => {
+                    orders.done.cut += cut;
+                }),
+                Action::Delete { server, cut } => self.take_out(server, *cut, troubles).map(|()| {
                     orders.delete.extend(id(server));
-                    self.take_out(server, *cut, troubles)
-                }
+                    orders.done.cut += cut;
+                }),
                 Action::Replace { server, by, delete_first } => {
                     orders.delete.extend(id(server));
                     orders.delete_first |= *delete_first;
+                    orders.done.replaced += 1;
                     match by {
                         Successor::Woken(other) => orders.start.extend(id(other)),
                         Successor::Created(_) => orders.create += 1,
                         Successor::Nobody => {}
                     }
-                    self.take_out(server, 0, troubles)
+                    self.forget(server, true)
                 }
             };
             troubles.extend(told.err().map(|why| format!("{action}: {why}")));
@@ -109,8 +123,12 @@ impl<B: Balancer> Live<B> {
         if cut > 0 {
             troubles.push(format!("{server}: {cut} requests are cut off: its time to drain is over"));
         }
-        if self.balancer.members().iter().any(|member| member.server == *server) {
-            self.balancer.remove(server)
+        self.forget(server, cut > 0)
+    }
+
+    fn forget(&self, server: &ServerName, force: bool) -> Result<(), String> {
+        if self.balancer.members()?.iter().any(|member| member.server == *server) {
+            self.balancer.remove(server, force)
         } else {
             Ok(())
         }

@@ -16,21 +16,22 @@ impl<B: Balancer> Live<B> {
         &mut self,
         now: Duration,
         machines: &[Machine],
+        members: &[Member],
         troubles: &mut Vec<String>,
     ) -> Vec<MachineId> {
-        let members = self.balancer.members();
         let mut to_stop = Vec::new();
         for machine in machines {
             let Some(name) = name_of(machine) else { continue };
-            let is_member = members.iter().any(|member| member.server == name);
+            let member = members.iter().find(|member| member.server == name);
+            let is_member = member.is_some();
             let told = match machine.state {
                 MachineState::Running if self.memory.of(&machine.id, now).for_standby => {
                     to_stop.push(machine.id.clone());
                     Ok(())
                 }
-                MachineState::Running if !is_member => self.admit(machine, &name),
+                MachineState::Running => self.admit(machine, &name, member),
                 MachineState::Stopped | MachineState::Deleting | MachineState::Failed if is_member => {
-                    self.balancer.remove(&name)
+                    self.balancer.remove(&name, true)
                 }
                 _ => Ok(()),
             };
@@ -46,7 +47,7 @@ impl<B: Balancer> Live<B> {
         for member in members.iter().filter(|member| !known(member)) {
             let told = match (member.draining, member.active) {
                 (false, _) => self.balancer.drain(&member.server),
-                (true, 0) => self.balancer.remove(&member.server),
+                (true, 0) => self.balancer.remove(&member.server, false),
                 (true, _) => Ok(()),
             };
             troubles.extend(told.err().map(|why| format!("{}: {why}", member.server)));
@@ -54,10 +55,22 @@ impl<B: Balancer> Live<B> {
         to_stop
     }
 
-    fn admit(&self, machine: &Machine, name: &ServerName) -> Result<(), String> {
+    /// Sees to it that the balancer knows a machine that runs, where it is.
+    fn admit(&self, machine: &Machine, name: &ServerName, member: Option<&Member>) -> Result<(), String> {
         // The address may come later than the state.
         let Some(ip) = machine.ip else { return Ok(()) };
-        self.balancer.admit(name, SocketAddr::new(ip, machine.port.unwrap_or(self.port)))
+        let Some(port) = machine.port.or(self.port) else {
+            return Err("nobody says at which port it listens: the fleet needs a `port`".to_owned());
+        };
+        let address = SocketAddr::new(ip, port);
+        match member {
+            None => self.balancer.admit(name, address),
+            // A process may have another port when it is started again.
+            Some(member) if member.address.is_some_and(|known| known != address) => {
+                self.balancer.relocate(name, address)
+            }
+            Some(_) => Ok(()),
+        }
     }
 
     pub(super) fn servers(&mut self, now: Duration, machines: &[Machine], members: &[Member]) -> Vec<Server> {
@@ -120,7 +133,7 @@ impl<B: Balancer> Live<B> {
         match member.health {
             Health::Up(share) => {
                 seen.unhealthy_since = None;
-                if std::mem::take(&mut seen.awaited) {
+                if std::mem::take(&mut seen.awaited) && seen.was_ordered {
                     let (woken, took) = (seen.woken, now.saturating_sub(seen.ordered));
                     self.scaler.started(woken, took);
                 }

@@ -11,6 +11,8 @@ pub(super) struct Memory(HashMap<MachineId, Seen>);
 pub(super) struct Seen {
     /// When it was ordered, woken, or first seen.
     pub(super) ordered: Duration,
+    /// By us: then it is known how long it takes to start.
+    pub(super) was_ordered: bool,
     /// It was woken, and not made.
     pub(super) woken: bool,
     /// It has not passed its checks since.
@@ -23,7 +25,7 @@ pub(super) struct Seen {
 
 impl Memory {
     pub(super) fn of(&mut self, id: &MachineId, now: Duration) -> &mut Seen {
-        self.0.entry(id.clone()).or_insert_with(|| Seen::ordered(now, false))
+        self.0.entry(id.clone()).or_insert_with(|| Seen { was_ordered: false, ..Seen::ordered(now, false) })
     }
 
     pub(super) fn ordered(&mut self, id: &MachineId, now: Duration, woken: bool, for_standby: bool) {
@@ -39,6 +41,7 @@ impl Seen {
     fn ordered(now: Duration, woken: bool) -> Self {
         Self {
             ordered: now,
+            was_ordered: true,
             woken,
             awaited: true,
             for_standby: false,

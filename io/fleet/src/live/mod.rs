@@ -11,7 +11,7 @@ mod memory;
 use std::net::SocketAddr;
 
 use weir_model::ServerName;
-use weir_scale::{Decision, Now, Sample, Scaler, Server};
+use weir_scale::{Decision, Now, Observation, Sample, Scaler, Server};
 
 use self::memory::Memory;
 use crate::{Actuator, Settled};
@@ -21,11 +21,19 @@ pub trait Balancer {
     /// What it measures now.
     fn sample(&self) -> Sample;
 
-    /// How the fleet's servers do.
-    fn members(&self) -> Vec<Member>;
+    /// How single servers have done since it was asked last, where their capacity is to be learned.
+    fn observations(&self) -> Vec<Observation> {
+        Vec::new()
+    }
+
+    /// How the fleet's servers do; a failure is never an empty list.
+    fn members(&self) -> Result<Vec<Member>, String>;
 
     /// A new server: it gets requests when its checks have passed, few at first.
     fn admit(&self, server: &ServerName, address: SocketAddr) -> Result<(), String>;
+
+    /// It is somewhere else now.
+    fn relocate(&self, server: &ServerName, address: SocketAddr) -> Result<(), String>;
 
     /// It gets nothing new and finishes what it has.
     fn drain(&self, server: &ServerName) -> Result<(), String>;
@@ -33,8 +41,8 @@ pub trait Balancer {
     /// It gets requests again.
     fn recall(&self, server: &ServerName) -> Result<(), String>;
 
-    /// It is forgotten, with whatever it still works on.
-    fn remove(&self, server: &ServerName) -> Result<(), String>;
+    /// It is forgotten: by `force` with whatever it still works on, else only if that is nothing.
+    fn remove(&self, server: &ServerName, force: bool) -> Result<(), String>;
 }
 
 /// A server as what balances sees it.
@@ -42,6 +50,8 @@ pub trait Balancer {
 pub struct Member {
     /// Which.
     pub server: ServerName,
+    /// Where it is.
+    pub address: Option<SocketAddr>,
     /// What its checks say.
     pub health: Health,
     /// It gets nothing new.
@@ -68,17 +78,43 @@ pub struct Live<B> {
     actuator: Actuator,
     balancer: B,
     /// The port of the servers where the provider does not choose one.
-    port: u16,
+    port: Option<u16>,
     memory: Memory,
+    acts: bool,
+}
+
+/// What was done in a round: what providers and balancer have accepted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Done {
+    /// New machines.
+    pub created: u64,
+    /// Stopped machines that were started.
+    pub woken: u64,
+    /// Servers that get nothing new.
+    pub drained: u64,
+    /// Draining ones that get requests again.
+    pub recalled: u64,
+    /// Machines that were stopped, to be woken later.
+    pub stopped: u64,
+    /// Machines that were deleted.
+    pub deleted: u64,
+    /// Servers that did not get well: their machines are among the deleted.
+    pub replaced: u64,
+    /// Requests that were cut off.
+    pub cut: u64,
 }
 
 /// What a round has come to.
 #[derive(Debug)]
 pub struct Round {
-    /// What was decided; `None`: the machines could not be listed.
+    /// What was decided; `None`: machines or members could not be listed.
     pub decision: Option<Decision>,
+    /// What was measured.
+    pub sample: Sample,
     /// The servers that it was decided on.
     pub servers: Vec<Server>,
+    /// What was done.
+    pub done: Done,
     /// Actions of which nobody knew how they had ended, and how they have.
     pub settled: Vec<Settled>,
     /// What did not work, for people. Each thing is tried again in later rounds, if it is still wanted then.
@@ -87,8 +123,18 @@ pub struct Round {
 
 impl<B: Balancer> Live<B> {
     /// For the process that has the lease. Machines without a port of the provider's choice have their service on `port`.
-    pub fn new(scaler: Scaler, actuator: Actuator, balancer: B, port: u16) -> Self {
-        Self { scaler, actuator, balancer, port, memory: Memory::default() }
+    pub fn new(scaler: Scaler, actuator: Actuator, balancer: B, port: Option<u16>) -> Self {
+        Self { scaler, actuator, balancer, port, memory: Memory::default(), acts: true }
+    }
+
+    /// Whether decisions are carried out. What runs is kept in the balancer either way, and what was begun is finished.
+    pub fn set_acting(&mut self, acts: bool) {
+        self.acts = acts;
+    }
+
+    /// What decides.
+    pub fn scaler(&self) -> &Scaler {
+        &self.scaler
     }
 
     /// What decides, for those who pin or ask.
@@ -103,8 +149,14 @@ impl<B: Balancer> Live<B> {
 
     /// Looks, decides and acts once.
     pub async fn round(&mut self, now: Now) -> Round {
-        let mut round =
-            Round { decision: None, servers: Vec::new(), settled: Vec::new(), troubles: Vec::new() };
+        let mut round = Round {
+            decision: None,
+            sample: Sample::default(),
+            servers: Vec::new(),
+            done: Done::default(),
+            settled: Vec::new(),
+            troubles: Vec::new(),
+        };
         if let Err(failure) = self.actuator.tend().await {
             round.troubles.push(failure.to_string());
         }
@@ -120,14 +172,33 @@ impl<B: Balancer> Live<B> {
             }
         };
         self.memory.keep_only(&machines);
-        let to_stop = self.meet(now.at, &machines, &mut round.troubles);
+        let members = match self.balancer.members() {
+            Ok(members) => members,
+            Err(why) => {
+                round.troubles.push(why);
+                return round;
+            }
+        };
+        let to_stop = self.meet(now.at, &machines, &members, &mut round.troubles);
         let stopped = self.actuator.stop(&to_stop).await;
         round.troubles.extend(stopped.into_iter().filter_map(Result::err).map(|why| why.to_string()));
-        let members = self.balancer.members();
+        let members = match self.balancer.members() {
+            Ok(members) => members,
+            Err(why) => {
+                round.troubles.push(why);
+                return round;
+            }
+        };
         round.servers = self.servers(now.at, &machines, &members);
-        self.scaler.observe(now.at, &self.balancer.sample());
+        round.sample = self.balancer.sample();
+        self.scaler.observe(now.at, &round.sample);
+        for observation in self.balancer.observations() {
+            self.scaler.learn(None, &observation);
+        }
         let decision = self.scaler.decide(now, &round.servers);
-        self.act(now.at, &machines, &decision, &mut round.troubles).await;
+        if self.acts {
+            round.done = self.act(now.at, &machines, &decision, &mut round.troubles).await;
+        }
         round.decision = Some(decision);
         round
     }

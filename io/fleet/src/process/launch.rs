@@ -1,18 +1,16 @@
 //! Starting a process.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::net::{IpAddr, TcpListener};
 use std::ops::RangeInclusive;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use super::log;
 use super::settings::{MACHINE_VARIABLE, ProcessSettings};
-use crate::Token;
+use crate::{Token, program};
 
 /// What a process gets of our own environment.
 const PASSED_ON: [&str; 4] = ["PATH", "HOME", "LANG", "TZ"];
@@ -62,20 +60,10 @@ pub(super) fn launch(
     command.spawn().map_err(|cause| io::Error::new(cause.kind(), format!("{program}: {cause}")))
 }
 
-/// Whether the program of the command is there and may be run.
-pub(super) fn find_program(settings: &ProcessSettings) -> Result<PathBuf, String> {
-    let program = settings.command.first().ok_or("the command is empty")?;
-    let runs = |path: &PathBuf| {
-        path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
-    };
-    let beside = settings.working_directory.as_deref().unwrap_or(&settings.directory);
-    let found = if program.contains('/') {
-        Some(beside.join(program)).filter(runs)
-    } else {
-        let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
-        std::env::split_paths(&path).map(|directory| directory.join(program)).find(runs)
-    };
-    found.ok_or_else(|| format!("{program}: no such program"))
+/// Where the program of the command is, if it is there and may be run.
+pub(crate) fn find_program(settings: &ProcessSettings) -> Result<PathBuf, String> {
+    let name = settings.command.first().ok_or("the command is empty")?;
+    program::find(name, settings.working_directory.as_deref().unwrap_or(&settings.directory))
 }
 
 /// A port on which nobody listens, and which is not among those `taken`. Between this and the process's own bind somebody else may

@@ -19,6 +19,7 @@ use std::process::Child;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+pub(crate) use self::launch::find_program;
 use self::record::{Life, Record, Records, Wanted};
 pub use self::settings::{Limits, MACHINE_VARIABLE, ProcessSettings, Restart};
 use crate::{Answer, Failure, FailureKind, Machine, MachineId, MachineState, Order, Provider, Steps, Token};

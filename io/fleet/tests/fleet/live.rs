@@ -31,6 +31,11 @@ struct World {
     /// What each server works on.
     active: u64,
     list_fails: bool,
+    balancer_fails: bool,
+    /// Where machines say that they listen.
+    port: Option<u16>,
+    /// Whoever is to go has got something to do between look and action.
+    late: bool,
     hidden: Option<String>,
     /// What was done to machines and members, in order.
     log: Vec<String>,
@@ -47,7 +52,7 @@ impl World {
             id: MachineId(name.to_owned()),
             token: None,
             ip: Some(IpAddr::from([10, 0, 0, 1])),
-            port: None,
+            port: self.port,
             state: if booting { MachineState::Building } else { state },
             flavour: Some("small".to_owned()),
             tags: BTreeMap::new(),
@@ -128,22 +133,36 @@ impl Balancer for Shared {
         Sample::of_requests(self.0.borrow().requests)
     }
 
-    fn members(&self) -> Vec<Member> {
+    fn members(&self) -> Result<Vec<Member>, String> {
         let world = self.0.borrow();
+        if world.balancer_fails {
+            return Err("the balancer is down".to_owned());
+        }
         let members = world.members.values().map(|(member, up_from)| {
             let up = world.second >= *up_from && world.machines.contains_key(member.server.as_str());
             let health = if up { Health::Up(1.0) } else { Health::Down };
             Member { health, active: world.active, ..member.clone() }
         });
-        members.collect()
+        Ok(members.collect())
     }
 
     fn admit(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
-        assert_eq!(address.port(), 8080);
         let mut world = self.0.borrow_mut();
         let from = world.second + CHECKS_S;
-        let member = Member { server: server.clone(), health: Health::Unknown, draining: false, active: 0 };
+        let member = Member {
+            server: server.clone(),
+            address: Some(address),
+            health: Health::Unknown,
+            draining: false,
+            active: 0,
+        };
         world.members.insert(server.to_string(), (member, from));
+        Ok(())
+    }
+
+    fn relocate(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
+        self.0.borrow_mut().log.push("relocate".to_owned());
+        self.0.borrow_mut().member(server)?.address = Some(address);
         Ok(())
     }
 
@@ -159,7 +178,10 @@ impl Balancer for Shared {
         Ok(())
     }
 
-    fn remove(&self, server: &ServerName) -> Result<(), String> {
+    fn remove(&self, server: &ServerName, force: bool) -> Result<(), String> {
+        if !force && self.0.borrow().late {
+            return Err("it has got something to do".to_owned());
+        }
         self.0.borrow_mut().log.push("remove".to_owned());
         self.0
             .borrow_mut()
@@ -192,7 +214,7 @@ impl Play {
         let lease = Lease::acquire(&directory.path().join("lease")).unwrap();
         let provider = Box::new(world.clone());
         let actuator = Actuator::open("web", directory.path(), lease, provider, Steps::default()).unwrap();
-        let live = Live::new(Scaler::new(rules.into()), actuator, world.clone(), 8080);
+        let live = Live::new(Scaler::new(rules.into()), actuator, world.clone(), Some(8080));
         Self { _directory: directory, live, world }
     }
 
@@ -218,6 +240,11 @@ impl Play {
         (of(MachineState::Running), of(MachineState::Stopped), world.members.len())
     }
 
+    fn ports(&self) -> Vec<u16> {
+        let world = self.world.0.borrow();
+        world.members.values().filter_map(|(member, _)| Some(member.address?.port())).collect()
+    }
+
     fn log(&self) -> Vec<String> {
         std::mem::take(&mut self.world.0.borrow_mut().log)
     }
@@ -230,6 +257,7 @@ fn servers_follow_demand_up_and_down() {
         play.seconds(30, 5).await;
         assert_eq!(play.counts(), (2, 0, 2));
         assert_eq!(play.log(), ["create", "create"]);
+        assert!(play.ports().iter().all(|port| *port == 8080));
         play.seconds(60, 55).await;
         let (running, stopped, members) = play.counts();
         assert!(running >= 6 && running == members && stopped == 0, "{:?}", play.counts());
@@ -289,6 +317,24 @@ fn without_a_list_of_machines_nothing_is_changed() {
 }
 
 #[test]
+fn without_word_from_the_balancer_nothing_is_changed() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(60, 55).await;
+        let before = play.counts();
+        play.log();
+        play.world.0.borrow_mut().balancer_fails = true;
+        let round = play.seconds(300, 55).await;
+        assert!(round.decision.is_none());
+        assert_eq!(round.troubles, ["the balancer is down"]);
+        assert_eq!((play.counts(), play.log()), (before, Vec::new()));
+        play.world.0.borrow_mut().balancer_fails = false;
+        play.seconds(2, 55).await;
+        assert_eq!(play.counts(), before);
+    });
+}
+
+#[test]
 fn a_machine_that_a_list_leaves_out_finishes_its_requests() {
     run_virtually(async {
         let mut play = Play::new();
@@ -305,5 +351,68 @@ fn a_machine_that_a_list_leaves_out_finishes_its_requests() {
         play.world.0.borrow_mut().active = 0;
         play.seconds(1, 15).await;
         assert!(play.world.0.borrow().machines.contains_key(&name));
+    });
+}
+
+#[test]
+fn a_server_that_gets_something_to_do_at_the_last_moment_is_not_stopped() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(60, 35).await;
+        play.world.0.borrow_mut().late = true;
+        play.log();
+        play.seconds(120, 5).await;
+        let log = play.log();
+        assert!(log.contains(&"drain".to_owned()), "{log:?}");
+        assert!(!log.contains(&"stop".to_owned()) && !log.contains(&"delete".to_owned()), "{log:?}");
+        play.world.0.borrow_mut().late = false;
+        play.seconds(30, 5).await;
+        assert_eq!(play.counts().0, 2);
+    });
+}
+
+#[test]
+fn a_fleet_that_does_not_act_decides_all_the_same() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(30, 5).await;
+        play.log();
+        play.live.set_acting(false);
+        let round = play.seconds(60, 55).await;
+        assert!(round.decision.unwrap().actions.len() == 1);
+        assert_eq!(play.log(), Vec::<String>::new());
+        play.live.set_acting(true);
+        play.seconds(30, 55).await;
+        assert!(play.counts().0 >= 6);
+    });
+}
+
+#[test]
+fn servers_that_were_there_before_teach_nothing_about_how_long_a_start_takes() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(30, 5).await;
+        let taught = play.live.scaler().expected(false);
+        assert!(taught < Duration::from_secs(60), "{taught:?}");
+        // Another process takes over: all it knows is what it sees.
+        let mut next = Play::new();
+        next.world.0.borrow_mut().machines = std::mem::take(&mut play.world.0.borrow_mut().machines);
+        next.seconds(10, 5).await;
+        assert_eq!(next.live.scaler().expected(false), Duration::from_secs(60));
+    });
+}
+
+#[test]
+fn a_server_that_listens_somewhere_else_after_a_restart_is_found_there() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(30, 5).await;
+        play.log();
+        play.world.0.borrow_mut().port = Some(9090);
+        play.seconds(1, 5).await;
+        assert_eq!(play.log(), ["relocate", "relocate"]);
+        assert_eq!(play.ports(), [9090, 9090]);
+        play.seconds(5, 5).await;
+        assert_eq!(play.log(), Vec::<String>::new());
     });
 }

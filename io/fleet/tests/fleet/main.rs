@@ -7,6 +7,7 @@ mod clouds;
 mod crash;
 mod exec;
 mod fake_cloud;
+mod history;
 mod journal;
 mod live;
 mod openstack;

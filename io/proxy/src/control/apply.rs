@@ -22,6 +22,9 @@ impl Controller {
             Command::Show { what, pool } => self.show(*what, pool.as_ref()),
             Command::ClearSticky { pool, key } => self.clear_sticky(pool, key.as_deref()),
             Command::Reload => Reply::error(Code::Internal, "a reload does not belong here"),
+            Command::FleetScale { .. } | Command::FleetPause { .. } | Command::FleetHistory { .. } => {
+                Reply::error(Code::Internal, "fleets do not belong here")
+            }
             _ => match self.change(&command) {
                 Err(refusal) => refusal.into(),
                 Ok(Done { changed, mut notes }) => {
@@ -163,7 +166,12 @@ fn victim(command: &Command) -> Option<(&PoolName, Option<&ServerName>)> {
         | Command::RemoveServer { pool, server, .. } => Some((pool, Some(server))),
         Command::AddServer { pool, server } => Some((pool, Some(&server.name))),
         Command::Reset { pool, server } => Some((pool, server.as_ref())),
-        Command::Show { .. } | Command::ClearSticky { .. } | Command::Reload => None,
+        Command::Show { .. }
+        | Command::ClearSticky { .. }
+        | Command::FleetScale { .. }
+        | Command::FleetPause { .. }
+        | Command::FleetHistory { .. }
+        | Command::Reload => None,
     }
 }
 
@@ -196,9 +204,13 @@ fn permit(command: &Command, pool: &PoolRecord, is_overridden: bool) -> Result<(
             if *force { Ok(()) } else { unused(pool, record) }
         }
         Command::Reset { server: Some(server), .. } if !is_overridden => existing(pool, server).map(drop),
-        Command::Reset { .. } | Command::Show { .. } | Command::ClearSticky { .. } | Command::Reload => {
-            Ok(())
-        }
+        Command::Reset { .. }
+        | Command::Show { .. }
+        | Command::ClearSticky { .. }
+        | Command::FleetScale { .. }
+        | Command::FleetPause { .. }
+        | Command::FleetHistory { .. }
+        | Command::Reload => Ok(()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Everything a face may show, at one instant. Names and texts are plain strings: whoever shows them escapes them.
 
+mod fleet;
 mod latency;
 mod listener;
 mod pool;
@@ -16,6 +17,7 @@ use weir_model::PoolName;
 
 use crate::{Code, Refusal, What};
 
+pub use fleet::{FleetDone, FleetEvent, FleetPolicySnapshot, FleetServerSnapshot, FleetSnapshot};
 pub use latency::Latency;
 pub use listener::{ListenerSnapshot, ListenerStatus, Protocol, TlsCounts};
 pub use pool::{BreakerSnapshot, BreakerStatus, PoolSnapshot, PoolStatus};
@@ -39,6 +41,9 @@ pub struct Snapshot {
     pub listeners: Vec<ListenerSnapshot>,
     /// In config order.
     pub pools: Vec<PoolSnapshot>,
+    /// Fleets, in config order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fleets: Vec<FleetSnapshot>,
     /// Storage areas, in config order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub storage: Vec<StorageSnapshot>,
@@ -67,6 +72,12 @@ impl Snapshot {
         if what != What::All || pool.is_some() {
             self.storage.clear();
         }
+        if let Some(pool) = pool {
+            self.fleets.retain(|fleet| fleet.pool == pool.as_str());
+        }
+        if !matches!(what, What::All | What::Fleets) {
+            self.fleets.clear();
+        }
         if !matches!(what, What::All | What::Transfers) || (what == What::All && pool.is_some()) {
             self.transfers = TransfersSnapshot::default();
         }
@@ -76,7 +87,9 @@ impl Snapshot {
                 self.pools.retain(|pool| pool.sticky.is_some());
                 self.pools.iter_mut().for_each(|pool| pool.servers.clear());
             }
-            What::Process | What::Listeners | What::Transfers | What::Runtime => self.pools.clear(),
+            What::Process | What::Listeners | What::Fleets | What::Transfers | What::Runtime => {
+                self.pools.clear();
+            }
         }
         Ok(self)
     }

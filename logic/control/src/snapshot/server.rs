@@ -31,6 +31,8 @@ pub struct ServerSnapshot {
     pub backup: bool,
     /// Who defined it.
     pub origin: Origin,
+    /// The fleet that it belongs to; `None` = none.
+    pub fleet: Option<String>,
     /// What was changed at runtime: any of `state`, `weight`, `address`.
     pub overridden: Vec<String>,
     /// What the operator wants.

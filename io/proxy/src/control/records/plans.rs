@@ -135,7 +135,19 @@ pub(in crate::control) fn spec_of(server: &ServerPlan) -> ServerSpec {
         agent_port,
         connections_max,
     } = server.clone();
-    ServerSpec { name, address, weight, auto_weight, backup, priority, zone, agent_port, connections_max }
+    let fleet = None;
+    ServerSpec {
+        name,
+        address,
+        weight,
+        auto_weight,
+        backup,
+        priority,
+        zone,
+        agent_port,
+        connections_max,
+        fleet,
+    }
 }
 
 /// Whether two plans of a pool differ in nothing but servers.

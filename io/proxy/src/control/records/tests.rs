@@ -37,6 +37,7 @@ fn record(name: &str, slot: usize) -> ServerRecord {
         zone: None,
         agent_port: None,
         connections_max: None,
+        fleet: None,
     };
     let pool = PoolName::new("web").unwrap();
     let spec: EffectiveServer = RuntimeState::default().effective(&pool, &spec.name, Some(&spec)).unwrap();

@@ -8,7 +8,8 @@ mod server;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
-use weir_control::{Snapshot, TransfersSnapshot};
+use weir_control::{PoolSnapshot, Snapshot, TransfersSnapshot};
+use weir_model::PoolName;
 
 use super::Controller;
 
@@ -21,6 +22,13 @@ pub(super) struct Moment {
 }
 
 impl Controller {
+    /// One pool at this instant; `None` = there is none of this name. O(number of its servers).
+    pub fn pool_snapshot(&self, name: &PoolName) -> Option<PoolSnapshot> {
+        let now = Instant::now();
+        let moment = Moment { now, since_start: self.since_start(now) };
+        pool::one(&self.records(), name, moment)
+    }
+
     /// Everything at this instant. O(number of servers).
     pub fn snapshot(&self) -> Snapshot {
         let now = Instant::now();
@@ -32,7 +40,8 @@ impl Controller {
             process: self.process_snapshot(&records, now),
             listeners: listener::all(&records),
             pools: pool::all(&records, moment),
-            // Whoever has areas adds them.
+            // Whoever has fleets and areas adds them.
+            fleets: Vec::new(),
             storage: Vec::new(),
             // They are the storage areas' to tell.
             transfers: TransfersSnapshot::default(),

@@ -7,6 +7,7 @@ use weir_control::{
     Traffic,
 };
 use weir_health::BreakerState;
+use weir_model::PoolName;
 
 use super::{Moment, millis, server};
 use crate::control::records::{LatencySum, PoolRecord, Records, ServerRecord};
@@ -15,11 +16,19 @@ use crate::state::{Counter, PoolBreaker, PoolCounters};
 /// In plan order.
 pub(super) fn all(records: &Records, moment: Moment) -> Vec<PoolSnapshot> {
     let tcp: HashSet<usize> = records.plan.listeners.iter().flat_map(tcp_pools).collect();
-    let each = records.pools.iter().enumerate().map(|(index, pool)| {
-        let protocol = if tcp.contains(&index) { Protocol::Tcp } else { Protocol::Http };
-        of(pool, protocol, moment)
-    });
-    each.collect()
+    let each = records.pools.iter().enumerate();
+    each.map(|(index, pool)| of(pool, protocol(tcp.contains(&index)), moment)).collect()
+}
+
+/// The pool of a name.
+pub(super) fn one(records: &Records, name: &PoolName, moment: Moment) -> Option<PoolSnapshot> {
+    let index = records.pools.iter().position(|pool| pool.name == *name)?;
+    let is_tcp = records.plan.listeners.iter().any(|listener| tcp_pools(listener).contains(&index));
+    Some(of(&records.pools[index], protocol(is_tcp), moment))
+}
+
+fn protocol(is_tcp: bool) -> Protocol {
+    if is_tcp { Protocol::Tcp } else { Protocol::Http }
 }
 
 fn of(pool: &PoolRecord, protocol: Protocol, moment: Moment) -> PoolSnapshot {

@@ -30,6 +30,7 @@ pub(super) fn of(record: &ServerRecord, roster: &Roster, moment: Moment) -> Serv
         zone: spec.zone.as_ref().map(ToString::to_string),
         backup: spec.backup,
         origin: record.spec.origin,
+        fleet: spec.fleet.as_ref().map(ToString::to_string),
         overridden: record.spec.overridden.iter().map(|what| (*what).to_owned()).collect(),
         admin: record.admin(),
         health: match health.health(moment.since_start) {

@@ -49,7 +49,7 @@ fn the_reference_of_the_control_socket_is_up_to_date() {
 #[test]
 fn the_reference_has_every_command_and_every_field_that_a_running_weir_takes() {
     let all = declarations();
-    let weir = Weir::start(page::CONFIG);
+    let weir = page::start();
     let commands = find(&all, "Command");
     let documented: BTreeSet<&str> = commands.members.iter().map(|command| command.name.as_str()).collect();
     let message = refusal(&weir, &json!("x"));
@@ -82,9 +82,11 @@ fn the_reference_has_every_field_of_a_running_weirs_snapshot() {
         "{}check = \"tcp\"\n[listener.files]\nbind = \"127.0.0.1:0\"\nstorage = \"data\"\n\
          [storage-area.data]\nroot = {:?}\nthird-party-copy = true\n\
          [storage-area.data.access]\nanonymous-read = true\n\
-         [third-party-copy]\nhttp = true\nprivate = \"127.0.0.0/8\"\n",
+         [third-party-copy]\nhttp = true\nprivate = \"127.0.0.0/8\"\n\
+         [fleet.web]\npool = \"web\"\nmax = 2\ncapacity = 1\nact = false\nprocess = {{ command = \"true\" }}\ndirectory = {:?}\n",
         web(&[server.addr()]),
         root.path(),
+        root.path().join("fleet"),
     ));
     assert_eq!(weir.client().exchange(get("/")).status, 200);
     // A copy that is under way.

@@ -9,7 +9,7 @@ use super::find;
 use super::source::{Declared, Member};
 
 /// What the examples are given to.
-pub(super) const CONFIG: &str = "\
+const CONFIG: &str = "\
 [listener.web]
 bind = \"127.0.0.1:0\"
 pool = \"web\"
@@ -17,10 +17,28 @@ pool = \"web\"
 [pool.web]
 sticky = { source = true }
 servers = [{ name = \"w1\", address = \"10.0.0.11:8080\" }, { name = \"w2\", address = \"10.0.0.12:8080\" }]
+
+[pool.batch]
+check = \"tcp\"
+
+[fleet.batch]
+pool = \"batch\"
+max = 5
+capacity = 10
+process = { command = \"true\" }
+act = false
+directory = \"DIRECTORY/fleet\"
 ";
 
+/// A Weir that the examples are given to.
+pub(super) fn start() -> Weir {
+    let launcher = Weir::launcher("");
+    let config = CONFIG.replace("DIRECTORY", &launcher.directory().display().to_string());
+    launcher.config(&config).start()
+}
+
 /// The parts of a snapshot, in the order of their sections.
-pub(super) const SNAPSHOT: [&str; 28] = [
+pub(super) const SNAPSHOT: [&str; 33] = [
     "Snapshot",
     "ProcessSnapshot",
     "ListenerSnapshot",
@@ -44,6 +62,11 @@ pub(super) const SNAPSHOT: [&str; 28] = [
     "PerSecond",
     "Responses",
     "Latency",
+    "FleetSnapshot",
+    "FleetPolicySnapshot",
+    "FleetDone",
+    "FleetEvent",
+    "FleetServerSnapshot",
     "StorageSnapshot",
     "MethodsSnapshot",
     "TransfersSnapshot",
@@ -72,13 +95,13 @@ echo '{\"show\": {\"what\": \"pools\"}}' | socat -t 60 - UNIX-CONNECT:/run/weir/
 - What is changed here holds over reloads and restarts, until `reset` takes it back: see `state` in the [config](config.md).
 
 A field without a default must be there. Names are those of the config. The examples are given one after the other to a Weir with
-a pool `web` of the servers `w1` and `w2`.
+a pool `web` of the servers `w1` and `w2`, and a fleet `batch`.
 ";
 
 const FIELDS: &str = "| field | value | default | meaning |\n|---|---|---|---|\n";
 
 pub(super) fn write(all: &[Declared]) -> String {
-    let weir = Weir::start(CONFIG);
+    let weir = start();
     let mut page = INTRODUCTION.to_owned();
     commands(&mut page, all, &weir);
     replies(&mut page, all, &weir);
@@ -102,6 +125,9 @@ fn examples() -> Vec<Value> {
         json!({"remove-server": {"pool": "web", "server": "w3", "force": true}}),
         json!({"reset": {"pool": "web", "server": "w1"}}),
         json!({"clear-sticky": {"pool": "web", "key": "192.0.2.7"}}),
+        json!({"fleet-scale": {"fleet": "batch", "servers": 3}}),
+        json!({"fleet-pause": {"fleet": "batch", "paused": true}}),
+        json!({"fleet-history": {"fleet": "batch", "rows": 0}}),
         json!("reload"),
     ]
 }
@@ -245,10 +271,10 @@ fn value(of: &str, all: &[Declared]) -> String {
 
 fn bare(of: &str) -> &'static str {
     match of {
-        "u16" | "u32" | "u64" => "number",
+        "u16" | "u32" | "u64" | "f64" => "number",
         "bool" => "true or false",
         "String" => "text",
-        "PoolName" | "ServerName" | "ZoneName" => "name",
+        "Name" | "PoolName" | "ServerName" | "ZoneName" => "name",
         "ServerAddress" => "address",
         "Weight" => "0 to 256",
         "(u64, u64)" => "pairs of numbers",

@@ -1,0 +1,52 @@
+//! Fleets: whether their programs and files are there, and, if that is asked for, what their providers say.
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+use weir_config::plan::{FleetPlan, FleetProvider};
+use weir_config::{Diagnostic, Loaded};
+
+/// A provider that has not answered by then does not hold up the check.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What this machine can tell.
+pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
+    let found = loaded.plan.fleets.iter().filter_map(|fleet| Some((fleet, weir_fleet::check(fleet).err()?)));
+    found.map(|(fleet, why)| wrong(loaded, fleet, &why)).collect()
+}
+
+/// What the providers say: credentials, flavors, images, permissions.
+pub(super) fn ask(loaded: &Loaded) -> Vec<Diagnostic> {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(cause) => {
+            return vec![loaded.error_at(&["fleet"], format!("providers cannot be asked: {cause}"))];
+        }
+    };
+    let mut found = Vec::new();
+    for fleet in &loaded.plan.fleets {
+        let answered = runtime.block_on(async { timeout(PATIENCE, weir_fleet::verify(fleet)).await });
+        match answered {
+            Ok(Ok(())) => {}
+            Ok(Err(failure)) => found.push(wrong(loaded, fleet, &failure.to_string())),
+            Err(_) => {
+                let why = format!("no answer within {} s", PATIENCE.as_secs());
+                found.push(wrong(loaded, fleet, &why));
+            }
+        }
+    }
+    found
+}
+
+fn wrong(loaded: &Loaded, fleet: &FleetPlan, why: &str) -> Diagnostic {
+    let (name, key) = (fleet.name.as_str(), key(&fleet.provider));
+    loaded.error_at(&["fleet", name, key], format!("fleet {name}: {key}: {why}"))
+}
+
+fn key(provider: &FleetProvider) -> &'static str {
+    match provider {
+        FleetProvider::Process(_) => "process",
+        FleetProvider::Exec(_) => "exec",
+        FleetProvider::OpenStack(_) => "openstack",
+    }
+}

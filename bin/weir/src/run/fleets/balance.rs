@@ -1,0 +1,59 @@
+//! Who balances over a fleet's servers: a pool of this process, or a HAProxy.
+
+use std::net::SocketAddr;
+
+use weir_fleet::Haproxy;
+use weir_fleet::live::{Balancer, Member};
+use weir_model::ServerName;
+use weir_scale::{Observation, Sample};
+
+use super::pool::Pool;
+
+/// Either of them.
+pub(super) enum Balance {
+    Pool(Pool),
+    Haproxy(Haproxy),
+}
+
+impl Balance {
+    fn inner(&self) -> &dyn Balancer {
+        match self {
+            Self::Pool(pool) => pool,
+            Self::Haproxy(haproxy) => haproxy,
+        }
+    }
+}
+
+impl Balancer for Balance {
+    fn sample(&self) -> Sample {
+        self.inner().sample()
+    }
+
+    fn observations(&self) -> Vec<Observation> {
+        self.inner().observations()
+    }
+
+    fn members(&self) -> Result<Vec<Member>, String> {
+        self.inner().members()
+    }
+
+    fn admit(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
+        self.inner().admit(server, address)
+    }
+
+    fn relocate(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
+        self.inner().relocate(server, address)
+    }
+
+    fn drain(&self, server: &ServerName) -> Result<(), String> {
+        self.inner().drain(server)
+    }
+
+    fn recall(&self, server: &ServerName) -> Result<(), String> {
+        self.inner().recall(server)
+    }
+
+    fn remove(&self, server: &ServerName, force: bool) -> Result<(), String> {
+        self.inner().remove(server, force)
+    }
+}

@@ -1,0 +1,145 @@
+//! The fleets of the config, each on a thread of its own: what they ask of clouds and disks holds up nothing else.
+//!
+//! A fleet's thread measures the pool, decides (`weir_scale`), and acts (`weir_fleet`); what it changes in the proxy goes
+//! through the same commands as those of an operator.
+
+mod balance;
+mod desk;
+mod pool;
+mod runner;
+mod tell;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use tokio::runtime::Handle;
+use weir_config::plan::FleetPlan;
+use weir_control::{Answer, Code, Command, FleetSnapshot, Reply};
+use weir_model::Name;
+use weir_proxy::control::Controller;
+use weir_scale::history::HEADING;
+
+use desk::Desk;
+use runner::Runner;
+
+/// Every fleet of the plan in force.
+pub(super) struct Fleets {
+    controller: Arc<Controller>,
+    control_plane: Handle,
+    /// In config order.
+    running: Mutex<Vec<Running>>,
+}
+
+/// A fleet's thread.
+struct Running {
+    plan: FleetPlan,
+    desk: Arc<Desk>,
+    /// `None` = it could not be started.
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Fleets {
+    /// None runs yet. To be called on the control plane's runtime.
+    pub(super) fn new(controller: Arc<Controller>) -> Self {
+        Self { controller, control_plane: Handle::current(), running: Mutex::default() }
+    }
+
+    /// From now on there are these. What has not changed goes on undisturbed; of those that are gone, servers stay as they are.
+    pub(super) fn follow(&self, plans: &[FleetPlan]) {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut before = std::mem::take(&mut *running);
+        for plan in plans {
+            let same = before.iter().position(|there| there.plan.name == plan.name);
+            let same = same.map(|at| before.remove(at));
+            running.push(match same {
+                Some(there) if there.plan == *plan => there,
+                there => self.start(plan.clone(), there),
+            });
+        }
+        for gone in before {
+            gone.desk.end();
+            let name = &gone.plan.name;
+            eprintln!("weir: fleet {name}: is not in the config any more: its servers stay as they are");
+        }
+    }
+
+    /// Ends all, without waiting: what was begun is in the journals.
+    pub(super) fn end(&self) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.iter().for_each(|fleet| fleet.desk.end());
+    }
+
+    /// How they stand.
+    pub(super) fn snapshot(&self) -> Vec<FleetSnapshot> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = |fleet: &Running| {
+            let mut snapshot = fleet.desk.snapshot();
+            if fleet.thread.as_ref().is_none_or(JoinHandle::is_finished) {
+                snapshot.leads = false;
+                snapshot.troubles.push("its thread has ended: a reload with a change begins anew".to_owned());
+            }
+            snapshot
+        };
+        running.iter().map(snapshot).collect()
+    }
+
+    /// Obeys a command about a fleet.
+    pub(super) fn obey(&self, command: &Command) -> Reply {
+        let changed = |changed| Reply::Ok(Answer::Done { changed, notes: Vec::new() });
+        match command {
+            Command::FleetScale { fleet, servers } => self.with(fleet, |fleet| {
+                let bounds = fleet.plan.rules.bounds;
+                if let Some(wanted) = servers.filter(|wanted| !(bounds.min..=bounds.max).contains(wanted)) {
+                    let message = format!(
+                        "fleet {}: {wanted} servers are outside of its bounds, {} to {}",
+                        fleet.plan.name, bounds.min, bounds.max
+                    );
+                    return Reply::error(Code::BadCommand, message);
+                }
+                changed(fleet.desk.wish(|wish| wish.servers = *servers))
+            }),
+            Command::FleetPause { fleet, paused } => {
+                self.with(fleet, |fleet| changed(fleet.desk.wish(|wish| wish.paused = Some(*paused))))
+            }
+            Command::FleetHistory { fleet, rows } => self.with(fleet, |fleet| {
+                let rows = fleet.desk.history(*rows as usize);
+                let lines = std::iter::once(HEADING.to_owned()).chain(rows.iter().map(ToString::to_string));
+                Reply::Ok(Answer::FleetHistory { rows: lines.collect() })
+            }),
+            _ => Reply::error(Code::Internal, "this is no command for fleets"),
+        }
+    }
+
+    fn with(&self, name: &Name, act: impl FnOnce(&Running) -> Reply) -> Reply {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        match running.iter().find(|fleet| fleet.plan.name == *name) {
+            Some(fleet) => act(fleet),
+            None => Reply::error(Code::NotFound, format!("there is no fleet {name}")),
+        }
+    }
+
+    /// A thread for a fleet; the one before, if there was one, ends first.
+    fn start(&self, plan: FleetPlan, before: Option<Running>) -> Running {
+        let desk = Arc::new(Desk::new(&plan));
+        let before = before.and_then(|before| {
+            before.desk.end();
+            before.thread
+        });
+        let runner = Runner {
+            plan: plan.clone(),
+            desk: Arc::clone(&desk),
+            controller: Arc::clone(&self.controller),
+            control_plane: self.control_plane.clone(),
+        };
+        let run = move || {
+            // Two of the same fleet would get into each other's way. If it has panicked, it has said why.
+            let _ = before.map(JoinHandle::join);
+            runner.run();
+        };
+        let thread = std::thread::Builder::new().name(format!("fleet {}", plan.name)).spawn(run);
+        if let Err(error) = &thread {
+            eprintln!("weir: fleet {}: no thread: {error}", plan.name);
+        }
+        Running { plan, desk, thread: thread.ok() }
+    }
+}

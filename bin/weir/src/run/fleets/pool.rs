@@ -1,0 +1,213 @@
+//! A pool of the proxy as what balances over a fleet's servers.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use weir_control::Health as Seen;
+use weir_control::{AdminState, Command, Latency, PoolSnapshot, Reply, ServerSnapshot, ServerSpec};
+use weir_fleet::live::{Balancer, Health, Member};
+use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight};
+use weir_proxy::control::Controller;
+use weir_scale::{Observation, Sample};
+
+/// The pool, from the fleet's thread.
+pub(super) struct Pool {
+    pub(super) fleet: Name,
+    pub(super) name: PoolName,
+    pub(super) controller: Arc<Controller>,
+    /// Where commands are obeyed.
+    pub(super) control_plane: Handle,
+    /// The times of answers are looked at.
+    pub(super) wants_latency: bool,
+    /// What servers can do is to be found out.
+    pub(super) learns: bool,
+    pub(super) before: RefCell<Before>,
+}
+
+/// What was counted at the last look.
+#[derive(Default)]
+pub(super) struct Before {
+    total: Option<Latency>,
+    /// By server: when, how many answers had begun, and how long they had taken together.
+    servers: HashMap<String, (Instant, u64, u64)>,
+}
+
+/// A command that was not obeyed by then may still be.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What a server did in less time than this says little.
+const OBSERVED_MIN: Duration = Duration::from_secs(5);
+
+impl Pool {
+    fn snapshot(&self) -> Option<PoolSnapshot> {
+        self.controller.pool_snapshot(&self.name)
+    }
+
+    fn ours<'p>(&self, pool: &'p PoolSnapshot) -> impl Iterator<Item = &'p ServerSnapshot> {
+        let fleet = self.fleet.to_string();
+        pool.servers.iter().filter(move |server| server.fleet.as_ref() == Some(&fleet))
+    }
+
+    /// Gives a command on the control plane, and waits for what comes of it.
+    fn command(&self, command: Command) -> Result<(), String> {
+        let (answer, answered) = sync_channel(1);
+        let controller = Arc::clone(&self.controller);
+        self.control_plane.spawn(async move {
+            // Whoever asked may have lost patience.
+            let _ = answer.send(controller.apply(command).await);
+        });
+        match answered.recv_timeout(PATIENCE) {
+            Ok(Reply::Ok(_)) => Ok(()),
+            Ok(Reply::Error(refusal)) => Err(refusal.to_string()),
+            Err(_) => Err("the control plane has not answered".to_owned()),
+        }
+    }
+
+    fn set_state(&self, server: &ServerName, state: AdminState) -> Result<(), String> {
+        self.command(Command::ServerState { pool: self.name.clone(), server: server.clone(), state })
+    }
+
+    /// Within which time 95% of the latest requests were answered; of none, at once.
+    fn p95(&self, pool: &PoolSnapshot) -> Option<Duration> {
+        let before = self.before.borrow_mut().total.replace(pool.traffic.total.clone())?;
+        let us = pool.traffic.total.since(&before).quantile_us(0.95).unwrap_or(0);
+        Some(Duration::from_micros(us))
+    }
+}
+
+impl Balancer for Pool {
+    fn sample(&self) -> Sample {
+        let Some(pool) = self.snapshot() else { return Sample::default() };
+        Sample {
+            requests: Some(pool.traffic.requests_total),
+            bytes: Some(pool.traffic.response_bytes),
+            active: Some(pool.traffic.active.current),
+            queued: Some(pool.queue.current),
+            p95: if self.wants_latency { self.p95(&pool) } else { None },
+            cpu: None,
+        }
+    }
+
+    fn observations(&self) -> Vec<Observation> {
+        let Some(pool) = self.learns.then(|| self.snapshot()).flatten() else { return Vec::new() };
+        let now = Instant::now();
+        let mut before = self.before.borrow_mut();
+        before.servers.retain(|name, _| pool.servers.iter().any(|server| server.name == *name));
+        let mut observations = Vec::new();
+        for server in self.ours(&pool) {
+            let (count, sum_us) = (server.traffic.first_byte.count(), server.traffic.first_byte.sum_us());
+            let last = before.servers.entry(server.name.clone()).or_insert((now, count, sum_us));
+            let passed = now.saturating_duration_since(last.0);
+            let answers = count.saturating_sub(last.1);
+            if passed < OBSERVED_MIN {
+                continue;
+            }
+            // One that rises or drains does not show what it can do.
+            if answers > 0 && server.weight_percent.is_none() && server.admin == AdminState::Ready {
+                observations.push(Observation {
+                    rate_per_s: answers as f64 / passed.as_secs_f64(),
+                    latency: Duration::from_micros(sum_us.saturating_sub(last.2) / answers),
+                });
+            }
+            *last = (now, count, sum_us);
+        }
+        observations
+    }
+
+    fn members(&self) -> Result<Vec<Member>, String> {
+        let pool = self.snapshot().ok_or_else(|| format!("there is no pool {}", self.name))?;
+        Ok(self.ours(&pool).filter_map(member).collect())
+    }
+
+    fn admit(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
+        let server = ServerSpec {
+            name: server.clone(),
+            address: ServerAddress::Inet(address),
+            weight: Weight::default(),
+            auto_weight: None,
+            backup: false,
+            priority: 0,
+            zone: None,
+            agent_port: None,
+            connections_max: None,
+            fleet: Some(self.fleet.clone()),
+        };
+        self.command(Command::AddServer { pool: self.name.clone(), server })
+    }
+
+    fn relocate(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
+        let (pool, server) = (self.name.clone(), server.clone());
+        self.command(Command::ServerAddress { pool, server, address: ServerAddress::Inet(address) })
+    }
+
+    fn drain(&self, server: &ServerName) -> Result<(), String> {
+        self.set_state(server, AdminState::Drain)
+    }
+
+    fn recall(&self, server: &ServerName) -> Result<(), String> {
+        self.set_state(server, AdminState::Ready)
+    }
+
+    fn remove(&self, server: &ServerName, force: bool) -> Result<(), String> {
+        if !force {
+            // It gets nothing any more, not even of clients that are bound to it.
+            self.set_state(server, AdminState::Maintenance)?;
+        }
+        let (pool, server) = (self.name.clone(), server.clone());
+        self.command(Command::RemoveServer { pool, server, force })
+    }
+}
+
+/// As the fleet sees a server of the pool.
+fn member(server: &ServerSnapshot) -> Option<Member> {
+    let share = f64::from(server.weight_percent.unwrap_or(100)) / 100.0;
+    Some(Member {
+        server: ServerName::new(&server.name).ok()?,
+        address: server.address.parse().ok(),
+        health: match server.health {
+            Seen::NoCheck | Seen::Up | Seen::GoingDown { .. } | Seen::HalfOpen { .. } => Health::Up(share),
+            Seen::Down | Seen::GoingUp { .. } | Seen::Ejected { .. } => Health::Down,
+        },
+        draining: server.admin != AdminState::Ready,
+        active: server.traffic.active.current,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(health: Seen, admin: AdminState) -> ServerSnapshot {
+        ServerSnapshot {
+            name: "web-1".to_owned(),
+            address: "127.0.0.1:80".to_owned(),
+            health,
+            admin,
+            ..ServerSnapshot::default()
+        }
+    }
+
+    #[test]
+    fn a_server_is_capacity_when_its_checks_pass_and_by_as_much_as_its_weight_has_risen() {
+        let up = member(&server(Seen::Up, AdminState::Ready)).unwrap();
+        assert_eq!((up.health, up.draining), (Health::Up(1.0), false));
+        assert_eq!(up.address, Some("127.0.0.1:80".parse().unwrap()));
+        let rising = ServerSnapshot { weight_percent: Some(30), ..server(Seen::Up, AdminState::Ready) };
+        assert_eq!(member(&rising).unwrap().health, Health::Up(0.3));
+        for health in [Seen::Down, Seen::Ejected { remaining_ms: 5 }, Seen::GoingUp { successes: 1, rise: 2 }]
+        {
+            assert_eq!(member(&server(health, AdminState::Ready)).unwrap().health, Health::Down);
+        }
+    }
+
+    #[test]
+    fn what_an_operator_has_taken_out_is_on_its_way_out() {
+        for admin in [AdminState::Drain, AdminState::Maintenance] {
+            assert!(member(&server(Seen::Up, admin)).unwrap().draining);
+        }
+    }
+}

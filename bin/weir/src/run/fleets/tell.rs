@@ -1,0 +1,159 @@
+//! What a look at a fleet has come to, told: to those who ask, in the log, and as a row of the history.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use weir_control::{FleetDone, FleetPolicySnapshot, FleetServerSnapshot, FleetSnapshot};
+use weir_fleet::live::{Balancer, Done, Live, Round};
+use weir_scale::history::Row;
+use weir_scale::{Decision, ServerState};
+
+use super::desk::Desk;
+
+/// Remembers what was told before, so that the log has news only.
+pub(super) struct Teller {
+    desk: Arc<Desk>,
+    began: Instant,
+    /// When requests were counted last, and how many.
+    counted: Option<(Instant, u64)>,
+    alarms: Vec<String>,
+    troubles: Vec<String>,
+}
+
+impl Teller {
+    pub(super) fn new(desk: Arc<Desk>) -> Self {
+        Self { desk, began: Instant::now(), counted: None, alarms: Vec::new(), troubles: Vec::new() }
+    }
+
+    /// Tells a look. The row is for the history; there is none if nothing could be decided.
+    pub(super) fn tell<B: Balancer>(&mut self, round: &Round, live: &Live<B>) -> Option<Row> {
+        for settled in &round.settled {
+            self.desk
+                .tell(format!("what was cut off is settled: {:?}: {:?}", settled.action, settled.outcome));
+        }
+        self.news(&round.troubles, |teller| &mut teller.troubles, "");
+        let (start_up, wake_up) = (live.scaler().expected(false), live.scaler().expected(true));
+        let capacity = live.scaler().capacities().into_iter().map(|(_, why)| why).collect();
+        self.desk.show(true, |snapshot| {
+            snapshot.leads = true;
+            snapshot.looks += 1;
+            snapshot.troubles.clone_from(&round.troubles);
+            snapshot.done.failed += u64::from(!round.troubles.is_empty());
+            snapshot.start_up_ms = millis(start_up);
+            snapshot.wake_up_ms = millis(wake_up);
+            snapshot.capacity = capacity;
+            add(&mut snapshot.done, &round.done);
+            if let Some(decision) = &round.decision {
+                show(snapshot, decision, round);
+            }
+        });
+        let decision = round.decision.as_ref()?;
+        let alarms: Vec<String> = decision.alarms.iter().map(ToString::to_string).collect();
+        self.news(&alarms, |teller| &mut teller.alarms, "alarm: ");
+        let did = match round.done == Done::default() {
+            true => String::new(),
+            false => joined(&actions(decision)),
+        };
+        if !did.is_empty() {
+            self.desk.tell(format!("{did} ({} wanted; {})", decision.wanted, decision.reason));
+        }
+        Some(self.row(round, decision, did))
+    }
+
+    /// Tells those of `now` that were not there before.
+    fn news(&mut self, now: &[String], before: fn(&mut Self) -> &mut Vec<String>, prefix: &str) {
+        let known = std::mem::replace(before(self), now.to_vec());
+        // Numbers that count on make no news.
+        let plain = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
+        for text in now.iter().filter(|text| !known.iter().any(|other| plain(other) == plain(text))) {
+            self.desk.tell(format!("{prefix}{text}"));
+        }
+    }
+
+    fn row(&mut self, round: &Round, decision: &Decision, did: String) -> Row {
+        let now = Instant::now();
+        let total = round.sample.requests;
+        let before = self.counted.take();
+        self.counted = total.map(|total| (now, total));
+        let since = before.zip(total).and_then(|((at, counted), total)| {
+            let passed = now.saturating_duration_since(at).as_secs_f64();
+            Some((total.checked_sub(counted)?, passed)).filter(|_| passed > 0.0)
+        });
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let powered = round.servers.iter().filter(|server| server.state.is_powered()).count();
+        let in_balancer =
+            |state: ServerState| matches!(state, ServerState::Active | ServerState::Warming { .. });
+        let balanced = round.servers.iter().filter(|server| in_balancer(server.state)).count();
+        Row {
+            timestamp: thousandths(wall),
+            elapsed_s: thousandths(self.began.elapsed()),
+            requests_total: total,
+            requests: since.map(|(requests, _)| requests),
+            rate_per_s: since.map(|(requests, passed)| (requests as f64 / passed * 1e3).round() / 1e3),
+            needed: decision.wanted,
+            active_cloud: u32::try_from(powered).unwrap_or(u32::MAX),
+            active_balancer: u32::try_from(balanced).unwrap_or(u32::MAX),
+            decision: did,
+            reason: decision.reason.clone(),
+        }
+    }
+}
+
+fn show(snapshot: &mut FleetSnapshot, decision: &Decision, round: &Round) {
+    snapshot.wanted = decision.wanted;
+    snapshot.reason.clone_from(&decision.reason);
+    snapshot.demand = decision.demand;
+    snapshot.policies = decision
+        .parts
+        .iter()
+        .map(|part| FleetPolicySnapshot {
+            policy: part.policy.to_owned(),
+            wanted: part.wanted,
+            reason: part.reason.clone(),
+        })
+        .collect();
+    snapshot.active = decision.fleet.healthy_servers;
+    snapshot.coming = decision.fleet.coming_servers;
+    snapshot.draining = decision.fleet.draining_servers;
+    snapshot.stopped = decision.fleet.stopped_servers;
+    snapshot.servers_total = decision.fleet.servers;
+    snapshot.actions = actions(decision);
+    snapshot.alarms = decision.alarms.iter().map(ToString::to_string).collect();
+    snapshot.servers = round
+        .servers
+        .iter()
+        .map(|server| FleetServerSnapshot {
+            name: server.name.to_string(),
+            state: server.state.name().to_owned(),
+            active: server.active,
+        })
+        .collect();
+}
+
+fn actions(decision: &Decision) -> Vec<String> {
+    decision.actions.iter().map(ToString::to_string).collect()
+}
+
+fn add(total: &mut FleetDone, done: &Done) {
+    total.created += done.created;
+    total.woken += done.woken;
+    total.drained += done.drained;
+    total.recalled += done.recalled;
+    total.stopped += done.stopped;
+    total.deleted += done.deleted;
+    total.replaced += done.replaced;
+    total.cut += done.cut;
+}
+
+fn joined(texts: &[String]) -> String {
+    texts.join(", ")
+}
+
+/// Seconds, down to milliseconds.
+fn thousandths(span: Duration) -> f64 {
+    millis(span) as f64 / 1e3
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}

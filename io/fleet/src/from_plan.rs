@@ -1,0 +1,153 @@
+//! A fleet's provider as its config has it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use weir_config::plan::{
+    FleetBalancer, FleetCloud, FleetPlan, FleetProcesses, FleetProgram, FleetProvider, FleetRestart,
+    HaproxyBackend,
+};
+
+use crate::exec::{ExecProvider, ExecSettings};
+use crate::haproxy::Haproxy;
+use crate::openstack::{AddressChoice, OpenStackProvider, OpenStackSettings, Park, Surroundings};
+use crate::process::{Limits, ProcessProvider, ProcessSettings, Restart};
+use crate::{Failure, FailureKind, Provider, Steps};
+
+/// Larger user data are refused by Nova.
+const USER_DATA_BYTES_MAX: u64 = 64 << 10;
+
+/// Opens the provider of a fleet, for the process that has its lease.
+///
+/// # Errors
+/// What is configured cannot work, or the disk refuses; with what and why.
+pub fn open(plan: &FleetPlan) -> Result<Box<dyn Provider>, String> {
+    Ok(match &plan.provider {
+        FleetProvider::Process(processes) => {
+            let settings = process_settings(plan, processes);
+            Box::new(ProcessProvider::open(settings, Steps::default()).map_err(|cause| cause.to_string())?)
+        }
+        FleetProvider::Exec(program) => Box::new(ExecProvider::new(exec_settings(plan, program))),
+        FleetProvider::OpenStack(cloud) => {
+            Box::new(OpenStackProvider::new(openstack_settings(plan, cloud)?)?)
+        }
+    })
+}
+
+/// What is wrong with a provider as far as this machine can tell: programs, files.
+pub fn check(plan: &FleetPlan) -> Result<(), String> {
+    match &plan.provider {
+        FleetProvider::Process(processes) => {
+            crate::process::find_program(&process_settings(plan, processes)).map(drop)
+        }
+        FleetProvider::Exec(program) => crate::exec::find_program(&exec_settings(plan, program)),
+        FleetProvider::OpenStack(cloud) => {
+            openstack_settings(plan, cloud).and_then(OpenStackProvider::new).map(drop)
+        }
+    }
+}
+
+/// A HAProxy that balances a fleet's servers.
+pub fn haproxy(plan: &FleetPlan, backend: &HaproxyBackend) -> Haproxy {
+    Haproxy {
+        fleet: plan.name.to_string(),
+        socket: backend.socket.clone(),
+        backend: backend.backend.clone(),
+        options: backend.server.clone(),
+    }
+}
+
+/// Asks provider and HAProxy whether what is configured can work. Changes nothing.
+///
+/// # Errors
+/// It cannot, or one of them did not answer.
+pub async fn verify(plan: &FleetPlan) -> Result<(), Failure> {
+    let wrong = |why: String| Failure::new(FailureKind::Permanent, why);
+    check(plan).map_err(wrong)?;
+    if let FleetBalancer::Haproxy(backend) = &plan.balancer {
+        haproxy(plan, backend).verify().map_err(wrong)?;
+    }
+    match &plan.provider {
+        // Nobody else need be asked.
+        FleetProvider::Process(_) => Ok(()),
+        FleetProvider::Exec(program) => ExecProvider::new(exec_settings(plan, program)).verify().await,
+        FleetProvider::OpenStack(cloud) => {
+            let settings = openstack_settings(plan, cloud).map_err(wrong)?;
+            OpenStackProvider::new(settings).map_err(wrong)?.verify().await
+        }
+    }
+}
+
+fn process_settings(plan: &FleetPlan, processes: &FleetProcesses) -> ProcessSettings {
+    let directory = plan.directory.join("processes");
+    ProcessSettings {
+        address: processes.address,
+        ports: processes.ports.map(|(first, last)| first..=last),
+        environment: processes.environment.clone().into_iter().collect(),
+        working_directory: processes.working_directory.clone(),
+        limits: Limits {
+            open_files: processes.open_files_max,
+            memory_bytes: processes.memory_max.map(|size| size.0),
+            cpu_s: processes.cpu_time_max.map(|time| time.duration().as_secs().max(1)),
+            core_bytes: processes.core_max.map(|size| size.0),
+        },
+        restart: match processes.restart {
+            FleetRestart::Always => Restart::Always,
+            FleetRestart::OnFailure => Restart::OnFailure,
+            FleetRestart::Never => Restart::Never,
+        },
+        restart_pause: processes.restart_pause.duration(),
+        stop_grace: processes.stop_grace.duration(),
+        log_bytes_max: processes.output_max.0,
+        machines_max: plan.rules.bounds.quota,
+        ..ProcessSettings::new(directory, processes.command.clone())
+    }
+}
+
+fn exec_settings(plan: &FleetPlan, program: &FleetProgram) -> ExecSettings {
+    ExecSettings {
+        fleet: plan.name.to_string(),
+        command: program.command.clone(),
+        environment: program.environment.clone().into_iter().collect(),
+        working_directory: program.working_directory.clone(),
+        timeout: program.timeout.duration(),
+        settling: program.settling.duration(),
+    }
+}
+
+fn openstack_settings(plan: &FleetPlan, of: &FleetCloud) -> Result<OpenStackSettings, String> {
+    let cloud = Surroundings::of_process().cloud(of.cloud.as_deref())?;
+    let user_data = of.user_data.as_deref().map(user_data).transpose()?;
+    Ok(OpenStackSettings {
+        networks: of.networks.clone(),
+        key_pair: of.key_pair.clone(),
+        user_data,
+        metadata: of.metadata.clone(),
+        tags: of.tags.clone(),
+        server_group: of.server_group.clone(),
+        security_groups: of.security_groups.clone(),
+        availability_zone: of.availability_zone.clone(),
+        config_drive: of.config_drive,
+        park: if of.shelve { Park::Shelve } else { Park::Stop },
+        address: AddressChoice {
+            network: of.address_network.clone(),
+            version: of.address_version,
+            floating: of.floating,
+        },
+        build_timeout: of.build_timeout.duration(),
+        timeout: of.timeout.duration(),
+        ..OpenStackSettings::new(plan.name.as_str(), cloud, &of.image, &of.flavor)
+    })
+}
+
+fn user_data(path: &Path) -> Result<String, String> {
+    let named = |why: String| format!("user-data: {}: {why}", path.display());
+    let mut text = String::new();
+    let file = File::open(path).map_err(|cause| named(cause.to_string()))?;
+    file.take(USER_DATA_BYTES_MAX + 1).read_to_string(&mut text).map_err(|cause| named(cause.to_string()))?;
+    if text.len() as u64 > USER_DATA_BYTES_MAX {
+        return Err(named(format!("longer than {USER_DATA_BYTES_MAX} bytes")));
+    }
+    Ok(text)
+}

@@ -1,0 +1,127 @@
+//! HAProxy (2.5 or newer) as what balances over a fleet's servers: through its runtime socket, which has to be of level admin.
+//!
+//! Servers are added to a backend with a check, and kept down until it passes; they go when they have drained. They are known by their
+//! names, the fleet's with twelve digits after it: others of the backend are left alone. After a reload HAProxy has forgotten them,
+//! and they are added again.
+
+mod socket;
+mod stat;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use weir_model::ServerName;
+use weir_scale::Sample;
+
+use self::stat::Stat;
+use crate::live::{Balancer, Member};
+use crate::token_of;
+
+/// A backend of a running HAProxy.
+#[derive(Debug, Clone)]
+pub struct Haproxy {
+    /// The fleet's name.
+    pub fleet: String,
+    /// The runtime socket.
+    pub socket: PathBuf,
+    /// The backend; it needs an algorithm that servers can be added to (`leastconn`, `roundrobin`, `random`, `hash`).
+    pub backend: String,
+    /// What follows the address in `add server`: `check inter 1s rise 2 fall 3`.
+    pub options: String,
+}
+
+/// A connection to a local socket is as quick as that, or somebody is in trouble.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Haproxy {
+    /// Asks whether the socket is there, permits what is needed, and has the backend.
+    pub fn verify(&self) -> Result<(), String> {
+        self.stat()?;
+        // Whoever may not do this is told so, and not that there is no such server.
+        let reply = self.ask(&format!("set server {}/weir-none state ready", self.backend))?;
+        match reply.contains("ermission denied") {
+            true => {
+                Err(format!("{}: {}: the socket needs `level admin`", self.socket.display(), reply.trim()))
+            }
+            false => Ok(()),
+        }
+    }
+
+    fn stat(&self) -> Result<Stat, String> {
+        let text = self.ask("show stat")?;
+        let stat = Stat::parse(&text).map_err(|why| format!("{}: {why}", self.socket.display()))?;
+        match stat.backend(&self.backend) {
+            Some(_) => Ok(stat),
+            None => Err(format!("{}: there is no backend {}", self.socket.display(), self.backend)),
+        }
+    }
+
+    fn ask(&self, command: &str) -> Result<String, String> {
+        socket::ask(&self.socket, command, PATIENCE)
+            .map_err(|cause| format!("{}: {cause}", self.socket.display()))
+    }
+
+    /// Gives commands one after the other, up to the first that is refused.
+    fn tell(&self, commands: &[String]) -> Result<(), String> {
+        commands.iter().try_for_each(|command| {
+            let reply = self.ask(command)?;
+            match reply.trim() {
+                "" | "New server registered." | "Server deleted." => Ok(()),
+                refusal => Err(format!("{command}: {}", refusal.lines().next().unwrap_or(refusal))),
+            }
+        })
+    }
+
+    fn set(&self, server: &ServerName, what: &str) -> String {
+        format!("set server {}/{server} {what}", self.backend)
+    }
+}
+
+impl Balancer for Haproxy {
+    fn sample(&self) -> Sample {
+        self.stat().ok().and_then(|stat| stat.backend(&self.backend)).unwrap_or_default()
+    }
+
+    fn members(&self) -> Result<Vec<Member>, String> {
+        Ok(self.stat()?.members(&self.backend, |name| token_of(&self.fleet, name)))
+    }
+
+    fn admit(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
+        let path = format!("{}/{server}", self.backend);
+        self.tell(&[
+            format!("add server {path} {address} {}", self.options),
+            format!("enable health {path}"),
+            // A new one counts as up until a check has failed: it has to prove itself first.
+            self.set(server, "health down"),
+            self.set(server, "state ready"),
+        ])
+    }
+
+    fn relocate(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
+        let command = self.set(server, &format!("addr {} port {}", address.ip(), address.port()));
+        // It says what it has changed.
+        let reply = self.ask(&command)?;
+        if reply.contains("changed") || reply.trim().is_empty() {
+            return self.tell(&[self.set(server, "health down")]);
+        }
+        Err(format!("{command}: {}", reply.trim()))
+    }
+
+    fn drain(&self, server: &ServerName) -> Result<(), String> {
+        self.tell(&[self.set(server, "state drain")])
+    }
+
+    fn recall(&self, server: &ServerName) -> Result<(), String> {
+        self.tell(&[self.set(server, "state ready")])
+    }
+
+    fn remove(&self, server: &ServerName, force: bool) -> Result<(), String> {
+        let path = format!("{}/{server}", self.backend);
+        self.tell(&[self.set(server, "state maint")])?;
+        if force {
+            self.tell(&[format!("shutdown sessions server {path}")])?;
+        }
+        self.tell(&[format!("del server {path}")])
+    }
+}

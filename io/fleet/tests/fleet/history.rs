@@ -1,0 +1,71 @@
+//! The file of rows: what is found again after a start, and what becomes of one that is large or broken.
+
+use std::fs;
+use std::time::Duration;
+
+use weir_config::plan::HistoryPlan;
+use weir_fleet::History;
+use weir_model::{ByteSize, Millis};
+use weir_scale::history::{HEADING, Row};
+use weir_testkit::TempDir;
+
+fn plan(directory: &TempDir, bytes_max: u64) -> HistoryPlan {
+    let file = directory.path().join("new/history.csv");
+    HistoryPlan { file, interval: Millis(10_000), bytes_max: ByteSize(bytes_max) }
+}
+
+fn row(at: u32, decision: &str) -> Row {
+    Row { timestamp: f64::from(at), needed: at, decision: decision.to_owned(), ..Row::default() }
+}
+
+fn at(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+#[test]
+fn rows_are_written_when_it_is_time_or_something_was_done_and_found_again() {
+    let directory = TempDir::new().unwrap();
+    let plan = plan(&directory, 1 << 20);
+    let (mut history, rows) = History::open(&plan).unwrap();
+    assert_eq!(rows, []);
+    let written: Vec<bool> = [(1, ""), (5, ""), (6, "create 2"), (10, ""), (16, "")]
+        .into_iter()
+        .map(|(second, decision)| history.note(at(second.into()), &row(second, decision)).unwrap())
+        .collect();
+    assert_eq!(written, [true, false, true, false, true]);
+    let text = fs::read_to_string(&plan.file).unwrap();
+    assert!(text.starts_with(HEADING) && text.matches(HEADING).count() == 1, "{text}");
+    drop(history);
+    let (_, rows) = History::open(&plan).unwrap();
+    assert_eq!(rows, [row(1, ""), row(6, "create 2"), row(16, "")]);
+}
+
+#[test]
+fn half_a_row_is_passed_over_and_does_not_spoil_the_next_one() {
+    let directory = TempDir::new().unwrap();
+    let plan = plan(&directory, 1 << 20);
+    drop(History::open(&plan).unwrap());
+    let whole = row(1, "");
+    fs::write(&plan.file, format!("{HEADING}\n{whole}\n2,0,,")).unwrap();
+    let (mut history, rows) = History::open(&plan).unwrap();
+    assert_eq!(rows, [row(1, "")]);
+    history.note(at(3), &row(3, "")).unwrap();
+    let (_, rows) = History::open(&plan).unwrap();
+    assert_eq!(rows, [row(1, ""), row(3, "")]);
+}
+
+#[test]
+fn a_large_history_is_put_aside_and_a_new_one_begun() {
+    let directory = TempDir::new().unwrap();
+    let plan = plan(&directory, 200);
+    let (mut history, _) = History::open(&plan).unwrap();
+    for second in 0..40 {
+        history.note(at(second * 10), &row(second as u32, "")).unwrap();
+    }
+    let aside = fs::read_to_string(format!("{}.1", plan.file.display())).unwrap();
+    let now = fs::read_to_string(&plan.file).unwrap();
+    for text in [&aside, &now] {
+        assert!(text.starts_with(HEADING) && text.len() < 400, "{text}");
+    }
+    assert!(now.lines().last().unwrap().starts_with("39,"));
+}

@@ -1,0 +1,62 @@
+//! What `weir check` finds out about fleets.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use weir_e2e::program;
+use weir_testkit::TempDir;
+
+const POOL: &str = "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n[pool.web]\ncheck = \"tcp\"\n\
+                    [fleet.web]\npool = \"web\"\nmax = 3\ncapacity = 10\n";
+
+fn check(directory: &Path, fleet: &str, more: &[&str]) -> Output {
+    let config = directory.join("weir.toml");
+    fs::write(&config, format!("{POOL}{fleet}\n")).unwrap();
+    let mut command = Command::new(program());
+    command.arg("check").arg(&config).args(more);
+    // No cloud of whoever runs this.
+    command.env_remove("OS_CLOUD").env_remove("OS_AUTH_URL").env("HOME", directory);
+    command.output().unwrap()
+}
+
+fn script(directory: &Path, name: &str, answer: &str) -> String {
+    let path = directory.join(name);
+    fs::write(&path, format!("#!/bin/sh\ncat > /dev/null\necho '{answer}'\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+#[track_caller]
+fn refused(output: &Output, why: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains(why), "{said}");
+}
+
+#[test]
+fn a_program_that_is_not_there_is_found_without_asking_anybody() {
+    let directory = TempDir::new().unwrap();
+    let found = check(directory.path(), "process = { command = \"/nowhere/app\" }", &[]);
+    refused(&found, "fleet web: process: /nowhere/app: no such program");
+    let found = check(directory.path(), "exec = { command = \"/nowhere/cloud.py\" }", &[]);
+    refused(&found, "fleet web: exec: /nowhere/cloud.py: no such program");
+    let found = check(directory.path(), "port = 80\nopenstack = { image = \"a\", flavor = \"b\" }", &[]);
+    refused(&found, "no clouds.yaml");
+}
+
+#[test]
+fn providers_are_asked_when_that_is_wanted() {
+    let directory = TempDir::new().unwrap();
+    let refusing = script(
+        directory.path(),
+        "refusing",
+        r#"{"error": {"kind": "auth", "message": "this key may not create machines"}}"#,
+    );
+    let fleet = format!("exec = {{ command = {refusing:?} }}");
+    assert!(check(directory.path(), &fleet, &[]).status.success());
+    refused(&check(directory.path(), &fleet, &["--online"]), "this key may not create machines");
+    let willing = script(directory.path(), "willing", "{}");
+    let output = check(directory.path(), &format!("exec = {{ command = {willing:?} }}"), &["--online"]);
+    assert!(output.status.success(), "{output:?}");
+}

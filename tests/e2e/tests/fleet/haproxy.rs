@@ -1,0 +1,112 @@
+//! A HAProxy that is there balances, and Weir looks after the servers. Debian's HAProxy (2.6); `scripts/setup test` installs it.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::json;
+use weir_e2e::{Weir, get, program};
+use weir_testkit::{Child, PATIENCE, RawClient, wait_until};
+
+use crate::place::{Place, fleet, has_settled_at};
+
+struct Haproxy {
+    _child: Child,
+    address: SocketAddr,
+    socket: PathBuf,
+}
+
+fn start(place: &Place) -> Haproxy {
+    let program = Path::new("/usr/sbin/haproxy");
+    assert!(program.exists(), "haproxy is not installed: run `scripts/setup test`");
+    // Between this and its bind somebody may take the port: then the test fails, and says so.
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (config, socket) = (place.path("haproxy.cfg"), place.path("haproxy.sock"));
+    let text = format!(
+        "global\n  stats socket {} mode 600 level admin\n\
+         defaults\n  mode http\n  retries 0\n  timeout connect 5s\n  timeout client 60s\n  timeout server 60s\n\
+         frontend front\n  bind {address}\n  default_backend web\n\
+         backend web\n  balance leastconn\n",
+        socket.display()
+    );
+    std::fs::write(&config, text).unwrap();
+    let mut command = Command::new(program);
+    command.arg("-db").arg("-f").arg(&config);
+    let child = Child::spawn(command);
+    wait_until("HAProxy accepts", PATIENCE, || RawClient::try_connect(address).is_ok() && socket.exists());
+    Haproxy { _child: child, address, socket }
+}
+
+fn config(place: &Place, haproxy: &Haproxy) -> String {
+    format!(
+        "[fleet.web]\nmin = 1\nmax = 6\ncapacity = 10\nstandby = 0\ninterval = \"200ms\"\nstart-up = \"1s\"\ndirectory = {:?}\n\
+         haproxy = {{ socket = {:?}, backend = \"web\", server = \"check inter 100ms rise 2 fall 3\" }}\n\
+         process = {{ command = [{:?}, \"origin\", \"--bind\", \"{{address}}:{{port}}\"], stop-grace = \"20s\" }}\n",
+        place.path("fleet"),
+        haproxy.socket,
+        program(),
+    )
+}
+
+#[test]
+fn servers_are_added_to_and_drained_from_a_haproxy_without_a_request_lost() {
+    let place = Place::new();
+    let haproxy = start(&place);
+    let config = config(&place, &haproxy);
+    let checked = {
+        let path = place.path("weir.toml");
+        std::fs::write(&path, &config).unwrap();
+        Command::new(program()).args(["check", "--online"]).arg(path).output().unwrap()
+    };
+    assert!(checked.status.success(), "{checked:?}");
+    let weir = Weir::start(&config);
+    wait_until("the first server", PATIENCE, || has_settled_at(&weir, 1));
+    let (over, answered) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                let mut client = RawClient::connect(haproxy.address);
+                while !over.load(Ordering::SeqCst) {
+                    let response = client.exchange(get("/bytes/1000"));
+                    assert_eq!((response.status, response.body.len()), (200, 1_000), "{response:?}");
+                    answered.fetch_add(1, Ordering::SeqCst);
+                    // As many as they can would be a load test.
+                    thread::sleep(Duration::from_millis(5));
+                }
+            });
+        }
+        for servers in [4, 1, 5, 2, 1] {
+            weir.obey(&json!({"fleet-scale": {"fleet": "web", "servers": servers}}));
+            wait_until("as many as were asked for", Duration::from_secs(60), || {
+                has_settled_at(&weir, servers)
+            });
+            let before = answered.load(Ordering::SeqCst);
+            wait_until("traffic goes on", PATIENCE, || answered.load(Ordering::SeqCst) > before + 50);
+        }
+        over.store(true, Ordering::SeqCst);
+    });
+    assert_eq!(place.processes().len(), 1);
+    let shown = fleet(&weir);
+    assert_eq!((&shown["pool"], &shown["done"]["cut"]), (&json!("haproxy:web"), &json!(0)));
+    assert_eq!(shown["done"]["drained"], 7, "{shown}");
+}
+
+#[test]
+fn a_haproxy_that_is_not_there_or_lacks_the_backend_is_told() {
+    let place = Place::new();
+    let haproxy = start(&place);
+    let check = |config: &str| {
+        let path = place.path("weir.toml");
+        std::fs::write(&path, config).unwrap();
+        let output = Command::new(program()).args(["check", "--online"]).arg(path).output().unwrap();
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let good = config(&place, &haproxy);
+    assert!(
+        check(&good.replace("backend = \"web\"", "backend = \"wep\"")).contains("there is no backend wep")
+    );
+    assert!(check(&good.replace("haproxy.sock", "nowhere.sock")).contains("nowhere.sock: No such file"));
+}

@@ -1,0 +1,10 @@
+//! Fleets of real processes: they follow demand, lose nothing, and survive whoever looks after them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod check;
+mod crash;
+mod demand;
+mod haproxy;
+mod operator;
+mod place;

@@ -1,0 +1,101 @@
+//! What operators ask and tell fleets.
+
+use serde_json::{Value, json};
+use weir_e2e::Weir;
+use weir_testkit::{PATIENCE, wait_until};
+
+use crate::place::{Place, ask, fleet, has_settled_at, told};
+
+const RULES: &str = "min = 1\nmax = 4\ncapacity = 10\nstandby = 1\n";
+
+#[test]
+fn a_fleet_is_scaled_paused_resumed_and_explained_from_the_command_line() {
+    let place = Place::new();
+    let weir = Weir::start(&place.config(RULES));
+    wait_until("the first server", PATIENCE, || has_settled_at(&weir, 1));
+    assert!(told(&weir, &["scale", "3"]).contains("3 servers"));
+    wait_until("three servers", PATIENCE, || has_settled_at(&weir, 3));
+    assert!(told(&weir, &["status"]).contains("held at 3"));
+    assert!(told(&weir, &["explain"]).contains("3 were asked for by hand"));
+    let history: Value = serde_json::from_str(&told(&weir, &["history", "--json"])).unwrap();
+    assert!(history.as_array().unwrap().iter().any(|row| row["active_balancer"] == 3), "{history}");
+
+    told(&weir, &["pause"]);
+    told(&weir, &["scale", "1", "web"]);
+    wait_until("it is decided", PATIENCE, || fleet(&weir)["wanted"] == 1);
+    wait_until("it is shown", PATIENCE, || {
+        told(&weir, &["plan"]).contains("paused; would be done: drain web-")
+    });
+    assert_eq!((fleet(&weir)["active"].as_u64(), place.processes().len()), (Some(3), 3));
+    told(&weir, &["resume"]);
+    wait_until("one server", PATIENCE, || has_settled_at(&weir, 1));
+    assert!(told(&weir, &["plan"]).contains("nothing"));
+    assert!(told(&weir, &["scale", "auto"]).contains("demand"));
+
+    for (wrong, why) in [
+        (&["scale", "9"][..], "outside of its bounds, 1 to 4"),
+        (&["scale", "2", "other"], "there is no fleet other"),
+        (&["explain", "other"], "there is no fleet other: there are web"),
+    ] {
+        let output = ask(&weir, wrong);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(why), "{output:?}");
+    }
+}
+
+#[test]
+fn a_reload_leaves_a_fleet_alone_and_new_bounds_hold_without_a_server_lost() {
+    let place = Place::new();
+    let mut weir = Weir::start(&place.config(RULES));
+    wait_until("the first server", PATIENCE, || has_settled_at(&weir, 1));
+    let before = place.processes();
+    let looks = fleet(&weir)["looks"].as_u64().unwrap();
+    weir.reload(&format!(
+        "{}\n[listener.more]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n",
+        place.config(RULES)
+    ));
+    wait_until("it goes on", PATIENCE, || fleet(&weir)["looks"].as_u64().unwrap() > looks);
+    assert_eq!(place.processes(), before);
+
+    weir.reload(&place.config(&RULES.replace("min = 1", "min = 2")));
+    wait_until("a second server", PATIENCE, || has_settled_at(&weir, 2));
+    assert!(before.iter().all(|kept| place.processes().contains_key(kept.0)));
+    // A fleet that is gone from the config leaves its servers where they are.
+    let config = place.config(RULES);
+    let (rest, _) = config.split_once("[fleet.web]").unwrap();
+    weir.reload(rest);
+    weir.wait_for_log("its servers stay as they are");
+    assert_eq!(place.processes().len(), 2);
+    assert_eq!(weir.client().exchange(weir_e2e::get("/")).status, 200);
+    let shown = weir.obey(&json!({"show": {"what": "fleets"}}));
+    assert_eq!(shown["snapshot"].get("fleets"), None);
+}
+
+#[test]
+fn servers_of_the_pool_that_are_not_the_fleets_are_left_alone() {
+    let place = Place::new();
+    let other = weir_testkit::RawServer::answering("mine");
+    let config = place.config(RULES).replace(
+        "[pool.web]\n",
+        &format!(
+            "[pool.web]\nservers = [{{ name = \"web-000000000000\", address = \"{}\" }}]\n",
+            other.addr()
+        ),
+    );
+    let weir = Weir::start(&config);
+    wait_until("the fleet's server", PATIENCE, || has_settled_at(&weir, 1));
+    let added = json!({"add-server": {"pool": "web", "server": {"name": "extra", "address": other.addr().to_string()}}});
+    weir.obey(&added);
+    weir.obey(&json!({"fleet-scale": {"fleet": "web", "servers": 3}}));
+    wait_until("three servers", PATIENCE, || has_settled_at(&weir, 3));
+    weir.obey(&json!({"fleet-scale": {"fleet": "web", "servers": 1}}));
+    wait_until("one server", PATIENCE, || has_settled_at(&weir, 1));
+    let pools = weir.obey(&json!({"show": {"what": "pools"}}))["snapshot"]["pools"].take();
+    let servers = pools[0]["servers"].as_array().unwrap();
+    let names: Vec<&str> = servers.iter().map(|server| server["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 3, "{names:?}");
+    for name in ["web-000000000000", "extra"] {
+        let server = servers.iter().find(|server| server["name"] == name).unwrap();
+        assert_eq!((&server["admin"], &server["fleet"]), (&json!("ready"), &Value::Null));
+    }
+}

@@ -1,0 +1,90 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use weir_e2e::{Weir, program};
+use weir_testkit::TempDir;
+
+/// Where a fleet remembers its servers, longer than any Weir lives. Its processes end with it.
+pub(crate) struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self { directory: TempDir::new().unwrap() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().canonicalize().unwrap().join(name)
+    }
+
+    /// A pool behind a listener, both `web`, and its fleet of test web servers with these keys. Nothing is tried again.
+    pub(crate) fn config(&self, fleet: &str) -> String {
+        format!(
+            "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n\
+             [pool.web]\nretry = false\ncheck = {{ http = \"GET /health\", interval = \"100ms\", rise = 1, fall = 3 }}\n\n\
+             [fleet.web]\npool = \"web\"\ndirectory = {:?}\ninterval = \"200ms\"\nstart-up = \"1s\"\nwake-up = \"500ms\"\n\
+             history-interval = \"200ms\"\n\
+             process = {{ command = [{:?}, \"origin\", \"--bind\", \"{{address}}:{{port}}\", \"--name\", \"{{machine}}\"], stop-grace = \"20s\" }}\n\
+             {fleet}\n",
+            self.path("fleet"),
+            program(),
+        )
+    }
+
+    /// The processes of the fleet that live, by the name of their machine.
+    pub(crate) fn processes(&self) -> BTreeMap<String, u32> {
+        let mark = format!("WEIR_FLEET_MACHINE={}/", self.path("fleet/processes").display());
+        let of = |pid: u32| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+            let variables = environment.split(|byte| *byte == 0);
+            let found = variables
+                .map(String::from_utf8_lossy)
+                .find_map(|variable| variable.strip_prefix(&mark).map(str::to_owned));
+            Some((found?, pid))
+        };
+        let all = fs::read_dir("/proc").unwrap();
+        all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter_map(of).collect()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        for pid in self.processes().into_values() {
+            // One that has ended by itself is no trouble.
+            let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+        }
+    }
+}
+
+/// The fleet as it stands.
+pub(crate) fn fleet(weir: &Weir) -> Value {
+    weir.obey(&json!({"show": {"what": "fleets"}}))["snapshot"]["fleets"][0].take()
+}
+
+/// Whether so many servers take requests, and nothing is under way.
+pub(crate) fn has_settled_at(weir: &Weir, servers: u64) -> bool {
+    let fleet = fleet(weir);
+    fleet["active"] == servers
+        && fleet["coming"] == 0
+        && fleet["draining"] == 0
+        && fleet["actions"] == json!([])
+}
+
+/// Runs `weir fleet` with these arguments.
+pub(crate) fn ask(weir: &Weir, arguments: &[&str]) -> Output {
+    let mut command = Command::new(program());
+    command.arg("fleet").args(arguments).arg("--socket").arg(weir.control());
+    command.output().unwrap()
+}
+
+/// As [`ask`]; it must be answered. What it printed.
+#[track_caller]
+pub(crate) fn told(weir: &Weir, arguments: &[&str]) -> String {
+    let output = ask(weir, arguments);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
