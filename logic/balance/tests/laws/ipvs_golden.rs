@@ -1,41 +1,83 @@
-//! Which servers the kernel's IPVS itself picks for a thousand connections in a row, none of which ends: recorded by
-//! `tests/golden/ipvs/record`.
+//! Which servers the kernel's IPVS itself picks for connections that come and end: recorded by `tests/golden/ipvs/record`.
 
-use std::net::IpAddr;
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
 
-use weir_balance::{Algorithm, Key, Pick, PickInput, Picker};
+use weir_balance::{Algorithm, HashOptions, Key, Pick, PickInput, Picker, Scheduling};
+use weir_model::Millis;
 
 use crate::pool::Pool;
 
-/// The weights stand in the first line; then come lines of client, destination and server.
-fn assert_recorded(algorithm: Algorithm, text: &str) {
+/// The servers stand in the first line: their weights, and perhaps a threshold of the last one.
+fn recorded(scheduling: Scheduling, text: &str) -> (Pool, &str) {
     let (head, lines) = text.split_once('\n').unwrap();
     let weights: Vec<u32> =
         head.rsplit("weights ").next().unwrap().split(' ').map(|weight| weight.parse().unwrap()).collect();
-    let mut pool = Pool::new(algorithm, &weights);
+    let mut pool = Pool::new(scheduling, &weights);
     for candidate in &mut pool.candidates {
         candidate.address = format!("192.168.1.{}:8080", 1 + candidate.slot).parse().unwrap();
     }
+    if let Some((_, limit)) = head.split_once("threshold ") {
+        let limit = limit.split(',').next().unwrap().parse().unwrap();
+        pool.candidates.last_mut().unwrap().connections_max = Some(limit);
+    }
+    (pool, lines)
+}
+
+/// Picks for each line of client, destination and server; `-` ends a client's connection, `~` lets seconds pass.
+fn assert_recorded(scheduling: impl Into<Scheduling>, text: &str) {
+    let scheduling = scheduling.into();
+    let (pool, lines) = recorded(scheduling, text);
     let roster = pool.roster();
     let mut picker = Picker::new(0);
-    // Where servers are added one by one, the kernel's wrr is in the last pass of a round when it begins: all are equal there.
-    let begun = if algorithm == Algorithm::IpvsWrr { weights.len() } else { 0 };
-    let mut count = begun;
-    for line in lines.lines().skip(begun) {
-        let [client, destination, server] = line.split(' ').collect::<Vec<_>>().try_into().unwrap();
-        let by_destination = matches!(algorithm, Algorithm::IpvsDh | Algorithm::Lblc | Algorithm::Lblcr);
-        let address: IpAddr = if by_destination { destination } else { client }.parse().unwrap();
-        let input = PickInput { key: Some(Key::from(address)), ..PickInput::default() };
-        let slot: usize = server.parse().unwrap();
-        assert_eq!(
-            picker.pick(&roster, &input),
-            Pick::Server(slot),
-            "{algorithm}: connection {count}, {line}"
-        );
-        roster.begin(slot);
-        count += 1;
+    let mut servers: HashMap<&str, usize> = HashMap::new();
+    let (mut now_ms, mut count) = (0, 0);
+    for line in lines.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["~", seconds] => now_ms += seconds.parse::<u64>().unwrap() * 1_000,
+            ["-", client] => {
+                if let Some(slot) = servers.remove(client) {
+                    roster.end(slot, &pool.candidates[slot].load);
+                }
+            }
+            [client, destination, server] => {
+                let key = Some(key(scheduling.algorithm, client, destination));
+                let picked = picker.pick(&roster, &PickInput { key, now_ms, ..PickInput::default() });
+                let expected = server.parse().map_or(Pick::Busy, Pick::Server);
+                let active: Vec<u32> = pool.candidates.iter().map(|server| server.load.active()).collect();
+                assert_eq!(
+                    picked, expected,
+                    "{}: connection {count}, {line}, {active:?} under way",
+                    scheduling.algorithm
+                );
+                if let Pick::Server(slot) = expected {
+                    assert!(roster.try_begin(slot));
+                    servers.insert(client, slot);
+                }
+                count += 1;
+            }
+            _ => panic!("{line}"),
+        }
     }
-    assert_eq!(count, 1_000);
+    assert!(count >= 300, "{count}");
+}
+
+/// By what the kernel goes.
+fn key(algorithm: Algorithm, client: &str, destination: &str) -> Key {
+    if matches!(algorithm, Algorithm::IpvsDh | Algorithm::Lblc | Algorithm::Lblcr) {
+        return Key::from(destination.parse::<IpAddr>().unwrap());
+    }
+    match client.parse::<SocketAddr>() {
+        Ok(client) => Key::Address(client.ip(), client.port()),
+        Err(_) => Key::from(client.parse::<IpAddr>().unwrap()),
+    }
+}
+
+/// Who has no room is not passed over.
+fn without_fallback(algorithm: Algorithm) -> Scheduling {
+    let hash = HashOptions { fallback: false, ..HashOptions::of(algorithm) };
+    Scheduling { hash, ..algorithm.into() }
 }
 
 #[test]
@@ -53,7 +95,49 @@ fn a_thousand_connections_get_the_servers_that_the_kernel_gives_them() {
         (Algorithm::Overflow, include_str!("../golden/ipvs-ovf.txt")),
         (Algorithm::Lblc, include_str!("../golden/ipvs-lblc.txt")),
         (Algorithm::Lblcr, include_str!("../golden/ipvs-lblcr.txt")),
+        (Algorithm::IpvsSh, include_str!("../golden/ipvs-sh-port.txt")),
+        (Algorithm::IpvsMh, include_str!("../golden/ipvs-mh-port.txt")),
     ] {
         assert_recorded(algorithm, text);
     }
+}
+
+#[test]
+fn connections_that_end_and_servers_without_weight_or_room_count_as_in_the_kernel() {
+    for (algorithm, text) in [
+        (Algorithm::IpvsWrr, include_str!("../golden/ipvs-wrr-ends.txt")),
+        (Algorithm::IpvsLc, include_str!("../golden/ipvs-lc-ends.txt")),
+        (Algorithm::IpvsWlc, include_str!("../golden/ipvs-wlc-ends.txt")),
+        (Algorithm::Sed, include_str!("../golden/ipvs-sed-ends.txt")),
+        (Algorithm::Nq, include_str!("../golden/ipvs-nq-ends.txt")),
+        (Algorithm::Failover, include_str!("../golden/ipvs-fo-ends.txt")),
+        (Algorithm::Overflow, include_str!("../golden/ipvs-ovf-ends.txt")),
+        (Algorithm::Lblc, include_str!("../golden/ipvs-lblc-ends.txt")),
+        (Algorithm::IpvsSh, include_str!("../golden/ipvs-sh-fallback-ends.txt")),
+        (Algorithm::IpvsMh, include_str!("../golden/ipvs-mh-fallback-ends.txt")),
+    ] {
+        assert_recorded(algorithm, text);
+    }
+}
+
+#[test]
+fn the_hashes_without_fallback_leave_who_has_no_room_where_the_kernel_does() {
+    for (algorithm, text) in [
+        (Algorithm::IpvsSh, include_str!("../golden/ipvs-sh-ends.txt")),
+        (Algorithm::IpvsDh, include_str!("../golden/ipvs-dh-ends.txt")),
+        (Algorithm::IpvsMh, include_str!("../golden/ipvs-mh-ends.txt")),
+    ] {
+        assert!(text.lines().any(|line| line.ends_with(" x")), "{algorithm}: there was always room");
+        assert_recorded(without_fallback(algorithm), text);
+    }
+}
+
+#[test]
+fn the_servers_of_a_key_become_fewer_where_they_do_in_the_kernel() {
+    // As the script has told it.
+    let hash = HashOptions { expiration: Millis::from_secs(5), ..HashOptions::of(Algorithm::Lblcr) };
+    assert_recorded(
+        Scheduling { hash, ..Algorithm::Lblcr.into() },
+        include_str!("../golden/ipvs-lblcr-ends.txt"),
+    );
 }

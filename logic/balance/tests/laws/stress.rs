@@ -128,7 +128,7 @@ fn something(pool: &mut Pool, round: u64) {
     match next(&mut random) % 4 {
         0 => pool.candidates[slot].eligible = !pool.candidates[slot].eligible,
         1 => pool.candidates[slot].load = Arc::new(ServerLoad::default()),
-        2 => pool.candidates[slot].connections_max = Some(5).filter(|_| round % 3 > 0),
+        2 => pool.candidates[slot].connections_max = Some(5).filter(|_| !round.is_multiple_of(3)),
         _ => pool.candidates[slot].weight = Weight::new(1 + round as u32 % 9).unwrap(),
     }
 }
