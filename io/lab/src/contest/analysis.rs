@@ -196,7 +196,9 @@ fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure) -> Vec<Pair
     // Without a balancer is no rival of balancers: it shows what they cost.
     let rivals: Vec<&Rival> = scenario.rivals.iter().filter(|rival| rival.product != Product::None).collect();
     for (at, one) in rivals.iter().enumerate() {
-        for other in &rivals[at + 1..] {
+        // What differs in product and algorithm both compares nothing that anybody asks.
+        let is_asked = |other: &&&Rival| other.product == one.product || other.scheme == one.scheme;
+        for other in rivals[at + 1..].iter().filter(is_asked) {
             let (mut all_ones, mut all_others) = (Vec::new(), Vec::new());
             for case in &scenario.cases {
                 let (ones, others) = values.shared(&case.name, &one.name, &other.name, measure);

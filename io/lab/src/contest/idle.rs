@@ -9,8 +9,13 @@ use weir_config::lab::Case;
 use super::rivals::HOST;
 use super::stage::{Network, Place};
 
-/// As many as a case asks for; they end when this is dropped.
-pub(crate) fn hold(network: &Network, case: &Case, address: SocketAddr) -> Result<Vec<TcpStream>, String> {
+/// As many as a case asks for, or fewer if the user wants an end; they are closed when this is dropped.
+pub(crate) fn hold(
+    network: &Network,
+    case: &Case,
+    address: SocketAddr,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Vec<TcpStream>, String> {
     if case.idle == 0 {
         return Ok(Vec::new());
     }
@@ -20,7 +25,7 @@ pub(crate) fn hold(network: &Network, case: &Case, address: SocketAddr) -> Resul
     };
     let open = || -> Result<Vec<TcpStream>, String> {
         let mut held = Vec::new();
-        while held.len() < case.idle as usize {
+        while held.len() < case.idle as usize && !stop() {
             held.push(one(&case.path, address).map_err(|cause| failed(held.len(), &cause))?);
         }
         Ok(held)
@@ -32,7 +37,8 @@ pub(crate) fn hold(network: &Network, case: &Case, address: SocketAddr) -> Resul
 fn one(path: &str, address: SocketAddr) -> std::io::Result<TcpStream> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-    write!(stream, "HEAD {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n")?;
+    // In one piece: a second would wait for the acknowledgement of the first.
+    stream.write_all(format!("HEAD {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes())?;
     let mut reader = BufReader::with_capacity(2_048, &stream);
     let mut line = String::new();
     while line != "\r\n" {

@@ -86,7 +86,7 @@ impl From<StoreError> for PlayError {
 pub fn play(
     play: Play<'_>,
     store: &mut Store,
-    stop: &dyn Fn() -> bool,
+    stop: &(dyn Fn() -> bool + Sync),
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<(), PlayError> {
     let Play { scenario, source, quick, own } = play;
@@ -281,7 +281,7 @@ fn at(source: &Source, mark: Option<Mark>, message: String) -> PlayError {
     }
 }
 
-fn rest(pause: Duration, stop: &dyn Fn() -> bool) -> Result<(), PlayError> {
+fn rest(pause: Duration, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), PlayError> {
     let until = Instant::now() + pause;
     while Instant::now() < until {
         if stop() {

@@ -83,7 +83,7 @@ impl Ring<'_> {
         case: &Case,
         rival: &Rival,
         program: &Program,
-        stop: &dyn Fn() -> bool,
+        stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Played, TurnError> {
         let failed = TurnError::Failed;
         let (balancer, address) = match rival.product {
@@ -102,7 +102,7 @@ impl Ring<'_> {
                 self.load(case, rival, address, Some(self.scenario.warm_up.duration())).map_err(failed)?;
             self.run(load, stop, None)?;
         }
-        let idle = idle::hold(&self.network, case, address).map_err(failed)?;
+        let idle = idle::hold(&self.network, case, address, stop).map_err(failed)?;
         let calibration_ns = calibrate();
         let watched = balancer.as_ref().map(Process::members).unwrap_or_default();
         let every = self.scenario.watch_every.duration();
@@ -191,7 +191,7 @@ impl Ring<'_> {
     fn run(
         &mut self,
         load: Load,
-        stop: &dyn Fn() -> bool,
+        stop: &(dyn Fn() -> bool + Sync),
         trouble: Option<Trouble<'_>>,
     ) -> Result<Run, TurnError> {
         let failed = |cause: String| TurnError::Failed(format!("the load: {cause}"));

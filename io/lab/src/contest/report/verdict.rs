@@ -3,6 +3,9 @@ use weir_config::lab::Measure;
 use super::super::analysis::{Analysis, Pair, Standing};
 use super::tables::{is_rival, probability, short};
 
+/// More pairs are only counted.
+const NAMED_MAX: usize = 4;
+
 /// What may be said, a sentence each: of nothing but what is significant, and of what kept others from being so.
 pub fn verdict(analysis: &Analysis) -> Vec<String> {
     let mut said = Vec::new();
@@ -15,11 +18,12 @@ pub fn verdict(analysis: &Analysis) -> Vec<String> {
         if !open.is_empty() {
             let names: Vec<String> =
                 open.iter().map(|pair| format!("{} and {}", pair.one, pair.other)).collect();
-            said.push(format!(
-                "{}: no difference could be shown between {}.",
-                what(*measure),
-                names.join(", ")
-            ));
+            let shown = names[..names.len().min(NAMED_MAX)].join(", ");
+            let others = match names.len().saturating_sub(NAMED_MAX) {
+                0 => String::new(),
+                count => format!(", and in {count} other pairs"),
+            };
+            said.push(format!("{}: no difference could be shown between {shown}{others}.", what(*measure)));
         }
     }
     for (rival, case, success) in failures(analysis) {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use super::super::rivals::HOST;
 use super::ledger::group_members;
 use super::{Ledger, Network, Place};
 
@@ -110,7 +111,10 @@ fn answers(address: SocketAddr, path: Option<&str>) -> bool {
         let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
         let Some(path) = path else { return Ok(true) };
         stream.set_read_timeout(Some(Duration::from_secs(2)))?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: lab.test\r\nConnection: close\r\n\r\n")?;
+        // In one piece: a second would wait for the acknowledgement of the first.
+        stream.write_all(
+            format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n").as_bytes(),
+        )?;
         let mut answer = [0; 10];
         stream.read_exact(&mut answer)?;
         Ok(answer.starts_with(b"HTTP/1.1 ") && answer[9] < b'5')
