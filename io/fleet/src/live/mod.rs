@@ -151,7 +151,8 @@ impl<B: Balancer> Live<B> {
     pub async fn round(&mut self, now: Now) -> Round {
         let mut round = Round {
             decision: None,
-            sample: Sample::default(),
+            // Now, and not when the provider has answered: a rate is what came in a time that is known.
+            sample: self.balancer.sample(),
             servers: Vec::new(),
             done: Done::default(),
             settled: Vec::new(),
@@ -190,7 +191,6 @@ impl<B: Balancer> Live<B> {
             }
         };
         round.servers = self.servers(now.at, &machines, &members);
-        round.sample = self.balancer.sample();
         self.scaler.observe(now.at, &round.sample);
         for observation in self.balancer.observations() {
             self.scaler.learn(None, &observation);

@@ -32,6 +32,8 @@ struct World {
     active: u64,
     list_fails: bool,
     balancer_fails: bool,
+    /// So many requests come while the machines are listed.
+    meanwhile: u64,
     /// Where machines say that they listen.
     port: Option<u16>,
     /// Whoever is to go has got something to do between look and action.
@@ -69,7 +71,8 @@ impl World {
 
 impl Provider for Shared {
     fn machines(&self) -> Answer<'_, Vec<Machine>> {
-        let world = self.0.borrow();
+        let mut world = self.0.borrow_mut();
+        world.requests += world.meanwhile;
         let names = world.machines.keys().filter(|name| Some(*name) != world.hidden.as_ref());
         let machines = names.map(|name| world.machine(name)).collect();
         let fails = world.list_fails;
@@ -313,6 +316,18 @@ fn without_a_list_of_machines_nothing_is_changed() {
         assert!(round.decision.is_none());
         assert!(round.troubles[0].contains("the API is down"), "{:?}", round.troubles);
         assert_eq!((play.counts(), play.log()), (before, Vec::new()));
+    });
+}
+
+#[test]
+fn what_comes_while_a_provider_thinks_belongs_to_the_next_look() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(30, 5).await;
+        let before = play.world.0.borrow().requests;
+        play.world.0.borrow_mut().meanwhile = 1_000;
+        let round = play.seconds(1, 5).await;
+        assert_eq!(round.sample.requests, Some(before + 5));
     });
 }
 

@@ -91,9 +91,10 @@ impl Runner {
             }
             live.scaler_mut().pin(wished.servers);
             live.set_acting(!is_paused);
-            let round = live.round(now(began)).await;
-            if let Some(row) = teller.tell(&round, &live) {
-                self.note(history, began.elapsed(), row);
+            let now = now(began);
+            let round = live.round(now).await;
+            if let Some(row) = teller.tell(now.at, &round, &live) {
+                self.note(history, now.at, row);
             }
             if self.desk.is_over() {
                 return Ok(());

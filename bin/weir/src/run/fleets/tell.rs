@@ -1,7 +1,7 @@
 //! What a look at a fleet has come to, told: to those who ask, in the log, and as a row of the history.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use weir_control::{FleetDone, FleetPolicySnapshot, FleetServerSnapshot, FleetSnapshot};
 use weir_fleet::live::{Balancer, Done, Live, Round};
@@ -13,20 +13,19 @@ use super::desk::Desk;
 /// Remembers what was told before, so that the log has news only.
 pub(super) struct Teller {
     desk: Arc<Desk>,
-    began: Instant,
     /// When requests were counted last, and how many.
-    counted: Option<(Instant, u64)>,
+    counted: Option<(Duration, u64)>,
     alarms: Vec<String>,
     troubles: Vec<String>,
 }
 
 impl Teller {
     pub(super) fn new(desk: Arc<Desk>) -> Self {
-        Self { desk, began: Instant::now(), counted: None, alarms: Vec::new(), troubles: Vec::new() }
+        Self { desk, counted: None, alarms: Vec::new(), troubles: Vec::new() }
     }
 
-    /// Tells a look. The row is for the history; there is none if nothing could be decided.
-    pub(super) fn tell<B: Balancer>(&mut self, round: &Round, live: &Live<B>) -> Option<Row> {
+    /// Tells a look that began at `at`, counted from the first one. The row is for the history; there is none if nothing could be decided.
+    pub(super) fn tell<B: Balancer>(&mut self, at: Duration, round: &Round, live: &Live<B>) -> Option<Row> {
         for settled in &round.settled {
             self.desk
                 .tell(format!("what was cut off is settled: {:?}: {:?}", settled.action, settled.outcome));
@@ -57,7 +56,7 @@ impl Teller {
         if !did.is_empty() {
             self.desk.tell(format!("{did} ({} wanted; {})", decision.wanted, decision.reason));
         }
-        Some(self.row(round, decision, did))
+        Some(self.row(at, round, decision, did))
     }
 
     /// Tells those of `now` that were not there before.
@@ -70,13 +69,12 @@ impl Teller {
         }
     }
 
-    fn row(&mut self, round: &Round, decision: &Decision, did: String) -> Row {
-        let now = Instant::now();
+    fn row(&mut self, now: Duration, round: &Round, decision: &Decision, did: String) -> Row {
         let total = round.sample.requests;
         let before = self.counted.take();
         self.counted = total.map(|total| (now, total));
         let since = before.zip(total).and_then(|((at, counted), total)| {
-            let passed = now.saturating_duration_since(at).as_secs_f64();
+            let passed = now.saturating_sub(at).as_secs_f64();
             Some((total.checked_sub(counted)?, passed)).filter(|_| passed > 0.0)
         });
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -86,7 +84,7 @@ impl Teller {
         let balanced = round.servers.iter().filter(|server| in_balancer(server.state)).count();
         Row {
             timestamp: thousandths(wall),
-            elapsed_s: thousandths(self.began.elapsed()),
+            elapsed_s: thousandths(now),
             requests_total: total,
             requests: since.map(|(requests, _)| requests),
             rate_per_s: since.map(|(requests, passed)| (requests as f64 / passed * 1e3).round() / 1e3),
