@@ -113,7 +113,12 @@ impl<B: Balancer> Live<B> {
 
     fn state(&mut self, now: Duration, machine: &Machine, member: Option<&Member>) -> ServerState {
         let seen = self.memory.of(&machine.id, now);
-        let ready = seen.ordered + self.scaler.expected(seen.woken);
+        if machine.state == MachineState::Building
+            || machine.state == MachineState::Running && member.is_none()
+        {
+            seen.starts(now);
+        }
+        let ready = seen.begun + self.scaler.expected(seen.woken);
         let coming = ServerState::Creating { ready, for_standby: seen.for_standby };
         let member = match (machine.state, member) {
             (MachineState::Running, Some(member)) => member,

@@ -11,6 +11,8 @@ pub(super) struct Memory(HashMap<MachineId, Seen>);
 pub(super) struct Seen {
     /// When it was ordered, woken, or first seen.
     pub(super) ordered: Duration,
+    /// When its latest start began: that, or when a restart was first seen of one that had served.
+    pub(super) begun: Duration,
     /// By us: then it is known how long it takes to start.
     pub(super) was_ordered: bool,
     /// It was woken, and not made.
@@ -38,9 +40,20 @@ impl Memory {
 }
 
 impl Seen {
+    /// It starts or is not to be found in the balancer. One that has served does so anew, and has its whole time for it; what
+    /// that takes says nothing about how long it takes to make or wake one.
+    pub(super) fn starts(&mut self, now: Duration) {
+        if self.awaited {
+            return;
+        }
+        (self.begun, self.awaited, self.was_ordered) = (now, true, false);
+        self.unhealthy_since = None;
+    }
+
     fn ordered(now: Duration, woken: bool) -> Self {
         Self {
             ordered: now,
+            begun: now,
             was_ordered: true,
             woken,
             awaited: true,

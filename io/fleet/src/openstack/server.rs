@@ -86,8 +86,9 @@ impl Server {
             return MachineState::Stopping;
         }
         match self.status.as_str() {
-            "ACTIVE" | "PASSWORD" => MachineState::Running,
-            "BUILD" | "REBUILD" | "REBOOT" | "HARD_REBOOT" | "MIGRATING" => MachineState::Building,
+            // It goes on serving while it is moved.
+            "ACTIVE" | "PASSWORD" | "MIGRATING" => MachineState::Running,
+            "BUILD" | "REBUILD" | "REBOOT" | "HARD_REBOOT" => MachineState::Building,
             "SHUTOFF" | "SHELVED" | "SHELVED_OFFLOADED" | "SUSPENDED" | "PAUSED" if task.is_empty() => {
                 MachineState::Stopped
             }

@@ -431,3 +431,27 @@ fn a_server_that_listens_somewhere_else_after_a_restart_is_found_there() {
         assert_eq!(play.log(), Vec::<String>::new());
     });
 }
+
+#[test]
+fn a_server_that_is_restarted_long_after_it_was_made_gets_its_whole_time_again() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(2_000, 5).await;
+        play.log();
+        let expected = play.live.scaler().expected(false);
+        {
+            let mut world = play.world.0.borrow_mut();
+            let until = world.second + 25;
+            let name = world.machines.keys().next().unwrap().clone();
+            world.machines.insert(name.clone(), (MachineState::Running, until));
+            world.members.get_mut(&name).unwrap().1 = until + CHECKS_S;
+        }
+        for _ in 0..40 {
+            let round = play.seconds(1, 5).await;
+            let replaced = round.done.replaced + round.done.deleted;
+            assert_eq!(replaced, 0, "{:?}", round.decision);
+        }
+        assert_eq!((play.counts().2, play.log()), (2, Vec::new()));
+        assert_eq!(play.live.scaler().expected(false), expected, "a restart is no start");
+    });
+}

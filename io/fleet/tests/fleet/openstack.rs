@@ -94,6 +94,8 @@ fn machines_are_told_with_state_address_and_reason() {
     let fake = FakeCloud::start();
     let states = [
         ("ACTIVE", json!(null), MachineState::Running),
+        ("MIGRATING", json!("migrating"), MachineState::Running),
+        ("HARD_REBOOT", json!("rebooting_hard"), MachineState::Building),
         ("ACTIVE", json!("powering-off"), MachineState::Stopping),
         ("ACTIVE", json!("deleting"), MachineState::Deleting),
         ("SHUTOFF", json!(null), MachineState::Stopped),
@@ -117,7 +119,7 @@ fn machines_are_told_with_state_address_and_reason() {
     assert_eq!(machines[0].ip, Some("10.0.0.5".parse::<IpAddr>().unwrap()));
     assert_eq!(machines[0].created_s, Some(1_767_225_600));
     assert_eq!(machines[0].flavour.as_deref(), Some("small"));
-    assert_eq!(machines[6].note.as_deref(), Some("No valid host was found."));
+    assert_eq!(machines[8].note.as_deref(), Some("No valid host was found."));
 }
 
 #[test]
