@@ -50,7 +50,7 @@ pub(crate) fn measure(
 const CONNECTIONS: usize = 128;
 
 /// A turn from which more than this share of the requests is left out is not judged.
-const STALLED_MAX: f64 = 0.25;
+const STALLED_MAX: f64 = 0.5;
 
 /// Loads a balancer by the clock.
 fn attempt(workshop: &Workshop, balancer: &Balancer, rate_per_s: f64, turn: Duration) -> Result<Sample> {

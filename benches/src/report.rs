@@ -47,7 +47,9 @@ pub(crate) fn brief(measured: &Measured) -> String {
 pub(crate) fn scenario(results: &Results, result: &ScenarioResult) -> String {
     let mut text = format!("\n### {}\n\n", result.scenario.name());
     let head = match result.scenario {
-        Scenario::Latency => "| | p50 us | p99 us | p99.9 us | CPU us/request |\n|---|---|---|---|---|\n",
+        Scenario::Latency => {
+            "| | p50 us | p99 us | p99.9 us | CPU us/request | % left out |\n|---|---|---|---|---|---|\n"
+        }
         Scenario::Memory => {
             "| | idle KiB | held KiB | bytes/connection | TLS idle KiB | TLS held KiB | TLS bytes/connection |\n|---|---|---|---|---|---|---|\n"
         }
@@ -74,6 +76,7 @@ fn cells(result: &ScenarioResult, at: usize) -> Vec<String> {
             spread(result.open(at, |sample| sample.p99_us), 0),
             spread(result.open(at, |sample| sample.p999_us), 0),
             spread(result.open(at, |sample| sample.cpu_us_per_request), 2),
+            spread(result.open(at, |sample| sample.stalled * 100.0), 1),
         ],
         Scenario::Memory => vec![
             memory(|it| plain_and_tls(it).map(|(plain, _)| plain.idle_bytes as f64 / 1024.0)),

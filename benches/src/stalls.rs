@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::{Timespec, clock_gettime};
 
@@ -17,7 +18,8 @@ use crate::workshop::Workshop;
 /// How often the programs look.
 const LOOK: Duration = Duration::from_micros(250);
 
-/// Overslept by more than this: a stall. What a kernel does in one go for a balancer takes less.
+/// Overslept by more than this: a stall. A kernel that does not give way may be at work for a balancer that long in one go:
+/// compare the shares that were left out.
 const STALL: Duration = Duration::from_micros(500);
 
 /// What a program says once it looks.
@@ -90,6 +92,8 @@ impl Lookouts {
 /// Nobody reads the lines, or the clock fails.
 pub(crate) fn look_out() -> Result<()> {
     use std::io::Write;
+    // Nobody else would end it.
+    set_parent_process_death_signal(Some(Signal::KILL)).context("asking to end with whoever started it")?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{READY}").context("stdout")?;
     let period = LOOK.as_nanos() as u64;
@@ -113,11 +117,13 @@ pub(crate) fn look_out() -> Result<()> {
 pub(crate) struct Stalls(Vec<Range<u64>>);
 
 impl Stalls {
-    /// A stall lasts twice as long as somebody overslept: with half of the peak's load, what has piled up meanwhile takes
-    /// as long again to be worked off.
+    /// What was due up to 5 ms before may have been under way. And a stall lasts twice as long as somebody overslept: with half
+    /// of the peak's load, what has piled up meanwhile takes as long again to be worked off. The same for everyone,
+    /// however long his requests take: if those were left out that a stall touches, most would be slow ones.
     pub(crate) fn new(overslept: Vec<Range<u64>>) -> Self {
-        let mut all: Vec<_> =
-            overslept.into_iter().map(|it| it.start..it.end + (it.end - it.start)).collect();
+        const UNDER_WAY_NS: u64 = 5_000_000;
+        let around = |it: Range<u64>| it.start.saturating_sub(UNDER_WAY_NS)..it.end + (it.end - it.start);
+        let mut all: Vec<_> = overslept.into_iter().map(around).collect();
         all.sort_by_key(|it| it.start);
         let mut apart: Vec<Range<u64>> = Vec::with_capacity(all.len());
         for stall in all {
@@ -129,10 +135,10 @@ impl Stalls {
         Self(apart)
     }
 
-    /// Whether a stall reaches into this time.
-    pub(crate) fn touch(&self, time: Range<u64>) -> bool {
-        let next = self.0.partition_point(|stall| stall.end < time.start);
-        self.0.get(next).is_some_and(|stall| stall.start <= time.end)
+    /// Whether what was due then is to be left out.
+    pub(crate) fn spoil(&self, due: u64) -> bool {
+        let next = self.0.partition_point(|stall| stall.end < due);
+        self.0.get(next).is_some_and(|stall| stall.start <= due)
     }
 }
 
@@ -141,19 +147,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stall_reaches_as_far_again_as_it_lasted_and_touches_what_begins_or_ends_in_it() {
-        let stalls = Stalls::new(vec![1_000..1_200, 100..150, 1_300..1_350]);
-        assert_eq!(stalls.0, [100..200, 1_000..1_400]);
-        for (time, touched) in [
-            (0..99, false),
-            (0..100, true),
-            (120..130, true),
-            (200..210, true),
-            (201..999, false),
-            (0..5_000, true),
-            (1_401..2_000, false),
+    fn a_stall_spoils_what_was_due_5_ms_before_and_until_as_long_again_as_it_lasted() {
+        let ms = |from: u64, to: u64| from * 1_000_000..to * 1_000_000;
+        let stalls = Stalls::new(vec![ms(100, 103), ms(20, 21), ms(107, 108)]);
+        assert_eq!(stalls.0, [ms(15, 22), ms(95, 109)]);
+        for (due, spoilt) in [
+            (0, false),
+            (14, false),
+            (15, true),
+            (22, true),
+            (23, false),
+            (95, true),
+            (109, true),
+            (110, false),
         ] {
-            assert_eq!(stalls.touch(time.clone()), touched, "{time:?}");
+            assert_eq!(stalls.spoil(due * 1_000_000), spoilt, "{due} ms");
         }
     }
 }

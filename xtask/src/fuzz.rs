@@ -33,7 +33,8 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     if let Some(unknown) = wanted.iter().find(|name| !all.contains(name)) {
         return Err(format!("no fuzz target {unknown:?}: one of {}", all.join(", ")));
     }
-    let chosen = if wanted.is_empty() { all } else { wanted };
+    // Who is named runs for the whole time.
+    let (chosen, first) = if wanted.is_empty() { (all, first) } else { (wanted.clone(), wanted) };
     let programs = build(&fuzz)?;
 
     // As many at a time as there are cores: a target is one thread.

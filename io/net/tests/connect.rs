@@ -4,13 +4,18 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
 
 use weir_net::{Socket, connect_first};
 use weir_testkit::{FullListener, RefusingPort};
 
 fn connect(addresses: &[SocketAddr]) -> io::Result<Socket> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(connect_first(addresses.iter().copied()))
+    // Less than a connect timeout of the kernel's, which is what an address that nobody hears would cost.
+    let limit = Duration::from_secs(60);
+    runtime.block_on(async {
+        tokio::time::timeout(limit, connect_first(addresses.iter().copied())).await.unwrap()
+    })
 }
 
 /// Where somebody listens who may be asked whether anybody came.

@@ -26,12 +26,9 @@ struct Entry {
 const STEPS_MAX: usize = 16;
 
 impl Edf {
-    /// Begins anew with `slots`, `lead` picks into the schedule.
-    pub(crate) fn start(&mut self, slots: &[usize], lead: u64, weight: impl Fn(usize) -> f64) {
+    /// Begins anew with `slots`, at the schedule's beginning.
+    pub(crate) fn start(&mut self, slots: &[usize], weight: impl Fn(usize) -> f64) {
         self.start_at(slots, |slot| 1.0 / weight(slot));
-        for _ in 0..lead {
-            self.step(&weight);
-        }
     }
 
     /// Begins anew with `slots`, each of them anywhere between two of its turns, as `random` has it.

@@ -3,7 +3,7 @@ use crate::draw::Draw;
 use crate::edf::Edf;
 use crate::hash::{avalanche, nginx_hash, nginx_ip_hash};
 use crate::ipvs_wrr::IpvsWrr;
-use crate::mix::{below, mix, nth};
+use crate::mix::{mix, nth};
 use crate::round_robin::RoundRobin;
 use crate::schedule::Schedule;
 use crate::static_rr::StaticRr;
@@ -196,9 +196,13 @@ impl Picker {
             Schedule::RoundRobin(classes) => self.round_robin.turn_to(classes, start),
             Schedule::IpvsWrr(thresholds) => self.ipvs_wrr.turn_to(thresholds, start),
             Schedule::Edf => {
-                let members = roster.members();
-                let lead = below(start, (members.len() as u64 + 1).min(EDF_LEAD_MAX));
-                self.edf.start(members, lead, |slot| edf_weight(roster, slot));
+                // From its beginning only once: a light server, whose turn comes late, would starve if the schedule began anew at
+                // each change.
+                let (members, weight) = (roster.members(), |slot| edf_weight(roster, slot));
+                match start {
+                    0 => self.edf.start(members, weight),
+                    random => self.edf.start_spread(members, random, weight),
+                }
             }
             _ => {}
         }
@@ -206,9 +210,6 @@ impl Picker {
         self.rosters_seen += 1;
     }
 }
-
-/// How far into its schedule a worker may start; working that out takes as many steps.
-const EDF_LEAD_MAX: u64 = 256;
 
 fn edf_weight(roster: &Roster, slot: usize) -> f64 {
     roster.candidate(slot).map_or(1.0, |candidate| request_weight(candidate, &roster.scheduling().measure))

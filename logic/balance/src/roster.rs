@@ -246,7 +246,7 @@ impl Roster {
     /// Who gets a request that the algorithm has found nobody for: someone outside `exclude`, or else inside; None if all are busy.
     ///
     /// With a bound on loads it is the least loaded if that is known, else the first from `start` on, who is within. Of n servers, of
-    /// which F percent of their fair part is permitted, at most n / (F / 100) have it, so that few are looked at. All are where those
+    /// which F percent of their fair part is permitted, at most n / (F / 100) have it. All are looked at where those
     /// within have no room: then the request has to wait for one of them.
     pub(crate) fn spare(&self, exclude: &[usize], start: usize) -> Option<usize> {
         if self.bound.is_none() {

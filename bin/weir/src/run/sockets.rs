@@ -29,13 +29,17 @@ impl Sockets {
         let places = places(self.open.iter().map(|sockets| &sockets.name), plan);
         let mut opened = Vec::new();
         let mut problems = Vec::new();
-        for (listener, address) in missing(&places, plan) {
-            // A new socket of a running Weir may share its port with one that is about to be closed.
-            let is_shared =
-                self.open.is_empty() && matches!(address, BindAddress::Inet(inet) if is_listened_on(*inet));
+        let wanted = missing(&places, plan);
+        // Before any is opened: addresses of one plan may lie within each other. And not while Weir runs: a new socket may share
+        // its port with one that is about to be closed.
+        let shared: Vec<&BindAddress> = match self.open.is_empty() {
+            true => wanted.iter().map(|(_, address)| *address).filter(|it| is_taken(it)).collect(),
+            false => Vec::new(),
+        };
+        for (listener, address) in wanted {
             match workers.open(address, options(listener)) {
                 Ok(sockets) => {
-                    if is_shared {
+                    if shared.contains(&address) {
                         eprintln!("weir: listener {}: {address}: {SHARED}", listener.name);
                     }
                     opened.push((listener.name.clone(), sockets));
@@ -68,6 +72,10 @@ impl Sockets {
             self.open.push(sockets.accept(workers, &name));
         }
     }
+}
+
+fn is_taken(address: &BindAddress) -> bool {
+    matches!(address, BindAddress::Inet(inet) if is_listened_on(*inet))
 }
 
 fn places<'a>(open: impl Iterator<Item = &'a SocketName>, plan: &Plan) -> Places {

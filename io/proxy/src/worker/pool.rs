@@ -231,6 +231,15 @@ impl LocalPool {
         }
     }
 
+    /// As [`learn`](Self::learn), of a request that was given up after so long and would have taken longer: no sign of a
+    /// server that is fast, however short that was.
+    pub(crate) fn learn_at_least(&self, server: &LocalServer, now: Instant, waited: Duration) {
+        let is_bad = self.shared.plan.concurrency.is_some_and(|rule| rule.is_too_long(waited));
+        if is_bad {
+            self.learn(server, now, waited, false);
+        }
+    }
+
     /// Has the control plane look at the traffic.
     pub(super) fn alarm(&self) {
         self.process.traffic_alarm.notify_one();

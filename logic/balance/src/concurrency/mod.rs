@@ -6,6 +6,8 @@
 mod baseline;
 mod window;
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use baseline::Baseline;
@@ -53,6 +55,16 @@ pub struct Concurrency {
     limit: f64,
     window: Window,
     baseline: Baseline,
+}
+
+impl ConcurrencyRule {
+    /// Whether a latency is too much whatever was measured before. What that is by the gradient depends on the server.
+    pub fn is_too_long(&self, latency: Duration) -> bool {
+        match self.algorithm {
+            ConcurrencyAlgorithm::Gradient { .. } => false,
+            ConcurrencyAlgorithm::Aimd { latency_max_us } => latency.as_micros() > u128::from(latency_max_us),
+        }
+    }
 }
 
 /// A limit begins here, if the rule permits.

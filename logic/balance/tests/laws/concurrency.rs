@@ -175,3 +175,14 @@ fn a_measured_limit_makes_a_server_busy_and_lets_go_of_it_again() {
         assert_eq!((roster.is_busy(), roster.room()), (false, Some(1)), "{algorithm}");
     }
 }
+
+#[test]
+fn a_request_that_was_given_up_early_says_nothing_of_a_limit() {
+    let rule = |algorithm| ConcurrencyRule { algorithm, min: 1, max: 100 };
+    let aimd = rule(ConcurrencyAlgorithm::Aimd { latency_max_us: 200_000 });
+    assert!(!aimd.is_too_long(std::time::Duration::from_millis(200)));
+    assert!(aimd.is_too_long(std::time::Duration::from_millis(201)));
+    // What is too long there is found by measuring.
+    let gradient = rule(ConcurrencyAlgorithm::Gradient { tolerance_percent: 25 });
+    assert!(!gradient.is_too_long(std::time::Duration::from_secs(9)));
+}

@@ -45,6 +45,24 @@ fn of_equal_servers_the_best_of_so_many_draws_is_chosen() {
 }
 
 #[test]
+fn light_servers_are_not_starved_by_frequent_changes() {
+    let mut pool = Pool::new(Algorithm::LeastRequest, &[256, 1]);
+    let mut roster = pool.roster();
+    let mut picker = Picker::new(3);
+    let mut light = 0;
+    for change in 0..1_000 {
+        for _ in 0..100 {
+            let Pick::Server(slot) = picker.pick(&roster, &PickInput::default()) else { panic!("nobody") };
+            light += usize::from(slot == 1);
+        }
+        pool.candidates[0].weight = weir_model::Weight::new(255 + change % 2).unwrap();
+        roster = pool.roster_after(&roster);
+    }
+    // A fair part is 389.
+    assert!((250..550).contains(&light), "{light}");
+}
+
+#[test]
 fn without_bias_idle_and_busy_servers_follow_their_weights() {
     let roster = biased(Some(0), &[1, 2, 3]);
     (0..9).for_each(|_| assert!(roster.begin(2)));

@@ -38,7 +38,7 @@ pub(super) static SCENARIO: Section = Section {
             Integer { min: 0, max: i64::MAX as u64 },
             Default("1"),
             "42",
-            "Where randomness begins: the same seed gives the same result, to the last digit.",
+            "Where randomness begins: the same seed gives the same result, to the last digit on the same machine.",
         ),
         key(
             "seeds",

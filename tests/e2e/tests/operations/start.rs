@@ -26,11 +26,20 @@ fn an_address_in_use_ends_with_2_and_is_named() {
 fn a_second_weir_at_the_same_address_says_that_it_shares_it() {
     let server = RawServer::answering("hi");
     let first = Weir::start(&web(&[server.addr()]));
-    assert!(!first.log().iter().any(|line| line.contains("another process")), "{:?}", first.log());
     let address = first.addr("web").to_string();
     let mut second = Weir::start(&web(&[server.addr()]).replace("127.0.0.1:0", &address));
     let told = second.wait_for_log("another process listens there as well");
     assert!(told.contains(&format!("listener web: {address}")), "{told}");
+}
+
+#[test]
+fn addresses_of_one_config_that_lie_within_each_other_are_nobody_elses() {
+    let server = RawServer::answering("hi");
+    let port = weir_testkit::RefusingPort::new().addr().port();
+    let bind = format!("[\"0.0.0.0:{port}\", \"127.0.0.1:{port}\", \"[::]:{port}\"]");
+    let weir = Weir::start(&web(&[server.addr()]).replace("\"127.0.0.1:0\"", &bind));
+    assert_eq!(weir.addrs("web").len(), 3);
+    assert!(!weir.log().iter().any(|line| line.contains("another process")), "{:?}", weir.log());
 }
 
 #[test]

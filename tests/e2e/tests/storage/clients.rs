@@ -1,7 +1,9 @@
 //! Programs that people use, from Debian's packages. One that is not installed fails its test: `scripts/setup test`
 //! installs all of them.
 
+use std::collections::BTreeSet;
 use std::io::Write;
+use std::os::unix::fs::DirEntryExt;
 use std::process::{Command, Output, Stdio};
 
 use weir_testkit::TempDir;
@@ -69,6 +71,7 @@ fn rclone_synchronises_moves_and_removes_trees() {
 fn rclone_synchronises_many_files_and_removes_what_has_gone() {
     // `make test-rclone` has ten thousand, which takes minutes.
     let files = std::env::var("WEIR_RCLONE_FILES").map_or(500, |count| count.parse().unwrap());
+    assert!(usize::is_multiple_of(files, 100), "a hundred directories of equal size");
     // What is asked for is their number; a disk that is waited for for each would say nothing about it.
     let site = Site::open("durability = \"none\"\n");
     let source = TempDir::new().unwrap();
@@ -85,9 +88,18 @@ fn rclone_synchronises_many_files_and_removes_what_has_gone() {
     assert!(rclone(&["size", "w:all"]).contains(&files.to_string()));
     // The second time nothing is sent, and what has gone is removed.
     std::fs::remove_dir_all(source.path().join("d7")).unwrap();
-    let told =
-        rclone(&[&["sync", "--size-only", "--stats-one-line", "-v", &local, "w:all"], &at_once[..]].concat());
-    assert_eq!(std::fs::read_dir(site.root.path().join("all")).unwrap().count(), 99, "{told}");
+    let all = site.root.path().join("all");
+    let inodes = || -> BTreeSet<u64> {
+        let directories = std::fs::read_dir(&all).unwrap().map(|it| it.unwrap());
+        let files = directories.flat_map(|it| std::fs::read_dir(it.path()).unwrap());
+        files.map(|it| it.unwrap().ino()).collect()
+    };
+    let before = inodes();
+    rclone(&[&["sync", "--size-only", &local, "w:all"], &at_once[..]].concat());
+    let after = inodes();
+    assert!(after.is_subset(&before), "an upload is another file");
+    assert_eq!((before.len(), after.len()), (files, files - files / 100));
+    assert_eq!(std::fs::read_dir(&all).unwrap().count(), 99);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::time::timeout;
 use weir_config::plan::AgentPlan;
-use weir_net::Socket;
+use weir_net::{Socket, connect_first};
 use weir_wire::agent::{self, AgentReply, REPLY_BYTES_MAX};
 
 use crate::state::Endpoint;
@@ -50,19 +50,13 @@ impl Question {
         Ok(said)
     }
 
-    /// To the first of several addresses that takes it.
+    /// To the first of several addresses that answers.
     async fn connect(&self) -> io::Result<Socket> {
         let addresses = match &*self.endpoint {
             Endpoint::Inet(addresses) => addresses.as_slice(),
             Endpoint::Unix(_) | Endpoint::Unresolved => &[],
         };
-        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-        for address in addresses {
-            match Socket::connect_tcp(SocketAddr::new(address.ip(), self.port)).await {
-                Ok(socket) => return Ok(socket),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+        let at_port: Vec<_> = addresses.iter().map(|it| SocketAddr::new(it.ip(), self.port)).collect();
+        connect_first(at_port).await
     }
 }

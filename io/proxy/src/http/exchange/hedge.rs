@@ -91,7 +91,7 @@ impl Exchange {
         if self.timing.first_byte_came() {
             // Whatever it is: it has begun.
             if let Hedge::Tried(second) = std::mem::replace(&mut self.hedge, Hedge::Off) {
-                second.was_overtaken(client.worker.now());
+                self.overtook(&second, client.worker.now());
             }
             return false;
         }
@@ -169,10 +169,23 @@ impl Exchange {
 
     /// The head of the response has come: if it is the second try's, that has won. If it is the first one's, the second try
     /// ends here.
-    pub(super) fn end_hedge(&mut self) {
-        if let Hedge::Alone(_) = std::mem::replace(&mut self.hedge, Hedge::Off) {
-            self.hedged = Hedged::Won;
-            self.pool.counters().hedges_won.one();
+    pub(super) fn end_hedge(&mut self, now: Instant) {
+        match std::mem::replace(&mut self.hedge, Hedge::Off) {
+            Hedge::Alone(_) => {
+                self.hedged = Hedged::Won;
+                self.pool.counters().hedges_won.one();
+            }
+            Hedge::Tried(second) => self.overtook(&second, now),
+            Hedge::Off | Hedge::Wanted | Hedge::At(_) => {}
+        }
+    }
+
+    /// The first try's response has begun while the second one waited: at its server it would have taken at least as long.
+    fn overtook(&self, second: &SecondTry, now: Instant) {
+        if let Progress::Waiting(_) = second.progress {
+            let waited = now.saturating_duration_since(second.sent);
+            second.lease.overtaken(now, u32::try_from(waited.as_micros()).unwrap_or(u32::MAX));
+            self.pool.learn_at_least(&second.lease.server, now, waited);
         }
     }
 
@@ -195,7 +208,7 @@ impl Exchange {
             if let Some(first) = first {
                 // At its server it would have taken at least as long: else one that often stalls would be known by its quick answers.
                 first.overtaken(now, us);
-                self.pool.learn(&first.server, now, Duration::from_micros(us.into()), false);
+                self.pool.learn_at_least(&first.server, now, Duration::from_micros(us.into()));
             }
         }
         self.connection = Some(connection);
@@ -261,14 +274,6 @@ impl Exchange {
 }
 
 impl SecondTry {
-    /// The first one's response has begun.
-    fn was_overtaken(&self, now: Instant) {
-        if let Progress::Waiting(_) = self.progress {
-            let waited = now.saturating_duration_since(self.sent);
-            self.lease.overtaken(now, u32::try_from(waited.as_micros()).unwrap_or(u32::MAX));
-        }
-    }
-
     /// Ready with the first bytes of a response, or with nothing if there will be none.
     fn poll(&mut self, cx: &mut Context<'_>, head: &[u8], client: &ClientSide<'_>) -> Poll<Option<Vec<u8>>> {
         loop {

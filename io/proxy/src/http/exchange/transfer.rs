@@ -160,7 +160,7 @@ impl Exchange {
     /// Failures that come later are seen when the exchange ends; but a long response must not keep a probe waiting, nor a
     /// second try beside it.
     pub(super) fn head_came(&mut self, status: u16, client: &ClientSide<'_>) {
-        self.end_hedge();
+        self.end_hedge(client.worker.now());
         let serves = !TrafficOutcome::of_status(status).is_failure();
         if let (true, Some(lease)) = (serves, &self.lease) {
             self.pool.server_serves(lease);
