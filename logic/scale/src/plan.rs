@@ -79,7 +79,10 @@ impl View<'_> {
                 let (units, share) = (self.units(server), share.clamp(0.0, 1.0));
                 (units * share, units * (1.0 - share))
             }
-            ServerState::Unhealthy { since } if !self.is_lost(since) => (0.0, self.units(server)),
+            // One that is shunned for long is no capacity, but never lost either.
+            ServerState::Unhealthy { since } | ServerState::Shunned { since } if !self.is_lost(since) => {
+                (0.0, self.units(server))
+            }
             _ if self.is_coming(server) => (0.0, self.units(server)),
             _ => (0.0, 0.0),
         }
@@ -151,7 +154,7 @@ impl<'v> Planner<'v> {
         // The cheapest first; of equals, the one that was made last.
         sleepers.sort_by(|a, b| a.cost_per_hour.total_cmp(&b.cost_per_hour).then(b.created.cmp(&a.created)));
         let serving = view.servers.iter().filter(|server| match server.state {
-            ServerState::Active | ServerState::Warming { .. } => true,
+            ServerState::Active | ServerState::Warming { .. } | ServerState::Shunned { .. } => true,
             ServerState::Unhealthy { .. } => !view.is_to_be_replaced(server),
             state => state.ready().is_some() && !view.is_to_be_replaced(server),
         });
@@ -280,11 +283,13 @@ impl<'v> Planner<'v> {
         let view = self.view;
         let ill = view.servers.iter().filter(|server| match server.state {
             ServerState::Unhealthy { since } => !view.is_lost(since),
+            ServerState::Shunned { .. } => true,
             _ => false,
         });
         for server in ill {
+            // Even if it does not count, it goes only when it would be one too many if it came back.
             if self.can_spare(view.units(server)) {
-                self.take_away(view.units(server));
+                self.take_away(view.does(server).1);
                 self.drain.push(server.name.clone());
             }
         }

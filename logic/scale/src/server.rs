@@ -57,6 +57,11 @@ pub enum ServerState {
         /// Since when.
         since: Duration,
     },
+    /// Its checks pass, but it gets no requests for now: real traffic or its agent has put it out.
+    Shunned {
+        /// Since when.
+        since: Duration,
+    },
     /// It finishes what it has, and gets nothing new.
     Draining {
         /// Since when.
@@ -81,6 +86,7 @@ impl ServerState {
             Self::Warming { .. } => "warming",
             Self::Active => "active",
             Self::Unhealthy { .. } => "unhealthy",
+            Self::Shunned { .. } => "shunned",
             Self::Draining { .. } => "draining",
             Self::Stopping => "stopping",
             Self::Stopped => "stopped",

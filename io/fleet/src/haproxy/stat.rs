@@ -56,6 +56,7 @@ impl Stat {
                 // "UP 1/3" is on its way down, "DOWN 1/2" on its way up.
                 health: match status.split(' ').next() {
                     Some("UP" | "no" | "OPEN") => Health::Up(1.0),
+                    _ if status == "DOWN (agent)" => Health::Shunned,
                     _ => Health::Down,
                 },
                 draining: status.starts_with("DRAIN") || status.starts_with("MAINT"),
@@ -108,6 +109,7 @@ web,old,0,1,5,1,UP,1,,5,10.0.0.1:80,
 web,web-0123456789ab,1,2,4,7,UP 1/3,1,\"a,b\",4,127.0.0.1:8001,
 web,web-0123456789ac,0,0,0,0,DOWN,1,,0,127.0.0.1:8002,
 web,web-0123456789ad,0,1,3,2,DRAIN,0,,3,127.0.0.1:8003,
+web,web-0123456789ae,0,0,3,2,DOWN (agent),1,,3,127.0.0.1:8004,
 web,BACKEND,1,4,12,1000,UP,2,,13,,
 tcp,BACKEND,0,1,12,1000,UP,2,,,,
 
@@ -131,7 +133,13 @@ tcp,BACKEND,0,1,12,1000,UP,2,,,,
         let members = stat.members("web", |name| name.starts_with("web-"));
         let seen: Vec<_> =
             members.iter().map(|member| (member.health, member.draining, member.active)).collect();
-        assert_eq!(seen, [(Health::Up(1.0), false, 3), (Health::Down, false, 0), (Health::Down, true, 1)]);
+        let expected = [
+            (Health::Up(1.0), false, 3),
+            (Health::Down, false, 0),
+            (Health::Down, true, 1),
+            (Health::Shunned, false, 0),
+        ];
+        assert_eq!(seen, expected);
         assert_eq!(members[0].address, Some("127.0.0.1:8001".parse().unwrap()));
     }
 

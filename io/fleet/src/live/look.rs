@@ -135,6 +135,9 @@ impl<B: Balancer> Live<B> {
             return ServerState::Draining { since: *seen.draining_since.get_or_insert(now) };
         }
         seen.draining_since = None;
+        if member.health != Health::Shunned {
+            seen.shunned_since = None;
+        }
         match member.health {
             Health::Up(share) => {
                 seen.unhealthy_since = None;
@@ -145,8 +148,14 @@ impl<B: Balancer> Live<B> {
                 if share < 1.0 { ServerState::Warming { ready: now, share } } else { ServerState::Active }
             }
             // It has not begun to serve: that is no illness.
-            Health::Unknown | Health::Down if seen.awaited => ServerState::Booting { ready },
+            Health::Unknown | Health::Down if seen.awaited => {
+                ServerState::Booting { ready }
+            }
             Health::Unknown => ServerState::Booting { ready: now },
+            Health::Shunned => {
+                seen.unhealthy_since = None;
+                ServerState::Shunned { since: *seen.shunned_since.get_or_insert(now) }
+            }
             Health::Down => ServerState::Unhealthy { since: *seen.unhealthy_since.get_or_insert(now) },
         }
     }

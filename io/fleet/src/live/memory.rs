@@ -22,6 +22,7 @@ pub(super) struct Seen {
     /// It is made to be kept stopped.
     pub(super) for_standby: bool,
     pub(super) unhealthy_since: Option<Duration>,
+    pub(super) shunned_since: Option<Duration>,
     pub(super) draining_since: Option<Duration>,
 }
 
@@ -59,6 +60,7 @@ impl Seen {
             awaited: true,
             for_standby: false,
             unhealthy_since: None,
+            shunned_since: None,
             draining_since: None,
         }
     }

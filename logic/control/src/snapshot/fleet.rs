@@ -114,7 +114,7 @@ pub struct FleetEvent {
 pub struct FleetServerSnapshot {
     /// Its name, in the pool and at its provider.
     pub name: String,
-    /// Creating, booting, warming, active, unhealthy, draining, stopping, stopped, failed or deleting.
+    /// Creating, booting, warming, active, unhealthy, shunned, draining, stopping, stopped, failed or deleting.
     pub state: String,
     /// Requests that it works on.
     pub active: u64,

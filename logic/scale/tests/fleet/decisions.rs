@@ -120,6 +120,21 @@ fn one_that_stays_ill_is_replaced_but_not_everybody_at_once() {
 }
 
 #[test]
+fn one_that_is_shunned_for_long_is_made_up_for_and_never_replaced() {
+    let mut fleet = Fleet::new(Rules { replace_after: s(10), ..rules(2, 13) }, 2, s(5));
+    fleet.seconds(5, 15.0);
+    let (name, since) = (fleet.name(1), fleet.now);
+    fleet.set(&name, ServerState::Shunned { since });
+    assert_eq!(told(&fleet.seconds(8, 15.0)), "");
+    fleet.seconds(300, 15.0);
+    assert_eq!(fleet.states(), "active shunned active");
+    // It would be one too many by now.
+    fleet.set(&name, ServerState::Active);
+    fleet.seconds(300, 15.0);
+    assert_eq!(fleet.running(), 2);
+}
+
+#[test]
 fn the_quota_makes_room_by_deleting_first() {
     let mut all = rules(2, 3);
     all.replace_after = s(5);

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use weir_control::Health as Seen;
-use weir_control::{AdminState, Command, Latency, PoolSnapshot, Reply, ServerSnapshot, ServerSpec};
+use weir_control::{
+    AdminState, CheckCode, Command, Latency, PoolSnapshot, Reply, ServerSnapshot, ServerSpec,
+};
 use weir_fleet::live::{Balancer, Health, Member};
 use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight};
 use weir_proxy::control::Controller;
@@ -170,15 +172,25 @@ fn member(server: &ServerSnapshot) -> Option<Member> {
         address: server.address.parse().ok(),
         health: match server.health {
             Seen::NoCheck | Seen::Up | Seen::GoingDown { .. } | Seen::HalfOpen { .. } => Health::Up(share),
-            Seen::Down | Seen::GoingUp { .. } | Seen::Ejected { .. } => Health::Down,
+            Seen::Ejected { .. } => Health::Shunned,
+            // What the agent says hides what the checks say.
+            Seen::Down if server.agent.is_some() && !has_failed_its_check(server) => Health::Shunned,
+            Seen::Down | Seen::GoingUp { .. } => Health::Down,
         },
         draining: server.admin != AdminState::Ready,
         active: server.traffic.active.current,
     })
 }
 
+/// By the last one; those without checks fail none.
+fn has_failed_its_check(server: &ServerSnapshot) -> bool {
+    server.check.as_ref().is_some_and(|check| !check.code.passed() && check.code != CheckCode::Initializing)
+}
+
 #[cfg(test)]
 mod tests {
+    use weir_control::{AgentSnapshot, CheckSnapshot};
+
     use super::*;
 
     fn server(health: Seen, admin: AdminState) -> ServerSnapshot {
@@ -198,9 +210,22 @@ mod tests {
         assert_eq!(up.address, Some("127.0.0.1:80".parse().unwrap()));
         let rising = ServerSnapshot { weight_percent: Some(30), ..server(Seen::Up, AdminState::Ready) };
         assert_eq!(member(&rising).unwrap().health, Health::Up(0.3));
-        for health in [Seen::Down, Seen::Ejected { remaining_ms: 5 }, Seen::GoingUp { successes: 1, rise: 2 }]
-        {
+        for health in [Seen::Down, Seen::GoingUp { successes: 1, rise: 2 }] {
             assert_eq!(member(&server(health, AdminState::Ready)).unwrap().health, Health::Down);
+        }
+    }
+
+    #[test]
+    fn a_server_whose_checks_pass_is_not_ill_when_traffic_or_its_agent_put_it_out() {
+        let ejected = server(Seen::Ejected { remaining_ms: 5 }, AdminState::Ready);
+        assert_eq!(member(&ejected).unwrap().health, Health::Shunned);
+        for (code, health) in [(CheckCode::L7Ok, Health::Shunned), (CheckCode::L4Refused, Health::Down)] {
+            let by_agent = ServerSnapshot {
+                agent: Some(AgentSnapshot { says: "down".to_owned(), ..AgentSnapshot::default() }),
+                check: Some(CheckSnapshot { code, ..CheckSnapshot::default() }),
+                ..server(Seen::Down, AdminState::Ready)
+            };
+            assert_eq!(member(&by_agent).unwrap().health, health);
         }
     }
 
