@@ -104,6 +104,8 @@ pub enum Action {
         by: Successor,
         /// There is no room for another one before it is gone.
         delete_first: bool,
+        /// Requests that are cut off by that: it has not got well, so they are not waited for.
+        cut: u64,
     },
 }
 
@@ -150,11 +152,14 @@ impl fmt::Display for Action {
             Self::Drain { server } => write!(f, "drain {server}"),
             Self::Stop { server, cut } => write!(f, "stop {server}{}", Cut(*cut)),
             Self::Delete { server, cut } => write!(f, "delete {server}{}", Cut(*cut)),
-            Self::Replace { server, by, .. } => match by {
-                Successor::Woken(other) => write!(f, "replace {server} by {other}"),
-                Successor::Created(_) => write!(f, "replace {server} by a new one"),
-                Successor::Nobody => write!(f, "delete {server}, which does not get well"),
-            },
+            Self::Replace { server, by, cut, .. } => {
+                match by {
+                    Successor::Woken(other) => write!(f, "replace {server} by {other}"),
+                    Successor::Created(_) => write!(f, "replace {server} by a new one"),
+                    Successor::Nobody => write!(f, "delete {server}, which does not get well"),
+                }?;
+                Cut(*cut).fmt(f)
+            }
         }
     }
 }

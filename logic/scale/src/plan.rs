@@ -229,7 +229,8 @@ impl<'v> Planner<'v> {
                 None if !self.may_shrink => continue,
                 None => (Successor::Nobody, false),
             };
-            self.replace.push(Action::Replace { server: server.name.clone(), by, delete_first });
+            let (name, cut) = (server.name.clone(), server.active);
+            self.replace.push(Action::Replace { server: name, by, delete_first, cut });
         }
     }
 

@@ -102,7 +102,7 @@ impl<B: Balancer> Live<B> {
                     orders.delete.extend(id(server));
                     orders.done.cut += cut;
                 }),
-                Action::Replace { server, by, delete_first } => {
+                Action::Replace { server, by, delete_first, cut } => {
                     orders.delete.extend(id(server));
                     orders.delete_first |= *delete_first;
                     orders.done.replaced += 1;
@@ -111,7 +111,10 @@ impl<B: Balancer> Live<B> {
                         Successor::Created(_) => orders.create += 1,
                         Successor::Nobody => {}
                     }
-                    self.forget(server, true)
+                    if *cut > 0 {
+                        troubles.push(format!("{server}: {cut} requests are cut off: it does not get well"));
+                    }
+                    self.forget(server, true).map(|()| orders.done.cut += cut)
                 }
             };
             troubles.extend(told.err().map(|why| format!("{action}: {why}")));

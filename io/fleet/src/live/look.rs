@@ -148,9 +148,7 @@ impl<B: Balancer> Live<B> {
                 if share < 1.0 { ServerState::Warming { ready: now, share } } else { ServerState::Active }
             }
             // It has not begun to serve: that is no illness.
-            Health::Unknown | Health::Down if seen.awaited => {
-                ServerState::Booting { ready }
-            }
+            Health::Unknown | Health::Down if seen.awaited => ServerState::Booting { ready },
             Health::Unknown => ServerState::Booting { ready: now },
             Health::Shunned => {
                 seen.unhealthy_since = None;

@@ -455,3 +455,25 @@ fn a_server_that_is_restarted_long_after_it_was_made_gets_its_whole_time_again()
         assert_eq!(play.live.scaler().expected(false), expected, "a restart is no start");
     });
 }
+
+#[test]
+fn what_is_cut_off_when_an_ill_server_is_replaced_is_counted_and_told() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(60, 5).await;
+        let ill = play.world.0.borrow().members.keys().next().unwrap().clone();
+        play.world.0.borrow_mut().members.get_mut(&ill).unwrap().1 = u64::MAX;
+        play.world.0.borrow_mut().active = 3;
+        for _ in 0..600 {
+            let round = play.seconds(1, 5).await;
+            if round.done.replaced > 0 {
+                assert_eq!(round.done.cut, 3);
+                let told = |said: &String| said.contains("3 requests are cut off");
+                assert!(round.troubles.iter().any(told), "{:?}", round.troubles);
+                assert!(round.decision.unwrap().actions[0].to_string().contains("cutting off 3 requests"));
+                return;
+            }
+        }
+        panic!("it was not replaced");
+    });
+}

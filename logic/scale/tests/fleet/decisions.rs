@@ -145,9 +145,12 @@ fn the_quota_makes_room_by_deleting_first() {
     let ill = fleet.name(1);
     let since = fleet.now;
     fleet.set(&ill, ServerState::Unhealthy { since });
+    fleet.servers[1].active = 4;
     let actions =
         (0..10).find_map(|_| Some(fleet.second(Some(1.0)).actions).filter(|list| !list.is_empty())).unwrap();
-    assert_eq!(actions, [Action::Replace { server: ill, by: Successor::Created(None), delete_first: true }]);
+    let by = Successor::Created(None);
+    assert_eq!(actions, [Action::Replace { server: ill, by, delete_first: true, cut: 4 }]);
+    assert_eq!(actions[0].to_string(), "replace s2 by a new one, cutting off 4 requests");
 }
 
 #[test]
