@@ -6,6 +6,7 @@ use weir_model::ServerName;
 use weir_scale::{Action, Decision, Successor};
 
 use super::look::name_of;
+use super::memory::Memory;
 use super::{Balancer, Done, Live};
 use crate::{Failure, Machine, MachineId};
 
@@ -31,16 +32,22 @@ impl<B: Balancer> Live<B> {
         decision: &Decision,
         troubles: &mut Vec<String>,
     ) -> Done {
-        let orders = self.tell_balancer(machines, decision, troubles);
-        let (first, later) =
+        let orders = self.tell_balancer(now, machines, decision, troubles);
+        let (urgent, later) =
             if orders.delete_first { (&orders.delete[..], &[][..]) } else { (&[][..], &orders.delete[..]) };
-        let first = self.actuator.delete(first).await;
+        let first = self.actuator.delete(urgent).await;
         let (started, created, stopped, deleted) = tokio::join!(
             self.actuator.start(&orders.start),
             self.actuator.create(orders.create + orders.create_for_standby),
             self.actuator.stop(&orders.stop),
             self.actuator.delete(later)
         );
+        let asked = urgent.iter().zip(&first).chain(later.iter().zip(&deleted));
+        for (id, result) in asked.chain(orders.stop.iter().zip(&stopped)) {
+            if result.is_ok() {
+                self.memory.is_let_go(id, now);
+            }
+        }
         for (id, result) in orders.start.iter().zip(&started) {
             if result.is_ok() {
                 self.memory.ordered(id, now, true, false);
@@ -71,14 +78,32 @@ impl<B: Balancer> Live<B> {
     }
 
     /// What concerns the balancer is done at once. A server leaves it before its machine is stopped.
-    fn tell_balancer(&self, machines: &[Machine], decision: &Decision, troubles: &mut Vec<String>) -> Orders {
+    fn tell_balancer(
+        &mut self,
+        now: Duration,
+        machines: &[Machine],
+        decision: &Decision,
+        troubles: &mut Vec<String>,
+    ) -> Orders {
         let id = |server: &ServerName| {
             let found = machines.iter().find(|machine| name_of(machine).as_ref() == Some(server));
             found.map(|machine| machine.id.clone())
         };
         let mut orders = Orders::default();
+        let gone = |memory: &mut Memory, server: &ServerName| {
+            let found = id(server);
+            if let Some(id) = &found {
+                memory.leaves(id, now);
+            }
+            found
+        };
         for action in &decision.actions {
             let told = match action {
+                // The next look brings it back.
+                Action::Recall { server } if id(server).is_some_and(|id| self.memory.stays(&id)) => {
+                    orders.done.recalled += 1;
+                    Ok(())
+                }
                 Action::Recall { server } => self.balancer.recall(server).map(|()| orders.done.recalled += 1),
                 Action::Drain { server } => self.balancer.drain(server).map(|()| orders.done.drained += 1),
                 Action::Wake { server } => {
@@ -95,15 +120,15 @@ impl<B: Balancer> Live<B> {
                 }
                 // Whoever has got something to do again is asked anew at the next look.
                 Action::Stop { server, cut } => self.take_out(server, *cut, troubles).map(|()| {
-                    orders.stop.extend(id(server));
+                    orders.stop.extend(gone(&mut self.memory, server));
                     orders.done.cut += cut;
                 }),
                 Action::Delete { server, cut } => self.take_out(server, *cut, troubles).map(|()| {
-                    orders.delete.extend(id(server));
+                    orders.delete.extend(gone(&mut self.memory, server));
                     orders.done.cut += cut;
                 }),
                 Action::Replace { server, by, delete_first, cut } => {
-                    orders.delete.extend(id(server));
+                    orders.delete.extend(gone(&mut self.memory, server));
                     orders.delete_first |= *delete_first;
                     orders.done.replaced += 1;
                     match by {

@@ -29,6 +29,7 @@ impl<B: Balancer> Live<B> {
                     to_stop.push(machine.id.clone());
                     Ok(())
                 }
+                MachineState::Running if self.memory.of(&machine.id, now).leaving.is_some() => Ok(()),
                 MachineState::Running => self.admit(machine, &name, member),
                 MachineState::Stopped | MachineState::Deleting | MachineState::Failed if is_member => {
                     self.balancer.remove(&name, true)
@@ -113,6 +114,20 @@ impl<B: Balancer> Live<B> {
 
     fn state(&mut self, now: Duration, machine: &Machine, member: Option<&Member>) -> ServerState {
         let seen = self.memory.of(&machine.id, now);
+        match (machine.state, seen.leaving) {
+            // It is asked again to go, or called back if it is needed.
+            (MachineState::Running | MachineState::Building, Some(leaving)) => {
+                return if leaving.is_under_way(now) {
+                    ServerState::Deleting
+                } else {
+                    ServerState::Draining { since: leaving.since }
+                };
+            }
+            (MachineState::Stopping | MachineState::Stopped | MachineState::Deleting, _) => {
+                seen.leaving = None
+            }
+            _ => {}
+        }
         if machine.state == MachineState::Building
             || machine.state == MachineState::Running && member.is_none()
         {

@@ -21,12 +21,51 @@ pub(super) struct Seen {
     pub(super) awaited: bool,
     /// It is made to be kept stopped.
     pub(super) for_standby: bool,
+    /// It was taken out to be stopped or deleted: it gets no requests until that is abandoned.
+    pub(super) leaving: Option<Leaving>,
     pub(super) unhealthy_since: Option<Duration>,
     pub(super) shunned_since: Option<Duration>,
     pub(super) draining_since: Option<Duration>,
 }
 
+/// On its way out, as far as we are concerned.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Leaving {
+    pub(super) since: Duration,
+    /// When the provider has agreed.
+    pub(super) accepted: Option<Duration>,
+}
+
+/// A provider that has agreed to stop or delete a machine may list it as running for so long.
+const LISTED_MAX: Duration = Duration::from_secs(60);
+
+impl Leaving {
+    /// Nothing is to be done about it now.
+    pub(super) fn is_under_way(self, now: Duration) -> bool {
+        self.accepted.is_some_and(|at| now.saturating_sub(at) < LISTED_MAX)
+    }
+}
+
 impl Memory {
+    /// Taken out of the balancer, to be stopped or deleted.
+    pub(super) fn leaves(&mut self, id: &MachineId, now: Duration) {
+        let seen = self.of(id, now);
+        let since = seen.leaving.map_or(now, |leaving| leaving.since);
+        seen.leaving = Some(Leaving { since, accepted: None });
+    }
+
+    /// The provider has agreed to let it go.
+    pub(super) fn is_let_go(&mut self, id: &MachineId, now: Duration) {
+        if let Some(leaving) = &mut self.of(id, now).leaving {
+            leaving.accepted = Some(now);
+        }
+    }
+
+    /// It stays after all.
+    pub(super) fn stays(&mut self, id: &MachineId) -> bool {
+        self.0.get_mut(id).is_some_and(|seen| seen.leaving.take().is_some())
+    }
+
     pub(super) fn of(&mut self, id: &MachineId, now: Duration) -> &mut Seen {
         self.0.entry(id.clone()).or_insert_with(|| Seen { was_ordered: false, ..Seen::ordered(now, false) })
     }
@@ -59,6 +98,7 @@ impl Seen {
             woken,
             awaited: true,
             for_standby: false,
+            leaving: None,
             unhealthy_since: None,
             shunned_since: None,
             draining_since: None,

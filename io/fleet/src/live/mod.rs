@@ -14,6 +14,7 @@ use weir_model::ServerName;
 use weir_scale::{Decision, Now, Observation, Sample, Scaler, Server};
 
 use self::memory::Memory;
+use crate::journal::{Action, Outcome};
 use crate::{Actuator, Settled};
 
 /// What balances over the fleet's servers. It may balance over others as well: those it does not tell of.
@@ -164,7 +165,16 @@ impl<B: Balancer> Live<B> {
             round.troubles.push(failure.to_string());
         }
         match self.actuator.settle().await {
-            Ok(settled) => round.settled = settled,
+            Ok(settled) => {
+                for one in &settled {
+                    if let (Action::Stop(id) | Action::Delete(id), Outcome::Abandoned) =
+                        (&one.action, &one.outcome)
+                    {
+                        self.memory.stays(id);
+                    }
+                }
+                round.settled = settled;
+            }
             Err(failure) => round.troubles.push(failure.to_string()),
         }
         let machines = match self.actuator.machines().await {
