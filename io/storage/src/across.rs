@@ -29,6 +29,7 @@ impl Tree {
     ) -> Result<Transferred, Failure> {
         let at_source = |error: StorageError| Failure { path: from.clone(), error };
         let at_destination = |error: StorageError| Failure { path: to.clone(), error };
+        let options = CopyOptions { durability: options.durability.of_an_only_copy(), ..options };
         let before = self.metadata(from).map_err(at_source)?;
         if before.is_directory() {
             self.require_plain(from)?;

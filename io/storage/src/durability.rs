@@ -16,6 +16,12 @@ pub enum Durability {
 }
 
 impl Durability {
+    /// For what is removed elsewhere as soon as it is here: with [`Data`](Self::Data) the removal may reach the disk before the
+    /// new entry does, and both would be lost.
+    pub(crate) fn of_an_only_copy(self) -> Self {
+        if self == Self::None { Self::None } else { Self::Full }
+    }
+
     /// Sees to a file.
     pub(crate) fn sync_file(self, file: impl AsFd) -> Result<(), StorageError> {
         let done = match self {

@@ -301,3 +301,29 @@ fn a_server_that_is_always_overtaken_is_known_to_be_slow() {
         assert!(asked <= 3, "{balance}: the server that stalls was asked {asked} times of 20");
     }
 }
+
+#[test]
+fn a_second_server_that_is_always_overtaken_is_known_to_be_slow() {
+    let (steady, stalled) = (
+        RawServer::start(|peer| {
+            while peer.request().is_ok() {
+                thread::sleep(Duration::from_millis(200));
+                peer.respond("steady")?;
+            }
+            Ok(())
+        }),
+        RawServer::silent(),
+    );
+    let keys = "hedge = { delay = \"20ms\" }\nconcurrency = { algorithm = \"aimd\", max-latency = \"50ms\" }\n\
+                [weir]\nworkers = 1";
+    let weir = Weir::start(&config(&[&steady, &stalled], keys));
+    let server = format!("server=\"{}\"", stalled.addr());
+    let limit = || weir.metrics().get("weir_server_active_requests_limit", &["pool=\"web\"", &server]);
+    let before = limit();
+    let mut client = weir.client();
+    wait_until("the limit of the second server falls", PATIENCE, || {
+        assert_eq!(client.exchange(get("/")).text(), "steady");
+        limit() < before
+    });
+    assert!(stalled.connections() > 0);
+}
