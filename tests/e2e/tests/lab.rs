@@ -168,7 +168,13 @@ fn what_a_killed_lab_leaves_is_taken_away() {
         found.unwrap()
     };
     let name = directory.display().to_string();
-    wait_until("processes of the lab", PATIENCE, || processes_of(&name) > 0);
+    // One that has been started and not been noted yet would stay.
+    wait_until("processes of the lab, and a note of each", PATIENCE, || {
+        let noted =
+            ledger_of(child.id()).unwrap().lines().filter(|line| line.starts_with("process ")).count();
+        let seen = processes_of(&name);
+        seen > 0 && noted >= seen
+    });
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(directory.exists() && processes_of(&name) > 0);
@@ -177,13 +183,16 @@ fn what_a_killed_lab_leaves_is_taken_away() {
     assert!(!directory.exists());
 }
 
-/// By its ledger.
-fn work_directory_of(pid: u32) -> Option<PathBuf> {
+fn ledger_of(pid: u32) -> Option<String> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
     let own = runtime.unwrap_or_else(std::env::temp_dir).join("weir-lab");
     let ledgers = [PathBuf::from("/run/weir-lab"), own];
-    let text = ledgers.iter().find_map(|path| fs::read_to_string(path.join(format!("{pid}.ledger"))).ok())?;
-    text.lines().find_map(|line| line.strip_prefix("directory ")).map(PathBuf::from)
+    ledgers.iter().find_map(|path| fs::read_to_string(path.join(format!("{pid}.ledger"))).ok())
+}
+
+/// By its ledger.
+fn work_directory_of(pid: u32) -> Option<PathBuf> {
+    ledger_of(pid)?.lines().find_map(|line| line.strip_prefix("directory ")).map(PathBuf::from)
 }
 
 #[test]
