@@ -34,15 +34,15 @@ struct How<'a> {
     circumstances: &'a Circumstances,
 }
 
-/// Half of a rename, or the whole of anything else.
-struct Half<'a> {
+/// A part of a rename, or the whole of anything else.
+struct Part<'a> {
     place: Place<'a>,
     action: Action,
     policy_action: PolicyAction,
     circumstances: &'a Circumstances,
 }
 
-/// What policies say to a half.
+/// What policies say to a part.
 enum Ruling<'a> {
     Denied(Reason<'a>),
     Permitted(Reason<'a>),
@@ -52,7 +52,7 @@ enum Ruling<'a> {
 impl AreaRules {
     fn judge<'a>(&'a self, identity: &'a Identity, how: How<'a>, path: &'a AccessPath) -> Reason<'a> {
         let action = how.action;
-        let Some(halves) = self.halves(how, path) else {
+        let Some(parts) = self.parts(how, path) else {
             return Reason::new(false, Cause::OutsideArea { area: &self.name });
         };
         match identity {
@@ -65,9 +65,9 @@ impl AreaRules {
                 Reason::all(vec![holder, by_scopes(&delegation.scopes, action, path.clone())])
             }
             Identity::Token(token) if !token.storage_scopes.is_absent() => {
-                self.judge_capability(identity, token, action, path, &halves)
+                self.judge_capability(identity, token, action, path, &parts)
             }
-            _ => Reason::all(halves.iter().map(|half| self.by_rules(identity, half)).collect()),
+            _ => Reason::all(parts.iter().map(|part| self.by_rules(identity, part)).collect()),
         }
     }
 
@@ -78,16 +78,16 @@ impl AreaRules {
         token: &'a TokenIdentity,
         action: &'a Action,
         path: &AccessPath,
-        halves: &[Half<'a>],
+        parts: &[Part<'a>],
     ) -> Reason<'a> {
-        for half in halves {
-            if let Ruling::Denied(reason) = self.by_policies(identity, half) {
+        for part in parts {
+            if let Ruling::Denied(reason) = self.by_policies(identity, part) {
                 return reason;
             }
         }
         let scopes = self.by_issuers_scopes(token, action, path);
         if !self.token_scopes {
-            let mut needed: Vec<_> = halves.iter().map(|half| self.by_rules(identity, half)).collect();
+            let mut needed: Vec<_> = parts.iter().map(|part| self.by_rules(identity, part)).collect();
             let limit = Reason::with(scopes.allows, Cause::ScopesOff { area: &self.name }, vec![scopes]);
             needed.push(limit);
             return Reason::all(needed);
@@ -120,23 +120,23 @@ impl AreaRules {
     }
 
     /// Policies, then switches, then no.
-    fn by_rules<'a>(&'a self, identity: &'a Identity, half: &Half<'a>) -> Reason<'a> {
-        let silent = match self.by_policies(identity, half) {
+    fn by_rules<'a>(&'a self, identity: &'a Identity, part: &Part<'a>) -> Reason<'a> {
+        let silent = match self.by_policies(identity, part) {
             Ruling::Denied(reason) | Ruling::Permitted(reason) => return reason,
             Ruling::Silent(reason) => reason,
         };
-        match self.switches.grants(identity, &half.action) {
+        match self.switches.grants(identity, &part.action) {
             Some(grant) => Reason::with(true, Cause::Switch { area: &self.name, grant }, vec![silent]),
             None => {
-                let nothing = Cause::Nothing { area: &self.name, action: half.policy_action };
+                let nothing = Cause::Nothing { area: &self.name, action: part.policy_action };
                 Reason::with(false, nothing, vec![silent, Reason::new(false, Cause::NoSwitch)])
             }
         }
     }
 
     /// Policies in their order, and then Cedar's: what either denies is denied.
-    fn by_policies<'a>(&'a self, identity: &'a Identity, half: &Half<'a>) -> Ruling<'a> {
-        let ordered = self.by_ordered_policies(identity, half);
+    fn by_policies<'a>(&'a self, identity: &'a Identity, part: &Part<'a>) -> Ruling<'a> {
+        let ordered = self.by_ordered_policies(identity, part);
         match (ordered, &self.cedar) {
             (denied @ Ruling::Denied(_), _) => denied,
             (ordered, Cedar::None) => ordered,
@@ -144,10 +144,10 @@ impl AreaRules {
             (ordered, Cedar::Read(policies)) => {
                 let asked = Asked {
                     identity,
-                    action: &half.action,
+                    action: &part.action,
                     area: &self.name,
-                    path: &half.place.path,
-                    circumstances: half.circumstances,
+                    path: &part.place.path,
+                    circumstances: part.circumstances,
                 };
                 match (policies.ask(&asked), ordered) {
                     (Verdict::Forbids(policy, error), _) => {
@@ -176,10 +176,10 @@ impl AreaRules {
         }
     }
 
-    fn by_ordered_policies<'a>(&'a self, identity: &'a Identity, half: &Half<'a>) -> Ruling<'a> {
+    fn by_ordered_policies<'a>(&'a self, identity: &'a Identity, part: &Part<'a>) -> Ruling<'a> {
         let policies = self.policies.as_deref();
         for (at, policy) in policies.into_iter().flatten().enumerate() {
-            let Some(applies) = policy.applies(identity, half.policy_action, &half.place.path) else {
+            let Some(applies) = policy.applies(identity, part.policy_action, &part.place.path) else {
                 continue;
             };
             let cause = Cause::Policy {
@@ -189,7 +189,7 @@ impl AreaRules {
                 principal: applies.principal,
                 action: applies.action,
                 path: applies.path,
-                access_point: half.place.access_point,
+                access_point: part.place.access_point,
                 below: applies.below,
             };
             return match policy.effect {
@@ -201,15 +201,19 @@ impl AreaRules {
     }
 
     /// `None`: an end is outside the area.
-    fn halves<'a>(&'a self, how: How<'a>, path: &AccessPath) -> Option<Vec<Half<'a>>> {
-        let half = |action: &Action, path: &AccessPath| {
+    fn parts<'a>(&'a self, how: How<'a>, path: &AccessPath) -> Option<Vec<Part<'a>>> {
+        let part = |action: &Action, path: &AccessPath| {
             let place = self.locate(path)?;
             let policy_action = PolicyAction::of(action, &place.path);
-            Some(Half { place, action: action.clone(), policy_action, circumstances: how.circumstances })
+            Some(Part { place, action: action.clone(), policy_action, circumstances: how.circumstances })
         };
         match how.action {
-            Action::Rename { to } => Some(vec![half(&Action::Delete, path)?, half(&Action::Create, to)?]),
-            action => Some(vec![half(action, path)?]),
+            // It is a copy and a removal (RFC 4918 section 9.9): what must not be read here must not become readable there.
+            Action::Rename { to } => {
+                let read = if path.is_directory() { Action::List } else { Action::Read };
+                Some(vec![part(&Action::Delete, path)?, part(&Action::Create, to)?, part(&read, path)?])
+            }
+            action => Some(vec![part(action, path)?]),
         }
     }
 }

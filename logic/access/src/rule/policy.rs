@@ -70,7 +70,7 @@ pub(super) enum Below {
 }
 
 impl PolicyAction {
-    /// What it takes for `action` on `path`. A rename is asked for as its two halves.
+    /// What it takes for `action` on `path`. A rename is asked for in its parts.
     pub(super) fn of(action: &Action, path: &AccessPath) -> Self {
         match action {
             Action::Stat if path.is_directory() => Self::List,

@@ -127,7 +127,7 @@ pub enum Cause<'a> {
         /// The issuer.
         issuer: &'a str,
     },
-    /// Both halves of a rename, or both a rule and a scope, are needed.
+    /// All parts of a rename, or both a rule and a scope, are needed.
     All,
     /// What the holder of an own token may do.
     Holder,

@@ -160,6 +160,30 @@ fn a_deny_below_a_directory_keeps_the_directory_where_it_is() {
     assert!(allowed(RULES, &member, &Action::Read, "/cms/raw/x"), "it is about writing");
 }
 
+/// It is a copy and a removal (RFC 4918 section 9.9).
+#[test]
+fn what_must_not_be_read_must_not_be_moved_to_where_it_could_be() {
+    let hidden = r#"
+[[policy]]
+description = "not for eyes"
+effect = "deny"
+actions = ["read", "list"]
+paths = ["/hidden/**"]
+principals = [{ type = "anyone" }]
+"#;
+    let rules = RULES.replacen("[[policy]]", &format!("{hidden}\n[[policy]]"), 1);
+    let rename = |to: &str| Action::Rename { to: path(to) };
+    for who in
+        [member("cms", &[]), user("operator"), bearer("storage.modify:/ storage.read:/", &["/cms/prod"])]
+    {
+        assert!(allowed(&rules, &who, &rename("/cms/b"), "/cms/a"), "{who}");
+        assert!(allowed(&rules, &who, &Action::Delete, "/cms/hidden/a"), "{who}");
+        assert!(!allowed(&rules, &who, &rename("/cms/b"), "/cms/hidden/a"), "{who}");
+        assert!(!allowed(&rules, &who, &rename("/cms/b/"), "/cms/hidden/"), "{who}");
+        assert!(allowed(&rules, &who, &rename("/cms/hidden/b"), "/cms/a"), "{who}: it becomes less visible");
+    }
+}
+
 #[test]
 fn policies_that_are_off_say_nothing() {
     let off = format!("policies = false\n{RULES}");

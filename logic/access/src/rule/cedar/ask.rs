@@ -6,7 +6,7 @@ use crate::identity::Identity;
 use crate::rule::Circumstances;
 use crate::{AccessPath, Action};
 
-/// What policies are asked. A rename is asked for as its two halves.
+/// What policies are asked. A rename is asked for in its parts.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::rule) struct Asked<'a> {
     pub(in crate::rule) identity: &'a Identity,

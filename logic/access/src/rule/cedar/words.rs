@@ -33,7 +33,7 @@ const ACTIONS: [(&str, &[&str]); 9] = [
 /// How many actions there are.
 pub(super) const ACTION_COUNT: usize = ACTIONS.len();
 
-/// Its place among [`ACTIONS`]. A rename is asked for as its two halves; what is left of it is what is taken away.
+/// Its place among [`ACTIONS`]. A rename is asked for in its parts; what is left of it is what is taken away.
 pub(super) fn index_of(action: &Action) -> usize {
     match action {
         Action::Read => 0,
