@@ -97,6 +97,11 @@ impl OpenFile {
         let _ = fadvise(&self.fd, offset, NonZeroU64::new(bytes), Advice::WillNeed);
     }
 
+    /// Whether its content is what it was when it was opened. Blocks.
+    pub fn is_unchanged(&self) -> Result<bool, StorageError> {
+        Ok(Found::of(&self.fd)?.metadata()?.is_same_version(&self.metadata))
+    }
+
     /// Whether no name leads to it any more, so that closing it frees what it holds. Does not wait on a local file system.
     pub(crate) fn is_removed(&self) -> bool {
         rustix::fs::fstat(&self.fd).is_ok_and(|status| status.st_nlink == 0)

@@ -43,6 +43,7 @@ pub(super) async fn push(job: &Job, file: Arc<OpenFile>) -> Result<(), Fault> {
             Err(fault) => tries.again(fault, &job.live).await?,
         }
     };
+    require_unchanged(job, &file, &put).await?;
     verify(job, &file, &put, kept).await
 }
 
@@ -206,6 +207,20 @@ async fn read(job: &Job, file: &Arc<OpenFile>, at: u64) -> Result<Vec<u8>, Fault
     reading.await.map_err(of_storage)
 }
 
+/// What was read while somebody wrote into the file may be of no moment: partly old and partly new.
+async fn require_unchanged(job: &Job, file: &Arc<OpenFile>, put: &Put) -> Result<(), Fault> {
+    let open = Arc::clone(file);
+    if job.act.asker.disk.run_on(move || open.is_unchanged()).await.map_err(of_storage)? {
+        return Ok(());
+    }
+    let fate = match verify::ask(job, &[]).await {
+        Ok((_, head)) => remove(job, put, &head).await,
+        Err(fault) => format!("what came of it is still there: {fault}"),
+    };
+    let peer = job.request.remote.peer();
+    Err(Fault::lasting(format!("here: the file was changed while it was sent to {peer}; {fate}")))
+}
+
 /// Proves that the other server has what was sent, as far as that is asked for or can be told.
 async fn verify(job: &Job, file: &Arc<OpenFile>, put: &Put, kept: Vec<Digest>) -> Result<(), Fault> {
     job.live.set_stage(Stage::Verifying);
@@ -293,9 +308,15 @@ async fn compute(job: &Job, file: &Arc<OpenFile>, algorithm: Algorithm) -> Resul
     watched(job.area().plan.name.as_str(), what, computing).await.map_err(of_storage)
 }
 
-/// What is there (`head`) is not what was sent: it is removed, if it is what came of the PUT, and still that.
+/// What is there (`head`) is not what was sent.
 async fn mismatch(job: &Job, what: impl Display, put: &Put, head: &Head) -> Fault {
-    let fate = match only_if_ours(put, head) {
+    let (peer, fate) = (job.request.remote.peer(), remove(job, put, head).await);
+    Fault::lasting(format!("checksum mismatch: the file at {peer} has another {what}; {fate}"))
+}
+
+/// Removes what is there (`head`), if it is what came of the PUT, and still that. Returns what became of it.
+async fn remove(job: &Job, put: &Put, head: &Head) -> String {
+    match only_if_ours(put, head) {
         Err(why) => format!("it is still there: {why}"),
         Ok(condition) => {
             let removed = Way::new(job).ask("DELETE", &[condition]).await;
@@ -305,9 +326,7 @@ async fn mismatch(job: &Job, what: impl Display, put: &Put, head: &Head) -> Faul
                 Err(fault) => format!("it is still there: {fault}"),
             }
         }
-    };
-    let peer = job.request.remote.peer();
-    Fault::lasting(format!("checksum mismatch: the file at {peer} has another {what}; {fate}"))
+    }
 }
 
 /// The condition under which what is there is what the PUT has made, so that nobody else's file is removed in its place.

@@ -98,6 +98,25 @@ fn a_passing_failure_is_tried_again_from_the_start() {
 }
 
 #[test]
+fn a_file_that_is_written_into_while_it_is_sent_is_no_success_and_removed_there() {
+    let site = Site::new();
+    site.write("f", "content");
+    let source = site.root.path().join("f");
+    let destination = RawServer::responding(move |request| match method(request).as_str() {
+        "PUT" => {
+            std::fs::write(&source, "changed meanwhile").unwrap();
+            b"HTTP/1.1 201 Created\r\nETag: \"x\"\r\nContent-Length: 0\r\n\r\n".to_vec()
+        }
+        "DELETE" => b"HTTP/1.1 204 No Content\r\n\r\n".to_vec(),
+        _ => crate::ok(request, "ETag: \"x\"\r\n", b"content"),
+    });
+    let line = site.fails("/f", &[("Destination", &format!("http://{}/f", destination.addr()))]);
+    assert!(line.contains("was changed while it was sent") && line.contains("was removed there"), "{line}");
+    let received = String::from_utf8(destination.received_in_all()).unwrap();
+    assert!(received.contains("DELETE /f ") && received.contains("If-Match: \"x\""), "{received}");
+}
+
+#[test]
 fn a_server_that_takes_its_time_for_the_answer_gets_it() {
     let slowly = |peer: &mut weir_testkit::Peer| {
         peer.request()?;
