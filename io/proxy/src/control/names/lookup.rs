@@ -129,10 +129,14 @@ impl Answer {
         self.four.is_empty() && self.six.is_empty()
     }
 
-    /// Every address.
+    /// Every address, the families by turns: where one of them leads nowhere, the next attempt is the other's (RFC 8305
+    /// section 4).
     pub(in crate::control) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
-        let four = self.four.iter().copied().map(IpAddr::V4);
-        four.chain(self.six.iter().copied().map(IpAddr::V6))
+        let at = |place| {
+            let (four, six) = (self.four.get(place), self.six.get(place));
+            four.copied().map(IpAddr::V4).into_iter().chain(six.copied().map(IpAddr::V6))
+        };
+        (0..self.four.len().max(self.six.len())).flat_map(at)
     }
 }
 

@@ -107,12 +107,12 @@ fn at(addresses: &[&str]) -> Endpoint {
 }
 
 #[tokio::test]
-async fn a_name_means_all_its_addresses_of_both_families_in_a_stable_order() {
+async fn a_name_means_all_its_addresses_of_both_families_by_turns_and_in_a_stable_order() {
     let dns = Dns::start().await;
     dns.set("web.test", &["10.0.0.2", "::2", "10.0.0.1", "::1"]);
     let rig = Rig::running(config(dns.address, "{ name = \"a\", address = \"web.test:81\" }"));
     rig.controller.names_resolved().await;
-    assert_eq!(*rig.server("a").endpoint(), at(&["10.0.0.1:81", "10.0.0.2:81", "[::1]:81", "[::2]:81"]));
+    assert_eq!(*rig.server("a").endpoint(), at(&["10.0.0.1:81", "[::1]:81", "10.0.0.2:81", "[::2]:81"]));
     assert_eq!(rig.rotation(), ["a"]);
     // The same answer in another order moves nobody.
     let (version, asked) = (rig.server("a").endpoint_version(), dns.asked("web.test"));
