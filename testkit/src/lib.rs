@@ -17,6 +17,7 @@ mod raw_client;
 mod raw_server;
 mod response;
 mod stream;
+mod untested;
 mod wait;
 
 pub use bodies::chunked;
@@ -30,4 +31,5 @@ pub use raw_server::{RawServer, Step};
 pub use response::{BodyFraming, Response, ResponseError};
 pub use stream::Ending;
 pub use tempfile::TempDir;
+pub use untested::untested;
 pub use wait::{PATIENCE, wait_until};

@@ -9,7 +9,9 @@ use crate::command;
 
 /// `cargo test --workspace`, and a summary of all its `test result` lines.
 pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
+    let untested = std::env::temp_dir().join(format!("weir-untested-{}", std::process::id()));
     let mut cargo = command::cargo();
+    cargo.env("WEIR_UNTESTED", &untested);
     cargo.current_dir(root).args(["test", "--workspace", "--no-fail-fast"]).args(arguments.rest());
     let spelled = command::spelled(&cargo);
     let mut child = cargo.stdout(Stdio::piped()).spawn().map_err(|error| format!("{spelled}: {error}"))?;
@@ -25,6 +27,10 @@ pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
         }
     }
     let status = child.wait().map_err(|error| format!("{spelled}: {error}"))?;
+    // Without the file, everything was.
+    let lines = std::fs::read_to_string(&untested).unwrap_or_default();
+    let _ = std::fs::remove_file(&untested);
+    tally.untested.extend(lines.lines().map(str::to_owned));
     println!("\n{tally}");
     if status.success() { Ok(()) } else { Err(format!("{spelled}: {status}")) }
 }
@@ -37,6 +43,8 @@ struct Tally {
     failed: u32,
     ignored: u32,
     names_of_failed: Vec<String>,
+    /// What tests could not do here, as they say it.
+    untested: Vec<String>,
 }
 
 impl Tally {
@@ -66,11 +74,18 @@ impl Tally {
 
 impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for line in &self.untested {
+            writeln!(f, "not tested here: {line}")?;
+        }
         for name in &self.names_of_failed {
             writeln!(f, "failed: {name}")?;
         }
-        let Self { binaries, passed, failed, ignored, .. } = self;
-        write!(f, "tests: {passed} passed, {failed} failed, {ignored} ignored, in {binaries} test programs")
+        let Self { binaries, passed, failed, ignored, untested, .. } = self;
+        write!(f, "tests: {passed} passed, {failed} failed, {ignored} ignored")?;
+        if !untested.is_empty() {
+            write!(f, ", {} of those that passed left something out", untested.len())?;
+        }
+        write!(f, ", in {binaries} test programs")
     }
 }
 
@@ -94,6 +109,13 @@ mod tests {
             tally.to_string(),
             "failed: codec::a_bare_cr_is_refused\n\
              tests: 7 passed, 1 failed, 1 ignored, in 2 test programs"
+        );
+        tally.untested.push("files::mounts::full: no right to mount".to_owned());
+        assert_eq!(
+            tally.to_string(),
+            "not tested here: files::mounts::full: no right to mount\n\
+             failed: codec::a_bare_cr_is_refused\n\
+             tests: 7 passed, 1 failed, 1 ignored, 1 of those that passed left something out, in 2 test programs"
         );
     }
 }

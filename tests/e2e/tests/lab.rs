@@ -233,8 +233,7 @@ fn what_is_wrong_is_told_with_its_line() {
 fn parties_have_networks_of_their_own_and_these_are_gone_afterwards() {
     let is_possible = rustix::process::geteuid().is_root() && Path::new("/usr/sbin/ip").exists();
     if !is_possible {
-        eprintln!("needs root and ip: not run");
-        return;
+        return weir_testkit::untested("needs root and ip");
     }
     let topology = "topology = { kind = \"namespaces\", server-rate = 1000, scale = 2 }\n";
     let bench = Bench::new(&format!("{topology}rivals = [\"none\", \"weir\", \"nginx\"]\n{TINY}"));

@@ -191,8 +191,7 @@ mod tests {
     #[test]
     fn parties_in_namespaces_reach_each_other_at_the_rate_of_their_links_and_leave_nothing() {
         if !super::super::is_root() || super::super::super::rivals::in_path(&["ip"]).is_none() {
-            eprintln!("needs root and ip: not run");
-            return;
+            return weir_testkit::untested("needs root and ip");
         }
         let directory = tempfile::tempdir().unwrap();
         let mut ledger = Ledger::open(directory.path()).unwrap();
