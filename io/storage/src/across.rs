@@ -12,6 +12,7 @@ use crate::displaced::Displaced;
 use crate::fingerprint::Fingerprint;
 use crate::gate::Gate;
 use crate::metadata::Found;
+use crate::purpose::Purpose;
 use crate::remove::{open_directory, survey_found};
 use crate::reserved::is_reserved;
 use crate::{Failure, FileKind, Metadata, StorageError, Transferred, Tree, notes};
@@ -34,8 +35,14 @@ impl Tree {
         if before.is_directory() {
             self.require_plain(from)?;
         }
-        let copy =
-            self.make_copy(from, to, options, &mut |_: &DavPath, _: FileKind| true, cancelled, false)?;
+        let copy = self.make_copy(
+            from,
+            to,
+            options,
+            &mut |_: &DavPath, _: FileKind| true,
+            cancelled,
+            Purpose::Move,
+        )?;
         let (source, old) = self.resolve_parent(from).map_err(|error| at_source(error.of_source()))?;
         if self.metadata(from).map_err(at_source)? != before {
             return Err(at_source(StorageError::Changed));

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, mkdirat, openat};
+use rustix::fs::{OFlags, mkdirat, openat};
 use weir_dav::path::DavPath;
 
 use crate::content::copy_content;
@@ -12,10 +12,12 @@ use crate::gate::{Gate, pass};
 use crate::ledger::{Claim, Tally};
 use crate::metadata::Found;
 use crate::notes::{self, Note, Side};
+use crate::permissions::Permissions;
+use crate::purpose::Purpose;
 use crate::remove::open_directory;
 use crate::rename::Replace;
 use crate::temporary::Temporary;
-use crate::{Durability, Failure, FileKind, StorageError, Transferred, Tree, checksums};
+use crate::{Durability, Failure, FileKind, OpenFile, StorageError, Transferred, Tree, checksums};
 
 /// How to copy.
 #[derive(Debug, Clone, Copy)]
@@ -60,11 +62,11 @@ impl Tree {
         cancelled: &AtomicBool,
         gate: &mut Gate<'_>,
     ) -> Result<Transferred, Failure> {
-        let copy = self.make_copy(from, to, options, may, cancelled, true)?;
+        let copy = self.make_copy(from, to, options, may, cancelled, Purpose::Copy)?;
         self.put_in_place(copy, options.durability, gate)
     }
 
-    /// Makes a complete copy that nobody sees. `claims`: the quota must have room for it, because its source stays.
+    /// Makes a complete copy that nobody sees.
     pub(crate) fn make_copy<'p>(
         self: &Arc<Self>,
         from: &DavPath,
@@ -72,7 +74,7 @@ impl Tree {
         options: CopyOptions,
         may: &mut MayCopy<'_>,
         cancelled: &AtomicBool,
-        claims: bool,
+        purpose: Purpose,
     ) -> Result<Copy<'p>, Failure> {
         let at_source = |error: StorageError| Failure { path: from.clone(), error };
         let at_destination = |error: StorageError| Failure { path: to.clone(), error };
@@ -89,21 +91,34 @@ impl Tree {
         let own_home = own(&home).map_err(at_destination)?;
         let mut seen = Fingerprint::new();
         let old_bytes = there.as_ref().and_then(Found::file_bytes).unwrap_or(0);
-        let claim = if claims { Some(self.ledger().claim(0).map_err(at_destination)?) } else { None };
+        let claim = match purpose {
+            Purpose::Copy => Some(self.ledger().claim(0).map_err(at_destination)?),
+            Purpose::Move => None,
+        };
         let mut room = Room { claim, tally: Tally::default(), old_bytes };
         let made = match source.kind {
             FileKind::File => {
-                let file = Temporary::file(self, own_home, &parent, None).map_err(at_destination)?;
+                let source = self.open(from).map_err(at_source)?;
+                let permissions = Permissions::of(&source).map_err(at_source)?;
+                let mode = purpose.creation_mode(&permissions);
+                let file = Temporary::file(self, own_home, &parent, mode, None).map_err(at_destination)?;
                 let target = Target { fd: file.fd().map_err(at_destination)?, home: &home, name };
-                self.copy_file(from, &target, options.durability, cancelled, &mut room).map_err(at_source)?;
+                let copying = Copying { purpose, durability: options.durability, cancelled };
+                self.copy_file(from, &source, &target, &copying, &mut room).map_err(at_source)?;
                 file
             }
             FileKind::Directory => {
                 let home = Found::of(&home).map_err(at_destination)?;
-                let directory = Temporary::directory(self, own_home, &parent).map_err(at_destination)?;
+                let permissions =
+                    self.resolve_directory(from).and_then(Permissions::of).map_err(at_source)?;
+                let mode = purpose.creation_mode(&permissions);
+                let directory =
+                    Temporary::directory(self, own_home, &parent, mode).map_err(at_destination)?;
                 let (seen, room) = (&mut seen, &mut room);
-                let mut run = Run { tree: self, top: from, home, options, may, cancelled, seen, room };
-                run.directory(from, directory.fd().map_err(at_destination)?, 0)?;
+                let copying = Copying { purpose, durability: options.durability, cancelled };
+                let mut run =
+                    Run { tree: self, top: from, home, deep: options.deep, may, copying, seen, room };
+                run.directory(from, &permissions, directory.fd().map_err(at_destination)?, 0)?;
                 directory
             }
         };
@@ -183,26 +198,27 @@ impl Tree {
     fn copy_file(
         self: &Arc<Self>,
         from: &DavPath,
+        source: &OpenFile,
         to: &Target<'_>,
-        durability: Durability,
-        cancelled: &AtomicBool,
+        copying: &Copying<'_>,
         room: &mut Room,
     ) -> Result<(), StorageError> {
-        let source = self.open(from)?;
         room.take(source.metadata().size)?;
         // Before the content: what is stale before it is copied is stale after.
-        let digests = self.checksums(from, &source)?;
-        copy_content(&source, to.fd, cancelled)?;
+        let digests = self.checksums(from, source)?;
+        copy_content(source, to.fd, copying.cancelled)?;
+        copying.purpose.give_time(source.metadata(), to.fd)?;
         let content = Found::of(to.fd)?.metadata()?;
         let side = || Ok(Side::of_file(own(to.home)?, to.name, content.inode));
         let from_side = || self.side(from, source.metadata());
-        if let Some(properties) = notes::read(&source, Note::Properties, from_side)? {
+        if let Some(properties) = notes::read(source, Note::Properties, from_side)? {
             notes::write(to.fd, Note::Properties, &properties, side)?;
         }
         if !digests.is_empty() {
             checksums::store(to.fd, &content, &digests, side)?;
         }
-        durability.sync_file(to.fd)
+        copying.purpose.give_permissions(&Permissions::of(source)?, to.fd)?;
+        copying.durability.sync_file(to.fd)
     }
 }
 
@@ -254,6 +270,14 @@ impl Copy<'_> {
     }
 }
 
+/// How files are copied.
+#[derive(Clone, Copy)]
+struct Copying<'a> {
+    purpose: Purpose,
+    durability: Durability,
+    cancelled: &'a AtomicBool,
+}
+
 /// Where a file is copied to.
 struct Target<'a> {
     fd: BorrowedFd<'a>,
@@ -269,26 +293,33 @@ struct Run<'a, 'm> {
     top: &'a DavPath,
     /// The directory that the copy will be in.
     home: Found,
-    options: CopyOptions,
+    /// What is in it, too.
+    deep: bool,
     may: &'a mut MayCopy<'m>,
-    cancelled: &'a AtomicBool,
+    copying: Copying<'a>,
     seen: &'a mut Fingerprint,
     room: &'a mut Room,
 }
 
 impl Run<'_, '_> {
-    fn directory(&mut self, from: &DavPath, to: BorrowedFd<'_>, depth: usize) -> Result<(), Failure> {
+    fn directory(
+        &mut self,
+        from: &DavPath,
+        permissions: &Permissions,
+        to: BorrowedFd<'_>,
+        depth: usize,
+    ) -> Result<(), Failure> {
         let failed = |error: StorageError| Failure { path: from.clone(), error };
         if depth > DEPTH_MAX {
             return Err(failed(StorageError::NameTooLong));
         }
         self.properties(from, to).map_err(failed)?;
         let source = self.tree.metadata(from).map_err(failed)?;
-        if self.options.deep && (source.device, source.inode) == (self.home.device(), self.home.inode()) {
+        if self.deep && (source.device, source.inode) == (self.home.device(), self.home.inode()) {
             // By a link or a mount, the destination is within the source.
             return Err(failed(StorageError::Refused));
         }
-        if self.options.deep {
+        if self.deep {
             let mut listing = self.tree.list(from).map_err(failed)?;
             loop {
                 let batch = listing.next_batch(256).map_err(failed)?;
@@ -308,7 +339,10 @@ impl Run<'_, '_> {
                 }
             }
         }
-        self.options.durability.sync_directory(to).map_err(failed)
+        let Copying { purpose, durability, .. } = self.copying;
+        purpose.give_time(&source, to).map_err(failed)?;
+        purpose.give_permissions(permissions, to).map_err(failed)?;
+        durability.sync_directory(to).map_err(failed)
     }
 
     fn member(
@@ -324,19 +358,23 @@ impl Run<'_, '_> {
             |call| move |errno| Failure { path: path.clone(), error: StorageError::from_errno(call)(errno) };
         match kind {
             FileKind::Directory => {
-                let mode = Mode::from_raw_mode(self.tree.options().directory_mode.into());
+                let permissions =
+                    self.tree.resolve_directory(path).and_then(Permissions::of).map_err(failed)?;
+                let mode = self.copying.purpose.creation_mode(&permissions);
                 mkdirat(to, name, mode).map_err(create("mkdir"))?;
                 let inner = open_directory(to, name).map_err(create("open"))?;
-                self.directory(path, inner.as_fd(), depth + 1)
+                self.directory(path, &permissions, inner.as_fd(), depth + 1)
             }
             FileKind::File => {
-                let mode = Mode::from_raw_mode(self.tree.options().file_mode.into());
+                let source = self.tree.open(path).map_err(failed)?;
+                let permissions = Permissions::of(&source).map_err(failed)?;
+                let mode = self.copying.purpose.creation_mode(&permissions);
                 let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let file = openat(to, name, flags, mode).map_err(create("open"))?;
                 let home = own(to).map_err(failed)?;
                 let target = Target { fd: file.as_fd(), home: &home, name };
-                let durability = self.options.durability;
-                self.tree.copy_file(path, &target, durability, self.cancelled, self.room).map_err(failed)
+                let copying = self.copying;
+                self.tree.copy_file(path, &source, &target, &copying, self.room).map_err(failed)
             }
         }
     }

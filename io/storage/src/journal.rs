@@ -23,9 +23,9 @@ pub(crate) struct Journal(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Held open, and locked, as long as this process lives: so others know that it does.
+    /// Held open, and locked together with those of the process's other trees at this root, as long as this tree is in use: so
+    /// others know that the process lives.
     file: Option<OwnedFd>,
-    bytes: u64,
     known: HashSet<DavPath>,
 }
 
@@ -45,22 +45,19 @@ impl Tree {
     fn append(&self, state: &mut State, directory: &DavPath) -> Result<(), StorageError> {
         if state.file.is_none() {
             let store = self.make_store()?;
-            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            // Appended: other trees of this process may be at the same root, after a reload for example.
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let name = name(self.options());
             let file = openat(&store, name, flags, Mode::RUSR | Mode::WUSR)
                 .map_err(StorageError::from_errno("open"))?;
-            let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
-            let line = format!("{}\n", machine_boot());
-            write_all(&file, line.as_bytes(), 0)?;
-            state.bytes = line.len() as u64;
+            let _ = flock(&file, FlockOperation::NonBlockingLockShared);
+            write_all(&file, format!("{}\n", machine_boot()).as_bytes(), 0)?;
             state.file = Some(file);
         }
         let Some(file) = &state.file else { return Ok(()) };
         let full = state.known.len() == DIRECTORIES_MAX;
         let line = if full { format!("{EVERYWHERE}\n") } else { format!("{}\n", directory.href(true)) };
-        write_all(file, line.as_bytes(), state.bytes)?;
-        state.bytes += line.len() as u64;
-        Ok(())
+        write_all(file, line.as_bytes(), 0)
     }
 }
 

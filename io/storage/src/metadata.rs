@@ -134,6 +134,11 @@ impl Found {
         self.0.stx_uid
     }
 
+    /// Its permission bits and those beside them (suid, sgid, sticky).
+    pub(crate) fn mode(&self) -> u16 {
+        self.0.stx_mode & 0o7777
+    }
+
     pub(crate) fn inode(&self) -> u64 {
         self.0.stx_ino
     }
@@ -196,7 +201,7 @@ impl Found {
             allocated: stat.stx_blocks.saturating_mul(512),
             owner: stat.stx_uid,
             group: stat.stx_gid,
-            mode: stat.stx_mode & 0o7777,
+            mode: self.mode(),
         })
     }
 }

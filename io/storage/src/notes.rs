@@ -10,9 +10,9 @@ use rustix::fs::{
 use rustix::io::{Errno, pread, pwrite};
 use weir_dav::digest::{Algorithm, Hasher};
 
-use crate::StorageError;
 use crate::remove::open_directory;
 use crate::rename::{Replace, rename};
+use crate::{Durability, StorageError};
 
 /// The directory of the side store.
 const SIDE: &[u8] = b".weir-notes";
@@ -135,6 +135,26 @@ pub(crate) fn write(
     }
     write_aside(&side()?, note, value)?;
     remove_attribute(fd.as_fd(), note)
+}
+
+/// Sees to it that what was written or removed is on the disk, wherever it is.
+pub(crate) fn sync(
+    fd: impl AsFd,
+    durability: Durability,
+    side: impl FnOnce() -> Result<Side, StorageError>,
+) -> Result<(), StorageError> {
+    if durability < Durability::Full {
+        return Ok(());
+    }
+    durability.sync_file(fd)?;
+    let side = side()?;
+    match open_directory(&side.home, SIDE) {
+        Err(Errno::NOENT) => Ok(()),
+        opened => {
+            durability.sync_directory(opened.map_err(StorageError::from_errno("open"))?)?;
+            durability.sync_directory(&side.home)
+        }
+    }
 }
 
 /// Removes a note, wherever it is.

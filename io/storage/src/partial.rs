@@ -16,6 +16,7 @@ use crate::journal::machine_boot;
 use crate::ledger::Tally;
 use crate::metadata::Found;
 use crate::notes::{read_all, replace_file};
+use crate::permissions::PRIVATE;
 use crate::remove::open_directory;
 use crate::sweep::is_aged;
 use crate::temporary::Temporary;
@@ -169,14 +170,14 @@ impl Partial {
             return Err(StorageError::IsDirectory);
         }
         let uploads = uploads(tree, true)?.ok_or(StorageError::NotFound)?;
-        let mode = Mode::from_raw_mode(tree.options().file_mode.into());
         let flags = OFlags::RDWR
             | OFlags::CREATE
             | OFlags::EXCL
             | OFlags::NOFOLLOW
             | OFlags::CLOEXEC
             | OFlags::NONBLOCK;
-        let file = openat(&home, data_name(id), flags, mode).map_err(StorageError::from_errno("create"))?;
+        let file =
+            openat(&home, data_name(id), flags, PRIVATE).map_err(StorageError::from_errno("create"))?;
         // Where there are no such locks, that nobody else knows of it has to do.
         let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
         let mut file = Temporary::adopt(home, data_name(id), file);
@@ -335,6 +336,9 @@ pub(crate) fn settle(
     let expires_s = expires_s.max(state.expires_s);
     if (bytes, &machine, expires_s) != (state.settled, &state.machine, state.expires_s) {
         durability.sync_file(fd)?;
+        if state.settled == 0 {
+            durability.sync_directory(file.home()?)?;
+        }
         match bytes.checked_sub(state.settled) {
             Some(more) => tree.ledger().came(Tally::new(more).part(more)),
             None => tree.ledger().gone(counted(tree, file, state.settled - bytes)),
@@ -431,7 +435,11 @@ pub(crate) fn data_name(id: PartialId) -> String {
 
 fn write_state(uploads: &OwnedFd, id: PartialId, state: &PartialState) -> Result<(), StorageError> {
     let text = serde_json::to_vec(state).map_err(|_| DAMAGED)?;
-    as_self(|| replace_file(uploads, &id.to_string(), &text))
+    as_self(|| {
+        replace_file(uploads, &id.to_string(), &text)?;
+        // What was told of it must not be taken back: neither may the renaming be.
+        Durability::Full.sync_directory(uploads)
+    })
 }
 
 /// The directory of what is known of uploads; `None` = there has never been one.

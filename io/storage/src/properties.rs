@@ -5,7 +5,7 @@ use weir_dav::xml::{Fragment, PropName, PropertyUpdate};
 
 use crate::notes::{self, Note};
 use crate::store::Guard;
-use crate::{Metadata, StorageError, Tree};
+use crate::{Durability, Metadata, StorageError, Tree};
 
 /// Keeps those apart that change properties.
 const GUARD: &str = "properties.guard";
@@ -18,11 +18,13 @@ impl Tree {
         found.map_or(Ok(Vec::new()), |text| decode(&text))
     }
 
-    /// Carries out all of these instructions or, if there is an error, none (RFC 4918 section 9.2). Blocks.
+    /// Carries out all of these instructions or, if there is an error, none (RFC 4918 section 9.2). With [`Durability::Full`] they
+    /// are on the disk then. Blocks.
     pub fn update_properties(
         &self,
         path: &DavPath,
         updates: &[PropertyUpdate],
+        durability: Durability,
     ) -> Result<Metadata, StorageError> {
         let _guard = Self::guard(&self.make_store()?, GUARD, false)?;
         let resource = self.resource(path)?;
@@ -52,6 +54,7 @@ impl Tree {
             let text = serde_json::to_vec(&properties).map_err(|_| StorageError::Damaged("properties"))?;
             notes::write(&resource.fd, Note::Properties, &text, side)?;
         }
+        notes::sync(&resource.fd, durability, side)?;
         Ok(resource.metadata)
     }
 }

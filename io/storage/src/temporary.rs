@@ -40,19 +40,23 @@ impl Temporary {
         tree: &Tree,
         home: OwnedFd,
         path: &DavPath,
+        mode: Mode,
         disk: Option<Disk>,
     ) -> Result<Self, StorageError> {
         tree.journal(path);
-        let mode = Mode::from_raw_mode(tree.options().file_mode.into());
         let flags = OPEN | OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let (name, fd) = free_name(tree, |name| openat(&home, name, flags, mode))?;
         Ok(Self::new(home, name, fd, false, disk))
     }
 
     /// An empty directory in `home`, which is the directory at `path`.
-    pub(crate) fn directory(tree: &Tree, home: OwnedFd, path: &DavPath) -> Result<Self, StorageError> {
+    pub(crate) fn directory(
+        tree: &Tree,
+        home: OwnedFd,
+        path: &DavPath,
+        mode: Mode,
+    ) -> Result<Self, StorageError> {
         tree.journal(path);
-        let mode = Mode::from_raw_mode(tree.options().directory_mode.into());
         let (name, ()) = free_name(tree, |name| mkdirat(&home, name, mode))?;
         let opened = openat(&home, &name, OPEN | OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty());
         let fd = opened.map_err(StorageError::from_errno("open"))?;

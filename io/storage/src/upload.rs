@@ -1,22 +1,25 @@
+mod prepared;
 mod scattered;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use rustix::io::Errno;
 use weir_dav::digest::{Algorithm, Digest, Hasher};
 use weir_dav::path::DavPath;
 
 use crate::content::copy_content;
-use crate::ledger::{Claim, Tally};
+use crate::ledger::Claim;
 use crate::metadata::Found;
 use crate::notes::{self, Note, Side};
-use crate::partial::{self, Partial, PartialId, PartialState};
-use crate::rename::Replace;
+use crate::partial::{Partial, PartialId, PartialState};
+use crate::permissions::{PRIVATE, Permissions};
 use crate::temporary::Temporary;
 use crate::{Disk, Durability, Metadata, OpenFile, StorageError, Tree, checksums};
+
+pub use prepared::Prepared;
 
 /// A file that is on its way in. Nobody sees it before [`Self::commit`]; if it is dropped before, or the process dies, nothing
 /// is left of it, and what was at its path stays as it was.
@@ -41,6 +44,8 @@ pub struct Upload {
     old_bytes: u64,
     /// Room in the quota for what it is longer.
     claim: Claim,
+    /// Nobody but its owner may do anything with it until it has what its permissions will be.
+    private: bool,
     /// Of one that comes in several requests: what is known of it.
     standing: Option<(PartialId, PartialState)>,
 }
@@ -100,10 +105,13 @@ impl Upload {
         if found.as_ref().is_some_and(Found::is_directory) {
             return Err(StorageError::IsDirectory);
         }
+        // What is there may be for few people; what replaces it is for no others, from its first byte on.
+        let private = found.is_some();
         let old_bytes = found.and_then(|found| found.file_bytes()).unwrap_or(0);
         let claim = tree.ledger().claim(length.unwrap_or(0).saturating_sub(old_bytes))?;
         let parent = path.parent().unwrap_or_default();
-        let file = Temporary::file(tree, home, &parent, Some(disk.clone()))?;
+        let mode = if private { PRIVATE } else { tree.file_mode() };
+        let file = Temporary::file(tree, home, &parent, mode, Some(disk.clone()))?;
         let reserved = length.filter(|length| *length >= RESERVED_BYTES_MIN).unwrap_or(0);
         if reserved > 0 {
             reserve(&file, reserved)?;
@@ -125,6 +133,7 @@ impl Upload {
             part: false,
             old_bytes,
             claim,
+            private,
             standing: None,
         })
     }
@@ -151,6 +160,7 @@ impl Upload {
             part: false,
             old_bytes: 0,
             claim,
+            private: true,
             standing: Some((id, state)),
         })
     }
@@ -303,6 +313,7 @@ impl Upload {
         if let Some(value) = &kept {
             notes::write(self.file.fd()?, Note::Properties, value, || side_of(&home, &name, &content))?;
         }
+        self.give_permissions()?;
         commit.durability.sync_file(self.file.fd()?)?;
         let (expect, durability) = (commit.expect, commit.durability);
         Ok(Prepared { upload: self, home, name, content, old, kept, digests, expect, durability })
@@ -367,6 +378,22 @@ impl Upload {
         Ok(found.and_then(|found| found.metadata().ok()))
     }
 
+    /// Gives it the permissions of what it replaces, as far as the process may, or else those of any new file.
+    fn give_permissions(&self) -> Result<(), StorageError> {
+        match self.tree.resolve(&self.path, OFlags::PATH) {
+            Ok(old) => Permissions::of(old)?.give(self.file.fd()?),
+            Err(StorageError::NotFound | StorageError::Refused) if self.private => {
+                // What a new one has depends on the umask and on what its directory lets it inherit.
+                let home = self.file.home()?.try_clone_to_owned().map_err(|_| StorageError::Cancelled)?;
+                let parent = self.path.parent().unwrap_or_default();
+                let new = Temporary::file(&self.tree, home, &parent, self.tree.file_mode(), None)?;
+                Permissions::of(new.fd()?)?.give(self.file.fd()?)
+            }
+            Err(StorageError::NotFound | StorageError::Refused) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Dead properties belong to the resource and not to its content (RFC 4918 section 9.7.1).
     fn old_properties(&self, old: &Metadata) -> Result<Option<Vec<u8>>, StorageError> {
         let resource = match self.tree.resource(&self.path) {
@@ -376,104 +403,6 @@ impl Upload {
             Err(error) => return Err(error),
         };
         notes::read(&resource.fd, Note::Properties, || self.tree.side(&self.path, old))
-    }
-}
-
-/// An upload that is complete, on the disk if that is asked for, and not visible yet.
-#[derive(Debug)]
-pub struct Prepared {
-    upload: Upload,
-    home: OwnedFd,
-    name: Vec<u8>,
-    content: Metadata,
-    /// What will be replaced.
-    old: Option<Metadata>,
-    /// Its dead properties.
-    kept: Option<Vec<u8>>,
-    digests: Vec<Digest>,
-    expect: Expectation,
-    durability: Durability,
-}
-
-impl Prepared {
-    /// Makes it visible, which takes no longer than a renaming: the part of [`Upload::commit`] during which locks must hold.
-    ///
-    /// # Errors
-    /// As [`Upload::commit`]; nothing has changed.
-    pub fn publish(&mut self) -> Result<(), StorageError> {
-        // One after the other in this process, so that what is expected is still so when it is renamed.
-        let tree = Arc::clone(&self.upload.tree);
-        let _turn = tree.turn(&self.upload.path);
-        tree.require_home(&self.upload.path, &self.home)?;
-        let now = self.upload.expected(&self.expect, &self.home, &self.name)?;
-        // Nobody changes the old one's properties between here and its end.
-        let _guard = if now.is_some() { tree.hold_properties()? } else { None };
-        if let Some(now) = &now {
-            self.follow_properties(now)?;
-        }
-        let Self { upload, name, .. } = self;
-        // What room was promised for went by what was there when it began.
-        let freed = now.map_or(0, |old| old.size).saturating_add(upload.settled_bytes());
-        upload.claim.cover(self.content.size.saturating_sub(freed))?;
-        let replace = match (self.expect, &now) {
-            (Expectation::Anything, Some(_)) | (Expectation::Version(_), _) => Replace::Always,
-            (Expectation::Anything, None) | (Expectation::Nothing, _) => Replace::Never,
-        };
-        self.old = now;
-        // Before it is renamed: what goes by that.
-        let part = partial::counted(&tree, &upload.file, upload.settled_bytes());
-        let began = tree.ledger().began();
-        let replaced = now.map(|old| Tally::of_file(old.size, old.created.unwrap_or(old.changed), began));
-        match upload.file.place(name, replace) {
-            // Somebody else was faster in making one: as if it had been there before.
-            Err(StorageError::Exists) if self.expect == Expectation::Anything => {
-                upload.file.place(name, Replace::Always)?;
-            }
-            placed => placed?,
-        }
-        upload.claim.release();
-        tree.ledger().came(Tally::new(self.content.size));
-        tree.ledger().gone(part);
-        tree.ledger().gone(replaced.unwrap_or_default());
-        Ok(())
-    }
-
-    /// Takes over dead properties that the old one has by now and had not when they were copied.
-    fn follow_properties(&mut self, now: &Metadata) -> Result<(), StorageError> {
-        let Self { upload, home, name, content, .. } = self;
-        let value = upload.old_properties(now)?;
-        if value != self.kept {
-            let side = || side_of(home, name, content);
-            notes::remove(upload.file.fd()?, Note::Properties, side)?;
-            if let Some(value) = &value {
-                notes::write(upload.file.fd()?, Note::Properties, value, side)?;
-            }
-            self.durability.sync_file(upload.file.fd()?)?;
-            self.kept = value;
-        }
-        Ok(())
-    }
-
-    /// How long it is.
-    pub fn size(&self) -> u64 {
-        self.content.size
-    }
-
-    /// The digests of its content that were computed.
-    pub fn digests(&self) -> &[Digest] {
-        &self.digests
-    }
-
-    /// What is left to be done when it is visible.
-    ///
-    /// # Errors
-    /// [`StorageError::Io`]: it is visible, and may be gone after a loss of power.
-    pub fn finish(self) -> Result<Committed, StorageError> {
-        if let Some(old) = &self.old {
-            notes::forget(&self.home, &self.name, old.inode);
-        }
-        self.durability.sync_directory(&self.home)?;
-        Ok(Committed { metadata: self.content, created: self.old.is_none(), digests: self.digests })
     }
 }
 

@@ -34,7 +34,8 @@ fn carry_out(act: &Act, updates: &[PropertyUpdate]) -> Result<String, Refusal> {
         if updates.iter().any(is_protected) {
             return Ok(None);
         }
-        match act.tree().update_properties(&act.place.path, updates) {
+        let durability = act.asker.area.durability();
+        match act.tree().update_properties(&act.place.path, updates, durability) {
             Ok(_) => Ok(Some(Outcome::Done)),
             // What is about the values is said for the properties, the rest for the resource.
             Err(error @ (StorageError::Full | StorageError::OverQuota)) => Ok(Some(error.outcome())),

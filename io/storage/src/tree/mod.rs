@@ -159,6 +159,11 @@ impl Tree {
         Ok(Listing::new(Arc::clone(self), path.clone(), directory))
     }
 
+    /// What new files are made with.
+    pub(crate) fn file_mode(&self) -> Mode {
+        Mode::from_raw_mode(self.options.file_mode.into())
+    }
+
     /// How it is used.
     pub fn options(&self) -> &TreeOptions {
         &self.options

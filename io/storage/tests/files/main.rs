@@ -12,6 +12,7 @@ mod locks;
 mod mounts;
 mod open_files;
 mod paths;
+mod permissions;
 mod properties;
 mod quotas;
 mod support;

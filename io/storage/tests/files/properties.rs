@@ -10,7 +10,7 @@ pub(crate) fn fragment(name: &str, value: &str) -> Fragment {
 
 pub(crate) fn set(tree: &Tree, at: &str, name: &str, value: &str) {
     let update = PropertyUpdate::Set(fragment(name, value));
-    tree.update_properties(&path(at), &[update]).unwrap();
+    tree.update_properties(&path(at), &[update], Durability::Full).unwrap();
 }
 
 pub(crate) fn values(tree: &Tree, at: &str) -> Vec<String> {
@@ -27,8 +27,8 @@ pub(crate) fn properties_follow_their_resource(root: &std::path::Path) {
     set(&tree, "/f", "b", "2");
     set(&tree, "/f", "a", "changed");
     assert_eq!(tree.properties(&path("/f")).unwrap(), [fragment("a", "changed"), fragment("b", "2")]);
-    tree.update_properties(&path("/f"), &[PropertyUpdate::Remove(PropName::new("urn:x", "a").unwrap())])
-        .unwrap();
+    let gone = PropertyUpdate::Remove(PropName::new("urn:x", "a").unwrap());
+    tree.update_properties(&path("/f"), &[gone], Durability::None).unwrap();
     assert_eq!(values(&tree, "/f"), ["b"]);
     set(&tree, "/d", "of-directory", "1");
     set(&tree, "/", "of-root", "1");
@@ -78,8 +78,8 @@ fn values_that_are_too_large_for_attributes_are_kept_as_well() {
     assert_eq!(tree.properties(&path("/f")).unwrap(), [fragment("small", "x"), fragment("large", &large)]);
     tree.rename(&path("/f"), &path("/g"), false, Durability::None, &GO_ON).unwrap();
     assert_eq!(values(&tree, "/g"), ["small", "large"]);
-    tree.update_properties(&path("/g"), &[PropertyUpdate::Remove(PropName::new("urn:x", "large").unwrap())])
-        .unwrap();
+    let gone = PropertyUpdate::Remove(PropName::new("urn:x", "large").unwrap());
+    tree.update_properties(&path("/g"), &[gone], Durability::None).unwrap();
     assert_eq!(values(&tree, "/g"), ["small"]);
 }
 
@@ -105,7 +105,7 @@ fn properties_that_are_set_while_an_upload_ends_are_kept() {
     upload.write(b"newer").unwrap();
     let mut prepared = upload.prepare(COMMIT).unwrap();
     let gone = ["early", "late"].map(|name| PropertyUpdate::Remove(PropName::new("urn:x", name).unwrap()));
-    tree.update_properties(&path("/f"), &gone).unwrap();
+    tree.update_properties(&path("/f"), &gone, Durability::Full).unwrap();
     prepared.publish().unwrap();
     prepared.finish().unwrap();
     assert_eq!((get(&tree, "/f").unwrap(), values(&tree, "/f")), (b"newer".to_vec(), vec![]));

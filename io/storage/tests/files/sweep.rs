@@ -105,3 +105,29 @@ fn a_leftover_whose_lock_cannot_be_asked_for_goes_with_its_process_or_with_age()
     rustix::fs::utimensat(rustix::fs::CWD, leftover(3), &times, flags).unwrap();
     assert_eq!(tree.sweep().unwrap(), Swept { removed: 1, kept: 0 });
 }
+
+#[test]
+fn what_two_trees_of_one_process_at_one_root_have_left_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let (disk, dead) = (Disk::new("gone", 1, 9), options("one", 1));
+    // The second of them since a reload, for example.
+    let trees = [(); 2].map(|()| Tree::open_root(root, dead.clone()).unwrap());
+    let mut uploads = Vec::new();
+    for at in ["a", "b", "c", "d"] {
+        fs::create_dir(root.join(at)).unwrap();
+        let tree = &trees[uploads.len() % 2];
+        uploads.push(Upload::begin(tree, &disk, &path(&format!("/{at}/f")), &[], None).unwrap());
+        let name = temporaries(&root.join(at)).remove(0);
+        fs::hard_link(root.join(at).join(&name), root.join(at).join("kept-name")).unwrap();
+    }
+    drop((uploads, trees));
+    settle(&disk);
+    for at in ["a", "b", "c", "d"] {
+        let kept = root.join(at).join("kept-name");
+        fs::rename(kept, root.join(at).join(".weir-tmp~one~0000000000000001~9")).unwrap();
+    }
+    let tree = Tree::open_root(root, options("one", 2)).unwrap();
+    assert_eq!(tree.sweep().unwrap(), Swept { removed: 4, kept: 0 });
+    assert!(temporaries(root).is_empty());
+}

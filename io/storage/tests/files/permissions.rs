@@ -1,0 +1,228 @@
+//! Nobody gets in by an upload, a copy or a move whom the file system kept out before.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{XattrFlags, getxattr, setxattr};
+use weir_storage::{CopyOptions, Durability, Partial, PartialId, PartialState, StartedFrom, Tree, Upload};
+
+use crate::mounts::Mount;
+use crate::support::*;
+
+const ACCESS: &str = "system.posix_acl_access";
+const INHERITED: &str = "system.posix_acl_default";
+const DEEP: CopyOptions = CopyOptions { deep: true, overwrite: true, durability: Durability::None };
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().mode() & 0o7777
+}
+
+/// What files and directories that nothing is known of are made with here.
+fn usual(directory: &Path) -> u32 {
+    fs::write(directory.join("usual"), "").unwrap();
+    mode(&directory.join("usual")) & 0o644
+}
+
+/// An ACL by which user 4242 may do `user`, the group nothing, others nothing (acl(5), as the kernel has it).
+fn list(user: u8) -> Vec<u8> {
+    let none = [255; 4];
+    let entry = |tag: u8, may: u8, id: [u8; 4]| [&[tag, 0, may, 0][..], &id].concat();
+    [
+        vec![2, 0, 0, 0],
+        entry(0x01, 6, none),
+        entry(0x02, user, 4242_u32.to_le_bytes()),
+        entry(0x04, 0, none),
+        entry(0x10, user, none),
+        entry(0x20, 0, none),
+    ]
+    .concat()
+}
+
+fn set_list(path: &Path, attribute: &str, acl: &[u8]) {
+    setxattr(path, attribute, acl, XattrFlags::empty()).unwrap();
+}
+
+/// Whether files can have such lists here.
+fn has_lists(directory: &Path) -> bool {
+    fs::write(directory.join("listed"), "").unwrap();
+    match setxattr(directory.join("listed"), ACCESS, &list(4), XattrFlags::empty()) {
+        Err(rustix::io::Errno::OPNOTSUPP) => {
+            weir_testkit::untested("no access lists on this file system");
+            false
+        }
+        set => set.is_ok(),
+    }
+}
+
+fn list_of(path: &Path, attribute: &str) -> Option<Vec<u8>> {
+    let mut value = vec![0; 1000];
+    let bytes = getxattr(path, attribute, &mut value[..]).ok()?;
+    value.truncate(bytes);
+    Some(value)
+}
+
+/// The only leftover in a directory.
+fn temporary(root: &Path) -> std::path::PathBuf {
+    let names = temporaries(root);
+    assert_eq!(names.len(), 1, "{names:?}");
+    root.join(&names[0])
+}
+
+#[test]
+fn a_file_that_replaces_another_is_for_nobody_else_from_its_first_byte_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let (root, tree) = (directory.path(), tree(directory.path()));
+    for private in [0o600, 0o640, 0o400, 0o666] {
+        let file = root.join("f");
+        let _ = fs::remove_file(&file);
+        fs::write(&file, "old").unwrap();
+        set_mode(&file, private);
+        let mut upload = Upload::begin(&tree, &disk(), &path("/f"), &[], None).unwrap();
+        upload.write(b"new").unwrap();
+        assert_eq!(mode(&temporary(root)), 0o600);
+        upload.commit(COMMIT).unwrap();
+        assert_eq!((mode(&file), fs::read(&file).unwrap()), (private, b"new".to_vec()));
+    }
+    let usual = usual(root);
+    put(&tree, "/new", b"1").unwrap();
+    assert_eq!(mode(&root.join("new")), usual);
+}
+
+#[test]
+fn permissions_that_change_while_a_file_comes_are_the_later_ones() {
+    let directory = tempfile::tempdir().unwrap();
+    let (root, tree) = (directory.path(), tree(directory.path()));
+    let file = root.join("f");
+    put(&tree, "/f", b"1").unwrap();
+    let mut prepared =
+        Upload::begin(&tree, &disk(), &path("/f"), &[], None).unwrap().prepare(COMMIT).unwrap();
+    set_mode(&file, 0o600);
+    prepared.publish().unwrap();
+    assert_eq!(mode(&file), 0o600);
+    // There when it began, and gone at its end: as if it had never been there.
+    let upload = Upload::begin(&tree, &disk(), &path("/f"), &[], None).unwrap();
+    fs::remove_file(&file).unwrap();
+    upload.commit(COMMIT).unwrap();
+    assert_eq!(mode(&file), usual(root));
+    assert!(temporaries(root).is_empty());
+}
+
+#[test]
+fn an_upload_in_several_requests_is_private_until_it_is_complete() {
+    let directory = tempfile::tempdir().unwrap();
+    let (root, tree) = (directory.path(), tree(directory.path()));
+    let usual = usual(root);
+    fs::write(root.join("old"), "old").unwrap();
+    set_mode(&root.join("old"), 0o640);
+    for (number, at, after) in [(1, "/new", usual), (2, "/old", 0o640)] {
+        let id = PartialId::new([number; 16]);
+        let state = PartialState::new(&path(at), "ada".to_owned(), StartedFrom::Anything, u64::MAX);
+        let partial = Partial::create(&tree, id, state).unwrap();
+        let part =
+            root.join(raw_names(root).into_iter().find(|name| name.contains(&id.to_string())).unwrap());
+        assert_eq!(mode(&part), 0o600);
+        let mut upload = Upload::resume(partial, &[]).unwrap();
+        upload.write(b"new").unwrap();
+        upload.commit(COMMIT).unwrap();
+        assert_eq!(mode(&root.join(&at[1..])), after, "{at}");
+    }
+}
+
+#[test]
+fn lists_of_who_may_what_stay_with_a_file_that_is_replaced_and_go_along_with_a_copy() {
+    let directory = tempfile::tempdir().unwrap();
+    let (root, tree) = (directory.path(), tree(directory.path()));
+    if !has_lists(root) {
+        return;
+    }
+    let file = root.join("f");
+    put(&tree, "/f", b"1").unwrap();
+    set_list(&file, ACCESS, &list(4));
+    put(&tree, "/f", b"2").unwrap();
+    assert_eq!(list_of(&file, ACCESS), Some(list(4)));
+    assert_eq!(mode(&file), 0o640);
+    copy(&tree, "/f", "/g");
+    assert_eq!(list_of(&root.join("g"), ACCESS), Some(list(4)));
+
+    // What a directory lets its members inherit is for new ones.
+    fs::create_dir(root.join("d")).unwrap();
+    fs::write(root.join("d/private"), "1").unwrap();
+    set_mode(&root.join("d/private"), 0o600);
+    set_list(&root.join("d"), INHERITED, &list(6));
+    put(&tree, "/d/private", b"2").unwrap();
+    assert_eq!((mode(&root.join("d/private")), list_of(&root.join("d/private"), ACCESS)), (0o600, None));
+    put(&tree, "/d/new", b"2").unwrap();
+    assert_eq!(mode(&root.join("d/new")), 0o640);
+    assert!(list_of(&root.join("d/new"), ACCESS).is_some());
+}
+
+fn copy(tree: &std::sync::Arc<Tree>, from: &str, to: &str) {
+    tree.copy(&path(from), &path(to), DEEP, &mut |_, _| true, &GO_ON).unwrap();
+}
+
+#[test]
+fn a_copy_lets_nobody_in_whom_its_source_keeps_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let (root, tree) = (directory.path(), tree(directory.path()));
+    fs::create_dir_all(root.join("a/b")).unwrap();
+    for (name, mode) in
+        [("a/private", 0o600), ("a/b/read-only", 0o400), ("a/open", 0o644), ("a/b", 0o700), ("a", 0o750)]
+    {
+        if !root.join(name).exists() {
+            fs::write(root.join(name), "x").unwrap();
+        }
+        set_mode(&root.join(name), mode);
+    }
+    fs::create_dir(root.join("shared")).unwrap();
+    if has_lists(root) {
+        set_list(&root.join("shared"), INHERITED, &list(6));
+    }
+    for to in ["/c", "/shared/c"] {
+        copy(&tree, "/a", to);
+        let copied = root.join(&to[1..]);
+        assert_eq!(mode(&copied.join("private")) & 0o077, 0, "{to}");
+        assert_eq!(mode(&copied.join("b/read-only")), 0o400, "{to}");
+        assert_eq!(mode(&copied.join("b")) & 0o077, 0, "{to}");
+        assert_eq!(mode(&copied) & 0o007, 0, "{to}");
+    }
+    assert_eq!(mode(&root.join("c/open")), usual(root));
+    copy(&tree, "/a/private", "/c/open");
+    assert_eq!(mode(&root.join("c/open")), 0o600);
+}
+
+#[test]
+fn a_move_to_another_file_system_takes_owner_permissions_and_times_along() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let Some(_mount) = Mount::new(&root.join("far"), "tmpfs", "size=4m") else { return };
+    let tree = tree(root);
+    fs::create_dir_all(root.join("a/b")).unwrap();
+    fs::write(root.join("a/f"), "content").unwrap();
+    fs::write(root.join("a/b/list"), "content").unwrap();
+    set_list(&root.join("a/b/list"), ACCESS, &list(4));
+    set_list(&root.join("a/b"), INHERITED, &list(6));
+    chown(root.join("a/f"), Some(4243), Some(4244)).unwrap();
+    chown(root.join("a/b"), Some(4243), Some(4244)).unwrap();
+    set_mode(&root.join("a/f"), 0o640);
+    set_mode(&root.join("a/b"), 0o2770);
+    let then = SystemTime::UNIX_EPOCH + Duration::new(1_000_000_000, 7);
+    fs::File::open(root.join("a/f")).unwrap().set_modified(then).unwrap();
+    tree.checksums(&path("/a/f"), &tree.open(&path("/a/f")).unwrap()).unwrap();
+    tree.rename(&path("/a"), &path("/far/a"), false, Durability::None, &GO_ON).unwrap();
+
+    let far = root.join("far/a");
+    let file = fs::metadata(far.join("f")).unwrap();
+    assert_eq!((file.uid(), file.gid(), file.mode() & 0o7777), (4243, 4244, 0o640));
+    assert_eq!(file.modified().unwrap(), then);
+    let inner = fs::metadata(far.join("b")).unwrap();
+    assert_eq!((inner.uid(), inner.gid(), inner.mode() & 0o7777), (4243, 4244, 0o2770));
+    assert_eq!(list_of(&far.join("b"), INHERITED), Some(list(6)));
+    assert_eq!(list_of(&far.join("b/list"), ACCESS), Some(list(4)));
+    assert_eq!(get(&tree, "/far/a/f").unwrap(), b"content");
+}
