@@ -297,7 +297,7 @@ pub(crate) static CHECK: Section = Section {
             Choice(&["up", "down"]),
             Default("\"up\""),
             "\"down\"",
-            "What a server is before its first check: up (one failure takes it down) or down (one success brings it up).",
+            "What a server is before its first check: up (one failure takes it down) or down (one success brings it up). One that a fleet adds is down.",
         ),
         key(
             "port",

@@ -1,5 +1,6 @@
 //! The published load, compressed in time, on a fleet whose every drain happens under traffic.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 use weir_e2e::{Weir, get};
 use weir_testkit::{PATIENCE, RawClient, wait_until};
 
-use crate::place::{Place, fleet, has_settled_at, told};
+use crate::place::{Place, busy_and_draining, fleet, has_settled_at, told};
 
 /// Twenty minutes become forty seconds; rates stay as they are.
 const COMPRESSION: f64 = 30.0;
@@ -61,6 +62,7 @@ fn servers_rise_and_fall_with_the_published_load_and_no_request_is_lost() {
     wait_until("the least number of servers", PATIENCE, || has_settled_at(&weir, 2));
     let (due, answered) = (schedule(), AtomicU64::new(0));
     let most = AtomicU64::new(0);
+    let mut drained_at_work = BTreeSet::new();
     let begins = Instant::now();
     thread::scope(|scope| {
         for client in 0..CLIENTS {
@@ -83,15 +85,22 @@ fn servers_rise_and_fall_with_the_published_load_and_no_request_is_lost() {
             most.fetch_max(active, Ordering::SeqCst);
             active >= 10
         });
-        for _ in 0..DOWNLOADS {
-            scope.spawn(|| {
-                let mut client = RawClient::connect(address).timeout(Duration::from_secs(120));
-                client.send(get(&format!("/slow?bytes={DOWNLOAD_BYTES}&rate={DOWNLOAD_RATE}")));
-                assert_eq!(client.response_head().status, 200);
-                assert_eq!(client.read_exact(DOWNLOAD_BYTES).len(), DOWNLOAD_BYTES);
-            });
-        }
+        let downloads: Vec<_> = (0..DOWNLOADS)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut client = RawClient::connect(address).timeout(Duration::from_secs(120));
+                    client.send(get(&format!("/slow?bytes={DOWNLOAD_BYTES}&rate={DOWNLOAD_RATE}")));
+                    assert_eq!(client.response_head().status, 200);
+                    assert_eq!(client.read_exact(DOWNLOAD_BYTES).len(), DOWNLOAD_BYTES);
+                })
+            })
+            .collect();
+        wait_until("the downloads end", Duration::from_secs(120), || {
+            drained_at_work.extend(busy_and_draining(&weir));
+            downloads.iter().all(|download| download.is_finished())
+        });
     });
+    assert!(drained_at_work.len() >= 3, "drained while they had requests: {drained_at_work:?}");
     assert_eq!(answered.load(Ordering::SeqCst), due.len() as u64);
     wait_until("few servers again", Duration::from_secs(60), || has_settled_at(&weir, 2));
     wait_until("nothing but them and the standby", PATIENCE, || place.processes().len() == 2);
@@ -118,7 +127,7 @@ fn keep_artefacts(weir: &Weir, place: &Place) {
     let mut lines = history.lines();
     assert_eq!(
         lines.next().unwrap(),
-        "timestamp,elapsed_s,requests_total,requests,rate_per_s,needed,active_cloud,active_balancer,decision,reason"
+        "timestamp,elapsed_s,requests_total,requests,rate_per_s,needed,active_cloud,active_balancer,decision,reason,demand"
     );
     let column = |line: &str, at: usize| line.split(',').nth(at).unwrap().parse::<f64>().unwrap_or(0.0);
     let most = |at: usize| history.lines().skip(1).map(|line| column(line, at)).fold(0.0, f64::max);

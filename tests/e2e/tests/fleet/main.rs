@@ -4,6 +4,7 @@
 
 mod check;
 mod crash;
+mod cycles;
 mod demand;
 mod haproxy;
 mod operator;

@@ -74,6 +74,15 @@ pub(crate) fn has_settled_at(weir: &Weir, servers: u64) -> bool {
         && fleet["actions"] == json!([])
 }
 
+/// The servers that finish requests and get nothing new.
+pub(crate) fn busy_and_draining(weir: &Weir) -> Vec<String> {
+    let fleet = fleet(weir);
+    let servers = fleet["servers"].as_array().cloned().unwrap_or_default();
+    let busy =
+        servers.iter().filter(|server| server["state"] == "draining" && server["active"].as_u64() > Some(0));
+    busy.map(|server| server["name"].as_str().unwrap().to_owned()).collect()
+}
+
 /// Runs `weir fleet` with these arguments.
 pub(crate) fn ask(weir: &Weir, arguments: &[&str]) -> Output {
     let mut command = Command::new(program());

@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use tokio::time::Instant;
-use weir_config::plan::PoolPlan;
+use weir_config::plan::{CheckPlan, PoolPlan};
 use weir_control::{AdminState, EffectiveServer};
+use weir_health::InitialState;
 use weir_model::ServerName;
 
 use super::{HealthRecord, PoolRecord, ServerRecord};
@@ -19,6 +20,24 @@ pub(in crate::control) struct Ground<'a> {
     pub(in crate::control) now: Instant,
 }
 
+/// What a server is before its first check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// As the plan says.
+    AsPlanned,
+    /// Down, whatever the plan says.
+    Unproven,
+}
+
+impl Standing {
+    /// The check that it begins with, if that is another one than planned.
+    fn check(self, plan: &PoolPlan) -> Option<CheckPlan> {
+        let mut check = plan.check.as_ref().filter(|_| self == Self::Unproven)?.clone();
+        check.timing.initial = InitialState::Down;
+        Some(check)
+    }
+}
+
 impl PoolRecord {
     /// Its servers are `wanted` from now on, in this order. O(number of servers).
     pub(in crate::control) fn sync(
@@ -31,26 +50,39 @@ impl PoolRecord {
         let stay: HashSet<&ServerName> = names.iter().collect();
         self.remove_where(|record| !stay.contains(&record.spec.spec.name), ground);
         for server in wanted {
-            self.put(server, plan, ground);
+            // At a start they are as they were left: `initial` says what they are until they are checked.
+            self.put_as(server, Standing::AsPlanned, plan, ground);
         }
         if self.members.arrange(names.iter()) {
             self.spoil();
         }
     }
 
-    /// Adds a server, or changes the one of this name. Returns its slot.
+    /// Adds a server, or changes the one of this name, as a command says. Returns its slot.
     pub(in crate::control) fn put(
         &mut self,
         wanted: EffectiveServer,
         plan: &PoolPlan,
         ground: &mut Ground<'_>,
     ) -> usize {
+        // What a fleet has just started may not listen yet.
+        let standing = if wanted.spec.fleet.is_some() { Standing::Unproven } else { Standing::AsPlanned };
+        self.put_as(wanted, standing, plan, ground)
+    }
+
+    fn put_as(
+        &mut self,
+        wanted: EffectiveServer,
+        standing: Standing,
+        plan: &PoolPlan,
+        ground: &mut Ground<'_>,
+    ) -> usize {
         let slot = match self.members.slot_of(&wanted.spec.name) {
             Some(slot) => {
-                self.change(slot, wanted, plan, ground);
+                self.change(slot, wanted, standing, plan, ground);
                 slot
             }
-            None => self.add(wanted, plan, ground),
+            None => self.add(wanted, standing, plan, ground),
         };
         self.settle(slot);
         slot
@@ -118,9 +150,17 @@ impl PoolRecord {
         }
     }
 
-    fn add(&mut self, wanted: EffectiveServer, plan: &PoolPlan, ground: &mut Ground<'_>) -> usize {
+    fn add(
+        &mut self,
+        wanted: EffectiveServer,
+        standing: Standing,
+        plan: &PoolPlan,
+        ground: &mut Ground<'_>,
+    ) -> usize {
         let slot = self.members.next_slot();
-        let health = HealthRecord::new(plan.check.as_ref(), plan.ejection.as_ref(), ground.now);
+        let unproven = standing.check(plan);
+        let check = unproven.as_ref().or(plan.check.as_ref());
+        let health = HealthRecord::new(check, plan.ejection.as_ref(), ground.now);
         let mut record = ServerRecord::new(wanted, slot, health, ground.threads);
         let user = NameUser::new(&self.name, slot, &record.spec.spec.address);
         record.locate(&user, self.tls.traffic.as_deref(), ground);
@@ -129,7 +169,14 @@ impl PoolRecord {
         slot
     }
 
-    fn change(&mut self, slot: usize, wanted: EffectiveServer, plan: &PoolPlan, ground: &mut Ground<'_>) {
+    fn change(
+        &mut self,
+        slot: usize,
+        wanted: EffectiveServer,
+        standing: Standing,
+        plan: &PoolPlan,
+        ground: &mut Ground<'_>,
+    ) {
         let user = NameUser::new(&self.name, slot, &wanted.spec.address);
         let Some(record) = self.members.at_mut(slot) else { return };
         if record.spec == wanted {
@@ -143,6 +190,9 @@ impl PoolRecord {
             // What is at the new address is not known yet: it is checked at once.
             record.check = None;
             record.agent = None;
+            if let Some(check) = standing.check(plan) {
+                record.health.restart(Some(&check), ground.now);
+            }
         }
         match (before.state, record.spec.state) {
             (before, now) if before == now => {}

@@ -246,3 +246,24 @@ async fn a_state_file_that_cannot_be_written_is_told_and_the_change_holds() {
     assert_eq!(rig.lines(), notes);
     assert_eq!(rig.rotation(), ["b"]);
 }
+
+#[tokio::test]
+async fn a_server_of_a_fleet_gets_nothing_before_its_check_has_passed_where_it_is_now() {
+    let checked = THREE.replace("[pool.web]\n", "[pool.web]\ncheck = \"tcp\"\n");
+    let rig = Rig::still(plan(&checked), RuntimeState::default());
+    let add = |name: &str, fleet: &str| {
+        format!(
+            r#"{{"add-server": {{"pool": "web", "server": {{"name": "{name}", "address": "127.0.0.1:9"{fleet}}}}}}}"#
+        )
+    };
+    rig.done(&add("by-hand", "")).await;
+    assert_eq!(rig.rotation(), ["a", "b", "by-hand"]);
+    rig.done(&add("of-fleet", r#", "fleet": "web""#)).await;
+    assert_eq!(rig.rotation(), ["a", "b", "by-hand"]);
+    let moved = |name: &str| {
+        format!(r#"{{"server-address": {{"pool": "web", "server": "{name}", "address": "127.0.0.1:10"}}}}"#)
+    };
+    rig.done(&moved("by-hand")).await;
+    rig.done(&moved("of-fleet")).await;
+    assert_eq!(rig.rotation(), ["a", "b", "by-hand"]);
+}
