@@ -6,6 +6,7 @@
 
 mod socket;
 mod stat;
+mod states;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use weir_model::ServerName;
 use weir_scale::Sample;
 
 use self::stat::Stat;
+use self::states::States;
 use crate::live::{Balancer, Member};
 use crate::token_of;
 
@@ -73,6 +75,23 @@ impl Haproxy {
         })
     }
 
+    /// What operators and we want of the servers, which the statistics do not tell of those that are down.
+    fn states(&self) -> Result<States, String> {
+        let text = self.ask(&format!("show servers state {}", self.backend))?;
+        States::parse(&text).map_err(|why| format!("{}: {why}", self.socket.display()))
+    }
+
+    /// Brings a server that is out of rotation into it, as one that has to prove itself.
+    fn begin(&self, server: &ServerName) -> Result<(), String> {
+        self.tell(&[
+            format!("enable health {}/{server}", self.backend),
+            // Out of maintenance it counts as up until a check has failed, unless it was taken down in between.
+            self.set(server, "state drain"),
+            self.set(server, "health down"),
+            self.set(server, "state ready"),
+        ])
+    }
+
     fn set(&self, server: &ServerName, what: &str) -> String {
         format!("set server {}/{server} {what}", self.backend)
     }
@@ -84,18 +103,18 @@ impl Balancer for Haproxy {
     }
 
     fn members(&self) -> Result<Vec<Member>, String> {
-        Ok(self.stat()?.members(&self.backend, |name| token_of(&self.fleet, name)))
+        let (stat, states) = (self.stat()?, self.states()?);
+        let mut members = stat.members(&self.backend, |name| token_of(&self.fleet, name));
+        for member in &mut members {
+            member.draining = states.is_out(member.server.as_str());
+        }
+        Ok(members)
     }
 
     fn admit(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
         let path = format!("{}/{server}", self.backend);
-        self.tell(&[
-            format!("add server {path} {address} {}", self.options),
-            format!("enable health {path}"),
-            // A new one counts as up until a check has failed: it has to prove itself first.
-            self.set(server, "health down"),
-            self.set(server, "state ready"),
-        ])
+        self.tell(&[format!("add server {path} {address} {}", self.options)])?;
+        self.begin(server)
     }
 
     fn relocate(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
@@ -113,7 +132,11 @@ impl Balancer for Haproxy {
     }
 
     fn recall(&self, server: &ServerName) -> Result<(), String> {
-        self.tell(&[self.set(server, "state ready")])
+        // Whoever added it may have been killed before it was checked.
+        match self.states()?.was_begun(server.as_str()) {
+            true => self.tell(&[self.set(server, "state ready")]),
+            false => self.begin(server),
+        }
     }
 
     fn remove(&self, server: &ServerName, force: bool) -> Result<(), String> {

@@ -2,20 +2,92 @@ use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
 /// With ten thousand servers `show stat` has some 6 MB.
-const REPLY_BYTES_MAX: u64 = 64 << 20;
+const REPLY_BYTES_MAX: usize = 64 << 20;
+/// Read at once.
+const PIECE_BYTES: usize = 64 << 10;
 
-/// Gives one command, and reads the reply to its end.
+/// Gives one command, and reads the reply to its end. All of it takes at most `patience`.
 pub(super) fn ask(path: &Path, command: &str, patience: Duration) -> io::Result<String> {
-    let mut stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(patience))?;
+    let until = Instant::now() + patience;
+    let mut stream = open(path, patience)?;
     stream.set_write_timeout(Some(patience))?;
     stream.write_all(command.as_bytes())?;
     stream.write_all(b"\n")?;
     stream.shutdown(Shutdown::Write)?;
     let mut reply = Vec::new();
-    stream.take(REPLY_BYTES_MAX).read_to_end(&mut reply)?;
-    Ok(String::from_utf8_lossy(&reply).into_owned())
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut piece) {
+            Ok(0) => return Ok(String::from_utf8_lossy(&reply).into_owned()),
+            Ok(bytes) => reply.extend_from_slice(&piece[..bytes]),
+            Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
+            Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            Err(cause) => return Err(cause),
+        }
+        if reply.len() > REPLY_BYTES_MAX {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the reply has no end"));
+        }
+    }
+}
+
+/// Where more wait to be accepted than may, a connect waits for its turn: as long as a write would (unix(7)).
+fn open(path: &Path, patience: Duration) -> io::Result<UnixStream> {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    set_socket_timeout(&socket, Timeout::Send, Some(patience))?;
+    match connect(&socket, &SocketAddrUnix::new(path)?) {
+        Ok(()) => Ok(socket.into()),
+        Err(rustix::io::Errno::AGAIN) => Err(io::ErrorKind::TimedOut.into()),
+        Err(cause) => Err(cause.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{bind, listen};
+
+    use super::*;
+
+    #[test]
+    fn a_socket_that_accepts_nobody_is_not_waited_for_without_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let socket =
+            socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
+        bind(&socket, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+        listen(&socket, 0).unwrap();
+        // It has room for one.
+        let _first = UnixStream::connect(&path).unwrap();
+        let cause = ask(&path, "show stat", Duration::from_millis(50)).unwrap_err();
+        assert_eq!(cause.kind(), io::ErrorKind::TimedOut, "{cause}");
+    }
+
+    #[test]
+    fn a_reply_that_trickles_is_cut_off() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            // Until whoever asked has hung up.
+            while stream.write_all(b"a").is_ok() {
+                std::thread::yield_now();
+            }
+        });
+        let cause = ask(&path, "show stat", Duration::from_millis(50)).unwrap_err();
+        assert!(matches!(cause.kind(), io::ErrorKind::TimedOut | io::ErrorKind::FileTooLarge), "{cause}");
+        server.join().unwrap();
+    }
 }

@@ -54,11 +54,13 @@ impl Stat {
                 server: ServerName::new(name).ok()?,
                 address: self.text(row, "addr").parse().ok(),
                 // "UP 1/3" is on its way down, "DOWN 1/2" on its way up.
+                // One that is not checked is of no use: it was left half added.
                 health: match status.split(' ').next() {
-                    Some("UP" | "no" | "OPEN") => Health::Up(1.0),
+                    Some("UP" | "OPEN") => Health::Up(1.0),
                     _ if status == "DOWN (agent)" => Health::Shunned,
                     _ => Health::Down,
                 },
+                // Of one that is down the status does not say so.
                 draining: status.starts_with("DRAIN") || status.starts_with("MAINT"),
                 active: self.number(row, "scur").unwrap_or(0) + self.number(row, "qcur").unwrap_or(0),
             })

@@ -1,6 +1,8 @@
 //! A HAProxy that is there balances, and Weir looks after the servers. Debian's HAProxy (2.6); `scripts/setup test` installs it.
 
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use weir_e2e::{Weir, get, program};
-use weir_testkit::{Child, PATIENCE, RawClient, wait_until};
+use weir_testkit::{Child, PATIENCE, RawClient, Signal, wait_until};
 
 use crate::place::{Place, fleet, has_settled_at};
 
@@ -17,6 +19,27 @@ struct Haproxy {
     _child: Child,
     address: SocketAddr,
     socket: PathBuf,
+}
+
+impl Haproxy {
+    /// Gives a command, and returns the reply.
+    fn ask(&self, command: &str) -> String {
+        let mut stream = UnixStream::connect(&self.socket).unwrap();
+        stream.write_all(format!("{command}\n").as_bytes()).unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).unwrap();
+        reply
+    }
+
+    /// A column of `show stat`, for each row of the backend, with its name.
+    fn stat(&self, column: &str) -> Vec<(String, String)> {
+        let text = self.ask("show stat");
+        let mut rows = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+        let heading = rows.next().unwrap();
+        let at = heading.iter().position(|name| name == column).unwrap();
+        let of_backend = rows.filter(|row| row[0] == "web");
+        of_backend.map(|row| (row[1].clone(), row[at].clone())).collect()
+    }
 }
 
 fn start(place: &Place) -> Haproxy {
@@ -109,4 +132,51 @@ fn a_haproxy_that_is_not_there_or_lacks_the_backend_is_told() {
         check(&good.replace("backend = \"web\"", "backend = \"wep\"")).contains("there is no backend wep")
     );
     assert!(check(&good.replace("haproxy.sock", "nowhere.sock")).contains("nowhere.sock: No such file"));
+}
+
+#[test]
+fn a_server_gets_nothing_before_its_check_has_passed_once() {
+    let place = Place::new();
+    let haproxy = start(&place);
+    let (begun, go) = (place.path("begun"), place.path("go"));
+    // Begins to listen when it is told to.
+    let script =
+        format!("touch {}; until [ -e {} ]; do sleep 0.05; done; exec \"$@\"", begun.display(), go.display());
+    let config = config(&place, &haproxy)
+        .replace("command = [", &format!("command = [\"/bin/sh\", \"-c\", {script:?}, \"sh\", "))
+        .replace("inter 100ms", "inter 1s");
+    let weir = Weir::start(&config);
+    wait_until("HAProxy has the server", PATIENCE, || haproxy.stat("status").len() == 2 && begun.exists());
+    let mut client = RawClient::connect(haproxy.address);
+    for _ in 0..50 {
+        assert_eq!(client.exchange(get("/")).status, 503);
+        client = RawClient::connect(haproxy.address);
+    }
+    // Nobody was sent to where nobody listens.
+    assert_eq!(haproxy.stat("econ")[0].1, "0", "{:?}", haproxy.stat("econ"));
+    std::fs::write(go, "").unwrap();
+    wait_until("it serves", PATIENCE, || has_settled_at(&weir, 1));
+    assert_eq!(RawClient::connect(haproxy.address).exchange(get("/")).status, 200);
+}
+
+#[test]
+fn a_server_that_was_left_half_added_is_checked_when_it_serves() {
+    let place = Place::new();
+    let haproxy = start(&place);
+    let config = config(&place, &haproxy);
+    let mut weir = Weir::start(&config);
+    wait_until("the first server", PATIENCE, || has_settled_at(&weir, 1));
+    weir.signal(Signal::KILL);
+    weir.wait();
+    // As if it had been killed right after the first of its commands.
+    let address = haproxy.stat("addr")[0].1.clone();
+    let server = format!("web/{}", haproxy.stat("addr")[0].0);
+    haproxy.ask(&format!("set server {server} state maint"));
+    haproxy.ask(&format!("del server {server}"));
+    haproxy.ask(&format!("add server {server} {address} check inter 100ms rise 2 fall 3"));
+    assert_eq!(haproxy.stat("status")[0].1, "MAINT");
+    let weir = Weir::start(&config);
+    wait_until("it serves", PATIENCE, || has_settled_at(&weir, 1));
+    assert_eq!(haproxy.stat("status")[0].1, "UP");
+    assert_eq!(haproxy.stat("check_status")[0].1, "L4OK");
 }
