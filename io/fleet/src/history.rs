@@ -1,16 +1,17 @@
 //! The file of rows that a fleet leaves behind.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::PathBuf;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::{FlockOperation, flock};
 use weir_config::plan::HistoryPlan;
 use weir_scale::history::{HEADING, Row};
 
 use crate::storage::named;
 
-/// Appends rows. One that is large enough is put aside.
+/// Appends rows, for the one process that leads. One that is large enough is put aside.
 #[derive(Debug)]
 pub struct History {
     plan: HistoryPlan,
@@ -20,13 +21,23 @@ pub struct History {
     last: Option<Duration>,
 }
 
+/// A longer line is none of ours.
+const LINE_BYTES_MAX: u64 = 1 << 20;
 /// So much of the end of a file is read again at a start: some 50,000 rows.
 const READ_BYTES_MAX: u64 = 8 << 20;
 
 impl History {
     /// Opens the file, and returns the rows at its end.
+    ///
+    /// # Errors
+    /// It cannot be opened, or somebody else writes it; names it.
     pub fn open(plan: &HistoryPlan) -> io::Result<(Self, Vec<Row>)> {
         let (mut file, mut bytes) = open(plan)?;
+        if !begins_with_heading(&mut file)? {
+            // Another version of Weir has written it: rows of two kinds would be hard to read.
+            std::fs::rename(&plan.file, aside(plan)).map_err(|cause| named(&plan.file, &cause))?;
+            (file, bytes) = open(plan)?;
+        }
         let rows = end_of(&mut file, bytes)?;
         // What a crash has left of a row is a line of its own, which is none.
         if bytes > 0 && !ends_with_newline(&mut file)? {
@@ -34,6 +45,36 @@ impl History {
             bytes += 1;
         }
         Ok((Self { plan: plan.clone(), file, bytes, last: None }, rows))
+    }
+
+    /// The rows at the end of the file, for those who only look.
+    ///
+    /// # Errors
+    /// It is there and cannot be read; names it.
+    pub fn latest(plan: &HistoryPlan) -> io::Result<Vec<Row>> {
+        let read = || {
+            let mut file = File::open(&plan.file)?;
+            let bytes = file.metadata()?.len();
+            end_of(&mut file, bytes)
+        };
+        match read() {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            rows => rows.map_err(|cause| named(&plan.file, &cause)),
+        }
+    }
+
+    /// Every row there is, oldest first: those that were put aside, too.
+    ///
+    /// # Errors
+    /// A file is there and cannot be read; names it.
+    pub fn replay(plan: &HistoryPlan, mut each: impl FnMut(Row)) -> io::Result<()> {
+        for path in [&aside(plan), &plan.file] {
+            match read_rows(path, &mut each) {
+                Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
+                read => read.map_err(|cause| named(path, &cause))?,
+            }
+        }
+        Ok(())
     }
 
     /// Writes a row if it is time for one, or if something was done. `at`: of any clock that does not go back. Returns whether
@@ -44,7 +85,7 @@ impl History {
             return Ok(false);
         }
         if self.bytes > self.plan.bytes_max.0 {
-            let aside = PathBuf::from(format!("{}.1", self.plan.file.display()));
+            let aside = aside(&self.plan);
             std::fs::rename(&self.plan.file, &aside).map_err(|cause| named(&aside, &cause))?;
             (self.file, self.bytes) = open(&self.plan)?;
         }
@@ -56,6 +97,34 @@ impl History {
     }
 }
 
+/// Where the history before this one is.
+fn aside(plan: &HistoryPlan) -> PathBuf {
+    PathBuf::from(format!("{}.1", plan.file.display()))
+}
+
+fn read_rows(path: &Path, each: &mut impl FnMut(Row)) -> io::Result<()> {
+    let mut reader = BufReader::with_capacity(256 << 10, File::open(path)?);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {
+            return Ok(());
+        }
+        if let Some(row) = Row::parse(&String::from_utf8_lossy(&line)) {
+            each(row);
+        }
+    }
+}
+
+fn begins_with_heading(file: &mut File) -> io::Result<bool> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut line = vec![0; HEADING.len() + 1];
+    match file.read_exact(&mut line) {
+        Err(cause) if cause.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        read => read.map(|()| line == format!("{HEADING}\n").as_bytes()),
+    }
+}
+
 /// The file, with a heading if it is new, and its length.
 fn open(plan: &HistoryPlan) -> io::Result<(File, u64)> {
     let open = || {
@@ -63,6 +132,12 @@ fn open(plan: &HistoryPlan) -> io::Result<(File, u64)> {
             std::fs::create_dir_all(directory)?;
         }
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(&plan.file)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(io::Error::other("another process or fleet writes this file"));
+            }
+            locked => locked?,
+        }
         let mut bytes = file.metadata()?.len();
         if bytes == 0 {
             let heading = format!("{HEADING}\n");

@@ -30,6 +30,7 @@ mod program;
 mod provider;
 mod steps;
 mod storage;
+mod wish;
 
 pub use actuator::{Activity, Actuator, Settled, Trouble};
 pub use backoff::Backoff;
@@ -43,3 +44,4 @@ pub(crate) use machine::token_of;
 pub use machine::{BadToken, Machine, MachineId, MachineState, Token};
 pub use provider::{Answer, Order, Provider};
 pub use steps::Steps;
+pub use wish::{Wish, WishFile};

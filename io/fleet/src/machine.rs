@@ -20,7 +20,7 @@ pub struct Token(String);
 pub struct BadToken(String);
 
 /// A machine as its provider tells of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Machine {
     /// What to call it when something is to be done with it.
     pub id: MachineId,
@@ -34,6 +34,10 @@ pub struct Machine {
     pub state: MachineState,
     /// Its size, as the provider names it.
     pub flavour: Option<String>,
+    /// Where it stands, as the provider names it.
+    pub zone: Option<String>,
+    /// What an hour of it costs, in any currency, if the provider tells.
+    pub cost_per_hour: Option<f64>,
     /// What else is attached to it.
     pub tags: BTreeMap<String, String>,
     /// Seconds since 1970.

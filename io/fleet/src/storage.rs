@@ -5,6 +5,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
+use rustix::fs::{FlockOperation, flock};
+
 /// Replaces the file. Blocks on the disk until it is surely there.
 pub(crate) fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
     let fresh = path.with_extension("new");
@@ -40,6 +42,17 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
         return Err(named(path, &cause));
     }
     Ok(Some(contents))
+}
+
+/// Locks the file, as long as what is returned is kept; `None` = somebody else has.
+pub(crate) fn lock(path: &Path) -> io::Result<Option<File>> {
+    let open = || OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
+    let file = open().map_err(|cause| named(path, &cause))?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
+        Err(cause) => Err(named(path, &cause.into())),
+    }
 }
 
 /// A directory that is ours alone, with those above it.

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::time::Duration;
 
 use weir_model::{Name, ServerName, ZoneName};
 
@@ -136,6 +137,17 @@ pub enum Alarm {
     Overdue(u32),
     /// The provider has failed with so many servers.
     Failed(u32),
+    /// Machines fail before they have served: none is made for a while.
+    Withheld {
+        /// How many times in a row.
+        failures: u32,
+        /// How much longer.
+        wait: Duration,
+    },
+    /// The provider's list leaves out so many machines that pass their checks.
+    LeftOut(u32),
+    /// Machines or what balances could not be asked for so long.
+    Silent(Duration),
 }
 
 impl fmt::Display for Action {
@@ -182,6 +194,17 @@ impl fmt::Display for Alarm {
             Self::Bounded { wanted, most } => write!(f, "{wanted} servers are wanted, {most} are permitted"),
             Self::Overdue(servers) => write!(f, "{servers} servers should have been ready long ago"),
             Self::Failed(servers) => write!(f, "the provider has failed with {servers} servers"),
+            Self::Withheld { failures, wait } => write!(
+                f,
+                "machines fail before they have served, {failures} times in a row: none is made for another {} s",
+                wait.as_secs() + 1
+            ),
+            Self::LeftOut(servers) => {
+                write!(f, "the provider's list leaves out {servers} servers that pass their checks")
+            }
+            Self::Silent(span) => {
+                write!(f, "nothing is known for {} s: the fleet stays as it is", span.as_secs())
+            }
         }
     }
 }

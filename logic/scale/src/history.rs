@@ -25,10 +25,12 @@ pub struct Row {
     pub decision: String,
     /// Why.
     pub reason: String,
+    /// What was measured, in servers; `None` = nobody knew, or the row was written when there was no such column.
+    pub demand: Option<f64>,
 }
 
 /// The names of the columns, in their order: the file's first line.
-pub const HEADING: &str = "timestamp,elapsed_s,requests_total,requests,rate_per_s,needed,active_cloud,active_balancer,decision,reason";
+pub const HEADING: &str = "timestamp,elapsed_s,requests_total,requests,rate_per_s,needed,active_cloud,active_balancer,decision,reason,demand";
 
 impl fmt::Display for Row {
     /// The row as a line of the file, without its end.
@@ -36,15 +38,19 @@ impl fmt::Display for Row {
         write!(f, "{},{}", self.timestamp, self.elapsed_s)?;
         write!(f, ",{},{}", Shown(self.requests_total), Shown(self.requests))?;
         write!(f, ",{},{},{}", Shown(self.rate_per_s), self.needed, self.active_cloud)?;
-        write!(f, ",{},{},{}", self.active_balancer, Quoted(&self.decision), Quoted(&self.reason))
+        write!(f, ",{},{},{}", self.active_balancer, Quoted(&self.decision), Quoted(&self.reason))?;
+        write!(f, ",{}", Shown(self.demand))
     }
 }
 
 impl Row {
     /// A line of the file; `None` if it is none, as the heading and what a full disk has left of one.
     pub fn parse(line: &str) -> Option<Self> {
-        let fields = fields(line.trim_end_matches(['\r', '\n']))?;
-        let [timestamp, elapsed, total, requests, rate, needed, cloud, balancer, decision, reason] =
+        let mut fields = fields(line.trim_end_matches(['\r', '\n']))?;
+        if fields.len() == COLUMNS - 1 {
+            fields.push(String::new());
+        }
+        let [timestamp, elapsed, total, requests, rate, needed, cloud, balancer, decision, reason, demand] =
             <[String; COLUMNS]>::try_from(fields).ok()?;
         let finite = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
         Some(Self {
@@ -58,11 +64,12 @@ impl Row {
             active_balancer: balancer.parse().ok()?,
             decision,
             reason,
+            demand: optional(&demand, finite)?,
         })
     }
 }
 
-const COLUMNS: usize = 10;
+const COLUMNS: usize = 11;
 
 fn optional<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
     if text.is_empty() { Some(None) } else { read(text).map(Some) }
@@ -127,16 +134,19 @@ mod tests {
             active_balancer: 1,
             decision: "wake a, create 1".to_owned(),
             reason: "said \"so\"".to_owned(),
+            demand: Some(1.25),
         };
         assert_eq!(
             row.to_string(),
-            "1795334400.5,60,600,600,10,2,2,1,\"wake a, create 1\",\"said \"\"so\"\"\""
+            "1795334400.5,60,600,600,10,2,2,1,\"wake a, create 1\",\"said \"\"so\"\"\",1.25"
         );
         assert_eq!(Row::parse(&row.to_string()), Some(row));
         let empty = Row::default().to_string();
-        assert_eq!(empty, "0,0,,,,0,0,0,,");
+        assert_eq!(empty, "0,0,,,,0,0,0,,,");
         assert_eq!(Row::parse(&empty), Some(Row::default()));
         assert_eq!(empty.split(',').count(), HEADING.split(',').count());
+        // As they were written before there was demand in them.
+        assert_eq!(Row::parse("0,0,,,,0,0,0,,"), Some(Row::default()));
     }
 
     #[test]

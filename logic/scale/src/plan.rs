@@ -77,7 +77,9 @@ impl View<'_> {
             ServerState::Active => (self.units(server), 0.0),
             ServerState::Warming { share, .. } => {
                 let (units, share) = (self.units(server), share.clamp(0.0, 1.0));
-                (units * share, units * (1.0 - share))
+                // One that does not rise takes no more than it does now.
+                let later = if self.is_coming(server) { units * (1.0 - share) } else { 0.0 };
+                (units * share, later)
             }
             // One that is shunned for long is no capacity, but never lost either.
             ServerState::Unhealthy { since } | ServerState::Shunned { since } if !self.is_lost(since) => {

@@ -1,7 +1,8 @@
 use std::time::Duration;
 
-use crate::capacity::CapacityRule;
+use crate::capacity::{Capacity, CapacityRule};
 use crate::choice::Leaver;
+use crate::history::Row;
 use crate::policy::Policy;
 use crate::window::Statistic;
 
@@ -125,6 +126,23 @@ impl Rules {
             replace_after: Duration::from_secs(30),
             drain_deadline: Duration::from_secs(300),
             stale_after: Duration::from_secs(15),
+        }
+    }
+}
+
+impl Rules {
+    /// Whether what was measured long ago matters.
+    pub fn forecasts(&self) -> bool {
+        self.policies.iter().any(|policy| matches!(policy, Policy::Predictive(_)))
+    }
+
+    /// The demand that a row of the history tells of, in servers as they are now; `None` = it does not.
+    pub fn demand_of(&self, row: &Row) -> Option<f64> {
+        let counts_requests = self.signals.iter().all(|signal| signal.kind == SignalKind::Requests);
+        match self.capacity.standard {
+            // Servers may have been others then.
+            Capacity::Given(requests_per_s) if counts_requests => Some(row.rate_per_s? / requests_per_s),
+            _ => row.demand,
         }
     }
 }

@@ -117,7 +117,10 @@ impl Scaler {
         let reading = self.signals.read(now.at, self.capacities.standard(), fleet.healthy);
         let situation = Situation {
             now,
-            passed: self.decided.map_or(Duration::ZERO, |last| now.at.saturating_sub(last)),
+            // What was measured counts for no longer than it may be old.
+            passed: self
+                .decided
+                .map_or(Duration::ZERO, |last| now.at.saturating_sub(last).min(rules.stale_after)),
             demand: reading.demand,
             is_complete: reading.unusable.is_none(),
             wanted: before,

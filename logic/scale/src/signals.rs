@@ -46,6 +46,8 @@ struct Signal {
     counter: Counter,
     window: Window,
     latest: Option<Duration>,
+    /// When its counter was looked at last, and how long after the time before.
+    looked: Option<(Duration, Duration)>,
     /// What was wrong with it in the latest sample.
     wrong: Option<Unusable>,
 }
@@ -66,6 +68,7 @@ impl Signals {
             counter: Counter::default(),
             window: Window::new(rule.window),
             latest: None,
+            looked: None,
             wrong: None,
         };
         Self { combination, stale_after, signals: rules.iter().map(signal).collect() }
@@ -74,7 +77,7 @@ impl Signals {
     /// Takes a sample in. One without anything in it is no sample.
     pub(crate) fn take(&mut self, at: Duration, sample: &Sample) {
         for signal in &mut self.signals {
-            signal.take(at, sample);
+            signal.take(at, self.stale_after, sample);
         }
     }
 
@@ -103,8 +106,8 @@ impl Signals {
 }
 
 impl Signal {
-    fn take(&mut self, at: Duration, sample: &Sample) {
-        self.wrong = match self.value(at, sample) {
+    fn take(&mut self, at: Duration, stale_after: Duration, sample: &Sample) {
+        self.wrong = match self.value(at, stale_after, sample) {
             Ok(Some(value)) => {
                 self.window.push(at, value);
                 self.latest = Some(at);
@@ -116,11 +119,16 @@ impl Signal {
     }
 
     /// What the sample says of this signal; `None` = nothing new.
-    fn value(&mut self, at: Duration, sample: &Sample) -> Result<Option<f64>, Unusable> {
+    fn value(
+        &mut self,
+        at: Duration,
+        stale_after: Duration,
+        sample: &Sample,
+    ) -> Result<Option<f64>, Unusable> {
         let kind = self.rule.kind;
         let (value, most) = match kind {
-            SignalKind::Requests => (self.rate(at, sample.requests)?, COUNT_MAX),
-            SignalKind::Bytes => (self.rate(at, sample.bytes)?, BYTES_PER_S_MAX),
+            SignalKind::Requests => (self.rate(at, stale_after, sample.requests)?, COUNT_MAX),
+            SignalKind::Bytes => (self.rate(at, stale_after, sample.bytes)?, BYTES_PER_S_MAX),
             SignalKind::Active => (sample.active.map(|active| active as f64), COUNT_MAX),
             SignalKind::Queued => (sample.queued.map(|queued| queued as f64), COUNT_MAX),
             SignalKind::Latency => (sample.p95.map(|p95| p95.as_secs_f64()), LATENCY_S_MAX),
@@ -134,14 +142,31 @@ impl Signal {
         }
     }
 
-    fn rate(&mut self, at: Duration, count: Option<u64>) -> Result<Option<f64>, Unusable> {
+    fn rate(
+        &mut self,
+        at: Duration,
+        stale_after: Duration,
+        count: Option<u64>,
+    ) -> Result<Option<f64>, Unusable> {
         let kind = self.rule.kind;
-        match self.counter.look(at, count.ok_or(Unusable::Missing(kind))?) {
+        let count = count.ok_or(Unusable::Missing(kind))?;
+        let is_late = self.is_late(at, stale_after);
+        match self.counter.look(at, count) {
+            // The mean of a long time says little about now.
+            Increase::PerSecond(_) if is_late => Err(Unusable::Stale(kind)),
             Increase::PerSecond(rate) => Ok(Some(rate)),
             Increase::SameTime => Ok(None),
             Increase::Reset => Err(Unusable::Reset(kind)),
             Increase::First => Err(Unusable::First(kind)),
         }
+    }
+
+    /// Whether the counter was not looked at for too long; where all looks take long, that is how it is.
+    fn is_late(&mut self, at: Duration, stale_after: Duration) -> bool {
+        let (last, usual) = self.looked.unwrap_or((at, Duration::MAX));
+        let gap = at.saturating_sub(last);
+        self.looked = Some((at, if self.looked.is_some() { gap } else { stale_after }));
+        gap > stale_after && gap > usual.saturating_mul(2)
     }
 
     fn read(

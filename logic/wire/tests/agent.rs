@@ -46,6 +46,17 @@ fn each_word_says_its_part_and_nothing_else() {
 }
 
 #[test]
+fn a_load_of_processors_is_no_weight() {
+    let expected = AgentReply { cpu_percent: Some(63), weight_percent: Some(75), ..AgentReply::default() };
+    assert_eq!(reply("75% CPU:63%"), expected);
+    assert_eq!(reply("cpu:63% 75%"), expected);
+    for wrong in ["cpu:", "cpu:%", "cpu:63", "cpu:-1%", "cpu:0.5%"] {
+        assert_eq!(reply(wrong).unknown.as_deref(), Some(wrong));
+        assert_eq!(reply(wrong).cpu_percent, None);
+    }
+}
+
+#[test]
 fn what_follows_the_sharp_is_for_people() {
     let reply = reply("down 10% # disk full: up again soon\n");
     assert_eq!(reply.condition, Some(AgentCondition::Down));

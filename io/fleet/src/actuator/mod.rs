@@ -5,6 +5,7 @@ mod trouble;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,6 +15,7 @@ pub use self::trouble::{Activity, Trouble};
 use crate::journal::{Action, Intent, Journal, Outcome};
 use crate::{
     Failure, FailureKind, Lease, LeaseError, Machine, MachineId, Order, Provider, Steps, Token, concurrent,
+    storage,
 };
 
 /// The machines of one fleet, for the process that leads it.
@@ -25,6 +27,8 @@ pub struct Actuator {
     under_way: RefCell<BTreeSet<u64>>,
     troubles: RefCell<Troubles>,
     lease: Lease,
+    /// Others may have another lease, and the same directory.
+    _lock: File,
     steps: Steps,
 }
 
@@ -41,6 +45,7 @@ impl Actuator {
         steps: Steps,
     ) -> Result<Self, LeaseError> {
         lease.check()?;
+        let lock = storage::lock(&directory.join("lock")).map_err(LeaseError::Io)?.ok_or(LeaseError::Held)?;
         let journal = Journal::open(&directory.join("journal"), lease.epoch()).map_err(LeaseError::Io)?;
         Ok(Self {
             fleet: fleet.to_owned(),
@@ -49,6 +54,7 @@ impl Actuator {
             under_way: RefCell::default(),
             troubles: RefCell::new(Troubles::new()),
             lease,
+            _lock: lock,
             steps,
         })
     }

@@ -50,6 +50,8 @@ pub(super) struct Told {
     port: Option<u16>,
     state: MachineState,
     flavour: Option<String>,
+    zone: Option<String>,
+    cost_per_hour: Option<f64>,
     #[serde(default)]
     tags: BTreeMap<String, String>,
     created: Option<u64>,
@@ -91,7 +93,9 @@ impl<'a> Request<'a> {
 
 impl From<Told> for Machine {
     fn from(told: Told) -> Self {
-        let Told { id, token, address, port, state, flavour, tags, created, note } = told;
-        Self { id, token, ip: address, port, state, flavour, tags, created_s: created, note }
+        let Told { id, token, address: ip, port, state, flavour, zone, cost_per_hour, tags, created, note } =
+            told;
+        let cost_per_hour = cost_per_hour.filter(|cost| cost.is_finite());
+        Self { id, token, ip, port, state, flavour, zone, cost_per_hour, tags, created_s: created, note }
     }
 }

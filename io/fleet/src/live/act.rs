@@ -104,8 +104,18 @@ impl<B: Balancer> Live<B> {
                     orders.done.recalled += 1;
                     Ok(())
                 }
-                Action::Recall { server } => self.balancer.recall(server).map(|()| orders.done.recalled += 1),
-                Action::Drain { server } => self.balancer.drain(server).map(|()| orders.done.drained += 1),
+                Action::Recall { server } => self.balancer.recall(server).map(|()| {
+                    orders.done.recalled += 1;
+                    if let Some(id) = id(server) {
+                        self.memory.of(&id, now).called_back = true;
+                    }
+                }),
+                Action::Drain { server } => self.balancer.drain(server).map(|()| {
+                    orders.done.drained += 1;
+                    if let Some(id) = id(server) {
+                        self.memory.of(&id, now).called_back = false;
+                    }
+                }),
                 Action::Wake { server } => {
                     orders.start.extend(id(server));
                     Ok(())

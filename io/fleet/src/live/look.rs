@@ -3,9 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use weir_model::ServerName;
+use weir_model::{ServerName, ZoneName};
 use weir_scale::{Server, ServerState};
 
+use super::absent::Verdict;
 use super::{Balancer, Health, Live, Member};
 use crate::{Machine, MachineId, MachineState};
 
@@ -41,11 +42,9 @@ impl<B: Balancer> Live<B> {
             }
             troubles.extend(told.err().map(|why| format!("{name}: {why}")));
         }
-        // A list may be wrong for a moment: what it does not name gets nothing new, and goes when nobody needs it.
-        let known = |member: &Member| {
-            machines.iter().any(|machine| name_of(machine).as_ref() == Some(&member.server))
-        };
-        for member in members.iter().filter(|member| !known(member)) {
+        // What is gone gets nothing new, and is forgotten when nobody needs it: it may be there all the same.
+        let is_gone = |member: &&Member| self.absent.verdict(now, member) == Some(Verdict::Gone);
+        for member in members.iter().filter(is_gone) {
             let told = match (member.draining, member.active) {
                 (false, _) => self.balancer.drain(&member.server),
                 (true, 0) => self.balancer.remove(&member.server, false),
@@ -83,37 +82,42 @@ impl<B: Balancer> Live<B> {
             let created = self.memory.of(&machine.id, now).ordered;
             let active = member.map_or(0, |member| member.active);
             servers.push(Server {
-                name,
-                flavour: None,
-                zone: None,
-                created,
-                cost_per_hour: 0.0,
+                zone: machine.zone.as_ref().and_then(|zone| ZoneName::new(zone).ok()),
+                cost_per_hour: machine.cost_per_hour.unwrap_or(0.0),
                 active,
-                state,
+                ..unseen(name, created, state)
             });
         }
+        for member in members {
+            if self.absent.verdict(now, member) == Some(Verdict::Kept) {
+                let server = member.server.clone();
+                servers.push(Server { active: member.active, ..unseen(server, now, ServerState::Active) });
+            }
+        }
         // They may be there already, and must not be ordered again.
-        for at in 0..self.actuator.pending() {
+        let pending = std::iter::repeat_n(false, self.actuator.pending());
+        for (at, for_standby) in pending.chain(self.memory.unlisted()).enumerate() {
             if let Ok(name) = ServerName::new(&format!("pending-{at}")) {
                 let ready = now + self.scaler.expected(false);
-                let state = ServerState::Creating { ready, for_standby: false };
-                let (flavour, zone) = (None, None);
-                servers.push(Server {
-                    name,
-                    flavour,
-                    zone,
-                    created: now,
-                    cost_per_hour: 0.0,
-                    active: 0,
-                    state,
-                });
+                servers.push(unseen(name, now, ServerState::Creating { ready, for_standby }));
             }
         }
         servers
     }
 
+    /// How many servers the list leaves out although they serve.
+    pub(super) fn left_out(&self, now: Duration, members: &[Member]) -> u32 {
+        let verdicts = members.iter().filter_map(|member| self.absent.verdict(now, member));
+        let left_out = verdicts.filter(|verdict| matches!(verdict, Verdict::Kept | Verdict::Replaced));
+        u32::try_from(left_out.count()).unwrap_or(u32::MAX)
+    }
+
     fn state(&mut self, now: Duration, machine: &Machine, member: Option<&Member>) -> ServerState {
         let seen = self.memory.of(&machine.id, now);
+        let was_failed = std::mem::replace(&mut seen.failed, machine.state == MachineState::Failed);
+        if seen.failed && !was_failed && seen.awaited {
+            self.failing.failed(now);
+        }
         match (machine.state, seen.leaving) {
             // It is asked again to go, or called back if it is needed.
             (MachineState::Running | MachineState::Building, Some(leaving)) => {
@@ -146,6 +150,10 @@ impl<B: Balancer> Live<B> {
             // Nothing is known of what the provider does not explain, so it is left alone like what goes anyway.
             (MachineState::Deleting | MachineState::Unknown, _) => return ServerState::Deleting,
         };
+        // An agent that wants it out says so again: it is no server that comes back when it is called.
+        if member.draining && seen.called_back {
+            return ServerState::Shunned { since: *seen.shunned_since.get_or_insert(now) };
+        }
         if member.draining {
             return ServerState::Draining { since: *seen.draining_since.get_or_insert(now) };
         }
@@ -154,13 +162,16 @@ impl<B: Balancer> Live<B> {
             seen.shunned_since = None;
         }
         match member.health {
-            Health::Up(share) => {
+            Health::Up(share) | Health::Throttled(share) => {
                 seen.unhealthy_since = None;
                 if std::mem::take(&mut seen.awaited) && seen.was_ordered {
                     let (woken, took) = (seen.woken, now.saturating_sub(seen.ordered));
                     self.scaler.started(woken, took);
+                    self.failing.served();
                 }
-                if share < 1.0 { ServerState::Warming { ready: now, share } } else { ServerState::Active }
+                // The rest of one that rises is about to come; that of another one is not to be waited for.
+                let ready = if matches!(member.health, Health::Up(_)) { now } else { Duration::ZERO };
+                if share < 1.0 { ServerState::Warming { ready, share } } else { ServerState::Active }
             }
             // It has not begun to serve: that is no illness.
             Health::Unknown | Health::Down if seen.awaited => ServerState::Booting { ready },
@@ -172,6 +183,11 @@ impl<B: Balancer> Live<B> {
             Health::Down => ServerState::Unhealthy { since: *seen.unhealthy_since.get_or_insert(now) },
         }
     }
+}
+
+/// A server of which no more is known.
+fn unseen(name: ServerName, created: Duration, state: ServerState) -> Server {
+    Server { name, flavour: None, zone: None, created, cost_per_hour: 0.0, active: 0, state }
 }
 
 /// A machine's name in the balancer: the token, or else its id if that can be a name.

@@ -26,6 +26,12 @@ pub(super) struct Seen {
     pub(super) unhealthy_since: Option<Duration>,
     pub(super) shunned_since: Option<Duration>,
     pub(super) draining_since: Option<Duration>,
+    /// It was called back, and not drained by us since.
+    pub(super) called_back: bool,
+    /// The provider has failed with it, as of the last list.
+    pub(super) failed: bool,
+    /// When a list named it last; `None` = none has yet.
+    pub(super) listed: Option<Duration>,
 }
 
 /// On its way out, as far as we are concerned.
@@ -36,7 +42,8 @@ pub(super) struct Leaving {
     pub(super) accepted: Option<Duration>,
 }
 
-/// A provider that has agreed to stop or delete a machine may list it as running for so long.
+/// A provider that has agreed to stop or delete a machine may list it as running for so long, and may leave out for so long one
+/// that it has made.
 const LISTED_MAX: Duration = Duration::from_secs(60);
 
 impl Leaving {
@@ -74,8 +81,17 @@ impl Memory {
         self.0.insert(id.clone(), Seen { for_standby, ..Seen::ordered(now, woken) });
     }
 
-    pub(super) fn keep_only(&mut self, machines: &[Machine]) {
-        self.0.retain(|id, _| machines.iter().any(|machine| machine.id == *id));
+    /// Forgets what no list has named for long.
+    pub(super) fn are_listed(&mut self, now: Duration, machines: &[Machine]) {
+        for machine in machines {
+            self.of(&machine.id, now).listed = Some(now);
+        }
+        self.0.retain(|_, seen| now.saturating_sub(seen.listed.unwrap_or(seen.ordered)) < LISTED_MAX);
+    }
+
+    /// Machines that were made and that no list has named yet: whether they are made to be kept stopped.
+    pub(super) fn unlisted(&self) -> impl Iterator<Item = bool> {
+        self.0.values().filter(|seen| seen.listed.is_none()).map(|seen| seen.for_standby)
     }
 }
 
@@ -102,6 +118,9 @@ impl Seen {
             unhealthy_since: None,
             shunned_since: None,
             draining_since: None,
+            called_back: false,
+            failed: false,
+            listed: None,
         }
     }
 }

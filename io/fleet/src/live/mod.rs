@@ -4,15 +4,20 @@
 //! in virtual time. A server comes into the balancer when its machine runs, and gets requests when its checks pass there; it is
 //! drained there before it is stopped. If the machines cannot be listed, nothing is decided: no news is no reason to change anything.
 
+mod absent;
 mod act;
+mod failing;
 mod look;
 mod memory;
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use weir_model::ServerName;
-use weir_scale::{Decision, Now, Observation, Sample, Scaler, Server};
+use weir_scale::{Alarm, Decision, Now, Observation, Sample, Scaler, Server};
 
+use self::absent::Absent;
+use self::failing::Failing;
 use self::memory::Memory;
 use crate::journal::{Action, Outcome};
 use crate::{Actuator, Settled};
@@ -68,6 +73,8 @@ pub enum Health {
     Unknown,
     /// They pass, and it takes this share of its full load (slow start), 0 to 1.
     Up(f64),
+    /// They pass, and its agent wants it to take no more than this share of its full load, 0 to 1.
+    Throttled(f64),
     /// They pass, or there are none, but it gets nothing for now: real traffic or its agent has put it out.
     Shunned,
     /// They fail.
@@ -83,7 +90,11 @@ pub struct Live<B> {
     /// The port of the servers where the provider does not choose one.
     port: Option<u16>,
     memory: Memory,
+    absent: Absent,
+    failing: Failing,
     acts: bool,
+    /// When it was decided last, or tried for the first time.
+    decided: Option<Duration>,
 }
 
 /// What was done in a round: what providers and balancer have accepted.
@@ -112,6 +123,8 @@ pub struct Done {
 pub struct Round {
     /// What was decided; `None`: machines or members could not be listed.
     pub decision: Option<Decision>,
+    /// Nothing could be decided for longer than measurements count.
+    pub silent: Option<Alarm>,
     /// What was measured.
     pub sample: Sample,
     /// The servers that it was decided on.
@@ -127,7 +140,17 @@ pub struct Round {
 impl<B: Balancer> Live<B> {
     /// For the process that has the lease. Machines without a port of the provider's choice have their service on `port`.
     pub fn new(scaler: Scaler, actuator: Actuator, balancer: B, port: Option<u16>) -> Self {
-        Self { scaler, actuator, balancer, port, memory: Memory::default(), acts: true }
+        Self {
+            scaler,
+            actuator,
+            balancer,
+            port,
+            memory: Memory::default(),
+            absent: Absent::default(),
+            failing: Failing::default(),
+            acts: true,
+            decided: None,
+        }
     }
 
     /// Whether decisions are carried out. What runs is kept in the balancer either way, and what was begun is finished.
@@ -154,6 +177,7 @@ impl<B: Balancer> Live<B> {
     pub async fn round(&mut self, now: Now) -> Round {
         let mut round = Round {
             decision: None,
+            silent: self.silence(now.at),
             // Now, and not when the provider has answered: a rate is what came in a time that is known.
             sample: self.balancer.sample(),
             servers: Vec::new(),
@@ -184,7 +208,7 @@ impl<B: Balancer> Live<B> {
                 return round;
             }
         };
-        self.memory.keep_only(&machines);
+        self.memory.are_listed(now.at, &machines);
         let members = match self.balancer.members() {
             Ok(members) => members,
             Err(why) => {
@@ -192,6 +216,7 @@ impl<B: Balancer> Live<B> {
                 return round;
             }
         };
+        self.absent.look(now.at, &machines, &members);
         let to_stop = self.meet(now.at, &machines, &members, &mut round.troubles);
         let stopped = self.actuator.stop(&to_stop).await;
         round.troubles.extend(stopped.into_iter().filter_map(Result::err).map(|why| why.to_string()));
@@ -207,11 +232,24 @@ impl<B: Balancer> Live<B> {
         for observation in self.balancer.observations() {
             self.scaler.learn(None, &observation);
         }
-        let decision = self.scaler.decide(now, &round.servers);
+        let mut decision = self.scaler.decide(now, &round.servers);
+        self.absent.decided(decision.wanted);
+        self.failing.hold_back(now.at, &mut decision);
+        match self.left_out(now.at, &members) {
+            0 => {}
+            servers => decision.alarms.push(Alarm::LeftOut(servers)),
+        }
+        (self.decided, round.silent) = (Some(now.at), None);
         if self.acts {
             round.done = self.act(now.at, &machines, &decision, &mut round.troubles).await;
         }
         round.decision = Some(decision);
         round
+    }
+
+    /// What is to be said if nothing can be decided now either.
+    fn silence(&mut self, now: Duration) -> Option<Alarm> {
+        let span = now.saturating_sub(*self.decided.get_or_insert(now));
+        (span > self.scaler.rules().stale_after).then_some(Alarm::Silent(span))
     }
 }

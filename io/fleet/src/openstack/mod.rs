@@ -126,6 +126,8 @@ impl OpenStackProvider {
             port: None,
             state: MachineState::Building,
             flavour: Some(self.settings.flavor.clone()),
+            zone: None,
+            cost_per_hour: None,
             tags: self.metadata(order.token).into_iter().collect(),
             created_s: None,
             note: None,

@@ -48,6 +48,9 @@ pub(super) struct Server {
     created: Option<String>,
     flavor: Option<Flavor>,
     fault: Option<Fault>,
+    /// Empty as long as no host has it.
+    #[serde(rename = "OS-EXT-AZ:availability_zone")]
+    zone: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -125,6 +128,8 @@ impl Server {
             port: None,
             token: self.metadata.get(TOKEN_KEY).and_then(|token| Token::new(token).ok()),
             state,
+            zone: self.zone.filter(|zone| !zone.is_empty()),
+            cost_per_hour: None,
             flavour: self.flavor.and_then(|flavor| flavor.original_name),
             tags: self.metadata,
             created_s: created.map(|since| since.as_secs()),

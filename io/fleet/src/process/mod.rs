@@ -131,6 +131,8 @@ impl ProcessProvider {
             port: Some(record.port),
             state,
             flavour: None,
+            zone: None,
+            cost_per_hour: None,
             tags: BTreeMap::new(),
             created_s: Some(record.created_s),
             note,

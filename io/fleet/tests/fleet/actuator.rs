@@ -43,6 +43,8 @@ fn machine(name: &str, state: MachineState) -> Machine {
         port: None,
         state,
         flavour: None,
+        zone: None,
+        cost_per_hour: None,
         tags: Default::default(),
         created_s: None,
         note: None,
@@ -278,4 +280,18 @@ fn nothing_is_done_after_the_lease_is_lost() {
         assert!(actuator.tend().await.is_err());
         assert_eq!(world.borrow().calls, [""; 0]);
     });
+}
+
+#[test]
+fn two_with_other_leases_do_not_write_into_one_directory() {
+    let directory = TempDir::new().unwrap();
+    let open = |lease: &str| {
+        let lease = Lease::acquire(&directory.path().join(lease)).unwrap();
+        let provider = Box::new(Scripted(Rc::default()));
+        Actuator::open("web", directory.path(), lease, provider, Steps::default())
+    };
+    let first = open("lease").unwrap();
+    assert!(matches!(open("another"), Err(weir_fleet::LeaseError::Held)));
+    drop(first);
+    assert!(open("another").is_ok());
 }

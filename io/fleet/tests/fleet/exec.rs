@@ -28,7 +28,7 @@ fn machines_are_what_the_program_tells() {
     let provider = program(
         r#"[ "$1" = list ] && echo '{"machines": [
             {"id": "i-1", "token": "web-1", "address": "10.0.0.5", "port": 8080, "state": "running", "flavour": "small",
-             "tags": {"zone": "a"}, "created": 1700000000, "more": "is for later versions"},
+             "zone": "north", "cost_per_hour": 0.25, "tags": {"zone": "a"}, "created": 1700000000, "more": "is for later versions"},
             {"id": "i-2", "state": "failed", "note": "no host"}]}'"#,
     );
     let machines = run(provider.machines()).unwrap();
@@ -36,6 +36,7 @@ fn machines_are_what_the_program_tells() {
     assert_eq!(machines[0].ip, Some("10.0.0.5".parse::<IpAddr>().unwrap()));
     assert_eq!((machines[0].port, machines[0].state), (Some(8080), MachineState::Running));
     assert_eq!(machines[0].tags["zone"], "a");
+    assert_eq!((machines[0].zone.as_deref(), machines[0].cost_per_hour), (Some("north"), Some(0.25)));
     assert_eq!((machines[1].state, machines[1].note.as_deref()), (MachineState::Failed, Some("no host")));
 }
 

@@ -50,6 +50,7 @@ fn half_a_row_is_passed_over_and_does_not_spoil_the_next_one() {
     let (mut history, rows) = History::open(&plan).unwrap();
     assert_eq!(rows, [row(1, "")]);
     history.note(at(3), &row(3, "")).unwrap();
+    drop(history);
     let (_, rows) = History::open(&plan).unwrap();
     assert_eq!(rows, [row(1, ""), row(3, "")]);
 }
@@ -68,4 +69,45 @@ fn a_large_history_is_put_aside_and_a_new_one_begun() {
         assert!(text.starts_with(HEADING) && text.len() < 400, "{text}");
     }
     assert!(now.lines().last().unwrap().starts_with("39,"));
+}
+
+#[test]
+fn all_that_was_ever_noted_is_played_again_what_was_put_aside_first() {
+    let directory = TempDir::new().unwrap();
+    let plan = plan(&directory, 200);
+    let (mut history, _) = History::open(&plan).unwrap();
+    // One file is put aside, and no second one in its place.
+    let last = (0..).find(|second| {
+        history.note(at(second * 10), &row(*second as u32, "")).unwrap();
+        std::path::Path::new(&format!("{}.1", plan.file.display())).exists()
+    });
+    let mut seen = Vec::new();
+    History::replay(&plan, |row| seen.push(row.needed)).unwrap();
+    assert_eq!(seen, (0..=last.unwrap() as u32).collect::<Vec<_>>());
+}
+
+#[test]
+fn of_two_who_would_write_one_file_the_second_is_told_and_may_look() {
+    let directory = TempDir::new().unwrap();
+    let plan = plan(&directory, 1 << 20);
+    assert_eq!(History::latest(&plan).unwrap(), []);
+    let (mut history, _) = History::open(&plan).unwrap();
+    history.note(at(1), &row(1, "")).unwrap();
+    let refusal = History::open(&plan).unwrap_err().to_string();
+    assert!(refusal.contains("history.csv: another process"), "{refusal}");
+    assert_eq!(History::latest(&plan).unwrap(), [row(1, "")]);
+}
+
+#[test]
+fn a_file_with_other_columns_is_put_aside_and_still_known() {
+    let directory = TempDir::new().unwrap();
+    let plan = plan(&directory, 1 << 20);
+    let old = HEADING.strip_suffix(",demand").unwrap();
+    fs::create_dir_all(plan.file.parent().unwrap()).unwrap();
+    fs::write(&plan.file, format!("{old}\n7,0,,,,1,0,0,,\n")).unwrap();
+    let (mut history, _) = History::open(&plan).unwrap();
+    history.note(at(1), &row(8, "")).unwrap();
+    let mut seen = Vec::new();
+    History::replay(&plan, |row| seen.push(row.timestamp)).unwrap();
+    assert_eq!(seen, [7.0, 8.0]);
 }

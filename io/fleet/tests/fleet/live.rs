@@ -1,9 +1,10 @@
 //! The loop in virtual time, over machines that take their time to start and a balancer that checks them.
 
+mod listing;
 mod trouble;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use weir_fleet::{
     Actuator, Answer, Failure, FailureKind, Lease, Machine, MachineId, MachineState, Order, Provider, Steps,
 };
 use weir_model::ServerName;
-use weir_scale::{Now, Policy, Rules, Sample, Scaler, policy};
+use weir_scale::{Leaver, Now, Policy, Rules, Sample, Scaler, policy};
 use weir_testkit::TempDir;
 
 use crate::tools::run_virtually;
@@ -40,7 +41,14 @@ struct World {
     port: Option<u16>,
     /// Whoever is to go has got something to do between look and action.
     late: bool,
-    hidden: Option<String>,
+    /// Machines that the list leaves out.
+    hidden: BTreeSet<String>,
+    /// It names none that is made from now on either.
+    hides_new: bool,
+    /// Where machines stand.
+    zones: BTreeMap<String, &'static str>,
+    /// What is made fails.
+    spoilt: bool,
     /// The provider refuses to stop and delete.
     keeps: bool,
     /// What was done to machines and members, in order.
@@ -61,6 +69,8 @@ impl World {
             port: self.port,
             state: if booting { MachineState::Building } else { state },
             flavour: Some("small".to_owned()),
+            zone: self.zones.get(name).map(|zone| (*zone).to_owned()),
+            cost_per_hour: None,
             tags: BTreeMap::new(),
             created_s: None,
             note: None,
@@ -77,7 +87,7 @@ impl Provider for Shared {
     fn machines(&self) -> Answer<'_, Vec<Machine>> {
         let mut world = self.0.borrow_mut();
         world.requests += world.meanwhile;
-        let names = world.machines.keys().filter(|name| Some(*name) != world.hidden.as_ref());
+        let names = world.machines.keys().filter(|name| !world.hidden.contains(*name));
         let machines = names.map(|name| world.machine(name)).collect();
         let fails = world.list_fails;
         Box::pin(async move {
@@ -90,7 +100,11 @@ impl Provider for Shared {
             let mut world = self.0.borrow_mut();
             let name = order.token.to_string();
             let from = world.second + BOOT_S;
-            world.machines.insert(name.clone(), (MachineState::Running, from));
+            let state = if world.spoilt { MachineState::Failed } else { MachineState::Running };
+            world.machines.insert(name.clone(), (state, from));
+            if world.hides_new {
+                world.hidden.insert(name.clone());
+            }
             world.log.push("create".to_owned());
             Ok(world.machine(&name))
         })
@@ -214,6 +228,10 @@ struct Play {
 
 impl Play {
     fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    fn with(change: impl FnOnce(&mut Rules)) -> Self {
         let directory = TempDir::new().unwrap();
         let world = Shared::default();
         let quick = policy::Target {
@@ -224,6 +242,7 @@ impl Play {
         let mut rules = Rules { policies: vec![Policy::Target(quick)], ..Rules::by_requests(2, 10, 10.0) };
         rules.standby.keep = 1;
         rules.drain_deadline = Duration::from_secs(20);
+        change(&mut rules);
         let lease = Lease::acquire(&directory.path().join("lease")).unwrap();
         let provider = Box::new(world.clone());
         let actuator = Actuator::open("web", directory.path(), lease, provider, Steps::default()).unwrap();
@@ -360,26 +379,6 @@ fn without_word_from_the_balancer_nothing_is_changed() {
 }
 
 #[test]
-fn a_machine_that_a_list_leaves_out_finishes_its_requests() {
-    run_virtually(async {
-        let mut play = Play::new();
-        play.seconds(60, 15).await;
-        play.log();
-        let name = play.world.0.borrow().machines.keys().next().unwrap().clone();
-        play.world.0.borrow_mut().active = 1;
-        play.world.0.borrow_mut().hidden = Some(name.clone());
-        play.seconds(5, 15).await;
-        let log = play.log();
-        assert!(log.contains(&"drain".to_owned()) && !log.contains(&"remove".to_owned()), "{log:?}");
-        // It is there again, and gets requests again if it is needed.
-        play.world.0.borrow_mut().hidden = None;
-        play.world.0.borrow_mut().active = 0;
-        play.seconds(1, 15).await;
-        assert!(play.world.0.borrow().machines.contains_key(&name));
-    });
-}
-
-#[test]
 fn a_server_that_gets_something_to_do_at_the_last_moment_is_not_stopped() {
     run_virtually(async {
         let mut play = Play::new();
@@ -439,5 +438,21 @@ fn a_server_that_listens_somewhere_else_after_a_restart_is_found_there() {
         assert_eq!(play.ports(), [9090, 9090]);
         play.seconds(5, 5).await;
         assert_eq!(play.log(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn whoever_stands_where_most_are_goes_first_if_that_is_wanted() {
+    run_virtually(async {
+        let mut play = Play::with(|rules| rules.leaver = Leaver::ZoneBalance);
+        play.seconds(60, 25).await;
+        let names: Vec<String> = play.world.0.borrow().machines.keys().cloned().collect();
+        // Whoever it would be otherwise: the two that stand together are the oldest one day and the newest the next.
+        play.world.0.borrow_mut().zones =
+            names.iter().zip(["north", "north", "south"]).map(|(name, zone)| (name.clone(), zone)).collect();
+        play.seconds(200, 15).await;
+        let left: Vec<String> = play.world.0.borrow().members.keys().cloned().collect();
+        assert_eq!((names.len(), left.len()), (3, 2));
+        assert!(left.contains(&names[2]), "{left:?} of {names:?}");
     });
 }

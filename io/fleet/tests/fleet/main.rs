@@ -14,3 +14,4 @@ mod openstack;
 mod openstack_real;
 mod process;
 mod tools;
+mod wish;

@@ -75,10 +75,11 @@ const OWN: [Key; 18] = [
     ),
     key(
         "goes-first",
-        Choice(&["fewest-requests", "oldest", "newest"]),
+        Choice(&["fewest-requests", "oldest", "newest", "most-expensive", "zone-balance"]),
         Default("\"fewest-requests\""),
         "\"oldest\"",
-        "Which server goes when one too many is there.",
+        "Which server goes when one too many is there. `zone-balance`: one of the zone that has the most; `openstack` tells the availability zone, an `exec` program \
+         `zone` and, for `most-expensive`, `cost_per_hour`. Among equals the one with the fewest requests goes.",
     ),
     key(
         "replace-after",
@@ -195,13 +196,13 @@ pub(crate) static FLEET_SIGNAL: Section = Section {
     keys: &[
         key(
             "kind",
-            Choice(&["requests", "active", "queued", "latency", "bytes"]),
+            Choice(&["requests", "active", "queued", "latency", "bytes", "cpu"]),
             Required,
             "\"active\"",
             "`requests`: requests per second, of which a server can do its `capacity`. `active`: requests that are worked on. `queued`: requests \
              that wait for a server; each `per-server` of them call for one more server than there is. `latency`: the time within which 95% \
              of the latest requests were answered, in seconds; above `per-server` it calls for as many more servers as it is above. `bytes`: \
-             bytes per second to clients.",
+             bytes per second to clients. `cpu`: how busy processors are as the servers' agents say (`cpu:63%`; the pool needs an `agent`), 1 = all the time; likewise.",
         ),
         PER_SERVER,
         STATISTIC,

@@ -175,6 +175,18 @@ pub struct FleetCloud {
     pub timeout: Millis,
 }
 
+impl FleetBalancer {
+    /// Whether both are the same pool or backend, however servers are added to it.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Haproxy(this), Self::Haproxy(other)) => {
+                (&this.socket, &this.backend) == (&other.socket, &other.backend)
+            }
+            (this, other) => this == other,
+        }
+    }
+}
+
 impl FleetPlan {
     /// Its pool; `None` = somebody else balances.
     pub fn pool(&self) -> Option<&PoolName> {

@@ -1,23 +1,38 @@
+use std::path::PathBuf;
+
+use weir_scale::SignalKind;
+
 use super::pools::unknown;
 use crate::context::Context;
 use crate::diagnostic::Problem;
 use crate::plan::{FleetBalancer, FleetPlan};
 use crate::spec::{FleetSpec, PoolSpec};
 
+/// What each fleet has to have for itself, or they would get into each other's way unnoticed.
+const FILES: [(&str, PathOf); 3] = [
+    ("directory", |plan| Some(&plan.directory)),
+    ("lease", |plan| Some(&plan.lease)),
+    ("history", |plan| Some(&plan.history.as_ref()?.file)),
+];
+
+type PathOf = fn(&FleetPlan) -> Option<&PathBuf>;
+
 /// Fleets as the plan has them: each has a pool of its own, which is checked, and a directory of its own.
 pub(super) fn resolve(cx: &Context<'_>, pools: &[PoolSpec], fleets: Vec<FleetSpec>) -> Vec<FleetPlan> {
     for (at, fleet) in fleets.iter().enumerate() {
         let before = &fleets[..at];
-        if let Some(other) = before.iter().find(|other| other.plan.directory == fleet.plan.directory) {
-            let message = format!("{}: fleet {} has this directory already", fleet.subject, other.plan.name);
-            cx.report(Problem::error(fleet.name, message).also(other.name, "the other fleet"));
-        }
-        let same = |other: &&FleetSpec| match (&other.plan.balancer, &fleet.plan.balancer) {
-            (FleetBalancer::Haproxy(other), FleetBalancer::Haproxy(this)) => {
-                (&other.socket, &other.backend) == (&this.socket, &this.backend)
+        for (what, of) in FILES {
+            let same = |other: &&FleetSpec| of(&fleet.plan).is_some_and(|path| of(&other.plan) == Some(path));
+            if let Some(other) = before.iter().find(same) {
+                let message = format!("{}: fleet {} has this {what} already", fleet.subject, other.plan.name);
+                cx.report(Problem::error(fleet.name, message).also(other.name, "the other fleet"));
+                // What it has in there is the same, too.
+                if what == "directory" {
+                    break;
+                }
             }
-            (other, this) => other == this,
-        };
+        }
+        let same = |other: &&FleetSpec| other.plan.balancer.is_same(&fleet.plan.balancer);
         if let Some(other) = before.iter().find(same) {
             let what = match &fleet.plan.balancer {
                 FleetBalancer::Pool(pool) => format!("pool {pool}"),
@@ -35,6 +50,16 @@ pub(super) fn resolve(cx: &Context<'_>, pools: &[PoolSpec], fleets: Vec<FleetSpe
                 );
                 let problem = Problem::error(named.span, message).also(pool.name.span, "the pool");
                 cx.report(problem.help("add one to the pool, such as check = \"GET /health\""));
+            }
+            Some(pool) if pool.plan.agent.is_none() && goes_by_cpu(fleet) => {
+                let message = format!(
+                    "{}: pool {} has no agent: nobody tells how busy processors are",
+                    fleet.subject, pool.name.value
+                );
+                let problem = Problem::error(named.span, message).also(pool.name.span, "the pool");
+                cx.report(
+                    problem.help("give the pool one, such as agent = 9999, whose answers have a cpu:63%"),
+                );
             }
             Some(_) => {}
             None if cx.is_incomplete() => {}
@@ -55,4 +80,8 @@ pub(super) fn resolve(cx: &Context<'_>, pools: &[PoolSpec], fleets: Vec<FleetSpe
         }
     }
     fleets.into_iter().map(|fleet| fleet.plan).collect()
+}
+
+fn goes_by_cpu(fleet: &FleetSpec) -> bool {
+    fleet.plan.rules.signals.iter().any(|signal| signal.kind == SignalKind::Cpu)
 }

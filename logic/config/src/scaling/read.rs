@@ -123,6 +123,9 @@ fn signals(table: &Table<'_, '_>, section: &'static Section) -> Vec<SignalRule> 
             (SignalKind::Latency, None) => {
                 signal.error("per-server", node.span, "latency needs one: seconds, such as 0.5");
             }
+            (SignalKind::Cpu, None) => {
+                signal.error("per-server", node.span, "cpu needs one: a share of 1, such as 0.7");
+            }
             (_, None) => {
                 signal.error("per-server", node.span, format!("{} needs one, such as 50", kind.name()));
             }

@@ -90,8 +90,8 @@ fn balancer(table: &Table<'_, '_>, fleet: &Name) -> Option<FleetBalancer> {
             "has no check: servers would get requests before they can answer them",
         );
     }
-    if let (Some(node), Some("latency")) = (table.get("signals"), latency_of(table)) {
-        table.error("signals", node.span, "HAProxy's statistics do not tell latencies");
+    if let (Some(node), Some(kind)) = (table.get("signals"), untold(table)) {
+        table.error("signals", node.span, format!("HAProxy's statistics do not tell {kind}"));
     }
     if let (Some(node), None) = (table.get("capacity"), table.get("capacity").and_then(Node::decimal)) {
         table.error("capacity", node.span, "cannot be found out from HAProxy's statistics: give a number");
@@ -104,10 +104,14 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-_.:".contains(c)
 }
 
-/// The kind of a signal that is written and goes by latency.
-fn latency_of<'t>(table: &Table<'t, '_>) -> Option<&'t str> {
+/// What a signal that is written goes by, and HAProxy does not know.
+fn untold(table: &Table<'_, '_>) -> Option<&'static str> {
     let kinds = table.many("signals").iter().filter_map(|signal| signal.get("kind")?.text());
-    kinds.into_iter().find(|kind| *kind == "latency")
+    kinds.into_iter().find_map(|kind| match kind {
+        "latency" => Some("latencies"),
+        "cpu" => Some("the load of processors"),
+        _ => None,
+    })
 }
 
 fn capacity(table: &Table<'_, '_>) -> CapacityRule {

@@ -58,7 +58,7 @@ capacity = 1
 exec = { command = "x" }
 directory = "relative"
 interval = "1m"
-signals = [{ kind = "latency" }, { kind = "cpu", per-server = 1 }]
+signals = [{ kind = "latency" }, { kind = "cpu" }, { kind = "power", per-server = 1 }]
 
 [fleet.e]
 max = 3
@@ -93,6 +93,48 @@ exec = { command = "x" }
 directory = "/srv/fleet"
 "#
     )));
+}
+
+#[test]
+fn fleets_that_share_a_lease_or_a_history_are_refused() {
+    insta::assert_snapshot!(complaints(&with(
+        r#"
+[pool.other]
+check = "GET /health"
+
+[listener.other]
+bind = ":81"
+pool = "other"
+
+[fleet.a]
+pool = "web"
+max = 3
+capacity = 1
+exec = { command = "x" }
+lease = "/run/fleet.lease"
+history = "/var/log/fleet.csv"
+
+[fleet.b]
+pool = "other"
+max = 3
+capacity = 1
+exec = { command = "x" }
+lease = "/run/fleet.lease"
+history = "/var/log/fleet.csv"
+"#
+    )));
+}
+
+#[test]
+fn the_load_of_processors_needs_somebody_who_tells_it() {
+    let fleet = |agent: &str| {
+        with(&format!(
+            "{agent}\n[fleet.web]\npool = \"web\"\nmax = 5\ncapacity = 10\nsignals = {{ kind = \"cpu\", per-server = 0.7 }}\n\
+             exec = {{ command = \"x\" }}\n"
+        ))
+    };
+    assert!(complaints(&fleet("")).contains("pool web has no agent: nobody tells how busy processors are"));
+    assert!(load_text(&fleet("agent = { port = 9999 }")).is_ok());
 }
 
 #[test]

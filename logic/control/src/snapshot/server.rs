@@ -126,6 +126,12 @@ pub struct AgentSnapshot {
     pub remark: String,
     /// It did not answer the last time.
     pub is_silent: bool,
+    /// What counts of the server's weight, as far as the agent is concerned; `None` = all of it.
+    pub weight_percent: Option<u32>,
+    /// It wants the server to get nothing, and the operator does not.
+    pub keeps_out: bool,
+    /// How busy the server's processors are, by its last answer: 100 = all of them. `None` = it does not say.
+    pub cpu_percent: Option<u32>,
     /// Since it was asked.
     pub ms_ago: u64,
 }

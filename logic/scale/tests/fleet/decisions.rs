@@ -276,3 +276,27 @@ fn the_target_leaves_headroom() {
     let mut fleet = Fleet::new(Rules { policies: vec![Policy::Target(target)], ..rules(1, 13) }, 1, s(5));
     assert_eq!(fleet.seconds(100, 29.0).wanted, 6);
 }
+
+#[test]
+fn what_a_throttled_server_does_not_take_is_made_up_for() {
+    let mut fleet = Fleet::new(rules(1, 13), 3, s(60));
+    fleet.seconds(60, 25.0);
+    let name = fleet.name(0);
+    // Half of it, for good: it does not rise.
+    fleet.set(&name, ServerState::Warming { ready: s(0), share: 0.5 });
+    let decision = fleet.second(Some(25.0));
+    assert_eq!(told(&decision), "create 1");
+    assert_eq!((decision.fleet.healthy, decision.fleet.coming), (2.5, 0.0));
+}
+
+#[test]
+fn a_rate_over_a_gap_does_not_count_unless_looks_are_always_so_far_apart() {
+    let mut scaler = weir_scale::Scaler::new(rules(1, 13).into());
+    let mut look = |at: u64, requests: u64| {
+        scaler.observe(s(at), &weir_scale::Sample::of_requests(requests));
+        scaler.decide(weir_scale::Now::at(s(at)), &[]).demand
+    };
+    assert_eq!((look(1, 0), look(2, 50)), (None, Some(5.0)));
+    assert_eq!((look(602, 60), look(603, 110)), (None, Some(5.0)));
+    assert_eq!((look(633, 1_610), look(663, 3_110)), (None, Some(5.0)));
+}

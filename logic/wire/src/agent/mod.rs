@@ -14,6 +14,8 @@ pub struct AgentReply {
     pub weight_percent: Option<u32>,
     /// `maxconn:30`: requests at once.
     pub connections_max: Option<u32>,
+    /// `cpu:63%`: how busy its processors are, 100 = all of them. HAProxy does not know it, and passes over it.
+    pub cpu_percent: Option<u32>,
     /// Whether the server shall get requests.
     pub wish: Option<AgentWish>,
     /// Whether it can take them.
@@ -87,7 +89,9 @@ fn take(reply: &mut AgentReply, word: &str) -> bool {
             let connections = other.strip_prefix("maxconn:").and_then(number);
             reply.weight_percent = percent.or(reply.weight_percent);
             reply.connections_max = connections.or(reply.connections_max);
-            return percent.is_some() || connections.is_some();
+            let cpu = other.strip_prefix("cpu:").and_then(|load| load.strip_suffix('%')).and_then(number);
+            reply.cpu_percent = cpu.or(reply.cpu_percent);
+            return percent.is_some() || connections.is_some() || cpu.is_some();
         }
     }
     true

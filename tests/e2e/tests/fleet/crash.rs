@@ -106,6 +106,30 @@ fn of_two_weirs_one_leads_and_the_other_goes_on_when_it_ends() {
 }
 
 #[test]
+fn what_was_asked_of_one_weir_is_known_to_the_next_that_leads_and_to_those_that_do_not() {
+    let place = Place::new();
+    let config = place.config(RULES);
+    let first = Weir::start(&config);
+    converges(&place, &first, 1);
+    let mut second = Weir::start(&config);
+    second.wait_for_log("not led from here");
+    scale(&first, 3);
+    wait_until("three servers", PATIENCE, || has_settled_at(&first, 3));
+    told(&first, &["pause"]);
+    wait_until("the other one knows", PATIENCE, || fleet(&second)["pinned"] == 3);
+    kill(first);
+    second.wait_for_log("led from here");
+    wait_until("it has the servers", PATIENCE, || has_settled_at(&second, 3));
+    let shown = fleet(&second);
+    assert_eq!((&shown["pinned"], &shown["paused"]), (&json!(3), &json!(true)));
+    // Both may be told.
+    let third = Weir::start(&config);
+    told(&third, &["resume"]);
+    told(&third, &["scale", "2"]);
+    wait_until("two servers", PATIENCE, || has_settled_at(&second, 2));
+}
+
+#[test]
 fn a_server_that_hangs_is_replaced() {
     let place = Place::new();
     let weir = Weir::start(&place.config(&format!("{RULES}replace-after = \"1s\"\n")));

@@ -72,6 +72,37 @@ fn a_reload_leaves_a_fleet_alone_and_new_bounds_hold_without_a_server_lost() {
 }
 
 #[test]
+fn a_fleet_that_moves_to_another_pool_leaves_none_behind_and_cuts_nothing_off() {
+    const BYTES: usize = 100_000;
+    let place = Place::new();
+    let config = format!(
+        "{}\n[listener.other]\nbind = \"127.0.0.1:0\"\npool = \"other\"\n\
+         [pool.other]\ncheck = {{ http = \"GET /health\", interval = \"100ms\", rise = 1, fall = 3 }}\n",
+        place.config(RULES)
+    );
+    let mut weir = Weir::start(&config);
+    wait_until("the first server", PATIENCE, || has_settled_at(&weir, 1));
+    weir.obey(&json!({"fleet-scale": {"fleet": "web", "servers": 2}}));
+    wait_until("two servers", PATIENCE, || has_settled_at(&weir, 2));
+    let mut client = weir.client();
+    client.send(weir_e2e::get(&format!("/slow?bytes={BYTES}&rate=50000")));
+    assert_eq!(client.response_head().status, 200);
+    weir.reload(&config.replace("[fleet.web]\npool = \"web\"", "[fleet.web]\npool = \"other\""));
+    let pools = || weir.obey(&json!({"show": {"what": "pools"}}))["snapshot"]["pools"].take();
+    let servers = |pool: &str| {
+        let pools = pools();
+        let found = pools.as_array().unwrap().iter().find(|found| found["name"] == pool).cloned();
+        found.unwrap()["servers"].as_array().unwrap().clone()
+    };
+    wait_until("they are in the other pool", PATIENCE, || {
+        fleet(&weir)["pool"] == "other" && has_settled_at(&weir, 2) && servers("other").len() == 2
+    });
+    assert_eq!(client.read_exact(BYTES).len(), BYTES);
+    wait_until("none is left behind", PATIENCE, || servers("web").is_empty());
+    assert_eq!((place.processes().len(), &fleet(&weir)["done"]["cut"]), (2, &json!(0)));
+}
+
+#[test]
 fn servers_of_the_pool_that_are_not_the_fleets_are_left_alone() {
     let place = Place::new();
     let other = weir_testkit::RawServer::answering("mine");

@@ -157,6 +157,7 @@ pub(super) struct Shown {
     active_balancer: u32,
     decision: String,
     reason: String,
+    demand: Option<f64>,
 }
 
 impl From<Row> for Shown {
@@ -172,6 +173,7 @@ impl From<Row> for Shown {
             active_balancer,
             decision,
             reason,
+            demand,
         } = row;
         Self {
             timestamp,
@@ -184,6 +186,7 @@ impl From<Row> for Shown {
             active_balancer,
             decision,
             reason,
+            demand,
         }
     }
 }

@@ -16,6 +16,11 @@ pub(super) enum Balance {
 }
 
 impl Balance {
+    /// There is no such pool any more.
+    pub(super) fn is_gone(&self) -> bool {
+        matches!(self, Self::Pool(pool) if !pool.exists())
+    }
+
     fn inner(&self) -> &dyn Balancer {
         match self {
             Self::Pool(pool) => pool,

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use weir_config::plan::{FleetBalancer, FleetPlan, FleetProvider};
 use weir_control::{FleetEvent, FleetSnapshot};
+use weir_fleet::{Wish, WishFile};
 use weir_scale::history::Row;
 
 /// The fleet as it was left, and what is wished.
@@ -17,23 +17,11 @@ pub(super) struct Desk {
     news: Notify,
 }
 
-/// What operators want of a fleet. Kept over restarts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(super) struct Wish {
-    /// Whether decisions are only shown; `None` = as the config says.
-    pub(super) paused: Option<bool>,
-    /// So many; `None` = as demand says.
-    pub(super) servers: Option<u32>,
-}
-
 struct State {
     snapshot: FleetSnapshot,
     looked: Option<Instant>,
     rows: VecDeque<Row>,
-    wish: Wish,
-    /// A command has come: what was kept from before does not count any more.
-    is_wished: bool,
+    wish: WishFile,
     acts: bool,
     over: bool,
 }
@@ -64,8 +52,7 @@ impl Desk {
             snapshot,
             looked: None,
             rows: VecDeque::new(),
-            wish: Wish::default(),
-            is_wished: false,
+            wish: WishFile::new(&plan.directory),
             acts: plan.act,
             over: false,
         };
@@ -82,30 +69,31 @@ impl Desk {
         self.state().over
     }
 
-    /// Changes what is wished. Returns whether that is something else than before.
-    pub(super) fn wish(&self, change: impl FnOnce(&mut Wish)) -> bool {
+    /// Changes what is wished, and keeps it for whoever leads next. Returns whether that is something else than before, and what
+    /// could not be done.
+    pub(super) fn wish(&self, change: impl FnOnce(&mut Wish)) -> (bool, Option<String>) {
         let mut state = self.state();
-        let before = (state.wish.servers, state.is_paused());
-        change(&mut state.wish);
-        state.is_wished = true;
-        let changed = before != (state.wish.servers, state.is_paused());
+        let unread = state.wish.refresh().err().map(|cause| cause.to_string());
+        let before = (state.wish.known().servers, state.is_paused());
+        let mut wish = state.wish.known();
+        change(&mut wish);
+        let unkept = state.wish.set(wish).err().map(|cause| format!("this is lost at a restart: {cause}"));
+        let changed = before != (wish.servers, state.is_paused());
         drop(state);
         self.news.notify_one();
-        changed
+        (changed, unkept.or(unread))
     }
 
-    /// Takes over what was wished before the process was started.
-    pub(super) fn recall(&self, wish: Wish) {
-        let mut state = self.state();
-        if !state.is_wished {
-            state.wish = wish;
-        }
-    }
-
-    /// What is wished, and whether decisions are only shown.
+    /// What is wished, and whether decisions are only shown; also by those who have told another Weir, or one before this.
     pub(super) fn wished(&self) -> (Wish, bool) {
-        let state = self.state();
-        (state.wish, state.is_paused())
+        let mut state = self.state();
+        let unread = state.wish.refresh();
+        let wished = (state.wish.known(), state.is_paused());
+        drop(state);
+        if let Err(cause) = unread {
+            self.tell(format!("what was wished is not known: {cause}"));
+        }
+        wished
     }
 
     /// Waits so long, or until somebody wants something.
@@ -120,7 +108,7 @@ impl Desk {
         let looked = state.looked.map(|at| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX));
         FleetSnapshot {
             paused: state.is_paused(),
-            pinned: state.wish.servers,
+            pinned: state.wish.known().servers,
             looked_ms_ago: looked,
             ..state.snapshot.clone()
         }
@@ -149,6 +137,12 @@ impl Desk {
         events.push(FleetEvent { time_unix_ms, text });
     }
 
+    /// These are the rows so far.
+    pub(super) fn recall(&self, rows: Vec<Row>) {
+        let skipped = rows.len().saturating_sub(ROWS_MAX);
+        self.state().rows = rows.into_iter().skip(skipped).collect();
+    }
+
     /// A row more.
     pub(super) fn remember(&self, row: Row) {
         let mut state = self.state();
@@ -172,6 +166,6 @@ impl Desk {
 
 impl State {
     fn is_paused(&self) -> bool {
-        self.wish.paused.unwrap_or(!self.acts)
+        self.wish.known().paused.unwrap_or(!self.acts)
     }
 }

@@ -5,6 +5,8 @@
 
 mod balance;
 mod desk;
+mod latency;
+mod moved;
 mod pool;
 mod runner;
 mod tell;
@@ -85,7 +87,9 @@ impl Fleets {
 
     /// Obeys a command about a fleet.
     pub(super) fn obey(&self, command: &Command) -> Reply {
-        let changed = |changed| Reply::Ok(Answer::Done { changed, notes: Vec::new() });
+        let changed = |(changed, note): (bool, Option<String>)| {
+            Reply::Ok(Answer::Done { changed, notes: Vec::from_iter(note) })
+        };
         match command {
             Command::FleetScale { fleet, servers } => self.with(fleet, |fleet| {
                 let bounds = fleet.plan.rules.bounds;
@@ -121,12 +125,14 @@ impl Fleets {
     /// A thread for a fleet; the one before, if there was one, ends first.
     fn start(&self, plan: FleetPlan, before: Option<Running>) -> Running {
         let desk = Arc::new(Desk::new(&plan));
+        let left = before.as_ref().map(|before| before.plan.balancer.clone());
         let before = before.and_then(|before| {
             before.desk.end();
             before.thread
         });
         let runner = Runner {
             plan: plan.clone(),
+            left: left.filter(|left| !left.is_same(&plan.balancer)),
             desk: Arc::clone(&desk),
             controller: Arc::clone(&self.controller),
             control_plane: self.control_plane.clone(),

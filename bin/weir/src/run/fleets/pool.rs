@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use weir_control::Health as Seen;
-use weir_control::{
-    AdminState, CheckCode, Command, Latency, PoolSnapshot, Reply, ServerSnapshot, ServerSpec,
-};
+use weir_control::{AdminState, CheckCode, Command, PoolSnapshot, Reply, ServerSnapshot, ServerSpec};
 use weir_fleet::live::{Balancer, Health, Member};
 use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight};
 use weir_proxy::control::Controller;
 use weir_scale::{Observation, Sample};
+
+use super::latency::Answers;
 
 /// The pool, from the fleet's thread.
 pub(super) struct Pool {
@@ -28,13 +28,15 @@ pub(super) struct Pool {
     pub(super) wants_latency: bool,
     /// What servers can do is to be found out.
     pub(super) learns: bool,
+    /// What an agent has said longer ago than this says nothing.
+    pub(super) stale_after: Duration,
     pub(super) before: RefCell<Before>,
 }
 
 /// What was counted at the last look.
-#[derive(Default)]
 pub(super) struct Before {
-    total: Option<Latency>,
+    began: Instant,
+    answers: Answers,
     /// By server: when, how many answers had begun, and how long they had taken together.
     servers: HashMap<String, (Instant, u64, u64)>,
 }
@@ -45,6 +47,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const OBSERVED_MIN: Duration = Duration::from_secs(5);
 
 impl Pool {
+    pub(super) fn exists(&self) -> bool {
+        self.snapshot().is_some()
+    }
+
     fn snapshot(&self) -> Option<PoolSnapshot> {
         self.controller.pool_snapshot(&self.name)
     }
@@ -73,11 +79,22 @@ impl Pool {
         self.command(Command::ServerState { pool: self.name.clone(), server: server.clone(), state })
     }
 
-    /// Within which time 95% of the latest requests were answered; of none, at once.
+    /// The mean load of the processors of servers that take requests; `None` = most agents do not say, or have not for too long.
+    fn cpu(&self, pool: &PoolSnapshot) -> Option<f64> {
+        let serving = self.ours(pool).filter(|server| server.takes_requests());
+        cpu(serving, self.stale_after)
+    }
+
     fn p95(&self, pool: &PoolSnapshot) -> Option<Duration> {
-        let before = self.before.borrow_mut().total.replace(pool.traffic.total.clone())?;
-        let us = pool.traffic.total.since(&before).quantile_us(0.95).unwrap_or(0);
-        Some(Duration::from_micros(us))
+        let mut before = self.before.borrow_mut();
+        let now = before.began.elapsed();
+        before.answers.p95(now, pool)
+    }
+}
+
+impl Default for Before {
+    fn default() -> Self {
+        Self { began: Instant::now(), answers: Answers::default(), servers: HashMap::new() }
     }
 }
 
@@ -90,7 +107,7 @@ impl Balancer for Pool {
             active: Some(pool.traffic.active.current),
             queued: Some(pool.queue.current),
             p95: if self.wants_latency { self.p95(&pool) } else { None },
-            cpu: None,
+            cpu: self.cpu(&pool),
         }
     }
 
@@ -166,20 +183,39 @@ impl Balancer for Pool {
 
 /// As the fleet sees a server of the pool.
 fn member(server: &ServerSnapshot) -> Option<Member> {
+    let is_throttled =
+        server.agent.as_ref().and_then(|agent| agent.weight_percent).is_some_and(|percent| percent < 100);
+    let by_agent = server.agent.as_ref().is_some_and(|agent| agent.keeps_out);
     let share = f64::from(server.weight_percent.unwrap_or(100)) / 100.0;
     Some(Member {
         server: ServerName::new(&server.name).ok()?,
         address: server.address.parse().ok(),
         health: match server.health {
+            // It gets nothing, whatever its checks say.
+            health if health.usable() && (by_agent || server.weight == 0) => Health::Shunned,
+            health if health.usable() && is_throttled => Health::Throttled(share),
             Seen::NoCheck | Seen::Up | Seen::GoingDown { .. } | Seen::HalfOpen { .. } => Health::Up(share),
             Seen::Ejected { .. } => Health::Shunned,
             // What the agent says hides what the checks say.
             Seen::Down if server.agent.is_some() && !has_failed_its_check(server) => Health::Shunned,
             Seen::Down | Seen::GoingUp { .. } => Health::Down,
         },
-        draining: server.admin != AdminState::Ready,
+        draining: server.admin != AdminState::Ready && !by_agent,
         active: server.traffic.active.current,
     })
+}
+
+fn cpu<'s>(servers: impl Iterator<Item = &'s ServerSnapshot>, stale_after: Duration) -> Option<f64> {
+    let (mut sum, mut told, mut all) = (0.0, 0_u32, 0_u32);
+    for server in servers {
+        all += 1;
+        let agent = server.agent.as_ref().filter(|agent| u128::from(agent.ms_ago) <= stale_after.as_millis());
+        if let Some(percent) = agent.and_then(|agent| agent.cpu_percent) {
+            sum += f64::from(percent) / 100.0;
+            told += 1;
+        }
+    }
+    (told > 0 && told * 2 >= all).then(|| sum / f64::from(told))
 }
 
 /// By the last one; those without checks fail none.
@@ -199,6 +235,7 @@ mod tests {
             address: "127.0.0.1:80".to_owned(),
             health,
             admin,
+            weight: 1,
             ..ServerSnapshot::default()
         }
     }
@@ -227,6 +264,37 @@ mod tests {
             };
             assert_eq!(member(&by_agent).unwrap().health, health);
         }
+    }
+
+    #[test]
+    fn a_server_that_its_agent_drains_is_neither_capacity_nor_to_be_called_back() {
+        let agent = AgentSnapshot { says: "drain".to_owned(), keeps_out: true, ..AgentSnapshot::default() };
+        for admin in [AdminState::Drain, AdminState::Maintenance, AdminState::Ready] {
+            let drained = ServerSnapshot { agent: Some(agent.clone()), ..server(Seen::Up, admin) };
+            let seen = member(&drained).unwrap();
+            assert_eq!((seen.health, seen.draining), (Health::Shunned, false), "{admin:?}");
+        }
+        let half = AgentSnapshot { weight_percent: Some(50), ..AgentSnapshot::default() };
+        let up = server(Seen::Up, AdminState::Ready);
+        let throttled = ServerSnapshot { agent: Some(half), weight_percent: Some(50), ..up };
+        assert_eq!(member(&throttled).unwrap().health, Health::Throttled(0.5));
+        let weightless = ServerSnapshot { weight: 0, ..server(Seen::Up, AdminState::Ready) };
+        assert_eq!(member(&weightless).unwrap().health, Health::Shunned);
+    }
+
+    #[test]
+    fn the_load_of_processors_is_the_mean_of_those_that_have_said_so_lately_if_these_are_most() {
+        let busy = |percent: u32, ms_ago| {
+            let agent = AgentSnapshot { cpu_percent: Some(percent), ms_ago, ..AgentSnapshot::default() };
+            ServerSnapshot { agent: Some(agent), ..server(Seen::Up, AdminState::Ready) }
+        };
+        let silent = server(Seen::Up, AdminState::Ready);
+        let mean = |servers: &[ServerSnapshot]| cpu(servers.iter(), Duration::from_secs(15));
+        assert_eq!(mean(&[busy(50, 0), busy(100, 15_000)]), Some(0.75));
+        assert_eq!(mean(&[busy(50, 0), busy(100, 15_001)]), Some(0.5));
+        assert_eq!(mean(&[busy(50, 0), busy(100, 20_000), silent.clone()]), None);
+        assert_eq!(mean(&[silent]), None);
+        assert_eq!(mean(&[]), None);
     }
 
     #[test]

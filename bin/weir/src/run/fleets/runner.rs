@@ -1,10 +1,9 @@
 //! The thread of a fleet.
 
 use std::cell::RefCell;
-use std::fs::{self, DirBuilder};
-use std::io;
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -12,18 +11,22 @@ use tokio::runtime::Handle;
 use weir_config::plan::{FleetBalancer, FleetPlan};
 use weir_fleet::live::Live;
 use weir_fleet::{Actuator, History, Lease, LeaseError, Steps};
+use weir_model::PoolName;
 use weir_proxy::control::Controller;
 use weir_scale::history::Row;
 use weir_scale::{Capacity, Now, Scaler, SignalKind};
 
 use super::balance::Balance;
-use super::desk::{Desk, Wish};
+use super::desk::Desk;
+use super::moved::Moved;
 use super::pool::{Before, Pool};
 use super::tell::Teller;
 
 /// What a fleet's thread needs.
 pub(super) struct Runner {
     pub(super) plan: FleetPlan,
+    /// Who balanced its servers until now, if that was somebody else.
+    pub(super) left: Option<FleetBalancer>,
     pub(super) desk: Arc<Desk>,
     pub(super) controller: Arc<Controller>,
     pub(super) control_plane: Handle,
@@ -31,8 +34,6 @@ pub(super) struct Runner {
 
 /// Before it is tried again to lead.
 const RETRY: Duration = Duration::from_secs(1);
-/// More is no wish.
-const WISH_BYTES_MAX: u64 = 4_096;
 
 impl Runner {
     /// Until somebody ends it.
@@ -47,11 +48,15 @@ impl Runner {
     }
 
     async fn live(&self) {
-        let (mut wish, mut why) = (Wish::default(), String::new());
-        let mut history = self.history();
-        self.recall(&mut wish);
+        let mut why = String::new();
+        if let Some(plan) = &self.plan.history {
+            match History::latest(plan) {
+                Ok(rows) => self.desk.recall(rows),
+                Err(cause) => self.desk.tell(format!("history: {cause}")),
+            }
+        }
         while !self.desk.is_over() {
-            if let Err(cause) = self.lead(&mut wish, &mut history, &mut why).await {
+            if let Err(cause) = self.lead(&mut why).await {
                 if cause != why {
                     self.desk.tell(format!("not led from here: {cause}"));
                 }
@@ -63,38 +68,33 @@ impl Runner {
             }
             if !self.desk.is_over() {
                 self.desk.wait(RETRY).await;
+                // Others may be told as well as the one that leads.
+                self.desk.wished();
             }
         }
     }
 
     /// Leads as long as nobody ends it or takes the lease away. `why`: for what reason it did not lead until now.
-    async fn lead(
-        &self,
-        wish: &mut Wish,
-        history: &mut Option<History>,
-        why: &mut String,
-    ) -> Result<(), String> {
+    async fn lead(&self, why: &mut String) -> Result<(), String> {
         let mut live = self.open()?;
         self.desk.tell("led from here");
         why.clear();
-        for row in self.desk.history(usize::MAX) {
-            remember(live.scaler_mut(), &row);
-        }
+        let mut history = self.history(live.scaler_mut());
         let mut teller = Teller::new(Arc::clone(&self.desk));
+        let mut moved = Moved::new(self.left_behind(), self.plan.rules.drain_deadline);
         let began = Instant::now();
         loop {
             let next = Instant::now() + self.plan.interval.duration();
             let (wished, is_paused) = self.desk.wished();
-            if wished != *wish {
-                *wish = wished;
-                self.keep(*wish);
-            }
             live.scaler_mut().pin(wished.servers);
             live.set_acting(!is_paused);
             let now = now(began);
-            let round = live.round(now).await;
+            let mut round = live.round(now).await;
+            let (cut, troubles) = moved.look(now.at);
+            round.done.cut += cut;
+            round.troubles.extend(troubles);
             if let Some(row) = teller.tell(now.at, &round, &live) {
-                self.note(history, now.at, row);
+                self.note(&mut history, now.at, row);
             }
             if self.desk.is_over() {
                 return Ok(());
@@ -125,14 +125,14 @@ impl Runner {
         if let Some(aside) = actuator.damaged_journal() {
             self.desk.tell(format!("the journal could not be read, and was put aside: {}", aside.display()));
         }
-        let balance = self.balance();
+        let balance = self.balance(&plan.balancer);
         Ok(Live::new(Scaler::new(Arc::new(plan.rules.clone())), actuator, balance, plan.port))
     }
 
     /// Who balances.
-    fn balance(&self) -> Balance {
+    fn balance(&self, balancer: &FleetBalancer) -> Balance {
         let plan = &self.plan;
-        match &plan.balancer {
+        match balancer {
             FleetBalancer::Pool(pool) => Balance::Pool(Pool {
                 fleet: plan.name.clone(),
                 name: pool.clone(),
@@ -140,24 +140,36 @@ impl Runner {
                 control_plane: self.control_plane.clone(),
                 wants_latency: plan.rules.signals.iter().any(|signal| signal.kind == SignalKind::Latency),
                 learns: matches!(plan.rules.capacity.standard, Capacity::Learned { .. }),
+                stale_after: plan.rules.stale_after,
                 before: RefCell::new(Before::default()),
             }),
             FleetBalancer::Haproxy(haproxy) => Balance::Haproxy(weir_fleet::haproxy(plan, haproxy)),
         }
     }
 
-    /// What was measured before the process was started.
-    fn history(&self) -> Option<History> {
-        match History::open(self.plan.history.as_ref()?) {
-            Ok((history, rows)) => {
-                rows.into_iter().for_each(|row| self.desk.remember(row));
-                Some(history)
+    /// Who else has servers of the fleet: pools remember them over restarts.
+    fn left_behind(&self) -> Vec<Balance> {
+        let fleet = self.plan.name.to_string();
+        let others = self.controller.snapshot().pools.into_iter().filter(|pool| {
+            self.plan.pool().is_none_or(|ours| ours.as_str() != pool.name)
+                && pool.servers.iter().any(|server| server.fleet.as_ref() == Some(&fleet))
+        });
+        let others = others.filter_map(|pool| PoolName::new(&pool.name).ok()).map(FleetBalancer::Pool);
+        let haproxy = self.left.clone().filter(|left| matches!(left, FleetBalancer::Haproxy(_)));
+        others.chain(haproxy).map(|balancer| self.balance(&balancer)).collect()
+    }
+
+    /// What was measured before, by whomever, and the file that it goes on in.
+    fn history(&self, scaler: &mut Scaler) -> Option<History> {
+        let plan = self.plan.history.as_ref()?;
+        let opened = History::open(plan).and_then(|(history, rows)| {
+            self.desk.recall(rows);
+            if scaler.rules().forecasts() {
+                History::replay(plan, |row| remember(scaler, &row))?;
             }
-            Err(cause) => {
-                self.desk.tell(format!("no history is kept: {cause}"));
-                None
-            }
-        }
+            Ok(history)
+        });
+        opened.map_err(|cause| self.desk.tell(format!("no history is kept: {cause}"))).ok()
     }
 
     fn note(&self, history: &mut Option<History>, at: Duration, row: Row) {
@@ -169,41 +181,6 @@ impl Runner {
         }
         self.desk.remember(row);
     }
-
-    fn wish_file(&self) -> PathBuf {
-        self.plan.directory.join("wish.json")
-    }
-
-    /// What operators wanted before the process was started.
-    fn recall(&self, wish: &mut Wish) {
-        let path = self.wish_file();
-        let read = fs::metadata(&path)
-            .and_then(|about| match about.len() {
-                0..=WISH_BYTES_MAX => fs::read(&path),
-                _ => Err(io::Error::from(io::ErrorKind::FileTooLarge)),
-            })
-            .and_then(|text| serde_json::from_slice(&text).map_err(io::Error::other));
-        match read {
-            Ok(kept) => {
-                *wish = kept;
-                self.desk.recall(kept);
-            }
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
-            Err(cause) => self.desk.tell(format!("{}: {cause}", path.display())),
-        }
-    }
-
-    fn keep(&self, wish: Wish) {
-        let path = self.wish_file();
-        let new = path.with_extension("new");
-        let written = serde_json::to_vec(&wish)
-            .map_err(io::Error::other)
-            .and_then(|text| fs::write(&new, text))
-            .and_then(|()| fs::rename(&new, &path));
-        if let Err(cause) = written {
-            self.desk.tell(format!("what is wished is lost at a restart: {}: {cause}", path.display()));
-        }
-    }
 }
 
 /// Ours alone, with those above it.
@@ -213,12 +190,8 @@ fn make_directory(path: &Path) -> Result<(), String> {
 }
 
 fn remember(scaler: &mut Scaler, row: &Row) {
-    let standard = match scaler.rules().capacity.standard {
-        Capacity::Given(requests_per_s) => requests_per_s,
-        Capacity::Learned { initial, .. } => initial,
-    };
-    if let Some(rate) = row.rate_per_s {
-        scaler.remember(row.timestamp as i64, rate / standard);
+    if let Some(demand) = scaler.rules().demand_of(row) {
+        scaler.remember(row.timestamp as i64, demand);
     }
 }
 

@@ -16,12 +16,13 @@ pub(super) struct Teller {
     /// When requests were counted last, and how many.
     counted: Option<(Duration, u64)>,
     alarms: Vec<String>,
+    silence: Vec<String>,
     troubles: Vec<String>,
 }
 
 impl Teller {
     pub(super) fn new(desk: Arc<Desk>) -> Self {
-        Self { desk, counted: None, alarms: Vec::new(), troubles: Vec::new() }
+        Self { desk, counted: None, alarms: Vec::new(), silence: Vec::new(), troubles: Vec::new() }
     }
 
     /// Tells a look that began at `at`, counted from the first one. The row is for the history; there is none if nothing could be decided.
@@ -32,6 +33,8 @@ impl Teller {
         }
         self.news(&round.troubles, |teller| &mut teller.troubles, "");
         let (start_up, wake_up) = (live.scaler().expected(false), live.scaler().expected(true));
+        let silent: Option<String> = round.silent.as_ref().map(ToString::to_string);
+        self.news(silent.as_slice(), |teller| &mut teller.silence, "alarm: ");
         let capacity = live.scaler().capacities().into_iter().map(|(_, why)| why).collect();
         self.desk.show(true, |snapshot| {
             snapshot.leads = true;
@@ -44,6 +47,11 @@ impl Teller {
             add(&mut snapshot.done, &round.done);
             if let Some(decision) = &round.decision {
                 show(snapshot, decision, round);
+            }
+            if silent.is_some() {
+                // What was known is not any more.
+                snapshot.demand = None;
+                snapshot.alarms = silent.into_iter().collect();
             }
         });
         let decision = round.decision.as_ref()?;
@@ -93,6 +101,7 @@ impl Teller {
             active_balancer: u32::try_from(balanced).unwrap_or(u32::MAX),
             decision: did,
             reason: decision.reason.clone(),
+            demand: decision.demand.map(|demand| (demand * 1e3).round() / 1e3),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Servers that are restarted, ill, or not let go.
 
 use weir_fleet::MachineState;
+use weir_scale::Alarm;
 
 use super::{CHECKS_S, Play};
 use crate::tools::run_virtually;
@@ -80,5 +81,74 @@ fn a_server_that_the_provider_does_not_let_go_gets_no_requests_until_it_is_calle
         play.world.0.borrow_mut().keeps = false;
         play.seconds(300, 5).await;
         assert_eq!(play.counts(), (2, 1, 2));
+    });
+}
+
+#[test]
+fn machines_that_fail_before_they_serve_are_made_again_after_pauses_that_grow() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.world.0.borrow_mut().spoilt = true;
+        let round = play.seconds(300, 5).await;
+        let created = play.log().iter().filter(|done| *done == "create").count();
+        // Two at the beginning, and after 5, 10, 20, 40, 80 and 160 seconds.
+        assert!((8..=14).contains(&created), "{created} in 300 seconds");
+        let alarms = round.decision.unwrap().alarms;
+        let withheld = |alarm: &Alarm| matches!(alarm, Alarm::Withheld { failures: 5.., .. });
+        assert!(alarms.iter().any(withheld), "{alarms:?}");
+        // Whoever has mended it waits for a while, and then all is as ever.
+        play.world.0.borrow_mut().spoilt = false;
+        let round = play.seconds(400, 5).await;
+        assert_eq!((play.counts(), round.decision.unwrap().alarms), ((2, 0, 2), Vec::new()));
+        play.log();
+        play.seconds(60, 55).await;
+        assert!(play.log().len() >= 3, "nothing is held back any more");
+    });
+}
+
+#[test]
+fn without_word_for_long_that_is_an_alarm() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(60, 55).await;
+        play.world.0.borrow_mut().balancer_fails = true;
+        assert_eq!(play.seconds(10, 5).await.silent, None);
+        let silent = play.seconds(10, 5).await.silent.unwrap();
+        assert_eq!(silent.to_string(), "nothing is known for 20 s: the fleet stays as it is");
+        play.world.0.borrow_mut().balancer_fails = false;
+        let round = play.seconds(1, 5).await;
+        assert_eq!((round.silent, round.decision.is_some()), (None, true));
+    });
+}
+
+#[test]
+fn a_time_that_nothing_was_known_of_is_no_reason_to_shrink() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(60, 55).await;
+        play.log();
+        play.world.0.borrow_mut().balancer_fails = true;
+        play.seconds(600, 5).await;
+        play.world.0.borrow_mut().balancer_fails = false;
+        // Ten minutes with little to do would be reason enough for more than this.
+        let round = play.seconds(1, 55).await;
+        assert_eq!((play.log(), round.decision.unwrap().wanted), (Vec::new(), 6));
+    });
+}
+
+#[test]
+fn a_server_that_is_drained_again_when_it_was_called_back_is_no_capacity() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(60, 15).await;
+        play.log();
+        let name = play.world.0.borrow().members.keys().next().unwrap().clone();
+        for _ in 0..60 {
+            // Its agent says so each second.
+            play.world.0.borrow_mut().members.get_mut(&name).unwrap().0.draining = true;
+            play.seconds(1, 15).await;
+        }
+        assert_eq!(play.log(), ["recall", "create"]);
+        assert_eq!(play.counts().0, 3);
     });
 }

@@ -47,6 +47,8 @@ pub(in crate::control) struct AgentRecord {
     /// The remark of its last answer, or why there was none.
     remark: String,
     is_silent: bool,
+    /// How busy its processors are, by its last answer: what was said before holds of wishes, not of measurements.
+    cpu_percent: Option<u32>,
     at: Option<Instant>,
 }
 
@@ -126,6 +128,7 @@ impl HealthRecord {
             Err(why) => {
                 let told = (!agent.is_silent).then(|| format!("{why}; what it said before holds"));
                 agent.is_silent = true;
+                agent.cpu_percent = None;
                 agent.remark.clone_from(why);
                 return AgentChange { trouble: told, ..AgentChange::default() };
             }
@@ -134,6 +137,7 @@ impl HealthRecord {
         let remark = strange.clone().unwrap_or_else(|| reply.remark.clone());
         let trouble = strange.filter(|_| remark != agent.remark);
         agent.is_silent = false;
+        agent.cpu_percent = reply.cpu_percent;
         agent.remark = remark;
         let was_away = agent.state.wish() == AgentWish::Maintenance;
         let anything = agent.state.on_reply(reply);
@@ -156,6 +160,10 @@ impl HealthRecord {
             says: agent.state.words(),
             remark: agent.remark.clone(),
             is_silent: agent.is_silent,
+            weight_percent: Some(agent.state.weight_percent()).filter(|percent| *percent != 100),
+            // The operator is not known here.
+            keeps_out: false,
+            cpu_percent: agent.cpu_percent,
             ms_ago: now.saturating_duration_since(agent.at?).as_millis() as u64,
         })
     }

@@ -85,6 +85,12 @@ impl ServerRecord {
         self.admin() == AdminState::Ready && self.spec.spec.weight > Weight::ZERO && self.agent_percent() > 0
     }
 
+    /// Whether its agent, and not the operator, wants it to get nothing.
+    pub(in crate::control) fn is_kept_out(&self) -> bool {
+        let is_out = self.admin() != AdminState::Ready || self.agent_percent() == 0;
+        self.spec.state == AdminState::Ready && is_out
+    }
+
     /// What the operator wants, or its agent, if that wants less.
     pub(in crate::control) fn admin(&self) -> AdminState {
         let wish = self.health.agent().map_or(AgentWish::Ready, |agent| agent.state.wish());

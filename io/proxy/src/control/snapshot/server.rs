@@ -1,5 +1,5 @@
 use weir_balance::{Portion, Roster};
-use weir_control::{Health, ServerSnapshot, Traffic};
+use weir_control::{AgentSnapshot, Health, ServerSnapshot, Traffic};
 
 use super::pool::limit_of;
 use super::{Moment, millis};
@@ -41,7 +41,9 @@ pub(super) fn of(record: &ServerRecord, roster: &Roster, moment: Moment) -> Serv
             health => health,
         },
         check: health.last_check(moment.now),
-        agent: health.last_agent(moment.now),
+        agent: health
+            .last_agent(moment.now)
+            .map(|agent| AgentSnapshot { keeps_out: record.is_kept_out(), ..agent }),
         check_failures: health.check_failures,
         times_down: health.clock().times_down(),
         ejections: health.ejections,

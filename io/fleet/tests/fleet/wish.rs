@@ -1,0 +1,48 @@
+//! What operators want outlives whoever was told.
+
+use std::fs;
+
+use weir_fleet::{Wish, WishFile};
+use weir_testkit::TempDir;
+
+#[test]
+fn a_wish_is_known_to_all_who_share_the_directory_and_to_those_that_come_later() {
+    let directory = TempDir::new().unwrap();
+    let place = directory.path().join("fleet");
+    let (mut told, mut other) = (WishFile::new(&place), WishFile::new(&place));
+    told.refresh().unwrap();
+    assert_eq!(told.known(), Wish::default());
+    for servers in [Some(3), Some(4), None] {
+        let wish = Wish { paused: Some(true), servers };
+        told.set(wish).unwrap();
+        other.refresh().unwrap();
+        assert_eq!(other.known(), wish);
+    }
+    other.set(Wish { paused: Some(false), servers: None }).unwrap();
+    let mut later = WishFile::new(&place);
+    later.refresh().unwrap();
+    assert_eq!(later.known().paused, Some(false));
+}
+
+#[test]
+fn what_is_no_wish_is_told_once_and_changes_nothing() {
+    let directory = TempDir::new().unwrap();
+    let mut file = WishFile::new(directory.path());
+    let wish = Wish { paused: None, servers: Some(7) };
+    file.set(wish).unwrap();
+    fs::write(directory.path().join("other"), "seven").unwrap();
+    fs::rename(directory.path().join("other"), directory.path().join("wish.json")).unwrap();
+    assert!(file.refresh().unwrap_err().to_string().contains("wish.json"));
+    file.refresh().unwrap();
+    assert_eq!(file.known(), wish);
+}
+
+#[test]
+fn a_wish_that_cannot_be_kept_counts_all_the_same() {
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("file"), "").unwrap();
+    let mut file = WishFile::new(&directory.path().join("file"));
+    let wish = Wish { paused: Some(true), servers: None };
+    assert!(file.set(wish).is_err());
+    assert_eq!(file.known(), wish);
+}
