@@ -171,3 +171,23 @@ impl SignalKind {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_tells_demand_in_servers_as_they_are_now_where_requests_are_what_counts() {
+        let row = Row { rate_per_s: Some(40.0), demand: Some(3.0), ..Row::default() };
+        let old = Row { demand: None, ..row.clone() };
+        let requests = Rules::by_requests(1, 5, 20.0);
+        assert_eq!((requests.demand_of(&row), requests.demand_of(&old)), (Some(2.0), Some(2.0)));
+        let mut other = requests.clone();
+        other.signals.push(SignalRule::latest(SignalKind::Active, 10.0));
+        assert_eq!((other.demand_of(&row), other.demand_of(&old)), (Some(3.0), None));
+        let standard = Capacity::Learned { initial: 5.0, least: 1.0, most: 9.0, slower: 2.0 };
+        let mut learned = requests;
+        learned.capacity.standard = standard;
+        assert_eq!((learned.demand_of(&row), learned.demand_of(&old)), (Some(3.0), None));
+    }
+}

@@ -16,7 +16,7 @@ use weir_testkit::{Child, PATIENCE, RawClient, Signal, wait_until};
 use crate::place::{Place, fleet, has_settled_at};
 
 struct Haproxy {
-    _child: Child,
+    child: Child,
     address: SocketAddr,
     socket: PathBuf,
 }
@@ -60,7 +60,7 @@ fn start(place: &Place) -> Haproxy {
     command.arg("-db").arg("-f").arg(&config);
     let child = Child::spawn(command);
     wait_until("HAProxy accepts", PATIENCE, || RawClient::try_connect(address).is_ok() && socket.exists());
-    Haproxy { _child: child, address, socket }
+    Haproxy { child, address, socket }
 }
 
 fn config(place: &Place, haproxy: &Haproxy) -> String {
@@ -179,4 +179,26 @@ fn a_server_that_was_left_half_added_is_checked_when_it_serves() {
     wait_until("it serves", PATIENCE, || has_settled_at(&weir, 1));
     assert_eq!(haproxy.stat("status")[0].1, "UP");
     assert_eq!(haproxy.stat("check_status")[0].1, "L4OK");
+}
+
+#[test]
+fn a_haproxy_that_is_gone_is_an_alarm_and_no_reason_to_change_anything() {
+    let place = Place::new();
+    let haproxy = start(&place);
+    let config = config(&place, &haproxy).replace("min = 1", "min = 2\nstale-after = \"1s\"");
+    let weir = Weir::start(&config);
+    wait_until("two servers", PATIENCE, || has_settled_at(&weir, 2));
+    let before = place.processes();
+    assert_ne!(fleet(&weir)["demand"], json!(null));
+    haproxy.child.signal(Signal::KILL);
+    wait_until("it is an alarm", PATIENCE, || {
+        fleet(&weir)["alarms"].to_string().contains("nothing is known for")
+    });
+    assert_eq!((&fleet(&weir)["demand"], place.processes()), (&json!(null), before.clone()));
+    let alarms = || weir.metrics().get("weir_fleet_alarms", &["fleet=\"web\""]);
+    assert_eq!(alarms(), 1.0);
+    // A new one knows none of them.
+    let _haproxy = start(&place);
+    wait_until("two servers again", PATIENCE, || has_settled_at(&weir, 2) && alarms() == 0.0);
+    assert_eq!(place.processes(), before);
 }
