@@ -13,6 +13,7 @@
 pub mod contest;
 mod engine;
 mod facts;
+mod gaps;
 mod judge;
 mod load;
 mod record;

@@ -40,6 +40,10 @@ pub struct Load {
     pub verify: Option<Verify>,
     /// The header by which answers tell which server they are from; empty = none does.
     pub server_header: String,
+    /// Servers, as `http://host:port`, to which answers may send a request on (301, 302, 307, 308): it is over when the last one has
+    /// answered. Requests with bodies and sessions are not sent on; neither is anything to others than these. Empty = a redirect is an
+    /// answer like others.
+    pub follow: Vec<String>,
     /// What a good run looks like.
     pub expected: Expected,
     /// Where every request is written.

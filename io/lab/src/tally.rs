@@ -1,6 +1,7 @@
 use weir_stats::NanosHistogram;
 
 use crate::facts::Expected;
+use crate::gaps::Answered;
 use crate::record::{Fault, Record};
 use crate::windows::Windows;
 
@@ -43,6 +44,8 @@ pub struct Tally {
     /// Answers in each [`SAMPLE_NS`].
     pub(crate) samples: Vec<u64>,
     pub(crate) windows: Windows,
+    /// When answers as expected were complete.
+    pub(crate) successes: Answered,
 }
 
 /// Requests, and how long they took.
@@ -99,6 +102,7 @@ impl Tally {
             last_end_ns: 0,
             samples: Vec::new(),
             windows: Windows::new(),
+            successes: Answered::default(),
         }
     }
 
@@ -124,6 +128,9 @@ impl Tally {
         let status = if record.fault.is_some() { 0 } else { record.status.min(999) };
         self.statuses[usize::from(status)] += 1;
         self.windows.add(record, is_success);
+        if is_success {
+            self.successes.add(record.end_ns);
+        }
         if let Some(connect) = record.connect_ns() {
             self.connect.record(connect);
         }
@@ -193,6 +200,7 @@ impl Tally {
         }
         self.samples.iter_mut().zip(&other.samples).for_each(|(mine, theirs)| *mine += theirs);
         self.windows.merge(&other.windows);
+        self.successes.merge(&other.successes);
     }
 
     pub(crate) fn faults(&self) -> impl Iterator<Item = (Fault, u64)> + '_ {

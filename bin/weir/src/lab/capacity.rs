@@ -72,6 +72,7 @@ fn ask(args: &CapacityArgs, per_s: f64, termination: &Termination) -> Result<Run
         },
         verify: None,
         server_header: String::new(),
+        follow: Vec::new(),
         expected: Expected::default(),
         output: None,
     };

@@ -102,6 +102,7 @@ pub(super) fn load(args: &MakeArgs, notes: &mut Vec<String>) -> Result<Load, Str
         },
         verify,
         server_header,
+        follow: Vec::new(),
         expected: Expected {
             statuses: args.expect_status.clone(),
             body_bytes: args.expect_size,

@@ -4,10 +4,28 @@ use weir_config::lab::Measure;
 
 use crate::summary::{Summary, Times};
 
-/// Every measure that the run has a figure for; `cpu_s` is the balancer's CPU time, `memory` its bytes.
-pub(crate) fn of(summary: &Summary, cpu_s: Option<f64>, memory: Option<f64>) -> Vec<(Measure, f64)> {
+/// What is known of a run besides its summary.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Seen {
+    /// The balancer's CPU time, in seconds.
+    pub(crate) cpu_s: Option<f64>,
+    /// The servers' CPU time, in seconds.
+    pub(crate) server_cpu_s: Option<f64>,
+    /// The balancer's memory, in bytes.
+    pub(crate) memory: Option<f64>,
+    /// Servers that ran, on average, where they come and go.
+    pub(crate) servers: Option<f64>,
+    /// The longest time without an answer, in milliseconds.
+    pub(crate) outage_ms: Option<f64>,
+}
+
+/// Every measure that the run has a figure for.
+pub(crate) fn of(summary: &Summary, seen: Seen) -> Vec<(Measure, f64)> {
     let mean = |times: &Times| (times.count > 0).then_some(times.mean);
     let latency = &summary.latency_ms;
+    let answered = summary.requests.answered;
+    let each_us =
+        |cpu_s: Option<f64>| cpu_s.filter(|_| answered > 0).map(|seconds| seconds * 1e6 / answered as f64);
     let figure = |measure| {
         let value = match measure {
             Measure::Mean => mean(latency),
@@ -16,10 +34,11 @@ pub(crate) fn of(summary: &Summary, cpu_s: Option<f64>, memory: Option<f64>) -> 
             Measure::Connect => mean(&summary.connect_ms),
             Measure::Waiting => mean(&summary.waiting_ms),
             Measure::Rate => Some(summary.requests.succeeded_per_s),
-            Measure::Cpu => cpu_s
-                .filter(|_| summary.requests.answered > 0)
-                .map(|seconds| seconds * 1e6 / summary.requests.answered as f64),
-            Measure::Memory => memory.map(|bytes| bytes / 1_048_576.0),
+            Measure::Cpu => each_us(seen.cpu_s),
+            Measure::ServerCpu => each_us(seen.server_cpu_s),
+            Measure::Memory => seen.memory.map(|bytes| bytes / 1_048_576.0),
+            Measure::Servers => seen.servers,
+            Measure::Outage => seen.outage_ms,
         };
         value.map(|value| (measure, value))
     };

@@ -4,9 +4,12 @@
 //! that down. Nothing that it starts outlives it: [`Ledger`].
 
 mod analysis;
+mod balancers;
 mod capacity;
 mod figures;
+mod fleet;
 mod idle;
+mod keepalived;
 mod machine;
 mod monitor;
 mod play;

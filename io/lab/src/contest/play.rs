@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use weir_config::lab::{self, Case, Mark, Product, Rival, Scenario, Topology};
 use weir_config::{Diagnostic, Severity, Source};
 
-use super::machine;
 use super::rivals::{self, Program};
 use super::servers::ServerPark;
 use super::stage::{Certificates, Cleaned, Ledger, Network, Place, is_root};
 use super::store::{Configured, Played, Store, StoreError};
 use super::turn::{Ring, TurnError};
+use super::{keepalived, machine};
 use crate::rng::Rng;
 
 /// What is played, and with what.
@@ -96,12 +96,18 @@ pub fn play(
     if !cleaned.is_nothing() {
         tell(Event::Cleaned(cleaned));
     }
-    let rivals = find_rivals(&play, tell)?;
+    let (rivals, left_out) = find_rivals(&play, tell)?;
     let mut ledger = Ledger::open(&ledgers)
         .map_err(|cause| PlayError::Other(format!("a ledger in {}: {cause}", ledgers.display())))?;
     let directory = work_directory(&mut ledger)?;
     let largest = scenario.cases.iter().map(|case| case.servers).max().unwrap_or(1);
     let network = make_network(&play, largest, &mut ledger, tell)?;
+    if let Some(pair) = &scenario.balancer.pair {
+        let made = network.add_spare(scenario.topology, &mut ledger);
+        let program = made.and_then(|()| keepalived::find(pair.program.as_deref()));
+        let program = program.map_err(|cause| at(source, pair.mark, cause))?;
+        store.set_meta("keepalived", &program.version)?;
+    }
     let needs_tls = scenario.balancer.tls_in || scenario.balancer.tls_out;
     let certificates =
         needs_tls.then(|| Certificates::make(directory.path())).transpose().map_err(PlayError::Other)?;
@@ -110,7 +116,7 @@ pub fn play(
     let park = started.map_err(|cause| at(source, scenario.servers.mark, cause))?;
     // What was made last goes first: servers before their network and their files.
     let mut ring = Ring { scenario, directory: directory.path(), network, certificates, park, ledger };
-    keep_facts(&play, &ring, &rivals, store)?;
+    keep_facts(&play, &ring, &rivals, &left_out, store)?;
 
     let done = store.done()?;
     let turns: Vec<Turn> = turns(scenario, rivals.len()).collect();
@@ -188,14 +194,20 @@ fn is_the_same(store: &Store, source: &Source, quick: bool) -> Result<(), PlayEr
     Ok(())
 }
 
-fn find_rivals(play: &Play<'_>, tell: &mut dyn FnMut(Event<'_>)) -> Result<Vec<(Rival, Program)>, PlayError> {
-    let mut found = Vec::new();
+/// Those whose program is there, and of the others the name and why they are left out.
+type Rivals = (Vec<(Rival, Program)>, Vec<(String, String)>);
+
+fn find_rivals(play: &Play<'_>, tell: &mut dyn FnMut(Event<'_>)) -> Result<Rivals, PlayError> {
+    let (mut found, mut left_out) = (Vec::new(), Vec::new());
     for rival in &play.scenario.rivals {
         match rivals::find(rival.product, rival.program.as_deref(), play.own) {
             Ok(program) => found.push((rival.clone(), program)),
             // Who names a program wants that one.
             Err(why) if rival.program.is_some() => return Err(at(play.source, rival.mark, why)),
-            Err(why) => tell(Event::LeftOut { rival: &rival.name, why: &why }),
+            Err(why) => {
+                tell(Event::LeftOut { rival: &rival.name, why: &why });
+                left_out.push((rival.name.clone(), why));
+            }
         }
     }
     if found.iter().all(|(rival, _)| rival.product == Product::None)
@@ -203,7 +215,7 @@ fn find_rivals(play: &Play<'_>, tell: &mut dyn FnMut(Event<'_>)) -> Result<Vec<(
     {
         return Err(PlayError::Other("nobody is left to be compared".to_owned()));
     }
-    Ok(found)
+    Ok((found, left_out))
 }
 
 fn make_network(
@@ -244,6 +256,7 @@ fn keep_facts(
     play: &Play<'_>,
     ring: &Ring<'_>,
     rivals: &[(Rival, Program)],
+    left_out: &[(String, String)],
     store: &Store,
 ) -> Result<(), PlayError> {
     if store.meta("kernel")?.is_none() {
@@ -257,16 +270,24 @@ fn keep_facts(
     for rival in &play.scenario.rivals {
         let mut configured = Configured { rival: rival.name.clone(), ..Configured::default() };
         match rivals.iter().find(|(other, _)| other.name == rival.name) {
-            None => configured.left_out = "its program is not there".to_owned(),
+            None => {
+                let why = left_out.iter().find(|(name, _)| *name == rival.name);
+                configured.left_out = why.map(|(_, why)| why.clone()).unwrap_or_default();
+            }
             Some((_, program)) => {
                 configured.version.clone_from(&program.version);
                 configured.program = program.path.display().to_string();
-                let bind = ring.network.address(Place::Balancer, 0).unwrap_or(shown);
+                let bind = ring.front().map_or(shown, |(bind, _)| bind);
                 let recipe =
                     play.scenario.cases.first().and_then(|case: &Case| {
                         ring.recipe(case, rival, bind, &ring.directory.join("balancer"))
                     });
-                configured.config = recipe.map(|recipe| recipe.config).unwrap_or_default();
+                configured.config = recipe.map(|recipe| recipe.shown()).unwrap_or_default();
+                if let Some(pair) = &play.scenario.balancer.pair {
+                    let beside =
+                        keepalived::config(Place::Balancer, pair.interval.duration(), std::process::id());
+                    configured.config.push_str(&format!("\n# keepalived beside it\n{beside}"));
+                }
             }
         }
         store.set_rival(&configured)?;

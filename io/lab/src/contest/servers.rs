@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::Write;
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use weir_config::lab::{Case, Scenario, ServerKind};
+use weir_config::lab::{Case, Scenario, ServerKind, Way};
 
 use super::rivals::{HOST, in_path};
 use super::stage::{Certificates, Ledger, Network, Place, Process, is_root};
@@ -18,6 +18,10 @@ pub(crate) struct ServerPark {
     servers: Vec<Server>,
     own: PathBuf,
     program: PathBuf,
+    /// The secret of tickets, where clients may be sent on to servers.
+    key: Option<PathBuf>,
+    /// Balancers that may send files in the servers' place.
+    trusted: Vec<IpAddr>,
 }
 
 #[derive(Debug)]
@@ -27,6 +31,9 @@ struct Server {
     directory: PathBuf,
     process: Option<Process>,
 }
+
+/// More requests than this are never under way.
+pub(crate) const ALL_THAT_COME: u32 = 1_000_000;
 
 /// Who serves must not be the user that reads it: a master of root reads what its workers serve.
 pub(crate) fn nginx_user() -> &'static str {
@@ -50,7 +57,13 @@ impl ServerPark {
             _ => own.to_owned(),
         };
         let count = scenario.cases.iter().map(|case| case.servers).max().unwrap_or(1);
-        let mut park = Self { servers: Vec::new(), own: own.to_owned(), program };
+        let has = |way| scenario.rivals.iter().any(|rival| rival.way == way);
+        let key = has(Way::Redirected).then(|| make_key(directory)).transpose();
+        let key = key.map_err(|cause| format!("a secret for tickets: {cause}"))?;
+        let trusted = [Place::Balancer, Place::Spare].map(|place| network.address(place, 1));
+        let trusted = trusted.into_iter().flatten().map(|address| address.ip());
+        let trusted = trusted.filter(|_| has(Way::Offloaded)).collect();
+        let mut park = Self { servers: Vec::new(), own: own.to_owned(), program, key, trusted };
         for number in 0..count {
             let name = format!("s{}", number + 1);
             let address = network
@@ -83,18 +96,16 @@ impl ServerPark {
                 let mut command = Command::new(&self.own);
                 command.args(["origin", "--bind", &server.address.to_string(), "--name", &server.name]);
                 if scenario.servers.delay.0 > 0 {
-                    command.args([
-                        "--service-ms",
-                        &scenario.servers.delay.0.to_string(),
-                        "--concurrency",
-                        "1000000",
-                    ]);
+                    let at_once = scenario.servers.concurrency.unwrap_or(ALL_THAT_COME).to_string();
+                    let delay = scenario.servers.delay.0.to_string();
+                    command.args(["--service-ms", &delay, "--concurrency", &at_once]);
                 }
                 command
             }
             ServerKind::Storage => {
                 let config = server.directory.join("weir.toml");
-                fs::write(&config, storage_config(server, tls)).map_err(failed)?;
+                fs::write(&config, storage_config(server, tls, self.key.as_deref(), &self.trusted))
+                    .map_err(failed)?;
                 let mut command = Command::new(&self.own);
                 command.arg("run").arg(config);
                 command
@@ -125,6 +136,11 @@ impl ServerPark {
         Ok(())
     }
 
+    /// The program of Weir.
+    pub(crate) fn own(&self) -> &Path {
+        &self.own
+    }
+
     /// Kills a server.
     pub(crate) fn kill(&mut self, at: usize) {
         if let Some(server) = self.servers.get_mut(at) {
@@ -136,6 +152,23 @@ impl ServerPark {
     pub(crate) fn addresses(&self, count: u32) -> Vec<(String, SocketAddr)> {
         let servers = self.servers.iter().take(count as usize);
         servers.map(|server| (server.name.clone(), server.address)).collect()
+    }
+
+    /// The directories of what the first so many serve.
+    pub(crate) fn roots(&self, count: u32) -> Vec<PathBuf> {
+        self.servers.iter().take(count as usize).map(|server| server.directory.join("root")).collect()
+    }
+
+    /// Where clients reach the first so many themselves.
+    pub(crate) fn urls(&self, count: u32, is_tls: bool) -> Vec<String> {
+        let scheme = if is_tls { "https" } else { "http" };
+        let servers = self.servers.iter().take(count as usize);
+        servers.map(|server| format!("{scheme}://{}", server.address)).collect()
+    }
+
+    /// The secret of tickets for servers.
+    pub(crate) fn key(&self) -> Option<&Path> {
+        self.key.as_deref()
     }
 
     /// Processes of the first so many.
@@ -168,11 +201,33 @@ fn make_files(directory: &Path, cases: &[Case], kind: ServerKind) -> std::io::Re
     Ok(())
 }
 
-fn storage_config(server: &Server, tls: Option<&Certificates>) -> String {
+/// A secret of this scenario.
+fn make_key(directory: &Path) -> std::io::Result<PathBuf> {
+    let mut bytes = [0; 24];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    let path = directory.join("redirect.key");
+    fs::write(&path, bytes.map(|byte| format!("{byte:02x}")).concat())?;
+    Ok(path)
+}
+
+fn storage_config(
+    server: &Server,
+    tls: Option<&Certificates>,
+    key: Option<&Path>,
+    trusted: &[IpAddr],
+) -> String {
+    let mut area = key.map_or_else(String::new, |key| format!("redirect-key-file = {key:?}\n"));
+    if !trusted.is_empty() {
+        let trusted: Vec<String> = trusted.iter().map(ToString::to_string).collect();
+        area.push_str(&format!(
+            "accel-redirect = {{ prefix = \"/{}\", trusted = {trusted:?} }}\n",
+            server.name
+        ));
+    }
     let tls = tls.map_or_else(String::new, |pem| format!("tls = {{ certificates = {:?} }}\n", pem.site));
     format!(
         "[weir]\nworkers = 1\nstate = false\ncontrol = {:?}\n\n[listener.files]\nbind = \"{}\"\n{tls}\n[[route]]\npath = \"/\"\nstorage = \"files\"\n\
-         response-headers = {{ set = {{ X-Origin = \"{}\" }} }}\n\n[storage-area.files]\nroot = {:?}\nlisting = true\n\n\
+         response-headers = {{ set = {{ X-Origin = \"{}\" }} }}\n\n[storage-area.files]\nroot = {:?}\nlisting = true\n{area}\n\
          [[storage-area.files.access.policy]]\ndescription = \"everybody may do everything\"\neffect = \"permit\"\nactions = \"all\"\n\
          principals = [{{ type = \"anyone\" }}]\n",
         server.directory.join("weir.sock"),
@@ -237,10 +292,14 @@ mod tests {
         };
         let pem = Certificates { site: "/tmp/site.pem".into(), authority: "/tmp/ca.pem".into() };
         for tls in [None, Some(&pem)] {
-            let config = storage_config(&server, tls);
+            let config = storage_config(&server, tls, None, &[]);
             let loaded =
                 weir_config::load(&[weir_config::Source::new("weir.toml", config.clone())], &|_| None);
             assert!(loaded.is_ok(), "{:?}\n{config}", loaded.unwrap_err());
         }
+        let trusted = ["198.18.0.2".parse().unwrap()];
+        let config = storage_config(&server, None, Some(Path::new("/tmp/redirect.key")), &trusted);
+        let loaded = weir_config::load(&[weir_config::Source::new("weir.toml", config.clone())], &|_| None);
+        assert!(loaded.is_ok() && config.contains("accel-redirect"), "{:?}\n{config}", loaded.unwrap_err());
     }
 }

@@ -15,10 +15,14 @@ macro_rules! shipped {
 
 /// All of them.
 pub const SHIPPED: &[Shipped] = shipped![
+    "autoscaler",
     "connection-rate",
     "download",
     "eight-tests",
+    "failover",
     "idle-connections",
+    "offload",
+    "past-the-balancer",
     "reload",
     "same-twice",
     "server-killed",

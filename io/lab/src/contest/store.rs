@@ -97,18 +97,20 @@ pub struct Results {
     pub rivals: Vec<Configured>,
     /// Every run, in the order in which they were played; without samples and histograms.
     pub runs: Vec<Played>,
-    /// CPU of the balancer over time.
+    /// CPU of the balancer over time: processors used.
     pub cpu: Vec<CpuCurve>,
+    /// Servers over time, where they come and go.
+    pub servers: Vec<CpuCurve>,
 }
 
-/// Processors that a balancer used over time, on average over the valid repeats of a case.
+/// A figure over time, on average over the valid repeats of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CpuCurve {
     /// Which case.
     pub case: String,
     /// Who.
     pub rival: String,
-    /// When, in seconds since the run began, by halves; and how many.
+    /// When, in seconds since the run began, by halves; and what it was.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -307,7 +309,13 @@ impl Store {
                 ..Played::default()
             });
         }
-        Ok(Results { meta, rivals, runs, cpu: self.cpu()? })
+        Ok(Results {
+            meta,
+            rivals,
+            runs,
+            cpu: self.curves("balancer", "cpu")?,
+            servers: self.curves("fleet", "running")?,
+        })
     }
 
     fn figures(&self, run: i64) -> Result<Vec<(Measure, f64)>, StoreError> {
@@ -333,15 +341,15 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Of valid runs: processors that the balancer used, by half seconds.
-    fn cpu(&self) -> Result<Vec<CpuCurve>, StoreError> {
+    /// Of valid runs: a figure by half seconds, of all subjects of a source together.
+    fn curves(&self, source: &str, figure: &str) -> Result<Vec<CpuCurve>, StoreError> {
         let mut statement = self.connection.prepare(
             "SELECT test, rival, half, sum(used) / count(DISTINCT id) FROM (\
                SELECT run.id AS id, test, rival, round(at_s * 2) / 2 AS half, avg(value) AS used FROM sample JOIN run ON run.id = run \
-               WHERE source = 'balancer' AND figure = 'cpu' AND valid GROUP BY run.id, subject, half\
+               WHERE source = ?1 AND figure = ?2 AND valid GROUP BY run.id, subject, half\
              ) GROUP BY test, rival, half ORDER BY test, rival, half",
         )?;
-        let mut rows = statement.query([])?;
+        let mut rows = statement.query(params![source, figure])?;
         let mut curves: Vec<CpuCurve> = Vec::new();
         while let Some(row) = rows.next()? {
             let (case, rival): (String, String) = (row.get(0)?, row.get(1)?);

@@ -169,7 +169,7 @@ fn csv_has_a_line_for_each_run() {
     let csv = report::csv(&analysis(0.8));
     let lines: Vec<&str> = csv.split("\r\n").collect();
     assert_eq!(lines.len(), 48 + 2);
-    assert!(lines[0].ends_with("mean,p50,p99,connect,waiting,rate,cpu,memory"));
+    assert!(lines[0].ends_with("mean,p50,p99,connect,waiting,rate,cpu,server-cpu,memory,servers,outage"));
     assert!(lines[4].starts_with("\"b, c\",none,0,3,"), "{}", lines[4]);
     let columns = lines[1].split(',').count();
     assert_eq!(columns, lines[0].split(',').count());

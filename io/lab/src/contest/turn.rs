@@ -1,22 +1,21 @@
 //! One turn: a rival is started, warmed up, measured, and ended.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use weir_config::lab::{Case, Demand, Product, Rival, Scenario, Scheme, ServerKind};
+use weir_config::lab::{Case, Demand, Product, Rival, Scenario, Scheme, ServerKind, Way};
 use weir_config::plan::{TlsOut, TlsVersion};
 
+use super::balancers::{ACTIVE, Balancers};
 use super::machine::calibrate;
 use super::monitor::{self, Monitor};
 use super::rivals::{self, Assignment, HOST, Program, Recipe};
 use super::servers::ServerPark;
-use super::stage::{Certificates, Ledger, Network, Place, Process};
+use super::stage::{Certificates, Ledger, Network, Place};
 use super::store::Played;
-use super::{figures, idle};
+use super::{figures, fleet, idle};
 use crate::engine::Running;
 use crate::facts::{Balance, Expected, Mode};
 use crate::load::Load;
@@ -58,7 +57,10 @@ impl Ring<'_> {
         bind: SocketAddr,
         directory: &Path,
     ) -> Option<Recipe> {
-        let servers = self.park.addresses(case.servers);
+        // Those of a fleet are not there yet.
+        let count = if rival.fleet.is_some() { 0 } else { case.servers };
+        let servers = self.park.addresses(count);
+        let roots = self.park.roots(case.servers);
         let setup = &self.scenario.balancer;
         let pem = self.certificates.as_ref();
         rivals::recipe(
@@ -67,11 +69,15 @@ impl Ring<'_> {
                 bind,
                 servers: &servers,
                 scheme: rival.scheme,
+                way: rival.way,
+                roots: &roots,
+                key: self.park.key(),
                 workers: setup.workers,
                 check: &setup.check,
                 tls_in: pem.filter(|_| setup.tls_in).map(|pem| pem.site.as_path()),
                 tls_out: pem.filter(|_| setup.tls_out).map(|pem| pem.authority.as_path()),
                 directory,
+                fleet: rival.fleet.as_ref().map(|setup| self.fleet(setup)),
                 reloads: case.reload_every.is_some(),
             },
         )
@@ -86,15 +92,16 @@ impl Ring<'_> {
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Played, TurnError> {
         let failed = TurnError::Failed;
-        let (balancer, address) = match rival.product {
+        let (mut balancers, address) = match rival.product {
             Product::None => {
                 let servers = self.park.addresses(1);
                 let (_, address) = servers.first().ok_or_else(|| failed("there is no server".to_owned()))?;
                 (None, *address)
             }
             _ => {
-                let (process, address) = self.start(case, rival, program)?;
-                (Some(process), address)
+                let balancers = self.start(case, rival, program)?;
+                let address = balancers.address;
+                (Some(balancers), address)
             }
         };
         if self.scenario.warm_up.0 > 0 {
@@ -104,15 +111,16 @@ impl Ring<'_> {
         }
         let idle = idle::hold(&self.network, case, address, stop).map_err(failed)?;
         let calibration_ns = calibrate();
-        let watched = balancer.as_ref().map(Process::members).unwrap_or_default();
+        let watched = balancers.as_ref().map(Balancers::members).unwrap_or_default();
         let every = self.scenario.watch_every.duration();
         let monitor = Monitor::start(every, watched, self.park.members(case.servers))
             .map_err(|cause| failed(format!("monitors: {cause}")))?;
         let load = self.load(case, rival, address, None).map_err(failed)?;
         let begun = Instant::now();
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-        let run = self.run(load, stop, Some(Trouble { case, rival, balancer: balancer.as_ref() }));
+        let run = self.run(load, stop, Some(Trouble { case, rival, balancers: balancers.as_mut() }));
         let seconds = begun.elapsed().as_secs_f64();
+        let directory = self.directory.join(ACTIVE);
         let seen = monitor.finish();
         drop(idle);
         let run = run?;
@@ -121,15 +129,25 @@ impl Ring<'_> {
         let samples = match seen {
             Ok(samples) => {
                 flaws.extend(monitor::flaw(&samples, seconds, every));
-                samples
+                let came_and_went =
+                    rival.fleet.iter().flat_map(|_| fleet::samples(&directory, started, seconds));
+                samples.into_iter().chain(came_and_went).collect()
             }
             Err(cause) => {
                 flaws.push(format!("monitors: {cause}"));
                 Vec::new()
             }
         };
-        let cpu_s = monitor::cpu_seconds(&samples, "balancer").filter(|_| case.reload_every.is_none());
-        let memory = monitor::memory_bytes(&samples, "balancer");
+        // Where processes of the balancer come and go, what they used is not known.
+        let is_steady = case.reload_every.is_none() && case.lose.is_none() && !rival.product.is_kernel();
+        let gap_ms = run.tally.successes.longest_gap_ms(run.tally.last_start_ns);
+        let seen = figures::Seen {
+            cpu_s: monitor::cpu_seconds(&samples, "balancer").filter(|_| is_steady),
+            server_cpu_s: monitor::cpu_seconds(&samples, "servers").filter(|_| case.kill_for.is_none()),
+            memory: monitor::memory_bytes(&samples, "balancer").filter(|_| !rival.product.is_kernel()),
+            servers: self.servers_that_ran(case, rival, &samples, seconds),
+            outage_ms: case.has_trouble().then_some(gap_ms as f64),
+        };
         let buckets: Vec<_> = run.tally.all.latency.buckets().collect();
         let json = |cause: serde_json::Error| failed(cause.to_string());
         Ok(Played {
@@ -138,7 +156,7 @@ impl Ring<'_> {
             started_unix_s: started,
             seconds,
             flaws,
-            figures: figures::of(&summary, cpu_s, memory),
+            figures: figures::of(&summary, seen),
             sent: summary.requests.sent,
             succeeded: summary.requests.succeeded,
             calibration_ns,
@@ -150,49 +168,12 @@ impl Ring<'_> {
         })
     }
 
-    fn start(
-        &mut self,
-        case: &Case,
-        rival: &Rival,
-        program: &Program,
-    ) -> Result<(Process, SocketAddr), TurnError> {
-        let failed = TurnError::Failed;
-        let port = self.scenario.balancer.port;
-        let address = self.network.address(Place::Balancer, port);
-        let address = address.map_err(|cause| failed(format!("an address for {}: {cause}", rival.name)))?;
-        let is_free = self.network.within(Place::Balancer, || std::net::TcpListener::bind(address).map(drop));
-        if let Ok(Err(cause)) = is_free {
-            return Err(TurnError::PortTaken(address, cause));
-        }
-        let directory = self.directory.join("balancer");
-        let start = || -> std::io::Result<()> {
-            let _ = fs::remove_dir_all(&directory);
-            fs::create_dir_all(&directory)
-        };
-        start().map_err(|cause| failed(format!("{}: {cause}", directory.display())))?;
-        let Some(recipe) = self.recipe(case, rival, address, &directory) else {
-            return Err(failed(format!("{} is no balancer", rival.name)));
-        };
-        let path = directory.join(recipe.file);
-        fs::write(&path, &recipe.config).map_err(|cause| failed(format!("{}: {cause}", path.display())))?;
-        let mut command = Command::new(&program.path);
-        command.args(&recipe.arguments).current_dir(&directory);
-        let place = (&self.network, Place::Balancer);
-        let mut process =
-            Process::start(&rival.name, command, &directory, place, &mut self.ledger).map_err(failed)?;
-        // A whole answer through to a server, where the probe speaks what the listener does.
-        let is_plain = !self.scenario.balancer.tls_in;
-        let path = is_plain.then_some(if case.method == "GET" { case.path.as_str() } else { "/" });
-        process.wait_ready(address, path, (&self.network, Place::Client)).map_err(failed)?;
-        Ok((process, address))
-    }
-
     /// Makes a load, and trouble meanwhile where the case asks for it.
     fn run(
         &mut self,
         load: Load,
         stop: &(dyn Fn() -> bool + Sync),
-        trouble: Option<Trouble<'_>>,
+        mut trouble: Option<Trouble<'_>>,
     ) -> Result<Run, TurnError> {
         let failed = |cause: String| TurnError::Failed(format!("the load: {cause}"));
         let requests = load.requests_max;
@@ -202,6 +183,7 @@ impl Ring<'_> {
         let half_s = running.head().duration_s.map(|seconds| seconds / 2.0);
         let mut killed: Option<Instant> = None;
         let mut is_back = false;
+        let mut is_lost = false;
         let mut reloads = 0_u64;
         while !running.is_finished() {
             if stop() {
@@ -211,12 +193,16 @@ impl Ring<'_> {
                 return Err(TurnError::Stopped);
             }
             let progress = running.progress();
-            if let Some(trouble) = &trouble {
+            let is_half = half_s.is_some_and(|half_s| progress.at_s >= half_s)
+                || requests.is_some_and(|requests| progress.sent * 2 >= requests);
+            if let Some(trouble) = &mut trouble {
                 reloads += u64::from(trouble.reload(progress.at_s, reloads));
+                if is_half && !is_lost {
+                    trouble.lose(&self.network).map_err(TurnError::Failed)?;
+                    is_lost = true;
+                }
             }
             if let Some(lasts) = trouble.as_ref().and_then(|trouble| trouble.case.kill_for) {
-                let is_half = half_s.is_some_and(|half_s| progress.at_s >= half_s)
-                    || requests.is_some_and(|requests| progress.sent * 2 >= requests);
                 match killed {
                     None if is_half => {
                         self.park.kill(0);
@@ -255,9 +241,14 @@ impl Ring<'_> {
         let is_tls = if rival.product == Product::None { setup.tls_out } else { setup.tls_in };
         let scheme = if is_tls { "https" } else { "http" };
         let (mode, duration) = mode(case, self.scenario.seed, warm_up)?;
-        let may_be_uneven = case.kill_for.is_some() || self.scenario.servers.kind == ServerKind::Command;
+        let may_be_uneven = case.kill_for.is_some()
+            || case.lose.is_some()
+            || self.scenario.servers.kind == ServerKind::Command;
+        // A file that is sent in a server's place does not say whose it is.
+        let is_told = rival.product != Product::None && rival.way != Way::Offloaded;
         let is_even = rival.scheme == Scheme::RoundRobin
-            && rival.product != Product::None
+            && is_told
+            && rival.fleet.is_none()
             && case.servers > 1
             && case.check_balance
             && !may_be_uneven;
@@ -269,9 +260,13 @@ impl Ring<'_> {
             }
             Demand::Connections(count) => count as usize,
         };
+        let asked = match rival.way {
+            Way::Dns => self.park.addresses(case.servers).into_iter().map(|(_, address)| address).collect(),
+            _ => vec![address],
+        };
         let target = TargetSpec {
             method: case.method.clone(),
-            url: format!("{scheme}://{address}{}", case.path),
+            url: String::new(),
             headers: case.headers.clone(),
             body: if case.body_bytes > 0 { Body::Generated { bytes: case.body_bytes } } else { Body::Empty },
             weight: None,
@@ -285,9 +280,14 @@ impl Ring<'_> {
             }
             None => vec![target],
         };
+        let targets = targets.iter().flat_map(|target| {
+            let at =
+                |address| TargetSpec { url: format!("{scheme}://{address}{}", case.path), ..target.clone() };
+            asked.iter().map(at)
+        });
         let has_size = case.method == "GET" && case.mix.is_none();
         Ok(Load {
-            targets,
+            targets: targets.collect(),
             mode,
             log: Vec::new(),
             requests_max: case.requests.filter(|_| warm_up.is_none()),
@@ -307,6 +307,10 @@ impl Ring<'_> {
             },
             verify: None,
             server_header: "X-Origin".to_owned(),
+            follow: match rival.way {
+                Way::Redirected => self.park.urls(case.servers, setup.tls_out),
+                _ => Vec::new(),
+            },
             expected: Expected {
                 statuses: Vec::new(),
                 body_bytes: case.size.filter(|_| has_size),
@@ -322,7 +326,7 @@ impl Ring<'_> {
 struct Trouble<'t> {
     case: &'t Case,
     rival: &'t Rival,
-    balancer: Option<&'t Process>,
+    balancers: Option<&'t mut Balancers>,
 }
 
 impl Trouble<'_> {
@@ -330,13 +334,28 @@ impl Trouble<'_> {
     fn reload(&self, at_s: f64, so_far: u64) -> bool {
         let Some(every) = self.case.reload_every else { return false };
         let is_due = at_s >= (so_far + 1) as f64 * every.duration().as_secs_f64();
-        if let (true, Some(balancer), Some(signal)) =
-            (is_due, self.balancer, rivals::reload_signal(self.rival.product))
-        {
-            balancer.signal(signal);
+        if let (true, Some(balancers)) = (is_due, &self.balancers) {
+            balancers.reload(self.rival);
         }
         is_due
     }
+
+    /// Takes from the active one of a pair what the case wants it to lose.
+    fn lose(&mut self, network: &Network) -> Result<(), String> {
+        match (self.case.lose, &mut self.balancers) {
+            (Some(loss), Some(balancers)) => balancers.lose(loss, network),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn phases_of(case: &Case) -> Vec<Phase> {
+    let phases = case.phases.iter().map(|(per_s, lasts)| Phase {
+        from_per_s: *per_s,
+        to_per_s: *per_s,
+        duration_s: lasts.duration().as_secs_f64(),
+    });
+    phases.collect()
 }
 
 /// How requests follow each other, and how long a closed loop lasts.
@@ -351,7 +370,16 @@ fn mode(case: &Case, seed: u64, warm_up: Option<Duration>) -> Result<(Mode, Opti
                 count as f64 / f64::from(calls.unwrap_or(1)) / per_s
             });
             let duration_s = warm_up.map_or(all_s, |warm_up| warm_up.as_secs_f64().max(1.0 / per_s));
-            let phases = Phases::new(vec![Phase { from_per_s: per_s, to_per_s: per_s, duration_s }]);
+            let phases = match (warm_up, case.phases.is_empty()) {
+                (None, false) => phases_of(case),
+                // It is warm with what it begins with.
+                (Some(_), false) => {
+                    let first = case.phases.first().map_or(1.0, |(per_s, _)| per_s.max(1.0));
+                    vec![Phase { from_per_s: first, to_per_s: first, duration_s }]
+                }
+                _ => vec![Phase { from_per_s: per_s, to_per_s: per_s, duration_s }],
+            };
+            let phases = Phases::new(phases);
             let phases = phases.map_err(|cause| format!("{}: {cause}", case.name))?;
             let arrivals = if poisson { Arrivals::Poisson { seed } } else { Arrivals::Even };
             let mode = match calls {

@@ -3,6 +3,7 @@ use weir_http::{
     BodyScanner, Dechunker, Framing, HeadLimits, HeaderTable, ResponseTo, is_worth_parsing, parse_response,
 };
 
+use super::onward::is_onward;
 use super::servers::ServerNames;
 use crate::record::Fault;
 use crate::target::Verify;
@@ -20,6 +21,8 @@ pub(super) struct Answer {
     pub(super) body_bytes: u64,
     pub(super) keep_alive: bool,
     pub(super) server: Option<u32>,
+    /// Where to ask instead.
+    pub(super) location: Option<Box<[u8]>>,
     check: Option<(Hasher, Digest)>,
 }
 
@@ -40,6 +43,8 @@ pub(super) struct Reader<'l> {
     /// Empty = nobody tells.
     pub(super) server_header: &'l str,
     pub(super) servers: ServerNames<'l>,
+    /// Whether requests are sent on.
+    pub(super) follows: bool,
 }
 
 impl Answer {
@@ -53,6 +58,7 @@ impl Answer {
             body_bytes: 0,
             keep_alive: false,
             server: None,
+            location: None,
             check: None,
         }
     }
@@ -143,6 +149,10 @@ impl Answer {
                 self.server =
                     named.next().map(|entry| entry.value().of(rest)).and_then(|n| reader.servers.number(n));
             }
+            if reader.follows && is_onward(head.status) {
+                let mut named = reader.table.named(rest, b"location");
+                self.location = named.next().map(|entry| entry.value().of(rest).into());
+            }
             let digest = match reader.verify {
                 Some(verify) if head.status == 200 && !self.is_head => {
                     Some(wanted(verify, rest, &reader.table)?)
@@ -226,6 +236,7 @@ mod tests {
             verify,
             server_header: "X-Origin",
             servers: ServerNames::new(&names),
+            follows: false,
         };
         let (mut answer, mut taken) = (Answer::new(false), 0);
         for piece in text.chunks(piece) {

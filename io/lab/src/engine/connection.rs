@@ -8,8 +8,10 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::answer::Answer;
 use super::job::Job;
+use super::onward::head_for;
 use crate::record::{Fault, Record};
 use crate::target::{Body, Target};
+use crate::url::Url;
 
 /// One connection, with at most one request on it.
 #[derive(Debug)]
@@ -46,6 +48,8 @@ pub(super) struct Exchange {
     pub(super) job: Job,
     pub(super) record: Record,
     pub(super) answer: Answer,
+    /// How often it has been sent on.
+    pub(super) hops: u8,
 }
 
 /// What a read brought.
@@ -105,16 +109,20 @@ impl Connection {
         })
     }
 
-    /// Puts a request on it; [`Self::flush`] sends it.
-    pub(super) fn ask(&mut self, target: &Target, number: u64, mut exchange: Exchange) {
+    /// Puts a request on it; [`Self::flush`] sends it. With a URL it asks there for what the target says.
+    pub(super) fn ask(&mut self, target: &Target, number: u64, onward: Option<&Url>, mut exchange: Exchange) {
         self.out.clear();
         self.out_at = 0;
         target.head.render(number, &mut self.out);
+        if let Some(url) = onward {
+            self.out = head_for(url, &self.out);
+        }
         if !matches!(self.body, Body::Empty) || !matches!(target.body, Body::Empty) {
             self.body = target.body.clone();
         }
         self.body_at = 0;
-        exchange.record.head_out = u32::try_from(self.out.len()).unwrap_or(u32::MAX);
+        let head = u32::try_from(self.out.len()).unwrap_or(u32::MAX);
+        exchange.record.head_out = exchange.record.head_out.saturating_add(head);
         self.exchange = Some(exchange);
     }
 

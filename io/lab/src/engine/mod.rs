@@ -5,6 +5,7 @@ mod clock;
 mod connection;
 mod job;
 mod live;
+mod onward;
 mod output;
 mod process;
 mod servers;

@@ -7,11 +7,12 @@ use rustls::ClientConnection;
 use weir_net::tls::{ClientTls, TlsConnector};
 
 use super::job::Job;
+use super::onward;
 use super::output::Sender;
 use crate::load::{Load, LoadError};
 use crate::record::Fault;
 use crate::target::{Choice, Target, pattern};
-use crate::url::Origin;
+use crate::url::{Origin, Url};
 
 /// What all threads of a run read.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(super) struct Shared {
     pub(super) load: Load,
     pub(super) start: Instant,
     pub(super) origins: Vec<Resolved>,
+    /// The same as they are named.
+    names: Vec<Origin>,
     /// With the place of each one's origin.
     pub(super) targets: Vec<(usize, Target)>,
     choice: Choice,
@@ -60,6 +63,13 @@ impl Shared {
         if targets.is_empty() {
             return Err(LoadError::NoTarget);
         }
+        for url in &load.follow {
+            let wrong = |cause| LoadError::Target { name: url.clone(), cause };
+            let origin = url.parse::<Url>().map_err(wrong)?.origin;
+            if !found.contains(&origin) {
+                found.push(origin);
+            }
+        }
         let tls =
             if found.iter().any(|origin| origin.is_tls) { Some(ClientTls::load(&load.tls)?) } else { None };
         let origins =
@@ -69,6 +79,7 @@ impl Shared {
         Ok(Self {
             start: Instant::now(),
             origins,
+            names: found,
             targets,
             choice,
             pattern: pattern(),
@@ -85,6 +96,13 @@ impl Shared {
     /// The place of the target of a job's next request.
     pub(super) fn target_of(&self, job: &Job) -> usize {
         job.target.map_or_else(|| self.choice.of(job.number), |target| target as usize)
+    }
+
+    /// The server that an answer sends a request on to, and where there; `None` = nobody goes there.
+    pub(super) fn onward(&self, location: &[u8], from: usize) -> Option<(usize, Url)> {
+        let url = onward::follow(location, self.names.get(from)?)?;
+        let origin = self.names.iter().position(|name| *name == url.origin)?;
+        Some((origin, url))
     }
 
     /// The closed loop starts nothing any more.

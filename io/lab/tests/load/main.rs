@@ -43,6 +43,7 @@ fn load(address: SocketAddr, path: &str, mode: Mode) -> Load {
         },
         verify: None,
         server_header: String::new(),
+        follow: Vec::new(),
         expected: Expected::default(),
         output: None,
     }

@@ -68,6 +68,46 @@ fn a_mix_has_each_method_by_its_weight_and_numbers_in_its_targets() {
 }
 
 #[test]
+fn who_is_sent_on_goes_there_and_no_further_than_to_those_that_are_named() {
+    let node = Origin::builder().name("node").start().unwrap();
+    let to = node.addr();
+    let balancer = RawServer::responding(move |request| {
+        let line = String::from_utf8_lossy(&request.head).lines().next().unwrap_or_default().to_owned();
+        let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+        format!("HTTP/1.1 307 Temporary Redirect\r\nLocation: http://{to}{path}?ticket\r\nContent-Length: 0\r\n\r\n")
+            .into_bytes()
+    });
+    for (follow, server, bytes) in
+        [(vec![format!("http://{to}")], 1, 20 * 100), (vec!["http://127.0.0.1:1".to_owned()], 0, 0)]
+    {
+        for mode in [closed(3), rate("200")] {
+            let mut load = load(balancer.addr(), "/bytes/100", mode);
+            load.requests_max = Some(20);
+            load.server_header = "X-Origin".to_owned();
+            load.follow = follow.clone();
+            let summary = run(load).summary();
+            assert_eq!((summary.requests.sent, summary.requests.succeeded), (20, 20), "{:?}", summary.faults);
+            assert_eq!((summary.servers.len(), summary.bytes.bodies_in), (server, bytes));
+        }
+    }
+}
+
+#[test]
+fn who_is_sent_round_and_round_gives_up() {
+    let asked = Arc::new(Mutex::new(0));
+    let notes = Arc::clone(&asked);
+    let server = RawServer::responding(move |_| {
+        *notes.lock().unwrap() += 1;
+        b"HTTP/1.1 302 Found\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n".to_vec()
+    });
+    let mut load = load(server.addr(), "/", closed(1));
+    load.requests_max = Some(2);
+    load.follow = vec![format!("http://{}", server.addr())];
+    let summary = run(load).summary();
+    assert_eq!((summary.requests.sent, *asked.lock().unwrap()), (2, 2 * 6));
+}
+
+#[test]
 fn contents_are_checked_against_a_checksum() {
     let server = RawServer::answering("hello");
     for (checksum, is_right) in [("adler32=062c0215", true), ("adler32=1", false), ("announced", false)] {

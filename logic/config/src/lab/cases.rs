@@ -4,7 +4,7 @@ use weir_model::Millis;
 
 use super::keys::TEST;
 use super::read::{sizes, span_of};
-use super::{Case, Demand};
+use super::{Case, Demand, Loss};
 use crate::subject::Subject;
 use crate::table::Table;
 use crate::tree::Node;
@@ -95,7 +95,11 @@ fn of_test(table: &Table<'_, '_>, name: &str, servers: u32, changes: &Changes) -
         if own_sizes.is_empty() || changes.sizes.is_empty() { own_sizes } else { changes.sizes.clone() };
     let counts = numbers(table, "servers");
     let counts = if counts.is_empty() { vec![servers] } else { counts };
-    let is_open = table.get("rate").is_some();
+    let phases = phases(table);
+    if let (true, Some(node)) = (!phases.is_empty(), table.get("rate")) {
+        table.error("rate", node.span, "there are phases, which say how many requests come");
+    }
+    let is_open = table.get("rate").is_some() || !phases.is_empty();
     let is_closed = table.get("connections").is_some();
     match (is_open, is_closed) {
         (true, true) => {
@@ -118,6 +122,8 @@ fn of_test(table: &Table<'_, '_>, name: &str, servers: u32, changes: &Changes) -
     }
     let demands: Vec<(String, Demand)> = if is_open {
         let (poisson, calls) = (table.flag("poisson"), table.number_if("calls"));
+        let highest = phases.iter().map(|(per_s, _)| *per_s).reduce(f64::max);
+        let rates = highest.map_or(rates, |highest| vec![highest]);
         let demand = |per_s: &f64| (format!("{per_s}/s"), Demand::Rate { per_s: *per_s, poisson, calls });
         rates.iter().map(demand).collect()
     } else {
@@ -155,6 +161,7 @@ fn of_test(table: &Table<'_, '_>, name: &str, servers: u32, changes: &Changes) -
                     name: full,
                     servers: *count,
                     demand: *demand,
+                    phases: phases.clone(),
                     requests,
                     duration: changes.duration.unwrap_or_else(|| table.duration("duration")),
                     method: table.text("method"),
@@ -167,6 +174,10 @@ fn of_test(table: &Table<'_, '_>, name: &str, servers: u32, changes: &Changes) -
                     timeout: table.duration("timeout"),
                     check_balance: table.flag("check-balance"),
                     kill_for: table.duration_if("kill-for"),
+                    lose: table.text_if("lose").map(|text| match text.value.as_str() {
+                        "program" => Loss::Program,
+                        _ => Loss::Machine,
+                    }),
                     reload_every: table.duration_if("reload-every"),
                     idle: table.number("idle"),
                 });
@@ -174,6 +185,22 @@ fn of_test(table: &Table<'_, '_>, name: &str, servers: u32, changes: &Changes) -
         }
     }
     cases
+}
+
+fn phases(table: &Table<'_, '_>) -> Vec<(f64, Millis)> {
+    let all = (0..table.many("phases").len()).map(|at| table.nth("phases", at));
+    let phases: Vec<(f64, Millis)> =
+        all.map(|phase| (phase.decimal("rate"), phase.duration("for"))).collect();
+    let requests = phases.iter().map(|(per_s, lasts)| per_s * lasts.duration().as_secs_f64()).sum::<f64>();
+    if let (true, Some(node)) = (requests < 1.0, table.get("phases")) {
+        table.error("phases", node.span, "not one request comes in them");
+    }
+    for key in ["requests", "duration"] {
+        if let (false, Some(node)) = (phases.is_empty(), table.get(key)) {
+            table.error(key, node.span, "there are phases, which say how long it takes");
+        }
+    }
+    phases
 }
 
 fn path(table: &Table<'_, '_>, sizes: &[u64]) -> String {

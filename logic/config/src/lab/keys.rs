@@ -1,20 +1,32 @@
 //! Every key of the scenario file.
 
+use super::rival_keys::{PRODUCTS, RIVAL};
 use crate::keys::Kind::{AnyOf, Choice, Flag, Integer, Map, Number, OneOrMany, Size, Table, Tables, Text};
 use crate::keys::Presence::{Default, Otherwise, Required};
 use crate::keys::{Key, Kind, Presence, Section};
 
-const TIME: Kind = Kind::Duration { min_ms: 1, max_ms: 86_400_000 };
-const TIME_OR_ZERO: Kind = Kind::Duration { min_ms: 0, max_ms: 86_400_000 };
+pub(super) const TIME: Kind = Kind::Duration { min_ms: 1, max_ms: 86_400_000 };
+pub(super) const TIME_OR_ZERO: Kind = Kind::Duration { min_ms: 0, max_ms: 86_400_000 };
 const COUNT: Kind = Integer { min: 1, max: 1_000_000_000 };
-const SERVERS_COUNT: Kind = Integer { min: 1, max: 100 };
+pub(super) const SERVERS_COUNT: Kind = Integer { min: 1, max: 100 };
 const CONNECTIONS: Kind = Integer { min: 1, max: 60_000 };
-const PER_S: Kind = Number { min: 0.01, max: 1e6 };
+pub(super) const PER_S: Kind = Number { min: 0.01, max: 1e6 };
 const SIZE: Kind = Size { min: 0, max: 1 << 40 };
 const MBIT: Kind = Number { min: 0.1, max: 1e6 };
-const PRODUCTS: Kind = Choice(&["none", "weir", "haproxy", "nginx", "apache"]);
 const SCHEMES: Kind = Choice(&["round-robin", "least-connections", "source", "random"]);
-const MEASURES: Kind = Choice(&["mean", "p50", "p99", "connect", "waiting", "rate", "cpu", "memory"]);
+const MEASURES: Kind = Choice(&[
+    "mean",
+    "p50",
+    "p99",
+    "connect",
+    "waiting",
+    "rate",
+    "cpu",
+    "server-cpu",
+    "memory",
+    "servers",
+    "outage",
+]);
 
 pub(super) static SCENARIO: Section = Section {
     noun: "",
@@ -78,7 +90,9 @@ pub(super) static SCENARIO: Section = Section {
             OneOrMany(&MEASURES),
             Default("[\"mean\", \"cpu\"]"),
             "\"p99\"",
-            "What the verdict goes by. `cpu` is the balancer's CPU time for each answer.",
+            "What the verdict goes by. `cpu` is the balancer's CPU time for each answer, `server-cpu` that of all servers, `servers` how many ran where they \
+             come and go, `outage` the longest time without an answer in tests in \
+             which something is lost or reloaded.",
         ),
         key(
             "topology",
@@ -121,23 +135,6 @@ pub(super) static SCENARIO: Section = Section {
             Otherwise("repeats = 3, warm-up = \"300ms\""),
             "{ repeats = 4, requests = 200 }",
             "What `--quick` changes.",
-        ),
-    ],
-};
-
-static RIVAL: Section = Section {
-    noun: "rival",
-    title: "A rival",
-    meaning: "A balancer with a name or a program of its own.",
-    keys: &[
-        key("product", PRODUCTS, Required, "\"haproxy\"", "What it is: whose configuration is made."),
-        key("name", Text("a name"), Otherwise("the product's"), "\"haproxy-3.4\"", "What reports call it."),
-        key(
-            "program",
-            Text("a path"),
-            Otherwise("the product's, found in PATH and the usual directories"),
-            "\"/opt/haproxy/haproxy\"",
-            "Its program.",
         ),
     ],
 };
@@ -196,6 +193,13 @@ static SERVERS: Section = Section {
             "What each takes before it answers, without CPU; only `origin`. A run whose answers come sooner is invalid.",
         ),
         key(
+            "concurrency",
+            COUNT,
+            Otherwise("as many as come"),
+            "1",
+            "Requests that each works on at the same time, with a `delay`; others wait.",
+        ),
+        key(
             "program",
             Text("a path"),
             Otherwise("found by its name"),
@@ -240,6 +244,37 @@ static BALANCER: Section = Section {
             "\"/health\"",
             "What active health checks ask for, of balancers that have such; empty = none.",
         ),
+        key(
+            "pair",
+            Table(&PAIR),
+            Otherwise("one balancer"),
+            "{ interval = \"200ms\" }",
+            "Two balancers that are set up alike, and keepalived beside each: clients reach the one that has the pair's address. Needs \
+             network namespaces.",
+        ),
+    ],
+};
+
+static PAIR: Section = Section {
+    noun: "",
+    title: "[balancer.pair]",
+    meaning: "An active balancer and a passive one. keepalived (VRRP, version 3) gives the address to the first while that lives.",
+    keys: &[
+        key(
+            "interval",
+            Kind::Duration { min_ms: 10, max_ms: 40_000 },
+            Default("\"200ms\""),
+            "\"1s\"",
+            "How often the active one says that it is there. The passive one takes over when three times this, and a little, has passed \
+             in silence.",
+        ),
+        key(
+            "program",
+            Text("a path"),
+            Otherwise("keepalived, found in PATH and the usual directories"),
+            "\"/usr/sbin/keepalived\"",
+            "The program of keepalived.",
+        ),
     ],
 };
 
@@ -255,6 +290,13 @@ pub(super) static TEST: Section = Section {
             Otherwise("by `connections`"),
             "[10, 50, 100, 500]",
             "Requests a second (with `calls`: connections), whatever the server does.",
+        ),
+        key(
+            "phases",
+            OneOrMany(&Table(&PHASE)),
+            Otherwise("one rate all of the time"),
+            "[{ rate = 10, for = \"1m\" }, { rate = 110, for = \"3m\" }]",
+            "Rates one after another, in place of `rate`.",
         ),
         key("poisson", Flag, Default("false"), "true", "Requests come at random instead of evenly."),
         key(
@@ -333,6 +375,14 @@ pub(super) static TEST: Section = Section {
             "Kills the first server in the middle of the run, and starts it again after so long.",
         ),
         key(
+            "lose",
+            Choice(&["machine", "program"]),
+            Otherwise("nothing"),
+            "\"machine\"",
+            "What the active one of the pair loses in the middle of the run: its `machine`, as when the power fails, or the balancer's \
+             `program` alone, which keepalived looks after once a second.",
+        ),
+        key(
             "reload-every",
             TIME,
             Otherwise("never"),
@@ -346,6 +396,16 @@ pub(super) static TEST: Section = Section {
             "10000",
             "So many further connections have had an answer, and say nothing more; the client speaks no TLS.",
         ),
+    ],
+};
+
+static PHASE: Section = Section {
+    noun: "",
+    title: "A phase",
+    meaning: "A rate for a time.",
+    keys: &[
+        key("rate", Number { min: 0.0, max: 1e6 }, Required, "131", "Requests a second."),
+        key("for", TIME, Required, "\"2m\"", "How long."),
     ],
 };
 
@@ -388,7 +448,7 @@ static QUICK: Section = Section {
     ],
 };
 
-const fn key(
+pub(super) const fn key(
     name: &'static str,
     kind: Kind,
     presence: Presence,

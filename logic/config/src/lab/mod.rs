@@ -4,11 +4,15 @@
 mod cases;
 mod keys;
 mod read;
+mod rival;
+mod rival_keys;
+mod rivals;
 mod scenario;
 
+pub use rival::{FleetPolicy, FleetSetup, Product, Rival, Scheme, Way};
 pub use scenario::{
-    BalancerSetup, Case, Demand, Links, Mark, Measure, Product, Published, Rival, Scenario, Scheme,
-    ServerKind, Servers, Topology,
+    BalancerSetup, Case, Demand, Links, Loss, Mark, Measure, PairSetup, Published, Scenario, ServerKind,
+    Servers, Topology,
 };
 
 use crate::context::Context;

@@ -6,17 +6,17 @@ use weir_model::Millis;
 
 use super::cases::{self, Quick};
 use super::keys::{PUBLISHED, SCENARIO};
+use super::rivals::{check_abilities, check_ways, rivals};
 use super::scenario::named;
 use super::{
-    BalancerSetup, Case, Links, Mark, Measure, Product, Published, Rival, Scenario, Scheme, ServerKind,
-    Servers, Topology,
+    BalancerSetup, Case, Links, Mark, Measure, PairSetup, Published, Scenario, ServerKind, Servers, Topology,
 };
 use crate::context::Context;
 use crate::scalar;
 use crate::source::Span;
 use crate::subject::Subject;
 use crate::table::Table;
-use crate::tree::{Node, Value};
+use crate::tree::Node;
 
 /// More runs are a mistyped number.
 const RUNS_MAX: usize = 100_000;
@@ -31,10 +31,17 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node, quick: bool) -> Scenario {
         let setup = table.table("balancer");
         setup.error("tls-out", span_of(&setup, "tls-out"), message);
     }
-    let rivals = rivals(&table);
+    let (topology, topology_mark) = topology(&table);
+    if let (Some(pair), Topology::Loopback) = (table.table("balancer").get("pair"), topology) {
+        let message = "a pair has a network for each of the two: [topology] needs kind = \"namespaces\"";
+        table.table("balancer").error("pair", pair.span, message);
+    }
+    let rivals = rivals(&table, servers.kind);
     let count = table.table("servers").number("count");
     let (cases, mut all_names) = cases::read(&table, count, quick.then_some(&quickly));
-    check_cases(&table, &cases, &servers);
+    check_ways(&table, &rivals, &cases);
+    check_abilities(&table, &rivals, &cases, (&balancer, topology));
+    check_cases(&table, &cases, &servers, balancer.pair.is_some());
     let repeats = if quick { quickly.repeats } else { table.number("repeats") };
     let runs = cases.len().saturating_mul(rivals.len()).saturating_mul(repeats as usize);
     if runs > RUNS_MAX {
@@ -42,7 +49,6 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node, quick: bool) -> Scenario {
         table.error("repeats", span_of(&table, "repeats"), message);
     }
     all_names.extend(cases.iter().map(|case| case.name.clone()));
-    let (topology, topology_mark) = topology(&table);
     Scenario {
         title: table.text("title"),
         repeats,
@@ -108,6 +114,10 @@ fn servers(root: &Table<'_, '_>) -> Servers {
     if delay > Millis(0) && kind != ServerKind::Origin {
         table.error("delay", span_of(table, "delay"), "only kind = \"origin\" can wait");
     }
+    let concurrency = table.number_if("concurrency");
+    if let (true, Some(node)) = (delay == Millis(0), table.get("concurrency")) {
+        table.error("concurrency", node.span, "without a `delay` a request takes no time, and none waits");
+    }
     let program = table.text_if("program").map(|text| PathBuf::from(text.value));
     let has_program = matches!(kind, ServerKind::Nginx | ServerKind::Command);
     if kind == ServerKind::Command && program.is_none() {
@@ -120,7 +130,7 @@ fn servers(root: &Table<'_, '_>) -> Servers {
     if let (true, Some(node)) = (kind != ServerKind::Command, table.get("arguments")) {
         table.error("arguments", node.span, "only kind = \"command\" has them");
     }
-    Servers { kind, delay, program, arguments, mark }
+    Servers { kind, delay, concurrency, program, arguments, mark }
 }
 
 fn balancer(table: &Table<'_, '_>) -> BalancerSetup {
@@ -135,100 +145,23 @@ fn balancer(table: &Table<'_, '_>) -> BalancerSetup {
         tls_in: table.flag("tls-in"),
         tls_out: table.flag("tls-out"),
         check,
-    }
-}
-
-/// One who is asked for, before algorithms come to it.
-struct Asked {
-    name: String,
-    product: Product,
-    program: Option<PathBuf>,
-    /// `None`: nobody is asked for by name.
-    span: Option<Span>,
-}
-
-fn rivals(table: &Table<'_, '_>) -> Vec<Rival> {
-    let product = |name: &str| named(&Product::ALL, Product::name, name);
-    let mut asked = Vec::new();
-    for (at, node) in table.many("rivals").iter().enumerate() {
-        if let Value::Table(_) = node.value {
-            let own = table.nth("rivals", at);
-            let Some(product) = product(&own.text("product")) else { continue };
-            let name = own.text_if("name").map_or_else(|| product.name().to_owned(), |name| name.value);
-            let program = own.text_if("program").map(|text| PathBuf::from(text.value));
-            asked.push(Asked { name, product, program, span: Some(node.span) });
-        } else if let Some(product) = node.text().and_then(product) {
-            asked.push(Asked {
-                name: product.name().to_owned(),
-                product,
-                program: None,
-                span: Some(node.span),
-            });
-        }
-    }
-    match table.get("rivals") {
-        None => {
-            let usual = [Product::Weir, Product::Haproxy, Product::Nginx];
-            asked.extend(usual.map(|product| Asked {
-                name: product.name().to_owned(),
-                product,
-                program: None,
-                span: None,
-            }));
-        }
-        Some(node) if node.one_or_many().is_empty() => table.error("rivals", node.span, "there is none"),
-        Some(_) => {}
-    }
-    let schemes = schemes(table);
-    let mut rivals: Vec<Rival> = Vec::new();
-    for one in asked {
-        let schemes =
-            if one.product == Product::None { &schemes[..schemes.len().min(1)] } else { &schemes[..] };
-        for (scheme, span) in schemes {
-            if !one.product.has(*scheme) {
-                let message = format!("{} has no {}", one.product.name(), scheme.name());
-                table.error("algorithms", span.or(one.span).unwrap_or(table.span()), message);
+        pair: table.get("pair").map(|node| {
+            let own = table.table("pair");
+            PairSetup {
+                interval: own.duration("interval"),
+                program: own.text_if("program").map(|text| PathBuf::from(text.value)),
+                mark: Some(Mark(node.span)),
             }
-            let several = schemes.len() > 1;
-            let name = if several { format!("{} {}", one.name, scheme.name()) } else { one.name.clone() };
-            if rivals.iter().any(|other| other.name == name) {
-                let message = format!("{name} is there twice: give one of them another `name`");
-                table.error("rivals", one.span.unwrap_or(table.span()), message);
-            }
-            rivals.push(Rival {
-                name,
-                product: one.product,
-                program: one.program.clone(),
-                scheme: *scheme,
-                mark: one.span.map(Mark),
-            });
-        }
+        }),
     }
-    rivals
-}
-
-fn schemes(table: &Table<'_, '_>) -> Vec<(Scheme, Option<Span>)> {
-    let mut schemes = Vec::new();
-    for node in table.many("algorithms") {
-        let Some(scheme) = node.text().and_then(|name| named(&Scheme::ALL, Scheme::name, name)) else {
-            continue;
-        };
-        if schemes.iter().any(|(other, _)| *other == scheme) {
-            table.error("algorithms", node.span, format!("{} is there twice", scheme.name()));
-        } else {
-            schemes.push((scheme, Some(node.span)));
-        }
-    }
-    match table.get("algorithms") {
-        None => schemes.push((Scheme::LeastConnections, None)),
-        Some(node) if node.one_or_many().is_empty() => table.error("algorithms", node.span, "there is none"),
-        Some(_) => {}
-    }
-    schemes
 }
 
 /// What a case asks for must be something that the servers have.
-fn check_cases(table: &Table<'_, '_>, cases: &[Case], servers: &Servers) {
+fn check_cases(table: &Table<'_, '_>, cases: &[Case], servers: &Servers, is_pair: bool) {
+    if !is_pair && cases.iter().any(|case| case.lose.is_some()) {
+        let message = "`lose` takes away the active one of a pair: [balancer] needs `pair`";
+        table.error("test", span_of(table, "test"), message);
+    }
     let is_file_server = matches!(servers.kind, ServerKind::Nginx);
     if let Some(node) = table.get("balancer").filter(|_| cases.iter().any(|case| case.idle > 0))
         && table.table("balancer").flag("tls-in")

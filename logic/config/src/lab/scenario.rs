@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use weir_model::Millis;
 
+use super::Rival;
 use crate::source::Span;
 
 /// A place in the scenario's text.
@@ -73,6 +74,8 @@ pub struct Servers {
     pub kind: ServerKind,
     /// What each takes before it answers, without using the CPU.
     pub delay: Millis,
+    /// Requests that each works on at the same time; others wait. `None` = all that come.
+    pub concurrency: Option<u32>,
     /// The program, unless it is found by its name.
     pub program: Option<PathBuf>,
     /// Of a command, with `{bind}`, `{name}` and `{directory}`.
@@ -112,88 +115,20 @@ pub struct BalancerSetup {
     pub tls_out: bool,
     /// The path of active health checks, by those that have such; empty = none.
     pub check: String,
+    /// Two of each balancer, of which one has the address.
+    pub pair: Option<PairSetup>,
 }
 
-/// A balancer, or none.
+/// An active balancer and a passive one, with keepalived beside each.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Rival {
-    /// What reports call it.
-    pub name: String,
-    /// What it is.
-    pub product: Product,
-    /// Its program, unless it is found by its name.
+pub struct PairSetup {
+    /// How often the active one says that it is there.
+    pub interval: Millis,
+    /// The program of keepalived, unless it is found by its name.
     pub program: Option<PathBuf>,
-    /// How it chooses; of no meaning for [`Product::None`].
-    pub scheme: Scheme,
     /// Where it is asked for.
     #[serde(skip)]
     pub mark: Option<Mark>,
-}
-
-/// What a rival is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Product {
-    /// No balancer: the client speaks with the first server.
-    None,
-    /// Weir.
-    Weir,
-    /// HAProxy.
-    Haproxy,
-    /// NGINX.
-    Nginx,
-    /// Apache with mod_proxy_balancer.
-    Apache,
-}
-
-impl Product {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::None, Self::Weir, Self::Haproxy, Self::Nginx, Self::Apache];
-
-    /// As the file calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Weir => "weir",
-            Self::Haproxy => "haproxy",
-            Self::Nginx => "nginx",
-            Self::Apache => "apache",
-        }
-    }
-
-    /// Whether it can choose so.
-    pub fn has(self, scheme: Scheme) -> bool {
-        self != Self::Apache || matches!(scheme, Scheme::RoundRobin | Scheme::LeastConnections)
-    }
-}
-
-/// How a balancer chooses, under a name that is nobody's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scheme {
-    /// One after the other.
-    RoundRobin,
-    /// The one with the fewest requests under way.
-    LeastConnections,
-    /// By the client's address.
-    Source,
-    /// At random.
-    Random,
-}
-
-impl Scheme {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::RoundRobin, Self::LeastConnections, Self::Source, Self::Random];
-
-    /// As the file calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::RoundRobin => "round-robin",
-            Self::LeastConnections => "least-connections",
-            Self::Source => "source",
-            Self::Random => "random",
-        }
-    }
 }
 
 /// One load on one number of servers.
@@ -205,6 +140,8 @@ pub struct Case {
     pub servers: u32,
     /// When requests start.
     pub demand: Demand,
+    /// Rates one after another, in place of the one of the demand, which is the highest of them: requests a second, and for how long.
+    pub phases: Vec<(f64, Millis)>,
     /// Ends it after so many requests.
     pub requests: Option<u64>,
     /// How long requests are started; of a closed loop only, if `requests` is not given.
@@ -229,10 +166,29 @@ pub struct Case {
     pub check_balance: bool,
     /// Kills the first server in the middle, and starts it again after so long.
     pub kill_for: Option<Millis>,
+    /// What the active one of a pair loses in the middle.
+    pub lose: Option<Loss>,
     /// The balancer reads its configuration again so often.
     pub reload_every: Option<Millis>,
     /// So many further connections say nothing.
     pub idle: u32,
+}
+
+impl Case {
+    /// Something is lost, or reloaded, while requests come.
+    pub fn has_trouble(&self) -> bool {
+        self.kill_for.is_some() || self.lose.is_some() || self.reload_every.is_some()
+    }
+}
+
+/// What the active one of a pair of balancers loses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loss {
+    /// All of it: its link goes down.
+    Machine,
+    /// The balancer is killed.
+    Program,
 }
 
 /// When requests start.
@@ -270,14 +226,31 @@ pub enum Measure {
     Rate,
     /// CPU time of the balancer for each answer.
     Cpu,
+    /// CPU time of the servers for each answer.
+    ServerCpu,
     /// Memory of the balancer at the end.
     Memory,
+    /// Servers that ran, on average, where they come and go.
+    Servers,
+    /// The longest time without an answer as expected, where something is lost or reloaded.
+    Outage,
 }
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Self; 8] =
-        [Self::Mean, Self::P50, Self::P99, Self::Connect, Self::Waiting, Self::Rate, Self::Cpu, Self::Memory];
+    pub const ALL: [Self; 11] = [
+        Self::Mean,
+        Self::P50,
+        Self::P99,
+        Self::Connect,
+        Self::Waiting,
+        Self::Rate,
+        Self::Cpu,
+        Self::ServerCpu,
+        Self::Memory,
+        Self::Servers,
+        Self::Outage,
+    ];
 
     /// As the file calls it.
     pub fn name(self) -> &'static str {
@@ -289,7 +262,10 @@ impl Measure {
             Self::Waiting => "waiting",
             Self::Rate => "rate",
             Self::Cpu => "cpu",
+            Self::ServerCpu => "server-cpu",
             Self::Memory => "memory",
+            Self::Servers => "servers",
+            Self::Outage => "outage",
         }
     }
 
@@ -303,7 +279,10 @@ impl Measure {
             Self::Waiting => "Mean time to the first byte, ms",
             Self::Rate => "Answers a second",
             Self::Cpu => "CPU time of the balancer for each answer, us",
+            Self::ServerCpu => "CPU time of the servers for each answer, us",
             Self::Memory => "Memory of the balancer, MiB",
+            Self::Servers => "Servers that ran, on average",
+            Self::Outage => "Longest time without an answer, ms",
         }
     }
 

@@ -78,6 +78,19 @@ fn the_quick_form_changes_what_tests_say_and_no_more() {
 }
 
 #[test]
+fn phases_are_rates_one_after_another_and_the_highest_is_the_cases() {
+    let text =
+        "[[test]]\nphases = [{ rate = 1, for = \"3s\" }, { rate = 131, for = \"2s\" }]\npath = \"/\"\n";
+    let case = load(text).unwrap().cases.remove(0);
+    let phases: Vec<_> = case.phases.iter().map(|(per_s, lasts)| (*per_s, lasts.0)).collect();
+    assert_eq!(phases, [(1.0, 3_000), (131.0, 2_000)]);
+    assert_eq!(case.demand, Demand::Rate { per_s: 131.0, poisson: false, calls: None });
+    let none = text.replace("131", "0").replace("rate = 1,", "rate = 0,");
+    assert!(load(&none).unwrap_err().contains("not one request"));
+    assert!(load(&format!("{text}rate = 5\n")).unwrap_err().contains("there are phases"));
+}
+
+#[test]
 fn every_key_of_the_lab_is_read() {
     EVERY_KEY.split("# ---\n").for_each(|part| drop(load(part).unwrap_or_else(|errors| panic!("{errors}"))));
     let read = keys_read::all();

@@ -77,6 +77,11 @@ pub(super) fn of(analysis: &Analysis) -> Vec<Block> {
         blocks.push(Block::Heading("CPU of the balancer over time".to_owned()));
         blocks.extend(curves.into_iter().flat_map(|(case, plot)| [Block::Text(case), Block::Plot(plot)]));
     }
+    let curves = plots::servers_over_time(analysis);
+    if !curves.is_empty() {
+        blocks.push(Block::Heading("Servers over time".to_owned()));
+        blocks.extend(curves.into_iter().flat_map(|(case, plot)| [Block::Text(case), Block::Plot(plot)]));
+    }
     let curves = plots::latency_over_time(analysis);
     if !curves.is_empty() {
         blocks.push(Block::Heading("Latency over time".to_owned()));

@@ -98,6 +98,15 @@ pub(super) fn cpu_over_time(analysis: &Analysis) -> Vec<(String, String)> {
     plots(analysis, "cpu", "processors used", of_case)
 }
 
+/// Servers that ran, a plot for each case.
+pub(super) fn servers_over_time(analysis: &Analysis) -> Vec<(String, String)> {
+    let of_case = |case: &str| {
+        let curves = analysis.results.servers.iter().filter(|curve| curve.case == case);
+        curves.map(|curve| (curve.rival.as_str(), curve.points.clone())).collect::<Vec<_>>()
+    };
+    plots(analysis, "servers", "servers", of_case)
+}
+
 /// Median latencies, a plot for each case: of each rival the run whose mean is in the middle.
 pub(super) fn latency_over_time(analysis: &Analysis) -> Vec<(String, String)> {
     let of_case = |case: &str| {

@@ -55,7 +55,10 @@ fn what(measure: Measure) -> &'static str {
         Measure::Waiting => "time to the first byte",
         Measure::Rate => "answers a second",
         Measure::Cpu => "CPU time for each answer",
+        Measure::ServerCpu => "CPU time of the servers for each answer",
         Measure::Memory => "memory",
+        Measure::Servers => "servers that ran",
+        Measure::Outage => "longest time without an answer",
     }
 }
 

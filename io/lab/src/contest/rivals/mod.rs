@@ -1,11 +1,17 @@
 //! Who is compared: from one description of listener, servers, algorithm and TLS, a configuration for each.
 
 mod apache;
+mod caddy;
 mod comparison;
+mod envoy;
 mod haproxy;
+mod kernel;
 mod nginx;
+mod pound;
+mod sozu;
 #[cfg(test)]
 mod tests;
+mod traefik;
 mod weir;
 
 use std::net::SocketAddr;
@@ -13,9 +19,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
-use weir_config::lab::{Product, Scheme};
+use weir_config::lab::{FleetSetup, Product, Scheme, Way};
 
 pub use comparison::ConfigSize;
+
+use super::stage::is_root;
 
 /// What a balancer is to do, in nobody's language.
 #[derive(Debug, Clone)]
@@ -26,6 +34,12 @@ pub struct Assignment<'a> {
     pub servers: &'a [(String, SocketAddr)],
     /// How it chooses.
     pub scheme: Scheme,
+    /// How what is asked for comes to clients.
+    pub way: Way,
+    /// What each server serves, if that is a directory, in the order of `servers`.
+    pub roots: &'a [PathBuf],
+    /// The secret of tickets for servers.
+    pub key: Option<&'a Path>,
     /// Threads or processes.
     pub workers: u32,
     /// Path of active checks; empty = none.
@@ -36,56 +50,144 @@ pub struct Assignment<'a> {
     pub tls_out: Option<&'a Path>,
     /// Where it may keep files of its own.
     pub directory: &'a Path,
+    /// Its servers come and go: it starts them itself.
+    pub fleet: Option<FleetAssignment>,
     /// It will be told to read its configuration again.
     pub reloads: bool,
+}
+
+/// Servers that a balancer is to start and to stop.
+#[derive(Debug, Clone)]
+pub struct FleetAssignment {
+    /// How many, and when.
+    pub setup: FleetSetup,
+    /// Program and arguments of one, with `{address}`, `{port}` and `{machine}`.
+    pub command: Vec<String>,
+    /// A variable of its environment, and the value.
+    pub environment: (String, String),
 }
 
 /// The name in certificates.
 pub const HOST: &str = "lab.test";
 
 /// What a product needs to run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recipe {
     /// The name of its configuration file.
     pub file: &'static str,
     /// What stands in it.
     pub config: String,
-    /// Its arguments; the file is `{config}`.
+    /// Further files, by name.
+    pub others: Vec<(&'static str, String)>,
+    /// Its arguments, with the paths of its files.
     pub arguments: Vec<String>,
+    /// Variables of its environment.
+    pub environment: Vec<(&'static str, String)>,
+    /// A shell script that is given program and arguments, in place of the program.
+    pub script: Option<&'static str>,
+}
+
+impl Recipe {
+    /// All files, one after another.
+    pub fn shown(&self) -> String {
+        let others = self.others.iter().map(|(name, text)| format!("\n# {name}\n{text}"));
+        std::iter::once(self.config.clone()).chain(others).collect()
+    }
+
+    /// The command that starts it.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let mut command = match self.script {
+            None => Command::new(program),
+            Some(script) => {
+                let mut command = Command::new("/bin/sh");
+                command.args(["-c", script]).arg(program);
+                command
+            }
+        };
+        command.args(&self.arguments).envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
 }
 
 /// How a product is set up; `None` for no balancer.
 pub fn recipe(product: Product, assignment: &Assignment<'_>) -> Option<Recipe> {
-    let (file, config, arguments) = match product {
+    let plain = |file, config, arguments: &[&str]| {
+        (Recipe { file, config, ..Recipe::default() }, arguments.join("\n"))
+    };
+    // Programs in Go take as many processors as there are unless they are told.
+    let processors = || vec![("GOMAXPROCS", assignment.workers.to_string())];
+    let (recipe, arguments) = match product {
         Product::None => return None,
-        Product::Weir => ("weir.toml", weir::config(assignment), vec!["run", "{config}"]),
+        Product::Weir => plain("weir.toml", weir::config(assignment), &["run", "{config}"]),
         // Only with a master can it.
         Product::Haproxy => {
             let mode = if assignment.reloads { "-W" } else { "-db" };
-            ("haproxy.cfg", haproxy::config(assignment), vec![mode, "-f", "{config}"])
+            plain("haproxy.cfg", haproxy::config(assignment), &[mode, "-f", "{config}"])
         }
-        Product::Nginx => (
+        Product::Nginx => plain(
             "nginx.conf",
             nginx::config(assignment),
-            vec!["-p", "{directory}", "-e", "stderr", "-c", "{config}"],
+            &["-p", "{directory}", "-e", "stderr", "-c", "{config}"],
         ),
         Product::Apache => {
-            ("apache.conf", apache::config(assignment), vec!["-D", "FOREGROUND", "-f", "{config}"])
+            plain("apache.conf", apache::config(assignment), &["-D", "FOREGROUND", "-f", "{config}"])
+        }
+        Product::Envoy => {
+            let workers = assignment.workers.to_string();
+            let arguments = [
+                "-c",
+                "{config}",
+                "--disable-hot-restart",
+                "--log-level",
+                "error",
+                "--concurrency",
+                &workers,
+            ];
+            plain("envoy.yaml", envoy::config(assignment), &arguments)
+        }
+        Product::Caddy => {
+            let (recipe, arguments) = plain(
+                "Caddyfile",
+                caddy::config(assignment),
+                &["run", "--config", "{config}", "--adapter", "caddyfile"],
+            );
+            let home = assignment.directory.display().to_string();
+            let own = ["XDG_DATA_HOME", "XDG_CONFIG_HOME"].map(|name| (name, home.clone()));
+            (Recipe { environment: [processors(), own.to_vec()].concat(), ..recipe }, arguments)
+        }
+        Product::Traefik => {
+            let (recipe, arguments) =
+                plain("traefik.toml", traefik::config(assignment), &["--configFile={config}"]);
+            let others = vec![(traefik::DYNAMIC, traefik::dynamic(assignment))];
+            (Recipe { others, environment: processors(), ..recipe }, arguments)
+        }
+        Product::Pound => plain("pound.cfg", pound::config(assignment), &["-e", "-f", "{config}"]),
+        Product::Sozu => plain("sozu.toml", sozu::config(assignment), &["start", "-c", "{config}"]),
+        Product::Lvs => {
+            let (recipe, arguments) =
+                plain("ipvsadm.rules", kernel::lvs(assignment), &["{config}", "{directory}/masquerade.nft"]);
+            let others = vec![("masquerade.nft", kernel::LVS_MASQUERADE.to_owned())];
+            (Recipe { others, script: Some(kernel::LVS_START), ..recipe }, arguments)
+        }
+        Product::Nftables => {
+            let (recipe, arguments) = plain("rules.nft", kernel::nftables(assignment), &["{config}"]);
+            (Recipe { script: Some(kernel::NFTABLES_START), ..recipe }, arguments)
         }
     };
     let directory = assignment.directory.display().to_string();
-    let path = assignment.directory.join(file).display().to_string();
+    let path = assignment.directory.join(recipe.file).display().to_string();
     let filled = |argument: &str| argument.replace("{config}", &path).replace("{directory}", &directory);
-    Some(Recipe { file, config, arguments: arguments.into_iter().map(filled).collect() })
+    Some(Recipe { arguments: arguments.lines().map(filled).collect(), ..recipe })
 }
 
 /// The signal by which a product reads its configuration again.
 pub(crate) fn reload_signal(product: Product) -> Option<Signal> {
     match product {
-        Product::None => None,
         Product::Weir | Product::Nginx => Some(Signal::HUP),
         Product::Haproxy => Some(Signal::USR2),
         Product::Apache => Some(Signal::USR1),
+        // Scenarios that ask others for it are refused.
+        _ => None,
     }
 }
 
@@ -109,6 +211,13 @@ pub fn find(product: Product, named: Option<&Path>, own: &Path) -> Result<Progra
         Product::Haproxy => (&["haproxy"], "-v"),
         Product::Nginx => (&["nginx"], "-v"),
         Product::Apache => (&["apache2", "httpd"], "-v"),
+        Product::Envoy => (&["envoy"], "--version"),
+        Product::Caddy => (&["caddy"], "version"),
+        Product::Traefik => (&["traefik"], "version"),
+        Product::Pound => (&["pound"], "-V"),
+        Product::Sozu => (&["sozu"], "--version"),
+        Product::Lvs => (&["ipvsadm"], "--version"),
+        Product::Nftables => (&["nft"], "--version"),
     };
     let path = match named {
         Some(path) => path.to_owned(),
@@ -120,6 +229,12 @@ pub fn find(product: Product, named: Option<&Path>, own: &Path) -> Result<Progra
     let output = Command::new(&path).arg(option).stdin(Stdio::null()).output();
     let output = output.map_err(|cause| format!("{} {option}: {cause}", path.display()))?;
     let said = [output.stdout, output.stderr].concat();
+    // Without root there are no namespaces, and the scenario is not played.
+    match product {
+        Product::Lvs if is_root() => kernel::is_able(&path, &["--list"])?,
+        Product::Nftables if is_root() => kernel::is_able(&path, &["add", "table", "ip", "weir"])?,
+        _ => {}
+    }
     Ok(Program { path, version: version_in(&String::from_utf8_lossy(&said)).unwrap_or_default() })
 }
 
@@ -134,8 +249,9 @@ pub(crate) fn in_path(names: &[&str]) -> Option<PathBuf> {
 }
 
 /// The first number with a dot in what a program says of itself.
-fn version_in(said: &str) -> Option<String> {
+pub(crate) fn version_in(said: &str) -> Option<String> {
     let words = said.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+')));
+    let words = words.map(|word| word.strip_prefix('v').unwrap_or(word));
     let is_version = |word: &&str| {
         word.contains('.') && word.starts_with(|c: char| c.is_ascii_digit()) && !word.ends_with('.')
     };

@@ -1,4 +1,4 @@
-use weir_config::lab::Scheme;
+use weir_config::lab::{Scheme, Way};
 
 use super::{Assignment, HOST};
 
@@ -33,6 +33,8 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
             ("https", lines)
         }
     };
+    let (asks, sends) =
+        if assignment.way == Way::Offloaded { offload(assignment) } else { Default::default() };
     format!(
         "daemon off;
 worker_processes {workers};
@@ -63,10 +65,28 @@ http {{
       proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
       proxy_request_buffering off;
       proxy_max_temp_file_size 0;
-{tls_out}    }}
-  }}
+{tls_out}{asks}    }}
+{sends}  }}
 }}
 ",
         user = super::super::servers::nginx_user(),
     )
+}
+
+/// What it tells servers, and the files of theirs that it sends in their place.
+fn offload(assignment: &Assignment<'_>) -> (String, String) {
+    let sends = assignment.servers.iter().zip(assignment.roots).map(|((name, _), root)| {
+        format!(
+            "    location /{name}/ {{
+      internal;
+      alias {}/;
+      sendfile on;
+      tcp_nopush on;
+      add_header X-Origin $upstream_http_x_origin;
+    }}
+",
+            root.display()
+        )
+    });
+    ("      proxy_set_header X-Sendfile-Type X-Accel-Redirect;\n".to_owned(), sends.collect())
 }

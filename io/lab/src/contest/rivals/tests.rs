@@ -11,11 +11,15 @@ fn assignment<'a>(
         bind: "127.0.0.1:8080".parse().unwrap(),
         servers,
         scheme,
+        way: Way::Proxied,
+        roots: &[],
+        key: None,
         workers: 1,
         check: "/health",
         tls_in: None,
         tls_out: None,
         directory,
+        fleet: None,
         reloads: false,
     }
 }
@@ -31,13 +35,37 @@ fn every_rival_names_every_server_and_where_it_listens() {
         for scheme in Scheme::ALL.into_iter().filter(|scheme| product.has(*scheme)) {
             let recipe = recipe(product, &assignment(&servers, scheme, directory)).unwrap();
             for part in ["127.0.0.1:8080", "127.0.0.1:9001", "127.0.0.1:9002"] {
-                assert!(recipe.config.contains(part), "{product:?} {scheme:?}: {part}:\n{}", recipe.config);
+                // Some write address and port one by one.
+                let (ip, port) = part.split_once(':').unwrap();
+                let shown = recipe.shown();
+                assert!(
+                    shown.contains(ip) && shown.contains(port),
+                    "{product:?} {scheme:?}: {part}:\n{shown}"
+                );
             }
             let file = format!("/tmp/d/{}", recipe.file);
-            assert!(recipe.arguments.contains(&file), "{:?}", recipe.arguments);
+            let is_named = recipe.arguments.iter().any(|argument| argument.ends_with(&file));
+            assert!(is_named, "{:?}", recipe.arguments);
         }
     }
     assert_eq!(recipe(Product::None, &assignment(&servers, Scheme::Random, directory)), None);
+}
+
+/// How each proves a configuration; the others have no such thing.
+fn checker(product: Product, file: &str) -> Option<Vec<String>> {
+    let directory = Path::new(file).parent().and_then(Path::to_str).unwrap_or_default();
+    let words: &[&str] = match product {
+        Product::Haproxy => &["-c", "-f", file],
+        Product::Nginx => &["-p", directory, "-e", "stderr", "-t", "-c", file],
+        Product::Apache => &["-t", "-f", file],
+        Product::Envoy => &["--mode", "validate", "-c", file],
+        Product::Caddy => &["validate", "--adapter", "caddyfile", "--config", file],
+        Product::Pound => &["-c", "-f", file],
+        Product::Sozu => &["config", "check", "-c", file],
+        Product::Nftables => &["--check", "--file", file],
+        _ => return None,
+    };
+    Some(words.iter().map(|word| (*word).to_owned()).collect())
 }
 
 /// Those that are on this machine must take what is made for them.
@@ -45,22 +73,55 @@ fn every_rival_names_every_server_and_where_it_listens() {
 fn configurations_are_accepted_by_whom_they_are_for() {
     let (servers, directory) = (servers(), tempfile::tempdir().unwrap());
     let pem = super::super::stage::Certificates::make(directory.path()).unwrap();
-    for product in [Product::Haproxy, Product::Nginx, Product::Apache] {
-        let Ok(program) = find(product, None, Path::new("")) else { continue };
+    let path = |name: &str| directory.path().join(name);
+    for product in Product::ALL.into_iter().filter(|product| checker(*product, "").is_some()) {
+        let program = match find(product, None, Path::new("")) {
+            Ok(program) => program,
+            Err(why) => {
+                weir_testkit::untested(format!("{}: {why}", product.name()));
+                continue;
+            }
+        };
+        let (tls_in, tls_out) = product.speaks_tls();
         for scheme in Scheme::ALL.into_iter().filter(|scheme| product.has(*scheme)) {
             for tls in [false, true] {
                 let mut assignment = assignment(&servers, scheme, directory.path());
                 assignment.bind = super::super::stage::free_address().unwrap();
-                assignment.tls_in = tls.then_some(pem.site.as_path());
-                assignment.tls_out = tls.then_some(pem.authority.as_path());
+                assignment.tls_in = (tls && tls_in).then_some(pem.site.as_path());
+                assignment.tls_out = (tls && tls_out).then_some(pem.authority.as_path());
                 let recipe = recipe(product, &assignment).unwrap();
-                std::fs::write(directory.path().join(recipe.file), &recipe.config).unwrap();
+                std::fs::write(path(recipe.file), &recipe.config).unwrap();
                 let mut command = Command::new(&program.path);
-                command.args(&recipe.arguments).arg(if product == Product::Haproxy { "-c" } else { "-t" });
-                let output = command.output().unwrap();
+                command.args(checker(product, &path(recipe.file).display().to_string()).unwrap());
+                command.envs(recipe.environment.iter().map(|(name, value)| (name, value)));
+                let output = command.current_dir(directory.path()).output().unwrap();
                 assert!(output.status.success(), "{product:?}: {output:?}\n{}", recipe.config);
             }
         }
+    }
+}
+
+/// What stands in the files of those that are not on every machine.
+#[test]
+fn configurations_are_what_their_manuals_say() {
+    let (servers, directory) = (servers(), Path::new("/d"));
+    use Product::{Caddy, Envoy, Lvs, Nftables, Pound, Sozu, Traefik};
+    for product in [Envoy, Caddy, Traefik, Pound, Sozu, Lvs, Nftables] {
+        let (tls_in, tls_out) = product.speaks_tls();
+        let mut assignment = assignment(&servers, Scheme::RoundRobin, directory);
+        let plain = recipe(product, &assignment).unwrap();
+        assignment.tls_in = tls_in.then_some(Path::new("/d/site.pem"));
+        assignment.tls_out = tls_out.then_some(Path::new("/d/authority.pem"));
+        let encrypted = recipe(product, &assignment).unwrap();
+        let arguments = plain.arguments.join(" ");
+        let environment = plain.environment.iter().map(|(name, value)| format!("{name}={value} "));
+        let environment: String = environment.collect();
+        let shown = format!("{environment}{} {arguments}\n\n{}", product.name(), plain.shown());
+        let shown = match encrypted == plain {
+            true => shown,
+            false => format!("{shown}\n--- with TLS\n\n{}", encrypted.shown()),
+        };
+        insta::assert_snapshot!(product.name(), shown);
     }
 }
 
@@ -77,12 +138,70 @@ fn weirs_own_configuration_is_proved() {
     }
 }
 
+/// What Weir and NGINX are told when they are to send the servers' files, and Weir when it is to send clients on.
+#[test]
+fn ways_past_the_balancer_are_what_their_configurations_say() {
+    let (servers, directory) = (servers(), tempfile::tempdir().unwrap());
+    let key = directory.path().join("redirect.key");
+    std::fs::write(&key, "0123456789abcdef0123").unwrap();
+    let roots = ["s1", "s2"].map(|name| directory.path().join(name).join("root"));
+    let made = |product, way| {
+        let mut assignment = assignment(&servers, Scheme::RoundRobin, directory.path());
+        (assignment.way, assignment.roots, assignment.key) = (way, &roots, Some(key.as_path()));
+        recipe(product, &assignment).unwrap().config
+    };
+    // Of root alone NGINX says so.
+    let shown = |config: &str| {
+        let own = directory.path().display().to_string();
+        config.replace(&own, "/d").replace("user root;\n", "")
+    };
+    for way in [Way::Offloaded, Way::Redirected] {
+        let config = made(Product::Weir, way);
+        let loaded = weir_config::load(&[weir_config::Source::new("weir.toml", config.clone())], &|_| None);
+        assert!(loaded.is_ok(), "{:?}\n{config}", loaded.unwrap_err());
+        insta::assert_snapshot!(format!("weir_{}", way.name()), shown(&config));
+    }
+    insta::assert_snapshot!("nginx_offloaded", shown(&made(Product::Nginx, Way::Offloaded)));
+}
+
+#[test]
+fn a_fleet_is_told_in_a_configuration_that_is_proved() {
+    use weir_config::lab::{FleetPolicy, FleetSetup};
+    use weir_model::Millis;
+    for policy in [FleetPolicy::Reactive, FleetPolicy::Target] {
+        let mut assignment = assignment(&[], Scheme::LeastConnections, Path::new("/tmp/d"));
+        assignment.fleet = Some(FleetAssignment {
+            setup: FleetSetup {
+                min: 2,
+                max: 13,
+                capacity: 100.0,
+                policy,
+                minute: Millis(1_500),
+                boot: Millis(1_500),
+            },
+            command: ["/bin/sh", "-c", "sleep 1.5; exec \"$0\" \"$@\"", "weir", "--bind", "{address}:{port}"]
+                .map(str::to_owned)
+                .to_vec(),
+            environment: ("WEIR_LAB_FAMILY".to_owned(), "weir-lab-1".to_owned()),
+        });
+        let config = weir::config(&assignment);
+        let loaded = weir_config::load(&[weir_config::Source::new("weir.toml", config.clone())], &|_| None);
+        assert!(loaded.is_ok(), "{:?}\n{config}", loaded.unwrap_err());
+        insta::assert_snapshot!(format!("weir_fleet_{policy:?}"), config);
+    }
+}
+
 #[test]
 fn versions_are_found_in_what_programs_say() {
     let said = "HAProxy version 2.6.12-1+deb12u4 2026/05/01 - https://haproxy.org/\nStatus: long-term\n";
     assert_eq!(version_in(said).as_deref(), Some("2.6.12-1+deb12u4"));
     assert_eq!(version_in("nginx version: nginx/1.22.1\n").as_deref(), Some("1.22.1"));
     assert_eq!(version_in("Server version: Apache/2.4.62 (Debian)").as_deref(), Some("2.4.62"));
+    assert_eq!(version_in("nftables v1.0.6 (Lester Gooch #5)").as_deref(), Some("1.0.6"));
+    assert_eq!(
+        version_in("envoy  version: d79f6e8d/1.40.0/Clean/RELEASE/BoringSSL").as_deref(),
+        Some("1.40.0")
+    );
     assert_eq!(version_in("usage: none."), None);
 }
 

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::is_root;
+use super::{family, is_root};
 
 /// What a lab makes on its machine.
 #[derive(Debug)]
@@ -73,6 +73,16 @@ impl Ledger {
         writeln!(self.file, "process {pid} {}", started(pid).unwrap_or(0))
     }
 
+    /// What the processes of this lab's balancers that outlive them are known by.
+    pub(crate) fn family_name() -> String {
+        format!("{PREFIX}{}", std::process::id())
+    }
+
+    /// Processes that carry this name in their environment.
+    pub(super) fn family(&mut self, name: &str) -> io::Result<()> {
+        writeln!(self.file, "family {name}")
+    }
+
     /// A directory of `PREFIX` in its name.
     pub(crate) fn work_directory(&mut self, path: &Path) -> io::Result<()> {
         writeln!(self.file, "directory {}", path.display())
@@ -116,6 +126,7 @@ impl Cleaned {
             let words: Vec<&str> = line.splitn(2, ' ').collect();
             match words[..] {
                 ["process", rest] if same_boot => self.processes += usize::from(kill_group(rest)),
+                ["family", name] if same_boot && is_plain(name) => self.processes += family::end(name),
                 ["namespace", name] if same_boot && is_plain(name) => {
                     self.namespaces += usize::from(delete_namespace(name));
                 }

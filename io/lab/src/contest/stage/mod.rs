@@ -1,6 +1,7 @@
 //! Where a scenario is played: networks, processes and files that go away, also after a kill.
 
 mod certificates;
+mod family;
 mod ledger;
 mod network;
 mod process;
@@ -9,8 +10,9 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 pub(crate) use certificates::Certificates;
+pub(crate) use family::{FAMILY_VARIABLE, Family};
 pub use ledger::{Cleaned, Ledger};
-pub(crate) use network::{Network, Place};
+pub(crate) use network::{Network, Place, SHARED};
 pub(crate) use process::Process;
 
 /// An address on loopback where nobody listened a moment ago.

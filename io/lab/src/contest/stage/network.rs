@@ -20,6 +20,8 @@ use super::{Ledger, free_address};
 pub(crate) enum Place {
     Client,
     Balancer,
+    /// The passive one of a pair.
+    Spare,
     /// By number, from 0.
     Server(u32),
 }
@@ -50,6 +52,55 @@ impl Network {
         Ok(network)
     }
 
+    /// Adds a place for the passive one of a pair of balancers. Loopback has none.
+    ///
+    /// # Errors
+    /// As for [`Self::make`].
+    pub(crate) fn add_spare(&self, topology: Topology, ledger: &mut Ledger) -> Result<(), String> {
+        match (topology, &self.prefix) {
+            (Topology::Namespaces(links), Some(_)) => {
+                self.join(Place::Spare, &self.name("switch"), &links, ledger)
+            }
+            _ => Err("a pair of balancers needs network namespaces, and these need root".to_owned()),
+        }
+    }
+
+    /// Pulls the cable of a place, or plugs it in again.
+    pub(crate) fn plug(&self, place: Place, is_in: bool) -> Result<(), String> {
+        let Some(_) = &self.prefix else { return Ok(()) };
+        let to = if is_in { "up" } else { "down" };
+        run("ip", &["-n", &self.name("switch"), "link", "set", &port(place), to])
+    }
+
+    /// Takes the address of a pair away from both: a keepalived that is killed leaves it where it is.
+    pub(crate) fn take_shared(&self) {
+        for place in [Place::Balancer, Place::Spare] {
+            let address = format!("{SHARED}/16");
+            // Whoever does not have it has nothing to lose.
+            let _ = run("ip", &["-n", &self.namespace(place), "address", "del", &address, "dev", "eth0"]);
+        }
+    }
+
+    /// Takes away what packet filter and LVS were told there.
+    pub(crate) fn forget_rules(&self, place: Place) {
+        if self.prefix.is_none() {
+            return;
+        }
+        let namespace = self.namespace(place);
+        for command in [["nft", "flush", "ruleset"].as_slice(), &["ipvsadm", "--clear"]] {
+            // Who is not there has told nothing.
+            let _ = run("ip", &[&["netns", "exec", namespace.as_str()], command].concat());
+        }
+    }
+
+    /// Whether the address of a pair is there.
+    pub(crate) fn has_shared(&self, place: Place) -> bool {
+        let namespace = self.namespace(place);
+        let shown =
+            Command::new("ip").args(["-n", &namespace, "-4", "address", "show", "dev", "eth0"]).output();
+        shown.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(&format!(" {SHARED}/")))
+    }
+
     /// Gives a place its namespace and its cable to the switch.
     fn join(&self, place: Place, switch: &str, links: &Links, ledger: &mut Ledger) -> Result<(), String> {
         let (name, port) = (self.namespace(place), port(place));
@@ -64,7 +115,7 @@ impl Network {
         run("ip", &["-n", &name, "link", "set", "eth0", "up"])?;
         let rate = match place {
             Place::Client => links.client,
-            Place::Balancer => links.balancer,
+            Place::Balancer | Place::Spare => links.balancer,
             Place::Server(_) => links.server,
         };
         if let Some(mbit) = rate {
@@ -131,15 +182,20 @@ fn port(place: Place) -> String {
     match place {
         Place::Client => "client".to_owned(),
         Place::Balancer => "balancer".to_owned(),
+        Place::Spare => "spare".to_owned(),
         Place::Server(number) => format!("s{}", number + 1),
     }
 }
+
+/// The address that clients ask a pair of balancers at, whichever has it.
+pub(crate) const SHARED: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 100);
 
 /// From a network for measurements (RFC 2544), which nobody routes.
 fn ip(place: Place) -> Ipv4Addr {
     match place {
         Place::Client => Ipv4Addr::new(198, 18, 0, 1),
         Place::Balancer => Ipv4Addr::new(198, 18, 0, 2),
+        Place::Spare => Ipv4Addr::new(198, 18, 0, 3),
         Place::Server(number) => Ipv4Addr::new(198, 18, 1, u8::try_from(number + 1).unwrap_or(u8::MAX)),
     }
 }

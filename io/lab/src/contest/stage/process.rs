@@ -88,7 +88,7 @@ impl Process {
     }
 
     /// The end of what it said.
-    fn last_words(&self) -> String {
+    pub(crate) fn last_words(&self) -> String {
         let said = std::fs::read(&self.log).unwrap_or_default();
         let said = String::from_utf8_lossy(&said).into_owned();
         let lines: Vec<&str> = said.trim().lines().collect();

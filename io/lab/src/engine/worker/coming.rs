@@ -46,6 +46,7 @@ impl Worker<'_> {
         }
         if let Some(exchange) = &mut connection.exchange
             && connection.replies == 0
+            && exchange.hops == 0
             && exchange.record.connected_ns.is_none()
         {
             exchange.record.connected_ns = Some(self.clock.now());

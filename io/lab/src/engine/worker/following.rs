@@ -2,9 +2,11 @@
 
 use super::super::connection::{Exchange, Phase};
 use super::super::job::Job;
+use super::super::onward::HOPS_MAX;
 use super::{Pause, RETRY_NS, Worker};
 use crate::facts::Mode;
 use crate::record::{Fault, Record};
+use crate::url::Url;
 
 impl Worker<'_> {
     /// The answer is complete.
@@ -12,13 +14,20 @@ impl Worker<'_> {
         let Some(connection) = &mut self.slots[at].connection else { return };
         let Some(exchange) = connection.exchange.take() else { return };
         connection.replies += 1;
-        let Exchange { job, mut record, answer, .. } = exchange;
+        let Exchange { job, mut record, answer, hops, .. } = exchange;
         record.status = answer.status;
         record.bytes_in = answer.body_bytes;
-        record.head_in = answer.head_bytes;
+        record.head_in = record.head_in.saturating_add(answer.head_bytes);
         record.server = answer.server;
         let origin = connection.origin;
         self.under_way_ended(record.end_ns);
+        if let Some((to, url)) = self.onward(&job, &record, answer.location.as_deref(), origin, hops) {
+            match keep {
+                true => self.idle[origin].push(at),
+                false => self.close(at),
+            }
+            return self.go_to(to, &url, job, record, hops + 1);
+        }
         if job.calls > 1 {
             self.note(&record);
             return self.go_on(at, job, keep, record.end_ns);
@@ -32,6 +41,36 @@ impl Worker<'_> {
             self.report.sessions.complete += 1;
         }
         self.end_job(record);
+    }
+
+    /// Where an answer sends its request on to, if it goes there.
+    fn onward(
+        &self,
+        job: &Job,
+        record: &Record,
+        location: Option<&[u8]>,
+        from: usize,
+        hops: u8,
+    ) -> Option<(usize, Url)> {
+        let has_body = self.shared.targets[record.target as usize].1.body.bytes() > 0;
+        if has_body || job.calls > 0 || hops >= HOPS_MAX {
+            return None;
+        }
+        self.shared.onward(location?, from)
+    }
+
+    /// Asks there. When the request was due and started stays as it was.
+    fn go_to(&mut self, origin: usize, url: &Url, job: Job, record: Record, hops: u8) {
+        let now = record.end_ns;
+        let record = Record { first_byte_ns: None, ..record };
+        let connected = match self.idle[origin].pop() {
+            Some(at) => Ok(at),
+            None => self.connect(origin, now),
+        };
+        match connected {
+            Ok(at) => self.put(at, job, record, Some((url, hops)), now),
+            Err(fault) => self.end_job(Record { fault: Some(fault), end_ns: self.clock.now(), ..record }),
+        }
     }
 
     /// The next request of a session.
@@ -65,7 +104,7 @@ impl Worker<'_> {
         record.fault = Some(fault);
         record.status = answer.status;
         record.bytes_in = answer.body_bytes;
-        record.head_in = answer.head_bytes;
+        record.head_in = record.head_in.saturating_add(answer.head_bytes);
         self.under_way_ended(record.end_ns);
         if job.calls > 1 {
             self.lose_calls(Job { calls: job.calls - 1, ..job });

@@ -146,6 +146,7 @@ impl<'l> Worker<'l> {
                 verify: load.verify.as_ref(),
                 server_header: &load.server_header,
                 servers: ServerNames::new(&shared.servers),
+                follows: !load.follow.is_empty(),
             },
             scratch: vec![0; SCRATCH_BYTES],
             output: Output::new(shared.writer.as_ref()),

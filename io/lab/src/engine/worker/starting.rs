@@ -10,6 +10,7 @@ use super::super::job::Job;
 use super::{DEADLINES_MIN, Pause, STARTS, Slot, Worker};
 use crate::record::{Fault, Record};
 use crate::tally::LATE_NS;
+use crate::url::Url;
 
 impl Worker<'_> {
     pub(super) fn start_due(&mut self) {
@@ -89,12 +90,22 @@ impl Worker<'_> {
     /// Puts the job's next request on a connection.
     pub(super) fn ask(&mut self, at: usize, job: Job, now: u64) {
         let number = self.shared.target_of(&job);
-        let (_, target) = &self.shared.targets[number];
         let record = self.record_of(&job, number, now);
+        if record.delay_ns() > LATE_NS {
+            self.live.late.fetch_add(1, Relaxed);
+        }
+        self.live.sent.fetch_add(1, Relaxed);
+        self.put(at, job, record, None, now);
+    }
+
+    /// Puts a request on a connection: where its target leads, or where it has been sent on to, for the so-many-th time.
+    pub(super) fn put(&mut self, at: usize, job: Job, record: Record, onward: Option<(&Url, u8)>, now: u64) {
+        let (_, target) = &self.shared.targets[record.target as usize];
         let Some(connection) = &mut self.slots[at].connection else { return };
         self.next_id += 1;
-        let exchange = Exchange { id: self.next_id, job, record, answer: Answer::new(target.is_head) };
-        connection.ask(target, job.number, exchange);
+        let hops = onward.map_or(0, |(_, hops)| hops);
+        let exchange = Exchange { id: self.next_id, job, record, answer: Answer::new(target.is_head), hops };
+        connection.ask(target, job.number, onward.map(|(url, _)| url), exchange);
         let ready = connection.phase == Phase::Ready;
         let flushed = if ready { connection.flush(&self.shared.pattern) } else { Ok(()) };
         self.deadlines.push_back((now + self.shared.timeout_ns, at, self.next_id));
@@ -103,10 +114,6 @@ impl Worker<'_> {
         }
         self.under_way += 1;
         self.silent_since.get_or_insert(now);
-        if record.delay_ns() > LATE_NS {
-            self.live.late.fetch_add(1, Relaxed);
-        }
-        self.live.sent.fetch_add(1, Relaxed);
         if let Err(fault) = flushed {
             self.fail(at, fault);
         }

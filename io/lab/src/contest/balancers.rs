@@ -1,0 +1,179 @@
+//! The balancer of a turn: one, or an active one and a passive one with keepalived beside each.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use weir_config::lab::{Case, Loss, PairSetup, Rival};
+
+use super::keepalived;
+use super::rivals::{self, Program};
+use super::stage::{Family, Network, Place, Process, SHARED};
+use super::turn::{Ring, TurnError};
+
+/// What clients ask during a turn; it ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Balancers {
+    /// Where clients ask.
+    pub(crate) address: SocketAddr,
+    /// `None` = it has been killed.
+    active: Option<Process>,
+    /// Of a pair: the passive one, and both keepaliveds.
+    others: Vec<Process>,
+    /// Servers that the balancer has started, which end after it.
+    _fleet: Option<Family>,
+}
+
+/// The directory of the active one.
+pub(crate) const ACTIVE: &str = "balancer";
+
+/// A pair settles within a second or two; a machine under heavy load gets time.
+const SETTLE_MAX: Duration = Duration::from_secs(20);
+
+impl Balancers {
+    /// Every process of it.
+    pub(crate) fn members(&self) -> Vec<u32> {
+        self.active.iter().chain(&self.others).flat_map(Process::members).collect()
+    }
+
+    /// Tells the active one to read its configuration again.
+    pub(crate) fn reload(&self, rival: &Rival) {
+        if let (Some(active), Some(signal)) = (&self.active, rivals::reload_signal(rival.product)) {
+            active.signal(signal);
+        }
+    }
+
+    /// Takes from the active one of a pair what a case wants it to lose.
+    pub(crate) fn lose(&mut self, loss: Loss, network: &Network) -> Result<(), String> {
+        match loss {
+            Loss::Machine => network.plug(Place::Balancer, false),
+            Loss::Program => {
+                self.active = None;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Ring<'_> {
+    /// Where balancers listen, and where clients ask. Over loopback that is another port each time.
+    pub(crate) fn front(&self) -> std::io::Result<(SocketAddr, SocketAddr)> {
+        let setup = &self.scenario.balancer;
+        let own = self.network.address(Place::Balancer, setup.port)?;
+        Ok(match setup.pair {
+            None => (own, own),
+            // The passive one cannot listen on an address that it does not have.
+            Some(_) => ((Ipv4Addr::UNSPECIFIED, own.port()).into(), (SHARED, own.port()).into()),
+        })
+    }
+
+    /// Starts what a rival is in this scenario, and waits until it answers.
+    pub(crate) fn start(
+        &mut self,
+        case: &Case,
+        rival: &Rival,
+        program: &Program,
+    ) -> Result<Balancers, TurnError> {
+        let (bind, address) = self
+            .front()
+            .map_err(|cause| TurnError::Failed(format!("an address for {}: {cause}", rival.name)))?;
+        // A whole answer through to a server, where the probe speaks what the listener does.
+        let is_plain = !self.scenario.balancer.tls_in;
+        let path = is_plain.then_some(if case.method == "GET" { case.path.as_str() } else { "/" });
+        // Rules of a kernel stay when who made them has ended.
+        if self.scenario.rivals.iter().any(|rival| rival.product.is_kernel()) {
+            self.network.forget_rules(Place::Balancer);
+        }
+        let Some(pair) = self.scenario.balancer.pair.as_ref() else {
+            let fleet = rival.fleet.as_ref().map(|_| Family::begin(&mut self.ledger)).transpose();
+            let fleet = fleet.map_err(|cause| TurnError::Failed(format!("the ledger: {cause}")))?;
+            let active = self.start_one((Place::Balancer, ACTIVE), bind, case, rival, program)?;
+            // From here on what it starts ends with it, whatever happens.
+            let mut balancers =
+                Balancers { address, active: Some(active), others: Vec::new(), _fleet: fleet };
+            if let Some(active) = &mut balancers.active {
+                let client = (&self.network, Place::Client);
+                active.wait_ready(address, path, client).map_err(TurnError::Failed)?;
+            }
+            return Ok(balancers);
+        };
+        self.network.plug(Place::Balancer, true).map_err(TurnError::Failed)?;
+        self.network.take_shared();
+        let mut active = self.start_one((Place::Balancer, ACTIVE), bind, case, rival, program)?;
+        let mut passive = self.start_one((Place::Spare, "spare"), bind, case, rival, program)?;
+        let client = (&self.network, Place::Client);
+        let own = self.network.address(Place::Spare, bind.port());
+        let own = own.map_err(|cause| TurnError::Failed(format!("the passive one: {cause}")))?;
+        passive.wait_ready(own, path, client).map_err(TurnError::Failed)?;
+        let keepers = self.keep(pair, (&active, &passive)).map_err(TurnError::Failed)?;
+        active.wait_ready(address, path, (&self.network, Place::Client)).map_err(TurnError::Failed)?;
+        let others = std::iter::once(passive).chain(keepers).collect();
+        Ok(Balancers { address, active: Some(active), others, _fleet: None })
+    }
+
+    /// keepalived beside both, until the active one alone has the address.
+    fn keep(&mut self, pair: &PairSetup, of: (&Process, &Process)) -> Result<Vec<Process>, String> {
+        let program = keepalived::find(pair.program.as_deref())?;
+        let mut keepers = Vec::new();
+        for (place, balancer) in [(Place::Balancer, of.0), (Place::Spare, of.1)] {
+            let name = if place == Place::Spare { "keepalived-spare" } else { "keepalived" };
+            let directory = fresh(&self.directory.join(name))?;
+            let path = directory.join("keepalived.conf");
+            fs::write(&path, keepalived::config(place, pair.interval.duration(), balancer.pid()))
+                .map_err(|cause| format!("{}: {cause}", path.display()))?;
+            let mut command = Command::new(&program.path);
+            command.args(keepalived::arguments(&directory)).current_dir(&directory);
+            let at = (&self.network, place);
+            keepers.push(Process::start(name, command, &directory, at, &mut self.ledger)?);
+        }
+        let until = Instant::now() + SETTLE_MAX;
+        while !self.network.has_shared(Place::Balancer) || self.network.has_shared(Place::Spare) {
+            if Instant::now() > until {
+                let said: Vec<String> = keepers.iter().map(Process::last_words).collect();
+                return Err(format!("keepalived does not settle: {}", said.join("\n")));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(keepers)
+    }
+
+    /// Starts a balancer with a directory of this name.
+    fn start_one(
+        &mut self,
+        (place, name): (Place, &str),
+        bind: SocketAddr,
+        case: &Case,
+        rival: &Rival,
+        program: &Program,
+    ) -> Result<Process, TurnError> {
+        let failed = TurnError::Failed;
+        let is_free = self.network.within(place, || std::net::TcpListener::bind(bind).map(drop));
+        if let Ok(Err(cause)) = is_free {
+            return Err(TurnError::PortTaken(bind, cause));
+        }
+        let directory = fresh(&self.directory.join(name)).map_err(failed)?;
+        let Some(recipe) = self.recipe(case, rival, bind, &directory) else {
+            return Err(failed(format!("{} is no balancer", rival.name)));
+        };
+        let path = directory.join(recipe.file);
+        fs::write(&path, &recipe.config).map_err(|cause| failed(format!("{}: {cause}", path.display())))?;
+        for (name, text) in &recipe.others {
+            let path = directory.join(name);
+            fs::write(&path, text).map_err(|cause| failed(format!("{}: {cause}", path.display())))?;
+        }
+        let mut command = recipe.command(&program.path);
+        command.current_dir(&directory);
+        Process::start(&rival.name, command, &directory, (&self.network, place), &mut self.ledger)
+            .map_err(failed)
+    }
+}
+
+/// An empty directory of this path.
+fn fresh(path: &Path) -> Result<std::path::PathBuf, String> {
+    let _ = fs::remove_dir_all(path);
+    fs::create_dir_all(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
+    Ok(path.to_owned())
+}

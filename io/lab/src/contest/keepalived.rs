@@ -1,0 +1,99 @@
+//! keepalived: which of two balancers has the address that clients ask.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::rivals::{Program, in_path, version_in};
+use super::stage::{Place, SHARED};
+
+/// Finds its program: the one that is named, or by its name.
+///
+/// # Errors
+/// It is not there, or does not run; the text says what was looked for.
+pub(crate) fn find(named: Option<&Path>) -> Result<Program, String> {
+    let path = match named {
+        Some(path) => path.to_owned(),
+        None => in_path(&["keepalived"])
+            .ok_or("a pair: there is no program keepalived in PATH or the usual directories")?,
+    };
+    let output = Command::new(&path).arg("--version").stdin(Stdio::null()).output();
+    let output = output.map_err(|cause| format!("{} --version: {cause}", path.display()))?;
+    let said = [output.stdout, output.stderr].concat();
+    let version = version_in(&String::from_utf8_lossy(&said)).unwrap_or_default();
+    Ok(Program { path, version })
+}
+
+/// What one of the two is told, beside the balancer with this process id. Its checks run once a second at most often: it knows no
+/// fractions there.
+pub(crate) fn config(place: Place, interval: Duration, balancer: u32) -> String {
+    let priority = if place == Place::Spare { 190 } else { 200 };
+    format!(
+        "global_defs {{
+  vrrp_version 3
+  script_user root
+  enable_script_security
+}}
+vrrp_script balancer {{
+  script \"/usr/bin/test -e /proc/{balancer}\"
+  interval 1
+  fall 1
+  rise 1
+}}
+vrrp_instance pair {{
+  state BACKUP
+  interface eth0
+  virtual_router_id 51
+  priority {priority}
+  advert_int {interval_s:.2}
+  virtual_ipaddress {{
+    {SHARED}/16
+  }}
+  track_script {{
+    balancer
+  }}
+}}
+",
+        interval_s = interval.as_secs_f64(),
+    )
+}
+
+/// In the foreground, with what it writes in a directory of its own: others on this machine are not disturbed.
+pub(crate) fn arguments(directory: &Path) -> Vec<String> {
+    let file = |name: &str| directory.join(name).display().to_string();
+    let options = ["--dont-fork", "--log-console", "--vrrp", "--use-file"].map(str::to_owned);
+    let own =
+        [file("keepalived.conf"), "--pid".to_owned(), file("pid"), "--vrrp_pid".to_owned(), file("vrrp.pid")];
+    [options.to_vec(), own.to_vec()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_active_one_has_the_higher_priority() {
+        insta::assert_snapshot!(config(Place::Balancer, Duration::from_millis(200), 4711));
+        let spare = config(Place::Spare, Duration::from_secs(1), 1);
+        assert!(spare.contains("priority 190") && spare.contains("advert_int 1.00"), "{spare}");
+    }
+
+    #[test]
+    fn keepalived_takes_what_is_made_for_it() {
+        let program = match find(None) {
+            Ok(program) if super::super::stage::is_root() => program,
+            _ => return weir_testkit::untested("needs root and keepalived"),
+        };
+        assert!(program.version.contains('.'), "{program:?}");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("keepalived.conf");
+        std::fs::write(&path, config(Place::Balancer, Duration::from_millis(200), 1)).unwrap();
+        // It wants to see the interface, and none of loopback.
+        let script =
+            "ip link add name eth0 type veth peer name other && exec \"$0\" --config-test --use-file \"$1\"";
+        let mut command = Command::new("unshare");
+        command.args(["--net", "/bin/sh", "-c", script]).arg(&program.path).arg(&path);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+}

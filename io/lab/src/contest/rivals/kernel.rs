@@ -1,0 +1,91 @@
+//! Balancers that are the kernel, in a network namespace of their own: no process does the work, and nobody speaks HTTP.
+//!
+//! Client and servers are in one network: what goes to a server must seem to come from the balancer, or the answer would not pass it.
+
+use std::process::{Command, Stdio};
+
+use weir_config::lab::Scheme;
+
+use super::Assignment;
+
+/// For nft: a server for each new connection, by a number that counts, by chance or by the client's address.
+pub(super) fn nftables(assignment: &Assignment<'_>) -> String {
+    let bind = assignment.bind;
+    let count = assignment.servers.len();
+    let number = match assignment.scheme {
+        Scheme::Random => format!("numgen random mod {count}"),
+        Scheme::Source => format!("jhash ip saddr mod {count}"),
+        // Scenarios that ask for the fewest connections are refused.
+        Scheme::RoundRobin | Scheme::LeastConnections => format!("numgen inc mod {count}"),
+    };
+    let servers: Vec<String> = assignment
+        .servers
+        .iter()
+        .enumerate()
+        .map(|(at, (_, address))| format!("{at} : {} . {}", address.ip(), address.port()))
+        .collect();
+    format!(
+        "table ip web {{
+  chain in {{
+    type nat hook prerouting priority dstnat;
+    ip daddr {ip} tcp dport {port} dnat ip to {number} map {{ {servers} }}
+  }}
+  chain out {{
+    type nat hook postrouting priority srcnat;
+    ct status dnat masquerade
+  }}
+}}
+",
+        ip = bind.ip(),
+        port = bind.port(),
+        servers = servers.join(", "),
+    )
+}
+
+/// For `ipvsadm --restore`.
+pub(super) fn lvs(assignment: &Assignment<'_>) -> String {
+    let bind = assignment.bind;
+    let scheduler = match assignment.scheme {
+        Scheme::LeastConnections => "lc",
+        Scheme::Source => "sh",
+        // Scenarios that ask for chance are refused.
+        Scheme::RoundRobin | Scheme::Random => "rr",
+    };
+    let servers = super::each(assignment, |_, address| format!("-a -t {bind} -r {address} -m\n"));
+    format!("-A -t {bind} -s {scheduler}\n{servers}")
+}
+
+/// What makes the answers of LVS's servers pass it.
+pub(super) const LVS_MASQUERADE: &str = "table ip web {
+  chain out {
+    type nat hook postrouting priority srcnat;
+    masquerade
+  }
+}
+";
+
+/// A shell gives the kernel its rules, and stays: it stands for the balancer, which is no process.
+pub(super) const NFTABLES_START: &str =
+    "echo 1 > /proc/sys/net/ipv4/ip_forward && \"$0\" --file \"$1\" && exec sleep 1000000000";
+/// The same for LVS.
+pub(super) const LVS_START: &str = "echo 1 > /proc/sys/net/ipv4/ip_forward && echo 1 > /proc/sys/net/ipv4/vs/conntrack && \
+    nft --file \"$2\" && \"$0\" --restore < \"$1\" && exec sleep 1000000000";
+
+/// Whether the kernel has what a program needs, tried in a namespace that goes away at once.
+///
+/// # Errors
+/// It has not; the text says what the program said.
+pub(super) fn is_able(program: &std::path::Path, arguments: &[&str]) -> Result<(), String> {
+    let tried =
+        Command::new("unshare").arg("--net").arg(program).args(arguments).stdin(Stdio::null()).output();
+    let output = tried.map_err(|cause| format!("unshare: {cause}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!(
+            "the kernel does not let it ({} {}): {}",
+            program.display(),
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr).trim()
+        )),
+    }
+}

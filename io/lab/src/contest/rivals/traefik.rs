@@ -1,0 +1,57 @@
+use super::{Assignment, HOST};
+
+/// What it needs to know before it starts. It has round robin, and nothing else by default.
+pub(super) fn config(assignment: &Assignment<'_>) -> String {
+    format!(
+        "[global]
+checkNewVersion = false
+sendAnonymousUsage = false
+[log]
+level = \"ERROR\"
+[entryPoints.web]
+address = \"{bind}\"
+[providers.file]
+filename = {file:?}
+watch = false
+",
+        bind = assignment.bind,
+        file = assignment.directory.join(DYNAMIC),
+    )
+}
+
+/// The file with routes and servers.
+pub(super) const DYNAMIC: &str = "dynamic.toml";
+
+/// Routes and servers.
+pub(super) fn dynamic(assignment: &Assignment<'_>) -> String {
+    let scheme = if assignment.tls_out.is_some() { "https" } else { "http" };
+    let mut text = "[http.routers.web]
+rule = \"PathPrefix(`/`)\"
+entryPoints = [\"web\"]
+service = \"web\"
+"
+    .to_owned();
+    if assignment.tls_in.is_some() {
+        text.push_str("[http.routers.web.tls]\n");
+    }
+    text.push_str("[http.services.web.loadBalancer]\nserversTransport = \"web\"\n");
+    if !assignment.check.is_empty() {
+        text.push_str(&format!(
+            "[http.services.web.loadBalancer.healthCheck]\npath = {:?}\nhostname = \"{HOST}\"\ninterval = \"2s\"\n",
+            assignment.check
+        ));
+    }
+    text.push_str(&super::each(assignment, |_, address| {
+        format!("[[http.services.web.loadBalancer.servers]]\nurl = \"{scheme}://{address}\"\n")
+    }));
+    text.push_str("[http.serversTransports.web]\nmaxIdleConnsPerHost = 256\ndisableHTTP2 = true\n");
+    if let Some(authority) = assignment.tls_out {
+        text.push_str(&format!("serverName = \"{HOST}\"\nrootCAs = [{authority:?}]\n"));
+    }
+    if let Some(pem) = assignment.tls_in {
+        text.push_str(&format!(
+            "[[tls.certificates]]\ncertFile = {pem:?}\nkeyFile = {pem:?}\n[tls.options.default]\nminVersion = \"VersionTLS13\"\n"
+        ));
+    }
+    text
+}

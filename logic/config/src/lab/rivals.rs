@@ -1,0 +1,190 @@
+//! Reads who is compared.
+
+use std::path::PathBuf;
+
+use super::read::span_of;
+use super::scenario::named;
+use super::{
+    BalancerSetup, Case, Demand, FleetPolicy, FleetSetup, Mark, Product, Rival, Scheme, ServerKind, Topology,
+    Way,
+};
+use crate::source::Span;
+use crate::table::Table;
+use crate::tree::Value;
+
+/// One who is asked for, before algorithms come to it.
+struct Asked {
+    name: String,
+    product: Product,
+    program: Option<PathBuf>,
+    way: Way,
+    fleet: Option<FleetSetup>,
+    /// `None`: nobody is asked for by name.
+    span: Option<Span>,
+}
+
+pub(super) fn rivals(table: &Table<'_, '_>, kind: ServerKind) -> Vec<Rival> {
+    let product = |name: &str| named(&Product::ALL, Product::name, name);
+    let mut asked = Vec::new();
+    for (at, node) in table.many("rivals").iter().enumerate() {
+        if let Value::Table(_) = node.value {
+            let own = table.nth("rivals", at);
+            let Some(product) = product(&own.text("product")) else { continue };
+            let name = own.text_if("name").map_or_else(|| product.name().to_owned(), |name| name.value);
+            let program = own.text_if("program").map(|text| PathBuf::from(text.value));
+            let way = way(&own, product, kind);
+            let fleet = fleet(&own, product, kind);
+            asked.push(Asked { name, product, program, way, fleet, span: Some(node.span) });
+        } else if let Some(product) = node.text().and_then(product) {
+            asked.push(Asked {
+                name: product.name().to_owned(),
+                product,
+                program: None,
+                way: Way::Proxied,
+                fleet: None,
+                span: Some(node.span),
+            });
+        }
+    }
+    match table.get("rivals") {
+        None => {
+            let usual = [Product::Weir, Product::Haproxy, Product::Nginx];
+            asked.extend(usual.map(|product| Asked {
+                name: product.name().to_owned(),
+                product,
+                program: None,
+                way: Way::Proxied,
+                fleet: None,
+                span: None,
+            }));
+        }
+        Some(node) if node.one_or_many().is_empty() => table.error("rivals", node.span, "there is none"),
+        Some(_) => {}
+    }
+    let schemes = schemes(table);
+    let mut rivals: Vec<Rival> = Vec::new();
+    for one in asked {
+        let schemes =
+            if one.product == Product::None { &schemes[..schemes.len().min(1)] } else { &schemes[..] };
+        for (scheme, span) in schemes {
+            if !one.product.has(*scheme) {
+                let message = format!("{} has no {}", one.product.name(), scheme.name());
+                table.error("algorithms", span.or(one.span).unwrap_or(table.span()), message);
+            }
+            let several = schemes.len() > 1;
+            let name = if several { format!("{} {}", one.name, scheme.name()) } else { one.name.clone() };
+            if rivals.iter().any(|other| other.name == name) {
+                let message = format!("{name} is there twice: give one of them another `name`");
+                table.error("rivals", one.span.unwrap_or(table.span()), message);
+            }
+            rivals.push(Rival {
+                name,
+                product: one.product,
+                program: one.program.clone(),
+                scheme: *scheme,
+                way: one.way,
+                fleet: one.fleet.clone(),
+                mark: one.span.map(Mark),
+            });
+        }
+    }
+    rivals
+}
+
+fn way(rival: &Table<'_, '_>, product: Product, kind: ServerKind) -> Way {
+    let way = named(&Way::ALL, Way::name, &rival.text("way")).unwrap_or(Way::Proxied);
+    if !way.is_of(product) {
+        let message = format!("{} has no way {:?}", product.name(), way.name());
+        rival.error("way", span_of(rival, "way"), message);
+    } else if matches!(way, Way::Offloaded | Way::Redirected) && kind != ServerKind::Storage {
+        let message = "only storage areas name files and take tickets: [servers] needs kind = \"storage\"";
+        rival.error("way", span_of(rival, "way"), message);
+    }
+    way
+}
+
+fn fleet(rival: &Table<'_, '_>, product: Product, kind: ServerKind) -> Option<FleetSetup> {
+    let node = rival.get("fleet")?;
+    let table = rival.table("fleet");
+    if product != Product::Weir || kind != ServerKind::Origin {
+        rival.error("fleet", node.span, "only `weir` has fleets, and only of servers of kind \"origin\"");
+    }
+    let setup = FleetSetup {
+        min: table.number("min"),
+        max: table.number("max"),
+        capacity: table.decimal("capacity"),
+        policy: match table.text("policy").as_str() {
+            "reactive" => FleetPolicy::Reactive,
+            _ => FleetPolicy::Target,
+        },
+        minute: table.duration("minute"),
+        boot: table.duration("boot"),
+    };
+    if setup.min > setup.max {
+        table.error("min", span_of(&table, "min"), "is above `max`");
+    }
+    Some(setup)
+}
+
+/// Clients follow where they are sent with what is asked again without harm, and has no body.
+pub(super) fn check_ways(table: &Table<'_, '_>, rivals: &[Rival], cases: &[Case]) {
+    let is_followed = |case: &&Case| {
+        let has_calls = matches!(case.demand, Demand::Rate { calls: Some(_), .. });
+        case.mix.is_none() && case.method == "GET" && case.body_bytes == 0 && !has_calls
+    };
+    let is_redirected = rivals.iter().any(|rival| rival.way == Way::Redirected);
+    if let (true, Some(case)) = (is_redirected, cases.iter().find(|case| !is_followed(case))) {
+        let message =
+            format!("{}: only a GET without `calls` is followed to where it is redirected", case.name);
+        table.error("test", span_of(table, "test"), message);
+    }
+}
+
+/// What the scenario asks of all of them must be something that each can.
+pub(super) fn check_abilities(
+    table: &Table<'_, '_>,
+    rivals: &[Rival],
+    cases: &[Case],
+    (setup, topology): (&BalancerSetup, Topology),
+) {
+    for rival in rivals {
+        let (tls_in, tls_out) = rival.product.speaks_tls();
+        let is_kernel = rival.product.is_kernel();
+        let has_reloads = cases.iter().any(|case| case.reload_every.is_some());
+        for (is_asked, what) in [
+            (setup.tls_in && !tls_in, "speaks no TLS with clients"),
+            (setup.tls_out && !tls_out, "does not verify servers over TLS"),
+            (has_reloads && !rival.product.can_reload(), "does not reload by a signal"),
+            (
+                is_kernel && topology == Topology::Loopback,
+                "works on packets: [topology] needs kind = \"namespaces\"",
+            ),
+            (is_kernel && setup.pair.is_some(), "makes no pair here"),
+        ] {
+            if is_asked {
+                let span = rival.mark.map_or(table.span(), |mark| mark.0);
+                table.error("rivals", span, format!("{} {what}", rival.product.name()));
+            }
+        }
+    }
+}
+
+fn schemes(table: &Table<'_, '_>) -> Vec<(Scheme, Option<Span>)> {
+    let mut schemes = Vec::new();
+    for node in table.many("algorithms") {
+        let Some(scheme) = node.text().and_then(|name| named(&Scheme::ALL, Scheme::name, name)) else {
+            continue;
+        };
+        if schemes.iter().any(|(other, _)| *other == scheme) {
+            table.error("algorithms", node.span, format!("{} is there twice", scheme.name()));
+        } else {
+            schemes.push((scheme, Some(node.span)));
+        }
+    }
+    match table.get("algorithms") {
+        None => schemes.push((Scheme::LeastConnections, None)),
+        Some(node) if node.one_or_many().is_empty() => table.error("algorithms", node.span, "there is none"),
+        Some(_) => {}
+    }
+    schemes
+}

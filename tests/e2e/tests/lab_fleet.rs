@@ -1,0 +1,81 @@
+//! `weir lab` with servers that follow demand.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use weir_testkit::TempDir;
+
+const SCENARIO: &str = r#"
+rivals = [
+    { product = "weir", name = "fixed" },
+    { product = "weir", name = "fleet", fleet = { min = 1, max = 4, capacity = 50, policy = "reactive", minute = "500ms" } },
+]
+repeats = 1
+warm-up = "100ms"
+judge = "servers"
+
+[servers]
+count = 4
+delay = "5ms"
+concurrency = 4
+
+[[test]]
+name = "steps"
+path = "/bytes/100"
+phases = [{ rate = 20, for = "2s" }, { rate = 190, for = "4s" }, { rate = 20, for = "3s" }]
+"#;
+
+/// Processes that the lab of this number has left to a balancer.
+fn family(lab: u32) -> usize {
+    let name = format!("WEIR_LAB_FAMILY=weir-lab-{lab}");
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let environments = entries.filter_map(|entry| fs::read(entry.path().join("environ")).ok());
+    environments.filter(|all| all.split(|byte| *byte == 0).any(|one| one == name.as_bytes())).count()
+}
+
+#[test]
+fn servers_follow_a_load_of_phases_and_none_of_them_outlives_the_lab() {
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("steps.toml"), SCENARIO).unwrap();
+    let child = Command::new(weir_e2e::program())
+        .args(["lab", "run", "steps.toml", "--csv", "steps.csv", "--html", "steps.html"])
+        .current_dir(directory.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lab = child.id();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(family(lab), 0, "{said}");
+    let csv = fs::read_to_string(directory.path().join("steps.csv")).unwrap_or_else(|_| panic!("{said}"));
+    let servers = |rival: &str| {
+        let line = csv.lines().find(|line| line.contains(&format!(",{rival},"))).unwrap();
+        let fields: Vec<&str> = line.split(',').collect();
+        assert_eq!(fields[7], "860", "20 in 2 s, 190 in 4 s, 20 in 3 s: {line}\n{said}");
+        fields[fields.len() - 2].parse::<f64>().unwrap_or_else(|_| panic!("{line}"))
+    };
+    assert_eq!(servers("fixed"), 4.0);
+    let mean = servers("fleet");
+    assert!(mean > 1.0 && mean < 4.0, "{mean}: {said}");
+    let page = fs::read_to_string(directory.path().join("steps.html")).unwrap();
+    assert!(page.contains("[fleet.web]"), "{said}");
+    // A run that was kept from the CPU is left out, and has no curve.
+    let is_valid = csv.lines().any(|line| line.contains(",fleet,") && line.contains(",true,"));
+    assert!(!is_valid || page.contains("Servers over time"), "{said}");
+}
+
+#[test]
+fn who_has_no_fleets_is_told_with_its_line() {
+    let directory = TempDir::new().unwrap();
+    let wrong =
+        SCENARIO.replace("product = \"weir\", name = \"fleet\"", "product = \"nginx\", name = \"fleet\"");
+    fs::write(directory.path().join("steps.toml"), wrong).unwrap();
+    let mut command = Command::new(weir_e2e::program());
+    command.args(["lab", "run", "steps.toml"]).current_dir(directory.path()).stdin(Stdio::null());
+    let said = String::from_utf8_lossy(&command.output().unwrap().stderr).into_owned();
+    assert!(said.contains("steps.toml:4") && said.contains("only `weir` has fleets"), "{said}");
+}

@@ -1,0 +1,95 @@
+//! `weir lab` with every rival that is on this machine; those that are not are named, and left out.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use weir_testkit::TempDir;
+
+const TEST: &str = "repeats = 1\nwarm-up = \"50ms\"\nwatch = \"50ms\"\nalgorithms = \"round-robin\"\n\
+    [servers]\ncount = 2\n[balancer]\ncheck = \"/health\"\n\
+    [[test]]\nname = \"GET\"\nconnections = 2\nrequests = 40\nsize = \"10KiB\"\ncheck-balance = false\n";
+
+/// Plays it with these, and looks at those that were there: who was, and what was said.
+fn play(rivals: &[&str], topology: &str) -> (Vec<String>, String) {
+    let directory = TempDir::new().unwrap();
+    fs::write(directory.path().join("all.toml"), format!("rivals = {rivals:?}\n{topology}{TEST}")).unwrap();
+    let mut command = Command::new(weir_e2e::program());
+    command.args(["lab", "run", "all.toml", "--json", "--csv", "all.csv", "--markdown", "all.md"]);
+    let output = command.current_dir(directory.path()).stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let _: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|cause| panic!("{cause}: {said}"));
+    let report = fs::read_to_string(directory.path().join("all.md")).unwrap();
+    let mut there = Vec::new();
+    for line in fs::read_to_string(directory.path().join("all.csv")).unwrap().lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        assert_eq!((fields[7], fields[8]), ("40", "40"), "{line}\n{said}");
+        there.push(fields[1].to_owned());
+    }
+    for rival in rivals {
+        let is_there = there.iter().any(|name| name == rival);
+        let is_left_out = said.contains(&format!("{rival} is left out: "));
+        assert!(is_there != is_left_out, "{rival}: {said}");
+        // Why is told in the report, too; of the others, their version.
+        assert!(is_there || report.contains(&format!("- {rival}: ")), "{report}");
+        let row =
+            report.lines().find(|line| line.starts_with(&format!("| {rival} | ")) && line.contains('.'));
+        assert!(!is_there || row.is_some(), "{report}");
+        if is_left_out {
+            weir_testkit::untested(format!("needs {rival}"));
+        }
+    }
+    (there, said)
+}
+
+#[test]
+fn proxies_of_all_kinds_answer_every_request() {
+    let (there, said) =
+        play(&["weir", "haproxy", "nginx", "apache", "envoy", "caddy", "traefik", "pound", "sozu"], "");
+    assert!(there.contains(&"weir".to_owned()), "{said}");
+    assert_eq!(there.contains(&"caddy".to_owned()), Path::new("/usr/bin/caddy").exists(), "{said}");
+}
+
+#[test]
+fn the_kernel_is_a_rival_where_it_can_be_one_and_leaves_no_rules() {
+    if !rustix::process::geteuid().is_root() || !Path::new("/usr/sbin/ip").exists() {
+        return weir_testkit::untested("needs root and ip");
+    }
+    let topology = "topology = { kind = \"namespaces\" }\n";
+    // Weir has the same address and port after them: a rule that stayed would take its connections.
+    let (there, said) = play(&["nftables", "lvs", "weir"], topology);
+    assert!(there.contains(&"weir".to_owned()), "{said}");
+    if Path::new("/usr/sbin/nft").exists() {
+        assert!(
+            there.contains(&"nftables".to_owned()) || said.contains("the kernel does not let it"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn what_a_rival_cannot_do_is_told_with_its_line() {
+    let directory = TempDir::new().unwrap();
+    for (scenario, said) in [
+        (format!("rivals = \"nftables\"\n{TEST}"), "nftables works on packets"),
+        (
+            format!(
+                "rivals = \"pound\"\n{}",
+                TEST.replace("check =", "tls-in = true\ntls-out = true\ncheck =")
+            ),
+            "pound does not verify",
+        ),
+        (format!("rivals = \"caddy\"\n{TEST}reload-every = \"1s\"\n"), "caddy does not reload by a signal"),
+        (format!("rivals = \"traefik\"\n{}", TEST.replace("round-robin", "random")), "traefik has no random"),
+    ] {
+        fs::write(directory.path().join("all.toml"), scenario).unwrap();
+        let mut command = Command::new(weir_e2e::program());
+        command.args(["lab", "run", "all.toml"]).current_dir(directory.path()).stdin(Stdio::null());
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(text.contains("all.toml:") && text.contains(said), "{said}: {text}");
+    }
+}
