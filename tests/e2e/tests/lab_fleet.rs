@@ -69,6 +69,33 @@ fn servers_follow_a_load_of_phases_and_none_of_them_outlives_the_lab() {
 }
 
 #[test]
+fn what_a_server_can_take_becomes_the_capacity_of_a_fleet() {
+    let origin = weir_origin::Origin::builder().name("a").start().unwrap();
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("weir.toml");
+    let config = "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\ncheck = \"GET /health\"\n\n\
+        [fleet.web]\npool = \"web\"\nmax = 3\ncapacity = 1 # a guess\nprocess = { command = \"/bin/true\" }\n";
+    fs::write(&path, config).unwrap();
+    let url = format!("http://{}/bytes/100", origin.addr());
+    let find = |fleet: &str| {
+        let mut command = Command::new(weir_e2e::program());
+        command.args(["lab", "find-capacity", &url, "--fleet", fleet, "--config"]).arg(&path);
+        command.args(["--latency", "20s", "--start", "20", "--max", "40", "--for", "200ms", "--votes", "1"]);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    // A machine that keeps the generator from the CPU has no answer, and says so.
+    let (status, said) = find("web");
+    let written = fs::read_to_string(&path).unwrap();
+    match status {
+        Some(0) => assert_eq!(written, config.replace("capacity = 1 #", "capacity = 40  #"), "{said}"),
+        _ => assert!(said.contains("the generator did not do") && written == config, "{said}"),
+    }
+    let (status, said) = find("other");
+    assert!(status == Some(2) && said.contains("no table [fleet.other]"), "{said}");
+}
+
+#[test]
 fn who_has_no_fleets_is_told_with_its_line() {
     let directory = TempDir::new().unwrap();
     let wrong =

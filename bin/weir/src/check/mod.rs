@@ -12,7 +12,7 @@ mod token_endpoint;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weir_config::{Diagnostic, Loaded, Outside, Severity};
+use weir_config::{Diagnostic, Loaded, Outside, Severity, Source};
 
 use crate::config_files::{self, ReadError};
 use report::Report;
@@ -89,8 +89,13 @@ fn asked(loaded: Loaded) -> Result<Loaded, Refusal> {
 /// Reads a config and makes a plan of it. Blocks on the disk.
 pub(crate) fn load(config: &Path) -> Result<Loaded, Refusal> {
     let sources = config_files::read(config).map_err(Refusal::Unreadable)?;
+    load_sources(&sources).map_err(Refusal::Wrong)
+}
+
+/// Makes a plan of texts that have been read. Blocks on the disk, where the files are that they name.
+pub(crate) fn load_sources(sources: &[Source]) -> Result<Loaded, Vec<Diagnostic>> {
     let outside = Outside { env: &|name| std::env::var(name).ok(), file: &files::read };
-    weir_config::load_with(&sources, outside).map_err(Refusal::Wrong)
+    weir_config::load_with(sources, outside)
 }
 
 /// Reads a config and proves as much of it as can be proved without running it. Blocks on the disk.

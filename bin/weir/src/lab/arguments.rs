@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use weir_lab::units;
 
+use crate::check;
+
 /// Compare balancers: the same servers, load and turns for each, and a verdict of what is significant
 ///
 /// Exits with 0, with 1 if the answer is no (`run`: no run is valid; `compare`: significantly worse; `find-capacity`: no rate keeps
@@ -131,6 +133,12 @@ pub(super) struct CapacityArgs {
     /// A rate is decided by so many answers that agree.
     #[arg(long, default_value = "2", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
     pub(super) votes: u32,
+    /// Write what was found into the config, as the capacity of this fleet (`[fleet.NAME]`); it counts after the next reload.
+    #[arg(long, value_name = "NAME")]
+    pub(super) fleet: Option<String>,
+    /// The config with the fleet: a file, or a directory.
+    #[arg(long, default_value = check::CONFIG, value_name = "CONFIG", requires = "fleet")]
+    pub(super) config: PathBuf,
     /// Header lines of each request, `NAME: VALUE`.
     #[arg(short = 'H', long, value_name = "HEADER", value_parser = header)]
     pub(super) header: Vec<(String, String)>,

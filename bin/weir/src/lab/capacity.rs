@@ -10,6 +10,7 @@ use weir_lab::contest::{Capacity, CapacitySearch, Goal, Probe};
 use weir_lab::{Arrivals, Expected, Load, Mode, Phase, Phases, Run, Running, TargetSpec};
 
 use super::arguments::CapacityArgs;
+use super::capacity_file::Place;
 use crate::check::print_out;
 use crate::top::Termination;
 
@@ -20,6 +21,7 @@ const TICK: Duration = Duration::from_millis(20);
 pub(super) fn run(args: &CapacityArgs) -> Result<ExitCode, String> {
     let goal =
         Goal { quantile: args.quantile, latency_ms: args.latency.as_secs_f64() * 1e3, success: args.success };
+    let place = args.fleet.as_deref().map(|fleet| Place::find(&args.config, fleet)).transpose()?;
     let termination = Termination::listen().map_err(|cause| format!("signals: {cause}"))?;
     let mut search = CapacitySearch::new(goal, args.start, args.max, args.precision, args.votes);
     while let Some(per_s) = search.next() {
@@ -38,6 +40,15 @@ pub(super) fn run(args: &CapacityArgs) -> Result<ExitCode, String> {
     }
     let found = search.result()?;
     let printed = print_out(&if args.json { to_json(&found) } else { text(&found, args) });
+    if let Some(place) = place.filter(|_| found.per_s > 0.0) {
+        // A server that is promised a little less keeps its promise.
+        let capacity =
+            if found.per_s < 10.0 { (found.per_s * 10.0).floor() / 10.0 } else { found.per_s.floor() };
+        let path = place.write(capacity.max(0.1))?;
+        if !args.quiet {
+            eprintln!("{}: capacity = {capacity}, from the next reload on", path.display());
+        }
+    }
     Ok(if found.per_s > 0.0 { printed } else { ExitCode::from(1) })
 }
 

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod capacity;
+mod capacity_file;
 mod files;
 mod progress;
 mod regression;
