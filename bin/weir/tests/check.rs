@@ -52,6 +52,20 @@ fn a_wrong_config_shows_every_error_and_exits_with_1() {
 }
 
 #[test]
+fn a_wrong_weight_algorithm_or_key_is_pointed_at() {
+    let directory = directory();
+    let config = GOOD.replace(
+        "servers = \"127.0.0.1:1\"",
+        "balance = \"least-conections\"\nservers = [{ name = \"a\", address = \"127.0.0.1:1\", weight = 257 }]",
+    );
+    let keyless =
+        "[pool.keyless]\nbalance = { algorithm = \"hash\", key = \"header\" }\nservers = \"127.0.0.1:1\"\n";
+    let output = check(directory.path(), &format!("{config}\n{keyless}"), &[]);
+    assert_eq!(output.status.code(), Some(1));
+    insta::assert_snapshot!(err(&output));
+}
+
+#[test]
 fn what_cannot_be_read_exits_with_2() {
     let directory = directory();
     let output = weir(directory.path(), &["check", "none.toml"]);
