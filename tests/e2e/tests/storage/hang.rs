@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -16,14 +16,26 @@ use weir_testkit::{PATIENCE, TempDir, wait_until};
 
 use crate::{OPEN, config, message};
 
-/// A FUSE mount that tells of an empty directory, and answers nothing about names in it. When it goes, the kernel ends
-/// whatever waits for it.
+/// A FUSE mount of a directory that tells of one name in it and nothing of others; what is in that file it never tells either.
+/// When it goes, the kernel ends whatever waits for it.
 struct DeadMount {
     place: TempDir,
-    silent: Arc<AtomicBool>,
-    ended: Arc<AtomicBool>,
+    state: Arc<State>,
     daemon: Option<JoinHandle<()>>,
 }
+
+#[derive(Default)]
+struct State {
+    /// Nothing is answered any more.
+    silent: AtomicBool,
+    ended: AtomicBool,
+    /// How often content was asked for.
+    reads: AtomicUsize,
+}
+
+/// The file that there is, and how long it says that it is.
+const FILE: &[u8] = b"file";
+const FILE_BYTES: u32 = 64 << 20;
 
 impl DeadMount {
     /// `None`: this machine lets nobody mount.
@@ -39,13 +51,13 @@ impl DeadMount {
             .spawn();
         // And nobody else.
         fcntl_setfd(device.as_fd(), FdFlags::CLOEXEC).unwrap();
-        let (silent, ended) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let state = Arc::new(State::default());
         // The mount command looks at what it has mounted, so that somebody must answer already.
         let daemon = {
-            let (silent, ended) = (Arc::clone(&silent), Arc::clone(&ended));
-            std::thread::spawn(move || serve(&device, &silent, &ended))
+            let state = Arc::clone(&state);
+            std::thread::spawn(move || serve(&device, &state))
         };
-        let mount = Self { place, silent, ended, daemon: Some(daemon) };
+        let mount = Self { place, state, daemon: Some(daemon) };
         let mounted = mounting.and_then(|mut mounting| mounting.wait());
         mounted.is_ok_and(|status| status.success()).then_some(mount)
     }
@@ -53,7 +65,7 @@ impl DeadMount {
 
 impl Drop for DeadMount {
     fn drop(&mut self) {
-        self.ended.store(true, Ordering::Relaxed);
+        self.state.ended.store(true, Ordering::Relaxed);
         // The device is closed with the daemon, and that ends whatever waits for it.
         if let Some(daemon) = self.daemon.take() {
             let _ = daemon.join();
@@ -62,19 +74,25 @@ impl Drop for DeadMount {
     }
 }
 
-/// Answers as much of FUSE's protocol (version 7) as it takes to open the root.
-fn serve(mut device: &File, silent: &AtomicBool, ended: &AtomicBool) {
+/// Answers as much of FUSE's protocol (version 7) as it takes to open the root and the file.
+fn serve(mut device: &File, state: &State) {
     const LOOKUP: u32 = 1;
     const FORGET: u32 = 2;
     const GETATTR: u32 = 3;
+    const OPEN: u32 = 14;
+    const READ: u32 = 15;
     const STATFS: u32 = 17;
     const INIT: u32 = 26;
     const OPENDIR: u32 = 27;
     const INTERRUPT: u32 = 36;
     const BATCH_FORGET: u32 = 42;
     const ENOSYS: i32 = 38;
+    const ROOT: u32 = 1;
+    // Where the attributes are in an answer.
+    const ENTRY: usize = 40;
+    const ATTRIBUTES: usize = 16;
     let mut buffer = vec![0; 1 << 20];
-    while !ended.load(Ordering::Relaxed) {
+    while !state.ended.load(Ordering::Relaxed) {
         let mut events = [PollFd::new(&device, PollFlags::IN)];
         let look = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
         if !matches!(poll(&mut events, Some(&look)), Ok(1..)) {
@@ -86,24 +104,40 @@ fn serve(mut device: &File, silent: &AtomicBool, ended: &AtomicBool) {
             continue;
         };
         let number = |at: usize| u32::from_le_bytes(buffer[at..at + 4].try_into().unwrap());
-        if length < 40 || silent.load(Ordering::Relaxed) {
+        if length < 40 || state.silent.load(Ordering::Relaxed) {
             continue;
         }
+        let is_file = buffer[40..length].starts_with(FILE) && number(4) == LOOKUP;
         let mut body = match number(4) {
             INIT => vec![0; 64],
+            LOOKUP if is_file => vec![0; 128],
             GETATTR => vec![0; 104],
             STATFS => vec![0; 80],
-            OPENDIR => vec![0; 16],
+            OPEN | OPENDIR => vec![0; 16],
+            READ => {
+                state.reads.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
             // Names, for ever; and what wants no answer.
             LOOKUP | FORGET | INTERRUPT | BATCH_FORGET => continue,
             // Whatever else a kernel asks for, it can do without.
             _ => Vec::new(),
         };
         let mut put = |at: usize, value: u32| body[at..at + 4].copy_from_slice(&value.to_le_bytes());
+        // Number, size, mode, links.
+        let attributes = |at: usize, is_root: bool| match is_root {
+            true => [(at, ROOT), (at + 8, 0), (at + 60, 0o40_755), (at + 64, 2)],
+            false => [(at, ROOT + 1), (at + 8, FILE_BYTES), (at + 60, 0o100_644), (at + 64, 1)],
+        };
         match number(4) {
             INIT => [(0, 7), (4, 31), (20, 4096)].into_iter().for_each(|(at, value)| put(at, value)),
-            // The root: its number, its mode, its links.
-            GETATTR => [(16, 1), (76, 0o40755), (80, 2)].into_iter().for_each(|(at, value)| put(at, value)),
+            LOOKUP => {
+                put(0, ROOT + 1);
+                attributes(ENTRY, false).into_iter().for_each(|(at, value)| put(at, value));
+            }
+            GETATTR => {
+                attributes(ATTRIBUTES, number(16) == ROOT).into_iter().for_each(|(at, value)| put(at, value));
+            }
             _ => {}
         }
         let mut answer = ((16 + body.len()) as u32).to_le_bytes().to_vec();
@@ -117,6 +151,44 @@ fn serve(mut device: &File, silent: &AtomicBool, ended: &AtomicBool) {
     }
 }
 
+/// An area at `/`, and at `/dead` one on the mount.
+fn config_with(mount: &DeadMount, root: &TempDir) -> String {
+    format!(
+        "{}[storage-area.dead]\nroot = \"{}\"\naccess-points = \"/dead\"\nread-only = true\nthreads = 2\nqueue = 3\n\
+         [storage-area.dead.access]\nanonymous-read = true\n\
+         [[route]]\npath = \"/dead\"\nstorage = \"dead\"\n",
+        config(root.path(), "", OPEN),
+        mount.place.path().display()
+    )
+}
+
+#[test]
+fn a_file_that_hangs_in_the_middle_holds_up_its_own_area_and_nothing_else() {
+    let Some(mount) = DeadMount::new() else {
+        return weir_testkit::untested("FUSE cannot be mounted here");
+    };
+    let root = TempDir::new().unwrap();
+    std::fs::write(root.path().join("a"), "content").unwrap();
+    let mut weir = Weir::start(&config_with(&mount, &root));
+    let ask = |headers: &[(&str, &str)]| {
+        let mut client = weir.client().timeout(PATIENCE);
+        client.send(message("GET", "/dead/file", headers, b""));
+        client
+    };
+    let waiting = [ask(&[]), ask(&[("Range", "bytes=9000000-9999999")]), ask(&[("Want-Digest", "adler32")])];
+    wait_until("content is asked for", PATIENCE, || mount.state.reads.load(Ordering::Relaxed) > 0);
+    for _ in 0..50 {
+        let mut client = weir.client();
+        client.send(message("GET", "/a", &[], b""));
+        assert_eq!(client.response().text(), "content");
+    }
+    // Clients that give up cost nobody anything, and commands are obeyed.
+    drop(waiting);
+    assert!(weir.ctl(&["show"]).status.success());
+    drop(mount);
+    assert!(weir.stop().success());
+}
+
 #[test]
 fn a_mount_that_hangs_holds_up_its_own_area_and_nothing_else() {
     let Some(mount) = DeadMount::new() else {
@@ -124,14 +196,7 @@ fn a_mount_that_hangs_holds_up_its_own_area_and_nothing_else() {
     };
     let root = TempDir::new().unwrap();
     std::fs::write(root.path().join("a"), "content").unwrap();
-    let text = format!(
-        "{}[storage-area.dead]\nroot = \"{}\"\naccess-points = \"/dead\"\nread-only = true\nthreads = 2\nqueue = 3\n\
-         [storage-area.dead.access]\nanonymous-read = true\n\
-         [[route]]\npath = \"/dead\"\nstorage = \"dead\"\n",
-        config(root.path(), "", OPEN),
-        mount.place.path().display()
-    );
-    let mut weir = Weir::start(&text);
+    let mut weir = Weir::start(&config_with(&mount, &root));
     // More than there are threads and places in the queue.
     let mut waiting: Vec<_> = (0..8)
         .map(|number| {
@@ -161,7 +226,7 @@ fn a_mount_that_hangs_holds_up_its_own_area_and_nothing_else() {
     drop(waiting);
     assert!(weir.ctl(&["show"]).status.success());
     // The root is silent now, too: a reload gives up, and what runs goes on.
-    mount.silent.store(true, Ordering::Relaxed);
+    mount.state.silent.store(true, Ordering::Relaxed);
     let began = Instant::now();
     weir.signal(weir_testkit::Signal::HUP);
     let mut client = weir.client();
