@@ -118,7 +118,7 @@ impl Tree {
                 let copying = Copying { purpose, durability: options.durability, cancelled };
                 let mut run =
                     Run { tree: self, top: from, home, deep: options.deep, may, copying, seen, room };
-                run.directory(from, &permissions, directory.fd().map_err(at_destination)?, 0)?;
+                run.directory(from, directory.fd().map_err(at_destination)?, 0)?;
                 directory
             }
         };
@@ -207,7 +207,7 @@ impl Tree {
         // Before the content: what is stale before it is copied is stale after.
         let digests = self.checksums(from, source)?;
         copy_content(source, to.fd, copying.cancelled)?;
-        copying.purpose.give_time(source.metadata(), to.fd)?;
+        copying.purpose.give_time(source.metadata(), to.fd);
         let content = Found::of(to.fd)?.metadata()?;
         let side = || Ok(Side::of_file(own(to.home)?, to.name, content.inode));
         let from_side = || self.side(from, source.metadata());
@@ -302,13 +302,7 @@ struct Run<'a, 'm> {
 }
 
 impl Run<'_, '_> {
-    fn directory(
-        &mut self,
-        from: &DavPath,
-        permissions: &Permissions,
-        to: BorrowedFd<'_>,
-        depth: usize,
-    ) -> Result<(), Failure> {
+    fn directory(&mut self, from: &DavPath, to: BorrowedFd<'_>, depth: usize) -> Result<(), Failure> {
         let failed = |error: StorageError| Failure { path: from.clone(), error };
         if depth > DEPTH_MAX {
             return Err(failed(StorageError::NameTooLong));
@@ -340,8 +334,10 @@ impl Run<'_, '_> {
             }
         }
         let Copying { purpose, durability, .. } = self.copying;
-        purpose.give_time(&source, to).map_err(failed)?;
-        purpose.give_permissions(permissions, to).map_err(failed)?;
+        purpose.give_time(&source, to);
+        // As they are now: it may have taken long to come to here.
+        let permissions = self.permissions(from).map_err(failed)?;
+        purpose.give_permissions(&permissions, to).map_err(failed)?;
         durability.sync_directory(to).map_err(failed)
     }
 
@@ -358,12 +354,11 @@ impl Run<'_, '_> {
             |call| move |errno| Failure { path: path.clone(), error: StorageError::from_errno(call)(errno) };
         match kind {
             FileKind::Directory => {
-                let permissions =
-                    self.tree.resolve_directory(path).and_then(Permissions::of).map_err(failed)?;
+                let permissions = self.permissions(path).map_err(failed)?;
                 let mode = self.copying.purpose.creation_mode(&permissions);
                 mkdirat(to, name, mode).map_err(create("mkdir"))?;
                 let inner = open_directory(to, name).map_err(create("open"))?;
-                self.directory(path, &permissions, inner.as_fd(), depth + 1)
+                self.directory(path, inner.as_fd(), depth + 1)
             }
             FileKind::File => {
                 let source = self.tree.open(path).map_err(failed)?;
@@ -377,6 +372,10 @@ impl Run<'_, '_> {
                 self.tree.copy_file(path, &source, &target, &copying, self.room).map_err(failed)
             }
         }
+    }
+
+    fn permissions(&self, directory: &DavPath) -> Result<Permissions, StorageError> {
+        self.tree.resolve_directory(directory).and_then(Permissions::of)
     }
 
     fn properties(&self, from: &DavPath, to: BorrowedFd<'_>) -> Result<(), StorageError> {

@@ -56,7 +56,8 @@ impl Tree {
         }
         let Some(file) = &state.file else { return Ok(()) };
         let full = state.known.len() == DIRECTORIES_MAX;
-        let line = if full { format!("{EVERYWHERE}\n") } else { format!("{}\n", directory.href(true)) };
+        // On a line of its own, also if the disk was full in the middle of the last one.
+        let line = if full { format!("\n{EVERYWHERE}\n") } else { format!("\n{}\n", directory.href(true)) };
         write_all(file, line.as_bytes(), 0)
     }
 }

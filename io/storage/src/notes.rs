@@ -147,7 +147,11 @@ pub(crate) fn sync(
         return Ok(());
     }
     durability.sync_file(fd)?;
-    let side = side()?;
+    let side = match side() {
+        // Who may not look into the directory has not written into it.
+        Err(StorageError::Refused) => return Ok(()),
+        side => side?,
+    };
     match open_directory(&side.home, SIDE) {
         Err(Errno::NOENT) => Ok(()),
         opened => {

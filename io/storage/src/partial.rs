@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, ftruncate, mkdirat, openat, unlinkat};
+use rustix::fs::{
+    AtFlags, Dir, FlockOperation, Mode, OFlags, chmodat, flock, ftruncate, mkdirat, openat, unlinkat,
+};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use weir_dav::digest::{Algorithm, Digest};
@@ -281,7 +283,20 @@ pub(crate) fn counted(tree: &Tree, file: &Temporary, settled: u64) -> Tally {
 
 fn open_data(home: &OwnedFd, id: PartialId) -> Result<OwnedFd, StorageError> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    openat(home, data_name(id), flags, Mode::empty()).map_err(StorageError::from_errno("open"))
+    let open = || openat(home, data_name(id), flags, Mode::empty());
+    let opened = match open() {
+        // It had the permissions of what it was about to replace already, when that failed.
+        Err(Errno::ACCESS) if is_file(home, &data_name(id)) => {
+            chmodat(home, data_name(id), PRIVATE, AtFlags::empty()).and_then(|()| open())
+        }
+        opened => opened,
+    };
+    opened.map_err(StorageError::from_errno("open"))
+}
+
+fn is_file(home: &OwnedFd, name: &str) -> bool {
+    Tree::look(home, name.as_bytes())
+        .is_ok_and(|found| found.is_some_and(|found| found.file_bytes().is_some()))
 }
 
 /// Nobody sees the file yet: it has the name of what has come of the upload, and no other. Between opening and locking it,

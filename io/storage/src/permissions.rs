@@ -1,8 +1,8 @@
 //! Who may do what with a file or directory, by what its file system says: permission bits, owner and group, POSIX ACL. What
-//! takes the place of something, or is a copy of it, lets nobody in whom that kept out.
+//! takes the place of something has the same as that; a copy has what cp(1) would give it.
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
-use rustix::fs::{Gid, Mode, Uid, XattrFlags, fchmod, fchown, fremovexattr, fsetxattr, getxattr};
+use rustix::fs::{Gid, Mode, Uid, XattrFlags, fchmod, fchown, fgetxattr, fremovexattr, fsetxattr, getxattr};
 use rustix::io::Errno;
 
 use crate::StorageError;
@@ -55,7 +55,11 @@ impl Permissions {
     /// what its maker needs to fill it.
     pub(crate) fn creation_mode(&self) -> Mode {
         let fill = if self.directory { Mode::RWXU } else { PRIVATE };
-        Mode::from_raw_mode((self.mode & BITS).into()) | fill
+        match self.access {
+            // The group's bits are what anybody in the list may have at most, and not the group's.
+            Some(_) => fill,
+            None => Mode::from_raw_mode((self.mode & BITS).into()) | fill,
+        }
     }
 
     pub(crate) fn is_directory(&self) -> bool {
@@ -79,36 +83,44 @@ impl Permissions {
     pub(crate) fn give(&self, to: impl AsFd) -> Result<(), StorageError> {
         let to = to.as_fd();
         let now = Found::of(to)?;
-        let group = Some(Gid::from_raw(self.group));
-        let has_group = (now.owner(), now.group()) == (self.owner, self.group)
-            || fchown(to, Some(Uid::from_raw(self.owner)), group).is_ok()
-            || now.group() == self.group
-            || fchown(to, None, group).is_ok();
-        if let Some(acl) = &self.inherited {
-            // Where there are none, members have the permissions that they are made with.
-            is_supported(fsetxattr(to, INHERITED, acl, XattrFlags::empty()))?;
+        if self.directory {
+            match &self.inherited {
+                // Where there are none, members have the permissions that they are made with.
+                Some(acl) => drop(is_supported(fsetxattr(to, INHERITED, acl, XattrFlags::empty()))?),
+                None => remove_attribute(to, INHERITED)?,
+            }
         }
-        if has_group {
+        if (now.owner(), now.group()) == (self.owner, self.group) {
             return self.set_access(to, self.mode);
         }
-        // What this one's group may is not another group's.
+        // What this one's group may is not another group's. And before it is given away: afterwards only its owner may do this.
         let access = self.access.clone().map(acl::with_group_as_others);
-        Self { access, ..self.clone() }.set_access(to, with_group_as_others(self.mode))
+        Self { access, ..self.clone() }.set_access(to, with_group_as_others(self.mode))?;
+        let group = Some(Gid::from_raw(self.group));
+        let has_group = fchown(to, Some(Uid::from_raw(self.owner)), group).is_ok()
+            || now.group() == self.group
+            || fchown(to, None, group).is_ok();
+        if !has_group {
+            return Ok(());
+        }
+        match self.set_access(to, self.mode) {
+            // It is not its own to change any more.
+            Err(StorageError::Refused) => Ok(()),
+            set => set,
+        }
     }
 
     fn set_access(&self, to: BorrowedFd<'_>, mode: u16) -> Result<(), StorageError> {
         match &self.access {
-            Some(acl) if is_supported(fsetxattr(to, ACCESS, acl, XattrFlags::empty()))? => set_mode(to, mode),
-            // The group's bits were what anybody in the list could have at most.
+            Some(acl) if is_supported(fsetxattr(to, ACCESS, acl, XattrFlags::empty()))? => {
+                // The list has told the bits of owner, group and others.
+                let now = Found::of(to)?.mode();
+                set_mode(to, now & BITS | mode & DIRECTORY_BITS)
+            }
             Some(_) => set_mode(to, with_group_as_others(mode)),
             None => {
                 // What it inherited from its directory is not this one's.
-                match fremovexattr(to, ACCESS) {
-                    Err(Errno::NODATA) => {}
-                    removed => {
-                        is_supported(removed)?;
-                    }
-                }
+                remove_attribute(to, ACCESS)?;
                 set_mode(to, mode)
             }
         }
@@ -117,37 +129,59 @@ impl Permissions {
 
 /// Takes everybody's permissions but the owner's from a file.
 pub(crate) fn withdraw(file: impl AsFd) -> Result<(), StorageError> {
-    fchmod(file, PRIVATE).map_err(StorageError::from_errno("fchmod"))
+    set_mode(file.as_fd(), 0o600)
 }
 
 fn set_mode(fd: BorrowedFd<'_>, mode: u16) -> Result<(), StorageError> {
-    fchmod(fd, Mode::from_raw_mode(mode.into())).map_err(StorageError::from_errno("fchmod"))
+    if Found::of(fd)?.mode() == mode {
+        return Ok(());
+    }
+    let set = |mode: u16| fchmod(fd, Mode::from_raw_mode(mode.into()));
+    match set(mode) {
+        // Some containers refuse to set what makes new members have a directory's group.
+        Err(Errno::PERM) if mode & DIRECTORY_BITS != 0 => set_mode(fd, mode & BITS),
+        // On a file system where all files have the permissions that it was mounted with.
+        Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),
+        set => set.map_err(StorageError::from_errno("fchmod")),
+    }
 }
 
-/// The group's bits become those that everybody has anyway.
+/// The bits of group and others become those that both have.
 const fn with_group_as_others(mode: u16) -> u16 {
-    mode & !0o070 | mode & (mode & 0o007) << 3
+    let both = mode >> 3 & mode & 0o007;
+    mode & !0o077 | both << 3 | both
 }
 
 fn attribute(fd: BorrowedFd<'_>, name: &str) -> Result<Option<Vec<u8>>, StorageError> {
-    // By its link in /proc: a descriptor of a path alone has no attributes.
-    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
     let mut value = vec![0; ACL_BYTES_MAX];
-    match getxattr(path, name, &mut value[..]) {
+    let found = match fgetxattr(fd, name, &mut value[..]) {
+        // A descriptor of a path alone has no attributes; its link in /proc leads to what has them.
+        Err(Errno::BADF) => getxattr(format!("/proc/self/fd/{}", fd.as_raw_fd()), name, &mut value[..]),
+        found => found,
+    };
+    match found {
         Ok(bytes) => {
             value.truncate(bytes);
             Ok(Some(value))
         }
         Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
-        Err(errno) => Err(StorageError::from_errno("getxattr")(errno)),
+        // Without /proc; not that the file is not there.
+        Err(errno) => Err(StorageError::Io("getxattr", errno)),
     }
 }
 
-/// Whether the file system has such lists.
+fn remove_attribute(from: BorrowedFd<'_>, name: &str) -> Result<(), StorageError> {
+    match fremovexattr(from, name) {
+        Err(Errno::NODATA) => Ok(()),
+        removed => is_supported(removed).map(drop),
+    }
+}
+
+/// Whether the file system has such lists, and can tell whom this one is about.
 fn is_supported(done: Result<(), Errno>) -> Result<bool, StorageError> {
     match done {
         Ok(()) => Ok(true),
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(false),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(false),
         Err(errno) => Err(StorageError::from_errno("setxattr")(errno)),
     }
 }
@@ -160,12 +194,13 @@ mod acl {
     const GROUP: u8 = 0x04;
     const OTHERS: u8 = 0x20;
 
-    /// The file's own group may what everybody may anyway.
+    /// The file's own group, and others, may what both may.
     pub(super) fn with_group_as_others(mut acl: Vec<u8>) -> Vec<u8> {
         let (_, entries) = acl.split_at_mut_checked(HEADER).unwrap_or_default();
-        let others = entries.chunks_exact(ENTRY).find(|entry| entry[0] == OTHERS).map_or(0, |entry| entry[2]);
-        let groups = entries.chunks_exact_mut(ENTRY).filter(|entry| entry[0] == GROUP);
-        groups.for_each(|entry| entry[2] &= others);
+        let is_one = |entry: &&[u8]| matches!(entry[0], GROUP | OTHERS);
+        let both = entries.chunks_exact(ENTRY).filter(is_one).fold(7, |both, entry| both & entry[2]);
+        let all = entries.chunks_exact_mut(ENTRY);
+        all.filter(|entry| is_one(&&**entry)).for_each(|entry| entry[2] = both);
         acl
     }
 }
@@ -177,7 +212,7 @@ mod tests {
     #[test]
     fn another_group_gets_no_more_than_everybody() {
         for (before, after) in
-            [(0o640, 0o600), (0o664, 0o644), (0o751, 0o711), (0o604, 0o604), (0o3770, 0o3700)]
+            [(0o640, 0o600), (0o664, 0o644), (0o751, 0o711), (0o604, 0o600), (0o3770, 0o3700)]
         {
             assert_eq!(with_group_as_others(before), after, "{before:o}");
         }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, openat2, unlinkat};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, chmodat, openat2, unlinkat};
 use rustix::io::Errno;
 use weir_dav::path::DavPath;
 
@@ -140,6 +140,26 @@ fn remove_at_depth(
         }
     }
     unlinkat(&home, name, AtFlags::REMOVEDIR).map_err(failed("rmdir"))
+}
+
+/// Lets the owner of a directory, and of those below it, do everything with them.
+pub(crate) fn open_up(home: impl AsFd, name: &[u8]) {
+    open_up_at_depth(home.as_fd(), name, 0);
+}
+
+fn open_up_at_depth(home: BorrowedFd<'_>, name: &[u8], depth: usize) {
+    let is_directory = Found::in_directory(home, name).is_ok_and(|found| found.is_directory());
+    if !is_directory || depth > DEPTH_MAX || chmodat(home, name, Mode::RWXU, AtFlags::empty()).is_err() {
+        return;
+    }
+    let Ok(directory) = open_directory(home, name) else { return };
+    let Ok(mut members) = Dir::read_from(&directory) else { return };
+    while let Some(Ok(member)) = members.read() {
+        let name = member.file_name().to_bytes();
+        if !matches!(name, b"." | b"..") {
+            open_up_at_depth(directory.as_fd(), name, depth + 1);
+        }
+    }
 }
 
 /// A member that is a directory itself, and no link to one.

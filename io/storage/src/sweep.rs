@@ -12,7 +12,7 @@ use crate::acting::as_user;
 use crate::displaced::give_back;
 use crate::metadata::Found;
 use crate::notes::read_all;
-use crate::remove::{open_directory, remove_tree};
+use crate::remove::{open_directory, open_up, remove_tree};
 use crate::{LocalUser, StorageError, Tree, journal, reserved};
 
 /// What a sweep found.
@@ -146,7 +146,13 @@ impl Tree {
     fn remove_any(&self, directory: &OwnedFd, name: &[u8]) -> bool {
         match unlinkat(directory, name, AtFlags::empty()) {
             Err(Errno::ISDIR | Errno::PERM) if self.options().as_users => remove_as_owner(directory, name),
-            Err(Errno::ISDIR | Errno::PERM) => remove_tree(directory, name).is_ok(),
+            Err(Errno::ISDIR | Errno::PERM) => {
+                let remove = || remove_tree(directory, name);
+                remove().is_ok() || {
+                    open_up(directory, name);
+                    remove().is_ok()
+                }
+            }
             done => done.is_ok(),
         }
     }

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use weir_dav::path::DavPath;
 
 use crate::ledger::Tally;
-use crate::remove::{open_directory, remove_tree};
+use crate::remove::{open_directory, open_up, remove_tree};
 use crate::rename::{Replace, exchange, rename};
 use crate::{Disk, StorageError, Tree};
 
@@ -156,6 +156,14 @@ impl Temporary {
 }
 
 impl Parts {
+    /// The same where directories in it are such that not even their owner may change them: nobody has seen them.
+    fn force(&self) -> Result<(), (DavPath, StorageError)> {
+        if self.directory {
+            open_up(&self.home, self.name.as_bytes());
+        }
+        self.remove()
+    }
+
     fn remove(&self) -> Result<(), (DavPath, StorageError)> {
         if self.directory {
             return remove_tree(&self.home, self.name.as_bytes());
@@ -170,7 +178,7 @@ impl Drop for Temporary {
         let Some(parts) = self.parts.take().filter(|parts| !parts.stays) else { return };
         // What cannot be removed now is when the process starts the next time. Closing the file frees its blocks, which can
         // take long: that belongs to the disk's threads, too.
-        let remove = move || drop(parts.remove());
+        let remove = move || drop(parts.remove().or_else(|_| parts.force()));
         match &self.disk {
             Some(disk) => disk.always(remove),
             None => remove(),

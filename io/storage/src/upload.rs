@@ -15,7 +15,7 @@ use crate::ledger::Claim;
 use crate::metadata::Found;
 use crate::notes::{self, Note, Side};
 use crate::partial::{Partial, PartialId, PartialState};
-use crate::permissions::{PRIVATE, Permissions};
+use crate::permissions::{PRIVATE, Permissions, withdraw};
 use crate::temporary::Temporary;
 use crate::{Disk, Durability, Metadata, OpenFile, StorageError, Tree, checksums};
 
@@ -186,6 +186,11 @@ impl Upload {
             return Err(StorageError::Gap);
         }
         if let Some(base) = &base {
+            if !upload.private {
+                // It has come since.
+                withdraw(upload.file.fd()?)?;
+                upload.private = true;
+            }
             copy_content(base, upload.file.fd()?, cancelled)?;
         }
         upload.hashers.clear();
@@ -381,15 +386,16 @@ impl Upload {
     /// Gives it the permissions of what it replaces, as far as the process may, or else those of any new file.
     fn give_permissions(&self) -> Result<(), StorageError> {
         match self.tree.resolve(&self.path, OFlags::PATH) {
-            Ok(old) => Permissions::of(old)?.give(self.file.fd()?),
-            Err(StorageError::NotFound | StorageError::Refused) if self.private => {
+            // By a link it may be a directory: what is replaced is the link.
+            Ok(old) if !Found::of(&old)?.is_directory() => Permissions::of(old)?.give(self.file.fd()?),
+            Ok(_) | Err(StorageError::NotFound | StorageError::Refused) if self.private => {
                 // What a new one has depends on the umask and on what its directory lets it inherit.
                 let home = self.file.home()?.try_clone_to_owned().map_err(|_| StorageError::Cancelled)?;
                 let parent = self.path.parent().unwrap_or_default();
                 let new = Temporary::file(&self.tree, home, &parent, self.tree.file_mode(), None)?;
                 Permissions::of(new.fd()?)?.give(self.file.fd()?)
             }
-            Err(StorageError::NotFound | StorageError::Refused) => Ok(()),
+            Ok(_) | Err(StorageError::NotFound | StorageError::Refused) => Ok(()),
             Err(error) => Err(error),
         }
     }

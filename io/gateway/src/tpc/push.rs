@@ -43,7 +43,6 @@ pub(super) async fn push(job: &Job, file: Arc<OpenFile>) -> Result<(), Fault> {
             Err(fault) => tries.again(fault, &job.live).await?,
         }
     };
-    require_unchanged(job, &file, &put).await?;
     verify(job, &file, &put, kept).await
 }
 
@@ -167,6 +166,10 @@ async fn send(job: &Job, connection: &mut Connection, file: &Arc<OpenFile>) -> R
             return Err(Fault::lasting("here: the file has become shorter"));
         }
         let next = at + portion.len() as u64;
+        if next >= size {
+            // Before the last of it has gone: what is not whole, nobody keeps.
+            require_unchanged(job, file).await?;
+        }
         let sending = async {
             connection.send(&portion).await?;
             job.moved(portion.len()).await;
@@ -208,17 +211,12 @@ async fn read(job: &Job, file: &Arc<OpenFile>, at: u64) -> Result<Vec<u8>, Fault
 }
 
 /// What was read while somebody wrote into the file may be of no moment: partly old and partly new.
-async fn require_unchanged(job: &Job, file: &Arc<OpenFile>, put: &Put) -> Result<(), Fault> {
-    let open = Arc::clone(file);
-    if job.act.asker.disk.run_on(move || open.is_unchanged()).await.map_err(of_storage)? {
-        return Ok(());
+async fn require_unchanged(job: &Job, file: &Arc<OpenFile>) -> Result<(), Fault> {
+    let file = Arc::clone(file);
+    match job.act.asker.disk.run_on(move || file.is_unchanged()).await.map_err(of_storage)? {
+        true => Ok(()),
+        false => Err(Fault::lasting("here: the file was changed while it was sent")),
     }
-    let fate = match verify::ask(job, &[]).await {
-        Ok((_, head)) => remove(job, put, &head).await,
-        Err(fault) => format!("what came of it is still there: {fault}"),
-    };
-    let peer = job.request.remote.peer();
-    Err(Fault::lasting(format!("here: the file was changed while it was sent to {peer}; {fate}")))
 }
 
 /// Proves that the other server has what was sent, as far as that is asked for or can be told.
@@ -308,15 +306,9 @@ async fn compute(job: &Job, file: &Arc<OpenFile>, algorithm: Algorithm) -> Resul
     watched(job.area().plan.name.as_str(), what, computing).await.map_err(of_storage)
 }
 
-/// What is there (`head`) is not what was sent.
+/// What is there (`head`) is not what was sent: it is removed, if it is what came of the PUT, and still that.
 async fn mismatch(job: &Job, what: impl Display, put: &Put, head: &Head) -> Fault {
-    let (peer, fate) = (job.request.remote.peer(), remove(job, put, head).await);
-    Fault::lasting(format!("checksum mismatch: the file at {peer} has another {what}; {fate}"))
-}
-
-/// Removes what is there (`head`), if it is what came of the PUT, and still that. Returns what became of it.
-async fn remove(job: &Job, put: &Put, head: &Head) -> String {
-    match only_if_ours(put, head) {
+    let fate = match only_if_ours(put, head) {
         Err(why) => format!("it is still there: {why}"),
         Ok(condition) => {
             let removed = Way::new(job).ask("DELETE", &[condition]).await;
@@ -326,7 +318,9 @@ async fn remove(job: &Job, put: &Put, head: &Head) -> String {
                 Err(fault) => format!("it is still there: {fault}"),
             }
         }
-    }
+    };
+    let peer = job.request.remote.peer();
+    Fault::lasting(format!("checksum mismatch: the file at {peer} has another {what}; {fate}"))
 }
 
 /// The condition under which what is there is what the PUT has made, so that nobody else's file is removed in its place.

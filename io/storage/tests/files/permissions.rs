@@ -1,4 +1,4 @@
-//! Nobody gets in by an upload, a copy or a move whom the file system kept out before.
+//! What the file system permits, after an upload, a copy or a move.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -167,7 +167,61 @@ fn copy(tree: &std::sync::Arc<Tree>, from: &str, to: &str) {
 }
 
 #[test]
-fn a_copy_lets_nobody_in_whom_its_source_keeps_out() {
+fn a_copy_on_its_way_is_for_nobody_where_a_list_says_who_may() {
+    let directory = tempfile::tempdir().unwrap();
+    let (root, tree) = (directory.path(), tree(directory.path()));
+    if !has_lists(root) {
+        return;
+    }
+    fs::create_dir_all(root.join("a/b")).unwrap();
+    set_list(&root.join("a"), ACCESS, &list(6));
+    let mut seen = 0;
+    let mut look = |_: &weir_dav::path::DavPath, _| {
+        // What the group seems to may is what anybody in the list may.
+        assert_eq!((mode(&root.join("a")) & 0o070, mode(&temporary(root)) & 0o077), (0o060, 0));
+        seen += 1;
+        true
+    };
+    tree.copy(&path("/a"), &path("/c"), DEEP, &mut look, &GO_ON).unwrap();
+    assert_eq!((seen, list_of(&root.join("c"), ACCESS)), (1, Some(list(6))));
+}
+
+#[test]
+fn what_replaces_a_link_to_a_directory_is_a_file_like_any_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let tree = tree_with(root, weir_storage::SymlinkPolicy::InsideRoot);
+    fs::create_dir(root.join("d")).unwrap();
+    set_mode(&root.join("d"), 0o2775);
+    put(&tree, "/f", b"1").unwrap();
+    let upload = Upload::begin(&tree, &disk(), &path("/f"), &[], None).unwrap();
+    fs::remove_file(root.join("f")).unwrap();
+    std::os::unix::fs::symlink("d", root.join("f")).unwrap();
+    upload.commit(COMMIT).unwrap();
+    assert_eq!(mode(&root.join("f")), usual(root));
+    assert!(root.join("f").is_file() && mode(&root.join("d")) == 0o2775);
+}
+
+#[test]
+fn owner_group_and_list_are_those_of_what_was_replaced() {
+    let directory = tempfile::tempdir().unwrap();
+    let (root, tree) = (directory.path(), tree(directory.path()));
+    if !has_lists(root) || !rustix::process::geteuid().is_root() {
+        return weir_testkit::untested("needs root, and access lists");
+    }
+    fs::write(root.join("f"), "old").unwrap();
+    chown(root.join("f"), Some(4243), Some(4244)).unwrap();
+    set_list(&root.join("f"), ACCESS, &list(6));
+    let mut upload = Upload::begin(&tree, &disk(), &path("/f"), &[], None).unwrap();
+    upload.write(b"new").unwrap();
+    upload.commit(COMMIT).unwrap();
+    let file = fs::metadata(root.join("f")).unwrap();
+    assert_eq!((file.uid(), file.gid(), list_of(&root.join("f"), ACCESS)), (4243, 4244, Some(list(6))));
+    assert_eq!(file.mode() & 0o777, 0o660, "whoever is in the list still gets in");
+}
+
+#[test]
+fn a_copy_has_no_more_bits_than_its_source() {
     let directory = tempfile::tempdir().unwrap();
     let (root, tree) = (directory.path(), tree(directory.path()));
     fs::create_dir_all(root.join("a/b")).unwrap();

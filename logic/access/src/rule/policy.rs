@@ -23,11 +23,11 @@ pub enum Effect {
 pub enum PolicyAction {
     /// Names in a directory, metadata of a directory, where a file is.
     List,
-    /// Bytes and metadata of a file, staging.
+    /// Bytes and metadata of a file, staging; with Delete, be the source of a rename.
     Read,
     /// Create, overwrite, make a directory, be the destination of a rename.
     Write,
-    /// Delete, be the source of a rename.
+    /// Delete; with Read (of a directory: List), be the source of a rename.
     Delete,
     /// All of these.
     All,

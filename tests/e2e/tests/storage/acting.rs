@@ -131,6 +131,26 @@ fn what_the_kernel_keeps_from_a_user_is_kept_from_who_acts_as_them() {
 }
 
 #[test]
+fn a_user_replaces_and_copies_what_even_they_may_only_read() {
+    let Some(lab) = Lab::new("") else { return };
+    let mode = |name: &str| fs::metadata(lab.path(name)).unwrap().mode() & 0o7777;
+    lab.directory("own", ADA, ADA, 0o755);
+    lab.file("own/f", ADA, 0o400);
+    assert_eq!(lab.status("ada", "PUT", "/own/f", b"new"), 204);
+    assert_eq!((mode("own/f"), fs::read(lab.path("own/f")).unwrap()), (0o400, b"new".to_vec()));
+    lab.directory("own/d/inner", ADA, ADA, 0o555);
+    lab.directory("own/d", ADA, ADA, 0o555);
+    assert_eq!(lab.with("ada", "COPY", "/own/d", &[("Destination", "/own/e")], b""), 201);
+    assert_eq!((mode("own/e"), mode("own/e/inner")), (0o555, 0o555));
+    // What is not hers to give away: its group's rights are not for the group that it has now.
+    lab.directory("lab", 0, LAB, 0o2775);
+    lab.file("lab/f", BOB, 0o640);
+    assert_eq!(lab.status("ada", "PUT", "/lab/f", b"new"), 204);
+    let owned = fs::metadata(lab.path("lab/f")).unwrap();
+    assert_eq!((owned.uid(), owned.gid(), mode("lab/f")), (ADA, LAB, 0o600));
+}
+
+#[test]
 fn what_is_made_belongs_to_the_user_and_to_the_rules_of_its_directory() {
     let Some(lab) = Lab::new("") else { return };
     lab.directory("lab", 0, LAB, 0o2775);
