@@ -10,8 +10,8 @@ use crate::check;
 
 /// Compare balancers: the same servers, load and turns for each, and a verdict of what is significant
 ///
-/// Exits with 0, with 1 if the answer is no (`run`: no run is valid; `compare`: significantly worse; `find-capacity`: no rate keeps
-/// the goal), with 2 if it could not be done.
+/// Exits with 0, with 1 if the answer is no (`run`: no run is valid; `compare`: significantly worse, more failures, or something is
+/// missing; `find-capacity`: no rate keeps the goal), with 2 if it could not be done.
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
     #[command(subcommand)]
@@ -84,7 +84,9 @@ pub(super) struct FormArgs {
     pub(super) json: bool,
 }
 
-/// Say whether results are significantly worse than others: a gate for changes
+/// Say whether results are worse than others: a gate for changes
+///
+/// Worse is a figure that is so beyond chance, more failed requests, and whatever the first file has and the second has not.
 #[derive(Debug, Args)]
 pub(super) struct CompareArgs {
     /// The file of a run before.

@@ -82,6 +82,7 @@ pub(super) fn to_json(analysis: &Analysis) -> Value {
             "median": cell.estimate.median,
             "low": cell.estimate.low,
             "high": cell.estimate.high,
+            "confidence": cell.estimate.confidence,
             "runs": cell.runs,
             "success": cell.success,
         })
@@ -95,7 +96,10 @@ pub(super) fn to_json(analysis: &Analysis) -> Value {
             "ratio": pair.difference.ratio.median,
             "low": pair.difference.ratio.low,
             "high": pair.difference.ratio.high,
+            "confidence": pair.difference.ratio.confidence,
             "pairs": pair.difference.pairs,
+            "planned": pair.planned,
+            "too_few_runs": pair.is_hopeless(),
             "probability": pair.adjusted,
             "one_is": match pair.standing() {
                 Standing::Better => "better",

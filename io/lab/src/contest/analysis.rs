@@ -1,10 +1,13 @@
 //! What may be said of results. The unit is the run; what is invalid says nothing.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use weir_config::Source;
 use weir_config::lab::{self, Measure, Product, Rival, Scenario};
-use weir_stats::compare::{Difference, Estimate, SIGNIFICANT, compare_paired, holm, mann_whitney, median};
+use weir_stats::compare::{
+    Difference, Estimate, SIGNIFICANT, compare_paired, holm, least_paired, least_ranked, mann_whitney, median,
+};
 
 use super::store::{Played, Results};
 
@@ -55,6 +58,10 @@ pub struct Pair {
     pub difference: Difference,
     /// What is left of its probability, as one of many (Holm).
     pub adjusted: f64,
+    /// The least that could be left of it with so many runs, however large the difference.
+    pub least: f64,
+    /// Pairs of runs that there would be if every run were valid and had answers.
+    pub planned: usize,
 }
 
 /// What a comparison comes to.
@@ -80,17 +87,29 @@ pub struct Noise {
 }
 
 /// With fewer answers as expected, who is fast may only be quick to refuse.
-const SUCCESS_MIN: f64 = 0.99;
+pub(super) const SUCCESS_MIN: f64 = 0.99;
 
 impl Pair {
     /// What it comes to.
     pub fn standing(&self) -> Standing {
-        // The interval must agree with the test: the median pair and the mean may tell different stories.
-        let ratio = self.difference.ratio.median;
-        if self.adjusted >= SIGNIFICANT || ratio == 1.0 {
+        if self.adjusted >= SIGNIFICANT {
             return Standing::Open;
         }
-        if (ratio < 1.0) != self.measure.is_more_better() { Standing::Better } else { Standing::Worse }
+        match (self.difference.direction(), self.measure.is_more_better()) {
+            (Ordering::Equal, _) => Standing::Open,
+            (Ordering::Less, false) | (Ordering::Greater, true) => Standing::Better,
+            (Ordering::Less, true) | (Ordering::Greater, false) => Standing::Worse,
+        }
+    }
+
+    /// Chance is ruled out, but the test, the median pair and its interval do not say the same: no verdict rests on that.
+    pub fn is_torn(&self) -> bool {
+        self.adjusted < SIGNIFICANT && self.difference.direction() == Ordering::Equal
+    }
+
+    /// With so few runs no difference could be shown, however large.
+    pub fn is_hopeless(&self) -> bool {
+        self.least >= SIGNIFICANT
     }
 }
 
@@ -203,14 +222,23 @@ fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure) -> Vec<Pair
             for case in &scenario.cases {
                 let (ones, others) = values.shared(&case.name, &one.name, &other.name, measure);
                 if let Some(mut difference) = compare_paired(&ones, &others, scenario.seed) {
-                    difference.probability = mann_whitney(&ones, &others);
-                    single.push(pair(measure, Some(&case.name), one, other, difference));
+                    difference.evidence = mann_whitney(&ones, &others);
+                    single.push(Pair {
+                        case: Some(case.name.clone()),
+                        least: least_ranked(ones.len(), others.len()),
+                        planned: scenario.repeats as usize,
+                        ..pair(measure, one, other, difference)
+                    });
                 }
                 all_ones.extend(ones);
                 all_others.extend(others);
             }
             let difference = compare_paired(&all_ones, &all_others, scenario.seed);
-            overall.extend(difference.map(|difference| pair(measure, None, one, other, difference)));
+            overall.extend(difference.map(|difference| Pair {
+                least: least_paired(difference.pairs),
+                planned: scenario.repeats as usize * scenario.cases.len(),
+                ..pair(measure, one, other, difference)
+            }));
         }
     }
     adjust(&mut overall);
@@ -219,21 +247,24 @@ fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure) -> Vec<Pair
     overall
 }
 
-fn pair(measure: Measure, case: Option<&String>, one: &Rival, other: &Rival, difference: Difference) -> Pair {
+fn pair(measure: Measure, one: &Rival, other: &Rival, difference: Difference) -> Pair {
     Pair {
         measure,
-        case: case.cloned(),
+        case: None,
         one: one.name.clone(),
         other: other.name.clone(),
         difference,
         adjusted: 1.0,
+        least: 1.0,
+        planned: 0,
     }
 }
 
 fn adjust(pairs: &mut [Pair]) {
-    let own: Vec<f64> = pairs.iter().map(|pair| pair.difference.probability).collect();
-    for (pair, adjusted) in pairs.iter_mut().zip(holm(&own)) {
-        pair.adjusted = adjusted;
+    let own: Vec<f64> = pairs.iter().map(|pair| pair.difference.evidence.probability).collect();
+    let least: Vec<f64> = pairs.iter().map(|pair| pair.least).collect();
+    for (pair, (adjusted, least)) in pairs.iter_mut().zip(holm(&own).into_iter().zip(holm(&least))) {
+        (pair.adjusted, pair.least) = (adjusted, least);
     }
 }
 
@@ -243,7 +274,9 @@ fn noise(runs: &[Played]) -> Noise {
     let slowest = work.iter().copied().fold(usual, f64::max);
     let (early, late) = work.split_at(work.len() / 2);
     let drift = match (median(early), median(late)) {
-        (Some(before), Some(after)) if before > 0.0 && mann_whitney(early, late) < SIGNIFICANT => {
+        (Some(before), Some(after))
+            if before > 0.0 && mann_whitney(early, late).probability < SIGNIFICANT =>
+        {
             Some(after / before - 1.0)
         }
         _ => None,

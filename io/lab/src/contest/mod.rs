@@ -27,7 +27,7 @@ mod turn;
 pub use analysis::{Analysis, Cell, Pair, Standing};
 pub use capacity::{Capacity, CapacitySearch, Goal, Probe};
 pub use play::{Event, Play, PlayError, play};
-pub use regression::{Regression, compare};
+pub use regression::{Comparison, Failures, Regression, compare};
 pub use shipped::{SHIPPED, Shipped};
 pub use stage::{Cleaned, Ledger};
 pub use store::{Configured, CpuCurve, Played, Results, Sample, Store, StoreError};

@@ -1,26 +1,37 @@
+use super::evidence::Evidence;
+
 /// With more values than these the normal distribution is near enough.
 const EXACT_MAX: usize = 60;
 
 /// How likely two samples of one distribution differ in rank by as much as these, in either direction (Mann and Whitney, 1947;
 /// Wilcoxon's rank sum). Exact, ties included, up to 60 values in all; beyond by the normal distribution with the correction
 /// for ties. 1 if one of them is empty.
-pub fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
+pub fn mann_whitney(a: &[f64], b: &[f64]) -> Evidence {
     let (n, total) = (a.len(), a.len() + b.len());
     if a.is_empty() || b.is_empty() {
-        return 1.0;
+        return Evidence::NONE;
     }
     let doubled = doubled_ranks(a, b);
     let sum: usize = doubled[..n].iter().sum();
     // Of doubled ranks: n (N + 1).
     let expected = n * (total + 1);
     let distance = sum.abs_diff(expected);
-    if total > EXACT_MAX {
-        return by_normal(distance as f64 / 2.0, n as f64, b.len() as f64, &doubled);
-    }
-    let counts = sums_of(&doubled, n);
-    let all: f64 = counts.iter().sum();
-    let as_far = counts.iter().enumerate().filter(|(sum, _)| sum.abs_diff(expected) >= distance);
-    (as_far.map(|(_, count)| count).sum::<f64>() / all).min(1.0)
+    let probability = if total > EXACT_MAX {
+        by_normal(distance as f64 / 2.0, n as f64, b.len() as f64, &doubled)
+    } else {
+        let counts = sums_of(&doubled, n);
+        let all: f64 = counts.iter().sum();
+        let as_far = counts.iter().enumerate().filter(|(sum, _)| sum.abs_diff(expected) >= distance);
+        (as_far.map(|(_, count)| count).sum::<f64>() / all).min(1.0)
+    };
+    Evidence { probability, direction: sum.cmp(&expected) }
+}
+
+/// The least probability that [`mann_whitney`] can give so many values: that of all of one being below all of the other.
+pub fn least_ranked(n: usize, m: usize) -> f64 {
+    // One division of n + m values into n and m, at either end.
+    let divisions = (1..=n).fold(1.0, |product, at| product * (m + at) as f64 / at as f64);
+    (2.0 / divisions).min(1.0)
 }
 
 /// Twice the rank of each value of both, so that ranks between two are whole.
@@ -90,7 +101,7 @@ mod tests {
     fn exact_and_normal_agree_where_both_can_be_had() {
         let a: Vec<f64> = (0..28).map(f64::from).collect();
         let b: Vec<f64> = (0..28).map(|value| f64::from(value) + 8.5).collect();
-        let exact = mann_whitney(&a, &b);
+        let exact = mann_whitney(&a, &b).probability;
         let doubled = doubled_ranks(&a, &b);
         let distance = doubled[..28].iter().sum::<usize>().abs_diff(28 * 57);
         let near = by_normal(distance as f64 / 2.0, 28.0, 28.0, &doubled);

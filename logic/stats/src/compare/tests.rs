@@ -1,3 +1,5 @@
+use std::cmp::Ordering;
+
 use proptest::prelude::*;
 
 use super::rng::Rng;
@@ -27,8 +29,9 @@ fn of_twenty_comparisons_of_the_same_with_itself_at_most_two_differ() {
         let differ = |probabilities: Vec<f64>| {
             holm(&probabilities).into_iter().filter(|probability| *probability < SIGNIFICANT).count()
         };
-        let paired = pairs.iter().map(|(a, b)| compare_paired(a, b, family).unwrap().probability).collect();
-        let ranked = pairs.iter().map(|(a, b)| mann_whitney(a, b)).collect();
+        let paired =
+            pairs.iter().map(|(a, b)| compare_paired(a, b, family).unwrap().evidence.probability).collect();
+        let ranked = pairs.iter().map(|(a, b)| mann_whitney(a, b).probability).collect();
         assert!(differ(paired) <= 2 && differ(ranked) <= 2, "family {family}");
     }
 }
@@ -40,8 +43,8 @@ fn the_same_differs_from_itself_no_more_often_than_is_said() {
     const COMPARISONS: u64 = 1_000;
     for seed in 0..COMPARISONS {
         let (a, b) = same(&mut rng, 8);
-        paired += u64::from(compare_paired(&a, &b, seed).unwrap().probability < SIGNIFICANT);
-        ranked += u64::from(mann_whitney(&a, &b) < SIGNIFICANT);
+        paired += u64::from(compare_paired(&a, &b, seed).unwrap().evidence.probability < SIGNIFICANT);
+        ranked += u64::from(mann_whitney(&a, &b).probability < SIGNIFICANT);
     }
     // Of 1,000 at 5 percent: 50, and three deviations of 7.
     assert!(paired < 71 && ranked < 71, "{paired} and {ranked} of {COMPARISONS}");
@@ -52,8 +55,12 @@ fn a_difference_that_is_there_is_found_and_its_size_is_told() {
     let mut rng = Rng::new(3);
     let (a, slow) = (times(&mut rng, 12, 1.0), times(&mut rng, 12, 1.5));
     let difference = compare_paired(&slow, &a, 1).unwrap();
-    assert!(difference.probability < 0.001 && mann_whitney(&slow, &a) < 0.001, "{difference:?}");
-    let Estimate { low, median, high } = difference.ratio;
+    assert!(
+        difference.evidence.probability < 0.001 && mann_whitney(&slow, &a).probability < 0.001,
+        "{difference:?}"
+    );
+    assert_eq!(difference.direction(), Ordering::Greater);
+    let Estimate { low, median, high, .. } = difference.ratio;
     assert!(low > 1.3 && low <= median && median <= high && high < 1.7, "{difference:?}");
 }
 
@@ -61,34 +68,63 @@ fn a_difference_that_is_there_is_found_and_its_size_is_told() {
 fn exact_probabilities_are_those_of_the_tables() {
     // All of the first are below all of the second: 2 of 252 divisions are as far apart.
     let (low, high) = ([1.0, 2.0, 3.0, 4.0, 5.0], [6.0, 7.0, 8.0, 9.0, 10.0]);
-    assert!((mann_whitney(&low, &high) - 2.0 / 252.0).abs() < 1e-12);
-    assert!((mann_whitney(&low[..3], &high[..3]) - 2.0 / 20.0).abs() < 1e-12);
-    assert_eq!(mann_whitney(&low, &low), 1.0);
-    assert_eq!(mann_whitney(&low, &[]), 1.0);
+    let ranked = |a: &[f64], b: &[f64]| mann_whitney(a, b).probability;
+    assert!((ranked(&low, &high) - 2.0 / 252.0).abs() < 1e-12);
+    assert!((ranked(&low[..3], &high[..3]) - 2.0 / 20.0).abs() < 1e-12);
+    assert_eq!(ranked(&low, &low), 1.0);
+    assert_eq!(ranked(&low, &[]), 1.0);
     // Of five differences with one sign, both ends of 32.
-    assert_eq!(sign_flip(&[1.0, 2.0, 3.0, 4.0, 5.0], 0), 2.0 / 32.0);
-    assert_eq!(sign_flip(&[1.0, -1.0], 0), 1.0);
-    assert_eq!(sign_flip(&[], 0), 1.0);
+    let flipped = |differences: &[f64]| sign_flip(differences, 0).probability;
+    assert_eq!(flipped(&[1.0, 2.0, 3.0, 4.0, 5.0]), 2.0 / 32.0);
+    assert_eq!(flipped(&[1.0, -1.0]), 1.0);
+    assert_eq!(flipped(&[]), 1.0);
 }
 
 #[test]
-fn many_questions_make_each_answer_less_certain() {
-    let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
-    let expected = [0.03, 0.06, 0.06, 0.02];
-    assert!(adjusted.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{adjusted:?}");
-    assert_eq!(holm(&[0.6, 0.9]), [1.0, 1.0]);
-    assert!(holm(&[]).is_empty());
+fn so_few_values_can_show_no_more_than_that() {
+    let values = |count: u32, from: f64| (0..count).map(|at| from + f64::from(at)).collect::<Vec<_>>();
+    for (n, m) in [(1, 1), (3, 4), (7, 7), (4, 9)] {
+        let seen = mann_whitney(&values(n, 0.0), &values(m, 100.0)).probability;
+        assert!((least_ranked(n as usize, m as usize) - seen).abs() < 1e-12, "{n} {m}");
+    }
+    for pairs in [1, 2, 6, 16, 30] {
+        let seen = sign_flip(&values(pairs, 1.0), 7).probability;
+        assert!((least_paired(pairs as usize) - seen).abs() < 1e-12, "{pairs}");
+    }
+    assert_eq!((least_ranked(0, 5), least_paired(0)), (1.0, 1.0));
 }
 
 #[test]
-fn what_is_no_number_or_not_there_compares_with_nothing() {
-    assert_eq!(median(&[]), None);
-    assert_eq!(median(&[1.0, f64::NAN]), None);
-    assert_eq!(compare_paired(&[0.0, f64::NAN], &[1.0, 1.0], 0), None);
-    assert_eq!(compare_paired(&[1.0], &[], 0), None);
-    assert_eq!(Estimate::of(&[], 0), None);
-    let one = Estimate::of(&[7.0], 0).unwrap();
-    assert_eq!((one.low, one.median, one.high), (7.0, 7.0, 7.0));
+fn a_median_that_says_something_else_than_the_test_is_no_direction() {
+    // Most pairs are a little faster, two far slower: their mean is slower, their median faster.
+    let one = [9.9, 9.9, 9.9, 9.9, 9.9, 9.9, 90.0, 90.0];
+    let torn = compare_paired(&one, &[10.0; 8], 1).unwrap();
+    assert!(torn.ratio.median < 1.0 && torn.evidence.direction == Ordering::Greater, "{torn:?}");
+    assert_eq!(torn.direction(), Ordering::Equal);
+    // Both say the same, and the interval does not.
+    let wide = compare_paired(&[9.0, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0, 10.1], &[10.0; 8], 1).unwrap();
+    assert!(wide.ratio.high > 1.0 && wide.evidence.direction == Ordering::Less, "{wide:?}");
+    assert_eq!(wide.direction(), Ordering::Equal);
+    assert_eq!(compare_paired(&[9.0; 8], &[10.0; 8], 1).unwrap().direction(), Ordering::Less);
+    assert_eq!(mann_whitney(&[3.0, 4.0], &[1.0, 2.0]).direction, Ordering::Greater);
+}
+
+#[test]
+fn an_interval_holds_the_true_median_as_often_as_it_says() {
+    let mut rng = Rng::new(4);
+    for (count, samples) in [(3, 2_000), (5, 2_000), (7, 2_000), (12, 2_000), (60, 200)] {
+        let (mut held, mut said) = (0, 1.0_f64);
+        for seed in 0..samples {
+            let of = Estimate::of(&times(&mut rng, count, 1.0), seed).unwrap();
+            held += u32::from(of.low <= 10.0 && of.high >= 10.0);
+            said = said.min(of.confidence);
+        }
+        let share = f64::from(held) / samples as f64;
+        // Three deviations of chance.
+        let chance = 3.0 * (said * (1.0 - said) / samples as f64).sqrt();
+        assert!(share > said - chance, "{count}: {share}, not {said}");
+        assert_eq!(said < 0.95, count < 6, "{count}");
+    }
 }
 
 proptest! {
@@ -96,7 +132,7 @@ proptest! {
     fn an_interval_holds_its_median_and_nothing_beyond_what_was_seen(
         values in prop::collection::vec(-1e9..1e9_f64, 1..40), seed: u64
     ) {
-        let Estimate { low, median, high } = Estimate::of(&values, seed).unwrap();
+        let Estimate { low, median, high, .. } = Estimate::of(&values, seed).unwrap();
         prop_assert!(low <= median && median <= high);
         prop_assert!(values.iter().any(|value| *value <= low) && values.iter().any(|value| *value >= high));
     }
@@ -108,10 +144,11 @@ proptest! {
         let numbers = |values: &[u32]| values.iter().map(|value| f64::from(*value)).collect::<Vec<_>>();
         let (a, b) = (numbers(&a), numbers(&b));
         let (one, other) = (mann_whitney(&a, &b), mann_whitney(&b, &a));
-        prop_assert!((0.0..=1.0).contains(&one), "{}", one);
-        prop_assert!((one - other).abs() < 1e-9, "{} {}", one, other);
+        prop_assert!((0.0..=1.0).contains(&one.probability), "{:?}", one);
+        prop_assert!((one.probability - other.probability).abs() < 1e-9, "{:?} {:?}", one, other);
+        prop_assert_eq!(one.direction, other.direction.reverse());
         let flipped = sign_flip(&a, 5);
-        prop_assert!((0.0..=1.0).contains(&flipped));
+        prop_assert!((0.0..=1.0).contains(&flipped.probability));
     }
 
     #[test]

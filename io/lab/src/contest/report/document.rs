@@ -40,7 +40,9 @@ pub(super) fn of(analysis: &Analysis) -> Vec<Block> {
         vec![Block::Title(format!("{title}{quick}")), Block::Verdict(verdict::verdict(analysis))];
     blocks.push(Block::Text(format!(
         "{} runs of {} cases with {} rivals, {} times each, in an order drawn from seed {}; {} of them are invalid. Played over {}. \
-         A figure is the median over valid runs, and in brackets where it lies with 95% confidence (bootstrap).",
+         A figure is the median over valid runs, and in brackets where it lies with at least 95% confidence; of fewer than 6 runs that \
+         cannot be said, and the brackets have their range. Latencies are those of requests that were answered: where some were not, or runs \
+         are missing, the figure says of how many it is.",
         analysis.results.runs.len(),
         scenario.cases.len(),
         scenario.rivals.len(),
@@ -66,7 +68,7 @@ pub(super) fn of(analysis: &Analysis) -> Vec<Block> {
     blocks.push(Block::Text(
         "The ratio is the first one's figure divided by the other's, in the median turn that both took. Over all cases the probability is that \
          of the permutation test for pairs, in a single case that of Mann and Whitney's; both after Holm's correction for how many were made. \
-         What is not below 5% may be chance."
+         What is not below 5% may be chance. Nobody is said to be better unless the median turn, its interval and the test agree."
             .to_owned(),
     ));
     blocks.push(Block::Table(tables::comparisons(analysis)));
@@ -158,7 +160,7 @@ fn configurations(analysis: &Analysis, blocks: &mut Vec<Block>) {
 
 fn machine(analysis: &Analysis, blocks: &mut Vec<Block>) {
     blocks.push(Block::Heading("Machine".to_owned()));
-    let hidden = ["scenario", "format", "form", "name", "topology"];
+    let hidden = ["scenario", "format", "form", "name", "topology", "identity"];
     let facts = analysis
         .results
         .meta

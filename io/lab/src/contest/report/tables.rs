@@ -6,7 +6,7 @@ use serde_json::Value;
 use weir_config::lab::{Measure, Product};
 use weir_stats::compare::{Estimate, median};
 
-use super::super::analysis::{Analysis, Standing};
+use super::super::analysis::{Analysis, Cell, Pair, Standing};
 use super::super::store::Played;
 use super::document::Table;
 
@@ -19,10 +19,7 @@ pub(super) fn measure(analysis: &Analysis, measure: Measure) -> Option<Table> {
             .cases
             .iter()
             .map(|case| match analysis.cell(&case.name, &rival.name, measure) {
-                Some(cell) if cell.success < 0.995 => {
-                    format!("{} of {:.0}% answered", estimate(&cell.estimate), cell.success * 100.0)
-                }
-                Some(cell) => estimate(&cell.estimate),
+                Some(cell) => survivors(cell, scenario.repeats),
                 None => "-".to_owned(),
             })
             .collect();
@@ -53,6 +50,20 @@ pub(super) fn measure(analysis: &Analysis, measure: Measure) -> Option<Table> {
     Some(table)
 }
 
+/// A figure, with what it leaves out: requests that failed and runs that are invalid have none.
+fn survivors(cell: &Cell, repeats: u32) -> String {
+    let mut said = estimate(&cell.estimate);
+    if cell.success < 1.0 {
+        // What is not all must not look like all; sums of shares may be off in their last digits.
+        let share = (cell.success * 1e4 + 1e-6).floor() / 100.0;
+        said.push_str(&format!(", of {share}% answered"));
+    }
+    if cell.runs < repeats as usize {
+        said.push_str(&format!(", {} of {repeats} runs", cell.runs));
+    }
+    said
+}
+
 /// Each median, in percent of the best of its case.
 pub(super) fn relative(analysis: &Analysis, measure: Measure) -> Table {
     let scenario = &analysis.scenario;
@@ -81,10 +92,12 @@ pub(super) fn relative(analysis: &Analysis, measure: Measure) -> Table {
 
 /// Every comparison that was made.
 pub(super) fn comparisons(analysis: &Analysis) -> Table {
-    let row = |pair: &super::super::analysis::Pair| {
+    let row = |pair: &Pair| {
         let said = match pair.standing() {
             Standing::Better => format!("{} is better", pair.one),
             Standing::Worse => format!("{} is better", pair.other),
+            Standing::Open if pair.is_hopeless() => "too few runs to say".to_owned(),
+            Standing::Open if pair.is_torn() => "median and test disagree".to_owned(),
             Standing::Open => "may be chance".to_owned(),
         };
         vec![
@@ -92,7 +105,7 @@ pub(super) fn comparisons(analysis: &Analysis) -> Table {
             pair.case.clone().unwrap_or_else(|| "all".to_owned()),
             format!("{} / {}", pair.one, pair.other),
             estimate(&pair.difference.ratio),
-            pair.difference.pairs.to_string(),
+            pairs(pair),
             probability(pair.adjusted),
             said,
         ]
@@ -174,9 +187,18 @@ fn head(analysis: &Analysis, first: &str) -> Vec<String> {
         .collect()
 }
 
-/// `1.25 (1.20 to 1.31)`.
+/// `1.25 (1.20 to 1.31)`, or `1.25 (range 1.20 to 1.31)` of so few that it is no interval of confidence.
 pub(super) fn estimate(estimate: &Estimate) -> String {
-    format!("{} ({} to {})", short(estimate.median), short(estimate.low), short(estimate.high))
+    let range = if estimate.is_range() { "range " } else { "" };
+    format!("{} ({range}{} to {})", short(estimate.median), short(estimate.low), short(estimate.high))
+}
+
+/// Pairs of runs that are compared, and of how many that there were to be if they are fewer.
+pub(super) fn pairs(pair: &Pair) -> String {
+    match (pair.difference.pairs, pair.planned) {
+        (own, planned) if own < planned => format!("{own} of {planned}"),
+        (own, _) => own.to_string(),
+    }
 }
 
 /// Three or four digits.

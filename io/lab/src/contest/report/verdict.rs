@@ -1,7 +1,7 @@
 use weir_config::lab::Measure;
 
 use super::super::analysis::{Analysis, Pair, Standing};
-use super::tables::{is_rival, probability, short};
+use super::tables::{is_rival, pairs, probability, short};
 
 /// More pairs are only counted.
 const NAMED_MAX: usize = 4;
@@ -15,15 +15,25 @@ pub fn verdict(analysis: &Analysis) -> Vec<String> {
         let (clear, open): (Vec<&Pair>, Vec<&Pair>) =
             overall.partition(|pair| pair.standing() != Standing::Open);
         said.extend(clear.iter().map(|pair| sentence(analysis, pair)));
+        let (hopeless, open): (Vec<&Pair>, Vec<&Pair>) =
+            open.into_iter().partition(|pair| pair.is_hopeless());
+        let (torn, open): (Vec<&Pair>, Vec<&Pair>) = open.into_iter().partition(|pair| pair.is_torn());
+        let what = what(*measure);
         if !open.is_empty() {
-            let names: Vec<String> =
-                open.iter().map(|pair| format!("{} and {}", pair.one, pair.other)).collect();
-            let shown = names[..names.len().min(NAMED_MAX)].join(", ");
-            let others = match names.len().saturating_sub(NAMED_MAX) {
-                0 => String::new(),
-                count => format!(", and in {count} other pairs"),
-            };
-            said.push(format!("{}: no difference could be shown between {shown}{others}.", what(*measure)));
+            said.push(format!("{what}: no difference could be shown between {}.", named(&open)));
+        }
+        if !torn.is_empty() {
+            said.push(format!(
+                "{what}: the test and the interval of the median turn do not point the same way between {}: no verdict.",
+                named(&torn)
+            ));
+        }
+        if !hopeless.is_empty() {
+            let most = hopeless.iter().map(|pair| pair.difference.pairs).max().unwrap_or(0);
+            said.push(format!(
+                "{what}: {most} pairs of runs are too few to show a difference between {}, however large it is.",
+                named(&hopeless)
+            ));
         }
     }
     for (rival, case, success) in failures(analysis) {
@@ -39,11 +49,30 @@ pub fn verdict(analysis: &Analysis) -> Vec<String> {
     let invalid = analysis.invalid().count();
     if invalid > 0 {
         said.push(format!(
-            "{invalid} of {} runs are invalid and count for nothing; they are listed below.",
-            analysis.results.runs.len()
+            "{invalid} of {} runs are invalid ({}) and count for nothing; they are listed below. What is said is said of the others only.",
+            analysis.results.runs.len(),
+            whose(analysis),
         ));
     }
     said
+}
+
+/// Of whom how many runs are invalid: who has many may have lost its worst.
+fn whose(analysis: &Analysis) -> String {
+    let count = |rival: &str| analysis.invalid().filter(|run| run.rival == rival).count();
+    let rivals = analysis.scenario.rivals.iter().map(|rival| (&rival.name, count(&rival.name)));
+    let some = rivals.filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name} {count}"));
+    some.collect::<Vec<_>>().join(", ")
+}
+
+/// `a and b, a and c, and 3 other pairs`.
+fn named(pairs: &[&Pair]) -> String {
+    let names: Vec<String> = pairs.iter().map(|pair| format!("{} and {}", pair.one, pair.other)).collect();
+    let shown = names[..names.len().min(NAMED_MAX)].join(", ");
+    match names.len().saturating_sub(NAMED_MAX) {
+        0 => shown,
+        count => format!("{shown}, and in {count} other pairs"),
+    }
 }
 
 fn what(measure: Measure) -> &'static str {
@@ -76,7 +105,7 @@ fn sentence(analysis: &Analysis, pair: &Pair) -> String {
         short(low),
         short(high),
         what(pair.measure),
-        pair.difference.pairs,
+        pairs(pair),
         probability(pair.adjusted),
     );
     let is_against = |single: &&Pair| {
