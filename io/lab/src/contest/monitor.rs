@@ -88,12 +88,9 @@ fn add(samples: &mut Vec<Sample>, source: &'static str, moment: &Moment) {
 
 /// CPU seconds that all subjects of a source used between the first look and the last.
 pub(crate) fn cpu_seconds(samples: &[Sample], source: &str) -> Option<f64> {
-    let mut ends: BTreeMap<(&str, &str), (f64, f64)> = BTreeMap::new();
-    let counted = samples
-        .iter()
-        .filter(|it| it.source == source && ["cpu_user_s", "cpu_system_s"].contains(&it.figure));
-    for sample in counted {
-        ends.entry((sample.subject.as_str(), sample.figure))
+    let mut ends: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for sample in samples.iter().filter(|it| it.source == source && it.figure == "cpu_s") {
+        ends.entry(sample.subject.as_str())
             .and_modify(|(_, last)| *last = sample.value)
             .or_insert((sample.value, sample.value));
     }

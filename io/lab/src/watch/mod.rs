@@ -4,6 +4,7 @@
 //! changed.
 
 mod cgroups;
+mod cpu_time;
 mod csv;
 mod disks;
 mod energy;

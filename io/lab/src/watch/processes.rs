@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::cpu_time::CpuTime;
 use super::source::{Derived, KernelFile, Source, WatchError, named, number};
 use super::table::{Column, Row};
 use super::ticks::seconds;
@@ -37,6 +38,7 @@ struct Known {
     stat: KernelFile,
     status: KernelFile,
     directory: PathBuf,
+    cpu: CpuTime,
 }
 
 const COLUMNS: &[Column] = &[
@@ -56,13 +58,14 @@ const COLUMNS: &[Column] = &[
     Column::counter("involuntary_switches", "Times that a thread that still runs was interrupted"),
     Column::counter("read_bytes", "Bytes that disks read for it; needs its user's rights"),
     Column::counter("written_bytes", "Bytes that disks write for it; needs its user's rights"),
+    Column::counter("cpu_s", "Seconds of processors in all, finer than the kernel's ticks of 10 ms"),
 ];
 
 const DERIVED: &[Derived] = &[
     Derived {
         name: "cpu",
         help: "Processors it used: 1 = one of them all the time",
-        of: |it| Some(it.rate("cpu_user_s")? + it.rate("cpu_system_s")?),
+        of: |it| it.rate("cpu_s"),
     },
     Derived { name: "cpu_user", help: "Of these, in user space", of: |it| it.rate("cpu_user_s") },
     Derived { name: "cpu_system", help: "Of these, in the kernel", of: |it| it.rate("cpu_system_s") },
@@ -163,6 +166,8 @@ impl Known {
         let rollup = fs::read_to_string(self.directory.join("smaps_rollup")).ok();
         let io = fs::read_to_string(self.directory.join("io")).ok();
         let io = |name| named(io.as_deref()?, name);
+        let ticks_s = stat.user_s.zip(stat.system_s).map(|(user_s, system_s)| user_s + system_s);
+        let cpu_s = ticks_s.map(|ticks_s| self.cpu.read(&self.directory, ticks_s));
         let descriptors = fs::read_dir(self.directory.join("fd")).ok().map(|fds| fds.count() as f64);
         Ok(vec![
             stat.user_s,
@@ -178,6 +183,7 @@ impl Known {
             involuntary,
             io("read_bytes"),
             io("write_bytes"),
+            cpu_s,
         ])
     }
 
@@ -201,7 +207,10 @@ fn open(pid: u32) -> Option<((u32, u64), Known)> {
     let status = KernelFile::open(directory.join("status")).ok()?;
     let started = Stat::parse(stat.read().ok()?).started?;
     let name = names(pid).into_iter().next()?;
-    Some(((pid, started), Known { subject: format!("{name}[{pid}]"), stat, status, directory }))
+    Some((
+        (pid, started),
+        Known { subject: format!("{name}[{pid}]"), stat, status, directory, cpu: CpuTime::default() },
+    ))
 }
 
 /// The names that a process goes by: the kernel's, cut at 15 bytes, and that of the program in its first argument.
@@ -284,6 +293,25 @@ mod tests {
     }
 
     #[test]
+    fn the_cpu_time_of_a_moment_is_seen_although_it_is_no_tick() {
+        use std::io::{Read, Write};
+        let mut cat = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut watched = Processes::new(vec![Which::Pid(cat.id())]).unwrap();
+        let mut echo = || {
+            cat.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+            cat.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+            value(&watched.read().unwrap()[0], "cpu_s").unwrap()
+        };
+        echo();
+        let seen: Vec<f64> = (0..20).map(|_| echo()).collect();
+        // In ticks there would be one or two values.
+        let steps = seen.windows(2).filter(|pair| pair[1] > pair[0]).count();
+        assert!(steps >= 10 && seen[19] - seen[0] < 1.0, "{seen:?}");
+        cat.kill().unwrap();
+        cat.wait().unwrap();
+    }
+
+    #[test]
     fn processes_that_come_and_go_are_seen_to() {
         let name = format!("w{}", std::process::id());
         let directory = tempfile::tempdir().unwrap();
@@ -293,10 +321,14 @@ mod tests {
         assert!(watched.read().unwrap().is_empty());
         let start = || Command::new(&program).stdin(Stdio::piped()).spawn().unwrap();
         let mut children = [start(), start()];
-        watched.looked = None;
-        let rows = watched.read().unwrap();
+        let mut rows = Vec::new();
+        // A moment passes from the start of a program to its name.
+        weir_testkit::wait_until("both", weir_testkit::PATIENCE, || {
+            watched.looked = None;
+            rows = watched.read().unwrap();
+            rows.len() == 2
+        });
         let subjects: Vec<_> = rows.iter().map(|row| row.subject.clone()).collect();
-        assert_eq!(rows.len(), 2, "{subjects:?}");
         assert!(subjects.contains(&format!("{name}[{}]", children[0].id())), "{subjects:?}");
         assert!(rows.iter().all(|row| row.incarnation > 0));
         children[0].kill().unwrap();
