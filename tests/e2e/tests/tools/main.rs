@@ -5,6 +5,7 @@
 
 mod browser;
 mod curl;
+mod lab_report;
 mod load;
 mod nginx;
 mod nginx_in_front;
