@@ -82,7 +82,8 @@ pub(crate) fn print_diagnostics(diagnostics: &[Diagnostic]) {
     let color =
         io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     for diagnostic in diagnostics {
-        eprintln!("{}\n", render(diagnostic, color));
+        // Nobody may be listening any more.
+        let _ = writeln!(io::stderr(), "{}\n", render(diagnostic, color));
     }
 }
 

@@ -10,6 +10,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 pub(crate) use arguments::LabArgs;
@@ -30,7 +31,8 @@ pub(crate) fn run(args: &LabArgs) -> ExitCode {
         LabVerb::Clean => Ok(clean()),
     };
     told.unwrap_or_else(|message| {
-        eprintln!("weir lab: {message}");
+        // Nobody may be listening any more.
+        let _ = writeln!(io::stderr(), "weir lab: {message}");
         ExitCode::from(2)
     })
 }

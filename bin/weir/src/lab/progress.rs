@@ -1,5 +1,6 @@
 //! How it goes, a line at a time.
 
+use std::io::{self, Write};
 use std::time::Duration;
 
 use weir_config::lab::Measure;
@@ -7,24 +8,30 @@ use weir_lab::contest::{Cleaned, Event, Played};
 
 use crate::check::print_diagnostics;
 
-pub(super) fn tell(event: &Event<'_>) {
-    match event {
-        Event::Cleaned(what) => eprintln!("{}", cleaned(*what)),
-        Event::Warning(diagnostic) => print_diagnostics(std::slice::from_ref(diagnostic)),
-        Event::LeftOut { rival, why } => eprintln!("{rival} is left out: {why}"),
-        Event::Ready { runs, done: 0 } => eprintln!("{runs} runs"),
-        Event::Ready { runs, done } => eprintln!("{runs} runs, {done} of them are there already"),
-        Event::Ran { run, done, runs, left } => {
-            eprintln!(
-                "[{done}/{runs}] {}, {}, repeat {}: {}; {}",
-                run.case,
-                run.rival,
-                run.repeat + 1,
-                said(run),
-                time_left(*left)
-            );
+/// Writes to standard error.
+///
+/// # Errors
+/// Nobody listens there any more.
+pub(super) fn tell(event: &Event<'_>) -> io::Result<()> {
+    let line = match event {
+        Event::Warning(diagnostic) => {
+            print_diagnostics(std::slice::from_ref(diagnostic));
+            return Ok(());
         }
-    }
+        Event::Cleaned(what) => cleaned(*what),
+        Event::LeftOut { rival, why } => format!("{rival} is left out: {why}"),
+        Event::Ready { runs, done: 0 } => format!("{runs} runs"),
+        Event::Ready { runs, done } => format!("{runs} runs, {done} of them are there already"),
+        Event::Ran { run, done, runs, left } => format!(
+            "[{done}/{runs}] {}, {}, repeat {}: {}; {}",
+            run.case,
+            run.rival,
+            run.repeat + 1,
+            said(run),
+            time_left(*left)
+        ),
+    };
+    writeln!(io::stderr(), "{line}")
 }
 
 pub(super) fn cleaned(what: Cleaned) -> String {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use weir_config::lab;
 use weir_lab::contest::{Analysis, Play, PlayError, Store, play, report};
@@ -25,9 +26,12 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
     let own = std::env::current_exe().map_err(|cause| format!("own program: {cause}"))?;
     let termination = Termination::listen().map_err(|cause| format!("signals: {cause}"))?;
     let what = Play { scenario: &scenario, source: &source, quick: args.quick, own: &own };
-    let played = play(what, &mut store, &|| termination.came(), &mut |event| {
-        if !args.quiet {
-            progress::tell(&event);
+    // Who closes the pipe that it talks into wants no more of it: `weir lab run ... 2>&1 | head`.
+    let is_unheard = AtomicBool::new(false);
+    let stop = || termination.came() || is_unheard.load(Ordering::Relaxed);
+    let played = play(what, &mut store, &stop, &mut |event| {
+        if !args.quiet && progress::tell(&event).is_err() {
+            is_unheard.store(true, Ordering::Relaxed);
         }
     });
     match played {

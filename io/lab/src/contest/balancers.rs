@@ -11,7 +11,7 @@ use weir_config::lab::{Case, Loss, PairSetup, Rival};
 
 use super::keepalived;
 use super::rivals::{self, Program};
-use super::stage::{Family, Network, Place, Process, SHARED};
+use super::stage::{Family, Network, Place, Process, SHARED, Stop};
 use super::turn::{Ring, TurnError};
 
 /// What clients ask during a turn; it ends when this is dropped.
@@ -76,6 +76,7 @@ impl Ring<'_> {
         case: &Case,
         rival: &Rival,
         program: &Program,
+        stop: Stop<'_>,
     ) -> Result<Balancers, TurnError> {
         let (bind, address) = self
             .front()
@@ -96,7 +97,7 @@ impl Ring<'_> {
                 Balancers { address, active: Some(active), others: Vec::new(), _fleet: fleet };
             if let Some(active) = &mut balancers.active {
                 let client = (&self.network, Place::Client);
-                active.wait_ready(address, path, client).map_err(TurnError::Failed)?;
+                active.wait_ready(address, path, client, stop).map_err(TurnError::Failed)?;
             }
             return Ok(balancers);
         };
@@ -107,15 +108,20 @@ impl Ring<'_> {
         let client = (&self.network, Place::Client);
         let own = self.network.address(Place::Spare, bind.port());
         let own = own.map_err(|cause| TurnError::Failed(format!("the passive one: {cause}")))?;
-        passive.wait_ready(own, path, client).map_err(TurnError::Failed)?;
-        let keepers = self.keep(pair, (&active, &passive)).map_err(TurnError::Failed)?;
-        active.wait_ready(address, path, (&self.network, Place::Client)).map_err(TurnError::Failed)?;
+        passive.wait_ready(own, path, client, stop).map_err(TurnError::Failed)?;
+        let keepers = self.keep(pair, (&active, &passive), stop).map_err(TurnError::Failed)?;
+        active.wait_ready(address, path, (&self.network, Place::Client), stop).map_err(TurnError::Failed)?;
         let others = std::iter::once(passive).chain(keepers).collect();
         Ok(Balancers { address, active: Some(active), others, _fleet: None })
     }
 
     /// keepalived beside both, until the active one alone has the address.
-    fn keep(&mut self, pair: &PairSetup, of: (&Process, &Process)) -> Result<Vec<Process>, String> {
+    fn keep(
+        &mut self,
+        pair: &PairSetup,
+        of: (&Process, &Process),
+        stop: Stop<'_>,
+    ) -> Result<Vec<Process>, String> {
         let program = keepalived::find(pair.program.as_deref())?;
         let mut keepers = Vec::new();
         for (place, balancer) in [(Place::Balancer, of.0), (Place::Spare, of.1)] {
@@ -131,6 +137,9 @@ impl Ring<'_> {
         }
         let until = Instant::now() + SETTLE_MAX;
         while !self.network.has_shared(Place::Balancer) || self.network.has_shared(Place::Spare) {
+            if stop() {
+                return Err("stopped while keepalived settled".to_owned());
+            }
             if Instant::now() > until {
                 let said: Vec<String> = keepers.iter().map(Process::last_words).collect();
                 return Err(format!("keepalived does not settle: {}", said.join("\n")));

@@ -1,6 +1,7 @@
-//! Connections that have had an answer, and say nothing more.
+//! Connections that have had an answer, and say nothing more. Whether they are still there in the end is looked at: who hangs up has
+//! less to carry.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -40,12 +41,77 @@ fn one(path: &str, address: SocketAddr) -> std::io::Result<TcpStream> {
     // In one piece: a second would wait for the acknowledgement of the first.
     stream.write_all(format!("HEAD {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes())?;
     let mut reader = BufReader::with_capacity(2_048, &stream);
-    let mut line = String::new();
+    let (mut line, mut head) = (String::new(), String::new());
     while line != "\r\n" {
         line.clear();
         if reader.read_line(&mut line)? == 0 {
             return Err(std::io::Error::other("closed before its answer"));
         }
+        head.push_str(&line);
     }
-    Ok(stream)
+    let (status, rest) = head.split_once("\r\n").unwrap_or_default();
+    let is_good = status.starts_with("HTTP/1.1 2") || status.starts_with("HTTP/1.1 3");
+    let is_last = rest.to_ascii_lowercase().contains("connection: close");
+    match (is_good, is_last) {
+        (true, false) => Ok(stream),
+        (false, _) => Err(std::io::Error::other(format!("answered {status:?}"))),
+        (true, true) => Err(std::io::Error::other("the answer says that it is the last of its connection")),
+    }
+}
+
+/// Why these were not idle connections all the time; none if they were.
+pub(crate) fn flaw(held: &[TcpStream]) -> Option<String> {
+    let is_gone = |stream: &&TcpStream| {
+        let seen = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
+        // Nothing to read yet: it is as it was.
+        !seen.is_err_and(|cause| cause.kind() == ErrorKind::WouldBlock)
+    };
+    let gone = held.iter().filter(is_gone).count();
+    (gone > 0)
+        .then(|| format!("{gone} of {} idle connections were closed, or were sent something", held.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    /// Answers so, and returns the connection.
+    fn answered(answer: &'static str) -> (std::io::Result<TcpStream>, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 1_024]).unwrap();
+            stream.write_all(answer.as_bytes()).unwrap();
+            stream
+        });
+        (one("/", address), server.join().unwrap())
+    }
+
+    #[test]
+    fn idle_connections_that_are_closed_meanwhile_are_a_flaw() {
+        let (first, kept) = answered("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+        let (second, other) = answered("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+        let held = [first.unwrap(), second.unwrap()];
+        assert_eq!(flaw(&held), None);
+        drop(other);
+        weir_testkit::wait_until("the end to arrive", weir_testkit::PATIENCE, || flaw(&held).is_some());
+        assert_eq!(flaw(&held).unwrap(), "1 of 2 idle connections were closed, or were sent something");
+        drop(kept);
+    }
+
+    #[test]
+    fn who_is_refused_or_sent_away_is_not_idle() {
+        for (answer, said) in [
+            ("HTTP/1.1 503 Busy\r\n\r\n", "503 Busy"),
+            ("HTTP/1.1 200 OK\r\nConnection: Close\r\n\r\n", "the last of its connection"),
+        ] {
+            let cause = answered(answer).0.unwrap_err().to_string();
+            assert!(cause.contains(said), "{cause}");
+        }
+    }
 }

@@ -17,25 +17,10 @@ const SETTINGS: [&str; 8] = [
 
 /// Names and values, for the report.
 pub(crate) fn facts() -> Vec<(String, String)> {
-    let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-    let named = |path: &str, name: &str| {
-        let text = fs::read_to_string(path).unwrap_or_default();
-        let value = text.lines().find_map(|line| {
-            line.strip_prefix(name)?.split_once(':').map(|(_, value)| value.trim().to_owned())
-        });
-        value.unwrap_or_default()
-    };
-    let mut facts = vec![
-        ("weir".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
-        ("kernel".to_owned(), line("/proc/sys/kernel/osrelease")),
-        ("processor".to_owned(), named("/proc/cpuinfo", "model name")),
-        (
-            "processors".to_owned(),
-            std::thread::available_parallelism().map_or(String::new(), |count| count.to_string()),
-        ),
-        ("memory".to_owned(), named("/proc/meminfo", "MemTotal")),
-        ("started".to_owned(), now()),
-    ];
+    let mut facts = vec![("weir".to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
+    facts.extend(lasting());
+    facts.push(("memory".to_owned(), named("/proc/meminfo", "MemTotal")));
+    facts.push(("started".to_owned(), now()));
     // Where it is started in a clone of a repository, which state of it.
     let commit = Command::new("git").args(["rev-parse", "HEAD"]).stdin(Stdio::null()).output();
     if let Ok(output) = commit
@@ -43,13 +28,34 @@ pub(crate) fn facts() -> Vec<(String, String)> {
     {
         facts.push(("commit".to_owned(), String::from_utf8_lossy(&output.stdout).trim().to_owned()));
     }
+    facts
+}
+
+/// Of these, what must not change between the runs of one file.
+pub(crate) fn lasting() -> Vec<(String, String)> {
+    let processors = std::thread::available_parallelism().map_or(String::new(), |count| count.to_string());
+    let mut facts = vec![
+        ("kernel".to_owned(), line("/proc/sys/kernel/osrelease")),
+        ("processor".to_owned(), named("/proc/cpuinfo", "model name")),
+        ("processors".to_owned(), processors),
+    ];
     for name in SETTINGS {
-        facts.push((
-            name.to_owned(),
-            line(&format!("/proc/sys/{}", name.replace('.', "/"))).replace('\t', " "),
-        ));
+        let value = line(&format!("/proc/sys/{}", name.replace('.', "/")));
+        facts.push((name.to_owned(), value.replace('\t', " ")));
     }
     facts
+}
+
+fn line(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+fn named(path: &str, name: &str) -> String {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let value = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.split_once(':').map(|(_, value)| value.trim().to_owned()));
+    value.unwrap_or_default()
 }
 
 /// Seconds since 1970, as a text.

@@ -8,6 +8,7 @@ mod balancers;
 mod capacity;
 mod figures;
 mod fleet;
+mod identity;
 mod idle;
 mod keepalived;
 mod machine;
@@ -22,6 +23,7 @@ mod stage;
 mod store;
 #[cfg(test)]
 mod tests;
+mod trouble;
 mod turn;
 
 pub use analysis::{Analysis, Cell, Pair, Standing};

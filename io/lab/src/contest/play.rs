@@ -9,10 +9,10 @@ use weir_config::{Diagnostic, Severity, Source};
 
 use super::rivals::{self, Program};
 use super::servers::ServerPark;
-use super::stage::{Certificates, Cleaned, Ledger, Network, Place, is_root};
+use super::stage::{Certificates, Cleaned, Ledger, Network, Place, Stop, is_root};
 use super::store::{Configured, Played, Store, StoreError};
 use super::turn::{Ring, TurnError};
-use super::{keepalived, machine};
+use super::{identity, keepalived, machine};
 use crate::rng::Rng;
 
 /// What is played, and with what.
@@ -86,7 +86,7 @@ impl From<StoreError> for PlayError {
 pub fn play(
     play: Play<'_>,
     store: &mut Store,
-    stop: &(dyn Fn() -> bool + Sync),
+    stop: Stop<'_>,
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<(), PlayError> {
     let Play { scenario, source, quick, own } = play;
@@ -111,9 +111,20 @@ pub fn play(
     let needs_tls = scenario.balancer.tls_in || scenario.balancer.tls_out;
     let certificates =
         needs_tls.then(|| Certificates::make(directory.path())).transpose().map_err(PlayError::Other)?;
-    let started =
-        ServerPark::start(scenario, own, directory.path(), certificates.as_ref(), &network, &mut ledger);
-    let park = started.map_err(|cause| at(source, scenario.servers.mark, cause))?;
+    identity::compare(store, &play, &rivals, &network.describe(scenario.topology))?;
+    let park = ServerPark::start(
+        scenario,
+        own,
+        directory.path(),
+        certificates.as_ref(),
+        &network,
+        &mut ledger,
+        stop,
+    );
+    let park = match park {
+        Err(_) if stop() => return Err(PlayError::Stopped),
+        park => park.map_err(|cause| at(source, scenario.servers.mark, cause))?,
+    };
     // What was made last goes first: servers before their network and their files.
     let mut ring = Ring { scenario, directory: directory.path(), network, certificates, park, ledger };
     keep_facts(&play, &ring, &rivals, &left_out, store)?;
@@ -133,6 +144,8 @@ pub fn play(
         let (case, (rival, program)) = (&scenario.cases[turn.case], &rivals[turn.rival]);
         let ran = ring.play(case, rival, program, stop).map_err(|cause| match cause {
             TurnError::Stopped => PlayError::Stopped,
+            // What was waited for in vain because of that.
+            TurnError::Failed(_) if stop() => PlayError::Stopped,
             TurnError::Failed(cause) => {
                 at(source, rival.mark, format!("{}, {}: {cause}", case.name, rival.name))
             }
@@ -176,7 +189,7 @@ fn turns(scenario: &Scenario, rivals: usize) -> impl Iterator<Item = Turn> {
     })
 }
 
-/// Results of another scenario are not gone on with.
+/// Results of another scenario are not gone on with; nor are those of another state of things, see [`identity`].
 fn is_the_same(store: &Store, source: &Source, quick: bool) -> Result<(), PlayError> {
     let form = if quick { "quick" } else { "full" };
     for (key, own) in [("scenario", source.text.as_str()), ("form", form)] {
@@ -302,7 +315,7 @@ fn at(source: &Source, mark: Option<Mark>, message: String) -> PlayError {
     }
 }
 
-fn rest(pause: Duration, stop: &(dyn Fn() -> bool + Sync)) -> Result<(), PlayError> {
+fn rest(pause: Duration, stop: Stop<'_>) -> Result<(), PlayError> {
     let until = Instant::now() + pause;
     while Instant::now() < until {
         if stop() {

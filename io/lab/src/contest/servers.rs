@@ -9,8 +9,8 @@ use std::process::Command;
 
 use weir_config::lab::{Case, Scenario, ServerKind, Way};
 
-use super::rivals::{HOST, in_path};
-use super::stage::{Certificates, Ledger, Network, Place, Process, is_root};
+use super::rivals::{CIPHER, HOST, in_path};
+use super::stage::{Certificates, Ledger, Network, Place, Process, Stop, is_root};
 
 /// All servers that a scenario needs, at work.
 #[derive(Debug)]
@@ -49,6 +49,7 @@ impl ServerPark {
         certificates: Option<&Certificates>,
         network: &Network,
         ledger: &mut Ledger,
+        stop: Stop<'_>,
     ) -> Result<Self, String> {
         let program = match (scenario.servers.kind, &scenario.servers.program) {
             (_, Some(program)) => program.clone(),
@@ -73,7 +74,7 @@ impl ServerPark {
             make_files(&directory, &scenario.cases, scenario.servers.kind)
                 .map_err(|cause| format!("{}: {cause}", directory.display()))?;
             park.servers.push(Server { name, address, directory, process: None });
-            park.start_one(number as usize, scenario, certificates, network, ledger)?;
+            park.start_one(number as usize, scenario, certificates, network, ledger, stop)?;
         }
         Ok(park)
     }
@@ -86,6 +87,7 @@ impl ServerPark {
         certificates: Option<&Certificates>,
         network: &Network,
         ledger: &mut Ledger,
+        stop: Stop<'_>,
     ) -> Result<(), String> {
         let Some(server) = self.servers.get(at) else { return Ok(()) };
         let place = Place::Server(u32::try_from(at).unwrap_or(u32::MAX));
@@ -131,7 +133,7 @@ impl ServerPark {
         command.current_dir(&server.directory);
         let name = format!("server {}", server.name);
         let mut process = Process::start(&name, command, &server.directory, (network, place), ledger)?;
-        process.wait_ready(server.address, None, (network, place))?;
+        process.wait_ready(server.address, None, (network, place), stop)?;
         self.servers[at].process = Some(process);
         Ok(())
     }
@@ -224,7 +226,12 @@ fn storage_config(
             server.name
         ));
     }
-    let tls = tls.map_or_else(String::new, |pem| format!("tls = {{ certificates = {:?} }}\n", pem.site));
+    let tls = tls.map_or_else(String::new, |pem| {
+        format!(
+            "tls = {{ certificates = {:?}, min-version = \"1.3\", ciphers = [\"{CIPHER}\"] }}\n",
+            pem.site
+        )
+    });
     format!(
         "[weir]\nworkers = 1\nstate = false\ncontrol = {:?}\n\n[listener.files]\nbind = \"{}\"\n{tls}\n[[route]]\npath = \"/\"\nstorage = \"files\"\n\
          response-headers = {{ set = {{ X-Origin = \"{}\" }} }}\n\n[storage-area.files]\nroot = {:?}\nlisting = true\n{area}\n\
@@ -242,7 +249,12 @@ fn nginx_config(server: &Server, tls: Option<&Certificates>) -> String {
         None => ("", String::new()),
         Some(pem) => {
             let pem = pem.site.display();
-            (" ssl", format!("    ssl_certificate {pem};\n    ssl_certificate_key {pem};\n"))
+            (
+                " ssl",
+                format!(
+                    "    ssl_certificate {pem};\n    ssl_certificate_key {pem};\n    ssl_protocols TLSv1.3;\n    ssl_conf_command Ciphersuites {CIPHER};\n"
+                ),
+            )
         }
     };
     format!(

@@ -13,8 +13,9 @@ use super::machine::calibrate;
 use super::monitor::{self, Monitor};
 use super::rivals::{self, Assignment, HOST, Program, Recipe};
 use super::servers::ServerPark;
-use super::stage::{Certificates, Ledger, Network, Place};
+use super::stage::{Certificates, Ledger, Network, Place, Stop};
 use super::store::Played;
+use super::trouble::{Due, Trouble};
 use super::{figures, fleet, idle};
 use crate::engine::Running;
 use crate::facts::{Balance, Expected, Mode};
@@ -89,7 +90,7 @@ impl Ring<'_> {
         case: &Case,
         rival: &Rival,
         program: &Program,
-        stop: &(dyn Fn() -> bool + Sync),
+        stop: Stop<'_>,
     ) -> Result<Played, TurnError> {
         let failed = TurnError::Failed;
         let (mut balancers, address) = match rival.product {
@@ -99,7 +100,7 @@ impl Ring<'_> {
                 (None, *address)
             }
             _ => {
-                let balancers = self.start(case, rival, program)?;
+                let balancers = self.start(case, rival, program, stop)?;
                 let address = balancers.address;
                 (Some(balancers), address)
             }
@@ -113,19 +114,24 @@ impl Ring<'_> {
         let calibration_ns = calibrate();
         let watched = balancers.as_ref().map(Balancers::members).unwrap_or_default();
         let every = self.scenario.watch_every.duration();
-        let monitor = Monitor::start(every, watched, self.park.members(case.servers))
+        let monitor = Monitor::start(every, watched.clone(), self.park.members(case.servers))
             .map_err(|cause| failed(format!("monitors: {cause}")))?;
         let load = self.load(case, rival, address, None).map_err(failed)?;
         let begun = Instant::now();
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
-        let run = self.run(load, stop, Some(Trouble { case, rival, balancers: balancers.as_mut() }));
+        let mut trouble = Trouble::new(case, rival, balancers.as_mut());
+        let run = self.run(load, stop, Some(&mut trouble));
+        let trouble_flaw = trouble.flaw();
         let seconds = begun.elapsed().as_secs_f64();
         let directory = self.directory.join(ACTIVE);
         let seen = monitor.finish();
+        let idle_flaw = idle::flaw(&idle);
         drop(idle);
         let run = run?;
         let summary = run.summary();
         let mut flaws: Vec<String> = summary.flaws.iter().map(|flaw| flaw.text.clone()).collect();
+        flaws.extend(idle_flaw);
+        flaws.extend(trouble_flaw);
         let samples = match seen {
             Ok(samples) => {
                 flaws.extend(monitor::flaw(&samples, seconds, every));
@@ -139,12 +145,14 @@ impl Ring<'_> {
             }
         };
         // Where processes of the balancer come and go, what they used is not known.
-        let is_steady = case.reload_every.is_none() && case.lose.is_none() && !rival.product.is_kernel();
+        let is_same = balancers.as_ref().map(Balancers::members).unwrap_or_default() == watched;
+        let is_steady =
+            case.reload_every.is_none() && case.lose.is_none() && !rival.product.is_kernel() && is_same;
         let gap_ms = run.tally.successes.longest_gap_ms(run.tally.last_start_ns);
         let seen = figures::Seen {
             cpu_s: monitor::cpu_seconds(&samples, "balancer").filter(|_| is_steady),
             server_cpu_s: monitor::cpu_seconds(&samples, "servers").filter(|_| case.kill_for.is_none()),
-            memory: monitor::memory_bytes(&samples, "balancer").filter(|_| !rival.product.is_kernel()),
+            memory: monitor::memory_bytes(&samples, "balancer").filter(|_| is_steady),
             servers: self.servers_that_ran(case, rival, &samples, seconds),
             outage_ms: case.has_trouble().then_some(gap_ms as f64),
         };
@@ -172,8 +180,8 @@ impl Ring<'_> {
     fn run(
         &mut self,
         load: Load,
-        stop: &(dyn Fn() -> bool + Sync),
-        mut trouble: Option<Trouble<'_>>,
+        stop: Stop<'_>,
+        mut trouble: Option<&mut Trouble<'_>>,
     ) -> Result<Run, TurnError> {
         let failed = |cause: String| TurnError::Failed(format!("the load: {cause}"));
         let requests = load.requests_max;
@@ -181,10 +189,6 @@ impl Ring<'_> {
         let started = started.map_err(|cause| failed(cause.to_string()))?;
         let mut running = started.map_err(|cause| failed(cause.to_string()))?;
         let half_s = running.head().duration_s.map(|seconds| seconds / 2.0);
-        let mut killed: Option<Instant> = None;
-        let mut is_back = false;
-        let mut is_lost = false;
-        let mut reloads = 0_u64;
         while !running.is_finished() {
             if stop() {
                 running.stop();
@@ -193,40 +197,34 @@ impl Ring<'_> {
                 return Err(TurnError::Stopped);
             }
             let progress = running.progress();
-            let is_half = half_s.is_some_and(|half_s| progress.at_s >= half_s)
-                || requests.is_some_and(|requests| progress.sent * 2 >= requests);
-            if let Some(trouble) = &mut trouble {
-                reloads += u64::from(trouble.reload(progress.at_s, reloads));
-                if is_half && !is_lost {
+            if let Some(trouble) = trouble.as_deref_mut() {
+                trouble.reload(progress.at_s);
+                let is_half = half_s.is_some_and(|half_s| progress.at_s >= half_s)
+                    || requests.is_some_and(|requests| progress.sent * 2 >= requests);
+                if is_half {
                     trouble.lose(&self.network).map_err(TurnError::Failed)?;
-                    is_lost = true;
                 }
-            }
-            if let Some(lasts) = trouble.as_ref().and_then(|trouble| trouble.case.kill_for) {
-                match killed {
-                    None if is_half => {
-                        self.park.kill(0);
-                        killed = Some(Instant::now());
+                match trouble.due(is_half) {
+                    Some(Due::Kill) => self.park.kill(0),
+                    Some(Due::Revive) => {
+                        self.revive(stop).map_err(TurnError::Failed)?;
+                        trouble.is_back = true;
                     }
-                    Some(at) if !is_back && at.elapsed() >= lasts.duration() => {
-                        self.revive().map_err(TurnError::Failed)?;
-                        is_back = true;
-                    }
-                    _ => {}
+                    None => {}
                 }
             }
             thread::sleep(TICK);
         }
         let run = running.finish().map_err(|cause| failed(cause.to_string()))?;
-        if killed.is_some() && !is_back {
-            self.revive().map_err(TurnError::Failed)?;
+        if trouble.is_some_and(|trouble| trouble.killed.is_some() && !trouble.is_back) {
+            self.revive(stop).map_err(TurnError::Failed)?;
         }
         Ok(run)
     }
 
-    fn revive(&mut self) -> Result<(), String> {
+    fn revive(&mut self, stop: Stop<'_>) -> Result<(), String> {
         let Self { park, scenario, certificates, network, ledger, .. } = self;
-        park.start_one(0, scenario, certificates.as_ref(), network, ledger)
+        park.start_one(0, scenario, certificates.as_ref(), network, ledger, stop)
     }
 
     /// What a case asks for; with a warm-up's length, that much of it.
@@ -303,7 +301,7 @@ impl Ring<'_> {
                 ca: self.certificates.as_ref().map(|pem| pem.authority.clone()),
                 server_name: Some(HOST.to_owned()),
                 client_certificate: None,
-                version_min: TlsVersion::V1_2,
+                version_min: TlsVersion::V1_3,
             },
             verify: None,
             server_header: "X-Origin".to_owned(),
@@ -319,33 +317,6 @@ impl Ring<'_> {
             },
             output: None,
         })
-    }
-}
-
-/// What happens during a run besides its load.
-struct Trouble<'t> {
-    case: &'t Case,
-    rival: &'t Rival,
-    balancers: Option<&'t mut Balancers>,
-}
-
-impl Trouble<'_> {
-    /// Tells the balancer to read its configuration again if it is time to do so once more.
-    fn reload(&self, at_s: f64, so_far: u64) -> bool {
-        let Some(every) = self.case.reload_every else { return false };
-        let is_due = at_s >= (so_far + 1) as f64 * every.duration().as_secs_f64();
-        if let (true, Some(balancers)) = (is_due, &self.balancers) {
-            balancers.reload(self.rival);
-        }
-        is_due
-    }
-
-    /// Takes from the active one of a pair what the case wants it to lose.
-    fn lose(&mut self, network: &Network) -> Result<(), String> {
-        match (self.case.lose, &mut self.balancers) {
-            (Some(loss), Some(balancers)) => balancers.lose(loss, network),
-            _ => Ok(()),
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 use weir_config::lab::Scheme;
 
-use super::{Assignment, HOST};
+use super::{Assignment, CIPHER, HOST};
 
 /// Where distributions put its modules; the first that is there.
 const MODULES: [&str; 4] = [
@@ -37,11 +37,11 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
         super::each(assignment, |_, address| format!("  BalancerMember {scheme}://{address} keepalive=On\n"));
     let tls_in = assignment.tls_in.map_or_else(String::new, |pem| {
         let pem = pem.display();
-        format!("SSLEngine on\nSSLProtocol TLSv1.3\nSSLCertificateFile {pem}\nSSLCertificateKeyFile {pem}\n")
+        format!("SSLEngine on\nSSLProtocol TLSv1.3\nSSLCipherSuite TLSv1.3 {CIPHER}\nSSLCertificateFile {pem}\nSSLCertificateKeyFile {pem}\n")
     });
     let tls_out = assignment.tls_out.map_or_else(String::new, |authority| {
         format!(
-            "SSLProxyEngine on\nSSLProxyVerify require\nSSLProxyCACertificateFile {}\nSSLProxyCheckPeerName off\n",
+            "SSLProxyEngine on\nSSLProxyProtocol TLSv1.3\nSSLProxyCipherSuite TLSv1.3 {CIPHER}\nSSLProxyVerify require\nSSLProxyCACertificateFile {}\nSSLProxyCheckPeerName off\n",
             authority.display()
         )
     });
@@ -62,6 +62,8 @@ StartServers {children}
 ThreadLimit {threads}
 ThreadsPerChild {threads}
 MaxRequestWorkers {most}
+MinSpareThreads 1
+MaxSpareThreads {spare}
 MaxKeepAliveRequests 0
 KeepAliveTimeout 75
 {tls_in}{tls_out}<Proxy balancer://web>
@@ -71,5 +73,7 @@ ProxyPass / balancer://web/
 ",
         bind = assignment.bind,
         most = children * threads,
+        // None of them is ended because others are idle.
+        spare = children * threads + 1,
     )
 }

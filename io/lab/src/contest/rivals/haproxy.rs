@@ -1,6 +1,6 @@
 use weir_config::lab::Scheme;
 
-use super::{Assignment, HOST};
+use super::{Assignment, CIPHER, HOST};
 
 /// Kept connections are shared among clients, and limits leave room for the lab's connections.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
@@ -12,10 +12,13 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
         Scheme::Random => "random",
     };
     let tls_in = assignment.tls_in.map_or_else(String::new, |certificate| {
-        format!(" ssl crt {} ssl-min-ver TLSv1.3 alpn http/1.1", certificate.display())
+        format!(" ssl crt {} ssl-min-ver TLSv1.3 ciphersuites {CIPHER} alpn http/1.1", certificate.display())
     });
     let tls_out = assignment.tls_out.map_or_else(String::new, |authority| {
-        format!(" ssl verify required verifyhost {HOST} sni str({HOST}) ca-file {}", authority.display())
+        format!(
+            " ssl ssl-min-ver TLSv1.3 ciphersuites {CIPHER} verify required verifyhost {HOST} sni str({HOST}) ca-file {}",
+            authority.display()
+        )
     });
     let (checks, checked) = match check.is_empty() {
         true => (String::new(), ""),
@@ -35,6 +38,9 @@ defaults
   mode http
   option forwardfor
   http-reuse always
+  retries 2
+  option redispatch 1
+  retry-on conn-failure empty-response response-timeout
   timeout connect 3s
   timeout http-request 10s
   timeout http-keep-alive 75s
@@ -45,6 +51,7 @@ frontend web
   default_backend web
 backend web
   balance {algorithm}
+  http-request disable-l7-retry unless METH_GET
 {checks}{servers}"
     )
 }

@@ -1,6 +1,6 @@
 use weir_config::lab::{Scheme, Way};
 
-use super::{Assignment, HOST};
+use super::{Assignment, CIPHER, HOST};
 
 /// Connections to servers are kept, and bodies pass through memory. It has no active checks.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
@@ -18,7 +18,7 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
         Some(certificate) => {
             let pem = certificate.display();
             let lines = format!(
-                "    ssl_certificate {pem};\n    ssl_certificate_key {pem};\n    ssl_protocols TLSv1.3;\n    ssl_session_cache shared:web:4m;\n"
+                "    ssl_certificate {pem};\n    ssl_certificate_key {pem};\n    ssl_protocols TLSv1.3;\n    ssl_conf_command Ciphersuites {CIPHER};\n    ssl_session_cache shared:web:4m;\n"
             );
             (" ssl", lines)
         }
@@ -27,7 +27,7 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
         None => ("http", String::new()),
         Some(authority) => {
             let lines = format!(
-                "      proxy_ssl_verify on;\n      proxy_ssl_trusted_certificate {};\n      proxy_ssl_name {HOST};\n      proxy_ssl_server_name on;\n",
+                "      proxy_ssl_protocols TLSv1.3;\n      proxy_ssl_conf_command Ciphersuites {CIPHER};\n      proxy_ssl_verify on;\n      proxy_ssl_trusted_certificate {};\n      proxy_ssl_name {HOST};\n      proxy_ssl_server_name on;\n",
                 authority.display()
             );
             ("https", lines)

@@ -126,6 +126,29 @@ fn configurations_are_what_their_manuals_say() {
 }
 
 #[test]
+fn all_speak_the_same_tls_and_try_a_safe_request_again() {
+    let (servers, directory) = (servers(), Path::new("/tmp/d"));
+    for product in [Product::Weir, Product::Haproxy, Product::Nginx, Product::Apache] {
+        let mut assignment = assignment(&servers, Scheme::RoundRobin, directory);
+        let tls = |assignment: &Assignment<'_>| {
+            let config = recipe(product, assignment).unwrap().config;
+            let is_old = config.contains("TLSv1.2") || config.contains("\"1.2\"");
+            (config.contains(CIPHER), config.contains("v1.3") || config.contains("\"1.3\""), is_old)
+        };
+        assert_eq!(tls(&assignment), (false, false, false), "{product:?}");
+        assignment.tls_in = Some(Path::new("/tmp/site.pem"));
+        assert_eq!(tls(&assignment), (true, true, false), "{product:?}");
+        assignment.tls_in = None;
+        assignment.tls_out = Some(Path::new("/tmp/ca.pem"));
+        // What Weir asks for first is what the servers of the lab speak.
+        assert_eq!(tls(&assignment), (product != Product::Weir, true, false), "{product:?}");
+    }
+    let haproxy =
+        recipe(Product::Haproxy, &assignment(&servers, Scheme::RoundRobin, directory)).unwrap().config;
+    assert!(haproxy.contains("option redispatch 1\n  retry-on conn-failure empty-response"), "{haproxy}");
+}
+
+#[test]
 fn weirs_own_configuration_is_proved() {
     let (servers, directory) = (servers(), Path::new("/tmp/d"));
     for scheme in Scheme::ALL {

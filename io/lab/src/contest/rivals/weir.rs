@@ -2,7 +2,7 @@ use std::path::Path;
 
 use weir_config::lab::{FleetPolicy, Way};
 
-use super::{Assignment, FleetAssignment, HOST};
+use super::{Assignment, CIPHER, FleetAssignment, HOST};
 
 /// Its defaults, with room for the lab's connections and no state of its own.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
@@ -13,7 +13,9 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
         directory.join("weir.sock")
     );
     if let Some(certificate) = assignment.tls_in {
-        text.push_str(&format!("tls = {{ certificates = {certificate:?}, min-version = \"1.3\" }}\n"));
+        text.push_str(&format!(
+            "tls = {{ certificates = {certificate:?}, min-version = \"1.3\", ciphers = [\"{CIPHER}\"] }}\n"
+        ));
     }
     if *way == Way::Offloaded {
         text.push_str(
@@ -32,7 +34,9 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
         text.push_str(&format!("check = {{ http = \"GET {check}\", host = \"{HOST}\" }}\n"));
     }
     if let Some(authority) = assignment.tls_out {
-        text.push_str(&format!("tls = {{ ca = {authority:?}, server-name = \"{HOST}\" }}\n"));
+        text.push_str(&format!(
+            "tls = {{ ca = {authority:?}, server-name = \"{HOST}\", min-version = \"1.3\" }}\n"
+        ));
     }
     match &assignment.fleet {
         Some(fleet) => text.push_str(&fleet_table(fleet, directory)),

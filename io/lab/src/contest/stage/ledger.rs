@@ -1,76 +1,75 @@
 //! What a lab has made on this machine, written down before it is used: whoever comes after one that was killed takes it away.
 //!
 //! A ledger is a file that its lab holds a lock on. The kernel gives the lock back when the lab ends, however it ends; a ledger that
-//! can be locked belongs to nobody any more.
+//! can be locked belongs to nobody any more. Ledgers lie where nobody else can write: what stands in them is killed and deleted.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
-use super::{family, is_root};
+use super::is_root;
+use super::remains::{Cleaned, Remains};
+use super::strangers::{self, boot_id};
 
 /// What a lab makes on its machine.
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
     file: File,
-}
-
-/// What was left behind by labs that are no more, and has been taken away.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cleaned {
-    /// Groups of processes that were killed.
-    pub processes: usize,
-    /// Network namespaces, with all that was in them.
-    pub namespaces: usize,
-    /// Directories.
-    pub directories: usize,
-}
-
-impl Cleaned {
-    /// Nothing was left.
-    pub fn is_nothing(&self) -> bool {
-        *self == Self::default()
-    }
+    work: Option<PathBuf>,
 }
 
 /// Names of all namespaces and directories begin so: what does not is never taken away.
 pub(super) const PREFIX: &str = "weir-lab-";
 
 impl Ledger {
-    /// Where ledgers lie: of root in /run, which a restart empties, else in the user's runtime directory.
+    /// Where ledgers lie: of root in /run, which a restart empties, else in the user's runtime directory, or where temporary files do.
     pub fn directory() -> PathBuf {
         let own = || std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
-        match is_root() {
-            true if Path::new("/run").is_dir() => PathBuf::from("/run/weir-lab"),
-            _ => own().unwrap_or_else(std::env::temp_dir).join("weir-lab"),
+        match (is_root() && Path::new("/run").is_dir(), own()) {
+            (true, _) => PathBuf::from("/run/weir-lab"),
+            (false, Some(own)) => own.join("weir-lab"),
+            // A name that others cannot take from this user by accident.
+            (false, None) => {
+                std::env::temp_dir().join(format!("weir-lab-{}", rustix::process::geteuid().as_raw()))
+            }
         }
     }
 
-    /// Opens a new one in `directory`.
+    /// Opens a new one in `directory`, which is made if it is not there.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// It cannot be written, or others than this user could write to the directory.
     pub fn open(directory: &Path) -> io::Result<Self> {
-        fs::create_dir_all(directory)?;
-        let path = directory.join(format!("{}.ledger", std::process::id()));
-        let mut file = OpenOptions::new().create(true).write(true).truncate(true).open(&path)?;
+        match DirBuilder::new().mode(0o700).create(directory) {
+            Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => return Err(cause),
+            _ => is_own(directory)?,
+        }
+        fs::set_permissions(directory, Permissions::from_mode(0o700))?;
+        // Of another lab with this number, in another container, that died or lives.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        let name = format!("{}-{now}", std::process::id());
+        let (fresh, path) = (directory.join(format!("{name}.new")), directory.join(format!("{name}.ledger")));
+        let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&fresh)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         writeln!(file, "boot {}", boot_id())?;
-        Ok(Self { path, file })
+        // With the lock held: as long as it is called otherwise nobody looks at it.
+        fs::rename(&fresh, &path)?;
+        Ok(Self { path, file, work: None })
     }
 
     pub(super) fn namespace(&mut self, name: &str) -> io::Result<()> {
         writeln!(self.file, "namespace {name}")
     }
 
-    /// The leader of a process group.
-    pub(super) fn process(&mut self, pid: u32) -> io::Result<()> {
-        writeln!(self.file, "process {pid} {}", started(pid).unwrap_or(0))
+    /// A process is about to be started. [`Ledger::process`] says which it is; if that does not come, it is known by when it started
+    /// and by the work directory in its arguments, its environment or as its own directory.
+    pub(super) fn intend(&mut self) -> io::Result<()> {
+        writeln!(self.file, "intent {}", strangers::now_ticks())
     }
 
     /// What the processes of this lab's balancers that outlive them are known by.
@@ -83,25 +82,41 @@ impl Ledger {
         writeln!(self.file, "family {name}")
     }
 
-    /// A directory of `PREFIX` in its name.
+    /// The leader of a process group.
+    pub(super) fn process(&mut self, pid: u32) -> io::Result<()> {
+        writeln!(self.file, "process {pid} {}", strangers::started(pid).unwrap_or(0))
+    }
+
+    /// A directory of `PREFIX` in its name, in which all processes start.
     pub(crate) fn work_directory(&mut self, path: &Path) -> io::Result<()> {
+        self.work = Some(path.to_owned());
         writeln!(self.file, "directory {}", path.display())
     }
 
-    /// Takes away what labs left behind that are no more.
+    /// The last of them.
+    pub(super) fn work(&self) -> Option<&Path> {
+        self.work.as_deref()
+    }
+
+    /// Takes away what labs left behind that are no more. Nothing, if others than this user could have written there.
     pub fn clean(directory: &Path) -> Cleaned {
         let mut cleaned = Cleaned::default();
+        if is_own(directory).is_err() {
+            return cleaned;
+        }
         let Ok(entries) = fs::read_dir(directory) else { return cleaned };
         for path in entries.flatten().map(|entry| entry.path()) {
             if path.extension().is_none_or(|extension| extension != "ledger") {
                 continue;
             }
-            let Ok(file) = OpenOptions::new().read(true).write(true).open(&path) else { continue };
+            let Some(mut file) = open_own(&path) else { continue };
             if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-                let text = fs::read_to_string(&path).unwrap_or_default();
-                cleaned.take(&text);
-                // With the lock held: nobody else takes it for theirs meanwhile.
-                let _ = fs::remove_file(&path);
+                let mut text = String::new();
+                let is_read = file.read_to_string(&mut text).is_ok();
+                // With the lock held: nobody else takes it for theirs meanwhile. What could not be taken away is tried again.
+                if is_read && Remains::read(&text).take(&mut cleaned) {
+                    let _ = fs::remove_file(&path);
+                }
             }
         }
         cleaned
@@ -112,108 +127,79 @@ impl Drop for Ledger {
     fn drop(&mut self) {
         // What is written in it has gone before; else the next one shall find it.
         let text = fs::read_to_string(&self.path).unwrap_or_default();
-        Cleaned::default().take(&text);
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
-impl Cleaned {
-    fn take(&mut self, ledger: &str) {
-        let mut lines = ledger.lines();
-        // After a restart of the machine only directories can be left, and numbers mean other processes.
-        let same_boot = lines.next().and_then(|line| line.strip_prefix("boot ")) == Some(boot_id().as_str());
-        for line in lines {
-            let words: Vec<&str> = line.splitn(2, ' ').collect();
-            match words[..] {
-                ["process", rest] if same_boot => self.processes += usize::from(kill_group(rest)),
-                ["family", name] if same_boot && is_plain(name) => self.processes += family::end(name),
-                ["namespace", name] if same_boot && is_plain(name) => {
-                    self.namespaces += usize::from(delete_namespace(name));
-                }
-                ["directory", path] => self.directories += usize::from(remove_directory(Path::new(path))),
-                _ => {}
-            }
+        if Remains::read(&text).take(&mut Cleaned::default()) {
+            let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-fn is_plain(name: &str) -> bool {
-    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    name.starts_with(PREFIX) && name.chars().all(is_letter)
+/// Whether nobody but this user can write there: a directory that is no link, of this user, writable for no others.
+fn is_own(directory: &Path) -> io::Result<()> {
+    let metadata = fs::symlink_metadata(directory)?;
+    let is_own = metadata.is_dir()
+        && metadata.uid() == rustix::process::geteuid().as_raw()
+        && metadata.mode() & 0o022 == 0;
+    let said = "it must be a directory of this user, and nobody else may write to it";
+    if is_own { Ok(()) } else { Err(io::Error::new(io::ErrorKind::PermissionDenied, said)) }
 }
 
-/// `PID START`: kills the group if it is still the one that was meant.
-fn kill_group(record: &str) -> bool {
-    let mut words = record.split(' ').filter_map(|word| word.parse::<u64>().ok());
-    let (Some(pid), Some(start)) = (words.next().and_then(|pid| u32::try_from(pid).ok()), words.next())
-    else {
-        return false;
-    };
-    // While a group has members nobody else gets its number: a leader of another age has founded another group.
-    if started(pid).is_some_and(|now| now != start) || group_members(pid).is_empty() {
-        return false;
-    }
-    match i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        Some(group) => kill_process_group(group, Signal::KILL).is_ok(),
-        None => false,
-    }
-}
-
-/// Processes of a group that still run.
-pub(super) fn group_members(group: u32) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let is_member = |pid: &u32| {
-        let fields = stat(*pid);
-        // State, parent, group; a zombie is nobody.
-        fields.first().is_some_and(|state| state != "Z" && state != "X")
-            && fields.get(2).and_then(|field| field.parse::<u32>().ok()) == Some(group)
-    };
-    pids.filter(is_member).collect()
-}
-
-/// When a process started, in ticks since the machine did; `None` = it has ended.
-fn started(pid: u32) -> Option<u64> {
-    let fields = stat(pid);
-    fields.first().filter(|state| *state != "Z")?;
-    fields.get(19)?.parse().ok()
-}
-
-/// Of /proc/PID/stat, what follows the name, from the state on.
-fn stat(pid: u32) -> Vec<String> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let rest = text.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    rest.split_whitespace().map(str::to_owned).collect()
-}
-
-/// With whoever still runs in it, and thereby its interfaces, bridges and qdiscs.
-fn delete_namespace(name: &str) -> bool {
-    let ip = |arguments: &[&str]| Command::new("ip").args(arguments).stdin(Stdio::null()).output();
-    if let Ok(output) = ip(&["netns", "pids", name]) {
-        let pids = String::from_utf8_lossy(&output.stdout).into_owned();
-        for pid in pids.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()).filter_map(Pid::from_raw)
-        {
-            let _ = rustix::process::kill_process(pid, Signal::KILL);
-        }
-    }
-    ip(&["netns", "delete", name]).is_ok_and(|output| output.status.success())
-}
-
-fn remove_directory(path: &Path) -> bool {
-    let is_ours =
-        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(PREFIX));
-    is_ours && fs::remove_dir_all(path).is_ok()
-}
-
-fn boot_id() -> String {
-    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+/// A file of this user, and no link to one.
+fn open_own(path: &Path) -> Option<File> {
+    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).ok()?;
+    let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    (metadata.is_file() && metadata.uid() == rustix::process::geteuid().as_raw()).then_some(file)
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::CommandExt;
+    use std::process::{Child, Command};
 
+    use rustix::process::{Pid, Signal, kill_process_group};
+
+    use super::super::strangers::{group_members, started};
     use super::*;
+
+    /// A shell, with what it starts, which all end when this is dropped.
+    struct Shell(Child);
+
+    impl Shell {
+        fn start(command: &str, directory: &Path) -> Self {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", command]).current_dir(directory).process_group(0);
+            Self(shell.spawn().unwrap())
+        }
+
+        fn id(&self) -> u32 {
+            self.0.id()
+        }
+
+        fn is_alive(&mut self) -> bool {
+            self.0.try_wait().unwrap().is_none()
+        }
+    }
+
+    impl Drop for Shell {
+        fn drop(&mut self) {
+            // Fails only if nobody is left.
+            let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
+            let _ = self.0.wait();
+        }
+    }
+
+    /// As a kill leaves it: the lock is gone, the file is there.
+    fn kill(ledger: &Ledger) {
+        flock(&ledger.file, FlockOperation::Unlock).unwrap();
+    }
+
+    fn text(ledger: &Ledger) -> String {
+        fs::read_to_string(&ledger.path).unwrap()
+    }
+
+    fn is_over(pid: u32) {
+        weir_testkit::wait_until("the group's end", weir_testkit::PATIENCE, || group_members(pid).is_empty());
+    }
 
     #[test]
     fn what_a_killed_lab_left_is_taken_away_and_what_a_living_one_has_is_not() {
@@ -222,39 +208,112 @@ mod tests {
         let others = directory.path().join("others");
         fs::create_dir_all(work.join("deep")).unwrap();
         fs::create_dir_all(&others).unwrap();
-        let mut child =
-            Command::new("sh").args(["-c", "sleep 600 & sleep 600"]).process_group(0).spawn().unwrap();
+        let child = Shell::start("sleep 600 & sleep 600", Path::new("/"));
         let mut ledger = Ledger::open(directory.path()).unwrap();
+        ledger.intend().unwrap();
         ledger.process(child.id()).unwrap();
         ledger.work_directory(&work).unwrap();
         ledger.work_directory(&others).unwrap();
         assert!(Ledger::clean(directory.path()).is_nothing(), "its lab lives");
-        // As a kill leaves it: the lock is gone, the file is there.
-        let Ledger { path, file } = &ledger;
-        let text = fs::read_to_string(path).unwrap();
-        flock(file, FlockOperation::Unlock).unwrap();
+        assert!(text(&ledger).starts_with("boot "), "{}", text(&ledger));
+        kill(&ledger);
         assert_eq!(Ledger::clean(directory.path()), Cleaned { processes: 1, namespaces: 0, directories: 1 });
-        child.wait().unwrap();
-        assert!(!work.exists() && others.exists() && !path.exists());
-        weir_testkit::wait_until("the group's end", weir_testkit::PATIENCE, || {
-            group_members(child.id()).is_empty()
-        });
-        assert!(text.starts_with("boot "), "{text}");
+        assert!(!work.exists() && others.exists() && !ledger.path.exists());
+        is_over(child.id());
+    }
+
+    #[test]
+    fn a_process_that_was_started_and_not_noted_any_more_is_found_by_its_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let (work, elsewhere) = (directory.path().join("weir-lab-work"), directory.path().join("elsewhere"));
+        fs::create_dir_all(&work).unwrap();
+        fs::create_dir_all(&elsewhere).unwrap();
+        let mut ledger = Ledger::open(directory.path()).unwrap();
+        ledger.work_directory(&work).unwrap();
+        ledger.intend().unwrap();
+        let ours = Shell::start("sleep 600", &work);
+        let mut strange = Shell::start("sleep 600", &elsewhere);
+        kill(&ledger);
+        assert_eq!(Ledger::clean(directory.path()), Cleaned { processes: 1, namespaces: 0, directories: 1 });
+        is_over(ours.id());
+        assert!(strange.is_alive(), "of the same moment, and a stranger");
+    }
+
+    #[test]
+    fn who_came_to_the_directory_later_is_a_stranger() {
+        let directory = tempfile::tempdir().unwrap();
+        let work = directory.path().join("weir-lab-work");
+        fs::create_dir_all(&work).unwrap();
+        let mut reader = Shell::start("sleep 600", &work);
+        let long_ago = started(reader.id()).unwrap().saturating_sub(100_000);
+        let mut ledger = Ledger::open(directory.path()).unwrap();
+        ledger.work_directory(&work).unwrap();
+        writeln!(ledger.file, "intent {long_ago}").unwrap();
+        kill(&ledger);
+        assert_eq!(Ledger::clean(directory.path()).processes, 0);
+        assert!(reader.is_alive());
     }
 
     #[test]
     fn a_number_that_another_process_has_now_is_left_alone() {
-        let mut child = Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
-        assert!(!kill_group(&format!("{} 1", child.id())), "it did not start then");
-        assert!(child.try_wait().unwrap().is_none());
-        assert!(kill_group(&format!("{} {}", child.id(), started(child.id()).unwrap())));
-        child.wait().unwrap();
-        assert!(!kill_group("nonsense") && !kill_group("4294967295 0"));
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = Shell::start("sleep 600", Path::new("/"));
+        for record in [format!("{} 1", child.id()), "nonsense".to_owned(), "4294967295 0".to_owned()] {
+            let mut ledger = Ledger::open(directory.path()).unwrap();
+            writeln!(ledger.file, "process {record}").unwrap();
+            kill(&ledger);
+            assert!(Ledger::clean(directory.path()).is_nothing(), "{record}");
+        }
+        assert!(child.is_alive(), "it did not start then");
     }
 
     #[test]
-    fn names_of_others_are_not_ours() {
-        assert!(is_plain("weir-lab-1-client"));
-        assert!(!is_plain("eth0") && !is_plain("weir-lab-1/../x") && !is_plain("weir-lab-a b"));
+    fn a_group_whose_leader_is_gone_is_left_alone_unless_it_names_the_lab() {
+        let directory = tempfile::tempdir().unwrap();
+        let work = directory.path().join("weir-lab-work");
+        fs::create_dir_all(&work).unwrap();
+        for (place, killed) in [(directory.path(), 0), (work.as_path(), 1)] {
+            let mut leader = Shell::start("sleep 600 & exit", place);
+            let start = started(leader.id()).unwrap_or(1);
+            leader.0.wait().unwrap();
+            assert_eq!(group_members(leader.id()).len(), 1);
+            let mut ledger = Ledger::open(directory.path()).unwrap();
+            ledger.work_directory(&work).unwrap();
+            writeln!(ledger.file, "process {} {start}", leader.id()).unwrap();
+            kill(&ledger);
+            assert_eq!(Ledger::clean(directory.path()).processes, killed);
+            if killed == 0 {
+                assert_eq!(group_members(leader.id()).len(), 1);
+            } else {
+                is_over(leader.id());
+            }
+            // While one of it lives the number is nobody else's.
+            drop(leader);
+            fs::create_dir_all(&work).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_to_or_that_is_a_link_is_not_trusted() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = Shell::start("sleep 600", Path::new("/"));
+        let planted = directory.path().join("open");
+        fs::create_dir(&planted).unwrap();
+        let line = format!("boot {}\nprocess {} {}\n", boot_id(), child.id(), started(child.id()).unwrap());
+        fs::write(planted.join("1.ledger"), &line).unwrap();
+        fs::set_permissions(&planted, Permissions::from_mode(0o777)).unwrap();
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&planted, &link).unwrap();
+        for path in [&planted, &link] {
+            assert!(Ledger::clean(path).is_nothing());
+            assert_eq!(Ledger::open(path).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        }
+        // In one that can be trusted a link leads nowhere.
+        let own = directory.path().join("own");
+        drop(Ledger::open(&own).unwrap());
+        assert_eq!(fs::metadata(&own).unwrap().mode() & 0o777, 0o700);
+        std::os::unix::fs::symlink(planted.join("1.ledger"), own.join("1.ledger")).unwrap();
+        assert!(Ledger::clean(&own).is_nothing());
+        assert!(child.is_alive());
     }
 }

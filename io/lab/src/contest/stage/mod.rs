@@ -5,15 +5,18 @@ mod family;
 mod ledger;
 mod network;
 mod process;
+mod remains;
+mod strangers;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 pub(crate) use certificates::Certificates;
 pub(crate) use family::{FAMILY_VARIABLE, Family};
-pub use ledger::{Cleaned, Ledger};
+pub use ledger::Ledger;
 pub(crate) use network::{Network, Place, SHARED};
-pub(crate) use process::Process;
+pub(crate) use process::{Process, Stop};
+pub use remains::Cleaned;
 
 /// An address on loopback where nobody listened a moment ago.
 pub(crate) fn free_address() -> io::Result<SocketAddr> {

@@ -1,7 +1,7 @@
 //! Programs of a scenario: started in their place, watched until they answer, and ended with everything that they started.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::super::rivals::HOST;
-use super::ledger::group_members;
+use super::strangers::{MARK, group_members};
 use super::{Ledger, Network, Place};
 
 /// A running program; it ends, with its whole group, when this is dropped.
@@ -22,6 +22,9 @@ pub(crate) struct Process {
     child: Child,
     log: PathBuf,
 }
+
+/// Whether the user wants an end.
+pub(crate) type Stop<'s> = &'s (dyn Fn() -> bool + Sync);
 
 /// A start takes a fraction of a second; a machine under heavy load gets time.
 const START_MAX: Duration = Duration::from_secs(20);
@@ -41,6 +44,9 @@ impl Process {
         let same = file.try_clone().map_err(failed)?;
         // A group of its own: Ctrl-C in the terminal is for the lab, which ends the others in order.
         command.stdin(Stdio::null()).stdout(file).stderr(same).process_group(0);
+        command.envs(ledger.work().map(|work| (MARK, work)));
+        // First: a lab that is killed between this and the note still leaves a trace of it.
+        ledger.intend().map_err(failed)?;
         let child = network.within(place, || command.spawn()).and_then(|child| child).map_err(failed)?;
         let process = Self { name: name.to_owned(), child, log };
         ledger.process(process.pid()).map_err(failed)?;
@@ -64,20 +70,25 @@ impl Process {
         group_members(self.pid())
     }
 
-    /// Waits until a connection is accepted there and, if there is a path, a plain GET of it is answered with a status below 500.
+    /// Waits until a connection is accepted there and, if there is a path, a plain GET of it is answered with a status below 500; or
+    /// until the user wants an end.
     pub(crate) fn wait_ready(
         &mut self,
         address: SocketAddr,
         path: Option<&str>,
         from: (&Network, Place),
+        stop: Stop<'_>,
     ) -> Result<(), String> {
         let deadline = Instant::now() + START_MAX;
         let (network, place) = from;
         loop {
+            if stop() {
+                return Err(format!("{}: stopped while it was started", self.name));
+            }
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Err(format!("{} ended at once ({status}): {}", self.name, self.last_words()));
             }
-            if network.within(place, || answers(address, path)).unwrap_or(false) {
+            if network.within(place, || answers(address, path, stop)).unwrap_or(false) {
                 return Ok(());
             }
             if Instant::now() > deadline {
@@ -106,18 +117,60 @@ impl Drop for Process {
     }
 }
 
-fn answers(address: SocketAddr, path: Option<&str>) -> bool {
+/// How long an answer may take; servers of a scenario may wait before theirs.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// Between two looks whether the user wants an end.
+const LOOK: Duration = Duration::from_millis(100);
+
+fn answers(address: SocketAddr, path: Option<&str>, stop: Stop<'_>) -> bool {
     let ask = || -> std::io::Result<bool> {
         let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
         let Some(path) = path else { return Ok(true) };
-        stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+        stream.set_read_timeout(Some(LOOK))?;
         // In one piece: a second would wait for the acknowledgement of the first.
         stream.write_all(
             format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n").as_bytes(),
         )?;
-        let mut answer = [0; 10];
-        stream.read_exact(&mut answer)?;
+        let (mut answer, mut filled) = ([0; 10], 0);
+        let deadline = Instant::now() + ANSWER_MAX;
+        while filled < answer.len() {
+            match stream.read(&mut answer[filled..]) {
+                Ok(0) => return Ok(false),
+                Ok(bytes) => filled += bytes,
+                Err(cause) if cause.kind() != ErrorKind::WouldBlock => return Err(cause),
+                Err(_) if stop() || Instant::now() > deadline => return Ok(false),
+                Err(_) => {}
+            }
+        }
         Ok(answer.starts_with(b"HTTP/1.1 ") && answer[9] < b'5')
     };
     ask().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use weir_config::lab::Topology;
+
+    use super::*;
+
+    #[test]
+    fn a_program_that_never_answers_is_not_waited_for_when_the_user_wants_an_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(directory.path()).unwrap();
+        let network = Network::make(Topology::Loopback, 1, &mut ledger).unwrap();
+        // Somebody who takes connections and says nothing.
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut command = Command::new("sleep");
+        command.arg("600");
+        let at = (&network, Place::Balancer);
+        let mut process = Process::start("sleep", command, directory.path(), at, &mut ledger).unwrap();
+        let begun = Instant::now();
+        let wants_an_end = move || begun.elapsed() > Duration::from_millis(150);
+        let said =
+            process.wait_ready(silent.local_addr().unwrap(), Some("/"), at, &wants_an_end).unwrap_err();
+        assert_eq!(said, "sleep: stopped while it was started");
+        assert!(begun.elapsed() < ANSWER_MAX);
+    }
 }

@@ -1,0 +1,212 @@
+//! What a ledger says that a lab has left, and its removal.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+
+use super::family;
+use super::ledger::PREFIX;
+use super::strangers::{boot_id, group_members, group_of, is_marked, names, pids, started};
+
+/// What was left behind by labs that are no more, and has been taken away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Groups of processes that were killed.
+    pub processes: usize,
+    /// Network namespaces, with all that was in them.
+    pub namespaces: usize,
+    /// Directories.
+    pub directories: usize,
+}
+
+impl Cleaned {
+    /// Nothing was left.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What stands in a ledger.
+#[derive(Debug, Default)]
+pub(super) struct Remains {
+    /// Numbers of processes and namespaces mean what they meant.
+    same_boot: bool,
+    directories: Vec<PathBuf>,
+    namespaces: Vec<String>,
+    /// What processes that balancers started are known by.
+    families: Vec<String>,
+    /// Leaders of groups, and when they started.
+    groups: Vec<(u32, u64)>,
+    /// When processes were about to be started that were not noted any more.
+    intents: Vec<u64>,
+}
+
+/// From an intent to the process: a lab is killed within moments of it, but a machine may stand still. In ticks.
+const INTENT_TICKS: u64 = 1_000;
+/// How long killed processes have to be gone.
+const END_MAX: Duration = Duration::from_secs(2);
+
+impl Remains {
+    pub(super) fn read(ledger: &str) -> Self {
+        let mut lines = ledger.lines();
+        let boot = lines.next().and_then(|line| line.strip_prefix("boot "));
+        let mut remains = Self { same_boot: boot == Some(boot_id().as_str()), ..Self::default() };
+        let mut intent: Option<u64> = None;
+        for line in lines {
+            match line.split_once(' ') {
+                Some(("process", record)) => {
+                    intent = None;
+                    remains.groups.extend(group(record));
+                }
+                Some(("intent", at)) => {
+                    remains.intents.extend(intent.take());
+                    intent = at.parse().ok();
+                }
+                Some(("family", name)) if is_plain(name) => remains.families.push(name.to_owned()),
+                Some(("namespace", name)) if is_plain(name) => remains.namespaces.push(name.to_owned()),
+                Some(("directory", path)) if is_ours(Path::new(path)) => {
+                    remains.directories.push(path.into())
+                }
+                _ => {}
+            }
+        }
+        remains.intents.extend(intent);
+        remains
+    }
+
+    /// Takes it away; `false` = something is still there.
+    pub(super) fn take(&self, cleaned: &mut Cleaned) -> bool {
+        let mut is_gone = true;
+        // After a restart of the machine only directories can be left, and numbers mean other processes.
+        if self.same_boot {
+            let killed = self.kill();
+            cleaned.processes += killed.len();
+            cleaned.processes += self.families.iter().map(|name| family::end(name)).sum::<usize>();
+            let begun = Instant::now();
+            while killed.iter().any(|group| !group_members(*group).is_empty()) && begun.elapsed() < END_MAX {
+                thread::sleep(Duration::from_millis(5));
+            }
+            for name in self.namespaces.iter().filter(|name| is_there(name)) {
+                cleaned.namespaces += usize::from(delete_namespace(name));
+                is_gone &= !is_there(name);
+            }
+        }
+        for path in self.directories.iter().filter(|path| path.exists()) {
+            cleaned.directories += usize::from(fs::remove_dir_all(path).is_ok());
+            is_gone &= !path.exists();
+        }
+        is_gone
+    }
+
+    /// Kills the processes, and tells which groups they were.
+    fn kill(&self) -> Vec<u32> {
+        let mut killed = Vec::new();
+        let kill_all = |leader: u32| {
+            let group = i32::try_from(leader).ok().and_then(Pid::from_raw);
+            group.is_some_and(|group| kill_process_group(group, Signal::KILL).is_ok())
+        };
+        for (leader, start) in &self.groups {
+            match started(*leader) {
+                // The one that was meant: while a group has members nobody else gets its number.
+                Some(now) if now == *start => killed.extend(kill_all(*leader).then_some(*leader)),
+                Some(_) => {}
+                // The number may have gone to another, who has ended, too: then its group is not ours.
+                None => {
+                    let is_own = |pid: u32| {
+                        self.directories.iter().any(|work| is_marked(pid, work) || names(pid, work))
+                    };
+                    let count =
+                        group_members(*leader).into_iter().filter(|pid| kill_if(*pid, &is_own)).count();
+                    killed.extend((count > 0).then_some(*leader));
+                }
+            }
+        }
+        for at in &self.intents {
+            let is_own = |pid: &u32| {
+                let is_then = started(*pid)
+                    .is_some_and(|start| (at.saturating_sub(1)..=at + INTENT_TICKS).contains(&start));
+                is_then
+                    && group_of(*pid) == Some(*pid)
+                    && self.directories.iter().any(|work| names(*pid, work))
+            };
+            killed.extend(pids().filter(is_own).filter(|pid| kill_all(*pid)));
+        }
+        // Who has left its group, or was not noted.
+        let is_labs = |pid: u32| self.directories.iter().any(|work| is_marked(pid, work));
+        let is_dying = |pid: u32| group_of(pid).is_some_and(|group| killed.contains(&group));
+        let others: Vec<u32> = pids().filter(|pid| !is_dying(*pid) && kill_if(*pid, &is_labs)).collect();
+        killed.extend(others);
+        killed
+    }
+}
+
+/// Kills a process that is one of those, and no other that gets its number meanwhile.
+fn kill_if(pid: u32, is_one: &dyn Fn(u32) -> bool) -> bool {
+    let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    // Held before it is looked at: it goes on meaning this process.
+    let Ok(held) = pidfd_open(number, PidfdFlags::empty()) else { return false };
+    is_one(pid) && pidfd_send_signal(&held, Signal::KILL).is_ok()
+}
+
+/// `PID START`.
+fn group(record: &str) -> Option<(u32, u64)> {
+    let (pid, start) = record.split_once(' ')?;
+    Some((pid.parse().ok()?, start.parse().ok()?))
+}
+
+fn is_plain(name: &str) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    name.starts_with(PREFIX) && name.chars().all(is_letter)
+}
+
+fn is_ours(path: &Path) -> bool {
+    path.is_absolute()
+        && path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(PREFIX))
+}
+
+/// As `ip netns` keeps them.
+fn is_there(namespace: &str) -> bool {
+    Path::new("/run/netns").join(namespace).exists()
+}
+
+/// With whoever still runs in it, and thereby its interfaces, bridges and qdiscs.
+fn delete_namespace(name: &str) -> bool {
+    let ip = |arguments: &[&str]| Command::new("ip").args(arguments).stdin(Stdio::null()).output();
+    if let Ok(output) = ip(&["netns", "pids", name]) {
+        let pids = String::from_utf8_lossy(&output.stdout).into_owned();
+        for pid in pids.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()).filter_map(Pid::from_raw)
+        {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+    }
+    ip(&["netns", "delete", name]).is_ok_and(|output| output.status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_others_are_not_ours() {
+        assert!(is_plain("weir-lab-1-client"));
+        assert!(!is_plain("eth0") && !is_plain("weir-lab-1/../x") && !is_plain("weir-lab-a b"));
+        assert!(is_ours(Path::new("/tmp/weir-lab-x")));
+        assert!(
+            !is_ours(Path::new("/tmp"))
+                && !is_ours(Path::new("weir-lab-x"))
+                && !is_ours(Path::new("/weir-lab-x/.."))
+        );
+    }
+
+    #[test]
+    fn an_intent_that_came_to_a_process_is_none_any_more() {
+        let remains =
+            Remains::read("boot x\nintent 5\nprocess 7 5\nintent 8\nintent 9\nprocess 9 9\nintent 12\n");
+        assert_eq!((remains.intents, remains.groups), (vec![8, 12], vec![(7, 5), (9, 9)]));
+        assert!(!remains.same_boot);
+    }
+}
