@@ -172,17 +172,19 @@ impl<'r> Values<'r> {
 
     /// Of repeats in which both have a figure, and have answered.
     fn shared(&self, case: &str, one: &str, other: &str, measure: Measure) -> (Vec<f64>, Vec<f64>) {
-        let others: BTreeMap<u32, f64> = answered(self.get(case, other, measure)).collect();
-        answered(self.get(case, one, measure))
+        // Of who fails while something is lost it is asked for how long.
+        let success_min = if measure == Measure::Outage { 0.0 } else { SUCCESS_MIN };
+        let others: BTreeMap<u32, f64> = answered(self.get(case, other, measure), success_min).collect();
+        answered(self.get(case, one, measure), success_min)
             .filter_map(|(repeat, value)| Some((value, *others.get(&repeat)?)))
             .unzip()
     }
 }
 
-fn answered(values: &[(u32, f64, f64)]) -> impl Iterator<Item = (u32, f64)> + '_ {
+fn answered(values: &[(u32, f64, f64)], success_min: f64) -> impl Iterator<Item = (u32, f64)> + '_ {
     values
         .iter()
-        .filter(|(_, _, success)| *success >= SUCCESS_MIN)
+        .filter(move |(_, _, success)| *success >= success_min)
         .map(|(repeat, value, _)| (*repeat, *value))
 }
 

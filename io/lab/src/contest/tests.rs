@@ -194,6 +194,21 @@ fn who_does_not_answer_is_not_faster() {
 }
 
 #[test]
+fn who_fails_while_something_is_lost_is_compared_by_how_long() {
+    let mut all = results(0.5);
+    let judged = SCENARIO.replace("judge = [\"mean\", \"rate\"]", "judge = \"outage\"");
+    all.meta.insert("scenario".to_owned(), judged);
+    for run in &mut all.runs {
+        run.figures = run.figures.iter().map(|(_, value)| (Measure::Outage, *value)).take(1).collect();
+        run.succeeded = 80;
+    }
+    let analysis = Analysis::of(all).unwrap();
+    assert_eq!(overall(&analysis, Measure::Outage), Standing::Better);
+    let said = report::verdict(&analysis).join("\n");
+    assert!(said.contains("longest time without an answer") && !said.contains("is not compared"), "{said}");
+}
+
+#[test]
 fn a_machine_that_becomes_slower_is_noticed() {
     let mut all = results(1.0);
     assert_eq!(Analysis::of(all.clone()).unwrap().noise.drift, None);

@@ -151,7 +151,9 @@ impl Ring<'_> {
         let gap_ms = run.tally.successes.longest_gap_ms(run.tally.last_start_ns);
         let seen = figures::Seen {
             cpu_s: monitor::cpu_seconds(&samples, "balancer").filter(|_| is_steady),
-            server_cpu_s: monitor::cpu_seconds(&samples, "servers").filter(|_| case.kill_for.is_none()),
+            // Servers of a fleet are not among those that are watched.
+            server_cpu_s: monitor::cpu_seconds(&samples, "servers")
+                .filter(|_| case.kill_for.is_none() && rival.fleet.is_none()),
             memory: monitor::memory_bytes(&samples, "balancer").filter(|_| is_steady),
             servers: self.servers_that_ran(case, rival, &samples, seconds),
             outage_ms: case.has_trouble().then_some(gap_ms as f64),
@@ -311,7 +313,8 @@ impl Ring<'_> {
             },
             expected: Expected {
                 statuses: Vec::new(),
-                body_bytes: case.size.filter(|_| has_size),
+                // What fails when something is lost is what is measured, and no flaw.
+                body_bytes: case.size.filter(|_| has_size && !case.has_trouble()),
                 think_ns: (delay.0 > 0).then_some(delay.0 * 1_000_000),
                 balance: is_even.then_some(Balance::Equal(case.servers as usize)),
             },

@@ -36,7 +36,9 @@ pub fn verdict(analysis: &Analysis) -> Vec<String> {
             ));
         }
     }
-    for (rival, case, success) in failures(analysis) {
+    // Who fails while something is lost is compared all the same, by how long.
+    let is_excluded = analysis.scenario.judge.iter().any(|measure| *measure != Measure::Outage);
+    for (rival, case, success) in failures(analysis).into_iter().filter(|_| is_excluded) {
         said.push(format!(
             "{rival} answered {success:.1}% of the requests of {case} as expected, and is not compared there."
         ));
