@@ -41,10 +41,16 @@ pub(super) fn run(args: &CapacityArgs) -> Result<ExitCode, String> {
     let found = search.result()?;
     let printed = print_out(&if args.json { to_json(&found) } else { text(&found, args) });
     if let Some(place) = place.filter(|_| found.per_s > 0.0) {
+        if found.missed_per_s.is_none() {
+            return Err(format!("no capacity is written: {:.1}/s is not too much; raise --max", found.per_s));
+        }
         // A server that is promised a little less keeps its promise.
         let capacity =
             if found.per_s < 10.0 { (found.per_s * 10.0).floor() / 10.0 } else { found.per_s.floor() };
-        let path = place.write(capacity.max(0.1))?;
+        if capacity <= 0.0 {
+            return Err(format!("no capacity is written: {:.2}/s is less than 0.1/s", found.per_s));
+        }
+        let path = place.write(capacity)?;
         if !args.quiet {
             eprintln!("{}: capacity = {capacity}, from the next reload on", path.display());
         }

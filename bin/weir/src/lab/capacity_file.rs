@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
 use weir_config::Source;
@@ -51,7 +52,13 @@ impl Place {
         let replace = || -> std::io::Result<()> {
             let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
             file.write_all(text.as_bytes())?;
-            file.as_file().set_permissions(fs::metadata(&path)?.permissions())?;
+            let old = fs::metadata(&path)?;
+            // Who runs Weir must still be able to read it.
+            if (old.uid(), old.gid()) != (file.as_file().metadata()?.uid(), file.as_file().metadata()?.gid())
+            {
+                fchown(file.as_file(), Some(old.uid()), Some(old.gid()))?;
+            }
+            file.as_file().set_permissions(old.permissions())?;
             file.as_file().sync_all()?;
             file.persist(&path).map_err(|cause| cause.error)?;
             Ok(())
@@ -149,6 +156,19 @@ mod tests {
         assert!(fs::read_to_string(&two).unwrap().contains("capacity = 70  # guessed"));
         let again = place.write(71.0).unwrap_err();
         assert!(again.contains("has changed meanwhile"), "{again}");
+    }
+
+    #[test]
+    fn the_file_belongs_to_whom_it_belonged() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("weir.toml");
+        fs::write(&path, CONFIG).unwrap();
+        if std::os::unix::fs::chown(&path, Some(4243), Some(4244)).is_err() {
+            return weir_testkit::untested("needs root");
+        }
+        Place::find(&path, "web").unwrap().write(70.0).unwrap();
+        let written = fs::metadata(&path).unwrap();
+        assert_eq!((written.uid(), written.gid()), (4243, 4244));
     }
 
     #[test]

@@ -159,6 +159,9 @@ impl Ring<'_> {
         program: &Program,
     ) -> Result<Process, TurnError> {
         let failed = TurnError::Failed;
+        if rival.product.is_kernel() && !self.network.is_apart() {
+            return Err(failed(format!("{} would give its rules to all of this machine", rival.name)));
+        }
         let is_free = self.network.within(place, || std::net::TcpListener::bind(bind).map(drop));
         if let Ok(Err(cause)) = is_free {
             return Err(TurnError::PortTaken(bind, cause));

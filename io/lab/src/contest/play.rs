@@ -213,7 +213,11 @@ type Rivals = (Vec<(Rival, Program)>, Vec<(String, String)>);
 fn find_rivals(play: &Play<'_>, tell: &mut dyn FnMut(Event<'_>)) -> Result<Rivals, PlayError> {
     let (mut found, mut left_out) = (Vec::new(), Vec::new());
     for rival in &play.scenario.rivals {
-        match rivals::find(rival.product, rival.program.as_deref(), play.own) {
+        let program = match rival.product.is_kernel() && !has_namespaces(play.scenario) {
+            true => Err("its rules would be for all of this machine: it needs network namespaces, and these need root".to_owned()),
+            false => rivals::find(rival.product, rival.program.as_deref(), play.own),
+        };
+        match program {
             Ok(program) => found.push((rival.clone(), program)),
             // Who names a program wants that one.
             Err(why) if rival.program.is_some() => return Err(at(play.source, rival.mark, why)),
@@ -231,6 +235,11 @@ fn find_rivals(play: &Play<'_>, tell: &mut dyn FnMut(Event<'_>)) -> Result<Rival
     Ok((found, left_out))
 }
 
+/// Whether the parties get networks of their own.
+fn has_namespaces(scenario: &Scenario) -> bool {
+    scenario.topology != Topology::Loopback && is_root()
+}
+
 fn make_network(
     play: &Play<'_>,
     servers: u32,
@@ -238,7 +247,7 @@ fn make_network(
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<Network, PlayError> {
     let Play { scenario, source, .. } = play;
-    if scenario.topology != Topology::Loopback && !is_root() {
+    if scenario.topology != Topology::Loopback && !has_namespaces(scenario) {
         let said =
             "network namespaces need root: it is played over loopback, without the rates of links".to_owned();
         if let Some(mark) = scenario.topology_mark {

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use weir_config::lab::{Links, Topology};
 
+use super::super::rivals::in_path;
 use super::ledger::PREFIX;
 use super::{Ledger, free_address};
 
@@ -81,15 +82,23 @@ impl Network {
         }
     }
 
+    /// Whether the parties have networks of their own.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.prefix.is_some()
+    }
+
     /// Takes away what packet filter and LVS were told there.
     pub(crate) fn forget_rules(&self, place: Place) {
         if self.prefix.is_none() {
             return;
         }
         let namespace = self.namespace(place);
-        for command in [["nft", "flush", "ruleset"].as_slice(), &["ipvsadm", "--clear"]] {
+        for (program, arguments) in [("nft", ["flush", "ruleset"].as_slice()), ("ipvsadm", &["--clear"])] {
             // Who is not there has told nothing.
-            let _ = run("ip", &[&["netns", "exec", namespace.as_str()], command].concat());
+            let Some(program) = in_path(&[program]) else { continue };
+            let program = program.display().to_string();
+            let _ =
+                run("ip", &[&["netns", "exec", namespace.as_str(), program.as_str()], arguments].concat());
         }
     }
 
