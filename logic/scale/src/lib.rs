@@ -37,7 +37,7 @@ pub use counter::{Counter, Increase};
 pub use decision::{Action, Alarm, Decision, Fleet, Part, Successor};
 pub use policy::Policy;
 pub use rules::{Bounds, Combination, CoolDown, Rules, SignalKind, SignalRule, Standby};
-pub use sample::Sample;
+pub use sample::{P95, Sample};
 pub use scaler::Scaler;
 pub use server::{Server, ServerState};
 pub use signals::Unusable;

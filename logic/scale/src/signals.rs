@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::counter::{Counter, Increase};
 use crate::rules::{Combination, SignalKind, SignalRule};
-use crate::sample::Sample;
+use crate::sample::{P95, Sample};
 use crate::window::Window;
 
 /// Why a measurement says nothing.
@@ -21,6 +21,8 @@ pub enum Unusable {
     Reset(SignalKind),
     /// Its counter was looked at for the first time.
     First(SignalKind),
+    /// It is no less than what was measured, and may be more.
+    AtLeast(SignalKind),
 }
 
 /// What the measurements say.
@@ -28,7 +30,7 @@ pub enum Unusable {
 pub(crate) struct Reading {
     /// In servers of the standard kind; without the signals that are unusable. `None` = all of them are.
     pub(crate) demand: Option<f64>,
-    /// The first signal that says nothing, and why.
+    /// The first signal that says nothing, or not all, and why.
     pub(crate) unusable: Option<Unusable>,
 }
 
@@ -46,6 +48,8 @@ struct Signal {
     counter: Counter,
     window: Window,
     latest: Option<Duration>,
+    /// When only the least that it may be was measured last.
+    least: Option<Duration>,
     /// When its counter was looked at last, and how long after the time before.
     looked: Option<(Duration, Duration)>,
     /// What was wrong with it in the latest sample.
@@ -68,6 +72,7 @@ impl Signals {
             counter: Counter::default(),
             window: Window::new(rule.window),
             latest: None,
+            least: None,
             looked: None,
             wrong: None,
         };
@@ -92,6 +97,9 @@ impl Signals {
                 Ok(demand) => {
                     let (sum, most, least, count) = demands.unwrap_or((0.0, 0.0, f64::INFINITY, 0));
                     demands = Some((sum + demand, most.max(demand), least.min(demand), count + 1));
+                    if signal.is_least(now) {
+                        unusable = unusable.or(Some(Unusable::AtLeast(signal.rule.kind)));
+                    }
                 }
                 Err(cause) => unusable = unusable.or(Some(cause)),
             }
@@ -111,11 +119,19 @@ impl Signal {
             Ok(Some(value)) => {
                 self.window.push(at, value);
                 self.latest = Some(at);
+                if self.rule.kind == SignalKind::Latency && matches!(sample.p95, Some(P95::AtLeast(_))) {
+                    self.least = Some(at);
+                }
                 None
             }
             Ok(None) => self.wrong,
             Err(cause) => Some(cause),
         };
+    }
+
+    /// Whether a value that counts now may be less than it really was.
+    fn is_least(&self, now: Duration) -> bool {
+        self.least.is_some_and(|at| self.latest == Some(at) || now.saturating_sub(at) < self.rule.window)
     }
 
     /// What the sample says of this signal; `None` = nothing new.
@@ -131,7 +147,7 @@ impl Signal {
             SignalKind::Bytes => (self.rate(at, stale_after, sample.bytes)?, BYTES_PER_S_MAX),
             SignalKind::Active => (sample.active.map(|active| active as f64), COUNT_MAX),
             SignalKind::Queued => (sample.queued.map(|queued| queued as f64), COUNT_MAX),
-            SignalKind::Latency => (sample.p95.map(|p95| p95.as_secs_f64()), LATENCY_S_MAX),
+            SignalKind::Latency => (sample.p95.map(|p95| p95.known().as_secs_f64()), LATENCY_S_MAX),
             SignalKind::Cpu => (Some(sample.cpu.ok_or(Unusable::Missing(kind))?), CPU_MAX),
         };
         match value {
@@ -205,7 +221,8 @@ impl Unusable {
             | Self::Stale(kind)
             | Self::Absurd(kind)
             | Self::Reset(kind)
-            | Self::First(kind) => kind,
+            | Self::First(kind)
+            | Self::AtLeast(kind) => kind,
         }
     }
 
@@ -224,6 +241,7 @@ impl fmt::Display for Unusable {
             Self::Absurd(_) => write!(f, "{signal}: the measurement cannot be true"),
             Self::Reset(_) => write!(f, "{signal}: the counter began anew"),
             Self::First(_) => write!(f, "{signal}: measured for the first time"),
+            Self::AtLeast(_) => write!(f, "{signal}: most requests fail, it is at least what was measured"),
         }
     }
 }

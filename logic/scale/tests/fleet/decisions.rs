@@ -1,11 +1,13 @@
 //! What a fleet is told, and in which order.
 
+use std::time::Duration;
+
 use crate::support::{Fleet, s};
 use weir_model::Name;
 use weir_scale::policy::{Reactive, Target};
 use weir_scale::{
-    Action, Alarm, Capacity, CoolDown, Decision, Leaver, Policy, Rules, ServerState, SignalKind, SignalRule,
-    Standby, Successor, Unusable,
+    Action, Alarm, Capacity, CoolDown, Decision, Leaver, P95, Policy, Rules, Sample, ServerState, SignalKind,
+    SignalRule, Standby, Successor, Unusable,
 };
 
 /// Rules with a policy that answers soon and in one step: what is tested here is what becomes of its answers.
@@ -194,6 +196,26 @@ fn what_is_partly_measured_may_call_for_more_but_not_for_fewer() {
     let decision = fleet.seconds(60, 1.0);
     assert_eq!((decision.wanted, fleet.running()), (5, 5), "{decision:?}");
     assert!(fleet.seconds(10, 95.0).wanted > 5);
+}
+
+#[test]
+fn latency_of_which_only_the_least_is_known_may_call_for_more_but_not_for_fewer() {
+    let by_latency = SignalRule::latest(SignalKind::Latency, 0.2);
+    let mut fleet = Fleet::new(Rules { signals: vec![by_latency], ..rules(2, 13) }, 5, s(5));
+    let mut seconds = |count, p95| {
+        let second = |_| {
+            fleet.scaler.observe(fleet.now + s(1), &Sample { p95: Some(p95), ..Sample::default() });
+            fleet.second(None)
+        };
+        (0..count).map(second).last().unwrap()
+    };
+    let failing = seconds(60, P95::AtLeast(Duration::from_millis(1)));
+    assert_eq!(failing.wanted, 5, "{failing:?}");
+    assert_eq!(failing.alarms, [Alarm::Blind(Unusable::AtLeast(SignalKind::Latency))]);
+    let overloaded = seconds(60, P95::AtLeast(Duration::from_millis(800)));
+    assert_eq!(overloaded.wanted, 13, "{overloaded:?}");
+    let well = seconds(600, P95::Is(Duration::from_millis(1)));
+    assert_eq!(well.wanted, 2, "{well:?}");
 }
 
 #[test]

@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use weir_control::{Latency, PoolSnapshot};
+use weir_scale::P95;
 
 /// What has come since a look back, and how long it took.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     since: Option<(Duration, Counted)>,
-    latest: Option<Duration>,
+    latest: Option<P95>,
+    /// So many have come and not been answered that this is no quiet time but trouble.
+    hangs: bool,
 }
 
 /// What a pool has counted since its start.
@@ -26,9 +29,9 @@ const ANSWERS_MIN: u64 = 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Answers {
-    /// Within which time 95% of the latest requests were answered: 0 where none has come. `None` = nobody knows, because most
-    /// were not answered, or with errors.
-    pub(super) fn p95(&mut self, now: Duration, pool: &PoolSnapshot) -> Option<Duration> {
+    /// Within which time 95% of the latest requests were answered: 0 where none has come for a while. `None` = nobody knows, because
+    /// none was answered, or next to none and these with errors.
+    pub(super) fn p95(&mut self, now: Duration, pool: &PoolSnapshot) -> Option<P95> {
         let traffic = &pool.traffic;
         let counted = Counted {
             total: traffic.total.clone(),
@@ -44,19 +47,35 @@ impl Answers {
         let came = counted.requests.saturating_sub(before.requests);
         let failed = counted.failed.saturating_sub(before.failed);
         let lost = came.saturating_sub(answered.count() + under_way);
-        let is_idle = came == 0 && under_way == 0 && answered.count() == 0;
-        let is_over = now.saturating_sub(*at) >= PATIENCE;
-        let latest = if is_idle {
-            Some(Duration::ZERO)
-        } else if (failed + lost) * 2 > came.max(answered.count()) || answered.count() == 0 {
-            None
+        let gone = answered.count() + lost;
+        let is_quiet = came == 0 && answered.count() == 0 && pool.queue.current == 0;
+        let span = now.saturating_sub(*at);
+        let is_over = span >= PATIENCE;
+        if answered.count() > 0 || under_way == 0 {
+            self.hangs = false;
+        }
+        let p95 = answered.quantile_us(0.95).map(Duration::from_micros);
+        // Of a very long one that is under way nobody knows, and a fleet that has nothing else to do does not wait for it.
+        let latest = if is_quiet && (under_way == 0 || is_over && !self.hangs) {
+            Some(P95::Is(Duration::ZERO))
+        } else if gone < ANSWERS_MIN && !is_over {
+            return self.latest;
+        } else if (failed + lost) * 2 > gone {
+            let is_enough = answered.count() >= ANSWERS_MIN || is_over;
+            p95.filter(|_| is_enough).map(|p95| {
+                // Those who wait go as fast as others have gone (Little's law), be it that they give up.
+                P95::AtLeast(p95 + span.mul_f64(pool.queue.current as f64 / gone.max(1) as f64))
+            })
         } else if answered.count() < ANSWERS_MIN && !is_over {
             return self.latest;
         } else {
-            answered.quantile_us(0.95).map(Duration::from_micros)
+            p95.map(P95::Is)
         };
+        if is_over && answered.count() == 0 && came >= ANSWERS_MIN {
+            self.hangs = true;
+        }
         // Failures count until answers outnumber them, or for a while.
-        if latest.is_some() || is_over {
+        if matches!(latest, Some(P95::Is(_))) || is_over {
             self.since = Some((now, counted));
         }
         self.latest = latest;
@@ -78,7 +97,7 @@ mod tests {
 
     impl Play {
         /// So many requests come and are answered within so many milliseconds, with errors or not.
-        fn second(&mut self, requests: u64, ms: u64, errors: bool) -> Option<Duration> {
+        fn second(&mut self, requests: u64, ms: u64, errors: bool) -> Option<P95> {
             self.second += 1;
             let traffic = &mut self.pool.traffic;
             traffic.requests_total += requests;
@@ -90,20 +109,28 @@ mod tests {
             self.answers.p95(Duration::from_secs(self.second), &self.pool)
         }
 
-        fn seconds(&mut self, seconds: u64, requests: u64, ms: u64, errors: bool) -> Option<Duration> {
+        fn seconds(&mut self, seconds: u64, requests: u64, ms: u64, errors: bool) -> Option<P95> {
             (0..seconds).map(|_| self.second(requests, ms, errors)).last().unwrap()
         }
     }
 
-    fn about(p95: Option<Duration>, ms: u64) -> bool {
-        p95.is_some_and(|p95| p95.abs_diff(Duration::from_millis(ms)) <= Duration::from_millis(ms / 8))
+    fn about(p95: Option<P95>, ms: u64) -> bool {
+        matches!(p95, Some(P95::Is(p95)) if is_near(p95, ms))
+    }
+
+    fn at_least(p95: Option<P95>, ms: u64) -> bool {
+        matches!(p95, Some(P95::AtLeast(p95)) if is_near(p95, ms))
+    }
+
+    fn is_near(p95: Duration, ms: u64) -> bool {
+        p95.abs_diff(Duration::from_millis(ms)) <= Duration::from_millis(ms) / 8
     }
 
     #[test]
     fn quick_errors_and_no_answers_are_no_low_latency() {
         let mut play = Play::default();
         assert!(about(play.seconds(5, 100, 200, false), 200));
-        assert_eq!(play.seconds(30, 100, 1, true), None);
+        assert!(at_least(play.seconds(30, 100, 1, true), 1));
         assert!(about(play.seconds(30, 100, 200, false), 200));
         // They come, and nobody answers: neither at once nor later.
         play.pool.traffic.requests_total += 100;
@@ -116,7 +143,7 @@ mod tests {
     fn without_requests_none_has_to_wait() {
         let mut play = Play::default();
         play.seconds(5, 100, 200, false);
-        assert_eq!(play.seconds(2, 0, 0, false), Some(Duration::ZERO));
+        assert_eq!(play.seconds(2, 0, 0, false), Some(P95::Is(Duration::ZERO)));
     }
 
     #[test]
@@ -135,5 +162,40 @@ mod tests {
         play.pool.traffic.active.current = 30;
         play.pool.traffic.requests_total += 30;
         assert!(about(play.second(100, 200, false), 200));
+    }
+    #[test]
+    fn of_an_overload_that_most_fall_victim_to_the_least_is_known() {
+        let mut play = Play::default();
+        assert!(about(play.seconds(5, 100, 200, false), 200));
+        for _ in 0..30 {
+            // Those that Weir answers itself.
+            play.pool.traffic.requests_total += 150;
+            assert!(at_least(play.second(100, 800, false), 800));
+        }
+        // 250 a second go, one way or the other: so many wait for another 2 seconds.
+        play.pool.queue.current = 500;
+        play.pool.traffic.requests_total += 650;
+        assert!(at_least(play.second(100, 800, false), 2_800));
+    }
+
+    #[test]
+    fn a_few_answers_among_failures_say_nothing_at_once() {
+        let mut play = Play::default();
+        assert!(about(play.seconds(5, 100, 200, false), 200));
+        play.pool.traffic.requests_total += 100;
+        assert_eq!(play.second(3, 9_000, false), None);
+    }
+
+    #[test]
+    fn a_long_request_does_not_keep_a_quiet_fleet_large() {
+        let mut play = Play::default();
+        assert!(about(play.seconds(5, 100, 200, false), 200));
+        play.pool.traffic.requests_total += 1;
+        play.pool.traffic.active.current = 1;
+        assert!(about(play.second(0, 0, false), 200));
+        assert_eq!(play.seconds(30, 0, 0, false), Some(P95::Is(Duration::ZERO)));
+        // Whoever waits for a server is no quiet time.
+        play.pool.queue.current = 1;
+        assert_eq!(play.seconds(30, 0, 0, false), None);
     }
 }

@@ -13,7 +13,7 @@ use weir_control::{AdminState, CheckCode, Command, PoolSnapshot, Reply, ServerSn
 use weir_fleet::live::{Balancer, Health, Member};
 use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight};
 use weir_proxy::control::Controller;
-use weir_scale::{Observation, Sample};
+use weir_scale::{Observation, P95, Sample};
 
 use super::latency::Answers;
 
@@ -85,7 +85,7 @@ impl Pool {
         cpu(serving, self.stale_after)
     }
 
-    fn p95(&self, pool: &PoolSnapshot) -> Option<Duration> {
+    fn p95(&self, pool: &PoolSnapshot) -> Option<P95> {
         let mut before = self.before.borrow_mut();
         let now = before.began.elapsed();
         before.answers.p95(now, pool)
