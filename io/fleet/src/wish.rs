@@ -23,6 +23,8 @@ pub struct WishFile {
     path: PathBuf,
     /// As it was read or written last.
     known: Wish,
+    /// The file was read, or is not there: it holds nothing that is not known.
+    is_read: bool,
     version: Option<Version>,
 }
 
@@ -35,7 +37,12 @@ const BYTES_MAX: u64 = 4_096;
 impl WishFile {
     /// That of the fleet with this directory. Nothing is read yet.
     pub fn new(directory: &Path) -> Self {
-        Self { path: directory.join("wish.json"), known: Wish::default(), version: None }
+        Self { path: directory.join("wish.json"), known: Wish::default(), is_read: false, version: None }
+    }
+
+    /// Whether it was ever found out what is wished.
+    pub fn is_read(&self) -> bool {
+        self.is_read
     }
 
     /// What is wished now. One that cannot be written down counts until the next one is.
@@ -46,18 +53,18 @@ impl WishFile {
     /// Looks whether somebody else has wished something, or an earlier process.
     ///
     /// # Errors
-    /// The file cannot be read; names it. What was known before still counts.
+    /// The file cannot be read; names it. What was known before still counts, and the file is read again the next time.
     pub fn refresh(&mut self) -> io::Result<()> {
         let version = version(&self.path)?;
         if version.is_none() || version == self.version {
+            self.is_read = true;
             return Ok(());
         }
-        // Also if it cannot be read: that is said once.
-        self.version = version;
         if let Some(text) = storage::read(&self.path, BYTES_MAX)? {
             let wish = serde_json::from_slice(&text);
             self.known = wish.map_err(|cause| storage::named(&self.path, &io::Error::other(cause)))?;
         }
+        (self.version, self.is_read) = (version, true);
         Ok(())
     }
 
@@ -66,7 +73,7 @@ impl WishFile {
     /// # Errors
     /// It is not, and is lost at the next restart; names the file.
     pub fn set(&mut self, wish: Wish) -> io::Result<()> {
-        self.known = wish;
+        (self.known, self.is_read) = (wish, true);
         if let Some(directory) = self.path.parent() {
             storage::make_directory(directory)?;
         }

@@ -25,16 +25,33 @@ fn a_wish_is_known_to_all_who_share_the_directory_and_to_those_that_come_later()
 }
 
 #[test]
-fn what_is_no_wish_is_told_once_and_changes_nothing() {
+fn what_is_no_wish_changes_nothing_and_is_read_again_until_it_is_one() {
     let directory = TempDir::new().unwrap();
     let mut file = WishFile::new(directory.path());
     let wish = Wish { paused: None, servers: Some(7) };
     file.set(wish).unwrap();
     fs::write(directory.path().join("other"), "seven").unwrap();
     fs::rename(directory.path().join("other"), directory.path().join("wish.json")).unwrap();
-    assert!(file.refresh().unwrap_err().to_string().contains("wish.json"));
+    for _ in 0..3 {
+        assert!(file.refresh().unwrap_err().to_string().contains("wish.json"));
+        assert_eq!((file.known(), file.is_read()), (wish, true));
+    }
+    // The same file, as after an error of the disk that has passed.
+    fs::write(directory.path().join("wish.json"), r#"{"servers": 8}"#).unwrap();
     file.refresh().unwrap();
-    assert_eq!(file.known(), wish);
+    assert_eq!(file.known().servers, Some(8));
+}
+
+#[test]
+fn a_wish_that_was_never_read_is_not_known() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("wish.json");
+    fs::write(&path, "").unwrap();
+    let mut file = WishFile::new(directory.path());
+    assert!(file.refresh().is_err() && !file.is_read());
+    fs::remove_file(&path).unwrap();
+    file.refresh().unwrap();
+    assert!(file.is_read());
 }
 
 #[test]

@@ -22,6 +22,8 @@ struct State {
     looked: Option<Instant>,
     rows: VecDeque<Row>,
     wish: WishFile,
+    /// Why what was wished last could not be found out.
+    unread: Option<String>,
     acts: bool,
     over: bool,
 }
@@ -53,6 +55,7 @@ impl Desk {
             looked: None,
             rows: VecDeque::new(),
             wish: WishFile::new(&plan.directory),
+            unread: None,
             acts: plan.act,
             over: false,
         };
@@ -71,9 +74,15 @@ impl Desk {
 
     /// Changes what is wished, and keeps it for whoever leads next. Returns whether that is something else than before, and what
     /// could not be done.
-    pub(super) fn wish(&self, change: impl FnOnce(&mut Wish)) -> (bool, Option<String>) {
+    ///
+    /// # Errors
+    /// What was wished before cannot be read, and is not written over.
+    pub(super) fn wish(&self, change: impl FnOnce(&mut Wish)) -> Result<(bool, Option<String>), String> {
         let mut state = self.state();
-        let unread = state.wish.refresh().err().map(|cause| cause.to_string());
+        if let Err(cause) = state.wish.refresh() {
+            return Err(format!("what was wished before is not known, and is not written over: {cause}"));
+        }
+        state.unread = None;
         let before = (state.wish.known().servers, state.is_paused());
         let mut wish = state.wish.known();
         change(&mut wish);
@@ -81,17 +90,19 @@ impl Desk {
         let changed = before != (wish.servers, state.is_paused());
         drop(state);
         self.news.notify_one();
-        (changed, unkept.or(unread))
+        Ok((changed, unkept))
     }
 
-    /// What is wished, and whether decisions are only shown; also by those who have told another Weir, or one before this.
+    /// What is wished, and whether decisions are only shown; also by those who have told another Weir, or one before this. As long
+    /// as nobody knows, they are only shown.
     pub(super) fn wished(&self) -> (Wish, bool) {
         let mut state = self.state();
-        let unread = state.wish.refresh();
+        let unread = state.wish.refresh().err().map(|cause| format!("what was wished is not known: {cause}"));
+        let before = std::mem::replace(&mut state.unread, unread.clone());
         let wished = (state.wish.known(), state.is_paused());
         drop(state);
-        if let Err(cause) = unread {
-            self.tell(format!("what was wished is not known: {cause}"));
+        if let Some(trouble) = unread.filter(|trouble| before.as_ref() != Some(trouble)) {
+            self.tell(format!("alarm: {trouble}"));
         }
         wished
     }
@@ -110,6 +121,7 @@ impl Desk {
             paused: state.is_paused(),
             pinned: state.wish.known().servers,
             looked_ms_ago: looked,
+            alarms: state.unread.iter().chain(&state.snapshot.alarms).cloned().collect(),
             ..state.snapshot.clone()
         }
     }
@@ -166,6 +178,60 @@ impl Desk {
 
 impl State {
     fn is_paused(&self) -> bool {
-        self.wish.known().paused.unwrap_or(!self.acts)
+        // A pause that cannot be read must not end by that.
+        let is_unknown = self.unread.is_some() && !self.wish.is_read();
+        is_unknown || self.wish.known().paused.unwrap_or(!self.acts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use weir_testkit::TempDir;
+
+    use super::*;
+
+    /// Of a fleet that acts.
+    fn desk(directory: &Path) -> Desk {
+        let state = State {
+            snapshot: FleetSnapshot::default(),
+            looked: None,
+            rows: VecDeque::new(),
+            wish: WishFile::new(directory),
+            unread: None,
+            acts: true,
+            over: false,
+        };
+        Desk { state: Mutex::new(state), news: Notify::new() }
+    }
+
+    #[test]
+    fn a_pause_that_cannot_be_read_does_not_end_and_is_not_written_over() {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path().join("wish.json");
+        fs::write(&path, "{").unwrap();
+        let desk = desk(directory.path());
+        for _ in 0..3 {
+            assert!(desk.wished().1);
+        }
+        let snapshot = desk.snapshot();
+        assert!(snapshot.paused && snapshot.alarms[0].contains("wish.json"), "{snapshot:?}");
+        // Told once.
+        assert_eq!(snapshot.events.len(), 1, "{snapshot:?}");
+        assert!(desk.wish(|wish| wish.servers = Some(3)).unwrap_err().contains("wish.json"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{");
+
+        fs::write(&path, r#"{"paused": true}"#).unwrap();
+        assert_eq!(desk.wish(|wish| wish.servers = Some(3)), Ok((true, None)));
+        let both = Wish { paused: Some(true), servers: Some(3) };
+        assert_eq!((desk.wished(), desk.snapshot().alarms), ((both, true), Vec::new()));
+    }
+
+    #[test]
+    fn without_a_wish_the_config_counts() {
+        let directory = TempDir::new().unwrap();
+        assert_eq!(desk(directory.path()).wished(), (Wish::default(), false));
     }
 }

@@ -17,6 +17,7 @@ use std::thread::JoinHandle;
 use tokio::runtime::Handle;
 use weir_config::plan::FleetPlan;
 use weir_control::{Answer, Code, Command, FleetSnapshot, Reply};
+use weir_fleet::Wish;
 use weir_model::Name;
 use weir_proxy::control::Controller;
 use weir_scale::history::HEADING;
@@ -87,8 +88,9 @@ impl Fleets {
 
     /// Obeys a command about a fleet.
     pub(super) fn obey(&self, command: &Command) -> Reply {
-        let changed = |(changed, note): (bool, Option<String>)| {
-            Reply::Ok(Answer::Done { changed, notes: Vec::from_iter(note) })
+        let wish = |fleet: &Running, change: &dyn Fn(&mut Wish)| match fleet.desk.wish(change) {
+            Ok((changed, note)) => Reply::Ok(Answer::Done { changed, notes: Vec::from_iter(note) }),
+            Err(why) => Reply::error(Code::Internal, format!("fleet {}: {why}", fleet.plan.name)),
         };
         match command {
             Command::FleetScale { fleet, servers } => self.with(fleet, |fleet| {
@@ -100,10 +102,10 @@ impl Fleets {
                     );
                     return Reply::error(Code::BadCommand, message);
                 }
-                changed(fleet.desk.wish(|wish| wish.servers = *servers))
+                wish(fleet, &|wish| wish.servers = *servers)
             }),
             Command::FleetPause { fleet, paused } => {
-                self.with(fleet, |fleet| changed(fleet.desk.wish(|wish| wish.paused = Some(*paused))))
+                self.with(fleet, |fleet| wish(fleet, &|wish| wish.paused = Some(*paused)))
             }
             Command::FleetHistory { fleet, rows } => self.with(fleet, |fleet| {
                 let rows = fleet.desk.history(*rows as usize);
