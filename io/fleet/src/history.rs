@@ -1,7 +1,7 @@
 //! The file of rows that a fleet leaves behind.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,6 +23,10 @@ pub struct History {
 
 /// A longer line is none of ours.
 const LINE_BYTES_MAX: u64 = 1 << 20;
+/// What earlier versions of Weir have written; [`Row::parse`] reads these rows, too.
+const HEADINGS_BEFORE: [&str; 1] = [
+    "timestamp,elapsed_s,requests_total,requests,rate_per_s,needed,active_cloud,active_balancer,decision,reason",
+];
 /// So much of the end of a file is read again at a start: some 50,000 rows.
 const READ_BYTES_MAX: u64 = 8 << 20;
 
@@ -33,9 +37,14 @@ impl History {
     /// It cannot be opened, or somebody else writes it; names it.
     pub fn open(plan: &HistoryPlan) -> io::Result<(Self, Vec<Row>)> {
         let (mut file, mut bytes) = open(plan)?;
-        if !begins_with_heading(&mut file)? {
-            // Another version of Weir has written it: rows of two kinds would be hard to read.
-            std::fs::rename(&plan.file, aside(plan)).map_err(|cause| named(&plan.file, &cause))?;
+        let heading = first_line(&mut file)?;
+        if heading != HEADING {
+            // Rows of two kinds would be hard to read.
+            let replaced = match HEADINGS_BEFORE.contains(&heading.as_str()) {
+                true => rewrite(plan),
+                false => put_aside(plan),
+            };
+            replaced.map_err(|cause| named(&plan.file, &cause))?;
             (file, bytes) = open(plan)?;
         }
         let rows = end_of(&mut file, bytes)?;
@@ -99,7 +108,14 @@ impl History {
 
 /// Where the history before this one is.
 fn aside(plan: &HistoryPlan) -> PathBuf {
-    PathBuf::from(format!("{}.1", plan.file.display()))
+    beside(plan, "1")
+}
+
+fn beside(plan: &HistoryPlan, ending: &str) -> PathBuf {
+    let mut path = plan.file.clone().into_os_string();
+    path.push(".");
+    path.push(ending);
+    path.into()
 }
 
 fn read_rows(path: &Path, each: &mut impl FnMut(Row)) -> io::Result<()> {
@@ -116,13 +132,32 @@ fn read_rows(path: &Path, each: &mut impl FnMut(Row)) -> io::Result<()> {
     }
 }
 
-fn begins_with_heading(file: &mut File) -> io::Result<bool> {
+/// Writes the file anew, with the columns of today. It is there as a whole at any moment.
+fn rewrite(plan: &HistoryPlan) -> io::Result<()> {
+    let fresh = beside(plan, "new");
+    let mut written = BufWriter::with_capacity(256 << 10, File::create(&fresh)?);
+    let mut done = writeln!(written, "{HEADING}");
+    read_rows(&plan.file, &mut |row| {
+        if done.is_ok() {
+            done = writeln!(written, "{row}");
+        }
+    })?;
+    done?;
+    written.into_inner()?.sync_all()?;
+    std::fs::rename(fresh, &plan.file)
+}
+
+/// Moves the file, of which nobody knows what it is, to where nothing is yet.
+fn put_aside(plan: &HistoryPlan) -> io::Result<()> {
+    let free = (1_u32..).map(|number| beside(plan, &number.to_string())).find(|path| !path.exists());
+    free.map_or(Ok(()), |free| std::fs::rename(&plan.file, free))
+}
+
+fn first_line(file: &mut File) -> io::Result<String> {
     file.seek(SeekFrom::Start(0))?;
-    let mut line = vec![0; HEADING.len() + 1];
-    match file.read_exact(&mut line) {
-        Err(cause) if cause.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
-        read => read.map(|()| line == format!("{HEADING}\n").as_bytes()),
-    }
+    let mut line = Vec::new();
+    BufReader::new(file).take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
+    Ok(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// The file, with a heading if it is new, and its length.

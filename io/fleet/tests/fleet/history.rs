@@ -99,15 +99,38 @@ fn of_two_who_would_write_one_file_the_second_is_told_and_may_look() {
 }
 
 #[test]
-fn a_file_with_other_columns_is_put_aside_and_still_known() {
+fn a_file_with_the_columns_of_before_gets_those_of_today_and_loses_nothing() {
     let directory = TempDir::new().unwrap();
     let plan = plan(&directory, 1 << 20);
     let old = HEADING.strip_suffix(",demand").unwrap();
     fs::create_dir_all(plan.file.parent().unwrap()).unwrap();
-    fs::write(&plan.file, format!("{old}\n7,0,,,,1,0,0,,\n")).unwrap();
-    let (mut history, _) = History::open(&plan).unwrap();
-    history.note(at(1), &row(8, "")).unwrap();
+    let aside = format!("{}.1", plan.file.display());
+    fs::write(&aside, format!("{old}\n5,0,,,,1,0,0,,\n")).unwrap();
+    fs::write(&plan.file, format!("{old}\n6,0,,,,1,0,0,,\n7,0,,,,1,0,0,\"a, b\",\n8,0,,")).unwrap();
+    let (mut history, rows) = History::open(&plan).unwrap();
+    assert_eq!(rows.iter().map(|row| row.timestamp).collect::<Vec<_>>(), [6.0, 7.0]);
+    assert_eq!(rows[1].decision, "a, b");
+    history.note(at(1), &row(9, "")).unwrap();
     let mut seen = Vec::new();
     History::replay(&plan, |row| seen.push(row.timestamp)).unwrap();
-    assert_eq!(seen, [7.0, 8.0]);
+    assert_eq!(seen, [5.0, 6.0, 7.0, 9.0]);
+    let text = fs::read_to_string(&plan.file).unwrap();
+    assert!(text.starts_with(&format!("{HEADING}\n6,")) && !text.contains("8,0,,"), "{text}");
+}
+
+#[test]
+fn a_file_of_somebody_else_is_put_where_nothing_is() {
+    let directory = TempDir::new().unwrap();
+    let plan = plan(&directory, 1 << 20);
+    fs::create_dir_all(plan.file.parent().unwrap()).unwrap();
+    let aside = |number: u32| format!("{}.{number}", plan.file.display());
+    fs::write(aside(1), format!("{HEADING}\n{}\n", row(5, ""))).unwrap();
+    fs::write(&plan.file, "a,b\n1,2\n").unwrap();
+    let (mut history, rows) = History::open(&plan).unwrap();
+    assert_eq!(rows, []);
+    history.note(at(1), &row(8, "")).unwrap();
+    let mut seen = Vec::new();
+    History::replay(&plan, |row| seen.push(row.needed)).unwrap();
+    assert_eq!(seen, [5, 8]);
+    assert_eq!(fs::read_to_string(aside(2)).unwrap(), "a,b\n1,2\n");
 }

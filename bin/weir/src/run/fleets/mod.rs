@@ -4,6 +4,7 @@
 //! through the same commands as those of an operator.
 
 mod balance;
+mod chronicle;
 mod desk;
 mod latency;
 mod moved;

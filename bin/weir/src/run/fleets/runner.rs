@@ -17,6 +17,7 @@ use weir_scale::history::Row;
 use weir_scale::{Capacity, Now, Scaler, SignalKind};
 
 use super::balance::Balance;
+use super::chronicle::Chronicle;
 use super::desk::Desk;
 use super::moved::Moved;
 use super::pool::{Before, Pool};
@@ -79,7 +80,7 @@ impl Runner {
         let mut live = self.open()?;
         self.desk.tell("led from here");
         why.clear();
-        let mut history = self.history(live.scaler_mut());
+        let mut chronicle = Chronicle::new(self.plan.history.clone(), self.history(live.scaler_mut()));
         let mut teller = Teller::new(Arc::clone(&self.desk));
         let mut moved = Moved::new(self.left_behind(), self.plan.rules.drain_deadline);
         let began = Instant::now();
@@ -94,7 +95,10 @@ impl Runner {
             round.done.cut += cut;
             round.troubles.extend(troubles);
             if let Some(row) = teller.tell(now.at, &round, &live) {
-                self.note(&mut history, now.at, row);
+                if let Some(news) = chronicle.note(now.at, &row) {
+                    self.desk.tell(news);
+                }
+                self.desk.remember(row);
             }
             if self.desk.is_over() {
                 return Ok(());
@@ -170,16 +174,6 @@ impl Runner {
             Ok(history)
         });
         opened.map_err(|cause| self.desk.tell(format!("no history is kept: {cause}"))).ok()
-    }
-
-    fn note(&self, history: &mut Option<History>, at: Duration, row: Row) {
-        if let Some(file) = history
-            && let Err(cause) = file.note(at, &row)
-        {
-            self.desk.tell(format!("history: {cause}"));
-            *history = None;
-        }
-        self.desk.remember(row);
     }
 }
 

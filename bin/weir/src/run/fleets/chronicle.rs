@@ -1,0 +1,96 @@
+//! The file of a fleet's rows, as far as it can be written: what stands in the way may go.
+
+use std::time::Duration;
+
+use weir_config::plan::HistoryPlan;
+use weir_fleet::History;
+use weir_scale::history::Row;
+
+/// Writes rows; those that come while the file cannot be written are not in it.
+pub(super) struct Chronicle {
+    /// `None` = nobody wants one.
+    plan: Option<HistoryPlan>,
+    file: Option<History>,
+    /// When it was tried last to open it; `None` = whoever leads has.
+    tried: Option<Duration>,
+    /// What was said of it last.
+    told: String,
+}
+
+/// Before it is tried again to open a file.
+const RETRY: Duration = Duration::from_secs(60);
+
+impl Chronicle {
+    /// Goes on in the file; `None` = it could not be opened, and that was said.
+    pub(super) fn new(plan: Option<HistoryPlan>, file: Option<History>) -> Self {
+        let told = if plan.is_some() && file.is_none() { "it could not be opened" } else { "" };
+        Self { plan, file, tried: None, told: told.to_owned() }
+    }
+
+    /// Writes a row if it is time for one. Returns what is new and should be told. `at`: of a clock that does not go back.
+    pub(super) fn note(&mut self, at: Duration, row: &Row) -> Option<String> {
+        let plan = self.plan.as_ref()?;
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None if at.saturating_sub(*self.tried.get_or_insert(at)) < RETRY => return None,
+            None => {
+                self.tried = Some(at);
+                match History::open(plan) {
+                    Ok((file, _)) => file,
+                    Err(cause) => return self.news(format!("no history is kept: {cause}")),
+                }
+            }
+        };
+        match file.note(at, row) {
+            Ok(false) => {
+                self.file = Some(file);
+                None
+            }
+            Ok(true) => {
+                self.file = Some(file);
+                let was_said = !std::mem::take(&mut self.told).is_empty();
+                was_said.then(|| "history: is kept again".to_owned())
+            }
+            Err(cause) => {
+                self.tried = Some(at);
+                self.news(format!("history: {cause}"))
+            }
+        }
+    }
+
+    fn news(&mut self, text: String) -> Option<String> {
+        let is_news = self.told != text;
+        self.told = text;
+        is_news.then(|| self.told.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use weir_config::plan::HistoryPlan;
+    use weir_model::{ByteSize, Millis};
+    use weir_testkit::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_tried_again_and_told_once() {
+        let directory = TempDir::new().unwrap();
+        let file = directory.path().join("history.csv");
+        fs::create_dir(&file).unwrap();
+        let plan = HistoryPlan { file, interval: Millis(1), bytes_max: ByteSize(1 << 20) };
+        let mut chronicle = Chronicle::new(Some(plan.clone()), None);
+        let mut told: Vec<String> = Vec::new();
+        let mut second = |second| {
+            told.extend(chronicle.note(Duration::from_secs(second), &Row::default()));
+            told.len()
+        };
+        assert_eq!([0, 30, 60, 61, 120].map(&mut second), [0, 0, 1, 1, 1]);
+        fs::remove_dir(&plan.file).unwrap();
+        assert_eq!([121, 180, 181].map(&mut second), [1, 2, 2]);
+        assert_eq!(History::latest(&plan).unwrap().len(), 2);
+        assert!(told[0].contains("history.csv") && told[1].contains("again"), "{told:?}");
+    }
+}
