@@ -106,15 +106,11 @@ impl<B: Balancer> Live<B> {
                 }
                 Action::Recall { server } => self.balancer.recall(server).map(|()| {
                     orders.done.recalled += 1;
-                    if let Some(id) = id(server) {
-                        self.memory.of(&id, now).called_back = true;
-                    }
+                    self.recalled.called(server);
                 }),
                 Action::Drain { server } => self.balancer.drain(server).map(|()| {
                     orders.done.drained += 1;
-                    if let Some(id) = id(server) {
-                        self.memory.of(&id, now).called_back = false;
-                    }
+                    self.recalled.drained(server);
                 }),
                 Action::Wake { server } => {
                     orders.start.extend(id(server));

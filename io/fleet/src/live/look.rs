@@ -46,7 +46,10 @@ impl<B: Balancer> Live<B> {
         let is_gone = |member: &&Member| self.absent.verdict(now, member) == Some(Verdict::Gone);
         for member in members.iter().filter(is_gone) {
             let told = match (member.draining, member.active) {
-                (false, _) => self.balancer.drain(&member.server),
+                (false, _) => {
+                    self.recalled.drained(&member.server);
+                    self.balancer.drain(&member.server)
+                }
                 (true, 0) => self.balancer.remove(&member.server, false),
                 (true, _) => Ok(()),
             };
@@ -150,8 +153,7 @@ impl<B: Balancer> Live<B> {
             // Nothing is known of what the provider does not explain, so it is left alone like what goes anyway.
             (MachineState::Deleting | MachineState::Unknown, _) => return ServerState::Deleting,
         };
-        // An agent that wants it out says so again: it is no server that comes back when it is called.
-        if member.draining && seen.called_back {
+        if self.recalled.refuses(member) {
             return ServerState::Shunned { since: *seen.shunned_since.get_or_insert(now) };
         }
         if member.draining {

@@ -26,8 +26,6 @@ pub(super) struct Seen {
     pub(super) unhealthy_since: Option<Duration>,
     pub(super) shunned_since: Option<Duration>,
     pub(super) draining_since: Option<Duration>,
-    /// It was called back, and not drained by us since.
-    pub(super) called_back: bool,
     /// The provider has failed with it, as of the last list.
     pub(super) failed: bool,
     /// When a list named it last; `None` = none has yet.
@@ -118,7 +116,6 @@ impl Seen {
             unhealthy_since: None,
             shunned_since: None,
             draining_since: None,
-            called_back: false,
             failed: false,
             listed: None,
         }

@@ -9,6 +9,7 @@ mod act;
 mod failing;
 mod look;
 mod memory;
+mod recalled;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use weir_scale::{Alarm, Decision, Now, Observation, Sample, Scaler, Server};
 use self::absent::Absent;
 use self::failing::Failing;
 use self::memory::Memory;
+use self::recalled::Recalled;
 use crate::journal::{Action, Outcome};
 use crate::{Actuator, Settled};
 
@@ -92,6 +94,7 @@ pub struct Live<B> {
     memory: Memory,
     absent: Absent,
     failing: Failing,
+    recalled: Recalled,
     acts: bool,
     /// When it was decided last, or tried for the first time.
     decided: Option<Duration>,
@@ -148,6 +151,7 @@ impl<B: Balancer> Live<B> {
             memory: Memory::default(),
             absent: Absent::default(),
             failing: Failing::default(),
+            recalled: Recalled::default(),
             acts: true,
             decided: None,
         }
@@ -227,6 +231,7 @@ impl<B: Balancer> Live<B> {
                 return round;
             }
         };
+        self.recalled.look(now.at, &members, self.scaler.rules().replace_after);
         round.servers = self.servers(now.at, &machines, &members);
         self.scaler.observe(now.at, &round.sample);
         for observation in self.balancer.observations() {

@@ -152,3 +152,40 @@ fn a_server_that_is_drained_again_when_it_was_called_back_is_no_capacity() {
         assert_eq!(play.counts().0, 3);
     });
 }
+
+#[test]
+fn a_server_that_has_served_since_it_was_called_back_can_be_drained_and_called_back_again() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(60, 15).await;
+        play.log();
+        let name = play.world.0.borrow().members.keys().next().unwrap().clone();
+        for _ in 0..3 {
+            play.world.0.borrow_mut().members.get_mut(&name).unwrap().0.draining = true;
+            play.seconds(400, 15).await;
+        }
+        assert_eq!(play.log(), ["recall", "recall", "recall"]);
+        assert_eq!(play.counts().0, 2);
+    });
+}
+
+#[test]
+fn a_server_that_is_drained_because_its_machine_is_missing_is_called_back_when_that_is_there_again() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(60, 15).await;
+        let name = play.world.0.borrow().members.keys().next().unwrap().clone();
+        let drain = |play: &Play| play.world.0.borrow_mut().members.get_mut(&name).unwrap().0.draining = true;
+        drain(&play);
+        play.seconds(2, 15).await;
+        play.world.0.borrow_mut().active = 1;
+        // Its place is taken, it is let go, and then there is more to do than ever.
+        play.world.0.borrow_mut().hidden.insert(name.clone());
+        play.seconds(40, 15).await;
+        assert!(play.world.0.borrow().members[&name].0.draining);
+        play.world.0.borrow_mut().hidden.clear();
+        play.log();
+        play.seconds(20, 55).await;
+        assert!(play.log().contains(&"recall".to_owned()));
+    });
+}
