@@ -70,5 +70,5 @@ impl Absent {
 
 /// It gets requests, and its checks pass.
 fn serves(member: &Member) -> bool {
-    !member.draining && matches!(member.health, Health::Up(_) | Health::Throttled(_))
+    !member.draining && matches!(member.health, Health::Up(_))
 }

@@ -164,16 +164,15 @@ impl<B: Balancer> Live<B> {
             seen.shunned_since = None;
         }
         match member.health {
-            Health::Up(share) | Health::Throttled(share) => {
+            Health::Up(share) => {
                 seen.unhealthy_since = None;
                 if std::mem::take(&mut seen.awaited) && seen.was_ordered {
                     let (woken, took) = (seen.woken, now.saturating_sub(seen.ordered));
                     self.scaler.started(woken, took);
                     self.failing.served();
                 }
-                // The rest of one that rises is about to come; that of another one is not to be waited for.
-                let ready = if matches!(member.health, Health::Up(_)) { now } else { Duration::ZERO };
-                if share < 1.0 { ServerState::Warming { ready, share } } else { ServerState::Active }
+                // The rest of one that rises is about to come.
+                if share < 1.0 { ServerState::Warming { ready: now, share } } else { ServerState::Active }
             }
             // It has not begun to serve: that is no illness.
             Health::Unknown | Health::Down if seen.awaited => ServerState::Booting { ready },

@@ -75,8 +75,6 @@ pub enum Health {
     Unknown,
     /// They pass, and it takes this share of its full load (slow start), 0 to 1.
     Up(f64),
-    /// They pass, and its agent wants it to take no more than this share of its full load, 0 to 1.
-    Throttled(f64),
     /// They pass, or there are none, but it gets nothing for now: real traffic or its agent has put it out.
     Shunned,
     /// They fail.

@@ -183,17 +183,19 @@ impl Balancer for Pool {
 
 /// As the fleet sees a server of the pool.
 fn member(server: &ServerSnapshot) -> Option<Member> {
-    let is_throttled =
-        server.agent.as_ref().and_then(|agent| agent.weight_percent).is_some_and(|percent| percent < 100);
+    let agent_percent = server.agent.as_ref().and_then(|agent| agent.weight_percent).unwrap_or(100);
     let by_agent = server.agent.as_ref().is_some_and(|agent| agent.keeps_out);
-    let share = f64::from(server.weight_percent.unwrap_or(100)) / 100.0;
+    let gets_nothing = server.weight == 0 || agent_percent == 0 && server.effective_weight == 0;
+    // Agents tell how idle they are: who is busy is no smaller for that. What is left is how far it has risen.
+    let share = server
+        .weight_percent
+        .map_or(1.0, |percent| (f64::from(percent) / f64::from(agent_percent.max(1))).clamp(0.0, 1.0));
     Some(Member {
         server: ServerName::new(&server.name).ok()?,
         address: server.address.parse().ok(),
         health: match server.health {
             // It gets nothing, whatever its checks say.
-            health if health.usable() && (by_agent || server.weight == 0) => Health::Shunned,
-            health if health.usable() && is_throttled => Health::Throttled(share),
+            health if health.usable() && (by_agent || gets_nothing) => Health::Shunned,
             Seen::NoCheck | Seen::Up | Seen::GoingDown { .. } | Seen::HalfOpen { .. } => Health::Up(share),
             Seen::Ejected { .. } => Health::Shunned,
             // What the agent says hides what the checks say.
@@ -274,12 +276,31 @@ mod tests {
             let seen = member(&drained).unwrap();
             assert_eq!((seen.health, seen.draining), (Health::Shunned, false), "{admin:?}");
         }
-        let half = AgentSnapshot { weight_percent: Some(50), ..AgentSnapshot::default() };
-        let up = server(Seen::Up, AdminState::Ready);
-        let throttled = ServerSnapshot { agent: Some(half), weight_percent: Some(50), ..up };
-        assert_eq!(member(&throttled).unwrap().health, Health::Throttled(0.5));
+        let none = AgentSnapshot { weight_percent: Some(0), ..AgentSnapshot::default() };
+        let nothing = ServerSnapshot { agent: Some(none), ..server(Seen::Up, AdminState::Ready) };
+        assert_eq!(member(&nothing).unwrap().health, Health::Shunned);
         let weightless = ServerSnapshot { weight: 0, ..server(Seen::Up, AdminState::Ready) };
         assert_eq!(member(&weightless).unwrap().health, Health::Shunned);
+    }
+
+    #[test]
+    fn a_server_that_its_agent_calls_busy_is_no_less_capacity_and_rises_as_others_do() {
+        for (agent_percent, weight_percent, share) in [
+            (75, Some(75), 1.0),
+            (75, Some(4), 4.0 / 75.0),
+            (75, None, 1.0),
+            (150, None, 1.0),
+            (150, Some(75), 0.5),
+        ] {
+            let agent = AgentSnapshot { weight_percent: Some(agent_percent), ..AgentSnapshot::default() };
+            let up = ServerSnapshot { effective_weight: 1, ..server(Seen::Up, AdminState::Ready) };
+            let busy = ServerSnapshot { agent: Some(agent), weight_percent, ..up };
+            let seen = member(&busy).unwrap().health;
+            assert!(
+                matches!(seen, Health::Up(up) if (up - share).abs() < 1e-9),
+                "{agent_percent} {weight_percent:?}: {seen:?}"
+            );
+        }
     }
 
     #[test]
