@@ -81,7 +81,8 @@ fn a_hundred_cycles_of_up_and_down_under_load_lose_no_request() {
         done("drain")
     );
     assert!(failed.is_empty(), "{} of {answered}: {failed:#?}", failed.len());
-    assert_eq!(done("drain"), CYCLES * (MOST - LEAST));
+    // One that is called back is drained once more.
+    assert!(done("drain") >= CYCLES * (MOST - LEAST), "{}", done("drain"));
     assert!(busy_drains > 0, "no server had anything to do when it was drained");
     assert_eq!(metrics.get("weir_fleet_cut_requests_total", &[]), 0.0);
     assert_eq!(metrics.get("weir_pool_retries_total", &["pool=\"web\""]), 0.0);
