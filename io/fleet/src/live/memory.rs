@@ -30,6 +30,8 @@ pub(super) struct Seen {
     pub(super) failed: bool,
     /// When a list named it last; `None` = none has yet.
     pub(super) listed: Option<Duration>,
+    /// When a list was seen first that leaves it out, as long as none has named it: answers may take longer than lists.
+    pub(super) missed: Option<Duration>,
 }
 
 /// On its way out, as far as we are concerned.
@@ -79,12 +81,16 @@ impl Memory {
         self.0.insert(id.clone(), Seen { for_standby, ..Seen::ordered(now, woken) });
     }
 
-    /// Forgets what no list has named for long.
-    pub(super) fn are_listed(&mut self, now: Duration, machines: &[Machine]) {
+    /// Forgets what no list has named for long. `start_up`: how long a machine is expected to take until it serves.
+    pub(super) fn are_listed(&mut self, now: Duration, machines: &[Machine], start_up: Duration) {
         for machine in machines {
             self.of(&machine.id, now).listed = Some(now);
         }
-        self.0.retain(|_, seen| now.saturating_sub(seen.listed.unwrap_or(seen.ordered)) < LISTED_MAX);
+        let unlisted_max = LISTED_MAX.max(start_up.saturating_mul(2));
+        self.0.retain(|_, seen| match seen.listed {
+            Some(at) => now.saturating_sub(at) < LISTED_MAX,
+            None => now.saturating_sub(*seen.missed.get_or_insert(now)) < unlisted_max,
+        });
     }
 
     /// Machines that were made and that no list has named yet: whether they are made to be kept stopped.
@@ -118,6 +124,7 @@ impl Seen {
             draining_since: None,
             failed: false,
             listed: None,
+            missed: None,
         }
     }
 }

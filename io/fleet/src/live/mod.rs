@@ -198,6 +198,10 @@ impl<B: Balancer> Live<B> {
                     {
                         self.memory.stays(id);
                     }
+                    // A list may leave it out for a while, and it is not to be made again.
+                    if let (Action::Create(_), Outcome::Done(id)) = (&one.action, &one.outcome) {
+                        self.memory.of(id, now.at);
+                    }
                 }
                 round.settled = settled;
             }
@@ -210,7 +214,8 @@ impl<B: Balancer> Live<B> {
                 return round;
             }
         };
-        self.memory.are_listed(now.at, &machines);
+        let start_up = self.scaler.expected(false);
+        self.memory.are_listed(now.at, &machines, start_up);
         let members = match self.balancer.members() {
             Ok(members) => members,
             Err(why) => {

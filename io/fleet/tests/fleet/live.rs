@@ -49,6 +49,8 @@ struct World {
     zones: BTreeMap<String, &'static str>,
     /// What is made fails.
     spoilt: bool,
+    /// Of so many that are made the answer is lost.
+    answers_lost: u32,
     /// The provider refuses to stop and delete.
     keeps: bool,
     /// What was done to machines and members, in order.
@@ -106,6 +108,10 @@ impl Provider for Shared {
                 world.hidden.insert(name.clone());
             }
             world.log.push("create".to_owned());
+            if world.answers_lost > 0 {
+                world.answers_lost -= 1;
+                return Err(Failure::new(FailureKind::Uncertain, "no answer"));
+            }
             Ok(world.machine(&name))
         })
     }

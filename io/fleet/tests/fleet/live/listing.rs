@@ -69,6 +69,18 @@ fn machines_are_made_once_though_no_list_names_them() {
 }
 
 #[test]
+fn machines_of_which_it_was_found_out_later_that_they_were_made_are_not_made_again_either() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.world.0.borrow_mut().hides_new = true;
+        play.world.0.borrow_mut().answers_lost = 2;
+        play.seconds(50, 5).await;
+        assert_eq!(play.world.0.borrow().machines.len(), 2);
+        assert_eq!(play.world.0.borrow().answers_lost, 0);
+    });
+}
+
+#[test]
 fn a_machine_that_is_left_out_and_fails_its_checks_is_gone() {
     run_virtually(async {
         let mut play = Play::new();
