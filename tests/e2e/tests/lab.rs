@@ -146,7 +146,7 @@ fn shares_of_servers_are_those_of_the_algorithm() {
 
 #[test]
 fn an_interrupted_lab_leaves_nothing_and_is_gone_on_with() {
-    let slow = TINY.replace("repeats = 2", "repeats = 1").replace("pause = \"0ms\"", "pause = \"2s\"");
+    let slow = TINY.replace("repeats = 2", "repeats = 1").replace("pause = \"0ms\"", "pause = \"6s\"");
     let bench = Bench::new(&format!("rivals = \"weir\"\n{slow}"));
     let mut child = bench.start(&["run", "tiny.toml"], 1);
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
@@ -159,11 +159,12 @@ fn an_interrupted_lab_leaves_nothing_and_is_gone_on_with() {
 
 #[test]
 fn a_gate_stops_what_is_missing() {
-    let slow = TINY.replace("pause = \"0ms\"", "pause = \"500ms\"");
-    let bench = Bench::new(&format!("rivals = \"weir\"\n{slow}"));
+    let bench = Bench::new(&format!("rivals = \"weir\"\n{TINY}"));
     bench.run(&["run", "tiny.toml", "--quiet", "--output", "whole.sqlite"]);
+    let slow = TINY.replace("pause = \"0ms\"", "pause = \"1m\"");
+    fs::write(bench.path("slow.toml"), format!("rivals = \"weir\"\n{slow}")).unwrap();
     // Its first run is of the first case, and there is no second.
-    let mut child = bench.start(&["run", "tiny.toml", "--output", "part.sqlite"], 1);
+    let mut child = bench.start(&["run", "slow.toml", "--output", "part.sqlite"], 1);
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     child.wait().unwrap();

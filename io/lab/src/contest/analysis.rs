@@ -264,9 +264,10 @@ fn pair(measure: Measure, one: &Rival, other: &Rival, difference: Difference) ->
 
 fn adjust(pairs: &mut [Pair]) {
     let own: Vec<f64> = pairs.iter().map(|pair| pair.difference.evidence.probability).collect();
-    let least: Vec<f64> = pairs.iter().map(|pair| pair.least).collect();
-    for (pair, (adjusted, least)) in pairs.iter_mut().zip(holm(&own).into_iter().zip(holm(&least))) {
-        (pair.adjusted, pair.least) = (adjusted, least);
+    let family = own.len() as f64;
+    for (pair, adjusted) in pairs.iter_mut().zip(holm(&own)) {
+        // Where it is the only one that differs, it is compared with all of them.
+        (pair.adjusted, pair.least) = (adjusted, (pair.least * family).min(1.0));
     }
 }
 

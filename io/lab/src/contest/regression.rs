@@ -107,6 +107,12 @@ impl Regression {
 /// expected are not compared: such runs are counted as failures.
 pub fn compare(before: &Analysis, after: &Analysis) -> Comparison {
     let mut compared = Comparison { notes: notes(before, after), ..Comparison::default() };
+    // Without root it is another than the scenario asks for.
+    let played = |analysis: &Analysis| analysis.results.meta.get("topology").cloned().unwrap_or_default();
+    let (old, new) = (played(before), played(after));
+    if old != new {
+        compared.missing.push(format!("the first file was played over {old:?}, the second over {new:?}"));
+    }
     for case in &before.scenario.cases {
         match after.scenario.cases.iter().find(|other| other.name == case.name) {
             None => compared.missing.push(format!("{}: the second file has no such case", case.name)),
@@ -123,10 +129,10 @@ pub fn compare(before: &Analysis, after: &Analysis) -> Comparison {
         }
     }
     let own: Vec<f64> = compared.figures.iter().map(|it| it.evidence.probability).collect();
-    let least: Vec<f64> = compared.figures.iter().map(|it| it.least).collect();
-    for (one, (adjusted, least)) in compared.figures.iter_mut().zip(holm(&own).into_iter().zip(holm(&least)))
-    {
-        (one.adjusted, one.least) = (adjusted, least);
+    let family = own.len() as f64;
+    for (one, adjusted) in compared.figures.iter_mut().zip(holm(&own)) {
+        // Where it is the only one that is worse, it is compared with all of them.
+        (one.adjusted, one.least) = (adjusted, (one.least * family).min(1.0));
     }
     compared
 }
@@ -219,7 +225,9 @@ fn failures(case: &str, rival: &str, old: &[&Played], new: &[&Played]) -> Failur
         1.0 - sum(|run| run.succeeded) as f64 / sum(|run| run.sent).max(1) as f64
     };
     let each = |runs: &[&Played]| runs.iter().map(|run| failed(run)).collect::<Vec<_>>();
-    let (before, after) = (share(old), share(new));
+    // What went wrong in runs that do not count must not let later ones fail.
+    let sound: Vec<&Played> = old.iter().copied().filter(|run| run.flaws.is_empty()).collect();
+    let (before, after) = (share(if sound.is_empty() { old } else { &sound }), share(new));
     let evidence = mann_whitney(&each(old), &each(new));
     let is_sure = evidence.probability < SIGNIFICANT && evidence.direction == Ordering::Less;
     let is_worse = after > before + FAILED_MORE || (is_sure && after > before + FAILED_MORE_SURELY);
@@ -243,7 +251,7 @@ fn is_same(before: &Analysis, case: &Case, after: &Analysis, other: &Case) -> bo
 fn notes(before: &Analysis, after: &Analysis) -> Vec<String> {
     let mut notes = Vec::new();
     let fact = |analysis: &Analysis, name: &str| analysis.results.meta.get(name).cloned().unwrap_or_default();
-    for name in ["processor", "processors", "kernel", "topology"] {
+    for name in ["processor", "processors", "kernel"] {
         let (old, new) = (fact(before, name), fact(after, name));
         if old != new {
             notes.push(format!("{name}: {old:?} in the first file, {new:?} in the second"));

@@ -86,6 +86,8 @@ fn what_is_missing_is_worse() {
         after.meta.insert("scenario".to_owned(), scenario);
     });
     assert_eq!(other.missing, ["b, c: the second file's case of this name is another one"]);
+    let elsewhere = gate(|after| drop(after.meta.insert("topology".to_owned(), "loopback".to_owned())));
+    assert_eq!(elsewhere.missing, ["the first file was played over \"\", the second over \"loopback\""]);
     let no_figure = gate(|after| of_weir(after).for_each(|run| run.figures.truncate(1)));
     assert_eq!(no_figure.missing, ["a, weir: the second file has no rate of runs that were answered"]);
 }
@@ -98,6 +100,9 @@ fn so_few_runs_that_nothing_could_be_worse_are_no_proof() {
     assert!(compare(&few, &few).is_hopeless());
     let some = gate(|after| of_weir(after).skip(2).for_each(|run| run.flaws.push("late".to_owned())));
     assert!(some.is_hopeless() && !some.is_worse(0.02));
+    // Enough for a single figure; not where there are twelve of them, and only this one is worse.
+    let short = gate(|after| of_weir(after).skip(3).for_each(|run| run.flaws.push("late".to_owned())));
+    assert!(short.is_hopeless());
     assert!(
         some.notes.contains(&"a, weir: 6 of 8 runs of the second file are invalid".to_owned()),
         "{:?}",
