@@ -33,7 +33,7 @@ impl Handler for ProcessHandler {
                 Command::Reload => self.reload().await,
                 command @ (Command::FleetScale { .. }
                 | Command::FleetPause { .. }
-                | Command::FleetHistory { .. }) => self.fleets.obey(&command),
+                | Command::FleetHistory { .. }) => self.tell_fleets(command).await,
                 command => self.controller.apply(command).await,
             }
         })
@@ -41,6 +41,13 @@ impl Handler for ProcessHandler {
 }
 
 impl ProcessHandler {
+    /// What is wished is on disk before it is confirmed: the control plane does not wait for that.
+    async fn tell_fleets(&self, command: Command) -> Reply {
+        let fleets = Arc::clone(&self.fleets);
+        let told = tokio::task::spawn_blocking(move || fleets.obey(&command));
+        told.await.unwrap_or_else(|error| Reply::error(Code::Internal, error.to_string()))
+    }
+
     async fn reload(&self) -> Reply {
         let (answer, answered) = oneshot::channel();
         let stopping = || Reply::error(Code::Stopping, "the process is stopping");

@@ -14,6 +14,8 @@ use weir_scale::history::Row;
 /// The fleet as it was left, and what is wished.
 pub(super) struct Desk {
     state: Mutex<State>,
+    /// Disks may be slow: whoever has this may wait for one, and asks for the state only afterwards.
+    wishes: Mutex<WishFile>,
     news: Notify,
 }
 
@@ -21,7 +23,9 @@ struct State {
     snapshot: FleetSnapshot,
     looked: Option<Instant>,
     rows: VecDeque<Row>,
-    wish: WishFile,
+    wish: Wish,
+    /// It was found out what is wished, or that nothing is.
+    is_wish_read: bool,
     /// Why what was wished last could not be found out.
     unread: Option<String>,
     acts: bool,
@@ -54,12 +58,14 @@ impl Desk {
             snapshot,
             looked: None,
             rows: VecDeque::new(),
-            wish: WishFile::new(&plan.directory),
+            wish: Wish::default(),
+            is_wish_read: false,
             unread: None,
             acts: plan.act,
             over: false,
         };
-        Self { state: Mutex::new(state), news: Notify::new() }
+        let wishes = Mutex::new(WishFile::new(&plan.directory));
+        Self { state: Mutex::new(state), wishes, news: Notify::new() }
     }
 
     /// The thread is to end.
@@ -73,34 +79,35 @@ impl Desk {
     }
 
     /// Changes what is wished, and keeps it for whoever leads next. Returns whether that is something else than before, and what
-    /// could not be done.
+    /// could not be done. Blocks on the disk.
     ///
     /// # Errors
     /// What was wished before cannot be read, and is not written over.
     pub(super) fn wish(&self, change: impl FnOnce(&mut Wish)) -> Result<(bool, Option<String>), String> {
-        let mut state = self.state();
-        if let Err(cause) = state.wish.refresh() {
+        let mut file = self.wishes();
+        if let Err(cause) = file.refresh() {
             return Err(format!("what was wished before is not known, and is not written over: {cause}"));
         }
-        state.unread = None;
-        let before = (state.wish.known().servers, state.is_paused());
-        let mut wish = state.wish.known();
+        let (before, was_paused) = self.state().learn(&file, None);
+        let mut wish = before;
         change(&mut wish);
-        let unkept = state.wish.set(wish).err().map(|cause| format!("this is lost at a restart: {cause}"));
-        let changed = before != (wish.servers, state.is_paused());
-        drop(state);
+        let unkept = file.set(wish).err().map(|cause| format!("this is lost at a restart: {cause}"));
+        let (_, is_paused) = self.state().learn(&file, None);
+        let changed = (before.servers, was_paused) != (wish.servers, is_paused);
+        drop(file);
         self.news.notify_one();
         Ok((changed, unkept))
     }
 
     /// What is wished, and whether decisions are only shown; also by those who have told another Weir, or one before this. As long
-    /// as nobody knows, they are only shown.
+    /// as nobody knows, they are only shown. Blocks on the disk.
     pub(super) fn wished(&self) -> (Wish, bool) {
+        let mut file = self.wishes();
+        let unread = file.refresh().err().map(|cause| format!("what was wished is not known: {cause}"));
         let mut state = self.state();
-        let unread = state.wish.refresh().err().map(|cause| format!("what was wished is not known: {cause}"));
-        let before = std::mem::replace(&mut state.unread, unread.clone());
-        let wished = (state.wish.known(), state.is_paused());
-        drop(state);
+        let before = state.unread.clone();
+        let wished = state.learn(&file, unread.clone());
+        drop((state, file));
         if let Some(trouble) = unread.filter(|trouble| before.as_ref() != Some(trouble)) {
             self.tell(format!("alarm: {trouble}"));
         }
@@ -119,7 +126,7 @@ impl Desk {
         let looked = state.looked.map(|at| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX));
         FleetSnapshot {
             paused: state.is_paused(),
-            pinned: state.wish.known().servers,
+            pinned: state.wish.servers,
             looked_ms_ago: looked,
             alarms: state.unread.iter().chain(&state.snapshot.alarms).cloned().collect(),
             ..state.snapshot.clone()
@@ -171,6 +178,10 @@ impl Desk {
         state.rows.iter().skip(skipped).cloned().collect()
     }
 
+    fn wishes(&self) -> MutexGuard<'_, WishFile> {
+        self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -179,8 +190,14 @@ impl Desk {
 impl State {
     fn is_paused(&self) -> bool {
         // A pause that cannot be read must not end by that.
-        let is_unknown = self.unread.is_some() && !self.wish.is_read();
-        is_unknown || self.wish.known().paused.unwrap_or(!self.acts)
+        let is_unknown = self.unread.is_some() && !self.is_wish_read;
+        is_unknown || self.wish.paused.unwrap_or(!self.acts)
+    }
+
+    /// Takes over what the file says. Returns what is wished, and whether decisions are only shown.
+    fn learn(&mut self, file: &WishFile, unread: Option<String>) -> (Wish, bool) {
+        (self.wish, self.is_wish_read, self.unread) = (file.known(), file.is_read(), unread);
+        (self.wish, self.is_paused())
     }
 }
 
@@ -199,12 +216,13 @@ mod tests {
             snapshot: FleetSnapshot::default(),
             looked: None,
             rows: VecDeque::new(),
-            wish: WishFile::new(directory),
+            wish: Wish::default(),
+            is_wish_read: false,
             unread: None,
             acts: true,
             over: false,
         };
-        Desk { state: Mutex::new(state), news: Notify::new() }
+        Desk { state: Mutex::new(state), wishes: Mutex::new(WishFile::new(directory)), news: Notify::new() }
     }
 
     #[test]
@@ -227,6 +245,14 @@ mod tests {
         assert_eq!(desk.wish(|wish| wish.servers = Some(3)), Ok((true, None)));
         let both = Wish { paused: Some(true), servers: Some(3) };
         assert_eq!((desk.wished(), desk.snapshot().alarms), ((both, true), Vec::new()));
+    }
+
+    #[test]
+    fn while_a_disk_keeps_a_wish_waiting_the_fleet_can_be_looked_at() {
+        let directory = TempDir::new().unwrap();
+        let desk = desk(directory.path());
+        let _slow = desk.wishes();
+        assert!(!desk.snapshot().paused && !desk.is_over());
     }
 
     #[test]

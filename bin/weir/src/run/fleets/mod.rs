@@ -36,10 +36,16 @@ pub(super) struct Fleets {
 
 /// A fleet's thread.
 struct Running {
-    plan: FleetPlan,
+    plan: Arc<FleetPlan>,
     desk: Arc<Desk>,
     /// `None` = it could not be started.
     thread: Option<JoinHandle<()>>,
+}
+
+/// A fleet that is told something.
+struct Told {
+    plan: Arc<FleetPlan>,
+    desk: Arc<Desk>,
 }
 
 impl Fleets {
@@ -56,7 +62,7 @@ impl Fleets {
             let same = before.iter().position(|there| there.plan.name == plan.name);
             let same = same.map(|at| before.remove(at));
             running.push(match same {
-                Some(there) if there.plan == *plan => there,
+                Some(there) if *there.plan == *plan => there,
                 there => self.start(plan.clone(), there),
             });
         }
@@ -87,9 +93,9 @@ impl Fleets {
         running.iter().map(snapshot).collect()
     }
 
-    /// Obeys a command about a fleet.
+    /// Obeys a command about a fleet. Blocks on the disk, and nobody else meanwhile.
     pub(super) fn obey(&self, command: &Command) -> Reply {
-        let wish = |fleet: &Running, change: &dyn Fn(&mut Wish)| match fleet.desk.wish(change) {
+        let wish = |fleet: &Told, change: &dyn Fn(&mut Wish)| match fleet.desk.wish(change) {
             Ok((changed, note)) => Reply::Ok(Answer::Done { changed, notes: Vec::from_iter(note) }),
             Err(why) => Reply::error(Code::Internal, format!("fleet {}: {why}", fleet.plan.name)),
         };
@@ -117,10 +123,13 @@ impl Fleets {
         }
     }
 
-    fn with(&self, name: &Name, act: impl FnOnce(&Running) -> Reply) -> Reply {
+    fn with(&self, name: &Name, act: impl FnOnce(&Told) -> Reply) -> Reply {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        match running.iter().find(|fleet| fleet.plan.name == *name) {
-            Some(fleet) => act(fleet),
+        let found = running.iter().find(|fleet| fleet.plan.name == *name);
+        let told = found.map(|fleet| Told { plan: Arc::clone(&fleet.plan), desk: Arc::clone(&fleet.desk) });
+        drop(running);
+        match told {
+            Some(told) => act(&told),
             None => Reply::error(Code::NotFound, format!("there is no fleet {name}")),
         }
     }
@@ -149,6 +158,6 @@ impl Fleets {
         if let Err(error) = &thread {
             eprintln!("weir: fleet {}: no thread: {error}", plan.name);
         }
-        Running { plan, desk, thread: thread.ok() }
+        Running { plan: Arc::new(plan), desk, thread: thread.ok() }
     }
 }
