@@ -197,7 +197,8 @@ impl PoolRecord {
         match (before.state, record.spec.state) {
             (before, now) if before == now => {}
             (AdminState::Maintenance, _) => {
-                record.health.restart(plan.check.as_ref(), ground.now);
+                let unproven = standing.check(plan);
+                record.health.restart(unproven.as_ref().or(plan.check.as_ref()), ground.now);
                 record.health.touch(ground.now);
             }
             (_, now) => {

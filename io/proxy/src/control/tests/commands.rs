@@ -266,4 +266,13 @@ async fn a_server_of_a_fleet_gets_nothing_before_its_check_has_passed_where_it_i
     rig.done(&moved("by-hand")).await;
     rig.done(&moved("of-fleet")).await;
     assert_eq!(rig.rotation(), ["a", "b", "by-hand"]);
+    // Nobody has looked at it while it was in maintenance.
+    for server in ["by-hand", "of-fleet"] {
+        for state in ["maintenance", "ready"] {
+            let command =
+                format!(r#"{{"server-state": {{"pool": "web", "server": "{server}", "state": "{state}"}}}}"#);
+            rig.done(&command).await;
+        }
+    }
+    assert_eq!(rig.rotation(), ["a", "b", "by-hand"]);
 }
