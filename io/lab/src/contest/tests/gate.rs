@@ -86,8 +86,11 @@ fn what_is_missing_is_worse() {
         after.meta.insert("scenario".to_owned(), scenario);
     });
     assert_eq!(other.missing, ["b, c: the second file's case of this name is another one"]);
-    let elsewhere = gate(|after| drop(after.meta.insert("topology".to_owned(), "loopback".to_owned())));
-    assert_eq!(elsewhere.missing, ["the first file was played over \"\", the second over \"loopback\""]);
+    let elsewhere = gate(|after| drop(after.meta.insert("topology".to_owned(), "namespaces".to_owned())));
+    assert_eq!(
+        elsewhere.missing,
+        ["the first file was played over \"loopback\", the second over \"namespaces\""]
+    );
     let no_figure = gate(|after| of_weir(after).for_each(|run| run.figures.truncate(1)));
     assert_eq!(no_figure.missing, ["a, weir: the second file has no rate of runs that were answered"]);
 }
