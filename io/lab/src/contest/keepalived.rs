@@ -61,7 +61,7 @@ vrrp_instance pair {{
 /// In the foreground, with what it writes in a directory of its own: others on this machine are not disturbed.
 pub(crate) fn arguments(directory: &Path) -> Vec<String> {
     let file = |name: &str| directory.join(name).display().to_string();
-    let options = ["--dont-fork", "--log-console", "--vrrp", "--use-file"].map(str::to_owned);
+    let options = ["--dont-fork", "--log-console", "--no-syslog", "--vrrp", "--use-file"].map(str::to_owned);
     let own =
         [file("keepalived.conf"), "--pid".to_owned(), file("pid"), "--vrrp_pid".to_owned(), file("vrrp.pid")];
     [options.to_vec(), own.to_vec()].concat()

@@ -55,7 +55,7 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
               domains: [ \"*\" ]
               routes:
               - match: {{ prefix: / }}
-                route: {{ cluster: web, timeout: 60s{hash} }}
+                route: {{ cluster: web, timeout: 0s, idle_timeout: 60s{hash} }}
 {tls_in}  clusters:
   - name: web
     type: STATIC
@@ -102,6 +102,7 @@ fn tls_out(authority: &Path) -> String {
         \"@type\": {TLS}.UpstreamTlsContext
         sni: {HOST}
         common_tls_context:
+          tls_params: {{ tls_minimum_protocol_version: TLSv1_3, tls_maximum_protocol_version: TLSv1_3 }}
           validation_context:
             trusted_ca: {{ filename: {authority:?} }}
             match_typed_subject_alt_names:

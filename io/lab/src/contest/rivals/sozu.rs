@@ -33,6 +33,7 @@ log_level = \"error\"
 log_target = \"stdout\"
 worker_count = {workers}
 max_connections = 30000
+max_buffers = 60000
 activate_listeners = true
 handle_process_affinity = false
 [[listeners]]
