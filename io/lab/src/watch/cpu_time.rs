@@ -1,8 +1,10 @@
 //! The processors' time of a process, finer than the kernel's ticks of 10 ms: for what a request costs these are too coarse.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
+
+use rustix::io::Errno;
 
 /// What is known of its threads.
 #[derive(Debug, Default)]
@@ -22,7 +24,11 @@ impl CpuTime {
     /// In seconds, from the threads of /proc/PID (`directory`) and what the kernel has counted in ticks for the whole process. Of a
     /// kernel that does not count finer, the ticks.
     pub(super) fn read(&mut self, directory: &Path, ticks_s: f64) -> f64 {
-        self.add(threads(directory), ticks_s)
+        match threads(directory) {
+            Ok(now) => self.add(now, ticks_s),
+            // Nobody has ended because nobody could look.
+            Err(_) => self.add(self.running.clone(), ticks_s),
+        }
     }
 
     fn add(&mut self, now: BTreeMap<u32, u64>, ticks_s: f64) -> f64 {
@@ -41,14 +47,24 @@ impl CpuTime {
 }
 
 /// The first figure of /proc/PID/task/TID/schedstat: time on a processor, in nanoseconds.
-fn threads(directory: &Path) -> BTreeMap<u32, u64> {
-    let threads = fs::read_dir(directory.join("task")).into_iter().flatten().flatten();
-    let of_thread = |thread: fs::DirEntry| {
-        let number = thread.file_name().to_str()?.parse().ok()?;
-        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        Some((number, text.split(' ').next()?.parse().ok()?))
-    };
-    threads.filter_map(of_thread).collect()
+///
+/// # Errors
+/// It could not be looked at: for want of descriptors, for example.
+fn threads(directory: &Path) -> io::Result<BTreeMap<u32, u64>> {
+    let mut threads = BTreeMap::new();
+    for thread in fs::read_dir(directory.join("task"))? {
+        let thread = thread?;
+        let text = match fs::read_to_string(thread.path().join("schedstat")) {
+            // It has ended since, or the kernel does not count this.
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => continue,
+            Err(cause) if cause.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => continue,
+            text => text?,
+        };
+        let number = thread.file_name().to_str().and_then(|name| name.parse::<u32>().ok());
+        let ns = text.split(' ').next().and_then(|ns| ns.parse::<u64>().ok());
+        threads.extend(number.zip(ns));
+    }
+    Ok(threads)
 }
 
 #[cfg(test)]
@@ -77,6 +93,15 @@ mod tests {
         let mut time = CpuTime::default();
         near(time.add([(1, 1_000_000)].into(), 0.0), 0.001);
         near(time.add([(1, 2_000_000)].into(), 0.5), 0.5 - super::super::ticks::seconds(2.0));
+    }
+
+    #[test]
+    fn what_could_not_be_looked_at_has_not_ended() {
+        let mut time = CpuTime::default();
+        near(time.add([(1, 60_000_000)].into(), 0.06), 0.06);
+        let nowhere = Path::new("/nowhere");
+        near(time.read(nowhere, 0.06), 0.06);
+        near(time.add([(1, 61_000_000)].into(), 0.06), 0.061);
     }
 
     #[test]
