@@ -202,15 +202,22 @@ pub(crate) fn carry(from: &Side, to: &Side) -> Result<(), StorageError> {
 
 /// Reads an extended attribute; `None` if there is none.
 pub(crate) fn read_attribute(fd: BorrowedFd<'_>, name: &str) -> Result<Option<Vec<u8>>, Errno> {
+    attribute_value(|buffer| fgetxattr(fd, name, buffer))
+}
+
+/// The same by whatever call; most values are short.
+pub(crate) fn attribute_value(
+    read: impl Fn(&mut [u8]) -> Result<usize, Errno>,
+) -> Result<Option<Vec<u8>>, Errno> {
     let mut small = [0; 1024];
-    match fgetxattr(fd, name, &mut small[..]) {
+    match read(&mut small) {
         Ok(bytes) => return Ok(small.get(..bytes).map(<[u8]>::to_vec)),
         Err(Errno::NODATA) => return Ok(None),
         Err(Errno::RANGE) => {}
         Err(errno) => return Err(errno),
     }
     let mut value = vec![0; XATTR_BYTES_MAX];
-    let bytes = fgetxattr(fd, name, &mut value[..])?;
+    let bytes = read(&mut value)?;
     value.truncate(bytes);
     Ok(Some(value))
 }

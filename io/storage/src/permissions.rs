@@ -7,13 +7,11 @@ use rustix::io::Errno;
 
 use crate::StorageError;
 use crate::metadata::Found;
+use crate::notes::attribute_value;
 
 /// The extended attributes that POSIX ACLs are kept in (acl(5)); the second is what members of a directory inherit.
 const ACCESS: &str = "system.posix_acl_access";
 const INHERITED: &str = "system.posix_acl_default";
-
-/// Longest value of an extended attribute in Linux.
-const ACL_BYTES_MAX: usize = 1 << 16;
 
 /// For its owner only.
 pub(crate) const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -153,20 +151,18 @@ const fn with_group_as_others(mode: u16) -> u16 {
 }
 
 fn attribute(fd: BorrowedFd<'_>, name: &str) -> Result<Option<Vec<u8>>, StorageError> {
-    let mut value = vec![0; ACL_BYTES_MAX];
-    let found = match fgetxattr(fd, name, &mut value[..]) {
+    let found = match attribute_value(|buffer| fgetxattr(fd, name, buffer)) {
         // A descriptor of a path alone has no attributes; its link in /proc leads to what has them.
-        Err(Errno::BADF) => getxattr(format!("/proc/self/fd/{}", fd.as_raw_fd()), name, &mut value[..]),
+        Err(Errno::BADF) => {
+            let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
+            attribute_value(|buffer| getxattr(link.as_str(), name, buffer))
+        }
         found => found,
     };
     match found {
-        Ok(bytes) => {
-            value.truncate(bytes);
-            Ok(Some(value))
-        }
-        Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
         // Without /proc; not that the file is not there.
-        Err(errno) => Err(StorageError::Io("getxattr", errno)),
+        found => found.map_err(|errno| StorageError::Io("getxattr", errno)),
     }
 }
 

@@ -151,25 +151,27 @@ fn serve(mut device: &File, state: &State) {
     }
 }
 
-/// An area at `/`, and at `/dead` one on the mount.
-fn config_with(mount: &DeadMount, root: &TempDir) -> String {
-    format!(
+/// With an area at `/`, and at `/dead` one on the mount. `None`: nothing can be mounted here.
+fn start() -> Option<(DeadMount, TempDir, Weir)> {
+    let Some(mount) = DeadMount::new() else {
+        weir_testkit::untested("FUSE cannot be mounted here");
+        return None;
+    };
+    let root = TempDir::new().unwrap();
+    std::fs::write(root.path().join("a"), "content").unwrap();
+    let weir = Weir::start(&format!(
         "{}[storage-area.dead]\nroot = \"{}\"\naccess-points = \"/dead\"\nread-only = true\nthreads = 2\nqueue = 3\n\
          [storage-area.dead.access]\nanonymous-read = true\n\
          [[route]]\npath = \"/dead\"\nstorage = \"dead\"\n",
         config(root.path(), "", OPEN),
         mount.place.path().display()
-    )
+    ));
+    Some((mount, root, weir))
 }
 
 #[test]
 fn a_file_that_hangs_in_the_middle_holds_up_its_own_area_and_nothing_else() {
-    let Some(mount) = DeadMount::new() else {
-        return weir_testkit::untested("FUSE cannot be mounted here");
-    };
-    let root = TempDir::new().unwrap();
-    std::fs::write(root.path().join("a"), "content").unwrap();
-    let mut weir = Weir::start(&config_with(&mount, &root));
+    let Some((mount, _root, mut weir)) = start() else { return };
     let ask = |headers: &[(&str, &str)]| {
         let mut client = weir.client().timeout(PATIENCE);
         client.send(message("GET", "/dead/file", headers, b""));
@@ -191,12 +193,7 @@ fn a_file_that_hangs_in_the_middle_holds_up_its_own_area_and_nothing_else() {
 
 #[test]
 fn a_mount_that_hangs_holds_up_its_own_area_and_nothing_else() {
-    let Some(mount) = DeadMount::new() else {
-        return weir_testkit::untested("FUSE cannot be mounted here");
-    };
-    let root = TempDir::new().unwrap();
-    std::fs::write(root.path().join("a"), "content").unwrap();
-    let mut weir = Weir::start(&config_with(&mount, &root));
+    let Some((mount, _root, mut weir)) = start() else { return };
     // More than there are threads and places in the queue.
     let mut waiting: Vec<_> = (0..8)
         .map(|number| {
