@@ -52,16 +52,9 @@ fn assert_in_turn(weir: &Weir, target: &str, lines: &str) {
 
 #[test]
 fn a_uri_keeps_its_server_and_its_query_does_not_count() {
-    for algorithm in
-        ["hash", "ring", "maglev", "rendezvous", "ketama", "nginx-hash", "ipvs-sh", "ipvs-mh", "lblc"]
-    {
+    for algorithm in ["hash", "ring", "maglev", "rendezvous", "ketama", "nginx-hash", "ipvs-sh", "ipvs-mh"] {
         let (weir, _origins) = start(&format!("{{ algorithm = \"{algorithm}\", key = \"uri\" }}"));
-        let uri = |key| (format!("/images/{key}.png?size={key}"), String::new());
-        match algorithm {
-            // Nobody is busy: the first server is good enough for everything.
-            "lblc" => assert_eq!(server(&weir, &uri(1).0, ""), server(&weir, &uri(1).0, "")),
-            _ => assert_kept(&weir, uri),
-        }
+        assert_kept(&weir, |key| (format!("/images/{key}.png?size={key}"), String::new()));
         assert_eq!(server(&weir, "/x?page=1", ""), server(&weir, "/x?page=2", ""), "{algorithm}");
     }
 }
@@ -74,6 +67,42 @@ fn of_a_uri_as_much_counts_as_is_said() {
         assert_eq!(of(format!("/home/{user}/a")), of(format!("/home/{user}/b/c")));
     }
     assert_kept(&weir, |key| (format!("/home/{key}/file"), String::new()));
+}
+
+#[test]
+fn a_host_keeps_its_server_whatever_is_asked_of_it() {
+    for algorithm in ["ring", "maglev"] {
+        let (weir, _origins) = start(&format!("{{ algorithm = \"{algorithm}\", key = \"host\" }}"));
+        let of = |host: &str, target: &str| {
+            let request = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            weir.client().exchange(request).header("x-origin").unwrap().to_owned()
+        };
+        let mut used = BTreeSet::new();
+        for site in 0..40 {
+            let host = format!("site{site}.example");
+            let first = of(&host, "/");
+            assert_eq!(of(&host, &format!("/{site}?a={site}")), first, "{algorithm}: {host}");
+            assert_eq!(of(&format!("SITE{site}.example:8080"), "/"), first, "{algorithm}: {host}");
+            used.insert(first);
+        }
+        assert_eq!(used.len(), NAMES.len(), "{algorithm}: only {used:?}");
+    }
+}
+
+#[test]
+fn a_path_keeps_its_server_whatever_its_host_and_query() {
+    let (weir, _origins) = start("{ algorithm = \"rendezvous\", key = \"path\" }");
+    let of = |host: &str, target: &str| {
+        let request = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n");
+        weir.client().exchange(request).header("x-origin").unwrap().to_owned()
+    };
+    let mut used = BTreeSet::new();
+    for page in 0..40 {
+        let first = of("a.example", &format!("/page/{page}"));
+        assert_eq!(of("b.example", &format!("/page/{page}?x={page}")), first, "page {page}");
+        used.insert(first);
+    }
+    assert_eq!(used.len(), NAMES.len(), "only {used:?}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod half_open;
 mod health;
 mod keys;
 mod limits;
+mod locality;
 mod measured;
 mod operator;
 mod spread;

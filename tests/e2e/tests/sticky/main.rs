@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod age;
 mod cookie;
 mod gone;
+mod learned;
 mod table;
 mod value;
 
