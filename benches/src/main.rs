@@ -9,6 +9,7 @@ mod cpu;
 mod error;
 mod fleet;
 mod idle;
+mod large_simulation;
 mod latency;
 mod machine;
 mod network;

@@ -104,6 +104,9 @@ pub(crate) struct Simulation {
     /// How long each algorithm is measured
     #[arg(long, default_value_t = 60)]
     pub(crate) seconds: u64,
+    /// Only what ten thousand servers take, not the proxy
+    #[arg(long)]
+    pub(crate) only_large: bool,
 }
 
 /// `fleet`.

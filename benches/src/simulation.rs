@@ -9,12 +9,12 @@ use weir_origin::{Origin, OriginHandle, ServiceTime, Spread};
 
 use crate::awake::Awake;
 use crate::error::{Context, Error, Result};
-use crate::machine;
 use crate::openloop::{self, Arrivals, Load, Outcome};
 use crate::options::Simulation;
 use crate::rivals::{Balancer, Contestant};
 use crate::statistics::quantile;
 use crate::workshop::{Workshop, free_addresses};
+use crate::{large_simulation, machine};
 
 const ALGORITHMS: [&str; 4] = ["round-robin", "random", "least-connections", "peak-ewma"];
 
@@ -46,8 +46,11 @@ const DIFFERENCE_MAX: f64 = 0.15;
 
 /// `simulation`. The answer is a table, and whether the two are as near to each other as they have to be.
 pub(crate) fn run(options: &Simulation) -> Result<bool> {
-    machine::prepare(4096)?;
     let contestant = Contestant::weir()?;
+    if options.only_large {
+        return large_simulation::run(&contestant);
+    }
+    machine::prepare(4096)?;
     let workshop = Workshop::open()?;
     let _awake = Awake::keep(&workshop)?;
     let delay = timer_delay(&contestant, &workshop)?;
@@ -79,7 +82,7 @@ pub(crate) fn run(options: &Simulation) -> Result<bool> {
     println!("{table}");
     let limit = DIFFERENCE_MAX * 100.0;
     println!("Required: mean and p95 within {limit:.0}%: {}.", if is_near { "kept" } else { "missed" });
-    Ok(is_near)
+    Ok(is_near & large_simulation::run(&contestant)?)
 }
 
 fn measure(

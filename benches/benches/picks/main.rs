@@ -32,9 +32,6 @@ fn picks(criterion: &mut Criterion) {
             let mut picker = Picker::new(1);
             let mut under_way = VecDeque::with_capacity(IN_FLIGHT + 1);
             let mut number = 0;
-            if algorithm == Algorithm::Rendezvous {
-                ask_for_every_bucket(&mut picker, &roster);
-            }
             group.bench_function(BenchmarkId::new(algorithm.name(), servers), |bencher| {
                 bencher.iter(|| {
                     number += 1;
@@ -55,15 +52,6 @@ fn picks(criterion: &mut Criterion) {
         }
     }
     group.finish();
-}
-
-/// What a server's first request for a bucket costs is paid once in its life, not once a pick.
-fn ask_for_every_bucket(picker: &mut Picker, roster: &Roster) {
-    for number in 0..2_000_000 {
-        let source = IpAddr::V4(Ipv4Addr::from_bits(spread(number) as u32));
-        let input = PickInput { key: Some(source.into()), random: number, now_ms: number, exclude: &[] };
-        black_box(picker.pick(roster, &input));
-    }
 }
 
 fn rosters(criterion: &mut Criterion) {

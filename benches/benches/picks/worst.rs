@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion};
-use weir_balance::{Algorithm, Candidate, HashOptions, Pick, PickInput, Picker, Portion, Roster, Scheduling};
+use weir_balance::{Algorithm, HashOptions, Pick, PickInput, Picker, Portion, Roster, Scheduling};
 use weir_model::Weight;
 
 use crate::pool::{SERVERS, candidates, spread};
@@ -62,33 +62,24 @@ fn weights(group: &mut BenchmarkGroup<'_, WallTime>, servers: usize) {
     }
 }
 
-/// Each key is the first of its bucket: of all buckets, and after a change that has brought many servers.
+/// Each key is the first of its bucket.
 fn cold_keys(group: &mut BenchmarkGroup<'_, WallTime>, servers: usize) {
     const PICKS: u64 = 1_000;
-    let of = |candidates: Vec<Candidate>, known: Option<&Roster>| {
-        Roster::new(Algorithm::Rendezvous, candidates, known)
-    };
-    let timed = |iterations: u64, roster: &dyn Fn() -> Roster| {
-        let mut passed = Duration::ZERO;
-        for _ in 0..iterations.div_ceil(PICKS) {
-            let (roster, mut picker) = (roster(), Picker::new(1));
-            picker.pick(&roster, &input(u64::MAX));
-            let start = Instant::now();
-            for number in 0..PICKS {
-                black_box(picker.pick(&roster, &input(number)));
-            }
-            passed += start.elapsed();
-        }
-        passed.mul_f64(iterations as f64 / (iterations.div_ceil(PICKS) * PICKS) as f64)
-    };
     group.bench_function(BenchmarkId::new("rendezvous/new keys", servers), |bencher| {
-        bencher.iter_custom(|iterations| timed(iterations, &|| of(candidates(servers), None)));
-    });
-    let known = of(candidates(servers), None);
-    let mut picker = Picker::new(1);
-    (0..PICKS).for_each(|number| _ = picker.pick(&known, &input(number)));
-    group.bench_function(BenchmarkId::new("rendezvous/100 new servers", servers), |bencher| {
-        bencher.iter_custom(|iterations| timed(iterations, &|| of(candidates(servers + 100), Some(&known))));
+        bencher.iter_custom(|iterations| {
+            let mut passed = Duration::ZERO;
+            for _ in 0..iterations.div_ceil(PICKS) {
+                let roster = Roster::new(Algorithm::Rendezvous, candidates(servers), None);
+                let mut picker = Picker::new(1);
+                picker.pick(&roster, &input(u64::MAX));
+                let start = Instant::now();
+                for number in 0..PICKS {
+                    black_box(picker.pick(&roster, &input(number)));
+                }
+                passed += start.elapsed();
+            }
+            passed.mul_f64(iterations as f64 / (iterations.div_ceil(PICKS) * PICKS) as f64)
+        });
     });
 }
 
@@ -122,10 +113,6 @@ fn full(group: &mut BenchmarkGroup<'_, WallTime>, servers: usize) {
             pool.iter_mut().for_each(|candidate| candidate.connections_max = Some(0));
             pool[servers / 2].connections_max = Some(room);
             let roster = Roster::new(algorithm, pool, None);
-            if algorithm == Algorithm::Rendezvous {
-                let mut picker = Picker::new(1);
-                (0..1_000_000).for_each(|number| _ = picker.pick(&roster, &input(number)));
-            }
             pick_on(group, BenchmarkId::new(format!("{algorithm}/{what}"), servers), &roster);
         }
     }

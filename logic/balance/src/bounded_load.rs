@@ -2,6 +2,11 @@
 //! hash-balance-factor, chash_server_is_eligible in lb_chash.c; Mirrokni, Thorup, Zadimoghaddam: "Consistent Hashing with
 //! Bounded Loads", 2016).
 
+//!
+//! HAProxy rounds a server's part up or down, as it lies; the paper rounds all parts up. Where a walk over the servers decides, HAProxy's
+//! holds. Where the least loaded server decides, the paper's does: by that some server is always within, and the least loaded one is if anybody is,
+//! so that nobody else has to be looked at.
+
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 
 /// Requests in flight at all servers of a pool that are counted, those that have left included. Alone on its cache lines.
@@ -52,13 +57,36 @@ impl Bound {
     /// the order of the servers, so that what is rounded off for one goes to the next; nobody is left without a place.
     pub(crate) fn permits(&self, slot: usize, active: u32, total: &TotalLoad) -> bool {
         let Some((before, own)) = self.shares.get(slot) else { return false };
-        let places = ((total.now() + 1) * self.percent).div_ceil(100);
+        let places = self.places(total);
         let until = |weight: u64| {
             u64::try_from(u128::from(weight) * u128::from(places) / u128::from(self.total_weight.max(1)))
         };
         let (Ok(start), Ok(end)) = (until(*before), until(before + own)) else { return true };
         u64::from(active) < (end - start).max(1)
     }
+
+    /// Whether the server in `slot` has less than its part of these places; rounded up, that is how many requests it may have. Whoever
+    /// [`Bound::permits`] a request is within.
+    pub(crate) fn is_within(&self, slot: usize, active: u32, total: &TotalLoad) -> bool {
+        let Some((_, own)) = self.shares.get(slot) else { return false };
+        load_key(u64::from(active), *own) < ordered(self.places(total) as f64 / self.total_weight as f64)
+    }
+
+    /// All servers' together.
+    fn places(&self, total: &TotalLoad) -> u64 {
+        ((total.now() + 1) * self.percent).div_ceil(100)
+    }
+}
+
+/// Requests in flight over what counts of the weight, as a number of 43 bits that compares alike, to 32 binary digits.
+pub(crate) fn load_key(active: u64, share: u64) -> u64 {
+    ordered(active as f64 / share as f64)
+}
+
+fn ordered(value: f64) -> u64 {
+    // The bits of positive floating point numbers are in the order of the numbers.
+    const UNUSED_BITS: u32 = 20;
+    value.to_bits() >> UNUSED_BITS
 }
 
 #[cfg(test)]
@@ -97,6 +125,44 @@ mod tests {
             let slots = haproxy_slots(&weights, index, served, factor) as u32;
             prop_assert!(bound.permits(index, slots - 1, &total));
             prop_assert!(!bound.permits(index, slots, &total));
+        }
+
+        #[test]
+        fn the_least_loaded_server_is_always_within_and_only_those_below_their_part_rounded_up_are(
+            servers in prop::collection::vec((1_u32..=2_560_000, 0_u32..100_000), 1..20),
+            factor in 101_u32..1_000,
+        ) {
+            let in_order: Vec<_> = servers.iter().map(|(share, _)| *share).enumerate().collect();
+            let bound = Bound::new(factor, &in_order);
+            let total = TotalLoad::default();
+            servers.iter().for_each(|(_, active)| total.add(*active));
+            let keys = servers.iter().map(|(share, active)| load_key((*active).into(), (*share).into()));
+            let (least, key) = keys.enumerate().min_by_key(|(_, key)| *key).unwrap();
+            prop_assert!(key < 1 << 43);
+            prop_assert!(bound.is_within(least, servers[least].1, &total));
+            let requests: u64 = servers.iter().map(|(_, active)| u64::from(*active)).sum();
+            let weight: u64 = servers.iter().map(|(share, _)| u64::from(*share)).sum();
+            for (slot, (share, active)) in servers.iter().enumerate() {
+                let places = ((requests + 1) * u64::from(factor)).div_ceil(100);
+                let own = (u128::from(*share) * u128::from(places)).div_ceil(u128::from(weight));
+                prop_assert!(!bound.is_within(slot, *active, &total) || u128::from(*active) < own);
+            }
+        }
+
+        #[test]
+        fn whoever_haproxy_permits_a_request_is_within(
+            weights in prop::collection::vec(1_u32..=256, 1..20),
+            index in any::<prop::sample::Index>(),
+            served in 0_u32..100_000,
+            factor in 101_u32..1_000,
+        ) {
+            let index = index.index(weights.len());
+            let in_order: Vec<_> = weights.into_iter().enumerate().collect();
+            let bound = Bound::new(factor, &in_order);
+            let total = TotalLoad::default();
+            total.add(served);
+            let most = (0..=served).rev().find(|active| bound.permits(index, *active, &total)).unwrap();
+            prop_assert!(bound.is_within(index, most, &total));
         }
     }
 }

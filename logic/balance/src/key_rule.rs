@@ -1,5 +1,6 @@
 use weir_model::Weight;
 
+use crate::bounded_load::load_key;
 use crate::measure::{Average, Moment};
 use crate::{Algorithm, Candidate, Portion, ResponseEnd, Scheduling, ServerLoad};
 
@@ -31,6 +32,8 @@ pub(crate) enum KeyRule {
     LeastResponseTime(ResponseRule),
     /// NetScaler's least bandwidth: bytes in 14 seconds, over the weight.
     LeastBandwidth,
+    /// Requests in flight over the weight: what a bound on loads goes by.
+    FairPart,
 }
 
 /// What counts as a response time.
@@ -132,6 +135,7 @@ impl KeyRule {
             Self::Overflow => OVERFLOWING + per_weight(active),
             Self::LeastResponseTime(rule) => ordered(rule.eta_ms(load, active, moment), share),
             Self::LeastBandwidth => ordered(load.measures().traffic.bytes(moment.now_ms), share),
+            Self::FairPart => load_key(active, share),
         }
     }
 }

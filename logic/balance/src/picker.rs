@@ -12,8 +12,6 @@ use crate::{Algorithm, Candidate, Key, Roster, locality};
 /// One worker's way of choosing in one pool: its own place in round robin, so that workers share nothing here.
 ///
 /// A pick costs O(1) or O(log n) in the number of servers and allocates nothing, but for the first one after a change of the roster.
-/// The exceptions: rendezvous asks all servers the first time that a bucket of keys is asked for; with a bound on loads all servers may be
-/// looked at where those that are within it have no room.
 #[derive(Debug)]
 pub struct Picker {
     seed: u64,

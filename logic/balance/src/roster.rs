@@ -27,6 +27,8 @@ pub struct Roster {
     members: Box<[usize]>,
     schedule: Schedule,
     bound: Option<Bound>,
+    /// Some member can be full.
+    is_limited: bool,
     /// For requests that have nothing to go by, where the algorithm has no way of its own.
     turns: Option<Classes>,
     tournament: Option<Arc<Tournament>>,
@@ -72,6 +74,7 @@ impl Roster {
             members,
             schedule,
             bound,
+            is_limited: false,
             turns,
             tournament: None,
             hub,
@@ -166,15 +169,15 @@ impl Roster {
         }
     }
 
-    /// Whether there are servers to choose from, and none of them may be given a request. O(1), but for a bound on loads: see
-    /// [`Picker::pick`](crate::Picker::pick).
+    /// Whether there are servers to choose from, and none of them may be given a request. O(log n).
     pub fn is_busy(&self) -> bool {
         !self.members.is_empty() && self.spare(&[], 0).is_none()
     }
 
     /// Whether a server in this slot may be chosen, has room for one more request, and is within the bound on loads.
     pub fn has_room(&self, slot: usize) -> bool {
-        self.is_member(slot) && self.is_open(slot, &[]) && self.is_within_bound(slot)
+        let is_within = |bound: &Bound| bound.is_within(slot, self.active(slot), self.hub.total_load());
+        self.is_member(slot) && self.is_open(slot, &[]) && self.bound.as_ref().is_none_or(is_within)
     }
 
     /// How many more requests all servers together have room for; `u64::MAX` if one has no limit, `None` if there is no
@@ -236,39 +239,36 @@ impl Roster {
         !exclude.contains(&slot) && self.candidate(slot).is_some_and(Candidate::has_room)
     }
 
-    /// Whether the bound on loads, if there is one, permits a member another request.
+    /// Whether the bound on loads, if there is one, permits a member another request, to be given to it in its turn.
     pub(crate) fn is_within_bound(&self, slot: usize) -> bool {
         let Some(bound) = &self.bound else { return true };
-        let active = self.candidate(slot).map_or(0, |candidate| candidate.load.active());
-        bound.permits(slot, active, self.hub.total_load())
+        bound.permits(slot, self.active(slot), self.hub.total_load())
+    }
+
+    fn active(&self, slot: usize) -> u32 {
+        self.candidate(slot).map_or(0, |candidate| candidate.load.active())
     }
 
     /// Who gets a request that the algorithm has found nobody for: someone outside `exclude`, or else inside; None if all are busy.
     ///
-    /// With a bound on loads it is the least loaded if that is known, else the first from `start` on, who is within. Of n servers, of
-    /// which F percent of their fair part is permitted, at most n / (F / 100) have it. All are looked at where those
-    /// within have no room: then the request has to wait for one of them.
+    /// With a bound on loads it is the least loaded of those that have room. If that one is not within its bound, those who are have no
+    /// room, and the request has to wait for one of them.
     pub(crate) fn spare(&self, exclude: &[usize], start: usize) -> Option<usize> {
-        if self.bound.is_none() {
-            return self.any_open(exclude, start);
-        }
-        if self.tournament.is_some() {
-            let least = self.any_open(exclude, start)?;
-            if self.is_within_bound(least) {
-                return Some(least);
+        if let (Some(bound), Some(tournament)) = (&self.bound, &self.tournament) {
+            // Where somebody may be full; and others choose at the same time.
+            const LOOKS_MAX: usize = 3;
+            let is_within = |slot: &usize| bound.is_within(*slot, self.active(*slot), self.hub.total_load());
+            for _ in 0..LOOKS_MAX {
+                let least = |exclude| tournament.pick(exclude).filter(is_within);
+                if let Some(slot) = least(exclude).or_else(|| least(&[])) {
+                    return Some(slot);
+                }
+            }
+            if self.is_limited {
+                return None;
             }
         }
-        let (before, behind) = self.members.split_at(start.checked_rem(self.members.len())?);
-        let (mut tried, mut is_full) = (None, false);
-        for slot in behind.iter().chain(before).copied().filter(|slot| self.is_within_bound(*slot)) {
-            match exclude.contains(&slot) {
-                _ if !self.is_open(slot, &[]) => is_full = true,
-                true => tried = tried.or(Some(slot)),
-                false => return Some(slot),
-            }
-        }
-        // Somebody is within, unless that has changed while they were looked at.
-        tried.or_else(|| if is_full { None } else { self.any_open(exclude, start) })
+        self.any_open(exclude, start)
     }
 
     /// The least loaded member outside `exclude`, or else inside; None if all are busy. Where no server has a limit
@@ -309,8 +309,13 @@ impl Roster {
     /// many that have none.
     fn with_tournament(mut self, previous: Option<&Self>) -> Self {
         let limited = |slot: &usize| self.candidate(*slot).is_some_and(|c| c.connections_max.is_some());
-        let rule = KeyRule::of(&self.scheduling);
-        if rule.is_some() || self.members.iter().any(limited) {
+        let is_limited = self.members.iter().any(limited);
+        self.is_limited = is_limited;
+        let rule = match self.bound {
+            Some(_) => Some(KeyRule::FairPart),
+            None => KeyRule::of(&self.scheduling),
+        };
+        if rule.is_some() || is_limited {
             let mut entrants = self.candidates.clone();
             for entrant in &mut entrants {
                 entrant.take_if(|candidate| !self.is_member(candidate.slot));

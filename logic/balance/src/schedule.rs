@@ -106,8 +106,14 @@ impl Cohort<'_> {
     }
 
     /// Those of all servers, usable or not.
-    fn all_weights(&self) -> impl Iterator<Item = u32> + Clone {
+    fn all_weights(&self) -> impl Iterator<Item = u32> {
         self.candidates.iter().flatten().map(|candidate| candidate.weight.get())
+    }
+
+    /// Those of all servers, usable or not, in thousandths; of one of which more than its weight counts, all of that.
+    fn all_whole_weights(&self) -> impl Iterator<Item = u32> {
+        let whole = |candidate: &Candidate| candidate.weight.get() * Portion::WHOLE.get();
+        self.candidates.iter().flatten().map(move |candidate| candidate.share().max(whole(candidate)))
     }
 
     fn members(&self) -> impl Iterator<Item = &Candidate> {
@@ -156,16 +162,13 @@ impl Schedule {
             Algorithm::LeastRequest => Self::Edf,
             Algorithm::PeakEwma => Self::PeakEwma(WeightedDraw::new(&shares)),
             Algorithm::Source | Algorithm::Hash => Self::Map(map()),
-            Algorithm::Ring => Self::Ring(Ring::new(cohort.on_ring(scheduling.hash.points))),
-            Algorithm::Maglev => Self::Maglev(Maglev::new(&cohort.by_share(), cohort.all_weights())),
-            Algorithm::Ketama => Self::Ketama(Ketama::new(&addressed(cohort.up_or_down(), Candidate::share))),
-            Algorithm::Rendezvous => {
-                let known = match known {
-                    Some(Self::Rendezvous(known)) => Some(known),
-                    _ => None,
-                };
-                Self::Rendezvous(Rendezvous::new(&cohort.by_share(), known))
+            Algorithm::Ring => {
+                let on_ring = cohort.on_ring(scheduling.hash.points);
+                Self::Ring(Ring::new(on_ring, cohort.all_whole_weights()))
             }
+            Algorithm::Maglev => Self::Maglev(Maglev::new(&cohort.by_share(), scheduling.hash.table_size)),
+            Algorithm::Ketama => Self::Ketama(Ketama::new(&addressed(cohort.up_or_down(), Candidate::share))),
+            Algorithm::Rendezvous => Self::Rendezvous(Rendezvous::new(&cohort.by_share())),
             Algorithm::NginxIpHash => Self::NginxIpHash(cohort.up_or_down_by_weight()),
             Algorithm::NginxHash => Self::NginxHash(cohort.up_or_down_by_weight()),
             Algorithm::IpvsSh => Self::Ipvs(IpvsTable::new(IpvsKind::Source, &cohort.by_weight())),

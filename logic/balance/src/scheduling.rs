@@ -32,6 +32,8 @@ pub struct HashOptions {
     pub fallback: bool,
     /// Whether the client's port counts as well as its address, where it is known. Used by `ipvs-sh` and `ipvs-mh`.
     pub port: bool,
+    /// Places in the table, a prime number. Used by `maglev`.
+    pub table_size: u32,
     /// How long `lblc` and `lblcr` remember a key that nobody asks for, and `lblcr` keeps a set that does not change.
     pub expiration: Millis,
 }
@@ -52,6 +54,11 @@ impl HashOptions {
     /// IPVS's lblc_expiration and lblcr_expiration: a day.
     pub const EXPIRATION: Millis = Millis(24 * 60 * 60 * 1_000);
 
+    /// Envoy's default table_size.
+    pub const TABLE_SIZE: u32 = 65_537;
+    /// Envoy's largest table_size.
+    pub const TABLE_SIZE_MAX: u32 = 5_000_011;
+
     /// What holds for an algorithm that is named alone.
     pub const fn of(algorithm: Algorithm) -> Self {
         Self {
@@ -61,6 +68,7 @@ impl HashOptions {
             bounded_load_percent: None,
             fallback: true,
             port: false,
+            table_size: Self::TABLE_SIZE,
             expiration: Self::EXPIRATION,
         }
     }

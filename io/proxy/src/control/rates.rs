@@ -67,6 +67,8 @@ fn read_pools(records: &mut Records, elapsed: Duration) {
         pool.requests.read(pool.requests_total(), elapsed);
         pool.active.read(active);
         pool.measure_first_bytes();
+        // Before those who count as long as anybody has them.
+        pool.outdated.let_go();
         pool.departed.fold();
     }
 }

@@ -5,6 +5,7 @@ use weir_model::ServerAddress;
 
 use super::crc32::update;
 use super::nginx_ip_hash::TRIES_MAX;
+use super::ring::halvings;
 use super::{Addressed, Digest};
 
 /// A ring of (place, slot), ascending by place.
@@ -12,7 +13,7 @@ use super::{Addressed, Digest};
 pub(crate) struct Ketama(Box<[(u32, u32)]>);
 
 const POINTS_PER_WEIGHT: u64 = 160;
-/// With more points all servers get fewer, evenly: the ring would cost more memory than it is worth.
+/// With more points the ring would cost more memory than it is worth.
 const POINTS_MAX: u64 = 1 << 20;
 
 impl Ketama {
@@ -21,10 +22,10 @@ impl Ketama {
     pub(crate) fn new(servers: &[Addressed<'_>]) -> Self {
         let points_of = |share: u32| (u64::from(share) * POINTS_PER_WEIGHT / 1_000).max(1);
         let wanted: u64 = servers.iter().map(|(_, share, _)| points_of(*share)).sum();
-        let mut points = Vec::with_capacity(wanted.min(POINTS_MAX) as usize);
+        let halvings = halvings(wanted, POINTS_MAX);
+        let mut points = Vec::with_capacity((wanted >> halvings) as usize + servers.len());
         for (slot, share, address) in servers {
-            let own = points_of(*share);
-            let own = if wanted > POINTS_MAX { (own * POINTS_MAX / wanted).max(1) } else { own };
+            let own = (points_of(*share) >> halvings).max(1);
             let base = base_of(address);
             let mut previous = 0_u32;
             for _ in 0..own {

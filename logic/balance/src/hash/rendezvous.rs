@@ -1,73 +1,55 @@
 //! Rendezvous hashing (Thaler, Ravishankar: "Using name-based mappings to increase hit rates", 1998), with weights: each
-//! server draws a number for the key, and the highest wins. When a server leaves, exactly its own keys move, each to its
-//! second choice; a server's weight takes keys from, or gives keys to, that server alone.
+//! server draws how long it lets the key wait, and the one that lets it wait least has it. When a server leaves, exactly its own keys
+//! move, each to its second choice; a server's weight takes keys from, or gives keys to, that server alone.
 //!
 //! To ask every server for every key would cost O(n). Here keys are first put into buckets, a fixed number of them, and the
-//! servers draw for the bucket; its winner is worked out when it is first asked for, and kept, also when servers come and go: a
-//! server that leaves gives up its own buckets, and one that comes is compared with the winners that there are. So what is
+//! servers draw for the bucket. Each server has the buckets in an order of its own, and draws by the place in that order; so the winners of
+//! all buckets are found by asking each server for its first few buckets only, however many servers there are. What is
 //! approximated is this: keys of one bucket always go together, and a server's share is a whole number of buckets, off its fair
 //! part by about one over the root of that number. What moves when servers change is exact.
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
+mod entrant;
+
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::identity::{Addressed, seeds};
 use crate::mix::mix;
 
+use entrant::Entrant;
+
 /// The draws of one set of servers.
 #[derive(Debug)]
 pub(crate) struct Rendezvous {
     entrants: Box<[Entrant]>,
-    /// For each bucket, one more than the index of its winner; 0 = not worked out yet. Whoever works it out gets the same. With
-    /// [`UNCHALLENGED`], the newcomers have not been compared with it yet.
+    /// For each bucket, one more than the index of its winner; 0 = not worked out yet. Whoever works it out gets the same.
     winners: Box<[AtomicU32]>,
-    /// Indices of servers that some of the winners have not been compared with.
-    newcomers: Box<[usize]>,
-    /// All weights are the same: then numbers need not be turned into waiting times to be compared.
-    is_even: bool,
-}
-
-#[derive(Debug)]
-struct Entrant {
-    slot: usize,
-    seed: u64,
-    weight: u32,
 }
 
 /// A constant: were it to depend on the number of servers, a server more could move all keys.
 const BUCKET_BITS: u32 = 17;
+const BUCKETS: u32 = 1 << BUCKET_BITS;
 
-/// With more servers that are new each is compared with a winner when that is asked for: whoever publishes a change must not take long
-/// to compare each with every winner.
-const NEWCOMERS_MAX: usize = 16;
-
-/// A mark on a winner.
-const UNCHALLENGED: u32 = 1 << 31;
-
-/// Up to so many servers all are asked for the next choice where the first one has no room; of more, the winners of other buckets.
+/// Up to so many servers all are asked: for a bucket's winner when it is first asked for, and for the next choice where that one has no
+/// room. Of more, the winners are worked out in advance, and the winners of other buckets are the next choices.
 const ASK_ALL_MAX: usize = 256;
 
 /// How many other buckets.
 const DETOURS: u64 = 16;
 
 impl Rendezvous {
-    /// From servers with what counts of their weights, in thousandths and above 0, in the pool's order. They draw by their addresses; of several with one address each has its
-    /// own draws. Of `known`, what was drawn before, nothing is drawn again.
-    pub(crate) fn new(servers: &[Addressed<'_>], known: Option<&Self>) -> Self {
-        let entrant =
-            |((slot, weight, _), seed): (&Addressed<'_>, u64)| Entrant { slot: *slot, seed, weight: *weight };
-        let entrants = servers.iter().zip(seeds(servers)).map(entrant);
-        let entrants: Box<[Entrant]> = entrants.collect();
-        let unknown = || (0..1_usize << BUCKET_BITS).map(|_| AtomicU32::new(0)).collect();
-        let (winners, newcomers) =
-            known.map_or_else(|| (unknown(), Box::default()), |known| known.winners_among(&entrants));
-        let is_even = entrants.windows(2).all(|two| two[0].weight == two[1].weight);
-        Self { entrants, winners, newcomers, is_even }
+    /// From servers with what counts of their weights, in thousandths and above 0, in the pool's order. They draw by their addresses; of
+    /// several with one address each has its own draws.
+    pub(crate) fn new(servers: &[Addressed<'_>]) -> Self {
+        let entrant = |((slot, weight, _), seed): (&Addressed<'_>, u64)| Entrant::new(*slot, seed, *weight);
+        let entrants: Box<[Entrant]> = servers.iter().zip(seeds(servers)).map(entrant).collect();
+        let winners =
+            if entrants.len() > ASK_ALL_MAX { winners(&entrants) } else { vec![None; BUCKETS as usize] };
+        let known = |winner: Option<u32>| AtomicU32::new(winner.map_or(0, |index| index + 1));
+        Self { entrants, winners: winners.into_iter().map(known).collect() }
     }
 
-    /// The open server that the key's bucket prefers. O(1) once its first choice is known; O(n) the first time. None if no server that
-    /// was asked is open.
+    /// The open server that the key's bucket prefers. O(1): however many servers there are, no more than [`ASK_ALL_MAX`] are asked.
+    /// None if no server that was asked is open.
     pub(crate) fn pick(&self, hash: u32, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         let bucket = bucket_of(u64::from(hash));
         let first = self.winner(bucket)?;
@@ -75,113 +57,68 @@ impl Rendezvous {
             return Some(first.slot);
         }
         if self.entrants.len() > ASK_ALL_MAX {
-            let mut others = (1..=DETOURS).filter_map(|nth| self.winner(bucket_of(mix(bucket) ^ nth)));
+            let other = |nth| self.winner(bucket_of(mix(u64::from(bucket)) ^ nth));
+            let mut others = (1..=DETOURS).filter_map(other);
             return others.find(|other| is_open(other.slot)).map(|other| other.slot);
         }
         let open = (0..self.entrants.len()).filter(|index| is_open(self.entrants[*index].slot));
-        self.first_of(open, bucket).map(|index| self.entrants[index].slot)
+        first_of(&self.entrants, open, bucket).map(|index| self.entrants[index].slot)
     }
 
-    fn winner(&self, bucket: u64) -> Option<&Entrant> {
+    fn winner(&self, bucket: u32) -> Option<&Entrant> {
         let known = &self.winners[bucket as usize];
-        let index = match known.load(Relaxed) {
-            0 => self.first_of(0..self.entrants.len(), bucket)?,
-            found if found & UNCHALLENGED != 0 => {
-                let winner = (found & !UNCHALLENGED) as usize - 1;
-                self.first_of(std::iter::once(winner).chain(self.newcomers.iter().copied()), bucket)?
+        match known.load(Relaxed).checked_sub(1) {
+            Some(index) => self.entrants.get(index as usize),
+            None => {
+                let index = first_of(&self.entrants, 0..self.entrants.len(), bucket)?;
+                known.store(index as u32 + 1, Relaxed);
+                self.entrants.get(index)
             }
-            found => return self.entrants.get(found as usize - 1),
-        };
-        known.store(index as u32 + 1, Relaxed);
-        self.entrants.get(index)
-    }
-
-    /// Which of these servers the bucket prefers; of equals the first in the pool's order.
-    fn first_of(&self, indices: impl Iterator<Item = usize>, bucket: u64) -> Option<usize> {
-        if self.is_even {
-            return indices.min_by_key(|index| (Reverse(self.entrants[*index].number(bucket)), *index));
         }
-        first_of(&self.entrants, indices, bucket)
-    }
-
-    /// The winners that are known here, among other servers, and those of the servers that the winners marked by
-    /// [`UNCHALLENGED`] have not been compared with.
-    fn winners_among(&self, entrants: &[Entrant]) -> (Box<[AtomicU32]>, Box<[usize]>) {
-        let mut index_of: HashMap<(u64, u32), usize> =
-            entrants.iter().enumerate().map(|(index, entrant)| (entrant.identity(), index)).collect();
-        let stays: Vec<Option<usize>> =
-            self.entrants.iter().map(|entrant| index_of.remove(&entrant.identity())).collect();
-        // Those that are left are new; some others still are.
-        let still_new = self.newcomers.iter().filter_map(|index| stays[*index]);
-        let newcomers: Vec<usize> = still_new.chain(index_of.into_values()).collect();
-        let at_once = newcomers.len() <= NEWCOMERS_MAX;
-        let still = |(bucket, winner): (usize, &AtomicU32)| {
-            let winner = (winner.load(Relaxed) & !UNCHALLENGED).checked_sub(1)?;
-            let stays = (*stays.get(winner as usize)?)?;
-            match newcomers.is_empty() {
-                true => Some(stays as u32 + 1),
-                false if at_once => {
-                    let asked = std::iter::once(stays).chain(newcomers.iter().copied());
-                    Some(first_of(entrants, asked, bucket as u64)? as u32 + 1)
-                }
-                false => Some((stays as u32 + 1) | UNCHALLENGED),
-            }
-        };
-        let winners =
-            self.winners.iter().enumerate().map(|at| AtomicU32::new(still(at).unwrap_or(0))).collect();
-        (winners, if at_once { Box::default() } else { newcomers.into() })
     }
 }
 
-/// Which of these servers waits least for the bucket; of equals the first in the pool's order.
-fn first_of(entrants: &[Entrant], indices: impl Iterator<Item = usize>, bucket: u64) -> Option<usize> {
+/// Which of these servers lets the bucket wait least; of equals the first in the pool's order.
+fn first_of(entrants: &[Entrant], indices: impl Iterator<Item = usize>, bucket: u32) -> Option<usize> {
     let mut best: Option<(f64, usize)> = None;
     for index in indices {
-        let (entrant, number) = (&entrants[index], entrants[index].number(bucket));
-        // Most need no logarithm.
-        if best.is_some_and(|(least, _)| entrant.wait_at_least(number) > least) {
-            continue;
-        }
-        let wait = entrant.wait(number);
-        if best.is_none_or(|(least, other)| wait < least || (wait == least && index < other)) {
+        let entrant = &entrants[index];
+        let shortest = best.map_or(f64::INFINITY, |(wait, _)| wait);
+        if let Some(wait) = entrant.wait_below(bucket, entrant.place_of(bucket), shortest) {
             best = Some((wait, index));
         }
     }
     best.map(|(_, index)| index)
 }
 
-fn bucket_of(key: u64) -> u64 {
-    mix(key) >> (u64::BITS - BUCKET_BITS)
+/// The winner of each bucket. Some ten draws a bucket in all: each server draws for the first buckets in its order, until
+/// whatever it could still draw is longer than all but a few buckets have to wait; for those few all servers are asked.
+fn winners(entrants: &[Entrant]) -> Vec<Option<u32>> {
+    /// With so many draws to be expected for each bucket, one of e^10 = 22,000 gets none.
+    const DRAWS_A_BUCKET: f64 = 10.0;
+    let total: f64 = entrants.iter().map(Entrant::weight).sum();
+    let horizon = DRAWS_A_BUCKET / total;
+    let mut best = vec![(f64::INFINITY, 0_u32); BUCKETS as usize];
+    for (index, entrant) in entrants.iter().enumerate() {
+        for place in 0..entrant.places_within(horizon) {
+            let bucket = entrant.bucket_at(place);
+            let (shortest, winner) = &mut best[bucket as usize];
+            if let Some(wait) = entrant.wait_below(bucket, place, *shortest) {
+                (*shortest, *winner) = (wait, index as u32);
+            }
+        }
+    }
+    let of_bucket = |(bucket, (wait, winner)): (usize, (f64, u32))| {
+        if wait < horizon {
+            return Some(winner);
+        }
+        first_of(entrants, 0..entrants.len(), bucket as u32).map(|index| index as u32)
+    };
+    best.into_iter().enumerate().map(of_bucket).collect()
 }
 
-const MANTISSA_BITS: u32 = 53;
-
-impl Entrant {
-    /// Two with the same identity draw the same for every bucket.
-    fn identity(&self) -> (u64, u32) {
-        (self.seed, self.weight)
-    }
-
-    /// What this server draws for the bucket: below 2^53.
-    fn number(&self, bucket: u64) -> u64 {
-        mix(self.seed ^ mix(bucket.wrapping_add(1))) >> (u64::BITS - MANTISSA_BITS)
-    }
-
-    /// How long it lets the bucket wait for which it has drawn this number: exponentially distributed with its weight as the rate, so
-    /// that it is the first in proportion to its weight.
-    fn wait(&self, number: u64) -> f64 {
-        -between_0_and_1(number).ln() / f64::from(self.weight)
-    }
-
-    /// Not more than that: -ln(u) is at least 1 - u. A little less, for what is rounded.
-    fn wait_at_least(&self, number: u64) -> f64 {
-        const LITTLE_LESS: f64 = 1.0 - 1e-9;
-        (1.0 - between_0_and_1(number)) * LITTLE_LESS / f64::from(self.weight)
-    }
-}
-
-fn between_0_and_1(number: u64) -> f64 {
-    (number as f64 + 0.5) / (1_u64 << MANTISSA_BITS) as f64
+fn bucket_of(key: u64) -> u32 {
+    (mix(key) >> (u64::BITS - BUCKET_BITS)) as u32
 }
 
 #[cfg(test)]
@@ -197,65 +134,69 @@ mod tests {
     }
 
     /// From numbers and weights; the number is the slot, too.
-    fn draws(servers: &[(u32, u32)], known: Option<&Rendezvous>) -> Rendezvous {
+    fn draws(servers: &[(u32, u32)]) -> Rendezvous {
         let addresses: Vec<_> = servers.iter().map(|(number, _)| address(*number)).collect();
         let servers = servers.iter().zip(&addresses);
         let servers: Vec<_> =
             servers.map(|((number, weight), address)| (*number as usize, *weight, address)).collect();
-        Rendezvous::new(&servers, known)
-    }
-
-    fn choices(draws: &Rendezvous) -> Vec<Option<usize>> {
-        (0..20_000).map(|key| draws.pick(key, |_| true)).collect()
+        Rendezvous::new(&servers)
     }
 
     #[test]
-    fn what_is_taken_over_is_what_would_be_drawn_anew() {
-        let sets: [&[(u32, u32)]; 6] = [
-            &[(1, 1), (2, 1), (3, 1), (4, 1)],
-            &[(4, 1), (2, 1), (1, 1)],
-            &[(1, 1), (2, 1), (4, 1), (5, 3), (6, 1)],
-            &[(5, 2), (1, 1), (2, 7)],
-            &[],
-            &[(1, 1), (2, 1)],
-        ];
-        let mut known: Option<Rendezvous> = None;
-        for set in sets {
-            let carried = draws(set, known.as_ref());
-            let asked_before = carried.winners.iter().filter(|winner| winner.load(Relaxed) > 0).count();
-            assert_eq!(choices(&carried), choices(&draws(set, None)), "{set:?}");
-            let stays = known.as_ref().is_some_and(|known| !known.entrants.is_empty()) && !set.is_empty();
-            assert_eq!(asked_before > 0, stays, "{set:?}");
-            known = Some(carried);
-        }
-    }
-
-    #[test]
-    fn what_many_newcomers_leave_behind_is_what_would_be_drawn_anew() {
-        let many = |from: u32, to: u32| -> Vec<(u32, u32)> {
-            (from..to).map(|number| (number, 1 + number % 3)).collect()
-        };
-        let mut known = draws(&many(0, 100), None);
-        choices(&known);
-        for (from, to) in [(0, 150), (20, 200), (20, 210), (100, 300), (100, 301)] {
-            let set = many(from, to);
-            let carried = draws(&set, Some(&known));
-            let is_marked = |winner: &AtomicU32| winner.load(Relaxed) & UNCHALLENGED != 0;
-            assert!(carried.winners.iter().any(is_marked), "newcomers are compared when they are asked for");
-            // Only some of the buckets are asked for in between.
-            for key in 0..5_000 {
-                carried.pick(key, |_| true);
+    fn winners_worked_out_in_advance_are_those_of_whom_all_are_asked() {
+        for weight in [|_| 1_000, |number: u32| 1 + number % 7 * 1_000, |number| 1 + (number % 300) * 8_533] {
+            let servers: Vec<_> = (0..1_000).map(|number| (number, weight(number))).collect();
+            let draws = draws(&servers);
+            for bucket in (0..BUCKETS).step_by(37) {
+                let asked = first_of(&draws.entrants, 0..servers.len(), bucket);
+                let known = draws.winners[bucket as usize].load(Relaxed);
+                assert_eq!(asked.map(|index| index as u32 + 1), Some(known), "bucket {bucket}");
             }
-            assert_eq!(choices(&draws(&set, Some(&carried))), choices(&draws(&set, None)), "{from} to {to}");
-            known = carried;
         }
+    }
+
+    #[test]
+    fn shares_of_buckets_follow_weights_as_those_of_chance_do() {
+        for count in [2, 3, 10, 100, 300, 2_000] {
+            let servers: Vec<_> = (0..count).map(|number| (number, 1_000 * (1 + number % 3))).collect();
+            let total: u32 = servers.iter().map(|(_, weight)| weight).sum();
+            let draws = draws(&servers);
+            let mut buckets = vec![0_u32; count as usize];
+            for bucket in 0..BUCKETS {
+                buckets[draws.winner(bucket).unwrap().slot] += 1;
+            }
+            // The sum over the servers of (share - expected)^2 / expected has this mean, and twice it as its variance.
+            let freedom = f64::from(count - 1);
+            let squares: f64 = servers
+                .iter()
+                .map(|(number, weight)| {
+                    let expected = f64::from(BUCKETS) * f64::from(*weight) / f64::from(total);
+                    (f64::from(buckets[*number as usize]) - expected).powi(2) / expected
+                })
+                .sum();
+            let limit = freedom + 5.0 * (2.0 * freedom).sqrt();
+            assert!(squares < limit, "{count} servers: {squares} of {limit}");
+        }
+    }
+
+    #[test]
+    fn only_the_leavers_keys_move_also_where_the_way_of_finding_winners_changes() {
+        let servers: Vec<_> = (0..=ASK_ALL_MAX as u32).map(|number| (number, 1 + number % 3)).collect();
+        let (before, after) = (draws(&servers), draws(&servers[1..]));
+        let mut moved = 0;
+        for key in 0..200_000 {
+            let (old, new) = (before.pick(key, |_| true).unwrap(), after.pick(key, |_| true).unwrap());
+            moved += u32::from(old == 0);
+            assert!(old == new || old == 0, "key {key} moved from {old} to {new}");
+        }
+        assert!(moved > 0);
     }
 
     #[test]
     fn a_key_whose_server_has_no_room_goes_to_one_that_has_whatever_their_number() {
         for count in [2, ASK_ALL_MAX as u32 + 1, 2_000] {
             let servers: Vec<_> = (0..count).map(|number| (number, 1)).collect();
-            let draws = draws(&servers, None);
+            let draws = draws(&servers);
             for key in 0..50 {
                 let first = draws.pick(key, |_| true).unwrap();
                 let second = draws.pick(key, |slot| slot != first).unwrap();

@@ -15,7 +15,7 @@ struct Point {
     slot: u32,
 }
 
-/// The ring would cost more memory than it is worth: with more points all servers get fewer, evenly.
+/// With more points the ring would cost more memory than it is worth.
 const POINTS_MAX: u64 = 1 << 20;
 /// Weights are in thousandths.
 const UNIT: u64 = 1_000;
@@ -31,20 +31,26 @@ pub(crate) fn position_key(rank: u32) -> u32 {
     rank.wrapping_add(1).wrapping_mul(POINTS_PER_ID)
 }
 
+/// How often what all servers want has to be halved not to be more than `max`. Not scaled to fit: then each change of one server would
+/// move points of all of them.
+pub(super) fn halvings(wanted: u64, max: u64) -> u32 {
+    (0..u64::BITS).find(|halvings| wanted >> halvings <= max).unwrap_or(0)
+}
+
 impl Ring {
     /// HAProxy's ring (lb_chash.c): 16 points for each unit of weight, which is a thousand here, at least one. From slots, weights
     /// and what a server's points are hashed from: where they lie depends on that alone.
-    pub(crate) fn new(mut servers: Vec<(usize, u32, u32)>) -> Self {
+    /// `all_weights`, in the same unit, are those of every server in the pool, usable or not: how many points there are for a unit must not
+    /// change with the servers' health.
+    pub(crate) fn new(mut servers: Vec<(usize, u32, u32)>, all_weights: impl Iterator<Item = u32>) -> Self {
         const POINTS_PER_WEIGHT: u64 = 16;
-        let points_of = |weight: u32| (u64::from(weight) * POINTS_PER_WEIGHT / UNIT).max(1);
-        let wanted: u64 = servers.iter().map(|(_, weight, _)| points_of(*weight)).sum();
-        let share = |weight: u32| {
-            let own = points_of(weight);
-            if wanted > POINTS_MAX { (own * POINTS_MAX / wanted).max(1) } else { own }
-        };
+        let points_of = |weight: u32| u64::from(weight) * POINTS_PER_WEIGHT / UNIT;
+        let wanted = all_weights.map(points_of).sum();
+        let halvings = halvings(wanted, POINTS_MAX);
+        let share = |weight: u32| (points_of(weight) >> halvings).max(1);
         // Where two points fall on one place the lower key's counts, in whatever order the servers stand.
         servers.sort_unstable_by_key(|(_, _, key)| *key);
-        let mut points = Vec::with_capacity(wanted.min(POINTS_MAX) as usize + servers.len());
+        let mut points = Vec::with_capacity((wanted >> halvings) as usize + servers.len());
         for (slot, weight, key) in servers {
             let place = |point: u64| avalanche(key.wrapping_add(point as u32));
             let own = (0..share(weight)).map(place);
@@ -88,19 +94,35 @@ mod tests {
 
     use super::*;
 
-    fn members(weights: &[u32]) -> Vec<(usize, u32, u32)> {
+    /// The ring of servers with these weights, of which those at `down` are down.
+    fn ring(weights: &[u32], down: &[usize]) -> Ring {
         let member = |(slot, weight): (usize, &u32)| (slot, weight * 1_000, position_key(slot as u32));
-        weights.iter().enumerate().filter(|(_, weight)| **weight > 0).map(member).collect()
+        let is_up = |(slot, weight): &(usize, &u32)| **weight > 0 && !down.contains(slot);
+        let members = weights.iter().enumerate().filter(is_up).map(member).collect();
+        Ring::new(members, weights.iter().map(|weight| weight * 1_000))
     }
 
     #[test]
     fn a_ring_too_large_for_memory_keeps_its_proportions() {
         let weights: Vec<u32> = (0..10_000).map(|slot| if slot % 2 == 0 { 256 } else { 128 }).collect();
-        let ring = Ring::new(members(&weights));
+        let ring = ring(&weights, &[]);
         assert!(ring.points.len() as u64 <= POINTS_MAX + 10_000);
         let heavy = ring.points.iter().filter(|point| point.slot % 2 == 0).count();
         let share = heavy as f64 / ring.points.len() as f64;
         assert!((0.65..0.68).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn in_a_ring_too_large_for_memory_a_server_that_leaves_moves_only_its_own_keys() {
+        let weights = [256; 300];
+        let (before, down) = (ring(&weights, &[]), ring(&weights, &[7]));
+        let removed = ring(&[&weights[..7], &[0], &weights[8..]].concat(), &[]);
+        for key in (0..20_000).map(avalanche) {
+            let owner = before.pick(key, |_| true).unwrap();
+            for after in [&down, &removed] {
+                assert!(owner == 7 || after.pick(key, |_| true) == Some(owner));
+            }
+        }
     }
 
     proptest! {
@@ -110,9 +132,7 @@ mod tests {
             leaver in any::<prop::sample::Index>(),
         ) {
             let leaver = leaver.index(weights.len());
-            let all = members(&weights);
-            let rest: Vec<_> = all.iter().copied().filter(|(slot, _, _)| *slot != leaver).collect();
-            let (before, after) = (Ring::new(all), Ring::new(rest));
+            let (before, after) = (ring(&weights, &[]), ring(&weights, &[leaver]));
             for key in (0..2_000).map(avalanche) {
                 let owner = before.pick(key, |_| true).unwrap();
                 let new = after.pick(key, |_| true).unwrap();
@@ -122,7 +142,7 @@ mod tests {
 
         #[test]
         fn a_closed_server_is_passed_over(weights in prop::collection::vec(1_u32..=8, 2..20), key: u32) {
-            let ring = Ring::new(members(&weights));
+            let ring = ring(&weights, &[]);
             let owner = ring.pick(key, |_| true).unwrap();
             let other = ring.pick(key, |slot| slot != owner).unwrap();
             prop_assert!(other != owner);
@@ -132,7 +152,7 @@ mod tests {
         fn shares_follow_weights(weights in prop::collection::vec(1_u32..=4, 2..6)) {
             const KEYS: u32 = 20_000;
             let total: u32 = weights.iter().sum();
-            let ring = Ring::new(members(&weights));
+            let ring = ring(&weights, &[]);
             let mut counts = vec![0_u32; weights.len()];
             for key in (0..KEYS).map(avalanche) {
                 counts[ring.pick(key, |_| true).unwrap()] += 1;

@@ -161,13 +161,11 @@ fn a_server_that_is_taken_out_of_the_config_moves_no_keys_but_its_own() {
     }
 }
 
-/// How many requests the server in `slot` may have where `running` are under way and one comes: HAProxy's slots, laid out in the order of
-/// the servers.
+/// How many requests the server in `slot` may have where `running` are under way and one comes: its part, rounded up.
 fn places(weights: &[u32], slot: usize, running: u64, factor: u64) -> u64 {
     let places = ((running + 1) * factor).div_ceil(100);
-    let sum = |weights: &[u32]| weights.iter().map(|weight| u64::from(*weight)).sum::<u64>();
-    let until = |servers: usize| sum(&weights[..servers]) * places / sum(weights);
-    (until(slot + 1) - until(slot)).max(1)
+    let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
+    (u64::from(weights[slot]) * places).div_ceil(total)
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-use weir_balance::{Algorithm, HashFunction};
+use weir_balance::{Algorithm, HashFunction, HashOptions};
 
 use super::Kind::{AnyOf, Choice, Flag, Integer, Percent, Table, Text};
 use super::Presence::{Default, Otherwise, Required};
@@ -25,7 +25,7 @@ pub(crate) static BALANCE: Section = Section {
                 Table(&EXPRESSION),
             ]),
             Otherwise(
-                "`source`, the client's address; for `ipvs-dh`, `lblc` and `lblcr` `destination`, the one that it has connected to",
+                "`source`, the client's address; for `ipvs-dh`, `lblc` and `lblcr` `destination`, the one that it has connected to; required for `hash`, `nginx-hash` and `ketama`",
             ),
             "\"header X-Tenant\"",
             "What requests are kept together by, for the algorithms that hash. One that does not have it goes to the next server in turn. `rdp-cookie` (`mstshash`, or `rdp-cookie NAME`) is for TCP mode, the parts of a request are for HTTP.",
@@ -88,6 +88,13 @@ pub(crate) static BALANCE: Section = Section {
             Default("false"),
             "true",
             "Whether the client's port counts as well, unless another balancer says who the client is. For `ipvs-sh` and `ipvs-mh`.",
+        ),
+        key(
+            "table-size",
+            Integer { min: 101, max: HashOptions::TABLE_SIZE_MAX as u64 },
+            Default("65537"),
+            "655373",
+            "For `maglev`: places in its table, a prime number. With a hundred for each server shares are even within 2%; with another number nearly all keys go elsewhere.",
         ),
         key(
             "expiration",

@@ -4,7 +4,7 @@ use weir_http::RequestKey;
 
 use super::writer::{Printed, Share, Spelled, Writer, table};
 use crate::plan::{KeyPlan, PoolPlan};
-use crate::spec::default_key;
+use crate::spec::{default_key, needs_key};
 
 /// The name of the algorithm where nothing else is said, else a table.
 pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
@@ -12,7 +12,8 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
     let options = &pool.hash.options;
     let (key, function) = (&pool.hash.key, options.function);
     let (measure, usual) = (&pool.measure, MeasureOptions::default());
-    if options == &default && key == &default_key(pool.algorithm) && *measure == usual {
+    let is_usual_key = key == &default_key(pool.algorithm) && !needs_key(pool.algorithm);
+    if options == &default && is_usual_key && *measure == usual {
         return writer.key("balance", Printed(pool.algorithm));
     }
     let uri = match key {
@@ -26,7 +27,7 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
         "balance",
         table([
             ("algorithm", Some(Printed(pool.algorithm).spelled())),
-            ("key", (key != &default_key(pool.algorithm)).then(|| key_value(key))),
+            ("key", (!is_usual_key && pool.algorithm.takes_key()).then(|| key_value(key))),
             ("len", uri.bytes_max.map(|max| max.spelled())),
             ("depth", uri.depth.map(|depth| depth.spelled())),
             ("whole", yes(uri.whole)),
@@ -37,6 +38,7 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
             ("points", (options.points == RingPoints::Position).then(|| "position".spelled())),
             ("fallback", (!options.fallback).then(|| false.spelled())),
             ("port", yes(options.port)),
+            ("table-size", (options.table_size != default.table_size).then(|| options.table_size.spelled())),
             (
                 "expiration",
                 (options.expiration != default.expiration).then(|| Printed(options.expiration).spelled()),

@@ -22,8 +22,15 @@ pub(super) fn read(pool: &Table<'_, '_>) -> (Algorithm, HashPlan, MeasureOptions
     let key = key(&table).unwrap_or_else(|| default_key(algorithm));
     let options = options(&table, algorithm);
     // What an unknown algorithm would take is not known either.
-    if is_long && name == algorithm.name() {
-        check_fit(&table, algorithm, &key);
+    if name == algorithm.name() {
+        if needs_key(algorithm) && table.get("key").is_none() {
+            let (whose, key) = if is_long { (&table, "algorithm") } else { (pool, "balance") };
+            keyless(whose, key, algorithm);
+        }
+        if is_long {
+            check_fit(&table, algorithm, &key);
+            check_size(&table);
+        }
     }
     (algorithm, HashPlan { key, options }, measure(&table, algorithm))
 }
@@ -39,6 +46,40 @@ fn measure(table: &Table<'_, '_>, algorithm: Algorithm) -> MeasureOptions {
         inflight: table.flag("inflight"),
         forgive: table.duration("forgive"),
     }
+}
+
+/// Whether it has to be said what an algorithm goes by, as it has to where it comes from.
+pub(crate) fn needs_key(algorithm: Algorithm) -> bool {
+    matches!(algorithm, Algorithm::Hash | Algorithm::NginxHash | Algorithm::Ketama)
+}
+
+fn keyless(table: &Table<'_, '_>, key: &str, algorithm: Algorithm) {
+    let Some(node) = table.get(key) else { return };
+    let help = format!(
+        "for example: balance = {{ algorithm = \"{algorithm}\", key = \"uri\" }}; {KEYS}; for the client's address there is \"source\", too"
+    );
+    table.report(key, node.span, format!("{algorithm} of what? A key is missing"), Some(help));
+}
+
+/// In a table whose size is not prime some servers would never come to like some places.
+fn check_size(table: &Table<'_, '_>) {
+    let (Some(node), Some(size)) = (table.get("table-size"), table.number_if::<u32>("table-size")) else {
+        return;
+    };
+    if !is_prime(size) {
+        let help = prime_from(size).map(|prime| format!("the next one is {prime}"));
+        table.report("table-size", node.span, format!("{size} is not a prime number"), help);
+    }
+}
+
+fn is_prime(number: u32) -> bool {
+    let number = u64::from(number);
+    number > 1 && (2..).take_while(|divisor| divisor * divisor <= number).all(|divisor| number % divisor != 0)
+}
+
+/// The first prime number from this one on that a table can have as its size.
+pub(super) fn prime_from(number: u32) -> Option<u32> {
+    (number..=HashOptions::TABLE_SIZE_MAX).find(|number| is_prime(*number))
 }
 
 /// What an algorithm goes by that is named alone.
@@ -60,6 +101,7 @@ fn options(table: &Table<'_, '_>, algorithm: Algorithm) -> HashOptions {
         bounded_load_percent: table.get("bounded-load").map(|_| u32::from(table.share("bounded-load"))),
         fallback: table.flag("fallback"),
         port: table.flag("port"),
+        table_size: table.number("table-size"),
         expiration: table.duration("expiration"),
     }
 }
@@ -180,6 +222,7 @@ fn check_fit(table: &Table<'_, '_>, algorithm: Algorithm, key: &KeyPlan) {
         "bounded-load",
         "fallback",
         "port",
+        "table-size",
         "expiration",
         "draws",
         "choices",
@@ -209,8 +252,8 @@ fn no_key(algorithm: Algorithm) -> &'static str {
 /// Whether an algorithm has a use for an option.
 fn takes_option(algorithm: Algorithm, option: &str) -> bool {
     use Algorithm::{
-        Hash, IpvsDh, IpvsMh, IpvsSh, Ketama, Lblc, Lblcr, LeastRequest, LeastResponseTime, NginxHash,
-        NginxIpHash, PeakEwma, Random, Ring, Source,
+        Hash, IpvsDh, IpvsMh, IpvsSh, Ketama, Lblc, Lblcr, LeastRequest, LeastResponseTime, Maglev,
+        NginxHash, NginxIpHash, PeakEwma, Random, Ring, Source,
     };
     match option {
         "key" => algorithm.takes_key() && !matches!(algorithm, Source | NginxIpHash),
@@ -220,6 +263,7 @@ fn takes_option(algorithm: Algorithm, option: &str) -> bool {
         "bounded-load" => matches!(algorithm, Ring | Random),
         "fallback" => matches!(algorithm, IpvsSh | IpvsDh | IpvsMh),
         "port" => matches!(algorithm, IpvsSh | IpvsMh),
+        "table-size" => algorithm == Maglev,
         "expiration" => matches!(algorithm, Lblc | Lblcr),
         "draws" => algorithm == Random,
         "choices" | "bias" => algorithm == LeastRequest,

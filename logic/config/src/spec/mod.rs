@@ -32,7 +32,7 @@ use crate::subject::Subject;
 use crate::table::Table;
 use crate::tree::Node;
 
-pub(crate) use balance::default_key;
+pub(crate) use balance::{default_key, needs_key};
 pub(crate) use fleet::FleetSpec;
 pub(crate) use limits::LIMIT_HELP;
 pub(crate) use listener::{ListenerSpec, ModeSpec, SniSpec};

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, HashMap};
 
-use weir_balance::{Membership, Portion, Subset};
+use weir_balance::{Algorithm, HashOptions, Membership, Portion, Subset};
 use weir_health::EjectionRule;
 use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
@@ -161,6 +161,25 @@ fn warn_of_spread(table: &Table<'_, '_>, plan: &PoolPlan, zone: &spread::ZoneSpe
         warn(node.span, "no server has weight = \"auto\": auto-weight changes nothing");
     }
     warn_of_portions(table, plan, zone);
+    warn_of_table(table, plan);
+}
+
+/// Servers of which each has few places of its own have more or less than their weights say.
+fn warn_of_table(table: &Table<'_, '_>, plan: &PoolPlan) {
+    const PLACES_A_SERVER: u32 = 100;
+    let wanted = u32::try_from(plan.servers.len()).unwrap_or(u32::MAX).saturating_mul(PLACES_A_SERVER);
+    let size = plan.hash.options.table_size;
+    if let (Algorithm::Maglev, Some(node), true) = (plan.algorithm, table.get("balance"), size < wanted) {
+        let message = format!(
+            "{}: {} servers share a table of {size} places: they get more or less than their weights say",
+            table.subject,
+            plan.servers.len()
+        );
+        let enough = super::balance::prime_from(wanted).unwrap_or(HashOptions::TABLE_SIZE_MAX);
+        table.cx.report(Problem::warning(node.span, message).help(format!(
+            "a hundred places for each server suffice: balance = {{ algorithm = \"maglev\", table-size = {enough} }}"
+        )));
+    }
 }
 
 /// The parts of weights that do not count with this algorithm.

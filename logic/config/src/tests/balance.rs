@@ -22,13 +22,51 @@ fn pool(balance: &str) -> PoolPlan {
 
 #[test]
 fn a_name_alone_is_the_table_with_nothing_else() {
-    for algorithm in Algorithm::ALL {
+    let keyless = |algorithm: &Algorithm| !crate::spec::needs_key(*algorithm);
+    for algorithm in Algorithm::ALL.into_iter().filter(keyless) {
         let short = pool(&format!("\"{algorithm}\""));
         assert_eq!(short, pool(&format!("{{ algorithm = \"{algorithm}\" }}")));
         assert_eq!(short.algorithm, algorithm);
         assert!(!short.hash.key.needs_http() && !short.hash.key.needs_tcp());
     }
-    assert!(pool("\"ring\"").hash.options.avalanche && !pool("\"hash\"").hash.options.avalanche);
+    assert!(pool("\"ring\"").hash.options.avalanche && !pool("\"source\"").hash.options.avalanche);
+}
+
+#[test]
+fn a_hash_of_nothing_in_particular_is_an_error() {
+    let wrong = |balance: &str| complaints(&config("http", balance));
+    let all: String = [
+        "\"hash\"",
+        "\"nginx-hash\"",
+        "{ algorithm = \"ketama\" }",
+        "{ algorithm = \"hash\", avalanche = true }",
+    ]
+    .map(wrong)
+    .concat();
+    insta::assert_snapshot!(all);
+    for algorithm in ["hash", "nginx-hash", "ketama"] {
+        assert_round_trip(&config("tcp", &format!("{{ algorithm = \"{algorithm}\", key = \"source\" }}")));
+    }
+}
+
+#[test]
+fn the_size_of_a_table_is_a_prime_number_and_large_enough_for_its_servers() {
+    assert_round_trip(&config("http", "{ algorithm = \"maglev\", table-size = 655373 }"));
+    let many = |count: u32, balance: &str| {
+        let servers: Vec<_> = (0..count).map(|n| format!("\"10.0.{}.{}:80\"", n / 250, n % 250)).collect();
+        complaints(&config("http", balance).replace("\"10.0.0.1:80\"", &format!("[{}]", servers.join(", "))))
+    };
+    assert_eq!(many(655, "\"maglev\""), "");
+    let wrong = |size: &str| {
+        complaints(&config("http", &format!("{{ algorithm = \"maglev\", table-size = {size} }}")))
+    };
+    let few = many(656, "\"maglev\"");
+    // The list of servers is long.
+    let told: Vec<_> =
+        few.lines().filter(|line| line.contains("maglev") || line.contains("places")).collect();
+    insta::assert_snapshot!(
+        [&wrong("100000"), &wrong("5000011"), &wrong("100"), &told.join("\n")].map(String::as_str).concat()
+    );
 }
 
 #[test]
@@ -87,6 +125,7 @@ fn options_that_do_nothing_are_errors() {
         "algorithm = \"hash\", key = \"uri\", function = \"md5\"",
         "algorithm = \"maglev\", bounded-load = \"150%\"",
         "algorithm = \"maglev\", points = \"position\"",
+        "algorithm = \"ring\", table-size = 655373",
         "algorithm = \"ring\", points = \"order\"",
         "algorithm = \"ring\", bounded-load = \"90%\"",
         "algorithm = \"ring\", bounded-load = 150",

@@ -124,6 +124,27 @@ fn tenants_get_their_turns_by_header() {
 }
 
 #[test]
+fn where_the_pool_has_the_limit_and_not_its_servers_priorities_and_turns_count_too() {
+    let (gate, other) = (Gate::new(), Gate::new());
+    let weir = Weir::start(&format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\
+         [[route]]\npath = \"/urgent\"\npool = \"web\"\npriority = -10\n\
+         [pool.web]\nbalance = \"first\"\nservers = [\"{}\", \"{}\"]\nmax-connections = 1\n\
+         queue = {{ fair = \"client\" }}\ntimeouts = {{ queue = \"20s\", response = \"60s\" }}\n",
+        gate.addr(),
+        other.addr(),
+    ));
+    let mut waiting = Waiting::behind(&weir, &gate);
+    let from = |last: u8| RawClient::connect_from(IpAddr::from([127, 0, 0, last]), weir.addr("web"));
+    for (client, target) in [(2, "/a1"), (2, "/a2"), (3, "/b1"), (3, "/urgent/b"), (2, "/urgent/a")] {
+        waiting.add(from(client), &get(target));
+    }
+    waiting.finish(&gate);
+    assert_eq!(gate.came()[1..], ["/urgent/b", "/urgent/a", "/a1", "/b1", "/a2"]);
+    assert!(other.came().is_empty());
+}
+
+#[test]
 fn the_log_says_how_many_were_served_before() {
     let gate = Gate::new();
     let config = format!(

@@ -7,6 +7,7 @@ mod health;
 mod listeners;
 mod members;
 mod meter;
+mod outdated;
 mod plans;
 mod pool;
 mod rise;

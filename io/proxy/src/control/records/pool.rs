@@ -8,6 +8,7 @@ use weir_model::PoolName;
 
 use super::departed::Departed;
 use super::members::Members;
+use super::outdated::Outdated;
 use super::weights::judge_weights;
 use super::{LevelMeter, RateMeter, Rotation, ServerRecord, UpClock};
 use crate::control::hedging::FirstBytes;
@@ -27,6 +28,7 @@ pub(in crate::control) struct PoolRecord {
     pub(in crate::control) tls: PoolTls,
     pub(in crate::control) members: Members,
     pub(in crate::control) departed: Departed,
+    pub(in crate::control) outdated: Outdated,
     /// Up = somebody takes requests.
     pub(in crate::control) clock: UpClock,
     pub(in crate::control) requests: RateMeter,
@@ -64,6 +66,7 @@ impl PoolRecord {
             tls,
             members: Members::default(),
             departed: Departed::default(),
+            outdated: Outdated::default(),
             // Corrected, and not counted as a change, when its servers are there.
             clock: UpClock::new(true, now),
             requests: RateMeter::default(),
@@ -131,6 +134,7 @@ impl PoolRecord {
         let shared = Arc::clone(&self.shared);
         let view = self.view(&shared.plan, now);
         self.tell_former(&view);
+        self.outdated.add(shared.view());
         shared.publish(view);
         self.published(now);
     }
@@ -144,6 +148,7 @@ impl PoolRecord {
         now: Instant,
     ) {
         let view = self.view(plan, now);
+        self.outdated.add(self.shared.view());
         self.former.push(Arc::downgrade(&self.shared));
         self.tell_former(&view);
         let sticky = match self.has_sticky(plan, secret.as_ref()) {

@@ -1,0 +1,76 @@
+//! Ten thousand servers and ten million requests, simulated on one core: how long it takes, and how much memory, beside a tenth of the
+//! requests. A fleet that no machine here holds is planned with it.
+
+use std::fmt::Write as _;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::cpu;
+use crate::error::{Context, Error, Result};
+use crate::rivals::Contestant;
+
+const SERVERS: u32 = 10_000;
+const REQUESTS: [u32; 2] = [1_000_000, 10_000_000];
+const ALGORITHMS: [&str; 4] = ["round-robin", "least-connections", "peak-ewma", "rendezvous"];
+/// "In minutes".
+const TIME_MAX: Duration = Duration::from_secs(5 * 60);
+/// Of the memory with a tenth of the requests.
+const GROWTH_MAX: f64 = 1.1;
+
+struct Run {
+    took: Duration,
+    memory_bytes: u64,
+}
+
+/// Whether it keeps within minutes, and within the same memory. Prints a table.
+pub(crate) fn run(contestant: &Contestant) -> Result<bool> {
+    let mut table = format!(
+        "\n## {SERVERS} servers simulated\n\nOne thread, one seed.\n\n| algorithm | {} requests | {} requests | memory | |\n|---|---|---|---|---|\n",
+        REQUESTS[0], REQUESTS[1]
+    );
+    let mut is_kept = true;
+    for algorithm in ALGORITHMS {
+        let [few, many] =
+            [simulate(contestant, algorithm, REQUESTS[0])?, simulate(contestant, algorithm, REQUESTS[1])?];
+        let growth = many.memory_bytes as f64 / few.memory_bytes.max(1) as f64;
+        let kept = many.took <= TIME_MAX && growth <= GROWTH_MAX;
+        is_kept &= kept;
+        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        let row = format!(
+            "| {algorithm} | {:.1} s | {:.1} s | {:.1} -> {:.1} MiB | {} |",
+            few.took.as_secs_f64(),
+            many.took.as_secs_f64(),
+            mib(few.memory_bytes),
+            mib(many.memory_bytes),
+            if kept { "kept" } else { "**missed**" }
+        );
+        eprintln!("{row}");
+        let _ = writeln!(table, "{row}");
+    }
+    println!("{table}");
+    Ok(is_kept)
+}
+
+fn simulate(contestant: &Contestant, algorithm: &str, requests: u32) -> Result<Run> {
+    let mut command = Command::new(&contestant.program);
+    command.arg("simulate").args(["--servers", &SERVERS.to_string(), "--concurrency", "4"]);
+    command.args(["--requests", &requests.to_string(), "--algorithms", algorithm]);
+    command.args(["--seeds", "1", "--threads", "1", "--json"]).stdin(Stdio::null()).stdout(Stdio::null());
+    let started = Instant::now();
+    let mut child = command.spawn().context("weir simulate")?;
+    let memory_bytes = largest_memory(&mut child)?;
+    Ok(Run { took: started.elapsed(), memory_bytes })
+}
+
+/// What it had at most, looked at ten times a second, until it has ended.
+fn largest_memory(child: &mut Child) -> Result<u64> {
+    let mut largest = 0;
+    loop {
+        largest = largest.max(cpu::memory_bytes(child.id()));
+        match child.try_wait().context("weir simulate")? {
+            Some(status) if status.success() => return Ok(largest),
+            Some(status) => return Err(Error::new(format!("weir simulate: {status}"))),
+            None => std::thread::sleep(Duration::from_millis(100)),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+use super::{BUCKET_BITS, BUCKETS};
+use crate::mix::mix;
+
+/// A server that draws.
+#[derive(Debug)]
+pub(super) struct Entrant {
+    pub(super) slot: usize,
+    /// In thousandths.
+    weight: f64,
+    order: Order,
+    seed: u64,
+}
+
+/// The buckets in one server's order: a permutation that is as good as chance, and can be gone through both ways.
+#[derive(Debug)]
+struct Order {
+    offset: u32,
+    factors: [u32; 2],
+    /// They undo the factors.
+    inverses: [u32; 2],
+}
+
+const MASK: u32 = BUCKETS - 1;
+
+impl Entrant {
+    /// `weight` is in thousandths and above 0. Two with the same seed and weight draw the same for every bucket.
+    pub(super) fn new(slot: usize, seed: u64, weight: u32) -> Self {
+        Self { slot, weight: f64::from(weight), order: Order::new(mix(seed)), seed }
+    }
+
+    /// In thousandths.
+    pub(super) fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    /// The bucket's place in this server's order.
+    pub(super) fn place_of(&self, bucket: u32) -> u32 {
+        self.order.place_of(bucket)
+    }
+
+    /// The bucket at this place of its order.
+    pub(super) fn bucket_at(&self, place: u32) -> u32 {
+        self.order.bucket_at(place)
+    }
+
+    /// How long it lets the bucket wait, which is at `place` in its order: exponentially distributed with its weight as the rate, so that
+    /// it is the first in proportion to its weight. None if that is not less than `limit`.
+    pub(super) fn wait_below(&self, bucket: u32, place: u32, limit: f64) -> Option<f64> {
+        // -ln(1 - u) is at least u: most need no logarithm. A little less, for what is rounded.
+        const LITTLE_LESS: f64 = 1.0 - 1e-9;
+        if share_of_order(place, 0.0) * LITTLE_LESS >= limit * self.weight {
+            return None;
+        }
+        // Where in its place: else those who have a bucket at the same place would draw the same.
+        let within = (mix(self.seed ^ u64::from(bucket)) >> 32) as f64 / (1_u64 << 32) as f64;
+        let wait = -(-share_of_order(place, within)).ln_1p() / self.weight;
+        (wait < limit).then_some(wait)
+    }
+
+    /// How many of the first buckets in its order may have to wait less than that.
+    pub(super) fn places_within(&self, wait: f64) -> u32 {
+        ((wait * self.weight * f64::from(BUCKETS)).ceil() as u32).saturating_add(1).min(BUCKETS)
+    }
+}
+
+/// From 0 to below 1.
+fn share_of_order(place: u32, within: f64) -> f64 {
+    (f64::from(place) + within) / f64::from(BUCKETS)
+}
+
+impl Order {
+    fn new(random: u64) -> Self {
+        let offset = random as u32 & MASK;
+        // Odd: only those can be undone.
+        let factors = [(random >> 20) as u32 | 1, (random >> 42) as u32 | 1];
+        Self { offset, factors, inverses: factors.map(inverse) }
+    }
+
+    fn place_of(&self, bucket: u32) -> u32 {
+        let [first, second] = self.factors;
+        let mixed = fold(bucket.wrapping_add(self.offset).wrapping_mul(first) & MASK);
+        fold(mixed.wrapping_mul(second) & MASK)
+    }
+
+    fn bucket_at(&self, place: u32) -> u32 {
+        let [first, second] = self.inverses;
+        let mixed = fold(fold(place).wrapping_mul(second) & MASK);
+        mixed.wrapping_mul(first).wrapping_sub(self.offset) & MASK
+    }
+}
+
+/// Mixes the upper half into the lower one. Done twice it has not been done: the shift is over half of the bits.
+fn fold(bits: u32) -> u32 {
+    bits ^ (bits >> BUCKET_BITS.div_ceil(2))
+}
+
+/// What an odd factor has to be multiplied by to give 1, modulo 2^32; each step doubles the bits that are right.
+fn inverse(factor: u32) -> u32 {
+    (0..4).fold(factor, |known, _| known.wrapping_mul(2_u32.wrapping_sub(factor.wrapping_mul(known))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_has_every_bucket_once_and_can_be_gone_through_both_ways() {
+        for seed in 0..20 {
+            let order = Order::new(mix(seed));
+            assert!((0..BUCKETS).all(|bucket| order.bucket_at(order.place_of(bucket)) == bucket));
+            let places: std::collections::BTreeSet<_> =
+                (0..BUCKETS).map(|bucket| order.place_of(bucket)).collect();
+            assert_eq!(places.last(), Some(&MASK));
+            assert_eq!(places.len(), BUCKETS as usize);
+        }
+    }
+
+    #[test]
+    fn servers_draw_evenly_for_their_first_buckets_wherever_those_lie() {
+        // The first buckets of many servers, by the sixteenth of all buckets that they are in.
+        let mut sixteenths = [0_u32; 16];
+        for seed in 0..4_000 {
+            let entrant = Entrant::new(0, mix(seed), 1_000);
+            (0..16)
+                .for_each(|place| sixteenths[(entrant.bucket_at(place) >> (BUCKET_BITS - 4)) as usize] += 1);
+        }
+        let expected = 4_000.0;
+        let squares: f64 = sixteenths.iter().map(|n| (f64::from(*n) - expected).powi(2) / expected).sum();
+        assert!(squares < 15.0 + 5.0 * 30_f64.sqrt(), "{sixteenths:?}");
+    }
+}
