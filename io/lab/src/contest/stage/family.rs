@@ -54,6 +54,11 @@ pub(super) fn end(name: &str) -> usize {
     }
 }
 
+/// Whether none of them is left.
+pub(super) fn is_over(name: &str) -> bool {
+    members(name).is_empty()
+}
+
 fn members(name: &str) -> Vec<Pid> {
     let wanted = format!("{FAMILY_VARIABLE}={name}");
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };

@@ -1,5 +1,6 @@
 //! What a ledger says that a lab has left, and its removal.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -83,13 +84,11 @@ impl Remains {
         let mut is_gone = true;
         // After a restart of the machine only directories can be left, and numbers mean other processes.
         if self.same_boot {
-            let killed = self.kill();
+            let is_alive = |group: u32| !group_members(group).is_empty();
+            let (killed, is_over) = until_nobody(END_MAX, |before| self.kill(before), is_alive);
             cleaned.processes += killed.len();
             cleaned.processes += self.families.iter().map(|name| family::end(name)).sum::<usize>();
-            let begun = Instant::now();
-            while killed.iter().any(|group| !group_members(*group).is_empty()) && begun.elapsed() < END_MAX {
-                thread::sleep(Duration::from_millis(5));
-            }
+            is_gone &= is_over && self.families.iter().all(|name| family::is_over(name));
             for name in self.namespaces.iter().filter(|name| is_there(name)) {
                 cleaned.namespaces += usize::from(delete_namespace(name));
                 is_gone &= !is_there(name);
@@ -102,8 +101,8 @@ impl Remains {
         is_gone
     }
 
-    /// Kills the processes, and tells which groups they were.
-    fn kill(&self) -> Vec<u32> {
+    /// Kills the processes but those of groups that were killed `before`, and tells which groups they were.
+    fn kill(&self, before: &BTreeSet<u32>) -> Vec<u32> {
         let mut killed = Vec::new();
         let kill_all = |leader: u32| {
             let group = i32::try_from(leader).ok().and_then(Pid::from_raw);
@@ -137,10 +136,32 @@ impl Remains {
         }
         // Who has left its group, or was not noted.
         let is_labs = |pid: u32| self.directories.iter().any(|work| is_marked(pid, work));
-        let is_dying = |pid: u32| group_of(pid).is_some_and(|group| killed.contains(&group));
+        let is_dying =
+            |pid: u32| group_of(pid).is_some_and(|group| killed.contains(&group) || before.contains(&group));
         let others: Vec<u32> = pids().filter(|pid| !is_dying(*pid) && kill_if(*pid, &is_labs)).collect();
         killed.extend(others);
         killed
+    }
+}
+
+/// Kills until a look finds nobody any more and no group that was killed has a member, or until so much time is over: what is killed
+/// may have started another a moment before. Returns all groups, and whether nobody is left.
+fn until_nobody(
+    time_max: Duration,
+    mut kill: impl FnMut(&BTreeSet<u32>) -> Vec<u32>,
+    is_alive: impl Fn(u32) -> bool,
+) -> (BTreeSet<u32>, bool) {
+    let (begun, mut killed) = (Instant::now(), BTreeSet::new());
+    loop {
+        let found = kill(&killed);
+        killed.extend(&found);
+        if found.is_empty() && !killed.iter().any(|group| is_alive(*group)) {
+            return (killed, true);
+        }
+        if begun.elapsed() >= time_max {
+            return (killed, false);
+        }
+        thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -200,6 +221,25 @@ mod tests {
                 && !is_ours(Path::new("weir-lab-x"))
                 && !is_ours(Path::new("/weir-lab-x/.."))
         );
+    }
+
+    #[test]
+    fn who_is_started_while_others_are_killed_is_killed_too() {
+        // Nobody is found at the second look, but one of those that were killed is still there.
+        let mut looks = [vec![7, 8], vec![], vec![9], vec![]].into_iter();
+        let lives = std::cell::Cell::new(1);
+        let is_alive = |group| group == 8 && lives.replace(0) == 1;
+        let (killed, is_over) = until_nobody(END_MAX, |_| looks.next().unwrap_or_default(), is_alive);
+        assert_eq!((killed, is_over), (BTreeSet::from([7, 8, 9]), true));
+    }
+
+    #[test]
+    fn what_does_not_end_is_still_there() {
+        let time_max = Duration::from_millis(20);
+        assert!(!until_nobody(time_max, |_| vec![7], |_| false).1, "one that comes again and again");
+        let mut looks = [vec![7]].into_iter();
+        let (killed, is_over) = until_nobody(time_max, |_| looks.next().unwrap_or_default(), |_| true);
+        assert_eq!((killed, is_over), (BTreeSet::from([7]), false), "one of a group lives on");
     }
 
     #[test]
