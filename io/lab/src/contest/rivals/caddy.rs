@@ -2,7 +2,7 @@ use weir_config::lab::Scheme;
 
 use super::{Assignment, HOST};
 
-/// HTTP/1.1 alone, as it is measured; connections to servers are kept.
+/// HTTP/1.1 alone, as it is measured; connections to servers are kept. What could not be sent is tried again, and a GET in any case.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
     let Assignment { bind, check, .. } = assignment;
     let policy = match assignment.scheme {
@@ -46,6 +46,7 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
 \tbind {ip}
 {tls_in}\treverse_proxy {servers} {{
 \t\tlb_policy {policy}
+\t\tlb_retries 2
 {checks}\t\ttransport http {{
 \t\t\tversions 1.1
 \t\t\tkeepalive 75s

@@ -10,7 +10,11 @@ const MANAGER: &str =
     "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
 const ROUTER: &str = "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router";
 
-/// HTTP/1.1 on both sides; its limits leave room for the lab's connections.
+/// Twice, on another server.
+const RETRY: &str = "num_retries: 2, host_selection_retry_max_attempts: 3, retry_host_predicate: [ { name: envoy.retry_host_predicates.previous_hosts, \
+    typed_config: { \"@type\": type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate } } ]";
+
+/// HTTP/1.1 on both sides; a GET that a server does not answer is tried again on another one, other methods if they could not be sent; its limits leave room for the lab's connections.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
     let (policy, hash) = match assignment.scheme {
         Scheme::RoundRobin => ("ROUND_ROBIN", ""),
@@ -54,8 +58,10 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
             - name: web
               domains: [ \"*\" ]
               routes:
+              - match: {{ prefix: /, headers: [ {{ name: \":method\", string_match: {{ exact: GET }} }} ] }}
+                route: {{ cluster: web, timeout: 0s, idle_timeout: 60s, retry_policy: {{ retry_on: \"connect-failure,reset\", {RETRY} }}{hash} }}
               - match: {{ prefix: / }}
-                route: {{ cluster: web, timeout: 0s, idle_timeout: 60s{hash} }}
+                route: {{ cluster: web, timeout: 0s, idle_timeout: 60s, retry_policy: {{ retry_on: connect-failure, {RETRY} }}{hash} }}
 {tls_in}  clusters:
   - name: web
     type: STATIC

@@ -2,7 +2,8 @@ use weir_config::lab::Scheme;
 
 use super::{Assignment, HOST};
 
-/// It routes by name: that of the certificates, and its own address. It has no active checks, and speaks no TLS with servers.
+/// It routes by name: that of the certificates, and its own address. It has no active checks, and speaks no TLS with servers. By itself it
+/// asks another server when it cannot connect to one; it has no rule for what was sent and not answered.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
     let Assignment { bind, workers, directory, .. } = assignment;
     let balance = match assignment.scheme {

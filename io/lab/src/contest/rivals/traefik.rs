@@ -29,11 +29,14 @@ pub(super) fn dynamic(assignment: &Assignment<'_>) -> String {
 rule = \"PathPrefix(`/`)\"
 entryPoints = [\"web\"]
 service = \"web\"
+middlewares = [\"again\"]
 "
     .to_owned();
     if assignment.tls_in.is_some() {
         text.push_str("[http.routers.web.tls]\n");
     }
+    // What could not be sent; it has no rule for what was not answered.
+    text.push_str("[http.middlewares.again.retry]\nattempts = 3\n");
     text.push_str("[http.services.web.loadBalancer]\nserversTransport = \"web\"\n");
     if !assignment.check.is_empty() {
         text.push_str(&format!(
