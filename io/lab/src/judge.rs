@@ -48,6 +48,24 @@ pub enum FlawKind {
     Unrecorded,
 }
 
+impl FlawKind {
+    /// Whether it is the generator's or its machine's, and says nothing of who was asked. Of starts that are late or missing see
+    /// [`Run::is_own`](crate::Run::is_own).
+    pub(crate) fn is_own(self) -> bool {
+        match self {
+            Self::Late
+            | Self::Unsent
+            | Self::Cpu
+            | Self::Descriptors
+            | Self::Ports
+            | Self::Memory
+            | Self::CutOff
+            | Self::Unrecorded => true,
+            Self::Bytes | Self::Balance | Self::ThinkTime | Self::Stuck | Self::NothingAnswered => false,
+        }
+    }
+}
+
 /// Starts that may be late, requests that may be unsent, answers that may have wrong bytes.
 const TOLERATED: f64 = 0.01;
 /// A thread that has something to do for more of its time has none to spare.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use weir_stats::NanosHistogram;
 
 use crate::facts::{Facts, Head};
-use crate::judge::{self, Flaw};
+use crate::judge::{self, Flaw, FlawKind};
 use crate::run_file::{Ends, RunFileError, read_run};
 use crate::tally::{Counts, SAMPLE_NS, TARGETS_MAX, Tally};
 use crate::windows::Moment;
@@ -178,9 +178,11 @@ impl Run {
         (latency.count() > 0).then(|| latency.quantile_ns(quantile) as f64 / 1e6)
     }
 
-    /// Whether starts were late because all connections were in use: then the server is slow, and not the generator.
-    pub fn is_starved(&self) -> bool {
-        self.tally.late_starved * 2 > self.tally.late
+    /// Whether a flaw of it is the generator's or its machine's own fault, so that nothing is known of who was asked. Where starts were
+    /// late because all connections were in use the server is slow, and not the generator.
+    pub fn is_own(&self, flaw: &Flaw) -> bool {
+        let is_starved = self.tally.late_starved * 2 > self.tally.late;
+        flaw.kind.is_own() && !(is_starved && matches!(flaw.kind, FlawKind::Late | FlawKind::Unsent))
     }
 
     /// How long requests were started, in seconds: what was planned, or from the first to the last.

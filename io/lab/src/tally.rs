@@ -46,6 +46,8 @@ pub struct Tally {
     pub(crate) windows: Windows,
     /// When answers as expected were complete.
     pub(crate) successes: Answered,
+    /// When the first and the last of those were due that failed, or were answered with an unexpected status.
+    pub(crate) failures_ns: Option<(u64, u64)>,
 }
 
 /// Requests, and how long they took.
@@ -103,6 +105,7 @@ impl Tally {
             samples: Vec::new(),
             windows: Windows::new(),
             successes: Answered::default(),
+            failures_ns: None,
         }
     }
 
@@ -130,6 +133,8 @@ impl Tally {
         self.windows.add(record, is_success);
         if is_success {
             self.successes.add(record.end_ns);
+        } else {
+            self.failures_ns = widest(self.failures_ns, Some((record.due_ns, record.due_ns)));
         }
         if let Some(connect) = record.connect_ns() {
             self.connect.record(connect);
@@ -201,6 +206,12 @@ impl Tally {
         self.samples.iter_mut().zip(&other.samples).for_each(|(mine, theirs)| *mine += theirs);
         self.windows.merge(&other.windows);
         self.successes.merge(&other.successes);
+        self.failures_ns = widest(self.failures_ns, other.failures_ns);
+    }
+
+    /// From the first request that failed to the last one, by when they were due, in begun milliseconds; 1 = there is none, or but one.
+    pub(crate) fn failures_lasted_ms(&self) -> u64 {
+        self.failures_ns.map_or(1, |(first, last)| ((last - first) / 1_000_000).max(1))
     }
 
     pub(crate) fn faults(&self) -> impl Iterator<Item = (Fault, u64)> + '_ {
@@ -210,6 +221,14 @@ impl Tally {
     /// How many requests failed for one of these reasons.
     pub(crate) fn failed_by(&self, is_one: impl Fn(Fault) -> bool) -> u64 {
         self.faults().filter(|(fault, _)| is_one(*fault)).map(|(_, count)| count).sum()
+    }
+}
+
+/// The span that holds both.
+fn widest(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+        (one, other) => one.or(other),
     }
 }
 
@@ -251,5 +270,30 @@ impl Counts {
         self.body_min = self.body_min.min(other.body_min);
         self.body_max = self.body_max.max(other.body_max);
         self.latency.merge(&other.latency);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_last_from_the_first_to_the_last_of_all_threads() {
+        const MS: u64 = 1_000_000;
+        let of = |failed: &[u64]| {
+            let mut tally = Tally::new(1, &Expected::default());
+            for due_ms in 0..1_000 {
+                let status = if failed.contains(&due_ms) { 503 } else { 200 };
+                tally.add(&Record { due_ns: due_ms * MS, status, ..Record::default() });
+            }
+            tally
+        };
+        assert_eq!(of(&[]).failures_lasted_ms(), 1);
+        assert_eq!(of(&[7]).failures_lasted_ms(), 1);
+        let mut both = of(&[300, 500]);
+        both.merge(&of(&[]));
+        assert_eq!(both.failures_lasted_ms(), 200);
+        both.merge(&of(&[100, 400]));
+        assert_eq!(both.failures_lasted_ms(), 400);
     }
 }

@@ -11,7 +11,8 @@ use crate::check;
 /// Compare balancers: the same servers, load and turns for each, and a verdict of what is significant
 ///
 /// Exits with 0, with 1 if the answer is no (`run`: no run is valid; `compare`: significantly worse, more failures, or something is
-/// missing; `find-capacity`: no rate keeps the goal), with 2 if it could not be done.
+/// missing; `find-capacity`: no rate keeps the goal), with 2 if it could not be done, or not with all (`run`: a rival did not start and was
+/// left out; `compare`: too few runs are measured to say).
 #[derive(Debug, Args)]
 pub(crate) struct LabArgs {
     #[command(subcommand)]
@@ -86,7 +87,8 @@ pub(super) struct FormArgs {
 
 /// Say whether results are worse than others: a gate for changes
 ///
-/// Worse is a figure that is so beyond chance, more failed requests, and whatever the first file has and the second has not.
+/// Worse is a figure that is so beyond chance, more failed requests, and whatever the first file has and the second has not. Runs that
+/// are invalid by the lab's own fault are not measured: they are listed, and count for nothing.
 #[derive(Debug, Args)]
 pub(super) struct CompareArgs {
     /// The file of a run before.

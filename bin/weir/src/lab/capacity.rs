@@ -106,17 +106,12 @@ fn ask(args: &CapacityArgs, per_s: f64, termination: &Termination) -> Result<Run
 
 /// A server that is stuck or answers nothing misses the goal: that is no flaw of the generator's.
 fn probe(run: &Run, per_s: f64, goal: &Goal) -> Probe {
-    use weir_lab::FlawKind::{Balance, Bytes, Late, NothingAnswered, Stuck, ThinkTime, Unsent};
     let summary = run.summary();
-    let servers = [Balance, Bytes, NothingAnswered, Stuck, ThinkTime];
-    // With all connections in use requests wait here because the server is slow.
-    let starved = run.is_starved();
-    let is_servers = |kind| servers.contains(&kind) || (starved && matches!(kind, Late | Unsent));
     Probe {
         per_s,
         latency_ms: run.latency_quantile_ms(goal.quantile),
         success: summary.requests.succeeded as f64 / summary.requests.sent.max(1) as f64,
-        is_valid: summary.flaws.iter().all(|flaw| is_servers(flaw.kind)),
+        is_valid: !summary.flaws.iter().any(|flaw| run.is_own(flaw)),
     }
 }
 

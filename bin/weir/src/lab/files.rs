@@ -111,7 +111,11 @@ pub(super) fn to_json(analysis: &Analysis) -> Value {
     json!({
         "runs": analysis.results.runs.len(),
         "invalid": analysis.invalid().map(|run| json!({
-            "case": run.case, "rival": run.rival, "repeat": run.repeat, "flaws": run.flaws,
+            "case": run.case, "rival": run.rival, "repeat": run.repeat, "measured": run.is_measured(),
+            "flaws": run.flaws.iter().map(|flaw| &flaw.text).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
+        "left_out": analysis.results.rivals.iter().filter(|rival| !rival.left_out.is_empty()).map(|rival| json!({
+            "rival": rival.rival, "why": rival.left_out,
         })).collect::<Vec<_>>(),
         "verdict": report::verdict(analysis),
         "figures": analysis.cells.iter().map(cell).collect::<Vec<_>>(),

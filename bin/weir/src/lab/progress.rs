@@ -42,8 +42,8 @@ pub(super) fn cleaned(what: Cleaned) -> String {
 }
 
 fn said(run: &Played) -> String {
-    if !run.flaws.is_empty() {
-        return format!("INVALID: {}", run.flaws.join("; "));
+    if !run.is_valid() {
+        return format!("INVALID: {}", run.why());
     }
     let figure = |measure| run.figures.iter().find(|(it, _)| *it == measure).map(|(_, value)| *value);
     let mean = figure(Measure::Mean).map_or("no answer".to_owned(), |ms| format!("{ms:.2} ms"));

@@ -16,6 +16,9 @@ pub(super) fn run(args: &CompareArgs) -> Result<ExitCode, String> {
     let printed = print_out(&text);
     match (compared.is_worse(args.tolerance), compared.is_hopeless(), compared.figures.is_empty()) {
         (true, _, _) => Ok(ExitCode::from(1)),
+        _ if !compared.unknown.is_empty() => {
+            Err("of the second file not all is measured, by no fault of who was: play it again".to_owned())
+        }
         (_, _, true) => Err("the first file has no valid run to measure the second by".to_owned()),
         // A gate that cannot close is none.
         (_, true, _) => {
@@ -31,17 +34,28 @@ fn lines(compared: &Comparison, tolerance: f64) -> String {
     for note in &compared.notes {
         out.push_str(&format!("note: {note}\n"));
     }
+    for run in &compared.unmeasured {
+        out.push_str(&format!("not measured: {run}\n"));
+    }
     for missing in &compared.missing {
         out.push_str(&format!("{missing}: WORSE\n"));
     }
-    for one in compared.failures.iter().filter(|one| one.is_worse || one.before > 0.0 || one.after > 0.0) {
-        let said = if one.is_worse { "WORSE" } else { "not more beyond chance" };
+    for unknown in &compared.unknown {
+        out.push_str(&format!("{unknown}: not known\n"));
+    }
+    for one in compared.failures.iter().filter(|one| !one.is_none()) {
+        let said = match (one.is_worse(), one.is_hopeless()) {
+            (true, _) => "WORSE",
+            (false, true) => "too few runs to say",
+            (false, false) => "not more beyond chance",
+        };
         out.push_str(&format!(
-            "{}, {}, failed requests: {:.3}% -> {:.3}%: {said}\n",
+            "{}, {}, failed requests: {:.3}% -> {:.3}% (probability {:.3}): {said}\n",
             one.case,
             one.rival,
             one.before * 100.0,
-            one.after * 100.0
+            one.after * 100.0,
+            one.adjusted
         ));
     }
     for one in &compared.figures {
@@ -62,6 +76,17 @@ fn lines(compared: &Comparison, tolerance: f64) -> String {
             one.adjusted
         ));
     }
+    for verdict in &compared.verdicts.others {
+        out.push_str(&format!("verdict over all cases: {verdict}\n"));
+    }
+    let worse = compared.figures.iter().filter(|one| one.is_worse(tolerance)).count();
+    let verdicts = compared.verdicts.same + compared.verdicts.others.len();
+    out.push_str(&format!(
+        "{worse} of {} figures are worse by over {}% beyond chance; {} of {verdicts} verdicts over all cases are the same\n",
+        compared.figures.len(),
+        tolerance * 100.0,
+        compared.verdicts.same
+    ));
     out
 }
 
@@ -86,12 +111,16 @@ fn to_json(compared: &Comparison, tolerance: f64) -> String {
             "rival": one.rival,
             "before": one.before,
             "after": one.after,
-            "worse": one.is_worse,
+            "probability": one.adjusted,
+            "worse": one.is_worse(),
         })
     });
     let value = json!({
         "worse": compared.is_worse(tolerance),
         "missing": compared.missing,
+        "unknown": compared.unknown,
+        "unmeasured": compared.unmeasured,
+        "verdicts": { "same": compared.verdicts.same, "others": compared.verdicts.others },
         "notes": compared.notes,
         "failures": failures.collect::<Vec<_>>(),
         "figures": compared.figures.iter().map(figure).collect::<Vec<_>>(),

@@ -34,8 +34,8 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
             is_unheard.store(true, Ordering::Relaxed);
         }
     });
-    match played {
-        Ok(()) => {}
+    let ended = match played {
+        Ok(ended) => ended,
         Err(PlayError::At(diagnostic)) => {
             print_diagnostics(&[*diagnostic]);
             return Err(format!("{}: it cannot be played", source.name));
@@ -44,7 +44,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
         Err(PlayError::Stopped) => {
             return Err(format!("stopped; started again, it goes on where it was ({})", output.display()));
         }
-    }
+    };
     let results = store.read().map_err(|cause| failed(&cause))?;
     let analysis = Analysis::of(results).map_err(|cause| failed(&cause))?;
     files::write(&analysis, &args.forms)?;
@@ -55,6 +55,9 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
             report::verdict(&analysis).iter().map(|sentence| format!("{sentence}\n")).collect();
         print_out(&format!("{said}\n`weir lab report {}` tells all of it.\n", output.display()))
     };
+    if !ended.is_empty() {
+        return Err(format!("left out on the way, see the report: {}", ended.join(", ")));
+    }
     let is_nothing = analysis.invalid().count() == analysis.results.runs.len();
     Ok(if is_nothing { ExitCode::from(1) } else { printed })
 }

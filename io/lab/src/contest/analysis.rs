@@ -138,7 +138,7 @@ impl Analysis {
 
     /// Runs that say nothing.
     pub fn invalid(&self) -> impl Iterator<Item = &Played> {
-        self.results.runs.iter().filter(|run| !run.flaws.is_empty())
+        self.results.runs.iter().filter(|run| !run.is_valid())
     }
 }
 
@@ -154,7 +154,7 @@ type OfRival = BTreeMap<&'static str, Vec<(u32, f64, f64)>>;
 impl<'r> Values<'r> {
     fn of(results: &'r Results) -> Self {
         let mut figures: BTreeMap<_, BTreeMap<_, OfRival>> = BTreeMap::new();
-        for run in results.runs.iter().filter(|run| run.flaws.is_empty()) {
+        for run in results.runs.iter().filter(|run| run.is_valid()) {
             let success = run.succeeded as f64 / run.sent.max(1) as f64;
             for (measure, value) in &run.figures {
                 let of_case = figures.entry(run.case.as_str()).or_default();
@@ -172,8 +172,8 @@ impl<'r> Values<'r> {
 
     /// Of repeats in which both have a figure, and have answered.
     fn shared(&self, case: &str, one: &str, other: &str, measure: Measure) -> (Vec<f64>, Vec<f64>) {
-        // Of who fails while something is lost it is asked for how long.
-        let success_min = if measure == Measure::Outage { 0.0 } else { SUCCESS_MIN };
+        // Of who fails while something is lost it is asked how much, and for how long.
+        let success_min = if measure.is_of_trouble() { 0.0 } else { SUCCESS_MIN };
         let others: BTreeMap<u32, f64> = answered(self.get(case, other, measure), success_min).collect();
         answered(self.get(case, one, measure), success_min)
             .filter_map(|(repeat, value)| Some((value, *others.get(&repeat)?)))

@@ -84,10 +84,7 @@ impl Ring<'_> {
         // A whole answer through to a server, where the probe speaks what the listener does.
         let is_plain = !self.scenario.balancer.tls_in;
         let path = is_plain.then_some(if case.method == "GET" { case.path.as_str() } else { "/" });
-        // Rules of a kernel stay when who made them has ended.
-        if self.scenario.rivals.iter().any(|rival| rival.product.is_kernel()) {
-            self.network.forget_rules(Place::Balancer);
-        }
+        self.forget_rules().map_err(TurnError::Failed)?;
         let Some(pair) = self.scenario.balancer.pair.as_ref() else {
             let fleet = rival.fleet.as_ref().map(|_| Family::begin(&mut self.ledger)).transpose();
             let fleet = fleet.map_err(|cause| TurnError::Failed(format!("the ledger: {cause}")))?;
@@ -97,7 +94,7 @@ impl Ring<'_> {
                 Balancers { address, active: Some(active), others: Vec::new(), _fleet: fleet };
             if let Some(active) = &mut balancers.active {
                 let client = (&self.network, Place::Client);
-                active.wait_ready(address, path, client, stop).map_err(TurnError::Failed)?;
+                active.wait_ready(address, path, client, stop).map_err(TurnError::Rival)?;
             }
             return Ok(balancers);
         };
@@ -108,9 +105,9 @@ impl Ring<'_> {
         let client = (&self.network, Place::Client);
         let own = self.network.address(Place::Spare, bind.port());
         let own = own.map_err(|cause| TurnError::Failed(format!("the passive one: {cause}")))?;
-        passive.wait_ready(own, path, client, stop).map_err(TurnError::Failed)?;
+        passive.wait_ready(own, path, client, stop).map_err(TurnError::Rival)?;
         let keepers = self.keep(pair, (&active, &passive), stop).map_err(TurnError::Failed)?;
-        active.wait_ready(address, path, (&self.network, Place::Client), stop).map_err(TurnError::Failed)?;
+        active.wait_ready(address, path, (&self.network, Place::Client), stop).map_err(TurnError::Rival)?;
         let others = std::iter::once(passive).chain(keepers).collect();
         Ok(Balancers { address, active: Some(active), others, _fleet: None })
     }
@@ -178,8 +175,24 @@ impl Ring<'_> {
         }
         let mut command = recipe.command(&program.path);
         command.current_dir(&directory);
+        if rival.product.is_kernel() {
+            self.told = Some((rival.product, program.path.clone()));
+        }
         Process::start(&rival.name, command, &directory, (&self.network, place), &mut self.ledger)
-            .map_err(failed)
+            .map_err(TurnError::Rival)
+    }
+
+    /// Takes away the rules that a kernel was given in a turn before: they stay when who gave them has ended, and would do the next
+    /// rival's work.
+    fn forget_rules(&mut self) -> Result<(), String> {
+        let Some((product, program)) = &self.told else { return Ok(()) };
+        for (program, arguments) in rivals::forgetting(*product, program) {
+            self.network.run_within(Place::Balancer, &program, arguments).map_err(|cause| {
+                format!("rules of {} that were there before could not be taken away: {cause}", product.name())
+            })?;
+        }
+        self.told = None;
+        Ok(())
     }
 }
 

@@ -15,8 +15,10 @@ pub(crate) struct Seen {
     pub(crate) memory: Option<f64>,
     /// Servers that ran, on average, where they come and go.
     pub(crate) servers: Option<f64>,
-    /// The longest time without an answer, in milliseconds.
+    /// Where something is lost or reloaded: the longest time without an answer, in milliseconds ...
     pub(crate) outage_ms: Option<f64>,
+    /// ... and that from the first request that failed to the last.
+    pub(crate) recovery_ms: Option<f64>,
 }
 
 /// Every measure that the run has a figure for.
@@ -39,6 +41,10 @@ pub(crate) fn of(summary: &Summary, seen: Seen) -> Vec<(Measure, f64)> {
             Measure::Memory => seen.memory.map(|bytes| bytes / 1_048_576.0),
             Measure::Servers => seen.servers,
             Measure::Outage => seen.outage_ms,
+            Measure::Recovery => seen.recovery_ms,
+            Measure::Answered => seen
+                .recovery_ms
+                .map(|_| summary.requests.succeeded as f64 * 100.0 / summary.requests.sent.max(1) as f64),
         };
         value.map(|value| (measure, value))
     };

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use weir_config::lab::Case;
 
+use super::flaw::RunFlaw;
 use super::rivals::HOST;
 use super::stage::{Network, Place};
 
@@ -60,15 +61,15 @@ fn one(path: &str, address: SocketAddr) -> std::io::Result<TcpStream> {
 }
 
 /// Why these were not idle connections all the time; none if they were.
-pub(crate) fn flaw(held: &[TcpStream]) -> Option<String> {
+pub(crate) fn flaw(held: &[TcpStream]) -> Option<RunFlaw> {
     let is_gone = |stream: &&TcpStream| {
         let seen = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
         // Nothing to read yet: it is as it was.
         !seen.is_err_and(|cause| cause.kind() == ErrorKind::WouldBlock)
     };
     let gone = held.iter().filter(is_gone).count();
-    (gone > 0)
-        .then(|| format!("{gone} of {} idle connections were closed, or were sent something", held.len()))
+    let said = || format!("{gone} of {} idle connections were closed, or were sent something", held.len());
+    (gone > 0).then(|| RunFlaw::of_measured(said()))
 }
 
 #[cfg(test)]
@@ -100,7 +101,7 @@ mod tests {
         assert_eq!(flaw(&held), None);
         drop(other);
         weir_testkit::wait_until("the end to arrive", weir_testkit::PATIENCE, || flaw(&held).is_some());
-        assert_eq!(flaw(&held).unwrap(), "1 of 2 idle connections were closed, or were sent something");
+        assert_eq!(flaw(&held).unwrap().text, "1 of 2 idle connections were closed, or were sent something");
         drop(kept);
     }
 

@@ -4,8 +4,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use weir_config::lab::Loss;
+
+use super::flaw::RunFlaw;
 use super::rivals::{Program, in_path, version_in};
-use super::stage::{Place, SHARED};
+use super::stage::{Network, Place, SHARED};
+use super::store::Sample;
 
 /// Finds its program: the one that is named, or by its name.
 ///
@@ -67,9 +71,66 @@ pub(crate) fn arguments(directory: &Path) -> Vec<String> {
     [options.to_vec(), own.to_vec()].concat()
 }
 
+/// Who of a pair has the address, as their networks show it: so it is known whom clients reach.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Owners {
+    pub(crate) active: bool,
+    pub(crate) passive: bool,
+}
+
+impl Owners {
+    /// Looks now.
+    pub(crate) fn look(network: &Network) -> Self {
+        Self { active: network.has_shared(Place::Balancer), passive: network.has_shared(Place::Spare) }
+    }
+
+    /// For the file of results.
+    pub(crate) fn samples(self, at_s: f64) -> [Sample; 2] {
+        [("active", self.active), ("passive", self.passive)].map(|(subject, has)| Sample {
+            at_s,
+            source: "pair",
+            subject: subject.to_owned(),
+            figure: "has_address",
+            value: f64::from(u8::from(has)),
+        })
+    }
+}
+
+/// Why what is lost was not taken over; none if it was. Who has lost its machine may think that it still has the address: nobody
+/// reaches it there.
+pub(crate) fn flaw(loss: Loss, before: Owners, after: Owners) -> Option<RunFlaw> {
+    let said = match (before, after) {
+        (Owners { active: false, .. }, _) => "the active one did not have the address before it was lost",
+        (Owners { passive: true, .. }, _) => "the passive one had the address before anything was lost",
+        (_, Owners { passive: false, .. }) => "the address did not move to the passive one",
+        (_, Owners { active: true, .. }) if loss == Loss::Program => {
+            "the active one still has the address, and the passive one has it, too: who answered is not known"
+        }
+        _ => return None,
+    };
+    Some(RunFlaw::of_lab(said))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_in_which_the_address_does_not_move_shows_no_take_over() {
+        let of = |active, passive| Owners { active, passive };
+        let said = |loss, before, after| flaw(loss, before, after).map(|flaw| flaw.text).unwrap_or_default();
+        for loss in [Loss::Machine, Loss::Program] {
+            assert_eq!(flaw(loss, of(true, false), of(false, true)), None);
+            assert!(said(loss, of(true, false), of(true, false)).contains("did not move"));
+            assert!(said(loss, of(true, false), of(false, false)).contains("did not move"));
+            assert!(said(loss, of(false, true), of(false, true)).contains("did not have the address"));
+            assert!(said(loss, of(true, true), of(false, true)).contains("before anything was lost"));
+        }
+        assert_eq!(flaw(Loss::Machine, of(true, false), of(true, true)), None);
+        assert!(said(Loss::Program, of(true, false), of(true, true)).contains("who answered is not known"));
+        let seen = of(true, false).samples(1.5);
+        assert_eq!((seen[0].subject.as_str(), seen[0].value, seen[1].value), ("active", 1.0, 0.0));
+    }
 
     #[test]
     fn the_active_one_has_the_higher_priority() {

@@ -7,6 +7,7 @@ mod analysis;
 mod balancers;
 mod capacity;
 mod figures;
+mod flaw;
 mod fleet;
 mod identity;
 mod idle;
@@ -28,8 +29,9 @@ mod turn;
 
 pub use analysis::{Analysis, Cell, Pair, Standing};
 pub use capacity::{Capacity, CapacitySearch, Goal, Probe};
+pub use flaw::{RunFlaw, Whose};
 pub use play::{Event, Play, PlayError, play};
-pub use regression::{Comparison, Failures, Regression, compare};
+pub use regression::{Comparison, Failures, Regression, Verdicts, compare};
 pub use shipped::{SHIPPED, Shipped};
 pub use stage::{Cleaned, Ledger};
 pub use store::{Configured, CpuCurve, Played, Results, Sample, Store, StoreError};

@@ -79,7 +79,8 @@ impl From<StoreError> for PlayError {
     }
 }
 
-/// Plays what `store` does not have yet. `stop` is asked often.
+/// Plays what `store` does not have yet. `stop` is asked often. Returns the names of rivals that were left out on the way, because
+/// they did not start or did not take what they should: the report says why.
 ///
 /// # Errors
 /// The scenario cannot be played on this machine, or the user wants an end.
@@ -88,7 +89,7 @@ pub fn play(
     store: &mut Store,
     stop: Stop<'_>,
     tell: &mut dyn FnMut(Event<'_>),
-) -> Result<(), PlayError> {
+) -> Result<Vec<String>, PlayError> {
     let Play { scenario, source, quick, own } = play;
     is_the_same(store, source, quick)?;
     let ledgers = Ledger::directory();
@@ -105,7 +106,7 @@ pub fn play(
     if let Some(pair) = &scenario.balancer.pair {
         let made = network.add_spare(scenario.topology, &mut ledger);
         let program = made.and_then(|()| keepalived::find(pair.program.as_deref()));
-        let program = program.map_err(|cause| at(source, pair.mark, cause))?;
+        let program = program.map_err(|cause| at_line(source, pair.mark, cause))?;
         store.set_meta("keepalived", &program.version)?;
     }
     let needs_tls = scenario.balancer.tls_in || scenario.balancer.tls_out;
@@ -123,12 +124,26 @@ pub fn play(
     );
     let park = match park {
         Err(_) if stop() => return Err(PlayError::Stopped),
-        park => park.map_err(|cause| at(source, scenario.servers.mark, cause))?,
+        park => park.map_err(|cause| at_line(source, scenario.servers.mark, cause))?,
     };
     // What was made last goes first: servers before their network and their files.
-    let mut ring = Ring { scenario, directory: directory.path(), network, certificates, park, ledger };
+    let mut ring =
+        Ring { scenario, directory: directory.path(), network, certificates, park, ledger, told: None };
     keep_facts(&play, &ring, &rivals, &left_out, store)?;
 
+    take_turns(&play, &mut ring, &rivals, store, stop, tell)
+}
+
+/// Plays the turns that are not in the file yet. Returns who was left out on the way.
+fn take_turns(
+    play: &Play<'_>,
+    ring: &mut Ring<'_>,
+    rivals: &[(Rival, Program)],
+    store: &mut Store,
+    stop: Stop<'_>,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<Vec<String>, PlayError> {
+    let Play { scenario, source, .. } = play;
     let done = store.done()?;
     let turns: Vec<Turn> = turns(scenario, rivals.len()).collect();
     let key = |turn: &Turn| {
@@ -136,34 +151,53 @@ pub fn play(
     };
     let open: Vec<(usize, &Turn)> =
         turns.iter().enumerate().filter(|(_, turn)| !done.contains(&key(turn))).collect();
-    let runs = turns.len();
+    let mut runs = turns.len();
     let mut count = runs - open.len();
     tell(Event::Ready { runs, done: count });
-    let begun = Instant::now();
-    for (played, (place, turn)) in open.iter().enumerate() {
+    let (begun, mut played) = (Instant::now(), 0_u32);
+    // Places of those who are left out from here on.
+    let mut ended: Vec<usize> = Vec::new();
+    for (at, (place, turn)) in open.iter().enumerate() {
+        if ended.contains(&turn.rival) {
+            continue;
+        }
         let (case, (rival, program)) = (&scenario.cases[turn.case], &rivals[turn.rival]);
-        let ran = ring.play(case, rival, program, stop).map_err(|cause| match cause {
-            TurnError::Stopped => PlayError::Stopped,
-            // What was waited for in vain because of that.
-            TurnError::Failed(_) if stop() => PlayError::Stopped,
-            TurnError::Failed(cause) => {
-                at(source, rival.mark, format!("{}, {}: {cause}", case.name, rival.name))
+        let ran = match ring.play(case, rival, program, stop) {
+            Ok(ran) => ran,
+            // What was waited for in vain because of that, too.
+            Err(TurnError::Stopped) => return Err(PlayError::Stopped),
+            Err(TurnError::Failed(_) | TurnError::Rival(_)) if stop() => return Err(PlayError::Stopped),
+            Err(TurnError::Failed(cause)) => {
+                return Err(at_line(source, rival.mark, format!("{}, {}: {cause}", case.name, rival.name)));
             }
-            TurnError::PortTaken(address, cause) => at(
-                source,
-                scenario.balancer.port_mark,
-                format!("{} cannot listen on {address}: {cause}", rival.name),
-            ),
-        })?;
+            Err(TurnError::PortTaken(address, cause)) => {
+                let said = format!("{} cannot listen on {address}: {cause}", rival.name);
+                return Err(at_line(source, scenario.balancer.port_mark, said));
+            }
+            Err(TurnError::Rival(cause)) => {
+                ended.push(turn.rival);
+                let mut others = rivals.iter().enumerate().filter(|(at, _)| !ended.contains(at));
+                if others.all(|(_, (other, _))| other.product == Product::None) {
+                    let said = format!("{}, {}: {cause}", case.name, rival.name);
+                    return Err(at_line(source, rival.mark, said));
+                }
+                let why = format!("{}, repeat {}: {cause}", case.name, turn.repeat + 1);
+                store.leave_out(&rival.name, &why)?;
+                tell(Event::LeftOut { rival: &rival.name, why: &why });
+                runs -= open[at..].iter().filter(|(_, other)| other.rival == turn.rival).count();
+                continue;
+            }
+        };
         let run = Played { repeat: turn.repeat, place: u32::try_from(*place).unwrap_or(u32::MAX), ..ran };
         store.add(&run)?;
         count += 1;
-        let each = begun.elapsed() / u32::try_from(played + 1).unwrap_or(u32::MAX);
+        played += 1;
+        let each = begun.elapsed() / played;
         let left = each.saturating_mul(u32::try_from(runs - count).unwrap_or(u32::MAX));
         tell(Event::Ran { run: &run, done: count, runs, left });
         rest(scenario.pause.duration(), stop)?;
     }
-    Ok(())
+    Ok(ended.into_iter().map(|at| rivals[at].0.name.clone()).collect())
 }
 
 /// Whose turn it is.
@@ -215,12 +249,14 @@ fn find_rivals(play: &Play<'_>, tell: &mut dyn FnMut(Event<'_>)) -> Result<Rival
     for rival in &play.scenario.rivals {
         let program = match rival.product.is_kernel() && !has_namespaces(play.scenario) {
             true => Err("its rules would be for all of this machine: it needs network namespaces, and these need root".to_owned()),
-            false => rivals::find(rival.product, rival.program.as_deref(), play.own),
+            false => rivals::find(rival.product, rival.program.as_deref(), play.own).and_then(|program| {
+                rivals::is_able(rival.product, rival.scheme, &program).map(|()| program)
+            }),
         };
         match program {
             Ok(program) => found.push((rival.clone(), program)),
             // Who names a program wants that one.
-            Err(why) if rival.program.is_some() => return Err(at(play.source, rival.mark, why)),
+            Err(why) if rival.program.is_some() => return Err(at_line(play.source, rival.mark, why)),
             Err(why) => {
                 tell(Event::LeftOut { rival: &rival.name, why: &why });
                 left_out.push((rival.name.clone(), why));
@@ -256,7 +292,7 @@ fn make_network(
         return Network::make(Topology::Loopback, servers, ledger).map_err(PlayError::Other);
     }
     Network::make(scenario.topology, servers, ledger)
-        .map_err(|cause| at(source, scenario.topology_mark, cause))
+        .map_err(|cause| at_line(source, scenario.topology_mark, cause))
 }
 
 /// In memory where there is such a directory: files of servers must not wait for disks.
@@ -317,7 +353,7 @@ fn keep_facts(
     Ok(())
 }
 
-fn at(source: &Source, mark: Option<Mark>, message: String) -> PlayError {
+fn at_line(source: &Source, mark: Option<Mark>, message: String) -> PlayError {
     match mark {
         Some(mark) => PlayError::At(Box::new(lab::complaint(source, mark, Severity::Error, message))),
         None => PlayError::Other(message),

@@ -6,6 +6,8 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags, params};
 use weir_config::lab::Measure;
 
+use super::flaw::{RunFlaw, Whose};
+
 /// A file of results.
 #[derive(Debug)]
 pub struct Store {
@@ -39,7 +41,7 @@ pub struct Played {
     /// How long it took.
     pub seconds: f64,
     /// Why it may not be believed; empty = it may.
-    pub flaws: Vec<String>,
+    pub flaws: Vec<RunFlaw>,
     /// What was measured, as far as it could be.
     pub figures: Vec<(Measure, f64)>,
     /// Requests that were sent.
@@ -56,6 +58,24 @@ pub struct Played {
     pub histogram: String,
     /// What monitors saw.
     pub samples: Vec<Sample>,
+}
+
+impl Played {
+    /// Whether it may be believed.
+    pub fn is_valid(&self) -> bool {
+        self.flaws.is_empty()
+    }
+
+    /// Whether something is known of who was measured, and if it is only that they did not do what they should.
+    pub fn is_measured(&self) -> bool {
+        self.flaws.iter().all(|flaw| flaw.whose == Whose::Measured)
+    }
+
+    /// Why it may not be believed, in one line.
+    pub fn why(&self) -> String {
+        let texts: Vec<&str> = self.flaws.iter().map(|flaw| flaw.text.as_str()).collect();
+        texts.join("; ")
+    }
 }
 
 /// One figure at one moment.
@@ -114,7 +134,7 @@ pub struct CpuCurve {
     pub points: Vec<(f64, f64)>,
 }
 
-const FORMAT: &str = "1";
+const FORMAT: &str = "2";
 
 const SCHEMA: &str = "
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
@@ -205,6 +225,15 @@ impl Store {
         Ok(())
     }
 
+    /// Keeps why a rival is left out, of one that is kept already.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn leave_out(&self, rival: &str, why: &str) -> Result<(), StoreError> {
+        self.connection.execute("UPDATE rival SET left_out = ?2 WHERE name = ?1", params![rival, why])?;
+        Ok(())
+    }
+
     /// Which runs there are: case, rival, repeat.
     ///
     /// # Errors
@@ -233,7 +262,7 @@ impl Store {
                 run.place,
                 run.started_unix_s,
                 run.seconds,
-                run.flaws.is_empty(),
+                run.is_valid(),
                 flaws,
                 signed(run.sent),
                 signed(run.succeeded),
@@ -388,7 +417,7 @@ mod tests {
             place: 7,
             started_unix_s: 1.5e9,
             seconds: 2.5,
-            flaws: vec!["late".to_owned()],
+            flaws: vec![RunFlaw::of_lab("late"), RunFlaw::of_measured("stuck")],
             figures: vec![(Measure::Mean, 1.25), (Measure::Rate, f64::NAN)],
             sent: 10,
             succeeded: 9,
@@ -415,6 +444,8 @@ mod tests {
         let configured =
             Configured { rival: "weir".to_owned(), version: "1.0".to_owned(), ..Configured::default() };
         store.set_rival(&configured).unwrap();
+        store.leave_out("weir", "it did not start").unwrap();
+        let configured = Configured { left_out: "it did not start".to_owned(), ..configured };
         store.add(&run()).unwrap();
         let valid = Played { repeat: 3, flaws: Vec::new(), ..run() };
         store.add(&valid).unwrap();
@@ -452,7 +483,7 @@ mod tests {
         std::fs::write(&path, "this is a text, and no database at all".repeat(100)).unwrap();
         assert!(Store::open(&path).is_err() && Store::read_only(&path).is_err());
         let newer = directory.path().join("newer");
-        Store::open(&newer).unwrap().set_meta("format", "2").unwrap();
-        assert!(Store::open(&newer).unwrap_err().to_string().contains("format 2"));
+        Store::open(&newer).unwrap().set_meta("format", "3").unwrap();
+        assert!(Store::open(&newer).unwrap_err().to_string().contains("format 3"));
     }
 }

@@ -7,7 +7,7 @@ use weir_config::{Source, render};
 
 use super::report;
 use super::store::{Played, Results};
-use super::{Analysis, Configured, SHIPPED, Standing, compare};
+use super::{Analysis, Configured, RunFlaw, SHIPPED, Standing, compare};
 
 const SCENARIO: &str = "
 title = \"Known <results>\"
@@ -155,7 +155,7 @@ fn figures_of_survivors_say_of_how_many_they_are() {
     for run in all.runs.iter_mut().filter(|run| run.rival == "weir" && run.case == "a") {
         (run.sent, run.succeeded) = (10_000, 9_995);
         if run.repeat == 7 {
-            run.flaws.push("the server was stuck".to_owned());
+            run.flaws.push(RunFlaw::of_measured("the server was stuck"));
         }
     }
     let analysis = Analysis::of(all).unwrap();
@@ -170,13 +170,17 @@ fn figures_of_survivors_say_of_how_many_they_are() {
 fn invalid_runs_count_for_nothing_and_are_listed() {
     let mut all = results(0.8);
     for run in all.runs.iter_mut().filter(|run| run.rival == "weir") {
-        run.flaws.push("the schedule was not kept".to_owned());
+        run.flaws.push(RunFlaw::of_lab("the schedule was not kept"));
     }
     let analysis = Analysis::of(all).unwrap();
     assert!(analysis.pairs.is_empty() && analysis.cell("a", "weir", Measure::Mean).is_none());
     let said = report::verdict(&analysis).join("\n");
     assert!(said.contains("Nothing can be compared") && said.contains("16 of 48 runs are invalid"), "{said}");
-    assert!(report::markdown(&analysis).contains("- a, weir, repeat 1: the schedule was not kept"));
+    assert!(
+        report::markdown(&analysis).contains("- a, weir, repeat 1 (not measured): the schedule was not kept")
+    );
+    assert!(said.contains("(weir 16), 16 of them by the lab's own fault"), "{said}");
+    assert!(report::html(&analysis).contains("<summary>16 runs that are invalid</summary>"));
 }
 
 #[test]
@@ -233,11 +237,45 @@ fn a_page_has_tables_with_rows_plots_with_marks_and_no_markup_of_others() {
 }
 
 #[test]
+fn what_decides_is_open_and_comes_first_and_the_rest_is_folded_away() {
+    let page = report::html(&analysis(0.8));
+    let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}: {page}"));
+    let order = [
+        "class=\"verdict\"",
+        "<h2>Mean latency, ms</h2>",
+        "<h2>Answers a second</h2>",
+        "<h2>Comparisons</h2>",
+    ];
+    let order = order.map(at);
+    assert!(order.is_sorted() && order[3] < at("What was left out"), "{order:?}");
+    assert!(at("What was left out") < at("<summary>Answers and servers</summary>"));
+    // Comparisons over all cases are open, those in single ones are not.
+    let (open, folded) = page[order[3]..].split_once("<details").unwrap();
+    assert!(open.contains("weir / haproxy") && !open.contains(">b, c<"), "{open}");
+    assert!(folded.starts_with(" class=\"fold\"><summary>Comparisons in single cases"));
+    assert_eq!(page.matches("<details").count(), page.matches("</details>").count());
+    let markdown = report::markdown(&analysis(0.8));
+    assert!(markdown.contains("\n## Comparisons in single cases\n\n| figure |"), "{markdown}");
+}
+
+#[test]
+fn what_is_kept_of_the_eight_tests_can_be_played_again_and_has_enough_runs() {
+    let text = include_str!("../../../../docs/results/eight-tests.toml");
+    let scenario = lab::load(&Source::new("eight-tests", text), false, &|_| None)
+        .unwrap_or_else(|errors| panic!("{}", render(&errors[0], false)));
+    assert_eq!((scenario.cases.len(), scenario.rivals.len()), (8, 3));
+    let analysis = best_case(&scenario, text, false);
+    assert!(analysis.pairs.iter().all(|pair| pair.standing() != Standing::Open), "{:?}", analysis.pairs);
+}
+
+#[test]
 fn csv_has_a_line_for_each_run() {
     let csv = report::csv(&analysis(0.8));
     let lines: Vec<&str> = csv.split("\r\n").collect();
     assert_eq!(lines.len(), 48 + 2);
-    assert!(lines[0].ends_with("mean,p50,p99,connect,waiting,rate,cpu,server-cpu,memory,servers,outage"));
+    assert!(lines[0].ends_with(
+        "mean,p50,p99,connect,waiting,rate,cpu,server-cpu,memory,servers,outage,answered,recovery"
+    ));
     assert!(lines[4].starts_with("\"b, c\",none,0,3,"), "{}", lines[4]);
     let columns = lines[1].split(',').count();
     assert_eq!(columns, lines[0].split(',').count());
@@ -280,7 +318,7 @@ fn best_case(scenario: &lab::Scenario, text: &str, quick: bool) -> Analysis {
                     succeeded: 100,
                     // One run of each rival is lost, as happens.
                     flaws: if (repeat, &case.name) == (0, &scenario.cases[0].name) {
-                        vec!["late".to_owned()]
+                        vec![RunFlaw::of_lab("late")]
                     } else {
                         Vec::new()
                     },

@@ -1,10 +1,11 @@
 //! What happens during a run besides its load, and whether it did: a run without the trouble that it is about says nothing.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use weir_config::lab::{Case, Rival};
 
 use super::balancers::Balancers;
+use super::flaw::RunFlaw;
 use super::stage::Network;
 
 /// Of one run.
@@ -15,10 +16,19 @@ pub(crate) struct Trouble<'t> {
     reloads: u64,
     is_lost: bool,
     /// When the server was.
-    pub(crate) killed: Option<Instant>,
-    /// Before the run ended.
-    pub(crate) is_back: bool,
+    killed: Option<Instant>,
+    back: Option<Return>,
 }
+
+/// A server's that was killed.
+struct Return {
+    away: Duration,
+    /// Requests still came that could be sent to it.
+    in_time: bool,
+}
+
+/// So much longer than asked for it may be away, and a quarter of that besides: it takes moments to start.
+const AWAY_MORE: Duration = Duration::from_millis(250);
 
 /// What is to be done to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +39,7 @@ pub(crate) enum Due {
 
 impl<'t> Trouble<'t> {
     pub(crate) fn new(case: &'t Case, rival: &'t Rival, balancers: Option<&'t mut Balancers>) -> Self {
-        Self { case, rival, balancers, reloads: 0, is_lost: false, killed: None, is_back: false }
+        Self { case, rival, balancers, reloads: 0, is_lost: false, killed: None, back: None }
     }
 
     /// Tells the balancer to read its configuration again if it is time to do so once more.
@@ -63,21 +73,50 @@ impl<'t> Trouble<'t> {
                 self.killed = Some(Instant::now());
                 Some(Due::Kill)
             }
-            Some(at) if !self.is_back && at.elapsed() >= lasts => Some(Due::Revive),
+            Some(at) if self.back.is_none() && at.elapsed() >= lasts => Some(Due::Revive),
             _ => None,
         }
     }
 
+    /// The server answers again; `in_time` = while requests come.
+    pub(crate) fn came_back(&mut self, in_time: bool) {
+        self.back = self.killed.map(|at| Return { away: at.elapsed(), in_time });
+    }
+
+    /// It was killed, and is not there again.
+    pub(crate) fn is_away(&self) -> bool {
+        self.killed.is_some() && self.back.is_none()
+    }
+
     /// Why the run was not what it is about; none if it was.
-    pub(crate) fn flaw(&self) -> Option<String> {
-        let flaw = match (self.case.kill_for, self.killed, self.case.reload_every) {
-            (Some(_), None, _) => "the run was over before the server was killed",
-            (Some(_), Some(_), _) if !self.is_back => "the run was over before the server was back",
-            (_, _, Some(_)) if self.reloads == 0 => "the run was over before the first reload",
-            _ if self.case.lose.is_some() && !self.is_lost => "the run was over before anything was lost",
+    pub(crate) fn flaw(&self) -> Option<RunFlaw> {
+        let text = match (self.case.kill_for, self.killed) {
+            (Some(_), None) => "the run was over before the server was killed".to_owned(),
+            (Some(asked), Some(_)) => self.return_flaw(asked.duration())?,
+            _ if self.case.reload_every.is_some() && self.reloads == 0 => {
+                "the run was over before the first reload".to_owned()
+            }
+            _ if self.case.lose.is_some() && !self.is_lost => {
+                "the run was over before anything was lost".to_owned()
+            }
             _ => return None,
         };
-        Some(flaw.to_owned())
+        Some(RunFlaw::of_lab(text))
+    }
+
+    /// A server that comes back late has been lost for longer than others' were.
+    fn return_flaw(&self, asked: Duration) -> Option<String> {
+        let Some(back) = self.back.as_ref().filter(|back| back.in_time) else {
+            return Some("the run was over before the server was back".to_owned());
+        };
+        let is_late = back.away > asked + asked / 4 + AWAY_MORE;
+        is_late.then(|| {
+            format!(
+                "the server was away for {:.1} s, not {:.1} s",
+                back.away.as_secs_f64(),
+                asked.as_secs_f64()
+            )
+        })
     }
 }
 
@@ -93,6 +132,10 @@ mod tests {
         lab::load(&Source::new("x", text), false, &|_| None).unwrap()
     }
 
+    fn said(trouble: &Trouble<'_>) -> String {
+        trouble.flaw().unwrap().text
+    }
+
     #[test]
     fn a_run_that_ends_before_its_trouble_is_flawed() {
         let calm = scenario("");
@@ -100,19 +143,34 @@ mod tests {
         let reloads = scenario("reload-every = \"1s\"");
         let mut trouble = Trouble::new(&reloads.cases[0], &reloads.rivals[0], None);
         trouble.reload(0.9);
-        assert_eq!(trouble.flaw().unwrap(), "the run was over before the first reload");
+        assert_eq!(said(&trouble), "the run was over before the first reload");
         trouble.reload(1.1);
         assert_eq!(trouble.flaw(), None);
         let kills = scenario("kill-for = \"1ms\"");
         let mut trouble = Trouble::new(&kills.cases[0], &kills.rivals[0], None);
         assert_eq!(trouble.due(false), None);
-        assert_eq!(trouble.flaw().unwrap(), "the run was over before the server was killed");
+        assert_eq!(said(&trouble), "the run was over before the server was killed");
         assert_eq!(trouble.due(true), Some(Due::Kill));
-        assert_eq!(trouble.flaw().unwrap(), "the run was over before the server was back");
+        assert_eq!(said(&trouble), "the run was over before the server was back");
         weir_testkit::wait_until("its return", weir_testkit::PATIENCE, || {
             trouble.due(true) == Some(Due::Revive)
         });
-        trouble.is_back = true;
-        assert_eq!((trouble.due(true), trouble.flaw()), (None, None));
+        assert!(trouble.is_away());
+        trouble.came_back(true);
+        assert_eq!((trouble.due(true), trouble.flaw(), trouble.is_away()), (None, None, false));
+    }
+
+    #[test]
+    fn a_server_that_is_back_too_late_is_not_back() {
+        let kills = scenario("kill-for = \"400ms\"");
+        let away_ms = |away_ms, in_time| {
+            let mut trouble = Trouble::new(&kills.cases[0], &kills.rivals[0], None);
+            trouble.killed = Some(Instant::now());
+            trouble.back = Some(Return { away: Duration::from_millis(away_ms), in_time });
+            trouble.flaw().map(|flaw| flaw.text)
+        };
+        assert_eq!((away_ms(400, true), away_ms(700, true)), (None, None));
+        assert_eq!(away_ms(800, true).unwrap(), "the server was away for 0.8 s, not 0.4 s");
+        assert_eq!(away_ms(410, false).unwrap(), "the run was over before the server was back");
     }
 }

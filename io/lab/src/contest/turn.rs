@@ -1,7 +1,7 @@
 //! One turn: a rival is started, warmed up, measured, and ended.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -9,6 +9,8 @@ use weir_config::lab::{Case, Demand, Product, Rival, Scenario, Scheme, ServerKin
 use weir_config::plan::{TlsOut, TlsVersion};
 
 use super::balancers::{ACTIVE, Balancers};
+use super::flaw::{RunFlaw, Whose};
+use super::keepalived::{self, Owners};
 use super::machine::calibrate;
 use super::monitor::{self, Monitor};
 use super::rivals::{self, Assignment, HOST, Program, Recipe};
@@ -19,6 +21,7 @@ use super::trouble::{Due, Trouble};
 use super::{figures, fleet, idle};
 use crate::engine::Running;
 use crate::facts::{Balance, Expected, Mode};
+use crate::judge::Flaw;
 use crate::load::Load;
 use crate::schedule::{Arrivals, Phase, Phases};
 use crate::summary::Run;
@@ -33,11 +36,15 @@ pub(crate) struct Ring<'a> {
     pub(crate) certificates: Option<Certificates>,
     pub(crate) park: ServerPark,
     pub(crate) ledger: Ledger,
+    /// A kernel that has been given rules in the balancer's network, and the program that did so.
+    pub(crate) told: Option<(Product, PathBuf)>,
 }
 
 /// Why a turn came to nothing.
 pub(crate) enum TurnError {
-    /// The rival, or the machine, did not do what it must.
+    /// The rival does not start, or does not take what it should: others may.
+    Rival(String),
+    /// The lab, or the machine, did not do what it must.
     Failed(String),
     /// Where the balancer must listen somebody listens.
     PortTaken(SocketAddr, std::io::Error),
@@ -110,8 +117,9 @@ impl Ring<'_> {
                 self.load(case, rival, address, Some(self.scenario.warm_up.duration())).map_err(failed)?;
             self.run(load, stop, None)?;
         }
-        let idle = idle::hold(&self.network, case, address, stop).map_err(failed)?;
+        let idle = idle::hold(&self.network, case, address, stop).map_err(TurnError::Rival)?;
         let calibration_ns = calibrate();
+        let before = case.lose.map(|_| Owners::look(&self.network));
         let watched = balancers.as_ref().map(Balancers::members).unwrap_or_default();
         let every = self.scenario.watch_every.duration();
         let monitor = Monitor::start(every, watched.clone(), self.park.members(case.servers))
@@ -123,27 +131,32 @@ impl Ring<'_> {
         let run = self.run(load, stop, Some(&mut trouble));
         let trouble_flaw = trouble.flaw();
         let seconds = begun.elapsed().as_secs_f64();
+        let owners = before.zip(case.lose).map(|(before, loss)| (loss, before, Owners::look(&self.network)));
         let directory = self.directory.join(ACTIVE);
         let seen = monitor.finish();
         let idle_flaw = idle::flaw(&idle);
         drop(idle);
         let run = run?;
         let summary = run.summary();
-        let mut flaws: Vec<String> = summary.flaws.iter().map(|flaw| flaw.text.clone()).collect();
+        let mut flaws: Vec<RunFlaw> = summary.flaws.iter().map(|flaw| flaw_of(&run, flaw)).collect();
         flaws.extend(idle_flaw);
         flaws.extend(trouble_flaw);
-        let samples = match seen {
+        flaws.extend(owners.and_then(|(loss, before, after)| keepalived::flaw(loss, before, after)));
+        let mut samples: Vec<_> = match seen {
             Ok(samples) => {
-                flaws.extend(monitor::flaw(&samples, seconds, every));
+                flaws.extend(monitor::flaw(&samples, seconds, every).map(RunFlaw::of_lab));
                 let came_and_went =
                     rival.fleet.iter().flat_map(|_| fleet::samples(&directory, started, seconds));
                 samples.into_iter().chain(came_and_went).collect()
             }
             Err(cause) => {
-                flaws.push(format!("monitors: {cause}"));
+                flaws.push(RunFlaw::of_lab(format!("monitors: {cause}")));
                 Vec::new()
             }
         };
+        if let Some((_, before, after)) = owners {
+            samples.extend(before.samples(0.0).into_iter().chain(after.samples(seconds)));
+        }
         // Where processes of the balancer come and go, what they used is not known.
         let is_same = balancers.as_ref().map(Balancers::members).unwrap_or_default() == watched;
         let is_steady =
@@ -157,6 +170,7 @@ impl Ring<'_> {
             memory: monitor::memory_bytes(&samples, "balancer").filter(|_| is_steady),
             servers: self.servers_that_ran(case, rival, &samples, seconds),
             outage_ms: case.has_trouble().then_some(gap_ms as f64),
+            recovery_ms: case.has_trouble().then(|| run.tally.failures_lasted_ms() as f64),
         };
         let buckets: Vec<_> = run.tally.all.latency.buckets().collect();
         let json = |cause: serde_json::Error| failed(cause.to_string());
@@ -210,7 +224,11 @@ impl Ring<'_> {
                     Some(Due::Kill) => self.park.kill(0),
                     Some(Due::Revive) => {
                         self.revive(stop).map_err(TurnError::Failed)?;
-                        trouble.is_back = true;
+                        // It took its time: whether any request still comes to it is seen now.
+                        let now = running.progress();
+                        let is_due = running.head().duration_s.is_none_or(|seconds| now.at_s < seconds)
+                            && requests.is_none_or(|requests| now.sent < requests);
+                        trouble.came_back(is_due && !running.is_finished());
                     }
                     None => {}
                 }
@@ -218,7 +236,7 @@ impl Ring<'_> {
             thread::sleep(TICK);
         }
         let run = running.finish().map_err(|cause| failed(cause.to_string()))?;
-        if trouble.is_some_and(|trouble| trouble.killed.is_some() && !trouble.is_back) {
+        if trouble.is_some_and(|trouble| trouble.is_away()) {
             self.revive(stop).map_err(TurnError::Failed)?;
         }
         Ok(run)
@@ -321,6 +339,11 @@ impl Ring<'_> {
             output: None,
         })
     }
+}
+
+/// With whose fault it is.
+fn flaw_of(run: &Run, flaw: &Flaw) -> RunFlaw {
+    RunFlaw { text: flaw.text.clone(), whose: if run.is_own(flaw) { Whose::Lab } else { Whose::Measured } }
 }
 
 fn phases_of(case: &Case) -> Vec<Phase> {

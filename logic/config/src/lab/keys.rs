@@ -26,6 +26,8 @@ const MEASURES: Kind = Choice(&[
     "memory",
     "servers",
     "outage",
+    "answered",
+    "recovery",
 ]);
 
 pub(super) static SCENARIO: Section = Section {
@@ -91,8 +93,9 @@ pub(super) static SCENARIO: Section = Section {
             Default("[\"mean\", \"cpu\"]"),
             "\"p99\"",
             "What the verdict goes by. `cpu` is the balancer's CPU time for each answer, `server-cpu` that of all servers, `servers` how many ran where they \
-             come and go, `outage` the longest time without an answer in tests in \
-             which something is lost or reloaded.",
+             come and go. In tests in which something is lost or reloaded, `outage` is the longest time without an answer, `answered` the share of requests \
+             that were answered as expected, `recovery` the time from the first failed request to the last (1 ms if hardly any failed); these are \
+             compared however many requests fail.",
         ),
         key(
             "topology",

@@ -234,11 +234,15 @@ pub enum Measure {
     Servers,
     /// The longest time without an answer as expected, where something is lost or reloaded.
     Outage,
+    /// Share of the requests that were answered as expected, there.
+    Answered,
+    /// From the first request that failed to the last one, there.
+    Recovery,
 }
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Mean,
         Self::P50,
         Self::P99,
@@ -250,6 +254,8 @@ impl Measure {
         Self::Memory,
         Self::Servers,
         Self::Outage,
+        Self::Answered,
+        Self::Recovery,
     ];
 
     /// As the file calls it.
@@ -266,6 +272,8 @@ impl Measure {
             Self::Memory => "memory",
             Self::Servers => "servers",
             Self::Outage => "outage",
+            Self::Answered => "answered",
+            Self::Recovery => "recovery",
         }
     }
 
@@ -283,12 +291,19 @@ impl Measure {
             Self::Memory => "Memory of the balancer, MiB",
             Self::Servers => "Servers that ran, on average",
             Self::Outage => "Longest time without an answer, ms",
+            Self::Answered => "Requests answered as expected, %",
+            Self::Recovery => "From the first failed request to the last, ms",
         }
     }
 
     /// More is better.
     pub fn is_more_better(self) -> bool {
-        self == Self::Rate
+        matches!(self, Self::Rate | Self::Answered)
+    }
+
+    /// It says how something that is lost or reloaded is borne: it is asked of runs in which requests fail, too.
+    pub fn is_of_trouble(self) -> bool {
+        matches!(self, Self::Outage | Self::Answered | Self::Recovery)
     }
 }
 

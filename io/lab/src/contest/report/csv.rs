@@ -22,7 +22,7 @@ pub fn csv(analysis: &Analysis) -> String {
             run.place,
             run.started_unix_s,
             run.seconds,
-            run.flaws.is_empty(),
+            run.is_valid(),
             run.sent,
             run.succeeded,
             run.calibration_ns,

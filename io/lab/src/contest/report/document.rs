@@ -18,6 +18,11 @@ pub(super) enum Block {
     Table(Table),
     /// An SVG, for forms that can show it.
     Plot(String),
+    /// What is not needed at once.
+    Fold {
+        title: String,
+        blocks: Vec<Block>,
+    },
     /// Somebody's configuration.
     Config {
         name: String,
@@ -31,6 +36,7 @@ pub(super) struct Table {
     pub(super) rows: Vec<Vec<String>>,
 }
 
+/// What decides stands first and open; the rest is folded away, where a form can do so.
 pub(super) fn of(analysis: &Analysis) -> Vec<Block> {
     let scenario = &analysis.scenario;
     let meta = |key: &str| analysis.results.meta.get(key).cloned().unwrap_or_default();
@@ -51,18 +57,53 @@ pub(super) fn of(analysis: &Analysis) -> Vec<Block> {
         analysis.invalid().count(),
         meta("topology"),
     )));
-    for measure in Measure::ALL {
-        let Some(table) = tables::measure(analysis, measure) else { continue };
+    for measure in &scenario.judge {
+        let Some(table) = tables::measure(analysis, *measure) else { continue };
         blocks.push(Block::Heading(measure.title().to_owned()));
+        blocks.push(Block::Plot(plots::bars(analysis, *measure)));
         blocks.push(Block::Table(table));
-        if scenario.judge.contains(&measure) {
-            blocks.push(Block::Plot(plots::bars(analysis, measure)));
-            let relative = tables::relative(analysis, measure);
-            if !relative.rows.is_empty() {
-                blocks.push(Block::Text("In percent of the best:".to_owned()));
-                blocks.push(Block::Table(relative));
-            }
+        let relative = tables::relative(analysis, *measure);
+        if !relative.rows.is_empty() {
+            blocks.push(Block::Text("In percent of the best:".to_owned()));
+            blocks.push(Block::Table(relative));
         }
+    }
+    comparisons(analysis, &mut blocks);
+    trust(analysis, &mut blocks);
+    let others = Measure::ALL.into_iter().filter(|measure| !scenario.judge.contains(measure));
+    let others = others.filter_map(|measure| {
+        let table = tables::measure(analysis, measure)?;
+        Some([Block::Text(format!("{}:", measure.title())), Block::Table(table)])
+    });
+    fold("Figures that the verdict does not go by", others.flatten().collect(), &mut blocks);
+    fold("Answers and servers", vec![Block::Table(tables::answers(analysis))], &mut blocks);
+    let curves = |plots: Vec<(String, String)>| -> Vec<Block> {
+        plots.into_iter().flat_map(|(case, plot)| [Block::Text(case), Block::Plot(plot)]).collect()
+    };
+    fold("CPU of the balancer over time", curves(plots::cpu_over_time(analysis)), &mut blocks);
+    fold("Servers over time", curves(plots::servers_over_time(analysis)), &mut blocks);
+    let mut latency = curves(plots::latency_over_time(analysis));
+    if !latency.is_empty() {
+        let said =
+            "Medians of requests by when they were due, in the run of each rival that is in the middle.";
+        latency.insert(0, Block::Text(said.to_owned()));
+    }
+    fold("Latency over time", latency, &mut blocks);
+    fold("Configurations", configurations(analysis), &mut blocks);
+    fold("Machine", machine(analysis), &mut blocks);
+    blocks
+}
+
+fn fold(title: &str, blocks: Vec<Block>, to: &mut Vec<Block>) {
+    if !blocks.is_empty() {
+        to.push(Block::Fold { title: title.to_owned(), blocks });
+    }
+}
+
+/// Those over all cases; those in single ones by themselves, as they are many.
+fn comparisons(analysis: &Analysis, blocks: &mut Vec<Block>) {
+    if analysis.pairs.is_empty() {
+        return;
     }
     blocks.push(Block::Heading("Comparisons".to_owned()));
     blocks.push(Block::Text(
@@ -71,33 +112,15 @@ pub(super) fn of(analysis: &Analysis) -> Vec<Block> {
          What is not below 5% may be chance. Nobody is said to be better unless the median turn, its interval and the test agree."
             .to_owned(),
     ));
-    blocks.push(Block::Table(tables::comparisons(analysis)));
-    blocks.push(Block::Heading("Answers and servers".to_owned()));
-    blocks.push(Block::Table(tables::answers(analysis)));
-    let curves = plots::cpu_over_time(analysis);
-    if !curves.is_empty() {
-        blocks.push(Block::Heading("CPU of the balancer over time".to_owned()));
-        blocks.extend(curves.into_iter().flat_map(|(case, plot)| [Block::Text(case), Block::Plot(plot)]));
+    blocks.push(Block::Table(tables::comparisons(analysis, |pair| pair.case.is_none())));
+    let single = tables::comparisons(analysis, |pair| pair.case.is_some());
+    if !single.rows.is_empty() {
+        fold("Comparisons in single cases", vec![Block::Table(single)], blocks);
     }
-    let curves = plots::servers_over_time(analysis);
-    if !curves.is_empty() {
-        blocks.push(Block::Heading("Servers over time".to_owned()));
-        blocks.extend(curves.into_iter().flat_map(|(case, plot)| [Block::Text(case), Block::Plot(plot)]));
-    }
-    let curves = plots::latency_over_time(analysis);
-    if !curves.is_empty() {
-        blocks.push(Block::Heading("Latency over time".to_owned()));
-        blocks.push(Block::Text(
-            "Medians of requests by when they were due, in the run of each rival that is in the middle."
-                .to_owned(),
-        ));
-        blocks.extend(curves.into_iter().flat_map(|(case, plot)| [Block::Text(case), Block::Plot(plot)]));
-    }
-    trust(analysis, &mut blocks);
-    configurations(analysis, &mut blocks);
-    machine(analysis, &mut blocks);
-    blocks
 }
+
+/// More invalid runs are folded away.
+const LISTED_MAX: usize = 8;
 
 /// What was left out, and how steady the machine was.
 fn trust(analysis: &Analysis, blocks: &mut Vec<Block>) {
@@ -106,19 +129,19 @@ fn trust(analysis: &Analysis, blocks: &mut Vec<Block>) {
     for rival in analysis.results.rivals.iter().filter(|rival| !rival.left_out.is_empty()) {
         list.push(format!("{}: {}", rival.rival, rival.left_out));
     }
-    for run in analysis.invalid() {
-        list.push(format!(
-            "{}, {}, repeat {}: {}",
-            run.case,
-            run.rival,
-            run.repeat + 1,
-            run.flaws.join("; ")
-        ));
-    }
+    let invalid = analysis.invalid().map(|run| {
+        let whose = if run.is_measured() { "" } else { " (not measured)" };
+        format!("{}, {}, repeat {}{whose}: {}", run.case, run.rival, run.repeat + 1, run.why())
+    });
+    let invalid: Vec<String> = invalid.collect();
     let noise = analysis.noise;
-    if list.is_empty() {
+    if list.is_empty() && invalid.is_empty() {
         blocks.push(Block::Text("Nothing: every run is valid.".to_owned()));
+    } else if invalid.len() > LISTED_MAX {
+        blocks.extend((!list.is_empty()).then_some(Block::List(list)));
+        fold(&format!("{} runs that are invalid", invalid.len()), vec![Block::List(invalid)], blocks);
     } else {
+        list.extend(invalid);
         blocks.push(Block::List(list));
     }
     let drift = match noise.drift {
@@ -128,6 +151,12 @@ fn trust(analysis: &Analysis, blocks: &mut Vec<Block>) {
         ),
         None => "From the first half to the second it did not change beyond chance.".to_owned(),
     };
+    if analysis.scenario.cases.iter().any(|case| case.lose.is_some()) {
+        blocks.push(Block::Text(
+            "In every run that counts, the active one had the address before the loss, and the passive one after it."
+                .to_owned(),
+        ));
+    }
     blocks.push(Block::Text(format!(
         "Before each run a fixed piece of work is timed: at worst it took {:.0}% longer than usual, in {} runs over 20%. {drift}",
         noise.worst * 100.0,
@@ -135,41 +164,40 @@ fn trust(analysis: &Analysis, blocks: &mut Vec<Block>) {
     )));
 }
 
-fn configurations(analysis: &Analysis, blocks: &mut Vec<Block>) {
+fn configurations(analysis: &Analysis) -> Vec<Block> {
     let configured: Vec<_> =
         analysis.results.rivals.iter().filter(|rival| !rival.config.is_empty()).collect();
     if configured.is_empty() {
-        return;
+        return Vec::new();
     }
-    blocks.push(Block::Heading("Configurations".to_owned()));
     let row = |rival: &&super::super::store::Configured| {
         let size = ConfigSize::of(&rival.config);
         let figures = [size.lines, size.characters, size.special].map(|figure| figure.to_string());
         [vec![rival.rival.clone(), rival.version.clone()], figures.to_vec()].concat()
     };
-    blocks.push(Block::Table(Table {
+    let mut blocks = vec![Block::Table(Table {
         head: ["rival", "version", "lines", "characters", "special characters"].map(str::to_owned).to_vec(),
         rows: configured.iter().map(row).collect(),
-    }));
+    })];
     blocks.extend(
         configured
             .iter()
             .map(|rival| Block::Config { name: rival.rival.clone(), text: rival.config.clone() }),
     );
+    blocks
 }
 
-fn machine(analysis: &Analysis, blocks: &mut Vec<Block>) {
-    blocks.push(Block::Heading("Machine".to_owned()));
+fn machine(analysis: &Analysis) -> Vec<Block> {
     let hidden = ["scenario", "format", "form", "name", "topology", "identity"];
     let facts = analysis
         .results
         .meta
         .iter()
         .filter(|(key, value)| !hidden.contains(&key.as_str()) && !value.is_empty());
-    blocks.push(Block::Table(Table {
+    let mut blocks = vec![Block::Table(Table {
         head: vec!["what".to_owned(), "value".to_owned()],
         rows: facts.map(|(key, value)| vec![key.clone(), value.clone()]).collect(),
-    }));
+    })];
     let has_none = analysis.scenario.rivals.iter().any(|rival| rival.product == Product::None);
     if has_none {
         blocks.push(Block::Text(
@@ -177,4 +205,5 @@ fn machine(analysis: &Analysis, blocks: &mut Vec<Block>) {
                 .to_owned(),
         ));
     }
+    blocks
 }

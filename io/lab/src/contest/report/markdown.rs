@@ -1,6 +1,10 @@
 use super::document::{Block, Table};
 
 pub(super) fn render(blocks: &[Block]) -> String {
+    format!("{}\n", rendered(blocks).trim_end())
+}
+
+fn rendered(blocks: &[Block]) -> String {
     let mut out = String::new();
     for block in blocks {
         match block {
@@ -19,6 +23,9 @@ pub(super) fn render(blocks: &[Block]) -> String {
             }
             Block::Table(table) => out.push_str(&rows(table)),
             Block::Plot(_) => {}
+            Block::Fold { title, blocks } => {
+                out.push_str(&format!("## {}\n\n{}", escaped(title), rendered(blocks)));
+            }
             Block::Config { name, text } => {
                 out.push_str(&format!("{}:\n\n", escaped(name)));
                 text.lines().for_each(|line| out.push_str(&format!("    {line}\n")));
@@ -26,7 +33,7 @@ pub(super) fn render(blocks: &[Block]) -> String {
             }
         }
     }
-    format!("{}\n", out.trim_end())
+    out
 }
 
 fn rows(table: &Table) -> String {

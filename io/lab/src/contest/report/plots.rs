@@ -153,8 +153,7 @@ fn moments(analysis: &Analysis, case: &str, rival: &str) -> Option<Vec<(f64, f64
         run.figures.iter().find(|(measure, _)| *measure == Measure::Mean).map(|(_, value)| *value)
     };
     let runs = analysis.results.runs.iter();
-    let own: Vec<_> =
-        runs.filter(|run| run.case == case && run.rival == rival && run.flaws.is_empty()).collect();
+    let own: Vec<_> = runs.filter(|run| run.case == case && run.rival == rival && run.is_valid()).collect();
     let middle = median(&own.iter().filter_map(|run| mean(run)).collect::<Vec<_>>())?;
     let distance =
         |run: &super::super::store::Played| mean(run).map_or(f64::INFINITY, |mean| (mean - middle).abs());

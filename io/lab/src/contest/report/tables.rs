@@ -90,8 +90,8 @@ pub(super) fn relative(analysis: &Analysis, measure: Measure) -> Table {
     table
 }
 
-/// Every comparison that was made.
-pub(super) fn comparisons(analysis: &Analysis) -> Table {
+/// Comparisons that were made, of those that are wanted.
+pub(super) fn comparisons(analysis: &Analysis, is_wanted: impl Fn(&&Pair) -> bool) -> Table {
     let row = |pair: &Pair| {
         let said = match pair.standing() {
             Standing::Better => format!("{} is better", pair.one),
@@ -104,14 +104,14 @@ pub(super) fn comparisons(analysis: &Analysis) -> Table {
             pair.measure.name().to_owned(),
             pair.case.clone().unwrap_or_else(|| "all".to_owned()),
             format!("{} / {}", pair.one, pair.other),
-            estimate(&pair.difference.ratio),
+            ratios(&pair.difference.ratio),
             pairs(pair),
             probability(pair.adjusted),
             said,
         ]
     };
     let head = ["figure", "case", "who", "ratio", "pairs", "probability", "says"].map(str::to_owned).to_vec();
-    Table { head, rows: analysis.pairs.iter().map(row).collect() }
+    Table { head, rows: analysis.pairs.iter().filter(is_wanted).map(row).collect() }
 }
 
 /// Requests and bytes, in all and of each server.
@@ -135,7 +135,7 @@ pub(super) fn answers(analysis: &Analysis) -> Table {
         for rival in &analysis.scenario.rivals {
             let runs = analysis.results.runs.iter();
             let own: Vec<_> = runs
-                .filter(|run| run.case == case.name && run.rival == rival.name && run.flaws.is_empty())
+                .filter(|run| run.case == case.name && run.rival == rival.name && run.is_valid())
                 .collect();
             if own.is_empty() {
                 continue;
@@ -193,6 +193,12 @@ pub(super) fn estimate(estimate: &Estimate) -> String {
     format!("{} ({range}{} to {})", short(estimate.median), short(estimate.low), short(estimate.high))
 }
 
+/// As [`estimate`], of ratios.
+fn ratios(estimate: &Estimate) -> String {
+    let range = if estimate.is_range() { "range " } else { "" };
+    format!("{} ({range}{} to {})", ratio(estimate.median), ratio(estimate.low), ratio(estimate.high))
+}
+
 /// Pairs of runs that are compared, and of how many that there were to be if they are fewer.
 pub(super) fn pairs(pair: &Pair) -> String {
     match (pair.difference.pairs, pair.planned) {
@@ -209,6 +215,11 @@ pub(super) fn short(value: f64) -> String {
         size if size >= 1.0 || value == 0.0 => format!("{value:.2}"),
         _ => format!("{value:.4}"),
     }
+}
+
+/// One figure divided by another: two digits behind the point, and three where they would say that there is no difference.
+pub(super) fn ratio(value: f64) -> String {
+    if (0.99..1.01).contains(&value) { format!("{value:.3}") } else { format!("{value:.2}") }
 }
 
 pub(super) fn probability(probability: f64) -> String {

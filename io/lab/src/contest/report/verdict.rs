@@ -1,7 +1,7 @@
 use weir_config::lab::Measure;
 
 use super::super::analysis::{Analysis, Pair, Standing};
-use super::tables::{is_rival, pairs, probability, short};
+use super::tables::{is_rival, pairs, probability, ratio};
 
 /// More pairs are only counted.
 const NAMED_MAX: usize = 4;
@@ -37,7 +37,7 @@ pub fn verdict(analysis: &Analysis) -> Vec<String> {
         }
     }
     // Who fails while something is lost is compared all the same, by how long.
-    let is_excluded = analysis.scenario.judge.iter().any(|measure| *measure != Measure::Outage);
+    let is_excluded = analysis.scenario.judge.iter().any(|measure| !measure.is_of_trouble());
     for (rival, case, success) in failures(analysis).into_iter().filter(|_| is_excluded) {
         said.push(format!(
             "{rival} answered {success:.1}% of the requests of {case} as expected, and is not compared there."
@@ -48,10 +48,17 @@ pub fn verdict(analysis: &Analysis) -> Vec<String> {
             "Nothing can be compared: there are no valid runs of two rivals in the same turn.".to_owned(),
         );
     }
+    let left_out = analysis.results.rivals.iter().filter(|rival| !rival.left_out.is_empty());
+    let left_out: Vec<&str> = left_out.map(|rival| rival.rival.as_str()).collect();
+    if !left_out.is_empty() {
+        said.push(format!("Left out, for reasons that are listed below: {}.", left_out.join(", ")));
+    }
     let invalid = analysis.invalid().count();
     if invalid > 0 {
+        let own = analysis.invalid().filter(|run| !run.is_measured()).count();
         said.push(format!(
-            "{invalid} of {} runs are invalid ({}) and count for nothing; they are listed below. What is said is said of the others only.",
+            "{invalid} of {} runs are invalid ({}), {own} of them by the lab's own fault, and count for nothing; they are listed below. What \
+             is said is said of the others only.",
             analysis.results.runs.len(),
             whose(analysis),
         ));
@@ -90,22 +97,24 @@ fn what(measure: Measure) -> &'static str {
         Measure::Memory => "memory",
         Measure::Servers => "servers that ran",
         Measure::Outage => "longest time without an answer",
+        Measure::Answered => "share of requests answered as expected",
+        Measure::Recovery => "time from the first failed request to the last",
     }
 }
 
 /// The better one first.
 fn sentence(analysis: &Analysis, pair: &Pair) -> String {
-    let ratio = pair.difference.ratio;
+    let of = pair.difference.ratio;
     let is_better = pair.standing() == Standing::Better;
     let (better, worse, low, median, high) = match is_better {
-        true => (&pair.one, &pair.other, ratio.low, ratio.median, ratio.high),
-        false => (&pair.other, &pair.one, 1.0 / ratio.high, 1.0 / ratio.median, 1.0 / ratio.low),
+        true => (&pair.one, &pair.other, of.low, of.median, of.high),
+        false => (&pair.other, &pair.one, 1.0 / of.high, 1.0 / of.median, 1.0 / of.low),
     };
     let mut said = format!(
         "{better} has {} ({} to {}) of {worse}'s {} over all cases ({} pairs of runs, probability {}).",
-        short(median),
-        short(low),
-        short(high),
+        ratio(median),
+        ratio(low),
+        ratio(high),
         what(pair.measure),
         pairs(pair),
         probability(pair.adjusted),

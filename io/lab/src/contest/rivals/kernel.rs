@@ -2,11 +2,12 @@
 //!
 //! Client and servers are in one network: what goes to a server must seem to come from the balancer, or the answer would not pass it.
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use weir_config::lab::Scheme;
+use weir_config::lab::{Product, Scheme};
 
-use super::Assignment;
+use super::{Assignment, Recipe};
 
 /// For nft: a server for each new connection, by a number that counts, by chance or by the client's address.
 pub(super) fn nftables(assignment: &Assignment<'_>) -> String {
@@ -70,22 +71,43 @@ pub(super) const NFTABLES_START: &str =
 /// The same for LVS.
 pub(super) const LVS_START: &str = "echo 1 > /proc/sys/net/ipv4/ip_forward && echo 1 > /proc/sys/net/ipv4/vs/conntrack && \
     nft --file \"$2\" && \"$0\" --restore < \"$1\" && exec sleep 1000000000";
+/// What of these scripts stays.
+const STAY: &str = " && exec sleep 1000000000";
 
-/// Whether the kernel has what a program needs, tried in a namespace that goes away at once.
+/// Whether the kernel takes all the rules that a rival would be given, tried in a namespace that goes away at once: it may know of
+/// tables, and not of numbers, maps, masquerading or a scheduler. `directory` gets its files.
 ///
 /// # Errors
-/// It has not; the text says what the program said.
-pub(super) fn is_able(program: &std::path::Path, arguments: &[&str]) -> Result<(), String> {
-    let tried =
-        Command::new("unshare").arg("--net").arg(program).args(arguments).stdin(Stdio::null()).output();
-    let output = tried.map_err(|cause| format!("unshare: {cause}"))?;
-    match output.status.success() {
+/// It does not; the text says what the program said.
+pub(super) fn is_able(program: &Path, recipe: &Recipe, directory: &Path) -> Result<(), String> {
+    let files = std::iter::once((recipe.file, &recipe.config));
+    for (name, text) in files.chain(recipe.others.iter().map(|(name, text)| (*name, text))) {
+        let path = directory.join(name);
+        std::fs::write(&path, text).map_err(|cause| format!("{}: {cause}", path.display()))?;
+    }
+    let script = recipe.script.and_then(|script| script.strip_suffix(STAY)).unwrap_or_default();
+    let mut command = Command::new("unshare");
+    command.args(["--net", "/bin/sh", "-c", script]).arg(program).args(&recipe.arguments);
+    let output = command.stdin(Stdio::null()).output().map_err(|cause| format!("unshare: {cause}"))?;
+    match output.status.success() && !script.is_empty() {
         true => Ok(()),
         false => Err(format!(
-            "the kernel does not let it ({} {}): {}",
+            "the kernel does not take its rules in a network namespace ({}): {}",
             program.display(),
-            arguments.join(" "),
             String::from_utf8_lossy(&output.stderr).trim()
         )),
+    }
+}
+
+/// What makes the kernel forget the rules of a product: programs and their arguments.
+pub(super) fn forgetting(product: Product, program: &Path) -> Vec<(PathBuf, &'static [&'static str])> {
+    const FLUSH: &[&str] = &["flush", "ruleset"];
+    match product {
+        Product::Nftables => vec![(program.to_owned(), FLUSH)],
+        Product::Lvs => vec![
+            (program.to_owned(), &["--clear"]),
+            (super::in_path(&["nft"]).unwrap_or_else(|| "nft".into()), FLUSH),
+        ],
+        _ => Vec::new(),
     }
 }

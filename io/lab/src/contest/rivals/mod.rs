@@ -23,8 +23,6 @@ use weir_config::lab::{FleetSetup, Product, Scheme, Way};
 
 pub use comparison::ConfigSize;
 
-use super::stage::is_root;
-
 /// What a balancer is to do, in nobody's language.
 #[derive(Debug, Clone)]
 pub struct Assignment<'a> {
@@ -233,13 +231,41 @@ pub fn find(product: Product, named: Option<&Path>, own: &Path) -> Result<Progra
     let output = Command::new(&path).arg(option).stdin(Stdio::null()).output();
     let output = output.map_err(|cause| format!("{} {option}: {cause}", path.display()))?;
     let said = [output.stdout, output.stderr].concat();
-    // Without root there are no namespaces, and the scenario is not played.
-    match product {
-        Product::Lvs if is_root() => kernel::is_able(&path, &["--list"])?,
-        Product::Nftables if is_root() => kernel::is_able(&path, &["add", "table", "ip", "weir"])?,
-        _ => {}
-    }
     Ok(Program { path, version: version_in(&String::from_utf8_lossy(&said)).unwrap_or_default() })
+}
+
+/// Whether the kernel can do what a rival asks of it; of rivals that are programs, nothing is asked. Needs root.
+///
+/// # Errors
+/// It cannot; the text says what was said.
+pub(crate) fn is_able(product: Product, scheme: Scheme, program: &Program) -> Result<(), String> {
+    if !product.is_kernel() {
+        return Ok(());
+    }
+    let directory = tempfile::tempdir().map_err(|cause| format!("a directory: {cause}"))?;
+    let servers = [1, 2].map(|at| (format!("s{at}"), SocketAddr::from(([198, 18, 1, at], 8_000))));
+    let tried = Assignment {
+        bind: SocketAddr::from(([198, 18, 0, 2], 8_000)),
+        servers: &servers,
+        scheme,
+        way: Way::Proxied,
+        roots: &[],
+        key: None,
+        workers: 1,
+        check: "",
+        tls_in: None,
+        tls_out: None,
+        directory: directory.path(),
+        fleet: None,
+        reloads: false,
+    };
+    let recipe = recipe(product, &tried).ok_or("it is no balancer")?;
+    kernel::is_able(&program.path, &recipe, directory.path())
+}
+
+/// What makes the kernel forget what it was told as this product, by the program that told it: programs and their arguments.
+pub(crate) fn forgetting(product: Product, program: &Path) -> Vec<(PathBuf, &'static [&'static str])> {
+    kernel::forgetting(product, program)
 }
 
 /// The first of these programs that is there.

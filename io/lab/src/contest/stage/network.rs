@@ -7,12 +7,12 @@ use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use weir_config::lab::{Links, Topology};
 
-use super::super::rivals::in_path;
 use super::ledger::PREFIX;
 use super::{Ledger, free_address};
 
@@ -87,19 +87,16 @@ impl Network {
         self.prefix.is_some()
     }
 
-    /// Takes away what packet filter and LVS were told there.
-    pub(crate) fn forget_rules(&self, place: Place) {
+    /// Runs a program there to its end.
+    ///
+    /// # Errors
+    /// It does not run, or fails; the text has what it said. Over loopback nothing is run.
+    pub(crate) fn run_within(&self, place: Place, program: &Path, arguments: &[&str]) -> Result<(), String> {
         if self.prefix.is_none() {
-            return;
+            return Err("it would be for all of this machine".to_owned());
         }
-        let namespace = self.namespace(place);
-        for (program, arguments) in [("nft", ["flush", "ruleset"].as_slice()), ("ipvsadm", &["--clear"])] {
-            // Who is not there has told nothing.
-            let Some(program) = in_path(&[program]) else { continue };
-            let program = program.display().to_string();
-            let _ =
-                run("ip", &[&["netns", "exec", namespace.as_str(), program.as_str()], arguments].concat());
-        }
+        let (namespace, program) = (self.namespace(place), program.display().to_string());
+        run("ip", &[&["netns", "exec", namespace.as_str(), program.as_str()], arguments].concat())
     }
 
     /// Whether the address of a pair is there.
@@ -165,8 +162,9 @@ impl Network {
         if self.prefix.is_none() {
             return "loopback, although namespaces were asked for: they need root".to_owned();
         }
-        let shown =
-            |rate: Option<f64>| rate.map_or("unlimited".to_owned(), |mbit| format!("{mbit:.4} Mbit/s"));
+        let shown = |rate: Option<f64>| {
+            rate.map_or("unlimited".to_owned(), |mbit| format!("{} Mbit/s", (mbit * 1e4).round() / 1e4))
+        };
         let scale =
             if links.scale == 1.0 { String::new() } else { format!(", all divided by {}", links.scale) };
         format!(

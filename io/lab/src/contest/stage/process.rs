@@ -103,6 +103,9 @@ impl Process {
         let said = std::fs::read(&self.log).unwrap_or_default();
         let said = String::from_utf8_lossy(&said).into_owned();
         let lines: Vec<&str> = said.trim().lines().collect();
+        if lines.is_empty() {
+            return "it has said nothing".to_owned();
+        }
         lines[lines.len().saturating_sub(10)..].join("\n")
     }
 }

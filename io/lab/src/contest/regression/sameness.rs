@@ -1,0 +1,52 @@
+//! Whether two files were asked the same: every key of their scenarios that decides about figures, by name.
+
+use serde::Serialize;
+use serde_json::Value;
+use weir_config::lab::{Case, Rival, Scenario};
+
+/// What all cases have in common, and differs: a sentence each. Where a program lies is no matter; versions are told elsewhere.
+pub(super) fn of_all(old: &Scenario, new: &Scenario) -> Vec<String> {
+    [
+        ("servers", differences(&old.servers, &new.servers, &["program"])),
+        ("balancer", differences(&old.balancer, &new.balancer, &["port"])),
+        ("warm-up", differences(&old.warm_up, &new.warm_up, &[])),
+    ]
+    .into_iter()
+    .filter(|(_, said)| !said.is_empty())
+    .map(|(what, said)| format!("the scenarios differ in {what}: {said}"))
+    .collect()
+}
+
+/// What differs between two rivals of one name; empty = nothing.
+pub(super) fn of_rivals(old: &Rival, new: &Rival) -> String {
+    differences(old, new, &["program"])
+}
+
+/// What differs between two cases of one name; empty = nothing.
+pub(super) fn of_cases(old: &Case, new: &Case) -> String {
+    differences(old, new, &[])
+}
+
+/// Whatever there is of both by name, so that a key that is new is not forgotten here; keys `but` are, at every level.
+fn differences(old: &impl Serialize, new: &impl Serialize, but: &[&str]) -> String {
+    let value = |of: Result<Value, serde_json::Error>| without(of.unwrap_or_default(), but);
+    let (old, new) = (value(serde_json::to_value(old)), value(serde_json::to_value(new)));
+    let (Value::Object(old), Value::Object(new)) = (&old, &new) else {
+        return if old == new { String::new() } else { said(&old, &new) };
+    };
+    let changed = old.iter().filter(|(key, value)| new.get(*key) != Some(value));
+    let told = changed.map(|(key, value)| {
+        format!("{} is {}", key.replace('_', "-"), said(value, new.get(key).unwrap_or(&Value::Null)))
+    });
+    told.collect::<Vec<_>>().join("; ")
+}
+
+fn without(value: Value, but: &[&str]) -> Value {
+    let Value::Object(entries) = value else { return value };
+    let kept = entries.into_iter().filter(|(key, _)| !but.contains(&key.as_str()));
+    Value::Object(kept.map(|(key, value)| (key, without(value, but))).collect())
+}
+
+fn said(old: &Value, new: &Value) -> String {
+    format!("{old} in the first file, {new} in the second")
+}
