@@ -7,63 +7,16 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-use serde_json::Value;
+use weir_e2e::{Lab, text};
 use weir_origin::Origin;
-use weir_testkit::{PATIENCE, TempDir, wait_until};
+use weir_testkit::{PATIENCE, wait_until};
 
 /// Two cases of a moment each.
 const TINY: &str = "repeats = 2\nwarm-up = \"20ms\"\npause = \"0ms\"\nwatch = \"50ms\"\n[servers]\ncount = 2\n\
     [[test]]\nname = \"closed\"\nconnections = 2\nrequests = 40\nsize = \"1KiB\"\n\
     [[test]]\nname = \"open\"\nrate = 100\nrequests = 20\nsize = \"10KiB\"\n";
-
-/// A directory with a scenario in it.
-struct Bench {
-    directory: TempDir,
-}
-
-impl Bench {
-    fn new(scenario: &str) -> Self {
-        let directory = TempDir::new().unwrap();
-        fs::write(directory.path().join("tiny.toml"), scenario).unwrap();
-        Self { directory }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(weir_e2e::program());
-        command.arg("lab").args(arguments).current_dir(self.directory.path()).stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    /// Starts it, and waits until so many runs are over.
-    fn start(&self, arguments: &[&str], runs: usize) -> Child {
-        let mut child = self.command(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let begins = format!("[{runs}/");
-        let said = lines.find(|line| line.as_ref().is_ok_and(|line| line.starts_with(&begins)));
-        assert!(said.is_some(), "it ended before run {runs}");
-        // It goes on talking, and must not wait for somebody who listens.
-        std::thread::spawn(move || lines.for_each(drop));
-        child
-    }
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|cause| panic!("{cause}: {}", text(output)))
-}
 
 /// Processes whose own directory is there, or was before it was deleted.
 fn processes_in(directory: &Path) -> usize {
@@ -81,7 +34,7 @@ fn processes_of(needle: &str) -> usize {
 
 #[test]
 fn balancers_take_turns_and_everything_about_it_is_told() {
-    let bench = Bench::new(&format!(
+    let bench = Lab::new(&format!(
         "rivals = [\"none\", \"weir\", \"haproxy\", \"nginx\", \"apache\"]\nalgorithms = \"round-robin\"\n{TINY}"
     ));
     let output = bench.run(&[
@@ -95,50 +48,50 @@ fn balancers_take_turns_and_everything_about_it_is_told() {
         "--csv",
         "r.csv",
     ]);
-    let said = text(&output);
-    let report = json(&output);
+    let said = output.text();
+    let report = output.json();
     let left_out = said.matches(" is left out: ").count();
     let runs = (5 - left_out) * 2 * 2;
     assert_eq!(report["runs"], runs, "{said}");
     let invalid = report["invalid"].as_array().unwrap().len();
-    assert_eq!(output.status.code(), Some(if invalid == runs { 1 } else { 0 }), "{said}");
+    assert_eq!(output.code(), Some(if invalid == runs { 1 } else { 0 }), "{said}");
     let page = fs::read_to_string(bench.path("r.html")).unwrap();
     assert!(page.contains("<table>") && page.contains("[listener.web]") && page.contains("Configurations"));
     assert_eq!(fs::read_to_string(bench.path("r.csv")).unwrap().lines().count(), runs + 1);
-    assert!(fs::read_to_string(bench.path("r.md")).unwrap().contains("## Comparisons"));
+    assert!(fs::read_to_string(bench.path("r.md")).unwrap().contains("## What was left out"));
 
     // Once more: all of it is there.
     let again = bench.run(&["run", "tiny.toml", "--json"]);
     assert!(
-        text(&again).contains(&format!("{runs} runs, {runs} of them are there already")),
+        again.text().contains(&format!("{runs} runs, {runs} of them are there already")),
         "{}",
-        text(&again)
+        again.text()
     );
-    assert_eq!(json(&again), report);
-    assert_eq!(json(&bench.run(&["report", "tiny.sqlite", "--json"])), report);
+    assert_eq!(again.json(), report);
+    assert_eq!(bench.run(&["report", "tiny.sqlite", "--json"]).json(), report);
     let markdown = bench.run(&["report", "tiny.sqlite"]);
-    assert!(text(&markdown).starts_with("# tiny.toml\n"), "{}", text(&markdown));
+    assert!(markdown.text().starts_with("# tiny.toml\n"), "{}", markdown.text());
 
     // Nothing is worse than itself, but so few runs prove nothing; and another scenario does not go into the same file.
     if invalid < runs {
         let compared = bench.run(&["compare", "tiny.sqlite", "tiny.sqlite"]);
-        assert_eq!(compared.status.code(), Some(2), "{}", text(&compared));
-        assert!(text(&compared).contains("too few runs"), "{}", text(&compared));
+        assert_eq!(compared.code(), Some(2), "{}", compared.text());
+        assert!(compared.text().contains("too few runs"), "{}", compared.text());
     }
     fs::write(bench.path("tiny.toml"), TINY).unwrap();
     let other = bench.run(&["run", "tiny.toml"]);
     assert!(
-        other.status.code() == Some(2) && text(&other).contains("results of another scenario"),
+        other.code() == Some(2) && other.text().contains("results of another scenario"),
         "{}",
-        text(&other)
+        other.text()
     );
 }
 
 #[test]
 fn shares_of_servers_are_those_of_the_algorithm() {
-    let bench = Bench::new(&format!("rivals = \"weir\"\nalgorithms = \"round-robin\"\n{TINY}"));
+    let bench = Lab::new(&format!("rivals = \"weir\"\nalgorithms = \"round-robin\"\n{TINY}"));
     bench.run(&["run", "tiny.toml", "--quiet"]);
-    let markdown = text(&bench.run(&["report", "tiny.sqlite"]));
+    let markdown = bench.run(&["report", "tiny.sqlite"]).text();
     let invalid = markdown.contains("closed, weir, repeat");
     // A run that was kept from the CPU is left out, and tells no shares.
     assert!(invalid || markdown.contains("s1 40, s2 40"), "{markdown}");
@@ -147,19 +100,19 @@ fn shares_of_servers_are_those_of_the_algorithm() {
 #[test]
 fn an_interrupted_lab_leaves_nothing_and_is_gone_on_with() {
     let slow = TINY.replace("repeats = 2", "repeats = 1").replace("pause = \"0ms\"", "pause = \"6s\"");
-    let bench = Bench::new(&format!("rivals = \"weir\"\n{slow}"));
+    let bench = Lab::new(&format!("rivals = \"weir\"\n{slow}"));
     let mut child = bench.start(&["run", "tiny.toml"], 1);
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(2));
-    let said = text(&bench.run(&["run", "tiny.toml"]));
+    let said = bench.run(&["run", "tiny.toml"]).text();
     assert!(said.contains("2 runs, 1 of them are there already"), "{said}");
-    assert_eq!(json(&bench.run(&["report", "tiny.sqlite", "--json"]))["runs"], 2);
+    assert_eq!(bench.run(&["report", "tiny.sqlite", "--json"]).json()["runs"], 2);
 }
 
 #[test]
 fn a_gate_stops_what_is_missing() {
-    let bench = Bench::new(&format!("rivals = \"weir\"\n{TINY}"));
+    let bench = Lab::new(&format!("rivals = \"weir\"\n{TINY}"));
     bench.run(&["run", "tiny.toml", "--quiet", "--output", "whole.sqlite"]);
     let slow = TINY.replace("pause = \"0ms\"", "pause = \"1m\"");
     fs::write(bench.path("slow.toml"), format!("rivals = \"weir\"\n{slow}")).unwrap();
@@ -168,19 +121,19 @@ fn a_gate_stops_what_is_missing() {
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     child.wait().unwrap();
-    let whole = json(&bench.run(&["report", "whole.sqlite", "--json"]));
+    let whole = bench.run(&["report", "whole.sqlite", "--json"]).json();
     let is_valid = |case: &str| whole["figures"].as_array().unwrap().iter().any(|cell| cell["case"] == case);
     if !is_valid("open") {
         return weir_testkit::untested("too busy for a single valid run");
     }
     let compared = bench.run(&["compare", "whole.sqlite", "part.sqlite"]);
-    assert_eq!(compared.status.code(), Some(1), "{}", text(&compared));
-    let said = text(&compared);
+    assert_eq!(compared.code(), Some(1), "{}", compared.text());
+    let said = compared.text();
     assert!(
         said.contains("open, weir: ") && said.contains("none in the second (it was not played): WORSE"),
         "{said}"
     );
-    let compared = json(&bench.run(&["compare", "whole.sqlite", "part.sqlite", "--json"]));
+    let compared = bench.run(&["compare", "whole.sqlite", "part.sqlite", "--json"]).json();
     assert_eq!(compared["worse"], true);
     assert!(!compared["missing"].as_array().unwrap().is_empty(), "{compared}");
 }
@@ -188,7 +141,7 @@ fn a_gate_stops_what_is_missing() {
 #[test]
 fn a_file_of_another_program_is_not_gone_on_with() {
     let slow = TINY.replace("pause = \"0ms\"", "pause = \"2s\"");
-    let bench = Bench::new(&format!("rivals = [{{ product = \"weir\", program = \"./balancer\" }}]\n{slow}"));
+    let bench = Lab::new(&format!("rivals = [{{ product = \"weir\", program = \"./balancer\" }}]\n{slow}"));
     let script = |version: &str| {
         let program = weir_e2e::program();
         format!(
@@ -210,15 +163,15 @@ fn a_file_of_another_program_is_not_gone_on_with() {
     child.wait().unwrap();
     write("1.1");
     let refused = bench.run(&["run", "tiny.toml"]);
-    let said = text(&refused);
-    assert_eq!(refused.status.code(), Some(2), "{said}");
+    let said = refused.text();
+    assert_eq!(refused.code(), Some(2), "{said}");
     assert!(said.contains("rival weir was 1.0 ") && said.contains(", is 1.1 "), "{said}");
     assert!(said.contains("--output"), "{said}");
 }
 
 #[test]
 fn a_lab_that_is_ended_while_it_waits_for_a_rival_ends_and_leaves_nothing() {
-    let bench = Bench::new("");
+    let bench = Lab::new("");
     let program = bench.path("silent");
     fs::write(&program, "#!/bin/sh\n[ \"$1\" = -v ] && echo silent 1.0 && exit\nexec sleep 600\n").unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
@@ -243,7 +196,7 @@ fn a_lab_that_is_ended_while_it_waits_for_a_rival_ends_and_leaves_nothing() {
 
 #[test]
 fn a_lab_that_nobody_listens_to_any_more_ends_and_leaves_nothing() {
-    let bench = Bench::new(&format!("rivals = \"weir\"\n{}", TINY.replace("repeats = 2", "repeats = 500")));
+    let bench = Lab::new(&format!("rivals = \"weir\"\n{}", TINY.replace("repeats = 2", "repeats = 500")));
     let mut child =
         bench.command(&["run", "tiny.toml"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -259,7 +212,7 @@ fn a_lab_that_nobody_listens_to_any_more_ends_and_leaves_nothing() {
 #[test]
 fn what_a_killed_lab_leaves_is_taken_away() {
     let bench =
-        Bench::new(&format!("rivals = \"weir\"\n{}", TINY.replace("requests = 40", "duration = \"10m\"")));
+        Lab::new(&format!("rivals = \"weir\"\n{}", TINY.replace("requests = 40", "duration = \"10m\"")));
     let scenario = fs::read_to_string(bench.path("tiny.toml")).unwrap();
     // The order of cases is that of the file: the short one first.
     let (head, tests) = scenario.split_once("[[test]]").unwrap();
@@ -321,18 +274,39 @@ fn what_is_wrong_is_told_with_its_line() {
             vec!["tiny.toml:1", "haproxy ended at once"],
         ),
     ] {
-        let bench = Bench::new(&scenario);
+        let bench = Lab::new(&scenario);
         let output = bench.run(&["run", "tiny.toml"]);
-        assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+        assert_eq!(output.code(), Some(2), "{}", output.text());
         for part in said {
-            assert!(text(&output).contains(part), "{part}: {}", text(&output));
+            assert!(output.text().contains(part), "{part}: {}", output.text());
         }
     }
-    let bench = Bench::new("");
+    let bench = Lab::new("");
     let unknown = bench.run(&["run", "smal-files"]);
-    assert!(text(&unknown).contains("did you mean \"small-files\"?"), "{}", text(&unknown));
+    assert!(unknown.text().contains("did you mean \"small-files\"?"), "{}", unknown.text());
     let none = bench.run(&["report", "nothing.sqlite"]);
-    assert!(none.status.code() == Some(2) && text(&none).contains("nothing.sqlite: there is no such file"));
+    assert!(none.code() == Some(2) && none.text().contains("nothing.sqlite: there is no such file"));
+}
+
+#[test]
+fn who_does_not_start_is_left_out_and_the_others_go_on() {
+    let rivals = "rivals = [\"weir\", { product = \"haproxy\", program = \"/bin/false\" }, \"none\"]\n";
+    let bench = Lab::new(&format!("{rivals}{TINY}"));
+    let output = bench.run(&["run", "tiny.toml", "--json", "--markdown", "r.md", "--csv", "r.csv"]);
+    let said = output.text();
+    // Two repeats of two cases, of each of the two that are left.
+    assert_eq!(output.json()["runs"], 8, "{said}");
+    assert_eq!(output.code(), Some(2), "{said}");
+    assert!(said.contains("left out on the way, see the report: haproxy"), "{said}");
+    assert_eq!(output.json()["left_out"][0]["rival"], "haproxy", "{said}");
+    let report = bench.read("r.md");
+    assert!(report.contains("> Left out, for reasons that are listed below: haproxy."), "{report}");
+    assert!(report.contains("repeat 1: haproxy ended at once"), "{report}");
+    assert!(bench.csv("r.csv").iter().all(|run| run.get("rival") != "haproxy"));
+    // Once more: it is tried again, and nothing else is to be done.
+    let again = bench.run(&["run", "tiny.toml"]);
+    assert!(again.text().contains("12 runs, 8 of them are there already"), "{}", again.text());
+    assert_eq!(again.code(), Some(2), "{}", again.text());
 }
 
 #[test]
@@ -342,16 +316,14 @@ fn parties_have_networks_of_their_own_and_these_are_gone_afterwards() {
         return weir_testkit::untested("needs root and ip");
     }
     let topology = "topology = { kind = \"namespaces\", server-rate = 1000, scale = 2 }\n";
-    let bench = Bench::new(&format!("{topology}rivals = [\"none\", \"weir\", \"nginx\"]\n{TINY}"));
-    let child =
-        bench.command(&["run", "tiny.toml"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let prefix = format!("weir-lab-{}-", child.id());
-    let output = child.wait_with_output().unwrap();
-    let markdown = text(&bench.run(&["report", "tiny.sqlite"]));
+    let bench = Lab::new(&format!("{topology}rivals = [\"none\", \"weir\", \"nginx\"]\n{TINY}"));
+    let output = bench.run(&["run", "tiny.toml"]);
+    let prefix = format!("weir-lab-{}-", output.pid);
+    let markdown = bench.run(&["report", "tiny.sqlite"]).text();
     assert!(
-        markdown.contains("network namespaces") && markdown.contains("500.0000 Mbit/s, all divided by 2"),
+        markdown.contains("network namespaces") && markdown.contains("500 Mbit/s, all divided by 2"),
         "{}{markdown}",
-        text(&output)
+        output.text()
     );
     assert!(markdown.contains("bind = \"198.18.0.2:8000\""), "{markdown}");
     let left = Command::new("ip").args(["netns", "list"]).output().unwrap();
@@ -360,22 +332,22 @@ fn parties_have_networks_of_their_own_and_these_are_gone_afterwards() {
 
 #[test]
 fn without_the_right_to_make_networks_it_is_played_over_loopback_and_says_so() {
-    let bench = Bench::new(&format!("topology = {{ kind = \"namespaces\" }}\nrivals = \"weir\"\n{TINY}"));
+    let bench = Lab::new(&format!("topology = {{ kind = \"namespaces\" }}\nrivals = \"weir\"\n{TINY}"));
     let mut command = bench.command(&["run", "tiny.toml"]);
     if rustix::process::geteuid().is_root() {
         // As nobody, with a directory that nobody may write to.
-        fs::set_permissions(bench.directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        fs::set_permissions(bench.directory(), fs::Permissions::from_mode(0o777)).unwrap();
         let mut as_nobody = Command::new("setpriv");
         as_nobody
             .args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"])
             .arg(command.get_program());
-        as_nobody.args(command.get_args()).current_dir(bench.directory.path());
-        as_nobody.env("TMPDIR", bench.directory.path()).env_remove("XDG_RUNTIME_DIR").stdin(Stdio::null());
+        as_nobody.args(command.get_args()).current_dir(bench.directory());
+        as_nobody.env("TMPDIR", bench.directory()).env_remove("XDG_RUNTIME_DIR").stdin(Stdio::null());
         command = as_nobody;
     }
     let said = text(&command.output().unwrap());
     assert!(said.contains("tiny.toml:1") && said.contains("network namespaces need root"), "{said}");
-    let markdown = text(&bench.run(&["report", "tiny.sqlite"]));
+    let markdown = bench.run(&["report", "tiny.sqlite"]).text();
     assert!(
         markdown.contains("Played over loopback, although namespaces were asked for"),
         "{said}{markdown}"
@@ -395,45 +367,42 @@ fn servers_of_every_kind_serve_and_one_that_is_killed_comes_back() {
         ),
     ] {
         let head = "rivals = [\"weir\"]\nrepeats = 1\nwarm-up = \"0ms\"\nwatch = \"50ms\"";
-        let bench = Bench::new(&format!(
+        let bench = Lab::new(&format!(
             "{head}\n[servers]\nkind = \"{kind}\"\n[balancer]\n{balancer}\n[[test]]\n{test}\n"
         ));
         let output = bench.run(&["run", "tiny.toml", "--json"]);
-        if text(&output).contains("there is no program nginx") {
+        if output.text().contains("there is no program nginx") {
             continue;
         }
-        let report = json(&output);
-        assert_eq!(report["runs"], 1, "{}", text(&output));
-        let csv = {
-            bench.run(&["report", "tiny.sqlite", "--csv", "r.csv"]);
-            fs::read_to_string(bench.path("r.csv")).unwrap()
-        };
-        let fields: Vec<&str> = csv.lines().nth(1).unwrap().split(',').collect();
-        let (sent, succeeded): (u64, u64) = (fields[7].parse().unwrap(), fields[8].parse().unwrap());
-        assert!(sent >= 10 && succeeded * 10 >= sent * 9, "{kind} {balancer}: {csv}{}", text(&output));
+        let report = output.json();
+        assert_eq!(report["runs"], 1, "{}", output.text());
+        bench.run(&["report", "tiny.sqlite", "--csv", "r.csv"]);
+        let run = &bench.csv("r.csv")[0];
+        let (sent, succeeded) = (run.number("sent"), run.number("succeeded"));
+        assert!(sent >= 10.0 && succeeded >= sent * 0.9, "{kind} {balancer}: {run:?}{}", output.text());
     }
 }
 
 #[test]
 fn the_highest_rate_is_found_where_there_is_one() {
     let origin = Origin::builder().name("a").start().unwrap();
-    let bench = Bench::new("");
+    let bench = Lab::new("");
     let url = format!("http://{}/bytes/100", origin.addr());
     let fast =
         ["--latency", "20s", "--start", "20", "--max", "40", "--for", "200ms", "--votes", "1", "--json"];
     let output = bench.run(&[&["find-capacity", url.as_str()][..], &fast].concat());
     // A machine that keeps the generator from the CPU has no answer, and says so.
-    match output.status.code() {
-        Some(0) => assert_eq!(json(&output)["per_s"], 40.0),
-        _ => assert!(text(&output).contains("the generator did not do"), "{}", text(&output)),
+    match output.code() {
+        Some(0) => assert_eq!(output.json()["per_s"], 40.0),
+        _ => assert!(output.text().contains("the generator did not do"), "{}", output.text()),
     }
     let dead = weir_testkit::RefusingPort::new();
     let url = format!("http://{}/", dead.addr());
     let output = bench.run(&["find-capacity", &url, "--start", "4", "--for", "100ms", "--votes", "1"]);
     assert!(
-        text(&output).contains("no rate keeps") || text(&output).contains("the generator did not do"),
+        output.text().contains("no rate keeps") || output.text().contains("the generator did not do"),
         "{}",
-        text(&output)
+        output.text()
     );
-    assert_ne!(output.status.code(), Some(0));
+    assert_ne!(output.code(), Some(0));
 }

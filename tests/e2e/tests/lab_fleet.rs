@@ -6,6 +6,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use weir_e2e::Lab;
 use weir_origin::{ServiceTime, Spread};
 use weir_testkit::TempDir;
 
@@ -39,34 +40,23 @@ fn family(lab: u32) -> usize {
 
 #[test]
 fn servers_follow_a_load_of_phases_and_none_of_them_outlives_the_lab() {
-    let directory = TempDir::new().unwrap();
-    fs::write(directory.path().join("steps.toml"), SCENARIO).unwrap();
-    let child = Command::new(weir_e2e::program())
-        .args(["lab", "run", "steps.toml", "--csv", "steps.csv", "--html", "steps.html"])
-        .current_dir(directory.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lab = child.id();
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(family(lab), 0, "{said}");
-    let csv = fs::read_to_string(directory.path().join("steps.csv")).unwrap_or_else(|_| panic!("{said}"));
+    let lab = Lab::new(SCENARIO);
+    let output = lab.run(&["run", "tiny.toml", "--csv", "steps.csv", "--html", "steps.html"]);
+    let said = output.text();
+    assert_eq!(family(output.pid), 0, "{said}");
+    let runs = lab.csv("steps.csv");
     let servers = |rival: &str| {
-        let line = csv.lines().find(|line| line.contains(&format!(",{rival},"))).unwrap();
-        let fields: Vec<&str> = line.split(',').collect();
-        assert_eq!(fields[7], "860", "20 in 2 s, 190 in 4 s, 20 in 3 s: {line}\n{said}");
-        fields[fields.len() - 2].parse::<f64>().unwrap_or_else(|_| panic!("{line}"))
+        let run = runs.iter().find(|run| run.get("rival") == rival).unwrap();
+        assert_eq!(run.get("sent"), "860", "20 in 2 s, 190 in 4 s, 20 in 3 s: {run:?}\n{said}");
+        run.number("servers")
     };
     assert_eq!(servers("fixed"), 4.0);
     let mean = servers("fleet");
     assert!(mean > 1.0 && mean < 4.0, "{mean}: {said}");
-    let page = fs::read_to_string(directory.path().join("steps.html")).unwrap();
+    let page = lab.read("steps.html");
     assert!(page.contains("[fleet.web]"), "{said}");
     // A run that was kept from the CPU is left out, and has no curve.
-    let is_valid = csv.lines().any(|line| line.contains(",fleet,") && line.contains(",true,"));
+    let is_valid = runs.iter().any(|run| run.get("rival") == "fleet" && run.get("valid") == "true");
     assert!(!is_valid || page.contains("Servers over time"), "{said}");
 }
 
@@ -107,12 +97,8 @@ fn what_a_server_can_take_becomes_the_capacity_of_a_fleet() {
 
 #[test]
 fn who_has_no_fleets_is_told_with_its_line() {
-    let directory = TempDir::new().unwrap();
     let wrong =
         SCENARIO.replace("product = \"weir\", name = \"fleet\"", "product = \"nginx\", name = \"fleet\"");
-    fs::write(directory.path().join("steps.toml"), wrong).unwrap();
-    let mut command = Command::new(weir_e2e::program());
-    command.args(["lab", "run", "steps.toml"]).current_dir(directory.path()).stdin(Stdio::null());
-    let said = String::from_utf8_lossy(&command.output().unwrap().stderr).into_owned();
-    assert!(said.contains("steps.toml:4") && said.contains("only `weir` has fleets"), "{said}");
+    let said = Lab::new(&wrong).run(&["run", "tiny.toml"]).text();
+    assert!(said.contains("tiny.toml:4") && said.contains("only `weir` has fleets"), "{said}");
 }

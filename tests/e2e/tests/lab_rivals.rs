@@ -2,12 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use serde_json::Value;
-use weir_testkit::TempDir;
+use weir_e2e::Lab;
 
 const TEST: &str = "repeats = 1\nwarm-up = \"50ms\"\nwatch = \"50ms\"\nalgorithms = \"round-robin\"\n\
     [servers]\ncount = 2\n[balancer]\ncheck = \"/health\"\n\
@@ -15,19 +12,15 @@ const TEST: &str = "repeats = 1\nwarm-up = \"50ms\"\nwatch = \"50ms\"\nalgorithm
 
 /// Plays it with these, and looks at those that were there: who was, and what was said.
 fn play(rivals: &[&str], topology: &str) -> (Vec<String>, String) {
-    let directory = TempDir::new().unwrap();
-    fs::write(directory.path().join("all.toml"), format!("rivals = {rivals:?}\n{topology}{TEST}")).unwrap();
-    let mut command = Command::new(weir_e2e::program());
-    command.args(["lab", "run", "all.toml", "--json", "--csv", "all.csv", "--markdown", "all.md"]);
-    let output = command.current_dir(directory.path()).stdin(Stdio::null()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let _: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|cause| panic!("{cause}: {said}"));
-    let report = fs::read_to_string(directory.path().join("all.md")).unwrap();
+    let lab = Lab::new(&format!("rivals = {rivals:?}\n{topology}{TEST}"));
+    let output = lab.run(&["run", "tiny.toml", "--json", "--csv", "all.csv", "--markdown", "all.md"]);
+    output.json();
+    let said = output.text();
+    let report = lab.read("all.md");
     let mut there = Vec::new();
-    for line in fs::read_to_string(directory.path().join("all.csv")).unwrap().lines().skip(1) {
-        let fields: Vec<&str> = line.split(',').collect();
-        assert_eq!((fields[7], fields[8]), ("40", "40"), "{line}\n{said}");
-        there.push(fields[1].to_owned());
+    for run in lab.csv("all.csv") {
+        assert_eq!((run.get("sent"), run.get("succeeded")), ("40", "40"), "{run:?}\n{said}");
+        there.push(run.get("rival").to_owned());
     }
     for rival in rivals {
         let is_there = there.iter().any(|name| name == rival);
@@ -64,7 +57,7 @@ fn the_kernel_is_a_rival_where_it_can_be_one_and_leaves_no_rules() {
     assert!(there.contains(&"weir".to_owned()), "{said}");
     if Path::new("/usr/sbin/nft").exists() {
         assert!(
-            there.contains(&"nftables".to_owned()) || said.contains("the kernel does not let it"),
+            there.contains(&"nftables".to_owned()) || said.contains("the kernel does not take its rules"),
             "{said}"
         );
     }
@@ -72,7 +65,6 @@ fn the_kernel_is_a_rival_where_it_can_be_one_and_leaves_no_rules() {
 
 #[test]
 fn what_a_rival_cannot_do_is_told_with_its_line() {
-    let directory = TempDir::new().unwrap();
     for (scenario, said) in [
         (format!("rivals = \"nftables\"\n{TEST}"), "nftables works on packets"),
         (
@@ -85,11 +77,7 @@ fn what_a_rival_cannot_do_is_told_with_its_line() {
         (format!("rivals = \"caddy\"\n{TEST}reload-every = \"1s\"\n"), "caddy does not reload by a signal"),
         (format!("rivals = \"traefik\"\n{}", TEST.replace("round-robin", "random")), "traefik has no random"),
     ] {
-        fs::write(directory.path().join("all.toml"), scenario).unwrap();
-        let mut command = Command::new(weir_e2e::program());
-        command.args(["lab", "run", "all.toml"]).current_dir(directory.path()).stdin(Stdio::null());
-        let output = command.output().unwrap();
-        let text = String::from_utf8_lossy(&output.stderr);
-        assert!(text.contains("all.toml:") && text.contains(said), "{said}: {text}");
+        let text = Lab::new(&scenario).run(&["run", "tiny.toml"]).text();
+        assert!(text.contains("tiny.toml:") && text.contains(said), "{said}: {text}");
     }
 }

@@ -2,11 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::fs;
-use std::process::{Command, Stdio};
-
 use serde_json::Value;
-use weir_testkit::TempDir;
+use weir_e2e::Lab;
 
 const SCENARIO: &str = r#"
 rivals = [
@@ -33,21 +30,11 @@ requests = 40
 size = "100KiB"
 "#;
 
-fn lab(directory: &TempDir, arguments: &[&str]) -> (String, String) {
-    let mut command = Command::new(weir_e2e::program());
-    command.arg("lab").args(arguments).current_dir(directory.path()).stdin(Stdio::null());
-    let output = command.output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (text(&output.stdout), text(&output.stderr))
-}
-
 #[test]
 fn every_way_brings_every_file_whole_and_servers_are_asked_in_turn() {
-    let directory = TempDir::new().unwrap();
-    fs::write(directory.path().join("ways.toml"), SCENARIO).unwrap();
-    let (json, said) =
-        lab(&directory, &["run", "ways.toml", "--json", "--csv", "ways.csv", "--markdown", "ways.md"]);
-    let report: Value = serde_json::from_str(&json).unwrap_or_else(|cause| panic!("{cause}: {said}"));
+    let lab = Lab::new(SCENARIO);
+    let output = lab.run(&["run", "tiny.toml", "--json", "--csv", "ways.csv", "--markdown", "ways.md"]);
+    let (report, said) = (output.json(), output.text());
     let runs = if said.contains("nginx offloaded is left out") { 5 } else { 6 };
     assert_eq!(report["runs"], runs, "{said}");
     // Wrong sizes and uneven shares are flaws; so is a generator that was kept from the CPU, which may happen here.
@@ -57,12 +44,11 @@ fn every_way_brings_every_file_whole_and_servers_are_asked_in_turn() {
         invalid.iter().flat_map(|run| run["flaws"].as_array().unwrap().iter().filter_map(Value::as_str));
     let own: Vec<&str> = flaws.filter(|flaw| is_own(flaw)).collect();
     assert!(own.is_empty(), "{own:?}");
-    for line in fs::read_to_string(directory.path().join("ways.csv")).unwrap().lines().skip(1) {
-        let fields: Vec<&str> = line.split(',').collect();
-        assert_eq!((fields[7], fields[8]), ("40", "40"), "{line}\n{said}");
+    for run in lab.csv("ways.csv") {
+        assert_eq!((run.get("sent"), run.get("succeeded")), ("40", "40"), "{run:?}\n{said}");
     }
     if invalid.is_empty() {
-        let page = fs::read_to_string(directory.path().join("ways.md")).unwrap();
+        let page = lab.read("ways.md");
         for rival in ["dns", "weir", "weir redirected"] {
             let row = page.lines().find(|line| line.starts_with(&format!("| GET | {rival} | "))).unwrap();
             assert!(row.contains("s1 20, s2 20"), "{row}");
@@ -72,14 +58,12 @@ fn every_way_brings_every_file_whole_and_servers_are_asked_in_turn() {
 
 #[test]
 fn who_cannot_go_a_way_is_told_with_its_line() {
-    let directory = TempDir::new().unwrap();
     for (from, to, line, said) in [
         ("product = \"nginx\", name", "product = \"haproxy\", name", 8, "haproxy has no way \"offloaded\""),
         ("kind = \"storage\"", "kind = \"origin\"", 6, "needs kind = \"storage\""),
         ("requests = 40", "requests = 40\nmethod = \"PUT\"", 19, "only a GET"),
     ] {
-        fs::write(directory.path().join("ways.toml"), SCENARIO.replace(from, to)).unwrap();
-        let (_, text) = lab(&directory, &["run", "ways.toml"]);
-        assert!(text.contains(&format!("ways.toml:{line}")) && text.contains(said), "{text}");
+        let text = Lab::new(&SCENARIO.replace(from, to)).run(&["run", "tiny.toml"]).text();
+        assert!(text.contains(&format!("tiny.toml:{line}")) && text.contains(said), "{text}");
     }
 }
