@@ -37,23 +37,41 @@ impl Tree {
     }
 
     /// Waits until nobody, here or on another node, holds this guard in a way that excludes ours.
+    ///
+    /// All stand in one line for it, and whoever is at its head waits until those leave who hold it in a way that excludes
+    /// theirs. Without the line, those who share a guard and come one after the other would keep out for ever who needs it
+    /// alone.
+    ///
+    /// Who holds a guard must not ask for the same one again: somebody else may be at the head of the line.
     pub(crate) fn guard(store: &OwnedFd, name: &str, shared: bool) -> Result<Guard, StorageError> {
-        // For writing, because NFS turns these locks into others, which need it.
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = as_self(|| openat(store, name, flags, Mode::RUSR | Mode::WUSR))
-            .map_err(StorageError::from_errno("open"))?;
+        // The line gets shorter at once: nobody does anything at its head but wait.
+        let _turn = lock(store, &format!("{name}.line"), FlockOperation::LockExclusive, shared)?;
         let operation = if shared { FlockOperation::LockShared } else { FlockOperation::LockExclusive };
-        loop {
-            match flock(&file, operation) {
-                Ok(()) => return Ok(Guard { _file: file }),
-                Err(Errno::INTR) => {}
-                // Some network file systems are mounted without such locks. Whoever only relies on what is there goes on;
-                // whoever changes it must not, because another node may do so at the same time.
-                Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) if shared => {
-                    return Ok(Guard { _file: file });
-                }
-                Err(errno) => return Err(StorageError::from_errno("flock")(errno)),
+        lock(store, name, operation, shared)
+    }
+}
+
+/// Waits for a lock on a file of the reserved directory. `may_lack`: goes on without it where there are no such locks.
+fn lock(
+    store: &OwnedFd,
+    name: &str,
+    operation: FlockOperation,
+    may_lack: bool,
+) -> Result<Guard, StorageError> {
+    // For writing, because NFS turns these locks into others, which need it.
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = as_self(|| openat(store, name, flags, Mode::RUSR | Mode::WUSR))
+        .map_err(StorageError::from_errno("open"))?;
+    loop {
+        match flock(&file, operation) {
+            Ok(()) => return Ok(Guard { _file: file }),
+            Err(Errno::INTR) => {}
+            // Some network file systems are mounted without such locks. Whoever only relies on what is there goes on;
+            // whoever changes it must not, because another node may do so at the same time.
+            Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) if may_lack => {
+                return Ok(Guard { _file: file });
             }
+            Err(errno) => return Err(StorageError::from_errno("flock")(errno)),
         }
     }
 }

@@ -1,6 +1,11 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
 use weir_dav::header::LockToken;
 use weir_dav::lock::{Lock, LockError, Scope};
 use weir_storage::LockStore;
+use weir_testkit::PATIENCE;
 
 use crate::support::*;
 
@@ -71,4 +76,49 @@ fn nobody_locks_while_somebody_relies_on_what_is_locked() {
         assert_eq!(held.unwrap().join().unwrap().unwrap(), Ok(()));
     });
     assert_eq!(store.view().unwrap().len(), 2);
+}
+
+#[test]
+fn who_takes_a_lock_need_not_wait_for_a_moment_without_writers() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = || LockStore::new(tree(directory.path()));
+    store().update(|table| table.lock(lock("/a", 1), 0, 100)).unwrap().unwrap();
+    let stop = AtomicBool::new(false);
+    let (begun, begins) = mpsc::channel();
+    let (to_one, from_other) = mpsc::channel();
+    let (to_other, from_one) = mpsc::channel();
+    // Of two writers one leaves when the other has come, or cannot come: there is never a moment without one.
+    let write = |to: mpsc::Sender<()>, from: mpsc::Receiver<()>, begun: mpsc::Sender<()>| {
+        let store = store();
+        while !stop.load(Ordering::Relaxed) {
+            let met = store.hold(|_| {
+                let _ = to.send(());
+                from.recv_timeout(Duration::from_millis(500)).is_ok()
+            });
+            if met.unwrap() {
+                let _ = begun.send(());
+            }
+        }
+    };
+    let (locked, is_locked) = mpsc::channel();
+    let done = std::thread::scope(|scope| {
+        let second = begun.clone();
+        scope.spawn(|| write(to_other, from_other, begun));
+        scope.spawn(|| {
+            // The first one is there.
+            from_one.recv_timeout(PATIENCE).unwrap();
+            write(to_one, from_one, second);
+        });
+        for _ in 0..10 {
+            begins.recv_timeout(PATIENCE).unwrap();
+        }
+        let other = store();
+        scope.spawn(move || {
+            locked.send(other.update(|table| table.lock(lock("/b", 2), 0, 100)).unwrap()).unwrap();
+        });
+        let done = is_locked.recv_timeout(PATIENCE);
+        stop.store(true, Ordering::Relaxed);
+        done
+    });
+    assert_eq!(done, Ok(Ok(())));
 }
