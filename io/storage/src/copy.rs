@@ -217,7 +217,8 @@ impl Tree {
         if !digests.is_empty() {
             checksums::store(to.fd, &content, &digests, side)?;
         }
-        copying.purpose.give_permissions(&Permissions::of(source)?, to.fd)?;
+        let permissions = Permissions::of(source)?;
+        notes::give_way(to.fd, side, || copying.purpose.give_permissions(&permissions, to.fd))?;
         copying.durability.sync_file(to.fd)
     }
 }
@@ -337,7 +338,8 @@ impl Run<'_, '_> {
         purpose.give_time(&source, to);
         // As they are now: it may have taken long to come to here.
         let permissions = self.permissions(from).map_err(failed)?;
-        purpose.give_permissions(&permissions, to).map_err(failed)?;
+        let side = || own(to).map(Side::of_directory);
+        notes::give_way(to, side, || purpose.give_permissions(&permissions, to)).map_err(failed)?;
         durability.sync_directory(to).map_err(failed)
     }
 

@@ -137,6 +137,38 @@ pub(crate) fn write(
     remove_attribute(fd.as_fd(), note)
 }
 
+/// Gives a file something that can only be among its attributes, as who may do what with it by a list. Where that does not fit
+/// beside its notes, these go to the side store.
+pub(crate) fn give_way(
+    fd: impl AsFd,
+    side: impl Fn() -> Result<Side, StorageError>,
+    give: impl Fn() -> Result<(), StorageError>,
+) -> Result<(), StorageError> {
+    match give() {
+        Err(StorageError::Full | StorageError::OverQuota) if put_aside(fd.as_fd(), &side)? => give(),
+        given => given,
+    }
+}
+
+/// Takes all notes from the attributes to the side store; false: there were none.
+fn put_aside(
+    fd: BorrowedFd<'_>,
+    side: impl Fn() -> Result<Side, StorageError>,
+) -> Result<bool, StorageError> {
+    let mut had = false;
+    for note in Note::ALL {
+        let value = match read_attribute(fd, note.attribute()) {
+            Ok(Some(value)) => value,
+            Ok(None) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => continue,
+            Err(errno) => return Err(StorageError::from_errno("getxattr")(errno)),
+        };
+        write_aside(&side()?, note, &value)?;
+        remove_attribute(fd, note)?;
+        had = true;
+    }
+    Ok(had)
+}
+
 /// Sees to it that what was written or removed is on the disk, wherever it is.
 pub(crate) fn sync(
     fd: impl AsFd,

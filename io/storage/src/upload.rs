@@ -318,7 +318,7 @@ impl Upload {
         if let Some(value) = &kept {
             notes::write(self.file.fd()?, Note::Properties, value, || side_of(&home, &name, &content))?;
         }
-        self.give_permissions()?;
+        self.give_permissions(|| side_of(&home, &name, &content))?;
         commit.durability.sync_file(self.file.fd()?)?;
         let (expect, durability) = (commit.expect, commit.durability);
         Ok(Prepared { upload: self, home, name, content, old, kept, digests, expect, durability })
@@ -383,17 +383,23 @@ impl Upload {
         Ok(found.and_then(|found| found.metadata().ok()))
     }
 
-    /// Gives it the permissions of what it replaces, as far as the process may, or else those of any new file.
-    fn give_permissions(&self) -> Result<(), StorageError> {
+    /// Gives it the permissions of what it replaces, as far as the process may, or else those of any new file. `side`: where its
+    /// notes make room for them.
+    fn give_permissions(&self, side: impl Fn() -> Result<Side, StorageError>) -> Result<(), StorageError> {
+        let fd = self.file.fd()?;
         match self.tree.resolve(&self.path, OFlags::PATH) {
             // By a link it may be a directory: what is replaced is the link.
-            Ok(old) if !Found::of(&old)?.is_directory() => Permissions::of(old)?.give(self.file.fd()?),
+            Ok(old) if !Found::of(&old)?.is_directory() => {
+                let permissions = Permissions::of(old)?;
+                notes::give_way(fd, side, || permissions.give(fd))
+            }
             Ok(_) | Err(StorageError::NotFound | StorageError::Refused) if self.private => {
                 // What a new one has depends on the umask and on what its directory lets it inherit.
                 let home = self.file.home()?.try_clone_to_owned().map_err(|_| StorageError::Cancelled)?;
                 let parent = self.path.parent().unwrap_or_default();
                 let new = Temporary::file(&self.tree, home, &parent, self.tree.file_mode(), None)?;
-                Permissions::of(new.fd()?)?.give(self.file.fd()?)
+                let permissions = Permissions::of(new.fd()?)?;
+                notes::give_way(fd, side, || permissions.give(fd))
             }
             Ok(_) | Err(StorageError::NotFound | StorageError::Refused) => Ok(()),
             Err(error) => Err(error),

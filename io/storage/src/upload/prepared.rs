@@ -78,15 +78,15 @@ impl Prepared {
         }
         // Without the right to write, it could not be given properties.
         permissions::withdraw(upload.file.fd()?)?;
+        let side = || side_of(home, name, content);
         if value != *kept {
-            let side = || side_of(home, name, content);
             notes::remove(upload.file.fd()?, Note::Properties, side)?;
             if let Some(value) = &value {
                 notes::write(upload.file.fd()?, Note::Properties, value, side)?;
             }
             *kept = value;
         }
-        upload.give_permissions()?;
+        upload.give_permissions(side)?;
         self.durability.sync_file(upload.file.fd()?)
     }
 

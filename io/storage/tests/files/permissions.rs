@@ -9,6 +9,7 @@ use rustix::fs::{XattrFlags, getxattr, setxattr};
 use weir_storage::{CopyOptions, Durability, Partial, PartialId, PartialState, StartedFrom, Tree, Upload};
 
 use crate::mounts::Mount;
+use crate::properties::{fragment, set};
 use crate::support::*;
 
 const ACCESS: &str = "system.posix_acl_access";
@@ -61,7 +62,7 @@ fn has_lists(directory: &Path) -> bool {
 }
 
 fn list_of(path: &Path, attribute: &str) -> Option<Vec<u8>> {
-    let mut value = vec![0; 1000];
+    let mut value = vec![0; 10_000];
     let bytes = getxattr(path, attribute, &mut value[..]).ok()?;
     value.truncate(bytes);
     Some(value)
@@ -160,6 +161,45 @@ fn lists_of_who_may_what_stay_with_a_file_that_is_replaced_and_go_along_with_a_c
     put(&tree, "/d/new", b"2").unwrap();
     assert_eq!(mode(&root.join("d/new")), 0o640);
     assert!(list_of(&root.join("d/new"), ACCESS).is_some());
+}
+
+#[test]
+fn lists_and_properties_that_do_not_fit_together_both_stay() {
+    let directory = tempfile::tempdir().unwrap();
+    let (root, tree) = (directory.path(), tree(directory.path()));
+    if !has_lists(root) {
+        return;
+    }
+    // With this many users a list takes half a kilobyte.
+    let users: Vec<u8> =
+        (5000..5060_u32).flat_map(|user| [&[2, 0, 4, 0][..], &user.to_le_bytes()].concat()).collect();
+    // Behind the version, the owner and the first of them.
+    let short = list(4);
+    let long = [&short[..20], &users, &short[20..]].concat();
+    fs::create_dir(root.join("d")).unwrap();
+    // Some file systems have room for four kilobytes of attributes: among these sizes are some that just fit by themselves.
+    for size in (2_000..6_000).step_by(200) {
+        let at = |name: &str| format!("{name}-{size}");
+        for name in ["/f", "/d/e"] {
+            let file = at(name);
+            match name {
+                "/f" => drop(put(&tree, &file, b"1").unwrap()),
+                _ => tree.create_directory(&path(&file), Durability::None).unwrap(),
+            }
+            set_list(&root.join(&file[1..]), ACCESS, &long);
+            set(&tree, &file, "long", &"x".repeat(size));
+        }
+        put(&tree, &at("/f"), b"2").unwrap();
+        copy(&tree, &at("/f"), &at("/g"));
+        copy(&tree, &at("/d/e"), &at("/d/c"));
+        for name in ["/f", "/g", "/d/e", "/d/c"] {
+            let file = at(name);
+            assert_eq!(list_of(&root.join(&file[1..]), ACCESS), Some(long.clone()), "{file}");
+            let [property] = &tree.properties(&path(&file)).unwrap()[..] else { panic!("{file}") };
+            assert_eq!(*property, fragment("long", &"x".repeat(size)), "{file}");
+        }
+        assert_eq!(get(&tree, &at("/g")).unwrap(), b"2");
+    }
 }
 
 fn copy(tree: &std::sync::Arc<Tree>, from: &str, to: &str) {
