@@ -120,9 +120,7 @@ async fn begin(
 ) -> Result<(Option<Method>, Option<Place>, Identity), Refusal> {
     let method = match (Method::parse(request.method()), request.method()) {
         (Some(method), _) => Some(method),
-        // Of an upload.
-        (None, b"PATCH") if method::upload_of(request).is_some() => None,
-        (None, b"POST" | b"PATCH") => return Err(Refusal::NotAllowed(Kind::File)),
+        (None, b"POST") => return Err(Refusal::NotAllowed(Kind::File)),
         (None, _) => return Err(Outcome::NotImplemented.into()),
     };
     if method == Some(Method::Options) && request.path() == b"*" {

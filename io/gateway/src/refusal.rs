@@ -4,6 +4,7 @@ use weir_access::www_authenticate::RefusalAnswer;
 use weir_dav::method::Kind;
 use weir_dav::negotiate::Listing;
 use weir_dav::outcome::Outcome;
+use weir_dav::range::PARTIAL_UPDATE;
 use weir_dav::third_party::{TransferError, Vetoed};
 use weir_dav::xml::{CONTENT_TYPE, Condition};
 use weir_net::service::{Answer, Content, Request};
@@ -95,6 +96,10 @@ impl Refusal {
                 answer.with("Allow", area.offer().allow(Kind::Collection))
             }
             Outcome::NotAllowed => answer.with("Allow", area.offer().allow(Kind::File)),
+            // RFC 5789 section 2.2.
+            Outcome::UnknownBody if request.method() == b"PATCH" => {
+                answer.with("Accept-Patch", PARTIAL_UPDATE)
+            }
             Outcome::Unavailable => answer.with("Retry-After", "1"),
             _ => answer,
         }

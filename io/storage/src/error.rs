@@ -51,8 +51,8 @@ pub enum StorageError {
     /// What came has another length than was said.
     #[error("the content does not have the length that was given")]
     Length,
-    /// A part of a file begins behind its end.
-    #[error("the part begins behind the end of the file")]
+    /// A part of a file would begin behind its end, or before its beginning.
+    #[error("the part does not begin within the file")]
     Gap,
     /// The file is no longer what the caller saw.
     #[error("it was changed in the meantime")]

@@ -9,6 +9,7 @@ use rustix::fs::{FallocateFlags, OFlags, fallocate};
 use rustix::io::Errno;
 use weir_dav::digest::{Algorithm, Digest, Hasher};
 use weir_dav::path::DavPath;
+use weir_dav::range::Position;
 
 use crate::content::copy_content;
 use crate::ledger::Claim;
@@ -165,15 +166,17 @@ impl Upload {
         })
     }
 
-    /// Begins to take a part of a file, from `first` on (RFC 9110 section 14.5): the rest stays as it is, and others see the
-    /// new content as a whole or not at all. The file may become longer, without a gap. Returns the upload and the file that it
-    /// is based on, `None` if there is none.
+    /// Begins to take a part of a file, for this position in it: the rest stays as it is, and others see the new content as a whole
+    /// or not at all. The file may become longer. Returns the upload and the file that it is based on, `None` if there is none.
+    ///
+    /// # Errors
+    /// [`StorageError::Gap`] among them: the file has no such position.
     pub fn begin_part(
         tree: &Arc<Tree>,
         disk: &Disk,
         path: &DavPath,
         algorithms: &[Algorithm],
-        first: u64,
+        position: Position,
         cancelled: &AtomicBool,
     ) -> Result<(Self, Option<Metadata>), StorageError> {
         let mut upload = Self::begin(tree, disk, path, algorithms, None)?;
@@ -182,9 +185,8 @@ impl Upload {
             Err(StorageError::NotFound) => None,
             Err(error) => return Err(error),
         };
-        if first > base.as_ref().map_or(0, |base| base.metadata().size) {
-            return Err(StorageError::Gap);
-        }
+        let length = base.as_ref().map_or(0, |base| base.metadata().size);
+        let first = position.first(length).ok_or(StorageError::Gap)?;
         if let Some(base) = &base {
             if !upload.private {
                 // It has come since.

@@ -13,6 +13,8 @@ pub enum Method {
     Head,
     /// RFC 9110 section 9.3.4
     Put,
+    /// RFC 5789; a part of a file, as [`crate::range::PARTIAL_UPDATE`] has it
+    Patch,
     /// RFC 9110 section 9.3.5, RFC 4918 section 9.6
     Delete,
     /// RFC 4918 section 9.1
@@ -33,11 +35,12 @@ pub enum Method {
 
 impl Method {
     /// All of them, in the order in which Allow lists them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Options,
         Self::Get,
         Self::Head,
         Self::Put,
+        Self::Patch,
         Self::Delete,
         Self::Propfind,
         Self::Proppatch,
@@ -48,8 +51,8 @@ impl Method {
         Self::Unlock,
     ];
 
-    /// The method of this name; case counts (RFC 9110 section 9.1). `None` is answered with 501, but for POST and PATCH,
-    /// which are well known and allowed nowhere: 405.
+    /// The method of this name; case counts (RFC 9110 section 9.1). `None` is answered with 501, but for POST,
+    /// which is well known and allowed nowhere: 405.
     pub fn parse(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.as_str().as_bytes() == name)
     }
@@ -61,6 +64,7 @@ impl Method {
             Self::Get => "GET",
             Self::Head => "HEAD",
             Self::Put => "PUT",
+            Self::Patch => "PATCH",
             Self::Delete => "DELETE",
             Self::Propfind => "PROPFIND",
             Self::Proppatch => "PROPPATCH",
@@ -119,6 +123,8 @@ impl Offer {
             }
             // RFC 4918 section 9.7.2: PUT for collections is left undefined; here it is refused.
             Method::Put => !matches!(kind, Kind::Collection),
+            // There is nothing else that parts can be put into.
+            Method::Patch => matches!(kind, Kind::File),
             // RFC 4918 section 9.3: MKCOL is only for what does not exist.
             Method::Mkcol => matches!(kind, Kind::Missing),
             Method::Lock => self.locks,
@@ -132,9 +138,14 @@ impl Offer {
         names.collect::<Vec<_>>().join(", ")
     }
 
-    /// The DAV header (RFC 4918 sections 10.1 and 18): class 1, class 3, and class 2 where there are locks.
+    /// The DAV header (RFC 4918 sections 10.1 and 18): class 1, class 3, and class 2 where there are locks; and whether PATCH
+    /// puts parts into files, by the name that clients look for.
     pub const fn dav(self) -> &'static str {
-        if self.locks && !self.read_only { "1, 2, 3" } else { "1, 3" }
+        match (self.read_only, self.locks) {
+            (true, _) => "1, 3",
+            (false, true) => "1, 2, 3, sabredav-partialupdate",
+            (false, false) => "1, 3, sabredav-partialupdate",
+        }
     }
 }
 
@@ -151,7 +162,7 @@ mod tests {
             (
                 full,
                 Kind::File,
-                "OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND, PROPPATCH, COPY, MOVE, LOCK, UNLOCK",
+                "OPTIONS, GET, HEAD, PUT, PATCH, DELETE, PROPFIND, PROPPATCH, COPY, MOVE, LOCK, UNLOCK",
             ),
             (
                 full,
@@ -166,7 +177,9 @@ mod tests {
         ] {
             assert_eq!(offer.allow(kind), allow, "{offer:?} {kind:?}");
         }
-        assert_eq!((full.dav(), no_locks.dav(), read_only.dav()), ("1, 2, 3", "1, 3", "1, 3"));
+        let partial = "sabredav-partialupdate";
+        assert_eq!(full.dav(), format!("1, 2, 3, {partial}"));
+        assert_eq!((no_locks.dav(), read_only.dav()), (&*format!("1, 3, {partial}"), "1, 3"));
     }
 
     #[test]
@@ -174,7 +187,7 @@ mod tests {
         for method in Method::ALL {
             assert_eq!(Method::parse(method.as_str().as_bytes()), Some(method));
         }
-        for name in [&b"get"[..], b"POST", b"PATCH", b"TRACE", b"", b"GET "] {
+        for name in [&b"get"[..], b"POST", b"patch", b"TRACE", b"", b"GET "] {
             assert_eq!(Method::parse(name), None);
         }
     }

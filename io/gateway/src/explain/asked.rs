@@ -42,7 +42,7 @@ impl Asked<'_> {
                 vec![Action::Rename { to }]
             }
             (Method::Lock, Some(Kind::Missing)) => vec![Action::Create],
-            (Method::Proppatch | Method::Lock | Method::Unlock, _) => vec![Action::Overwrite],
+            (Method::Patch | Method::Proppatch | Method::Lock | Method::Unlock, _) => vec![Action::Overwrite],
         };
         let mut actions: Vec<_> = own.into_iter().map(|action| (action, path.clone())).collect();
         if let Some(destination) = self.destination {

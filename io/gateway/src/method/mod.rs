@@ -14,6 +14,8 @@ mod resumable;
 mod transfer;
 mod unlock;
 
+use std::pin::Pin;
+
 use weir_dav::method::Method;
 use weir_net::service::Answer;
 
@@ -32,25 +34,28 @@ pub(crate) use resumable::{Uploads, answer as answer_upload, upload_of};
 pub(crate) async fn carry_out(call: &mut Call, method: Method) -> Result<Answer, Refusal> {
     if matches!(method, Method::Options | Method::Get | Method::Head) && call.request.header("If").is_some() {
         // The others judge it together with the locks that they need.
-        Act::of(call)?.run(Act::judge_if).await?;
+        Box::pin(Act::of(call)?.run(Act::judge_if)).await?;
     }
-    match method {
-        Method::Options => options::options(call).await,
-        Method::Get => get::get(call, false).await,
-        Method::Head => get::get(call, true).await,
-        Method::Put => put::put(call).await,
-        Method::Delete => delete::answer(call).await,
-        Method::Propfind => propfind::answer(call).await,
-        Method::Proppatch => proppatch::answer(call).await,
-        Method::Mkcol => mkcol::answer(call).await,
+    // A future has room for the largest one within it: downloads are not to pay for the others'.
+    let other: Pin<Box<dyn Future<Output = Result<Answer, Refusal>> + '_>> = match method {
+        Method::Get => return get::get(call, false).await,
+        Method::Head => return get::get(call, true).await,
+        Method::Options => Box::pin(options::options(call)),
+        Method::Put => Box::pin(put::put(call)),
+        Method::Patch => Box::pin(put::patch(call)),
+        Method::Delete => Box::pin(delete::answer(call)),
+        Method::Propfind => Box::pin(propfind::answer(call)),
+        Method::Proppatch => Box::pin(proppatch::answer(call)),
+        Method::Mkcol => Box::pin(mkcol::answer(call)),
         Method::Copy => match tpc::asked(call)? {
-            Some(elsewhere) => tpc::answer(call, elsewhere).await,
-            None => transfer::answer(call, method).await,
+            Some(elsewhere) => Box::pin(tpc::answer(call, elsewhere)),
+            None => Box::pin(transfer::answer(call, method)),
         },
-        Method::Move => transfer::answer(call, method).await,
-        Method::Lock => lock::answer(call).await,
-        Method::Unlock => unlock::answer(call).await,
-    }
+        Method::Move => Box::pin(transfer::answer(call, method)),
+        Method::Lock => Box::pin(lock::answer(call)),
+        Method::Unlock => Box::pin(unlock::answer(call)),
+    };
+    other.await
 }
 
 /// What OPTIONS says of the server as a whole.

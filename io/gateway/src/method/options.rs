@@ -1,5 +1,6 @@
 use weir_access::Action;
-use weir_dav::method::Kind;
+use weir_dav::method::{Kind, Method};
+use weir_dav::range::PARTIAL_UPDATE;
 use weir_net::service::Answer;
 
 use super::resumable;
@@ -18,6 +19,10 @@ pub(super) async fn options(call: &mut Call) -> Result<Answer, Refusal> {
         },
     };
     let answer = of_kind(&call.area, kind);
+    let answer = match call.area.offer().allows(Method::Patch, kind) {
+        true => answer.with("Accept-Patch", PARTIAL_UPDATE),
+        false => answer,
+    };
     let takes_uploads = kind != Kind::Collection && !call.area.plan.read_only;
     Ok(match takes_uploads && call.request.header("Upload-Complete").is_none() {
         true => answer.with("Upload-Limit", resumable::limit(call, call.area.plan.upload_expiry.0 / 1_000)),

@@ -7,7 +7,7 @@ use weir_dav::lock::{self, Change};
 use weir_dav::method::{Kind, Method};
 use weir_dav::outcome::Outcome;
 use weir_dav::path::DavPath;
-use weir_dav::range::{ByteRange, ContentRange};
+use weir_dav::range::{ContentRange, PARTIAL_UPDATE, Position, UpdateRangeError};
 use weir_net::PageBuffer;
 use weir_net::service::{Answer, Body};
 use weir_storage::{Commit, Committed, Expectation, Metadata, StorageError, Upload};
@@ -29,12 +29,27 @@ pub(super) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
     if let Some(is_whole) = headers.complete {
         return resumable::create(call, start, headers, is_whole).await;
     }
-    let Start { mut expected, expect, is_conditional, act, changes } = start;
-    let part = part(call)?;
+    let part = content_range(call)?;
+    store(call, start, part).await
+}
+
+/// PATCH of a part of a file, in the way of sabre/dav: the header X-Update-Range says where the body belongs. Like the part that a PUT
+/// brings it becomes visible as a whole, or not at all.
+pub(super) async fn patch(call: &mut Call) -> Result<Answer, Refusal> {
+    let start = Start::of(call).await?;
+    let part = update_range(call)?;
+    store(call, start, Some(part)).await
+}
+
+/// Takes the body, and makes what it is, or what it is a part of, visible.
+async fn store(call: &mut Call, start: Start, part: Option<BodyPart>) -> Result<Answer, Refusal> {
+    let Start { method, mut expected, expect, is_conditional, act, changes } = start;
     let (upload, base) = begin(call, &act, changes.clone(), part).await?;
     let expect = match (part, base) {
         // A part belongs to the file that the rest is from.
         (Some(_), Some(base)) => Expectation::Version(base),
+        // It was there before.
+        (Some(_), None) if method == Method::Patch => return Err(Outcome::NotFound.into()),
         (Some(_), None) => Expectation::Nothing,
         (None, _) => expect,
     };
@@ -45,6 +60,10 @@ pub(super) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
         return Err(Outcome::BadContentRange.into());
     }
     let mut upload = upload;
+    if method == Method::Patch {
+        // They are of the body, which is no representation of the file (RFC 9530 section 3.1).
+        upload.expect_received(std::mem::take(&mut expected.representation));
+    }
     match part {
         Some(_) => upload.expect_received(expected.content),
         // A whole body without Content-Encoding is its own representation.
@@ -52,7 +71,7 @@ pub(super) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
     }
     let expected = expected.representation;
     let upload = receive(call, upload).await?;
-    let length = part.map(|part| part.range.bytes()).or(call.body.length());
+    let length = part.map(|part| part.bytes).or(call.body.length());
     let durability = call.area.durability();
     // A client that is gone wants nobody to read on for its digests.
     let given_up = GivenUp::default();
@@ -76,8 +95,9 @@ pub(super) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
     }
 }
 
-/// What a PUT needs before its body is looked at.
+/// What a PUT or PATCH needs before its body is looked at.
 pub(super) struct Start {
+    method: Method,
     /// The digests that its client has given.
     pub(super) expected: Expected,
     /// What must be there for it to become visible.
@@ -92,6 +112,7 @@ impl Start {
     /// Everything that can refuse it but for what waits for its body.
     async fn of(call: &Call) -> Result<Self, Refusal> {
         let place = call.place.clone();
+        let method = Method::parse(call.request.method()).unwrap_or(Method::Put);
         let seen = call.metadata_if(&place.path).await;
         // Whether there is something decides what is asked for, and is not told to those who may neither.
         let action = match &seen {
@@ -105,8 +126,9 @@ impl Start {
         }
         let offer = call.area.offer();
         let kind = seen.as_ref().map_or(Kind::Missing, Metadata::dav_kind);
-        if !offer.allows(Method::Put, kind) {
-            return Err(Refusal::NotAllowed(kind));
+        if !offer.allows(method, kind) {
+            let is_missing = method == Method::Patch && kind == Kind::Missing && !offer.read_only;
+            return Err(if is_missing { Outcome::NotFound.into() } else { Refusal::NotAllowed(kind) });
         }
         let known = seen.as_ref().map(validators);
         if judge(&call.request, Access::Other, known.as_ref(), call.now_s) == Verdict::Failed {
@@ -126,29 +148,48 @@ impl Start {
         };
 
         let act = Act::of(call)?;
-        let changes = lock::changes(Method::Put, (&place.path, kind), None);
-        Ok(Self { expected, expect, is_conditional, act, changes })
+        let changes = lock::changes(method, (&place.path, kind), None);
+        Ok(Self { method, expected, expect, is_conditional, act, changes })
     }
 }
 
 /// The part of a file that a body is.
 #[derive(Debug, Clone, Copy)]
 struct BodyPart {
-    range: ByteRange,
+    position: Position,
+    /// How long it is.
+    bytes: u64,
     /// How long the file will be when all parts have come, by the client's word: this one need not be the last.
     complete: Option<u64>,
 }
 
 /// The part of the file that the body is (RFC 9110 section 14.5); `None` = it is all of it.
-fn part(call: &Call) -> Result<Option<BodyPart>, Refusal> {
+fn content_range(call: &Call) -> Result<Option<BodyPart>, Refusal> {
     let Some(text) = call.request.header("Content-Range") else { return Ok(None) };
     match ContentRange::parse(text) {
         Ok(ContentRange::Part { range, complete_bytes })
             if call.body.length().is_none_or(|length| length == range.bytes()) =>
         {
-            Ok(Some(BodyPart { range, complete: complete_bytes }))
+            let (position, bytes) = (Position::At(range.first()), range.bytes());
+            Ok(Some(BodyPart { position, bytes, complete: complete_bytes }))
         }
         _ => Err(Outcome::BadContentRange.into()),
+    }
+}
+
+/// The same of a PATCH.
+fn update_range(call: &Call) -> Result<BodyPart, Refusal> {
+    let content_type = call.request.header("Content-Type").unwrap_or_default();
+    let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+    if !essence.eq_ignore_ascii_case(PARTIAL_UPDATE.as_bytes()) {
+        return Err(Outcome::UnknownBody.into());
+    }
+    let bytes = call.body.length().ok_or(Outcome::LengthRequired)?;
+    let header = call.request.header("X-Update-Range").ok_or(Outcome::BadHeader)?;
+    match Position::parse_update_range(header, bytes) {
+        Ok(position) => Ok(BodyPart { position, bytes, complete: None }),
+        Err(UpdateRangeError::Malformed) => Err(Outcome::BadHeader.into()),
+        Err(UpdateRangeError::Length) => Err(Outcome::RangeNotSatisfiable.into()),
     }
 }
 
@@ -168,7 +209,14 @@ async fn begin(
         let (tree, disk, path) = (act.tree(), &act.asker.disk, &act.place.path);
         Ok(match part {
             None => (Upload::begin(tree, disk, path, &algorithms, length)?, None),
-            Some(part) => Upload::begin_part(tree, disk, path, &algorithms, part.range.first(), &cancelled)?,
+            Some(BodyPart { position, .. }) => {
+                match Upload::begin_part(tree, disk, path, &algorithms, position, &cancelled) {
+                    Err(StorageError::Gap) if matches!(position, Position::BeforeEnd(_)) => {
+                        return Err(Outcome::RangeNotSatisfiable.into());
+                    }
+                    begun => begun?,
+                }
+            }
         })
     };
     // A part comes into a copy of the rest.

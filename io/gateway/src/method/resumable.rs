@@ -122,7 +122,7 @@ pub(super) async fn create(
     };
     let id = crate::crypto::random().map(PartialId::new).ok_or(Outcome::Failed)?;
     let turn = call.area.uploads.turn(id).await;
-    let Start { expected, expect, is_conditional, act, changes } = start;
+    let Start { expected, expect, is_conditional, act, changes, .. } = start;
     let place = call.place.clone();
     let from = match expect {
         Expectation::Anything => StartedFrom::Anything,

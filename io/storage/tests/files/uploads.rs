@@ -2,6 +2,7 @@ use std::fs;
 use std::sync::atomic::AtomicBool;
 
 use weir_dav::digest::{Algorithm, Digest};
+use weir_dav::range::Position;
 use weir_storage::{Commit, Disk, Durability, Expectation, StorageError, Upload};
 
 use crate::support::*;
@@ -112,14 +113,16 @@ fn a_part_leaves_the_rest_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
     let tree = tree(directory.path());
     put(&tree, "/f", b"0123456789").unwrap();
-    let part = |first, bytes: &[u8]| {
+    let part_at = |position, bytes: &[u8]| {
         let stop = AtomicBool::new(false);
         let algorithms = [Algorithm::Crc32c];
-        let (mut upload, base) = Upload::begin_part(&tree, &disk(), &path("/f"), &algorithms, first, &stop)?;
+        let (mut upload, base) =
+            Upload::begin_part(&tree, &disk(), &path("/f"), &algorithms, position, &stop)?;
         upload.write(bytes)?;
         let expect = base.map_or(Expectation::Nothing, Expectation::Version);
         upload.commit(Commit { expect, length: Some(bytes.len() as u64), ..COMMIT })
     };
+    let part = |first, bytes| part_at(Position::At(first), bytes);
     part(2, b"abc").unwrap();
     assert_eq!(get(&tree, "/f").unwrap(), b"01abc56789");
     let committed = part(8, b"XYZ").unwrap();
@@ -129,4 +132,9 @@ fn a_part_leaves_the_rest_as_it_is() {
     assert_eq!(get(&tree, "/f").unwrap(), b"01abc567XYZ");
     let file = tree.open(&path("/f")).unwrap();
     assert_eq!(tree.checksums(&path("/f"), &file).unwrap(), committed.digests);
+    part_at(Position::BeforeEnd(2), b"uvw").unwrap();
+    part_at(Position::End, b"end").unwrap();
+    assert_eq!(part_at(Position::BeforeEnd(16), b"").unwrap_err(), StorageError::Gap);
+    part_at(Position::Anywhere(17), b"!").unwrap();
+    assert_eq!(get(&tree, "/f").unwrap(), b"01abc567Xuvwend\0\0!");
 }

@@ -26,7 +26,7 @@ pub fn changes(
     let (path, kind) = target;
     let of_target = match (method, kind) {
         (Method::Put | Method::Mkcol | Method::Lock, Kind::Missing) => Some(Change::Create),
-        (Method::Put, Kind::File) => Some(Change::Modify),
+        (Method::Put | Method::Patch, Kind::File) => Some(Change::Modify),
         (Method::Proppatch, Kind::File | Kind::Collection) => Some(Change::Modify),
         (Method::Delete | Method::Move, Kind::File | Kind::Collection) => Some(Change::Remove),
         _ => None,

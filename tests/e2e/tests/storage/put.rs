@@ -157,6 +157,59 @@ fn a_part_is_put_into_a_file_as_a_whole() {
 }
 
 #[test]
+fn a_patch_puts_bytes_where_its_header_says() {
+    const TYPE: (&str, &str) = ("Content-Type", "application/x-sabredav-partialupdate");
+    let site = Site::open("");
+    site.write("a", "1234567890");
+    let patch = |range: &str, body: &[u8]| {
+        site.request("PATCH", "/a", &[TYPE, ("X-Update-Range", range)], body).status
+    };
+    let options = site.request("OPTIONS", "/a", &[], b"");
+    assert!(options.header("dav").unwrap().contains("sabredav-partialupdate"));
+    assert_eq!(options.header("accept-patch"), Some(TYPE.1));
+    assert!(options.header("allow").unwrap().contains("PATCH"));
+    assert_eq!(patch("bytes=3-6", b"ABCD"), 204);
+    assert_eq!(site.read("a").unwrap(), b"123ABCD890");
+    assert_eq!(patch("append", b"end"), 204);
+    assert_eq!(patch("bytes=-3", b"END!"), 204);
+    assert_eq!(patch("bytes=16-", b"."), 204);
+    assert_eq!(site.read("a").unwrap(), b"123ABCD890END!\0\0.");
+
+    // Nothing of what is refused is stored.
+    for (range, status) in
+        [("bytes=0-2", 416), ("bytes=-18", 416), ("lines=1-4", 400), ("bytes=0-3,5-8", 400)]
+    {
+        assert_eq!(patch(range, b"ABCD"), status, "{range}");
+    }
+    let request = |path, headers: &[(&str, &str)]| site.request("PATCH", path, headers, b"x");
+    let range = ("X-Update-Range", "append");
+    let other = request("/a", &[("Content-Type", "application/json"), range]);
+    assert_eq!((other.status, other.header("accept-patch")), (415, Some(TYPE.1)));
+    assert_eq!(request("/a", &[TYPE]).status, 400);
+    assert_eq!(request("/a", &[TYPE, range, ("If-Match", "\"other\"")]).status, 412);
+    assert_eq!(request("/none", &[TYPE, range]).status, 404);
+    assert_eq!(request("/", &[TYPE, range]).status, 405);
+    // A digest of the body is one of these bytes, whichever header says it.
+    for (name, digest, status) in [
+        ("Content-Digest", "adler=:AHkAeQ==:", 204),
+        ("Repr-Digest", "adler=:AHkAeQ==:", 204),
+        ("Repr-Digest", "adler=:AHkAeg==:", 400),
+    ] {
+        assert_eq!(request("/a", &[TYPE, range, (name, digest)]).status, status, "{name} {digest}");
+    }
+    assert_eq!(site.read("a").unwrap(), b"123ABCD890END!\0\0.xx");
+    // Who may not write may not do this either.
+    let readable = Site::readable("");
+    readable.write("a", "x");
+    assert_eq!(readable.request("PATCH", "/a", &[TYPE, range], b"x").status, 403);
+    let read_only = Site::new(&format!("read-only = true\n{OPEN}"));
+    read_only.write("a", "x");
+    let refused = read_only.request("PATCH", "/a", &[TYPE, range], b"x");
+    assert_eq!(refused.status, 405);
+    assert!(!refused.header("allow").unwrap().contains("PATCH"));
+}
+
+#[test]
 fn what_cannot_be_put_is_refused_with_the_reason() {
     let site = Site::open("");
     site.write("directory/file", "x");
