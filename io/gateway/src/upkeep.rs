@@ -79,6 +79,7 @@ impl Upkeep {
                 while let Some(area) = received.recv().await {
                     spawn_local(close_unused(Weak::clone(&area)));
                     spawn_local(missing::keep(Weak::clone(&area)));
+                    spawn_local(share_usage(Weak::clone(&area)));
                     spawn_local(keep(area));
                 }
             });
@@ -106,7 +107,22 @@ async fn close_unused(area: Weak<Area>) {
     }
 }
 
+/// Tells other nodes that share the directory what has changed here, and hears what has there.
+async fn share_usage(area: Weak<Area>) {
+    while let Some(held) = area.upgrade() {
+        if held.plan.usage_interval.is_some() && !held.plan.read_only {
+            let tree = Arc::clone(&held.tree);
+            // What fails now is tried again.
+            let _ = held.own_disk.run(move || tree.share_usage()).await;
+        }
+        drop(held);
+        sleep(LOOK).await;
+    }
+}
+
 async fn keep(area: Weak<Area>) {
+    // Since when another node's count is waited for.
+    let mut waits_since_s = None;
     loop {
         let Some(held) = area.upgrade() else { return };
         let tree = Arc::clone(&held.tree);
@@ -115,6 +131,13 @@ async fn keep(area: Weak<Area>) {
             held.kept.available.store(usage.available, Ordering::Relaxed);
         }
         sweep_uploads(&held).await;
+        if let Some(since_s) = waits_since_s
+            && held.tree.ledger().account().counted_s.is_some_and(|counted_s| counted_s >= since_s)
+        {
+            // That one is for all nodes.
+            waits_since_s = None;
+            held.kept.counted_at_s.store(unix_now_s(), Ordering::Relaxed);
+        }
         if count_due_in(&held).is_some_and(|wait| wait.is_zero())
             && !held.kept.counting.swap(true, Ordering::Relaxed)
         {
@@ -126,6 +149,13 @@ async fn keep(area: Weak<Area>) {
                 Ok(true) => {}
                 // Its area is no more: whoever has the tree by now counts it anew.
                 Ok(false) => kept.counted_at_s.store(0, Ordering::Relaxed),
+                // Another node counts, or the disk has enough to do.
+                Err(StorageError::Busy) => {
+                    waits_since_s.get_or_insert_with(unix_now_s);
+                    kept.counted_at_s.store(0, Ordering::Relaxed);
+                    kept.counting.store(false, Ordering::Relaxed);
+                    sleep(LOOK).await;
+                }
                 Err(error) => eprintln!("weir: storage area {name}: counting its files: {error}"),
             }
             kept.counting.store(false, Ordering::Relaxed);
@@ -174,11 +204,7 @@ async fn count(area: &Weak<Area>) -> Result<bool, StorageError> {
         });
         let (rest, done) = looked.await?;
         if done {
-            let tree = Arc::clone(&held.tree);
-            let kept = async {
-                if writable { held.own_disk.run_on(move || tree.keep_count()).await } else { Ok(()) }
-            };
-            return kept.await.map(|()| true);
+            return Ok(true);
         }
         count = rest;
         drop(held);

@@ -92,7 +92,7 @@ impl Tree {
         let mut seen = Fingerprint::new();
         let old_bytes = there.as_ref().and_then(Found::file_bytes).unwrap_or(0);
         let claim = match purpose {
-            Purpose::Copy => Some(self.ledger().claim(0).map_err(at_destination)?),
+            Purpose::Copy => Some(self.claim(0).map_err(at_destination)?),
             Purpose::Move => None,
         };
         let mut room = Room { claim, tally: Tally::default(), old_bytes };

@@ -4,20 +4,13 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{Dir, Mode, OFlags, openat};
-use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
+use rustix::fs::Dir;
 use weir_dav::path::DavPath;
 
 use crate::ledger::Tally;
 use crate::metadata::Found;
-use crate::notes::{read_all, replace_file, write_all};
 use crate::remove::{DEPTH_MAX, open_directory};
 use crate::{Ledger, StorageError, Timestamp, Tree, reserved};
-
-/// What was counted last, for the next start and for other nodes.
-const FILE: &str = "usage.json";
-const GUARD: &str = "usage.guard";
 
 /// A count that is under way. Its directories are open, so that nothing that is moved leads it out of the tree.
 #[derive(Debug)]
@@ -28,40 +21,42 @@ pub struct Count {
     tally: Tally,
     /// What has come into being after this is not in the tally: whoever made it has said so, or it is for the next count.
     began: Option<Timestamp>,
-    /// Leftovers of uploads are removed on the way.
-    cleans: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Counted {
-    bytes: u64,
-    files: u64,
-    at_s: u64,
+    /// Which one it is, of those that nodes tell each other of.
+    turn: u64,
+    /// It is the tree's to write in: leftovers of uploads are removed on the way, and other nodes go by this count, too.
+    writable: bool,
 }
 
 impl Count {
     /// Begins. Two counts at a time would both be wrong. Blocks, like every call of it.
+    ///
+    /// # Errors
+    /// [`StorageError::Busy`]: another node is at one, and tells the result.
     pub fn begin(tree: &Arc<Tree>, writable: bool) -> Result<Self, StorageError> {
-        tree.ledger().begin_count();
-        // The file system's clock, which need not be ours.
-        let began = if writable { tree.touch(&format!("count~{}", tree.options().node)).ok() } else { None };
-        tree.ledger().set_began(began);
-        let root = tree.resolve_directory(&DavPath::root())?;
-        let root = Dir::new(root).map_err(StorageError::from_errno("open"))?;
-        Ok(Self {
-            tree: Arc::clone(tree),
-            open: vec![root],
-            tally: Tally::default(),
-            began,
-            cleans: writable,
-        })
+        let shared = if writable { tree.begin_shared_count() } else { Err(StorageError::Refused) };
+        let (began, turn) = match shared {
+            Err(StorageError::Busy) => return Err(StorageError::Busy),
+            Ok(begun) => begun,
+            // Nobody else can be told.
+            Err(_) => {
+                tree.ledger().begin_count();
+                (None, 0)
+            }
+        };
+        let (tree, tally) = (Arc::clone(tree), Tally::default());
+        let mut count = Self { tree, open: Vec::new(), tally, began, turn, writable };
+        let root = count.tree.resolve_directory(&DavPath::root())?;
+        count.open.push(Dir::new(root).map_err(StorageError::from_errno("open"))?);
+        Ok(count)
     }
 
     /// Looks at up to `entries_max` more members of directories. True: that was all, and the account is up to date.
     pub fn step(&mut self, entries_max: usize) -> Result<bool, StorageError> {
         for _ in 0..entries_max {
             let Some(directory) = self.open.last_mut() else {
-                self.tree.ledger().counted(self.tally, now_s());
+                if !self.writable || self.tree.end_shared_count(self.tally).is_err() {
+                    self.tree.ledger().counted(self.tally, now_s());
+                }
                 return Ok(true);
             };
             match directory.read() {
@@ -90,7 +85,7 @@ impl Count {
             }
             return;
         }
-        if is_part && self.cleans && self.tree.remove_orphan(home, name, &found) {
+        if is_part && self.writable && self.tree.remove_orphan(home, name, &found) {
             return;
         }
         // Where a file system does not tell, it may be counted twice until the next time.
@@ -102,39 +97,17 @@ impl Count {
     }
 }
 
+impl Drop for Count {
+    fn drop(&mut self) {
+        // One that came to its end is over anyway.
+        self.tree.ledger().give_up_count(self.turn);
+    }
+}
+
 impl Tree {
     /// The account of what its files take up.
     pub fn ledger(&self) -> &Arc<Ledger> {
         &self.ledger
-    }
-
-    /// Goes by what this or another node has counted last, until there is a count. Blocks.
-    pub fn recall_count(&self) -> Result<(), StorageError> {
-        let Some(store) = self.store()? else { return Ok(()) };
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = match openat(&store, FILE, flags, Mode::empty()) {
-            Err(Errno::NOENT) => return Ok(()),
-            opened => opened.map_err(StorageError::from_errno("open"))?,
-        };
-        // A damaged one is none: it is counted again.
-        if let Ok(Counted { bytes, files, at_s }) = serde_json::from_slice(&read_all(&file)?)
-            && self.ledger.account().counted_s.is_none()
-        {
-            self.ledger.counted(Tally { bytes, files, ..Tally::default() }, at_s);
-        }
-        Ok(())
-    }
-
-    /// Keeps what was counted for the next start. Blocks.
-    pub fn keep_count(&self) -> Result<(), StorageError> {
-        let account = self.ledger.account();
-        let (Some(bytes), Some(files), Some(at_s)) = (account.used, account.files, account.counted_s) else {
-            return Ok(());
-        };
-        let store = self.make_store()?;
-        let _guard = Self::guard(&store, GUARD, false)?;
-        let text = serde_json::to_vec(&Counted { bytes, files, at_s });
-        replace_file(&store, FILE, &text.map_err(|_| StorageError::Damaged("the count of files"))?)
     }
 
     /// What the files in a directory, and below it, take up. Blocks.
@@ -152,18 +125,9 @@ impl Tree {
         });
         tally
     }
-
-    /// The time by the clock of the file system.
-    fn touch(&self, name: &str) -> Result<Timestamp, StorageError> {
-        let store = self.make_store()?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file =
-            openat(&store, name, flags, Mode::RUSR | Mode::WUSR).map_err(StorageError::from_errno("open"))?;
-        write_all(&file, b"\n", 0)?;
-        Ok(Found::of(&file)?.changed())
-    }
 }
 
-fn now_s() -> u64 {
+/// In seconds since 1970.
+pub(crate) fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

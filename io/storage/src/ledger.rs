@@ -1,14 +1,23 @@
 //! How much the files of a tree take up, and how much they may.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+mod claim;
+mod shared;
 
+use std::ops::{Add, Sub};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
 use crate::metadata::Found;
-use crate::{StorageError, Timestamp};
 
-/// The account of a tree: what was counted last, what this process has changed since, and what uploads under way have been
-/// promised. A file takes up its length, whatever the file system makes of it, and each of its names counts.
+pub(crate) use claim::Claim;
+pub(crate) use shared::Shared;
+
+/// The account of a tree: what was counted last, what this process and other nodes have changed since, and what uploads under way
+/// have been promised. A file takes up its length, whatever the file system makes of it, and each of its names counts.
 ///
-/// Changes by other nodes and other programs are in it from the next count on.
+/// Changes by other programs are in it from the next count on.
 #[derive(Debug, Default)]
 pub struct Ledger {
     state: Mutex<State>,
@@ -16,15 +25,66 @@ pub struct Ledger {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Bytes and files as of the last count, with what was changed since; 0 before the first.
-    used: i64,
-    files: i64,
-    /// When that was, in seconds since 1970.
+    /// As of the last count; nothing before the first.
+    base: Sum,
+    /// What was changed here since.
+    own: Sum,
+    /// What others have told of their changes since, and of what they have promised.
+    others: Sum,
+    /// When the last count was, in seconds since 1970.
     counted_s: Option<u64>,
-    /// What was changed since the count began that is under way.
+    /// Which of those that nodes tell each other of it was; 0 = none of them.
+    count: u64,
+    /// What was changed since the count began that is under way, here or on another node.
     since: Option<Since>,
     claimed: u64,
     quota: Option<u64>,
+    /// What others were told of `own`.
+    told: Sum,
+    /// What they were told of `claimed`.
+    told_claimed: u64,
+}
+
+/// Bytes and files, or how much more or fewer they have become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Sum {
+    bytes: i64,
+    files: i64,
+}
+
+impl Add for Sum {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        let bytes = self.bytes.saturating_add(other.bytes);
+        Self { bytes, files: self.files.saturating_add(other.files) }
+    }
+}
+
+impl Sub for Sum {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        let bytes = self.bytes.saturating_sub(other.bytes);
+        Self { bytes, files: self.files.saturating_sub(other.files) }
+    }
+}
+
+impl Sum {
+    fn new(bytes: u64, files: u64) -> Self {
+        Self { bytes: signed(bytes), files: signed(files) }
+    }
+
+    /// Without what is less than nothing.
+    fn at_least_nothing(self) -> Self {
+        Self { bytes: self.bytes.max(0), files: self.files.max(0) }
+    }
+}
+
+/// What each node may take without a word, so that each small upload need not ask: by so much, for each node, may several nodes
+/// together use more than the quota.
+fn unasked_bytes(quota: u64) -> i64 {
+    signed((quota / 1000).min(64 << 20))
 }
 
 /// What a count that is under way cannot see. It leaves out what has come into being since it began, so that all of that is here;
@@ -33,8 +93,9 @@ struct State {
 /// that right.
 #[derive(Debug, Clone, Copy, Default)]
 struct Since {
-    bytes: i64,
-    files: i64,
+    /// Which count it is, of those that nodes tell each other of.
+    turn: u64,
+    sum: Sum,
     /// When it began, by the clock of the file system; `None` = that cannot be told apart.
     began: Option<Timestamp>,
 }
@@ -64,44 +125,32 @@ impl Ledger {
     pub fn account(&self) -> Account {
         let state = self.lock();
         let known = |count: i64| state.counted_s.map(|_| u64::try_from(count).unwrap_or(0));
+        let all = state.all();
         Account {
-            used: known(state.used),
-            files: known(state.files),
+            used: known(all.bytes),
+            files: known(all.files),
             quota: state.quota,
             left: state.left(),
             counted_s: state.counted_s,
         }
     }
 
-    /// Promises room for bytes that are not there yet.
-    ///
-    /// # Errors
-    /// [`StorageError::OverQuota`].
-    pub(crate) fn claim(self: &Arc<Self>, bytes: u64) -> Result<Claim, StorageError> {
-        let mut claim = Claim { ledger: Arc::clone(self), bytes: 0 };
-        claim.cover(bytes)?;
-        Ok(claim)
-    }
-
     /// Files went.
     pub(crate) fn gone(&self, tally: Tally) {
         let mut state = self.lock();
-        state.used = state.used.saturating_sub(signed(tally.bytes));
-        state.files = state.files.saturating_sub(signed(tally.files));
+        state.own = state.own - Sum::new(tally.bytes, tally.files);
         if let Some(since) = &mut state.since {
-            since.bytes = since.bytes.saturating_sub(signed(tally.young_bytes));
-            since.files = since.files.saturating_sub(signed(tally.young_files));
+            since.sum = since.sum - Sum::new(tally.young_bytes, tally.young_files);
         }
     }
 
     /// Files came.
     pub(crate) fn came(&self, tally: Tally) {
         let mut state = self.lock();
-        state.used = state.used.saturating_add(signed(tally.bytes));
-        state.files = state.files.saturating_add(signed(tally.files));
+        let sum = Sum::new(tally.bytes, tally.files);
+        state.own = state.own + sum;
         if let Some(since) = &mut state.since {
-            since.bytes = since.bytes.saturating_add(signed(tally.bytes));
-            since.files = since.files.saturating_add(signed(tally.files));
+            since.sum = since.sum + sum;
         }
     }
 
@@ -110,10 +159,10 @@ impl Ledger {
         self.lock().since = Some(Since::default());
     }
 
-    /// When that was, by the clock of the file system.
-    pub(crate) fn set_began(&self, began: Option<Timestamp>) {
+    /// When that was, by the clock of the file system, and which of the counts it is that nodes tell each other of.
+    pub(crate) fn set_began(&self, began: Option<Timestamp>, turn: u64) {
         if let Some(since) = &mut self.lock().since {
-            since.began = began;
+            (since.began, since.turn) = (began, turn);
         }
     }
 
@@ -122,12 +171,11 @@ impl Ledger {
         self.lock().since?.began
     }
 
-    /// What was found, at a time in seconds since 1970.
+    /// What was found, at a time in seconds since 1970, where no other node can be told of it.
     pub(crate) fn counted(&self, tally: Tally, at_s: u64) {
         let mut state = self.lock();
-        let since = state.since.take().unwrap_or_default();
-        state.used = signed(tally.bytes).saturating_add(since.bytes);
-        state.files = signed(tally.files).saturating_add(since.files);
+        state.own = state.since.take().unwrap_or_default().sum;
+        state.base = Sum::new(tally.bytes, tally.files);
         state.counted_s = Some(at_s);
     }
 
@@ -137,53 +185,19 @@ impl Ledger {
 }
 
 impl State {
+    fn all(&self) -> Sum {
+        self.base + self.own + self.others
+    }
+
     fn left(&self) -> Option<u64> {
-        let used = u64::try_from(self.used).unwrap_or(0).saturating_add(self.claimed);
+        let used = u64::try_from(self.all().bytes).unwrap_or(0).saturating_add(self.claimed);
         self.quota.map(|quota| quota.saturating_sub(used))
     }
-}
 
-/// Room that was promised, until this is dropped.
-#[derive(Debug)]
-pub(crate) struct Claim {
-    ledger: Arc<Ledger>,
-    bytes: u64,
-}
-
-impl Claim {
-    /// Takes what is missing up to `bytes` in all.
-    ///
-    /// # Errors
-    /// [`StorageError::OverQuota`]; what was promised stays so.
-    pub(crate) fn cover(&mut self, bytes: u64) -> Result<(), StorageError> {
-        let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else { return Ok(()) };
-        let mut state = self.ledger.lock();
-        if state.left().is_some_and(|left| left < more) {
-            return Err(StorageError::OverQuota);
-        }
-        state.claimed = state.claimed.saturating_add(more);
-        drop(state);
-        self.bytes = bytes;
-        Ok(())
-    }
-
-    /// Gives it back: what it was for is in the account now.
-    pub(crate) fn release(&mut self) {
-        self.spend(self.bytes);
-    }
-
-    /// Gives so much of it back, which is in the account now.
-    pub(crate) fn spend(&mut self, bytes: u64) {
-        let bytes = bytes.min(self.bytes);
-        self.bytes -= bytes;
-        let mut state = self.ledger.lock();
-        state.claimed = state.claimed.saturating_sub(bytes);
-    }
-}
-
-impl Drop for Claim {
-    fn drop(&mut self) {
-        self.release();
+    /// Bytes that this node has taken or promised more than others know.
+    fn untold_bytes(&self) -> i64 {
+        let now = self.own.bytes.saturating_add(signed(self.claimed));
+        now.saturating_sub(self.told.bytes.saturating_add(signed(self.told_claimed)))
     }
 }
 
@@ -250,23 +264,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_promised_to_one_is_not_promised_to_another() {
-        let ledger = Arc::new(Ledger::default());
-        ledger.set_quota(Some(10));
-        let mut one = ledger.claim(6).unwrap();
-        assert_eq!(ledger.claim(5).err(), Some(StorageError::OverQuota));
-        assert_eq!(one.cover(11), Err(StorageError::OverQuota));
-        one.cover(10).unwrap();
-        one.release();
-        ledger.came(Tally::new(10));
-        assert_eq!(ledger.account().left, Some(0));
-        assert!(ledger.claim(0).is_ok());
-        ledger.gone(Tally::new(10));
-        drop(ledger.claim(10).unwrap());
-        assert_eq!(ledger.account().left, Some(10));
-    }
-
-    #[test]
     fn what_is_changed_while_files_are_counted_is_in_the_account() {
         let ledger = Ledger::default();
         ledger.came(Tally::new(7));
@@ -279,7 +276,7 @@ mod tests {
         ledger.came(Tally::new(20));
         ledger.gone(Tally::new(20));
         ledger.gone(old(50));
-        assert_eq!(ledger.lock().used, 9 - 50);
+        assert_eq!(ledger.lock().all().bytes, 9 - 50);
         ledger.counted(Tally { bytes: 100, files: 2, ..Tally::default() }, 5);
         let account = ledger.account();
         assert_eq!((account.used, account.files, account.counted_s), (Some(109), Some(3), Some(5)));

@@ -38,6 +38,7 @@ mod rename;
 mod reserved;
 mod residency;
 mod resource;
+mod sharing;
 mod store;
 mod sweep;
 mod temporary;

@@ -272,17 +272,29 @@ fn write_aside(side: &Side, note: Note, value: &[u8]) -> Result<(), StorageError
 
 /// Gives a small file a new content, at once and on the disk.
 pub(crate) fn replace_file(directory: &OwnedFd, name: &str, value: &[u8]) -> Result<(), StorageError> {
+    replace_with(directory, name, value, |file| fsync(file).map_err(StorageError::from_errno("fsync")))
+}
+
+/// The same, of what may be lost with the power.
+pub(crate) fn swap_file(directory: &OwnedFd, name: &str, value: &[u8]) -> Result<(), StorageError> {
+    replace_with(directory, name, value, |_| Ok(()))
+}
+
+fn replace_with(
+    directory: &OwnedFd,
+    name: &str,
+    value: &[u8],
+    keep: impl Fn(&OwnedFd) -> Result<(), StorageError>,
+) -> Result<(), StorageError> {
     // Two that write the same file hold a lock; what is left of one that died is overwritten.
     let next = format!("{name}.new");
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file =
         openat(directory, &next, flags, Mode::RUSR | Mode::WUSR).map_err(StorageError::from_errno("open"))?;
-    let written = write_all(&file, value, 0)
-        .and_then(|()| fsync(&file).map_err(StorageError::from_errno("fsync")))
-        .and_then(|()| {
-            rename(directory, next.as_bytes(), directory, name.as_bytes(), Replace::Always)
-                .map_err(StorageError::from_errno("rename"))
-        });
+    let written = write_all(&file, value, 0).and_then(|()| keep(&file)).and_then(|()| {
+        rename(directory, next.as_bytes(), directory, name.as_bytes(), Replace::Always)
+            .map_err(StorageError::from_errno("rename"))
+    });
     if written.is_err() {
         let _ = unlinkat(directory, &next, AtFlags::empty());
     }

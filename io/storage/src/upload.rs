@@ -109,7 +109,7 @@ impl Upload {
         // What is there may be for few people; what replaces it is for no others, from its first byte on.
         let private = found.is_some();
         let old_bytes = found.and_then(|found| found.file_bytes()).unwrap_or(0);
-        let claim = tree.ledger().claim(length.unwrap_or(0).saturating_sub(old_bytes))?;
+        let claim = tree.claim(length.unwrap_or(0).saturating_sub(old_bytes))?;
         let parent = path.parent().unwrap_or_default();
         let mode = if private { PRIVATE } else { tree.file_mode() };
         let file = Temporary::file(tree, home, &parent, mode, Some(disk.clone()))?;
@@ -146,7 +146,7 @@ impl Upload {
         let id = partial.id;
         // What has come is in the account already. What it replaces stays beside it, for as long as its client likes.
         let more = state.length.unwrap_or(bytes).saturating_sub(state.settled);
-        let claim = tree.ledger().claim(more)?;
+        let claim = tree.claim(more)?;
         let begins = if bytes == 0 { algorithms } else { &[] };
         Ok(Self {
             tree,

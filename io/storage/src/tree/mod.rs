@@ -74,6 +74,8 @@ pub struct Tree {
     options: TreeOptions,
     /// The root's file system is on this machine: lookups in the kernel's caches say all.
     local: bool,
+    /// Which of this process's trees it is: there may be several of one directory.
+    pub(crate) number: u64,
     /// Number of the next temporary file.
     next_temporary: AtomicU64,
     pub(crate) journal: Journal,
@@ -89,11 +91,13 @@ impl Tree {
     pub fn open_root(root: &Path, options: TreeOptions) -> Result<Arc<Self>, StorageError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = openat(CWD, root, flags, Mode::empty()).map_err(StorageError::from_errno("open"))?;
+        static NEXT: AtomicU64 = AtomicU64::new(0);
         let local = local::is_local(&root);
         Ok(Arc::new(Self {
             root,
             options,
             local,
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             next_temporary: AtomicU64::new(0),
             journal: Journal::default(),
             ledger: Arc::default(),

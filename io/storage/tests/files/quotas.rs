@@ -68,7 +68,6 @@ fn the_next_start_goes_by_what_was_counted_until_it_has_counted_itself() {
     let before = tree(directory.path());
     put(&before, "/x", b"12345").unwrap();
     count(&before);
-    before.keep_count().unwrap();
     drop(before);
     let after = Tree::open_root(directory.path(), options("two", 2)).unwrap();
     after.recall_count().unwrap();
@@ -136,6 +135,140 @@ fn what_was_to_be_replaced_and_is_elsewhere_by_then_counts_when_the_new_becomes_
     });
     assert_eq!(copied.unwrap_err().error, StorageError::OverQuota);
     assert_eq!((get(&tree, "/f").err(), used(&tree)), (Some(StorageError::NotFound), (Some(120), Some(2))));
+}
+
+/// Two nodes that share a directory.
+fn two_nodes(root: &std::path::Path) -> [std::sync::Arc<Tree>; 2] {
+    ["one", "two"].map(|node| Tree::open_root(root, options(node, 1)).unwrap())
+}
+
+#[test]
+fn nodes_that_share_a_directory_keep_its_quota_together() {
+    const QUOTA: u64 = 1_000_000;
+    let directory = tempfile::tempdir().unwrap();
+    let nodes = two_nodes(directory.path());
+    for node in &nodes {
+        node.ledger().set_quota(Some(QUOTA));
+    }
+    // Some are so small that nobody asks for each.
+    for (number, bytes) in [300, 10_000, 50].into_iter().cycle().enumerate() {
+        let put = |node: &_| put(node, &format!("/{number}"), &vec![0; bytes]);
+        match put(&nodes[number % 2]) {
+            Err(StorageError::OverQuota) => break,
+            done => drop(done.unwrap()),
+        }
+    }
+    let on_disk = |root: &std::path::Path| -> u64 {
+        let files = fs::read_dir(root).unwrap().map(|it| it.unwrap().metadata().unwrap());
+        files.filter(fs::Metadata::is_file).map(|file| file.len()).sum()
+    };
+    // A thousandth for each is what they may be wrong by.
+    let used = on_disk(directory.path());
+    assert!((QUOTA - 10_000 - 2_000..=QUOTA + 2_000).contains(&used), "{used}");
+    // What one removes the other may use, once it has been told.
+    let [one, two] = &nodes;
+    assert_eq!(put(two, "/more", &[0; 12_000]).unwrap_err(), StorageError::OverQuota);
+    one.remove(&path("/1"), Durability::None).unwrap();
+    one.remove(&path("/4"), Durability::None).unwrap();
+    one.share_usage().unwrap();
+    put(two, "/more", &[0; 12_000]).unwrap();
+    assert!(on_disk(directory.path()) <= QUOTA + 2_000);
+}
+
+#[test]
+fn what_uploads_to_one_node_were_promised_is_not_promised_by_another() {
+    let directory = tempfile::tempdir().unwrap();
+    let [one, two] = two_nodes(directory.path());
+    for node in [&one, &two] {
+        node.ledger().set_quota(Some(1_000_000));
+    }
+    let begin =
+        |node: &std::sync::Arc<Tree>, length| Upload::begin(node, &disk(), &path("/f"), &[], Some(length));
+    let under_way = begin(&one, 600_000).unwrap();
+    assert_eq!(begin(&two, 500_000).err(), Some(StorageError::OverQuota));
+    drop(begin(&two, 400_000).unwrap());
+    drop(under_way);
+    one.share_usage().unwrap();
+    drop(begin(&two, 900_000).unwrap());
+    // A node that is started anew goes on with what it had written.
+    put(&one, "/kept", &[0; 50_000]).unwrap();
+    one.share_usage().unwrap();
+    drop(one);
+    let again = Tree::open_root(directory.path(), options("one", 2)).unwrap();
+    again.ledger().set_quota(Some(1_000_000));
+    two.share_usage().unwrap();
+    assert_eq!(begin(&again, 960_000).err(), Some(StorageError::OverQuota));
+    drop(begin(&again, 940_000).unwrap());
+}
+
+#[test]
+fn a_count_is_for_all_nodes_and_forgets_nothing_that_they_change_meanwhile() {
+    let directory = tempfile::tempdir().unwrap();
+    if fs::metadata(directory.path()).unwrap().created().is_err() {
+        return weir_testkit::untested("this file system does not tell when files came");
+    }
+    let [one, two] = two_nodes(directory.path());
+    let share = || {
+        for node in [&two, &one, &two] {
+            node.share_usage().unwrap();
+        }
+    };
+    for name in ["stays", "replaced", "gone"] {
+        fs::write(directory.path().join(name), [0; 100]).unwrap();
+    }
+    count(&one);
+    share();
+    assert_eq!([used(&one), used(&two)], [(Some(300), Some(3)); 2]);
+    put(&two, "/before", &[0; 10]).unwrap();
+    share();
+    assert_eq!([used(&one), used(&two)], [(Some(310), Some(4)); 2]);
+
+    next_tick(directory.path());
+    let mut counting = Count::begin(&one, true).unwrap();
+    next_tick(directory.path());
+    assert_eq!(Count::begin(&two, true).err(), Some(StorageError::Busy));
+    share();
+    // By a node that has heard of it, before it has seen anything.
+    put(&two, "/replaced", &[0; 50]).unwrap();
+    put(&two, "/new", &[0; 7]).unwrap();
+    two.remove(&path("/gone"), Durability::None).unwrap();
+    for _ in 0..10 {
+        put(&two, "/again", &[0; 1_000]).unwrap();
+    }
+    two.remove(&path("/again"), Durability::None).unwrap();
+    two.share_usage().unwrap();
+    // And what the other has told nobody when it ends.
+    put(&two, "/late", &[0; 3]).unwrap();
+    while !counting.step(1).unwrap() {}
+    share();
+    assert_eq!([used(&one), used(&two)], [(Some(100 + 10 + 50 + 7 + 3), Some(5)); 2]);
+
+    // One that is given up keeps nobody from counting.
+    drop(Count::begin(&one, true).unwrap());
+    assert_eq!(Count::begin(&two, true).err(), Some(StorageError::Busy));
+    one.share_usage().unwrap();
+    count(&two);
+    share();
+    assert_eq!([used(&one), used(&two)], [(Some(170), Some(5)); 2]);
+}
+
+#[test]
+fn a_node_that_has_not_heard_of_a_count_goes_by_it_afterwards() {
+    let directory = tempfile::tempdir().unwrap();
+    let [one, two] = two_nodes(directory.path());
+    count(&one);
+    two.share_usage().unwrap();
+    put(&two, "/told", &[0; 20]).unwrap();
+    two.share_usage().unwrap();
+    next_tick(directory.path());
+    let mut counting = Count::begin(&one, true).unwrap();
+    next_tick(directory.path());
+    put(&two, "/untold", &[0; 3]).unwrap();
+    while !counting.step(1).unwrap() {}
+    assert_eq!(used(&one), (Some(20), Some(1)));
+    two.share_usage().unwrap();
+    one.share_usage().unwrap();
+    assert_eq!([used(&one), used(&two)], [(Some(23), Some(2)); 2]);
 }
 
 /// Waits until the clock of the file system, which goes in steps, has gone on.

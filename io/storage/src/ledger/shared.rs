@@ -1,0 +1,186 @@
+//! What nodes that share a directory tell each other of what is in it. Each tells what it has changed since the last count; a count
+//! is for all of them, and while one of them counts, each remembers what that count cannot see of its changes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Ledger, Since, State, Sum, Tally};
+use crate::Timestamp;
+
+/// Who has not been heard of for so long has no uploads under way, and does not count any more.
+const HEARD_S: u64 = 120;
+
+/// For so long nobody who is not heard of can be still at work on anything that a count did not see.
+const FORGOTTEN_S: u64 = 3_600;
+
+/// What is told, as it is kept in a file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct Shared {
+    /// What was counted last.
+    bytes: u64,
+    files: u64,
+    /// When, in seconds since 1970; 0 = never.
+    at_s: u64,
+    /// Which count that was.
+    #[serde(default)]
+    count: u64,
+    /// Which count was begun last.
+    #[serde(default)]
+    turn: u64,
+    /// Who is at it, if it goes on.
+    #[serde(default)]
+    under_way: Option<UnderWay>,
+    /// What each has changed since the last count.
+    #[serde(default)]
+    nodes: BTreeMap<String, Told>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct UnderWay {
+    by: String,
+    /// When it began by the clock of the file system: seconds since 1970 and nanoseconds; `None` = that cannot be told apart.
+    began: Option<(i64, u32)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Told {
+    sum: Sum,
+    /// Room that uploads under way have been promised.
+    promised: u64,
+    /// By its own clock, in seconds since 1970.
+    at_s: u64,
+    /// Of the changes those that a count which is under way does not see, and which count that is.
+    since: Option<(u64, Sum)>,
+}
+
+impl Told {
+    fn is_heard(&self, now_s: u64) -> bool {
+        self.at_s.saturating_add(HEARD_S) > now_s
+    }
+}
+
+impl Shared {
+    /// Whether somebody else is counting, and has neither died nor given up.
+    pub(crate) fn is_counted_by_another(&self, own_key: &str, now_s: u64) -> bool {
+        let by = self.under_way.as_ref().map(|count| &count.by).filter(|by| *by != own_key);
+        let is_at_it = |told: &Told| told.since.is_some_and(|(turn, _)| turn == self.turn);
+        by.and_then(|by| self.nodes.get(by)).is_some_and(|told| told.is_heard(now_s) && is_at_it(told))
+    }
+
+    /// Begins a count that all nodes will go by. Returns which one it is.
+    pub(crate) fn begin_count(&mut self, own_key: &str, began: Option<Timestamp>) -> u64 {
+        self.turn = self.turn.max(self.count) + 1;
+        let began = began.map(|began| (began.seconds, began.nanoseconds));
+        self.under_way = Some(UnderWay { by: own_key.to_owned(), began });
+        self.turn
+    }
+
+    /// Whether others need not be told of this: nothing but the time is another, and nobody waits for a sign of life.
+    pub(crate) fn says_nothing_new(&self, before: &Self, own_key: &str) -> bool {
+        let (Some(told), Some(before_told)) = (self.nodes.get(own_key), before.nodes.get(own_key)) else {
+            return false;
+        };
+        let counts = self.under_way.as_ref().is_some_and(|count| count.by == own_key);
+        let is_waited_for = counts || told.promised > 0;
+        if is_waited_for && told.at_s.saturating_sub(before_told.at_s) > HEARD_S / 4 {
+            return false;
+        }
+        let told = Told { at_s: before_told.at_s, ..told.clone() };
+        let same_nodes =
+            self.nodes.iter().all(|(key, other)| key == own_key || before.nodes.get(key) == Some(other));
+        told == *before_told
+            && same_nodes
+            && (self.count, self.turn, &self.under_way) == (before.count, before.turn, &before.under_way)
+    }
+}
+
+impl Ledger {
+    /// Nobody is at this count any more.
+    pub(crate) fn give_up_count(&self, turn: u64) {
+        let mut state = self.lock();
+        state.since = state.since.filter(|since| since.turn != turn);
+    }
+
+    /// Goes by what was told, without a word to others.
+    pub(crate) fn recall(&self, shared: &mut Shared, own_key: &str, now_s: u64) {
+        self.hear(shared, own_key, now_s);
+    }
+
+    /// Takes in what others have told.
+    pub(super) fn hear(&self, shared: &mut Shared, own_key: &str, now_s: u64) {
+        let mut state = self.lock();
+        let never_counted = state.counted_s.is_none() && shared.at_s > 0;
+        if shared.count > state.count || never_counted {
+            state.adopt(shared);
+        } else if shared.count < state.count {
+            // What was told is lost.
+            let known = |number: i64| u64::try_from(number).unwrap_or(0);
+            (shared.bytes, shared.files) = (known(state.base.bytes), known(state.base.files));
+            (shared.count, shared.at_s) = (state.count, state.counted_s.unwrap_or(0));
+        }
+        if shared.is_counted_by_another(own_key, now_s)
+            && state.since.is_none_or(|since| since.turn != shared.turn)
+            && let Some(count) = &shared.under_way
+        {
+            let began = count.began.map(|(seconds, nanoseconds)| Timestamp { seconds, nanoseconds });
+            // Nobody knows what of it came before that.
+            let sum = (state.own - state.told).at_least_nothing();
+            state.since = Some(Since { turn: shared.turn, sum, began });
+        }
+        state.others = others(shared, own_key, now_s);
+    }
+
+    /// Tells others how things stand here.
+    pub(super) fn tell(&self, shared: &mut Shared, own_key: &str, now_s: u64) {
+        let state = self.lock();
+        let since =
+            state.since.filter(|since| since.turn == shared.turn).map(|since| (since.turn, since.sum));
+        let told = Told { sum: state.own, promised: state.claimed, at_s: now_s, since };
+        shared.nodes.insert(own_key.to_owned(), told);
+    }
+
+    /// Others can know that now.
+    pub(crate) fn was_told(&self, shared: &Shared, own_key: &str) {
+        let Some(told) = shared.nodes.get(own_key) else { return };
+        let mut state = self.lock();
+        (state.told, state.told_claimed) = (told.sum, told.promised);
+    }
+
+    /// Goes by what was counted here, and tells others of it; not if another count has taken its place.
+    pub(crate) fn conclude(&self, shared: &mut Shared, tally: Tally, own_key: &str, now_s: u64) {
+        let turn = self.lock().since.map_or(0, |since| since.turn);
+        if shared.turn == turn && shared.under_way.as_ref().is_some_and(|count| count.by == own_key) {
+            (shared.bytes, shared.files, shared.at_s) = (tally.bytes, tally.files, now_s);
+            (shared.count, shared.under_way) = (turn, None);
+            shared.nodes.retain(|_, told| told.at_s.saturating_add(FORGOTTEN_S) > now_s);
+            for told in shared.nodes.values_mut() {
+                // Whoever has not heard of the count has told of no change since it began.
+                let since = told.since.take().filter(|(of, _)| *of == turn);
+                told.sum = since.map_or_else(Sum::default, |(_, sum)| sum);
+            }
+        }
+        self.hear(shared, own_key, now_s);
+        self.tell(shared, own_key, now_s);
+    }
+}
+
+impl State {
+    /// Goes by another count.
+    fn adopt(&mut self, shared: &Shared) {
+        let untold = (self.own - self.told).at_least_nothing();
+        let is_of_it = |since: &Since| since.turn == shared.count && shared.count > 0;
+        self.own = self.since.filter(is_of_it).map_or(untold, |since| since.sum);
+        self.since = self.since.filter(|since| since.turn > shared.count);
+        (self.base, self.told) = (Sum::new(shared.bytes, shared.files), Sum::default());
+        (self.count, self.counted_s) = (shared.count, Some(shared.at_s));
+    }
+}
+
+fn others(shared: &Shared, own_key: &str, now_s: u64) -> Sum {
+    let others = shared.nodes.iter().filter(|(key, _)| *key != own_key);
+    others.fold(Sum::default(), |sum, (_, told)| {
+        let promised = if told.is_heard(now_s) { told.promised } else { 0 };
+        sum + told.sum + Sum::new(promised, 0)
+    })
+}
