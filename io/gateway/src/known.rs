@@ -62,10 +62,10 @@ impl Marks {
     /// Adds ETag and Last-Modified.
     pub(crate) fn say(&self, mut answer: Answer) -> Answer {
         if let Some(etag) = &self.etag {
-            answer = answer.with("ETag", etag.as_slice());
+            answer = answer.with("ETag", etag.clone());
         }
         match &self.last_modified {
-            Some(date) => answer.with("Last-Modified", date.as_str()),
+            Some(date) => answer.with("Last-Modified", date.clone()),
             None => answer,
         }
     }

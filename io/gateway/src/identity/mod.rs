@@ -168,10 +168,10 @@ impl Identifier {
                 let checked = match &area.passwords {
                     None => Err(BadPassword),
                     Some(passwords) => {
-                        let plain = passwords.check(&user, password, now_s).await?;
+                        let plain = Box::pin(passwords.check(&user, password, now_s)).await?;
                         match decoded {
                             Some((user, password)) if plain.is_err() => {
-                                passwords.check(&user, password, now_s).await?
+                                Box::pin(passwords.check(&user, password, now_s)).await?
                             }
                             _ => plain,
                         }
@@ -192,7 +192,7 @@ impl Identifier {
                 path: path.unwrap_or_default(),
                 client: request.client,
             };
-            presented.token = Some(self.bearer(&token, &asked, now_s).await);
+            presented.token = Some(Box::pin(self.bearer(&token, &asked, now_s)).await);
         }
         presented
             .settle()

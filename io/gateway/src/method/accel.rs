@@ -20,14 +20,14 @@ pub(super) async fn answer(
     call: &Call,
     place: &Place,
     file: Arc<OpenFile>,
-    (prefix, content_type): (&DavPath, &str),
+    (prefix, content_type): (&DavPath, &'static str),
     is_head: bool,
 ) -> Result<Answer, Refusal> {
     let served = ServedFile::new(file, &call.area);
     let validators = validators(served.file.metadata());
     let mut answer = with_validators(Answer::new(200), &validators);
     if let Some(value) = &call.area.plan.cache_control {
-        answer = answer.with("Cache-Control", value.as_str());
+        answer = answer.with("Cache-Control", value.clone());
     }
     let if_none_match = call.request.list("If-None-Match");
     let conditions = Conditions {

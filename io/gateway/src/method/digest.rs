@@ -44,6 +44,11 @@ impl Wanted {
         self
     }
 
+    /// Whether any is.
+    pub(super) fn is_any(self) -> bool {
+        self.instance.is_some() || self.representation.is_some()
+    }
+
     fn algorithms(self) -> Vec<Algorithm> {
         let mut algorithms: Vec<_> = self.instance.into_iter().chain(self.representation).collect();
         algorithms.dedup();

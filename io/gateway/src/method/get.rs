@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use weir_dav::negotiate::Coding;
 use weir_dav::outcome::Outcome;
 use weir_dav::path::DavPath;
 use weir_dav::range::{ByteRange, ContentRange, Multipart, RangePolicy, Selection};
-use weir_net::service::{Answer, Content, Part};
+use weir_net::service::{Answer, Content, Part, Value};
 use weir_storage::{OpenFile, StorageError};
 
 use super::accel;
@@ -24,27 +25,27 @@ use crate::{crypto, listing};
 
 /// GET and HEAD (RFC 9110 sections 9.3.1 and 9.3.2).
 pub(super) async fn get(call: &mut Call, is_head: bool) -> Result<Answer, Refusal> {
-    let place = call.place.clone();
+    let (call, place) = (&*call, &call.place);
     let action = if is_head { Action::Stat } else { Action::Read };
     match open(call, &place.path).await {
         Ok(file) => {
-            file.known.permit(call, &action, &place)?;
+            file.known.permit(call, &action, place)?;
             if place.trailing_slash {
                 return Err(Outcome::NotFound.into());
             }
-            of_file(call, &place, file, is_head).await
+            of_file(call, place, file, is_head).await
         }
-        Err(StorageError::IsDirectory) => of_directory(call, place, is_head).await,
+        Err(StorageError::IsDirectory) => Box::pin(of_directory(call, place.clone(), is_head)).await,
         Err(error) => {
             // Who may not look is not told whether there is something.
-            call.permit(&action, &place)?;
+            call.permit(&action, place)?;
             Err(error.into())
         }
     }
 }
 
 /// A file that was found.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Opened {
     file: Arc<OpenFile>,
     known: Arc<Known>,
@@ -105,24 +106,28 @@ fn location(call: &Call, place: &Place) -> String {
 async fn of_file(call: &Call, place: &Place, file: Opened, is_head: bool) -> Result<Answer, Refusal> {
     let content_type = mime::content_type(place.path.name().unwrap_or_default());
     if let Some(accel) = call.area.accel_redirect(&call.request) {
-        return accel::answer(call, place, file.file, (accel, content_type), is_head).await;
+        return Box::pin(accel::answer(call, place, file.file, (accel, content_type), is_head)).await;
     }
-    let (path, file, coding) = match compressed(call, place, &file.file, is_head).await {
-        Some((path, file, coding)) => (path, file, Some(coding)),
-        None => (place.path.clone(), file, None),
+    let sibling = match call.area.plan.precompressed {
+        true => Box::pin(compressed(call, place, &file.file, is_head)).await,
+        false => None,
+    };
+    let (path, file, coding) = match &sibling {
+        Some((path, file, coding)) => (path, file.clone(), Some(*coding)),
+        None => (&place.path, file, None),
     };
     let mut wrapping = Wrapping::new(content_type, Wanted::of(&call.request));
     if call.area.plan.precompressed {
-        wrapping.always.push(("Vary", b"Accept-Encoding".to_vec()));
+        wrapping.always.push(("Vary", "Accept-Encoding".into()));
     }
     if let Some(value) = &call.area.plan.cache_control {
-        wrapping.always.push(("Cache-Control", value.as_bytes().to_vec()));
+        wrapping.always.push(("Cache-Control", value.clone().into()));
     }
-    wrapping.with_content.extend(guard(&call.area, &wrapping.content_type));
+    wrapping.with_content.extend(guard(&call.area, content_type));
     if let Some(coding) = coding {
         wrapping.with_content.push(("Content-Encoding", coding.name().into()));
     }
-    send(call, &path, file, is_head, wrapping).await
+    send(call, path, file, is_head, wrapping).await
 }
 
 /// The file at a path, for a client to whom somebody else has permitted it.
@@ -141,11 +146,11 @@ pub(crate) async fn deliver(
 
 /// What an answer says of a file that the file itself does not.
 pub(crate) struct Wrapping {
-    pub(crate) content_type: String,
+    pub(crate) content_type: Cow<'static, str>,
     /// Lines of every answer, 304 too.
-    pub(crate) always: Vec<(&'static str, Vec<u8>)>,
+    pub(crate) always: Vec<(&'static str, Value)>,
     /// Lines that belong to the content.
-    pub(crate) with_content: Vec<(&'static str, Vec<u8>)>,
+    pub(crate) with_content: Vec<(&'static str, Value)>,
     /// Parts of it can be had.
     pub(crate) ranges: bool,
     /// Somebody else has chosen the file: by the same URL it may have been another one before.
@@ -154,9 +159,9 @@ pub(crate) struct Wrapping {
 }
 
 impl Wrapping {
-    pub(crate) fn new(content_type: &str, wanted: Wanted) -> Self {
+    pub(crate) fn new(content_type: &'static str, wanted: Wanted) -> Self {
         Self {
-            content_type: content_type.to_owned(),
+            content_type: content_type.into(),
             always: Vec::new(),
             with_content: Vec::new(),
             ranges: true,
@@ -178,7 +183,6 @@ async fn send(
     wrapping: Wrapping,
 ) -> Result<Answer, Refusal> {
     let Wrapping { content_type, always, with_content, ranges, chosen, wanted } = wrapping;
-    let content_type = content_type.as_str();
     let Opened { file, known } = file;
     let served = Rc::new(ServedFile::new(file, &call.area));
     let length = served.file.metadata().size;
@@ -203,7 +207,10 @@ async fn send(
     let range = call.request.list("Range").filter(|_| range_applies && ranges);
     let selection = range.map_or(Selection::Whole, |range| RangePolicy::default().select(&range, length));
     // A range of a representation has the digest of the representation.
-    let digests = wanted.look_up(call, path, &served.file).await?;
+    let digests = match wanted.is_any() {
+        true => Box::pin(wanted.look_up(call, path, &served.file)).await?,
+        false => Vec::new(),
+    };
     let first = match &selection {
         Selection::Whole if !is_head => Some(0),
         Selection::Single(range) => Some(range.first()),
@@ -239,14 +246,14 @@ async fn send(
         }
         Selection::Several(ranges) => {
             let random = u128::from_be_bytes(crypto::random().ok_or(Outcome::Failed)?);
-            let framing = Multipart::new(random, content_type, length);
+            let framing = Multipart::new(random, &content_type, length);
             let mut parts = Vec::with_capacity(2 * ranges.len() + 1);
             for (at, range) in ranges.into_iter().enumerate() {
                 parts.push(Part::Bytes(framing.part_head(range, at == 0).into_bytes()));
                 parts.push(part(range));
             }
             parts.push(Part::Bytes(framing.end().into_bytes()));
-            described(base(206)).content(&framing.content_type(), Content::Parts(parts))
+            described(base(206)).content(framing.content_type(), Content::Parts(parts))
         }
     })
 }
@@ -259,9 +266,6 @@ async fn compressed(
     original: &OpenFile,
     is_head: bool,
 ) -> Option<(DavPath, Opened, Coding)> {
-    if !call.area.plan.precompressed {
-        return None;
-    }
     let accept = call.request.list("Accept-Encoding")?;
     let action = if is_head { Action::Stat } else { Action::Read };
     let mut available = Coding::ALL.to_vec();
@@ -281,11 +285,9 @@ async fn compressed(
 
 /// What keeps a file that somebody has uploaded from acting in the name of the site: browsers do not guess its type, and pages
 /// run in a sandbox. An area that is read-only has its operator's files, which may do as they like.
-pub(crate) fn guard(area: &Area, content_type: &str) -> Vec<(&'static str, Vec<u8>)> {
-    let mut lines = vec![("X-Content-Type-Options", b"nosniff".to_vec())];
+pub(crate) fn guard(area: &Area, content_type: &str) -> impl Iterator<Item = (&'static str, Value)> + use<> {
+    let nosniff = ("X-Content-Type-Options", Value::from("nosniff"));
     let acts = ["html", "svg", "xml"].iter().any(|kind| content_type.contains(kind));
-    if acts && !area.plan.read_only {
-        lines.push(("Content-Security-Policy", b"sandbox".to_vec()));
-    }
-    lines
+    let sandbox = (acts && !area.plan.read_only).then(|| ("Content-Security-Policy", "sandbox".into()));
+    std::iter::once(nosniff).chain(sandbox)
 }

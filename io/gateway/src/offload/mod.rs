@@ -14,7 +14,7 @@ use weir_dav::mime;
 use weir_dav::outcome::Outcome;
 use weir_dav::path::{DavPath, PathError, PathLimits, RequestPath};
 use weir_model::Name;
-use weir_net::service::{Answer, Body, Delivery, FileOrder, FileTarget, Request};
+use weir_net::service::{Answer, Body, Delivery, FileOrder, FileTarget, Request, Value};
 use weir_storage::{Disk, NodeId};
 
 use crate::area::{Area, Kept};
@@ -189,14 +189,15 @@ impl Offload {
 }
 
 /// What the server has said of its client: that counts whatever there is to be sent.
-fn of_client(said: &[(&'static str, Vec<u8>)]) -> Vec<(&'static str, Vec<u8>)> {
+fn of_client(said: &[(&'static str, Vec<u8>)]) -> Vec<(&'static str, Value)> {
     let is_of_file =
         |name: &&'static str| OF_CONTENT.contains(name) || ["Content-Type", "Accept-Ranges"].contains(name);
-    said.iter().filter(|(name, _)| !is_of_file(name)).cloned().collect()
+    let said = said.iter().filter(|(name, _)| !is_of_file(name));
+    said.map(|(name, value)| (*name, value.clone().into())).collect()
 }
 
 /// An answer in place of the file. How long it may be kept, the server has said of the file, and not of this.
-fn failed(mut answer: Answer, of_client: Vec<(&'static str, Vec<u8>)>) -> Answer {
+fn failed(mut answer: Answer, of_client: Vec<(&'static str, Value)>) -> Answer {
     let of_client = of_client.into_iter();
     answer.headers.extend(of_client.filter(|(name, _)| !["Cache-Control", "Expires"].contains(name)));
     answer.with("Cache-Control", "no-store")
@@ -211,17 +212,17 @@ fn wrapping(request: &Request, place: &Place, order: FileOrder) -> Wrapping {
         match name {
             "Content-Type" => {
                 if let Ok(content_type) = String::from_utf8(value) {
-                    wrapping.content_type = content_type;
+                    wrapping.content_type = content_type.into();
                 }
             }
             "Accept-Ranges" => wrapping.ranges = !value.eq_ignore_ascii_case(b"none"),
-            name if OF_CONTENT.contains(&name) => wrapping.with_content.push((name, value)),
-            name => wrapping.always.push((name, value)),
+            name if OF_CONTENT.contains(&name) => wrapping.with_content.push((name, value.into())),
+            name => wrapping.always.push((name, value.into())),
         }
     }
     if let Some(charset) = order.charset {
         let charset = String::from_utf8_lossy(&charset);
-        wrapping.content_type = mime::with_charset(&wrapping.content_type, &charset);
+        wrapping.content_type = mime::with_charset(&wrapping.content_type, &charset).into();
     }
     wrapping
 }

@@ -1,6 +1,8 @@
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::io;
+use std::ops::Deref;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
@@ -13,10 +15,14 @@ pub struct Answer {
     pub status: u16,
     /// Header lines. Those of framing (Content-Length, Transfer-Encoding, Connection) and Date are not among them. A line
     /// whose value holds control characters is left out.
-    pub headers: Vec<(&'static str, Vec<u8>)>,
+    pub headers: Vec<(&'static str, Value)>,
     /// The body. An answer to HEAD has what GET would have, and it is not sent.
     pub content: Content,
 }
+
+/// The value of a header line. Most are the same for many answers: those cost nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Value(Cow<'static, [u8]>);
 
 /// The body of an answer.
 pub enum Content {
@@ -67,14 +73,14 @@ impl Answer {
 
     /// With a further header line.
     #[must_use]
-    pub fn with(mut self, name: &'static str, value: impl Into<Vec<u8>>) -> Self {
+    pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
     /// With this body, and its type.
     #[must_use]
-    pub fn content(self, content_type: &str, content: Content) -> Self {
+    pub fn content(self, content_type: impl Into<Value>, content: Content) -> Self {
         let mut answer = self.with("Content-Type", content_type);
         answer.content = content;
         answer
@@ -83,7 +89,48 @@ impl Answer {
     /// The value of the first line of this name.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         let line = self.headers.iter().find(|(there, _)| there.eq_ignore_ascii_case(name));
-        line.map(|(_, value)| value.as_slice())
+        line.map(|(_, value)| &**value)
+    }
+}
+
+impl Deref for Value {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl From<&'static str> for Value {
+    fn from(text: &'static str) -> Self {
+        Self(Cow::Borrowed(text.as_bytes()))
+    }
+}
+
+impl From<&'static [u8]> for Value {
+    fn from(bytes: &'static [u8]) -> Self {
+        Self(Cow::Borrowed(bytes))
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self(Cow::Owned(text.into_bytes()))
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Cow::Owned(bytes))
+    }
+}
+
+impl From<Cow<'static, str>> for Value {
+    fn from(text: Cow<'static, str>) -> Self {
+        match text {
+            Cow::Borrowed(text) => text.into(),
+            Cow::Owned(text) => text.into(),
+        }
     }
 }
 

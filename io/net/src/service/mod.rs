@@ -15,7 +15,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-pub use answer::{Answer, ChunkSource, Content, Part, unfold};
+pub use answer::{Answer, ChunkSource, Content, Part, Value, unfold};
 pub use body::{Body, BodySource};
 pub use file::FileSource;
 pub use order::{Delivery, FileOrder, FileTarget, Publish, TakenUpload};
