@@ -13,8 +13,9 @@ use crate::{OPEN, Site, config, message};
 const BYTES: usize = 300_000;
 const ROUNDS: u64 = 12;
 const CHANGES_PER_ROUND: u64 = 90;
+const CLIENTS: usize = 4;
 
-/// Puts, copies and moves files of its own until the server is gone.
+/// Puts, copies and moves files and a directory of its own until the server is gone.
 fn change(weir: &Weir, client: usize, round: u64, changes: &AtomicU64) {
     let Ok(mut connection) = RawClient::try_connect(weir.addr("web")) else { return };
     let path = |name: &str| format!("/d/{name}-{client}");
@@ -27,6 +28,8 @@ fn change(weir: &Weir, client: usize, round: u64, changes: &AtomicU64) {
             message("PUT", &path("put"), &[], &content),
             message("COPY", &path("put"), &[("Destination", &over("copied"))], b""),
             message("MOVE", &path("copied"), &[("Destination", &over("moved"))], b""),
+            message("COPY", &path("tree"), &[("Destination", &over("tree-copied"))], b""),
+            message("MOVE", &path("tree-copied"), &[("Destination", &over("tree-moved"))], b""),
         ] {
             if connection.try_send(request).is_err() {
                 return;
@@ -45,6 +48,12 @@ fn assert_whole(directory: &Path) -> usize {
         if entry.file_name().to_string_lossy().starts_with(".weir-") {
             continue;
         }
+        if entry.file_type().unwrap().is_dir() {
+            let inner = entry.path();
+            let parts = ["a", "below/b"].map(|name| fs::read(inner.join(name)).unwrap_or_default().len());
+            assert_eq!(parts, [BYTES, BYTES], "{} is torn", inner.display());
+            continue;
+        }
         let content = fs::read(entry.path()).unwrap();
         let whole = content.len() == BYTES && content.iter().all(|byte| *byte == content[0]);
         assert!(whole, "{} is torn: {} bytes", entry.path().display(), content.len());
@@ -57,13 +66,19 @@ fn assert_whole(directory: &Path) -> usize {
 fn a_process_that_is_killed_leaves_every_file_whole_or_absent() {
     let root = TempDir::new().unwrap();
     let directory = root.path().join("d");
-    fs::create_dir(&directory).unwrap();
+    for client in 0..CLIENTS {
+        let tree = directory.join(format!("tree-{client}"));
+        fs::create_dir_all(tree.join("below")).unwrap();
+        for name in ["a", "below/b"] {
+            fs::write(tree.join(name), vec![b'x'; BYTES]).unwrap();
+        }
+    }
     let config = config(root.path(), "", OPEN);
     for round in 0..ROUNDS {
         let mut weir = Weir::start(&config);
         let changes = AtomicU64::new(0);
         std::thread::scope(|scope| {
-            for client in 0..4 {
+            for client in 0..CLIENTS {
                 let (weir, changes) = (&weir, &changes);
                 scope.spawn(move || change(weir, client, round, changes));
             }
@@ -71,7 +86,7 @@ fn a_process_that_is_killed_leaves_every_file_whole_or_absent() {
             weir.signal(Signal::KILL);
         });
         weir.wait();
-        assert!(assert_whole(&directory) >= 4, "round {round}");
+        assert!(assert_whole(&directory) >= CLIENTS, "round {round}");
     }
     // What was left on the way is cleaned up by the next start, in the background.
     let _weir = Weir::start(&config);
