@@ -184,3 +184,58 @@ fn others(shared: &Shared, own_key: &str, now_s: u64) -> Sum {
         sum + told.sum + Sum::new(promised, 0)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::StorageError;
+
+    fn two_with_quota(bytes: u64) -> [Ledger; 2] {
+        [Ledger::default(), Ledger::default()].map(|ledger| {
+            ledger.set_quota(Some(bytes));
+            ledger
+        })
+    }
+
+    #[test]
+    fn what_a_node_had_promised_is_free_when_it_has_not_been_heard_of_for_long() {
+        let [one, other] = two_with_quota(100);
+        let mut shared = Shared::default();
+        one.exchange(&mut shared, "one", 80, 1_000).unwrap();
+        let ask = |shared: &mut Shared, now_s| other.exchange(shared, "other", 30, now_s);
+        assert_eq!(ask(&mut shared, 1_000 + HEARD_S - 1), Err(StorageError::OverQuota));
+        assert_eq!(ask(&mut shared, 1_000 + HEARD_S), Ok(()));
+    }
+
+    #[test]
+    fn who_has_nothing_to_tell_writes_only_while_others_wait_for_a_sign_of_life() {
+        let [one, _] = two_with_quota(100);
+        let mut shared = Shared::default();
+        let at = |shared: &Shared, now_s| {
+            let mut later = shared.clone();
+            one.exchange(&mut later, "one", 0, now_s).unwrap();
+            later.says_nothing_new(shared, "one")
+        };
+        assert!(!at(&shared, 1_000));
+        one.exchange(&mut shared, "one", 0, 1_000).unwrap();
+        assert!(at(&shared, 1_000_000));
+        one.exchange(&mut shared, "one", 80, 1_000).unwrap();
+        assert!(at(&shared, 1_010) && !at(&shared, 1_000 + HEARD_S / 2));
+    }
+
+    #[test]
+    fn what_was_lost_is_told_again_and_what_earlier_versions_have_written_is_understood() {
+        let mut shared: Shared = serde_json::from_str(r#"{"bytes":50,"files":2,"at_s":7}"#).unwrap();
+        let [one, other] = two_with_quota(100);
+        one.exchange(&mut shared, "one", 0, 1_000).unwrap();
+        assert_eq!((one.account().used, one.account().counted_s), (Some(50), Some(7)));
+        one.begin_count();
+        let turn = shared.begin_count("one", None);
+        one.set_began(None, turn);
+        one.conclude(&mut shared, Tally::new(60), "one", 1_001);
+        let mut shared = Shared::default();
+        one.exchange(&mut shared, "one", 0, 1_002).unwrap();
+        other.exchange(&mut shared, "other", 0, 1_003).unwrap();
+        assert_eq!((other.account().used, other.account().files), (Some(60), Some(1)));
+    }
+}
