@@ -23,15 +23,20 @@ enum Goodbye {
     Cut,
 }
 
-/// Answers each connection with these bytes over TLS, and ends it so. Runs until the test ends.
-fn tls_server(authority: &Authority, answer: &'static str, goodbye: Goodbye) -> SocketAddr {
+/// As the server `s.internal`.
+pub(crate) fn server_config(authority: &Authority) -> Arc<ServerConfig> {
     let issued = authority.issue(&Request::names(&["s.internal"]));
     let chain =
         CertificateDer::pem_slice_iter(issued.certificate_pem.as_bytes()).map(Result::unwrap).collect();
     let key = PrivateKeyDer::from_pem_slice(issued.key_pem.as_bytes()).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-    let config = Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap());
+    Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap())
+}
+
+/// Answers each connection with these bytes over TLS, and ends it so. Runs until the test ends.
+fn tls_server(authority: &Authority, answer: &'static str, goodbye: Goodbye) -> SocketAddr {
+    let config = server_config(authority);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -55,10 +60,10 @@ fn answer_one(stream: TcpStream, config: Arc<ServerConfig>, answer: &str, goodby
     }
 }
 
-fn in_front_of(pki: &Pki, server: SocketAddr) -> Weir {
+pub(crate) fn in_front_of(pki: &Pki, server: SocketAddr, keys: &str) -> Weir {
     let ca = pki.ca();
     Weir::start(&format!(
-        "{}retry = false\ntls = {{ ca = \"{}\", server-name = \"s.internal\" }}\n",
+        "{}retry = false\ntls = {{ ca = \"{}\", server-name = \"s.internal\" }}\n{keys}",
         web(&[server]),
         ca.display()
     ))
@@ -68,9 +73,9 @@ fn in_front_of(pki: &Pki, server: SocketAddr) -> Weir {
 fn a_body_that_ends_with_its_tls_session_is_whole_only_with_a_proper_goodbye() {
     const ANSWER: &str = "HTTP/1.1 200 OK\r\n\r\nto the end";
     let pki = Pki::new();
-    let weir = in_front_of(&pki, tls_server(&pki.authority, ANSWER, Goodbye::Proper));
+    let weir = in_front_of(&pki, tls_server(&pki.authority, ANSWER, Goodbye::Proper), "");
     assert_eq!(weir.client().exchange(get("/")).text(), "to the end");
-    let weir = in_front_of(&pki, tls_server(&pki.authority, ANSWER, Goodbye::Cut));
+    let weir = in_front_of(&pki, tls_server(&pki.authority, ANSWER, Goodbye::Cut), "");
     match weir.client().send(get("/")).try_response() {
         Err(ResponseError::InBody(Ending::Reset, _)) => {}
         other => panic!("what anybody may have cut looks whole: {other:?}"),
@@ -81,7 +86,7 @@ fn a_body_that_ends_with_its_tls_session_is_whole_only_with_a_proper_goodbye() {
 fn a_body_of_known_length_is_whole_however_the_session_ends() {
     const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
     let pki = Pki::new();
-    let weir = in_front_of(&pki, tls_server(&pki.authority, ANSWER, Goodbye::Cut));
+    let weir = in_front_of(&pki, tls_server(&pki.authority, ANSWER, Goodbye::Cut), "");
     for _ in 0..3 {
         assert_eq!(weir.client().exchange(get("/")).text(), "hello");
     }

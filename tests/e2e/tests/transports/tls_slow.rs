@@ -1,13 +1,19 @@
-//! TLS clients that do not read.
+//! TLS peers that do not read.
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+use rustls::{ServerConnection, StreamOwned};
 
 use weir_e2e::Weir;
 use weir_testkit::certificates::Request;
-use weir_testkit::{PATIENCE, RawServer, wait_until};
+use weir_testkit::{PATIENCE, RawServer, ResponseError, wait_until};
 
 use crate::tls::{Pki, tls};
+use crate::tls_peers::{in_front_of, server_config};
 
 #[test]
 fn a_tls_client_that_does_not_read_is_not_taken_for_a_server_that_does_not_send() {
@@ -42,4 +48,36 @@ fn a_tls_client_that_does_not_read_is_not_taken_for_a_server_that_does_not_send(
     assert_eq!(count("weir_listener_client_aborts_total"), 1.0);
     assert_eq!(count("weir_server_server_aborts_total"), 0.0);
     assert_eq!(count("weir_server_response_errors_total"), 0.0);
+}
+
+#[test]
+fn a_tls_server_that_does_not_read_is_not_taken_for_a_client_that_does_not_send() {
+    let pki = Pki::new();
+    let (config, listener) = (server_config(&pki.authority), TcpListener::bind("127.0.0.1:0").unwrap());
+    let server = listener.local_addr().unwrap();
+    let (over, wait) = mpsc::channel::<()>();
+    let stalled = thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut tls = StreamOwned::new(ServerConnection::new(config).unwrap(), stream);
+        let read = tls.read(&mut [0; 1024]).unwrap();
+        // The buffers of both sockets fill, and then nothing moves any more.
+        let _ = wait.recv();
+        read
+    });
+    let timeouts =
+        "timeouts = { idle = \"300ms\", response = \"300ms\" }\n[listener.web.timeouts]\nbody = \"1h\"\n";
+    let weir = in_front_of(&pki, server, timeouts);
+    let mut client = weir.client();
+    client.send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n");
+    while client.try_send(vec![b'x'; 1 << 20]).is_ok() {}
+    match client.try_response() {
+        Ok(response) => assert_eq!(response.status, 504),
+        Err(ResponseError::Nothing(_)) => {}
+        Err(other) => panic!("{other}"),
+    }
+    let count = |name: &str| weir.metrics().get(name, &[]);
+    assert_eq!(count("weir_listener_client_aborts_total"), 0.0);
+    assert_eq!(count("weir_server_response_errors_total"), 1.0);
+    drop(over);
+    assert!(stalled.join().unwrap() > 0);
 }
