@@ -52,7 +52,7 @@ pub enum Algorithm {
     Maglev,
     /// Hash of a key on a ring whose points come from the servers' addresses (NGINX's `hash ... consistent`).
     Ketama,
-    /// Every server draws for the key, by weight, and the highest wins: only the keys of a server that leaves move.
+    /// Every server draws for the key, by weight, and the one that lets it wait least has it: only the keys of a server that leaves move.
     Rendezvous,
     /// Hash of the client's network (NGINX's ip_hash).
     NginxIpHash,

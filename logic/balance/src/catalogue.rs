@@ -195,7 +195,7 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
                   hash-key addr-port; of servers with one address each has its own), or with `points = \"position\"` from its place in \
                   the pool (hash-key id, HAProxy's default). The `key`, the client's address without one, is hashed as for hash, and mixed unless \
                   `avalanche = false`; the nearest point's server is chosen, the next on the ring if that one is busy. When \
-                  a server leaves, only its own keys move. Above a million points all servers have half as many, a quarter and so on. With \
+                  a server leaves, only its own keys move. Above a million points all servers have fewer, in steps of some percent. With \
                   `bounded-load` (HAProxy: hash-balance-factor) a server that has its share of ceil((active + 1) * F / 100) \
                   places is passed over, active being all requests in the pool; where all that are within have no room the request waits. \
                   Two workers that choose at the same moment may both take the last place.",
@@ -207,7 +207,7 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         origin: "Google (Maglev, NSDI 2016); in IPVS as mh, in Envoy as maglev",
         formula: "Servers take the places of a table of prime size (`table-size`, 65,537) in turn, each in an order of preference of its own, \
                   its kth place being due at k / weight; the mixed hash of the `key`, the client's address without one, is a place. The order comes from \
-                  the server's address. Shares are even within about 2% with a hundred places a server; a few percent of others' \
+                  the server's address. Shares are even within about 2% where the lightest server has a hundred places; a few percent of others' \
                   keys move, too, when a server leaves or its weight changes, and nearly all when the size does.",
         when_to_use: "As ring, with more even shares; several balancers with the same config choose alike.",
         cost: "O(1); a change of servers makes a new table",
@@ -220,7 +220,7 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
                   is written) is chosen, up to 20 points further if its server is down, busy or has failed the request, then the \
                   servers take turns. The address is the one in the config, with its port (NGINX takes 80 for granted without \
                   writing it). Of servers with one address the first has the points. Above a million points all have \
-                  half as many, a quarter and so on.",
+                  fewer, in steps of some percent.",
         when_to_use: "As ring, where several balancers list the same servers in any order, or stand beside NGINX.",
         cost: "O(log(points)), and the length of the key",
     },
@@ -233,7 +233,7 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
                   (1% for 13,000 of them). When a server leaves, exactly its own keys move, each to its second choice. Where more than 256 servers draw and the chosen one has no room, \
                   the key goes where another bucket would, of up to 16, then to the least loaded server.",
         when_to_use: "As ring, with even shares, exact weights and no dependence on the order of servers.",
-        cost: "O(1); with up to 256 servers each of them is asked once for each bucket",
+        cost: "O(1); of up to 256 servers each is asked when a bucket is first asked for after a change, and where its server has no room",
     },
     AlgorithmEntry {
         algorithm: Algorithm::NginxIpHash,

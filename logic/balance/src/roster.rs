@@ -257,7 +257,14 @@ impl Roster {
         if let (Some(bound), Some(tournament)) = (&self.bound, &self.tournament) {
             // Where somebody may be full; and others choose at the same time.
             const LOOKS_MAX: usize = 3;
-            let is_within = |slot: &usize| bound.is_within(*slot, self.active(*slot), self.hub.total_load());
+            let is_within = |slot: &usize| {
+                let is_within = bound.is_within(*slot, self.active(*slot), self.hub.total_load());
+                if !is_within {
+                    // Somebody may have counted a request there, and not come to say so.
+                    tournament.refresh_one(*slot, self.hub.moment());
+                }
+                is_within
+            };
             for _ in 0..LOOKS_MAX {
                 let least = |exclude| tournament.pick(exclude).filter(is_within);
                 if let Some(slot) = least(exclude).or_else(|| least(&[])) {

@@ -110,10 +110,9 @@ impl Cohort<'_> {
         self.candidates.iter().flatten().map(|candidate| candidate.weight.get())
     }
 
-    /// Those of all servers, usable or not, in thousandths; of one of which more than its weight counts, all of that.
-    fn all_whole_weights(&self) -> impl Iterator<Item = u32> {
-        let whole = |candidate: &Candidate| candidate.weight.get() * Portion::WHOLE.get();
-        self.candidates.iter().flatten().map(move |candidate| candidate.share().max(whole(candidate)))
+    /// Those of all servers that are up or down, in thousandths, as if all of each counted.
+    fn whole_weights(&self) -> impl Iterator<Item = u32> {
+        self.up_or_down().map(|candidate| candidate.weight.get() * Portion::WHOLE.get())
     }
 
     fn members(&self) -> impl Iterator<Item = &Candidate> {
@@ -164,10 +163,13 @@ impl Schedule {
             Algorithm::Source | Algorithm::Hash => Self::Map(map()),
             Algorithm::Ring => {
                 let on_ring = cohort.on_ring(scheduling.hash.points);
-                Self::Ring(Ring::new(on_ring, cohort.all_whole_weights()))
+                Self::Ring(Ring::new(on_ring, cohort.whole_weights()))
             }
             Algorithm::Maglev => Self::Maglev(Maglev::new(&cohort.by_share(), scheduling.hash.table_size)),
-            Algorithm::Ketama => Self::Ketama(Ketama::new(&addressed(cohort.up_or_down(), Candidate::share))),
+            Algorithm::Ketama => {
+                let servers = addressed(cohort.up_or_down(), Candidate::share);
+                Self::Ketama(Ketama::new(&servers, cohort.whole_weights()))
+            }
             Algorithm::Rendezvous => Self::Rendezvous(Rendezvous::new(&cohort.by_share())),
             Algorithm::NginxIpHash => Self::NginxIpHash(cohort.up_or_down_by_weight()),
             Algorithm::NginxHash => Self::NginxHash(cohort.up_or_down_by_weight()),

@@ -82,6 +82,12 @@ pub(crate) fn for_value(kind: Kind, value: &Value) -> Option<String> {
             Some(format!("write \"{number}\""))
         }
         (Kind::Choice(names), Value::Text(there)) => {
+            let lower = text(there);
+            let foreign =
+                FOREIGN_VALUES.iter().find(|(foreign, ours)| *foreign == lower && names.contains(ours));
+            if let Some((_, ours)) = foreign {
+                return Some(did_you_mean(ours));
+            }
             closest(&there.text, names.iter().copied()).map(did_you_mean)
         }
         (Kind::OneOrMany(kind), value) => for_value(*kind, value),
@@ -97,6 +103,30 @@ fn with_unit(text: &str, units: &[(&str, &str)]) -> Option<String> {
     let (_, ours) = units.iter().find(|(theirs, _)| *theirs == unit.trim())?;
     (!number.is_empty()).then(|| format!("write \"{number}{ours}\""))
 }
+
+/// What HAProxy, NGINX, Envoy and IPVS call it, in lower case.
+const FOREIGN_VALUES: &[(&str, &str)] = &[
+    ("leastconn", "least-connections"),
+    ("least_conn", "least-connections"),
+    ("least-conn", "least-connections"),
+    ("roundrobin", "round-robin"),
+    ("rr", "round-robin"),
+    ("wrr", "ipvs-wrr"),
+    ("lc", "ipvs-lc"),
+    ("wlc", "ipvs-wlc"),
+    ("sh", "ipvs-sh"),
+    ("dh", "ipvs-dh"),
+    ("mh", "ipvs-mh"),
+    ("fo", "failover"),
+    ("ovf", "overflow"),
+    ("ip_hash", "nginx-ip-hash"),
+    ("ip-hash", "nginx-ip-hash"),
+    ("ring_hash", "ring"),
+    ("least_time", "least-response-time"),
+    ("uri", "hash"),
+    ("url_param", "hash"),
+    ("hdr", "hash"),
+];
 
 /// In lower case.
 const DURATION_UNITS: &[(&str, &str)] = &[

@@ -48,6 +48,8 @@ pub struct RetryBudget {
     tokens_milli_max: u64,
     per_request_milli: u64,
     per_second: u64,
+    /// Beyond the tokens, thousandths of retries that are to be paid back.
+    debt_milli: u64,
     filled_at_ms: u64,
     filled_at_requests: u64,
 }
@@ -65,6 +67,7 @@ impl RetryBudget {
             tokens_milli_max,
             per_request_milli,
             per_second,
+            debt_milli: 0,
             filled_at_ms: now_ms,
             filled_at_requests: requests_total,
         }
@@ -75,14 +78,7 @@ impl RetryBudget {
     /// Takes a retry from the budget, `requests_total` first tries after the start; `false`: none is left, and nothing
     /// was taken.
     pub fn take(&mut self, now_ms: u64, requests_total: u64) -> bool {
-        let requests = requests_total.saturating_sub(self.filled_at_requests);
-        self.filled_at_requests = self.filled_at_requests.max(requests_total);
-        let elapsed_ms = now_ms.saturating_sub(self.filled_at_ms);
-        self.filled_at_ms = self.filled_at_ms.max(now_ms);
-        let gained_milli = elapsed_ms
-            .saturating_mul(self.per_second)
-            .saturating_add(requests.saturating_mul(self.per_request_milli));
-        self.tokens_milli = self.tokens_milli.saturating_add(gained_milli).min(self.tokens_milli_max);
+        self.fill(now_ms, requests_total);
         match self.tokens_milli.checked_sub(1_000) {
             Some(left) => {
                 self.tokens_milli = left;
@@ -90,6 +86,35 @@ impl RetryBudget {
             }
             None => false,
         }
+    }
+
+    /// The same for a request whose server was lost. When a server dies all of its requests fail at one moment, however many there are: where
+    /// retries are permitted at all, up to `at_once` are lent beyond what is left. Before more are, these are paid back, so that over some time retries are no more
+    /// than they may be.
+    pub fn take_for_lost(&mut self, now_ms: u64, requests_total: u64, at_once: u64) -> bool {
+        if self.take(now_ms, requests_total) {
+            return true;
+        }
+        let debt_milli = self.debt_milli + 1_000;
+        let is_lent = self.tokens_milli_max > 0 && debt_milli <= at_once.saturating_mul(1_000);
+        if is_lent {
+            self.debt_milli = debt_milli;
+        }
+        is_lent
+    }
+
+    fn fill(&mut self, now_ms: u64, requests_total: u64) {
+        let requests = requests_total.saturating_sub(self.filled_at_requests);
+        self.filled_at_requests = self.filled_at_requests.max(requests_total);
+        let elapsed_ms = now_ms.saturating_sub(self.filled_at_ms);
+        self.filled_at_ms = self.filled_at_ms.max(now_ms);
+        let gained_milli = elapsed_ms
+            .saturating_mul(self.per_second)
+            .saturating_add(requests.saturating_mul(self.per_request_milli));
+        let paid_milli = gained_milli.min(self.debt_milli);
+        self.debt_milli -= paid_milli;
+        let tokens_milli = self.tokens_milli.saturating_add(gained_milli - paid_milli);
+        self.tokens_milli = tokens_milli.min(self.tokens_milli_max);
     }
 }
 
@@ -177,8 +202,21 @@ mod tests {
     }
 
     #[test]
+    fn all_requests_of_a_server_that_dies_are_tried_again_and_others_when_that_is_paid_back() {
+        let mut budget = RetryBudget::new(20, 10, 0, 0);
+        let mut lost = |now_ms, total| {
+            std::iter::from_fn(|| budget.take_for_lost(now_ms, total, 300).then_some(())).count()
+        };
+        assert_eq!(lost(0, 0), 10 + 300);
+        assert_eq!(lost(1_000, 100), 10 + 20, "only what was paid back meanwhile");
+        assert!(!budget.take(10_000, 200), "others wait until everything is");
+        assert!(budget.take(30_000, 300));
+    }
+
+    #[test]
     fn no_budget_gives_no_retries() {
         let mut budget = RetryBudget::new(0, 0, 0, 0);
         assert!(!budget.take(u64::MAX, u64::MAX));
+        assert!(!budget.take_for_lost(u64::MAX, u64::MAX, 1_000));
     }
 }

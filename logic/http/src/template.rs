@@ -160,6 +160,13 @@ impl Template {
     }
 }
 
+impl Template {
+    /// Whether the server's name is in it (`{server}`), which is not known before a request's head is made.
+    pub fn needs_server(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Variable(Variable::Server)))
+    }
+}
+
 impl Variables<'_> {
     fn append(&self, variable: Variable, out: &mut Vec<u8>) {
         match variable {

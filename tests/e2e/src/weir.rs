@@ -168,7 +168,8 @@ impl Weir {
         response.text()
     }
 
-    fn admin_addr(&self) -> SocketAddr {
+    /// Where the admin listener listens.
+    pub fn admin_addr(&self) -> SocketAddr {
         let lines = self.log();
         let told = lines.iter().find_map(|line| line.split_once("admin: http://"));
         let address = told.and_then(|(_, address)| address.trim_end_matches('/').parse().ok());

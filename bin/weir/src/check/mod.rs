@@ -2,6 +2,7 @@
 
 mod files;
 mod fleet;
+mod holder;
 mod ports;
 mod report;
 mod sticky;

@@ -6,12 +6,18 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use socket2::{Domain, Protocol, Socket, Type};
+use weir_admin::ControlClient;
 use weir_config::{Diagnostic, Loaded};
+use weir_control::{Answer, Command, What};
 use weir_model::BindAddress;
 
-/// Which addresses cannot be bound.
+use super::holder::holders;
+
+/// Which addresses cannot be bound. Those of a Weir that runs with the same control socket can: it will reload this config.
 pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     let mut found = Vec::new();
+    let running = std::cell::LazyCell::new(|| running(loaded));
+    let running = || *running;
     for listener in &loaded.plan.listeners {
         let name = listener.name.as_str();
         for (index, address) in listener.bind.iter().enumerate() {
@@ -21,23 +27,40 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
                 &["listener", name, "bind", &index],
                 &format!("listener {name}"),
                 address,
+                &running,
             ));
         }
     }
     for (index, address) in loaded.plan.admin.iter().flat_map(|admin| &admin.bind).enumerate() {
-        found.extend(check_one(loaded, &["admin", "bind", &index.to_string()], "admin", address));
+        found.extend(check_one(loaded, &["admin", "bind", &index.to_string()], "admin", address, &running));
     }
     found
 }
 
-fn check_one(loaded: &Loaded, keys: &[&str], subject: &str, address: &BindAddress) -> Option<Diagnostic> {
+/// The process id of the Weir that answers at the config's control socket.
+fn running(loaded: &Loaded) -> Option<u32> {
+    let socket = loaded.plan.process.control.as_ref()?;
+    let show = Command::Show { what: What::default(), pool: None };
+    match ControlClient::connect(socket).and_then(|mut client| client.send(&show)) {
+        Ok(Answer::Snapshot(snapshot)) => Some(snapshot.process.pid),
+        _ => None,
+    }
+}
+
+fn check_one(
+    loaded: &Loaded,
+    keys: &[&str],
+    subject: &str,
+    address: &BindAddress,
+    running: &dyn Fn() -> Option<u32>,
+) -> Option<Diagnostic> {
     let error = |message: &str| Some(loaded.error_at(keys, format!("{subject}: {address}: {message}")));
     match address {
         BindAddress::Unix(path) => unix_problem(path).and_then(|message| error(&message)),
         BindAddress::Inet(inet) => match bind(*inet) {
             Ok(()) => None,
             Err(cause) => match cause.kind() {
-                io::ErrorKind::AddrInUse => error("in use by another program"),
+                io::ErrorKind::AddrInUse => in_use(*inet, running).and_then(|message| error(&message)),
                 io::ErrorKind::AddrNotAvailable => error("this machine does not have the address"),
                 // The service may run with more rights than whoever checks its config.
                 io::ErrorKind::PermissionDenied => {
@@ -47,6 +70,15 @@ fn check_one(loaded: &Loaded, keys: &[&str], subject: &str, address: &BindAddres
                 _ => error(&cause.to_string()),
             },
         },
+    }
+}
+
+/// Who has the address, unless it is the Weir that will reload this config.
+fn in_use(address: SocketAddr, running: &dyn Fn() -> Option<u32>) -> Option<String> {
+    match holders(address).first() {
+        Some(holder) if running() == Some(holder.pid) => None,
+        Some(holder) => Some(format!("in use by {holder}")),
+        None => Some("in use by another program".to_owned()),
     }
 }
 

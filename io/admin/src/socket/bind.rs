@@ -111,6 +111,11 @@ impl fmt::Display for BindError {
             Self::NotASocket(path) => {
                 write!(f, "control socket {}: there is a file that is no socket", path.display())
             }
+            Self::Io(path, cause) if cause.kind() == ErrorKind::PermissionDenied => write!(
+                f,
+                "control socket {}: {cause}: this user may not write there; choose another place ([weir] control = \"...\")",
+                path.display()
+            ),
             Self::Io(path, cause) => write!(f, "control socket {}: {cause}", path.display()),
         }
     }

@@ -28,6 +28,7 @@ impl Controller {
     pub(super) fn read_totals(&self, elapsed: Duration) {
         let mut records = self.records();
         read_pools(&mut records, elapsed);
+        records.gone.let_go();
         let Records { listeners, process, .. } = &mut *records;
         for listener in listeners.iter_mut() {
             let (connections, requests) = (listener.connections_total(), listener.requests_total());

@@ -111,13 +111,30 @@ impl PoolState {
         self
     }
 
-    /// A retry, if the budget permits it, and not too many are being made. Drop it when the retry is over.
-    pub(crate) fn take_retry(&self, now: Instant) -> Option<Retrying> {
+    /// A second try beside the first one, if the budget permits it, and not too many are being made. Drop it when it is over.
+    pub(crate) fn take_hedge(&self, now: Instant) -> Option<Retrying> {
+        self.take_retry(now, |budget, now_ms, requests_total| budget.take(now_ms, requests_total))
+    }
+
+    /// The same for a request whose server was lost: each one in flight may be tried again as often as the rule says.
+    pub(crate) fn take_retry_of_lost(&self, now: Instant) -> Option<Retrying> {
+        let active = self.counters.sum(|shard| shard.active.get());
+        let at_once = active.saturating_mul(self.plan.retry.attempts.into());
+        self.take_retry(now, |budget, now_ms, requests_total| {
+            budget.take_for_lost(now_ms, requests_total, at_once)
+        })
+    }
+
+    fn take_retry(
+        &self,
+        now: Instant,
+        take: impl FnOnce(&mut RetryBudget, u64, u64) -> bool,
+    ) -> Option<Retrying> {
         let retrying = self.retries.begin(self.retries_max())?;
         let now_ms = now.saturating_duration_since(self.started).as_millis() as u64;
         let requests_total = self.counters.sum(|shard| shard.requests.get());
         let mut budget = self.retry_budget.lock().unwrap_or_else(PoisonError::into_inner);
-        budget.take(now_ms, requests_total).then_some(retrying)
+        take(&mut budget, now_ms, requests_total).then_some(retrying)
     }
 
     fn retries_max(&self) -> u32 {

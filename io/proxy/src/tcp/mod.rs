@@ -87,17 +87,18 @@ impl Session {
             client: self.client.socket(),
             queue_us: 0,
             queue_ahead: QueueAhead::default(),
+            tries: server::Tries::default(),
         };
         let place = Place { key, rank };
         let reached = server::reach(&self.worker, pool, place, bond, proxied, &mut wait).await;
-        let (queue_us, queue_ahead) = (wait.queue_us, wait.queue_ahead);
+        let (queue_us, queue_ahead, tries) = (wait.queue_us, wait.queue_ahead, wait.tries);
         let mut reached = match reached {
             Ok(reached) => reached,
             Err(why) => {
                 if matches!(why, server::Unreached::ClientGone) {
                     self.listener.counters(&self.worker).client_aborts.one();
                 }
-                log::tcp(&self.worker, &live, &self.record(pool, None, (0, 0), why.termination()));
+                log::tcp(&self.worker, &live, &self.record(pool, &tries, (0, 0), why.termination()));
                 self.client.socket().reset_on_close();
                 return;
             }
@@ -138,7 +139,7 @@ impl Session {
         if matches!(end, TunnelEnd::Server) {
             server.server_aborts.one();
         }
-        let mut record = self.record(pool, Some(&reached.lease), (bytes_in, bytes_out), end.termination());
+        let mut record = self.record(pool, &tries, (bytes_in, bytes_out), end.termination());
         record.connected_us = Some(connected_us.saturating_sub(queue_us));
         record.queue_us = Some(queue_us);
         record.queue_ahead = queue_ahead;
@@ -177,7 +178,7 @@ impl Session {
     fn record<'a>(
         &'a self,
         pool: &'a LocalPool,
-        lease: Option<&'a crate::worker::Lease>,
+        tries: &'a server::Tries,
         (bytes_in, bytes_out): (u64, u64),
         termination: weir_http::access_log::Termination,
     ) -> TcpRecord<'a> {
@@ -185,7 +186,9 @@ impl Session {
             listener: self.listener.shared.plan.name.as_str(),
             listener_open: &self.listener.shared.open,
             pool: pool.shared.plan.name.as_str(),
-            server: lease.map(|lease| &*lease.server.shared),
+            server: tries.server.as_ref().map(|server| &*server.shared),
+            retries: tries.retries,
+            redispatched: tries.redispatched,
             client: self.source,
             started: self.started,
             queue_us: None,

@@ -13,7 +13,9 @@ use crate::connect::{ProxiedClient, connect};
 use crate::http::{Fault, Place};
 use crate::state::{QueueAhead, Terms};
 use crate::sticky::{Bond, Bound};
-use crate::worker::{Choice, Lease, LocalPool, Pass, QueuePlace, ServerConnection, Wanted, Worker};
+use crate::worker::{
+    Choice, Lease, LocalPool, LocalServer, Pass, QueuePlace, ServerConnection, Wanted, Worker,
+};
 
 /// A server that was reached.
 pub(super) struct Reached {
@@ -29,6 +31,17 @@ pub(super) struct Wait<'a> {
     pub(super) queue_us: u64,
     /// How many were served while it was in the last one.
     pub(super) queue_ahead: QueueAhead,
+    pub(super) tries: Tries,
+}
+
+/// What it took to reach a server.
+#[derive(Default)]
+pub(super) struct Tries {
+    pub(super) retries: u32,
+    /// One of them was of another server.
+    pub(super) redispatched: bool,
+    /// The last one, reached or not.
+    pub(super) server: Option<Rc<LocalServer>>,
 }
 
 /// Why no server was reached.
@@ -70,6 +83,7 @@ pub(super) async fn reach(
     };
     loop {
         let lease = choose(worker, pool, place, &tried, bond.as_mut(), wait).await?;
+        wait.tries.server = Some(Rc::clone(&lease.server));
         let opening = connect(Rc::clone(pool), Rc::clone(&lease.server), client);
         wait.deadline.arm(Instant::now(), plan.timeouts.connect.duration());
         lease.server.counters().requests.one();
@@ -90,7 +104,7 @@ pub(super) async fn reach(
         }
         // The one before is over.
         drop(retrying.take());
-        retrying = pool.shared.take_retry(Instant::now());
+        retrying = pool.shared.take_retry_of_lost(Instant::now());
         if retrying.is_none() {
             pool.counters().retries_denied.one();
             told(false);
@@ -99,7 +113,9 @@ pub(super) async fn reach(
         pool.counters().retries.one();
         lease.server.counters().retries.one();
         tries += 1;
+        wait.tries.retries += 1;
         if !bond.as_ref().is_some_and(Bond::is_faithful) {
+            wait.tries.redispatched = true;
             pool.counters().redispatches.one();
             lease.server.counters().redispatches.one();
             tried.push(lease.server.shared.slot);

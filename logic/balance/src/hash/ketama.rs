@@ -5,7 +5,7 @@ use weir_model::ServerAddress;
 
 use super::crc32::update;
 use super::nginx_ip_hash::TRIES_MAX;
-use super::ring::halvings;
+use super::ring::Reduction;
 use super::{Addressed, Digest};
 
 /// A ring of (place, slot), ascending by place.
@@ -18,14 +18,14 @@ const POINTS_MAX: u64 = 1 << 20;
 
 impl Ketama {
     /// From servers with what counts of their weights, in thousandths and above 0, in the pool's order. Of two servers with one
-    /// address the first has the points.
-    pub(crate) fn new(servers: &[Addressed<'_>]) -> Self {
+    /// address the first has the points. `whole_weights` as for the [`Ring`](super::Ring).
+    pub(crate) fn new(servers: &[Addressed<'_>], whole_weights: impl Iterator<Item = u32>) -> Self {
         let points_of = |share: u32| (u64::from(share) * POINTS_PER_WEIGHT / 1_000).max(1);
-        let wanted: u64 = servers.iter().map(|(_, share, _)| points_of(*share)).sum();
-        let halvings = halvings(wanted, POINTS_MAX);
-        let mut points = Vec::with_capacity((wanted >> halvings) as usize + servers.len());
+        let wanted = whole_weights.map(points_of).sum();
+        let reduction = Reduction::new(wanted, POINTS_MAX);
+        let mut points = Vec::with_capacity(reduction.of(wanted) as usize + servers.len());
         for (slot, share, address) in servers {
-            let own = (points_of(*share) >> halvings).max(1);
+            let own = reduction.of(points_of(*share)).max(1);
             let base = base_of(address);
             let mut previous = 0_u32;
             for _ in 0..own {
@@ -62,6 +62,24 @@ fn base_of(address: &ServerAddress) -> u32 {
 mod tests {
     use super::*;
     use crate::hash::crc32::crc32;
+
+    #[test]
+    fn a_server_that_starts_slowly_in_a_ring_too_large_for_memory_moves_no_keys_between_others() {
+        let addresses: Vec<ServerAddress> =
+            (1..=26).map(|n| format!("10.0.0.{n}:80").parse().unwrap()).collect();
+        let ring = |share: u32| {
+            let share_of = |slot: usize| if slot == 0 { share } else { 256_000 };
+            let servers: Vec<_> =
+                addresses.iter().enumerate().map(|(slot, address)| (slot, share_of(slot), address)).collect();
+            Ketama::new(&servers, (0..26).map(|_| 256_000))
+        };
+        let (whole, starting) = (ring(256_000), ring(25_600));
+        for text in 0..2_000_u32 {
+            let key = Digest { hash: crc32(&[&text.to_le_bytes()]), bytes: 4 };
+            let owner = whole.pick(key, |_| true);
+            assert!(owner == Some(0) || owner == starting.pick(key, |_| true));
+        }
+    }
 
     #[test]
     fn host_and_port_are_told_apart() {

@@ -31,26 +31,40 @@ pub(crate) fn position_key(rank: u32) -> u32 {
     rank.wrapping_add(1).wrapping_mul(POINTS_PER_ID)
 }
 
-/// How often what all servers want has to be halved not to be more than `max`. Not scaled to fit: then each change of one server would
-/// move points of all of them.
-pub(super) fn halvings(wanted: u64, max: u64) -> u32 {
-    (0..u64::BITS).find(|halvings| wanted >> halvings <= max).unwrap_or(0)
+/// How many of the points that servers want they get, so that all are not more than `max`: in steps of at least a thirty-second. Scaled to fit, each
+/// change of one server would move points of all of them; so only one does that crosses a step, and by that much.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reduction {
+    thirty_seconds: u64,
+    halvings: u32,
+}
+
+impl Reduction {
+    pub(super) fn new(wanted: u64, max: u64) -> Self {
+        let step = |halvings| (17..=32).rev().map(move |thirty_seconds| Self { thirty_seconds, halvings });
+        let all = Self { thirty_seconds: 32, halvings: 0 };
+        (0..u64::BITS).flat_map(step).find(|step| step.of(wanted) <= max).unwrap_or(all)
+    }
+
+    pub(super) fn of(self, points: u64) -> u64 {
+        ((u128::from(points) * u128::from(self.thirty_seconds) / 32) >> self.halvings) as u64
+    }
 }
 
 impl Ring {
     /// HAProxy's ring (lb_chash.c): 16 points for each unit of weight, which is a thousand here, at least one. From slots, weights
     /// and what a server's points are hashed from: where they lie depends on that alone.
-    /// `all_weights`, in the same unit, are those of every server in the pool, usable or not: how many points there are for a unit must not
-    /// change with the servers' health.
-    pub(crate) fn new(mut servers: Vec<(usize, u32, u32)>, all_weights: impl Iterator<Item = u32>) -> Self {
+    /// `whole_weights`, in the same unit, are those of all servers that are up or down, of which all counts: how many points there are for a unit
+    /// must not change with the servers' health, nor while one starts slowly.
+    pub(crate) fn new(mut servers: Vec<(usize, u32, u32)>, whole_weights: impl Iterator<Item = u32>) -> Self {
         const POINTS_PER_WEIGHT: u64 = 16;
         let points_of = |weight: u32| u64::from(weight) * POINTS_PER_WEIGHT / UNIT;
-        let wanted = all_weights.map(points_of).sum();
-        let halvings = halvings(wanted, POINTS_MAX);
-        let share = |weight: u32| (points_of(weight) >> halvings).max(1);
+        let wanted = whole_weights.map(points_of).sum();
+        let reduction = Reduction::new(wanted, POINTS_MAX);
+        let share = |weight: u32| reduction.of(points_of(weight)).max(1);
         // Where two points fall on one place the lower key's counts, in whatever order the servers stand.
         servers.sort_unstable_by_key(|(_, _, key)| *key);
-        let mut points = Vec::with_capacity((wanted >> halvings) as usize + servers.len());
+        let mut points = Vec::with_capacity(reduction.of(wanted) as usize + servers.len());
         for (slot, weight, key) in servers {
             let place = |point: u64| avalanche(key.wrapping_add(point as u32));
             let own = (0..share(weight)).map(place);
@@ -110,6 +124,26 @@ mod tests {
         let heavy = ring.points.iter().filter(|point| point.slot % 2 == 0).count();
         let share = heavy as f64 / ring.points.len() as f64;
         assert!((0.65..0.68).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn a_change_that_crosses_the_limit_of_memory_moves_few_keys() {
+        // 257 want more than there is room for, 256 just as much.
+        let weights = [256; 257];
+        let (before, after) = (ring(&weights, &[]), ring(&weights[..256], &[]));
+        let moved = (0..20_000).map(avalanche).filter(|key| {
+            let owner = before.pick(*key, |_| true);
+            owner != Some(256) && owner != after.pick(*key, |_| true)
+        });
+        assert!((1..2_000).contains(&moved.count()));
+    }
+
+    #[test]
+    fn what_servers_get_is_as_much_as_there_is_room_for_to_a_thirty_second() {
+        for wanted in [1, 100, 101, 106, 200, 201, 1_000, 12_345, u64::MAX] {
+            let got = Reduction::new(wanted, 100).of(wanted);
+            assert!(got <= 100 && (got == wanted || got >= 93), "{got} of {wanted}");
+        }
     }
 
     #[test]

@@ -273,7 +273,7 @@ pub(crate) static HEADER_CHANGES: Section = Section {
     title: "[route.request-headers], [route.response-headers]",
     meaning: "Changes to headers: first `remove`, then `set`, then `add`. Values may hold variables: {client_ip}, \
               {client_port}, {host}, {path}, {query}, {uri} (path and query), {method}, {scheme}, {listener}, {route}, \
-              {pool}, {server}, {request_id}, {tls_version}, {tls_cipher}, {tls_sni}, {tls_client_subject}; `{{` and `}}` \
+              {pool}, {server} (of responses), {request_id}, {tls_version}, {tls_cipher}, {tls_sni}, {tls_client_subject}; `{{` and `}}` \
               stand for braces. Headers that belong to the connection or say where a message ends cannot be changed.",
     keys: &[
         key(

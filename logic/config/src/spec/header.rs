@@ -1,6 +1,6 @@
 //! Header names and values (RFC 9110 sections 5.1 and 5.5).
 
-use weir_http::{FixedResponse, HeaderAction, HeaderRule};
+use weir_http::{FixedResponse, HeaderAction, HeaderRule, Template};
 
 use crate::expression::{self, BadRule};
 use crate::source::Span;
@@ -55,10 +55,26 @@ pub(super) fn texts(table: &Table<'_, '_>, key: &str) -> Vec<(String, String)> {
     texts
 }
 
+/// Whose headers are changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Changed {
+    Requests,
+    Responses,
+}
+
+fn needs_server(action: &HeaderAction) -> bool {
+    let (HeaderAction::Set(text) | HeaderAction::Add(text)) = action else { return false };
+    Template::parse(text).is_ok_and(|template| template.needs_server())
+}
+
 /// `remove`, `set` and `add`, in this order.
-pub(super) fn changes(table: &Table<'_, '_>) -> Vec<HeaderRule> {
+pub(super) fn changes(table: &Table<'_, '_>, of: Changed) -> Vec<HeaderRule> {
     let mut rules = Vec::new();
     let mut add = |key, name: (&str, Span), value: Span, action: HeaderAction| {
+        if of == Changed::Requests && needs_server(&action) {
+            let help = Some("{server} is for response-headers".to_owned());
+            table.report(key, value, "the server is chosen after the request's head is made", help);
+        }
         let rule = HeaderRule { name: name.0.to_owned(), action };
         match expression::check_rule(&rule) {
             Ok(()) => rules.push(rule),

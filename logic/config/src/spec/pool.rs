@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, HashMap};
 
-use weir_balance::{Algorithm, HashOptions, Membership, Portion, Subset};
+use weir_balance::{Algorithm, Membership, Portion, Subset};
 use weir_health::EjectionRule;
 use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
@@ -164,21 +164,27 @@ fn warn_of_spread(table: &Table<'_, '_>, plan: &PoolPlan, zone: &spread::ZoneSpe
     warn_of_table(table, plan);
 }
 
-/// Servers of which each has few places of its own have more or less than their weights say.
+/// A server that has few places of its own has more or less than its weight says.
 fn warn_of_table(table: &Table<'_, '_>, plan: &PoolPlan) {
-    const PLACES_A_SERVER: u32 = 100;
-    let wanted = u32::try_from(plan.servers.len()).unwrap_or(u32::MAX).saturating_mul(PLACES_A_SERVER);
-    let size = plan.hash.options.table_size;
-    if let (Algorithm::Maglev, Some(node), true) = (plan.algorithm, table.get("balance"), size < wanted) {
+    const PLACES_MIN: u64 = 100;
+    let weights =
+        || plan.servers.iter().map(|server| u64::from(server.weight.get())).filter(|weight| *weight > 0);
+    let (Some(lightest), size) = (weights().min(), plan.hash.options.table_size) else { return };
+    let wanted = (weights().sum::<u64>() * PLACES_MIN).div_ceil(lightest);
+    if let (Algorithm::Maglev, Some(node), true) =
+        (plan.algorithm, table.get("balance"), u64::from(size) < wanted)
+    {
         let message = format!(
-            "{}: {} servers share a table of {size} places: they get more or less than their weights say",
+            "{}: of {size} places the lightest of {} servers has fewer than {PLACES_MIN}: more or less than its weight says",
             table.subject,
             plan.servers.len()
         );
-        let enough = super::balance::prime_from(wanted).unwrap_or(HashOptions::TABLE_SIZE_MAX);
-        table.cx.report(Problem::warning(node.span, message).help(format!(
-            "a hundred places for each server suffice: balance = {{ algorithm = \"maglev\", table-size = {enough} }}"
-        )));
+        let enough = u32::try_from(wanted).ok().and_then(super::balance::prime_from);
+        let help = match enough {
+            Some(enough) => format!("table-size = {enough} suffices"),
+            None => "rendezvous has no table".to_owned(),
+        };
+        table.cx.report(Problem::warning(node.span, message).help(help));
     }
 }
 

@@ -3,7 +3,7 @@ use weir_http::{
 };
 use weir_model::{Name, RouteName};
 
-use super::header::{changes, check_name, check_template, check_value, is_token, response};
+use super::header::{Changed, changes, check_name, check_template, check_value, is_token, response};
 use super::matching::{Path, check_path, hosts, networks};
 use crate::context::Context;
 use crate::diagnostic::Problem;
@@ -82,8 +82,8 @@ fn read(cx: &Context<'_>, index: usize, node: &Node) -> Option<RouteSpec> {
         rewrite: rewrite(&table),
         rewrite_at: table.get("rewrite").map(|node| node.span),
         headers: RouteHeaders {
-            request: changes(&table.table("request-headers")),
-            response: changes(&table.table("response-headers")),
+            request: changes(&table.table("request-headers"), Changed::Requests),
+            response: changes(&table.table("response-headers"), Changed::Responses),
         },
         priority_at: priority_at.map(|node| node.span),
         priority,

@@ -62,8 +62,13 @@ fn the_size_of_a_table_is_a_prime_number_and_large_enough_for_its_servers() {
     };
     let few = many(656, "\"maglev\"");
     // The list of servers is long.
-    let told: Vec<_> =
-        few.lines().filter(|line| line.contains("maglev") || line.contains("places")).collect();
+    let is_telling = |line: &&str| ["maglev", " places ", "help"].iter().any(|word| line.contains(word));
+    let told: Vec<_> = few.lines().filter(is_telling).collect();
+    let unequal = config("http", "{ algorithm = \"maglev\", key = \"uri\" }").replace(
+        "\"10.0.0.1:80\"",
+        "[\"10.0.0.1:80\", { address = \"10.0.0.2:80\", weight = 256 }, { address = \"10.0.0.3:80\", weight = 256 }, { address = \"10.0.0.4:80\", weight = 256 }]",
+    );
+    assert!(messages(&unequal)[0].contains("the lightest of 4 servers"), "{:?}", messages(&unequal));
     insta::assert_snapshot!(
         [&wrong("100000"), &wrong("5000011"), &wrong("100"), &told.join("\n")].map(String::as_str).concat()
     );

@@ -396,3 +396,15 @@ hedge = {}
 fn a_table_of_listeners_without_one_is_no_listener() {
     assert_eq!(messages("[listener]"), ["the config has no listener"]);
 }
+
+#[test]
+fn a_server_is_not_known_while_the_head_of_a_request_is_made() {
+    let with = |whose: &str| {
+        messages(&format!(
+            "[listener.web]\nbind = \":80\"\n[[route]]\npool = \"web\"\n{whose} = {{ set = {{ X-To = \"{{server}}\" }} }}\n\
+             [pool.web]\nservers = \"10.0.0.1:80\"\n"
+        ))
+    };
+    assert_eq!(with("response-headers"), [""; 0]);
+    assert!(with("request-headers")[0].ends_with("the server is chosen after the request's head is made"));
+}

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use weir_e2e::{Weir, get};
+use weir_e2e::{Weir, get, web};
 use weir_testkit::{Child, PATIENCE, RawClient, RawServer, Signal, wait_until};
 
 fn two_servers() -> (Weir, [RawServer; 2]) {
@@ -90,4 +90,28 @@ fn the_test_server_says_where_it_listens_and_ends_on_sigterm() {
     let mut origin = Child::spawn(command);
     assert_eq!(origin.wait(PATIENCE).code(), Some(2));
     assert!(origin.output().join("\n").contains("192.0.2.1:80"));
+}
+
+#[test]
+fn the_next_config_of_a_weir_that_runs_is_checked_beside_it_and_one_of_another_is_told_whose_ports_it_wants()
+{
+    let server = RawServer::answering("hi");
+    let weir = Weir::start(&web(&[server.addr()]));
+    let check = |control: &std::path::Path| {
+        let config = weir.directory().join("next.toml");
+        let text = format!(
+            "[weir]\ncontrol = {control:?}\nstate = false\n[admin]\nbind = \"{}\"\n{}",
+            weir.admin_addr(),
+            web(&[server.addr()]).replace("127.0.0.1:0", &weir.addr("web").to_string())
+        );
+        std::fs::write(&config, text).unwrap();
+        Command::new(weir_e2e::program()).arg("check").arg(&config).output().unwrap()
+    };
+    let own = check(&weir.control());
+    assert!(own.status.success(), "{}", String::from_utf8_lossy(&own.stderr));
+    let others = check(&weir.directory().join("other.sock"));
+    let told = String::from_utf8_lossy(&others.stderr);
+    assert_eq!(others.status.code(), Some(1), "{told}");
+    let holder = format!("admin: {}: in use by weir (process {})", weir.admin_addr(), weir.pid());
+    assert!(told.contains(&holder), "{told}");
 }

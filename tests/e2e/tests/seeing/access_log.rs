@@ -392,6 +392,23 @@ fn a_tunnel_and_a_tcp_connection_have_a_line_when_they_end() {
 }
 
 #[test]
+fn of_a_tcp_connection_the_line_says_how_often_it_was_tried_and_where_last() {
+    let gone = [RefusingPort::new(), RefusingPort::new()];
+    let config = format!(
+        "[listener.db]\nbind = \"127.0.0.1:0\"\nmode = \"tcp\"\npool = \"db\"\n\n[pool.db]\neject = false\nretry = {{ attempts = 2 }}\n\
+         servers = [{{ name = \"a\", address = \"{}\" }}, {{ name = \"b\", address = \"{}\" }}]\n",
+        gone[0].addr(),
+        gone[1].addr()
+    );
+    let logged = Logged::start(&config, "json");
+    let mut client = weir_testkit::RawClient::connect(logged.weir.addr("db"));
+    assert_eq!(client.read_to_end().0, b"");
+    let line: serde_json::Value = serde_json::from_str(&logged.lines(1)[0]).unwrap();
+    assert_eq!((&line["retries"], &line["redispatched"]), (&2.into(), &true.into()), "{line}");
+    assert!(["a", "b"].contains(&line["server"].as_str().unwrap()), "{line}");
+}
+
+#[test]
 fn a_syslog_daemon_gets_the_lines() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("log.sock");

@@ -30,6 +30,7 @@ pub(super) use departed::{LatencySum, ServerSums};
 pub(super) use health::{CheckResult, HealthRecord};
 pub(super) use listeners::{ListenerBook, ListenerRecord};
 pub(super) use meter::{LevelMeter, RateMeter};
+use outdated::Outdated;
 pub(super) use plans::spec_of;
 pub(super) use pool::PoolRecord;
 pub(super) use rise::Rise;
@@ -56,6 +57,8 @@ pub(super) struct Records {
     /// In plan order.
     pub(super) pools: Vec<PoolRecord>,
     pub(super) pool_index: HashMap<PoolName, usize>,
+    /// What workers may still see of pools that are no longer in the plan.
+    pub(super) gone: Outdated,
     pub(super) listeners: ListenerBook,
     pub(super) names: NameBook,
     /// `None` = no name has had to be asked for yet.

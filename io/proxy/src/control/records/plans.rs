@@ -31,6 +31,7 @@ impl Records {
             runtime_version: 0,
             pools: Vec::new(),
             pool_index: HashMap::new(),
+            gone: Default::default(),
             listeners: ListenerBook::default(),
             names: NameBook::default(),
             resolver: None,
@@ -96,6 +97,7 @@ impl Records {
             gone.remove_where(|_| true, &mut ground);
             // Requests that are on their way there find nobody.
             gone.publish(now);
+            self.gone.append(&mut gone.outdated);
         }
         self.index_pools();
         self.listeners.fold();

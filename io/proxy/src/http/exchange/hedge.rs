@@ -236,7 +236,7 @@ impl Exchange {
         if exclude.contains(&lease.server.shared.slot) {
             return None;
         }
-        let Some(retrying) = self.pool.shared.take_retry(client.worker.now()) else {
+        let Some(retrying) = self.pool.shared.take_hedge(client.worker.now()) else {
             self.pool.counters().retries_denied.one();
             return None;
         };

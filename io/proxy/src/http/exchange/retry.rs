@@ -37,7 +37,7 @@ impl Exchange {
         }
         // The one before is over.
         self.retrying = None;
-        self.retrying = self.pool.shared.take_retry(client.worker.now());
+        self.retrying = self.pool.shared.take_retry_of_lost(client.worker.now());
         if self.retrying.is_none() {
             self.pool.counters().retries_denied.one();
             return Some(self.give_up(fault));

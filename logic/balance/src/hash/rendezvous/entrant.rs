@@ -15,9 +15,9 @@ pub(super) struct Entrant {
 #[derive(Debug)]
 struct Order {
     offset: u32,
-    factors: [u32; 2],
+    factors: [u32; 3],
     /// They undo the factors.
-    inverses: [u32; 2],
+    inverses: [u32; 3],
 }
 
 const MASK: u32 = BUCKETS - 1;
@@ -72,20 +72,18 @@ impl Order {
     fn new(random: u64) -> Self {
         let offset = random as u32 & MASK;
         // Odd: only those can be undone.
-        let factors = [(random >> 20) as u32 | 1, (random >> 42) as u32 | 1];
+        let factors = [random >> 20, random >> 42, mix(random)].map(|bits| bits as u32 | 1);
         Self { offset, factors, inverses: factors.map(inverse) }
     }
 
     fn place_of(&self, bucket: u32) -> u32 {
-        let [first, second] = self.factors;
-        let mixed = fold(bucket.wrapping_add(self.offset).wrapping_mul(first) & MASK);
-        fold(mixed.wrapping_mul(second) & MASK)
+        let mix_by = |bits: u32, factor: u32| fold(bits.wrapping_mul(factor) & MASK);
+        self.factors.into_iter().fold(bucket.wrapping_add(self.offset), mix_by)
     }
 
     fn bucket_at(&self, place: u32) -> u32 {
-        let [first, second] = self.inverses;
-        let mixed = fold(fold(place).wrapping_mul(second) & MASK);
-        mixed.wrapping_mul(first).wrapping_sub(self.offset) & MASK
+        let unmix = |bits: u32, inverse: u32| fold(bits).wrapping_mul(inverse) & MASK;
+        self.inverses.into_iter().rev().fold(place, unmix).wrapping_sub(self.offset) & MASK
     }
 }
 
