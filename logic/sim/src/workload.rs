@@ -80,7 +80,9 @@ impl<'l> Workload<'l> {
             },
         };
         let known_ns = match (&self.source, logged) {
-            (Source::Log { times: LoggedTimes::Logged, .. }, Some(line)) => line.service_ns,
+            (Source::Log { times: LoggedTimes::Logged | LoggedTimes::FirstByte, .. }, Some(line)) => {
+                line.service_ns
+            }
             _ => None,
         };
         // Everything is drawn in any case: what one line has and another has not must not shift the rest.

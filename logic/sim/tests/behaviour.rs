@@ -146,7 +146,35 @@ fn the_report_for_programs_has_every_servers_utilisation() {
     let json = serde_json::to_value(&report).unwrap();
     let servers = json["algorithms"][0]["server_utilisation"].as_array().unwrap();
     assert_eq!(servers.len(), 10);
-    assert!(servers.iter().all(|used| (0.6..1.0).contains(&used.as_f64().unwrap())), "{servers:?}");
+    assert!(servers.iter().all(|used| (0.6..1.0).contains(&used["mean"].as_f64().unwrap())), "{servers:?}");
+}
+
+#[test]
+fn the_report_for_programs_has_intervals_over_seeds_for_every_figure() {
+    let mut scenario = disturbed(Disturbance::Fail(at(10, 30)));
+    scenario.algorithms = vec![Algorithm::RoundRobin];
+    for seeds in [1, 4] {
+        let json = serde_json::to_value(report(&Scenario { seeds, ..scenario.clone() })).unwrap();
+        let algorithm = &json["algorithms"][0];
+        let figures = [
+            &algorithm["error_share"],
+            &algorithm["utilisation"]["min"],
+            &algorithm["utilisation"]["mean"],
+            &algorithm["utilisation"]["max"],
+            &algorithm["imbalance"],
+            &algorithm["queue_mean"],
+            &algorithm["queue_peak"],
+            &algorithm["moved_share"],
+            &algorithm["server_utilisation"][3],
+        ];
+        for (at, figure) in figures.into_iter().enumerate() {
+            let [low, mean, high] = ["low", "mean", "high"].map(|part| figure[part].as_f64());
+            match seeds {
+                1 => assert_eq!((low, high), (None, None), "figure {at}: {figure}"),
+                _ => assert!(low < mean && mean < high, "figure {at}: {figure}"),
+            }
+        }
+    }
 }
 
 fn disturbed(disturbance: Disturbance) -> Scenario {

@@ -3,27 +3,46 @@
 
 #![allow(clippy::unwrap_used)]
 
+use std::io::{BufReader, Read};
+
 use weir_balance::Algorithm;
-use weir_config::simulation::{Arrivals, Group, Pattern, Population, Scenario, Volume};
+use weir_config::simulation::{
+    Arrivals, BalancerPlan, CachePlan, Group, LogFormat, LoggedTimes, Pattern, Population, Replay, Scenario,
+    SimKey, Volume,
+};
 use weir_sim::run;
 
-/// The most bytes that were in use at the same time while so many requests came to a thousand servers.
-fn peak_bytes(algorithm: Algorithm, requests: u64) -> u64 {
-    let scenario = Scenario {
-        requests: Some(requests),
+/// A thousand servers.
+fn scenario() -> Scenario {
+    Scenario {
         warm_up: 1_000,
         groups: vec![Group { count: 1_000, ..Group::default() }],
         arrivals: Arrivals::Drawn { pattern: Pattern::Poisson, volume: Volume::Load(0.6) },
         // They are told apart: each has been seen long before the end.
         clients: Population { count: 10_000, zipf: 0.0 },
         ..Scenario::default()
-    };
+    }
+}
+
+/// The most bytes that were in use at the same time while so many requests came.
+fn peak_bytes(scenario: &Scenario, algorithm: Algorithm, requests: u64) -> u64 {
+    let scenario = Scenario { requests: Some(requests), ..scenario.clone() };
+    let replayed = matches!(scenario.arrivals, Arrivals::Replay(_));
     let mut measured = 0;
     let counted = allocation_counter::measure(|| {
-        measured = run(&scenario, algorithm, 1, None, &mut |_| {}).unwrap().measured;
+        let mut log = BufReader::new(Log { lines: requests, next: 0, left: Vec::new() });
+        let log = if replayed { Some(&mut log as &mut dyn std::io::BufRead) } else { None };
+        measured = run(&scenario, algorithm, 1, log, &mut |_| {}).unwrap().measured;
     });
     assert_eq!(measured, requests - 1_000);
     counted.bytes_max
+}
+
+fn assert_flat(scenario: &Scenario, algorithm: Algorithm, requests: u64) {
+    let [some, twice] = [requests, 2 * requests].map(|requests| peak_bytes(scenario, algorithm, requests));
+    // What is in flight differs a little.
+    assert!(twice as f64 <= some as f64 * 1.05, "{algorithm}: {some} bytes, then {twice}");
+    assert!(some < 32 << 20, "{algorithm}: {some}");
 }
 
 #[test]
@@ -35,9 +54,59 @@ fn twice_as_many_requests_need_no_more_memory() {
         Algorithm::LeastRequest,
         Algorithm::Ring,
     ] {
-        let (some, twice) = (peak_bytes(algorithm, 200_000), peak_bytes(algorithm, 400_000));
-        // What is in flight differs a little.
-        assert!(twice as f64 <= some as f64 * 1.05, "{algorithm}: {some} bytes, then {twice}");
-        assert!(some < 16 << 20, "{algorithm}: {some}");
+        assert_flat(&scenario(), algorithm, 200_000);
+    }
+}
+
+#[test]
+fn tables_of_keys_and_caches_have_their_size_and_do_not_grow_with_requests() {
+    let cached = Scenario {
+        groups: vec![Group {
+            count: 1_000,
+            cache: Some(CachePlan { uris: 50, speed_up: 5.0 }),
+            ..Group::default()
+        }],
+        uris: Population { count: 1_000, zipf: 0.0 },
+        balancer: BalancerPlan { key: SimKey::Uri, ..BalancerPlan::default() },
+        ..scenario()
+    };
+    for algorithm in [Algorithm::Rendezvous, Algorithm::Maglev, Algorithm::Lblc, Algorithm::Lblcr] {
+        assert_flat(&cached, algorithm, 100_000);
+    }
+}
+
+#[test]
+fn a_log_is_read_as_it_is_played_and_not_kept() {
+    let replay =
+        Replay { file: "log".into(), format: LogFormat::Csv, speed: 1.0, times: LoggedTimes::Logged };
+    let replayed = Scenario { arrivals: Arrivals::Replay(replay), ..scenario() };
+    for algorithm in [Algorithm::RoundRobin, Algorithm::Lblc] {
+        assert_flat(&replayed, algorithm, 100_000);
+    }
+}
+
+/// A table of so many requests, a thousandth of a second apart, made as it is read.
+struct Log {
+    lines: u64,
+    next: u64,
+    left: Vec<u8>,
+}
+
+impl Read for Log {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.left.is_empty() && self.next <= self.lines {
+            self.left = match self.next {
+                0 => b"arrival_s,service_ms,client,uri\n".to_vec(),
+                line => {
+                    let (second, ms, client) = (line / 1_000, line % 1_000, line % 200);
+                    format!("{second}.{ms:03},5,10.0.0.{client},/{}\n", line % 500).into_bytes()
+                }
+            };
+            self.next += 1;
+        }
+        let bytes = self.left.len().min(buffer.len());
+        buffer[..bytes].copy_from_slice(&self.left[..bytes]);
+        self.left.drain(..bytes);
+        Ok(bytes)
     }
 }

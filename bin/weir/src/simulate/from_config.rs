@@ -46,15 +46,18 @@ pub(super) fn apply(scenario: &mut Scenario, config: &Path, pool: Option<&str>) 
     scenario.pool = PoolRules {
         scheduling: Some(found.scheduling()),
         membership: found.membership,
-        left_out: left_out(found),
+        left_out: left_out(found, scenario.balancer.key),
     };
     balancer(scenario, found);
     Ok(())
 }
 
 /// What the pool's config says and nothing simulates, by its keys.
-fn left_out(pool: &PoolPlan) -> Vec<&'static str> {
+fn left_out(pool: &PoolPlan, key: SimKey) -> Vec<&'static str> {
+    let stands_for_clients = key == SimKey::Auto && pool.algorithm.takes_key() && !has_key(&pool.hash.key);
     let said = [
+        ("the key (each client stands for one value of it)", stands_for_clients),
+        ("eject (a server that fails is out `down-after` its failure)", finds_failures_by_traffic(pool)),
         ("sticky", pool.sticky.is_some()),
         ("max-connections of the pool", pool.connections_max.is_some()),
         ("queue.max-length", pool.queue.length_max.is_some()),
@@ -67,6 +70,21 @@ fn left_out(pool: &PoolPlan) -> Vec<&'static str> {
         ("hedge", pool.hedge.is_some()),
     ];
     said.into_iter().filter(|(_, is_said)| *is_said).map(|(key, _)| key).collect()
+}
+
+/// Whether simulated requests have what a key is made of.
+fn has_key(key: &KeyPlan) -> bool {
+    match key {
+        KeyPlan::Source | KeyPlan::Destination | KeyPlan::Request(RequestKey::Uri(_) | RequestKey::Path) => {
+            true
+        }
+        KeyPlan::RdpCookie(_) | KeyPlan::Request(_) => false,
+    }
+}
+
+/// Without checks, only requests that fail tell of a server's death.
+fn finds_failures_by_traffic(pool: &PoolPlan) -> bool {
+    pool.check.is_none() && pool.ejection.is_some()
 }
 
 fn group(at: usize, server: &ServerPlan, pool: &PoolPlan, like: &Group) -> Group {
@@ -102,6 +120,10 @@ fn balancer(scenario: &mut Scenario, pool: &PoolPlan) {
     }
     scenario.balancer.retries = pool.retry.attempts.into();
     scenario.balancer.queue = time(pool.timeouts.queue, 1);
+    if pool.check.is_none() && pool.ejection.is_none() {
+        // Nobody ever finds out.
+        scenario.balancer.down_after = SimTime::MAX;
+    }
     if let Some(check) = &pool.check {
         // The first outcome that differs takes an interval to come, at most; the others come faster.
         let timing = &check.timing;

@@ -65,18 +65,26 @@ fn table(report: &Report) -> Table {
             time(latency.p99),
             time(latency.p999),
             format!(
-                "{:.0}-{:.0}-{:.0}%",
+                "{:.0}-{:.0}-{:.0}%{}",
                 used.min.mean * 100.0,
                 used.mean.mean * 100.0,
-                used.max.mean * 100.0
+                used.max.mean * 100.0,
+                points(used.mean)
             )
             .into(),
-            format!("{:.2}", algorithm.imbalance.mean).into(),
-            format!("{} / {}", short(algorithm.queue_mean.mean), algorithm.queue_max).into(),
+            format!("{:.2}{}", algorithm.imbalance.mean, margin(algorithm.imbalance)).into(),
+            format!(
+                "{}{} / {}",
+                short(algorithm.queue_mean.mean),
+                margin(algorithm.queue_mean),
+                algorithm.queue_max
+            )
+            .into(),
             share(algorithm.moved_share),
         ];
         if has_errors {
-            let errors = share(Some(algorithm.error_share));
+            let mut errors = share(Some(algorithm.error_share));
+            errors.text.push_str(&points(algorithm.error_share));
             let is_bad = algorithm.error_share.mean > 0.0;
             cells.push(if is_bad { Cell::toned(errors.text, Tone::Bad) } else { errors });
         }
@@ -109,7 +117,8 @@ fn servers(report: &Report) -> Option<Table> {
         let mut of_group = |count: u32| {
             let (own, others) = rest.split_at_checked(count as usize).unwrap_or((rest, &[]));
             rest = others;
-            if has_each { each(own) } else { summed_up(own) }
+            let own: Vec<f64> = own.iter().map(|server| server.mean).collect();
+            if has_each { each(&own) } else { summed_up(&own) }
         };
         let used: Vec<String> = groups.iter().map(|group| of_group(group.count)).collect();
         table.row(vec![algorithm.algorithm.name().into(), used.join(between).into()]);
@@ -138,11 +147,23 @@ fn name(report: &Report, algorithm: &AlgorithmReport) -> Cell {
 }
 
 fn time(figure: Figure) -> Cell {
-    let margin = figure.margin_share().map_or(String::new(), |share| match share * 100.0 {
+    format!("{}{}", SimTime::from_seconds(figure.mean), margin(figure)).into()
+}
+
+/// As a share of the mean.
+fn margin(figure: Figure) -> String {
+    figure.margin_share().map_or(String::new(), |share| match share * 100.0 {
         percent if percent < 1.0 => " ±<1%".to_owned(),
         percent => format!(" ±{percent:.0}%"),
-    });
-    format!("{}{margin}", SimTime::from_seconds(figure.mean)).into()
+    })
+}
+
+/// In points of percent, of a share.
+fn points(figure: Figure) -> String {
+    figure.margin().filter(|_| figure.mean > 0.0).map_or(String::new(), |margin| match margin * 100.0 {
+        points if points < 0.1 => " ±<0.1".to_owned(),
+        points => format!(" ±{points:.1}"),
+    })
 }
 
 fn share(figure: Option<Figure>) -> Cell {

@@ -163,7 +163,37 @@ servers = [
     }
     let places: Vec<_> = got.groups.iter().map(|group| (group.priority, group.is_remote)).collect();
     assert_eq!(places, [(0, false), (3, true)]);
-    assert_eq!(got.pool.left_out, ["sticky", "max-connections of the pool", "slow-start"]);
+    let ejects = "eject (a server that fails is out `down-after` its failure)";
+    assert_eq!(got.pool.left_out, [ejects, "sticky", "max-connections of the pool", "slow-start"]);
+}
+
+#[test]
+fn keys_that_simulated_requests_do_not_have_and_checks_that_are_missing_are_told() {
+    let of = |keys: &str| {
+        let text = format!(
+            "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n[pool.web]\nservers = \"10.0.0.1:80\"\n{keys}\n"
+        );
+        with_config(&text, None).unwrap()
+    };
+    let key = "the key (each client stands for one value of it)";
+    for (written, is_told) in [
+        ("header X-Tenant", true),
+        ("host", true),
+        ("cookie session", true),
+        ("url-param user", true),
+        ("uri", false),
+        ("source", false),
+    ] {
+        let got = of(&format!("check = \"tcp\"\nbalance = {{ algorithm = \"ring\", key = \"{written}\" }}"));
+        assert_eq!(got.pool.left_out.contains(&key), is_told, "{written}");
+        assert_eq!(got.pool.left_out.len(), usize::from(is_told), "{written}");
+    }
+    let worked_out = "check = \"tcp\"\nbalance = { algorithm = \"hash\", key = { expression = \"path\" } }";
+    assert_eq!(of(worked_out).pool.left_out, [key]);
+    let unchecked = of("");
+    assert!(unchecked.pool.left_out[0].starts_with("eject"), "{:?}", unchecked.pool.left_out);
+    let blind = of("eject = false");
+    assert_eq!((blind.pool.left_out.len(), blind.balancer.down_after), (0, SimTime::MAX));
 }
 
 #[test]

@@ -192,11 +192,13 @@ static REPLAY: Section = Section {
         key("speed", Number { min: 1e-3, max: 1e6 }, Default("1"), "2.0", "2 = twice as fast as it was."),
         key(
             "times",
-            Choice(&["logged", "drawn"]),
+            Choice(&["logged", "first-byte", "drawn"]),
             Default("\"logged\""),
-            "\"drawn\"",
-            "How long a request takes a server of speed 1. `logged`: what the line says the server took (with what it waited there \
-             then), else by `service`. `drawn`: always by `service`.",
+            "\"first-byte\"",
+            "How long a request takes a server of speed 1. `logged`: from the connection to the end of the answer, as the line has it (with what \
+             the request waited at the server, and what its client took to send and to read it), else by `service`. `first-byte`: the same to \
+             the answer's first byte, for servers that are free once they have answered, whoever reads; `tcplog` lines do not say, and go by \
+             `service`. `drawn`: always by `service`.",
         ),
     ],
 };

@@ -141,7 +141,11 @@ fn replay(table: &Table<'_, '_>) -> Replay {
         ("json", LogFormat::Json),
         ("csv", LogFormat::Csv),
     ];
-    let times = [("logged", LoggedTimes::Logged), ("drawn", LoggedTimes::Drawn)];
+    let times = [
+        ("logged", LoggedTimes::Logged),
+        ("first-byte", LoggedTimes::FirstByte),
+        ("drawn", LoggedTimes::Drawn),
+    ];
     Replay {
         file: table.text("file").into(),
         format: choice(table, "format", &formats, LogFormat::Auto),

@@ -155,10 +155,12 @@ pub enum LogFormat {
 
 /// Where the service times of a replay come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum LoggedTimes {
-    /// From the log, where a line has one; else from [`Service`].
+    /// From the log, up to the end of the answer, where a line has one; else from [`Service`].
     Logged,
+    /// The same up to the answer's first byte: what a slow client takes to read it is none of the server's work.
+    FirstByte,
     /// From [`Service`].
     Drawn,
 }

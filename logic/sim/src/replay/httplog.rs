@@ -1,3 +1,5 @@
+use weir_config::simulation::LoggedTimes;
+
 use super::date;
 use super::line::{Entry, Verdict, client, target};
 
@@ -9,13 +11,13 @@ pub(super) fn looks_like(line: &str) -> bool {
 }
 
 /// HAProxy's `option httplog` and `option tcplog`, behind a syslog header or not.
-pub(super) fn parse(line: &str) -> Result<Verdict, String> {
+pub(super) fn parse(line: &str, times: LoggedTimes) -> Result<Verdict, String> {
     let (name, written, rest) = split(line).ok_or("has no [date] behind the client")?;
     let (at_ns, is_coarse) = date::clf(written).ok_or_else(|| format!("{written:?} is no date"))?;
     let mut fields = rest.split_ascii_whitespace();
     let (_listener, server) = (fields.next(), fields.next().ok_or("has no pool/server")?);
     let timers = fields.next().ok_or("has no timers")?;
-    let service_ns = service_ns(timers).ok_or_else(|| format!("{timers:?} are no timers"))?;
+    let service_ns = service_ns(timers, times).ok_or_else(|| format!("{timers:?} are no timers"))?;
     if server.ends_with("/<NOSRV>") {
         return Ok(Verdict::NoServer);
     }
@@ -37,19 +39,26 @@ fn split(line: &str) -> Option<(&str, &str, &str)> {
     Some((before.rsplit(' ').next()?, written, rest))
 }
 
-/// What the server took: `TR/Tw/Tc/Tr/Ta` or `Tw/Tc/Tt`, all of it without what came before. The outer `None` = no timers;
-/// the inner = the server was not reached.
-fn service_ns(timers: &str) -> Option<Option<u64>> {
+/// What the server took: `TR/Tw/Tc/Tr/Ta` or `Tw/Tc/Tt`, all of it without what came before, or `Tr` alone. The outer `None` = no
+/// timers; the inner = the server was not reached, or the line does not say.
+fn service_ns(timers: &str, times: LoggedTimes) -> Option<Option<u64>> {
     let read = timers.split('/').map(|timer| timer.trim_start_matches('+').parse::<i64>().ok());
     let timers: Vec<i64> = read.collect::<Option<_>>()?;
-    let (before, all) = match timers.as_slice() {
-        [head, wait, connect, _, all] => ([*head, *wait, *connect], *all),
-        [wait, connect, all] => ([0, *wait, *connect], *all),
+    let (before, first_byte, all) = match timers.as_slice() {
+        [head, wait, connect, first_byte, all] => ([*head, *wait, *connect], Some(*first_byte), *all),
+        [wait, connect, all] => ([0, *wait, *connect], None, *all),
         _ => return None,
     };
     if before.iter().any(|timer| *timer < 0) {
         return Some(None);
     }
-    let took_ms = before.iter().fold(all, |left, timer| left.saturating_sub(*timer));
-    Some(u64::try_from(took_ms).ok().and_then(|ms| ms.checked_mul(1_000_000)))
+    let took_ms = match times {
+        LoggedTimes::FirstByte => first_byte,
+        LoggedTimes::Logged | LoggedTimes::Drawn => {
+            Some(before.iter().fold(all, |left, timer| left.saturating_sub(*timer)))
+        }
+    };
+    // -1 = it did not come to that.
+    let took_ms = took_ms.and_then(|ms| u64::try_from(ms).ok());
+    Some(took_ms.and_then(|ms| ms.checked_mul(1_000_000)))
 }

@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use weir_config::simulation::LoggedTimes;
 
 use super::date;
 use super::line::{Entry, Verdict, client, uri};
@@ -23,11 +24,12 @@ struct Line<'t> {
     queue_us: u64,
     #[serde(default)]
     connect_us: u64,
+    first_byte_us: Option<u64>,
     total_us: Option<u64>,
 }
 
 /// Weir's JSON lines.
-pub(super) fn parse(text: &str) -> Result<Verdict, String> {
+pub(super) fn parse(text: &str, times: LoggedTimes) -> Result<Verdict, String> {
     let line: Line<'_> =
         serde_json::from_str(text).map_err(|cause| format!("is not one of Weir's JSON lines: {cause}"))?;
     let at_ns = date::rfc3339(&line.time).ok_or_else(|| format!("{:?} is no time", line.time))?;
@@ -35,7 +37,13 @@ pub(super) fn parse(text: &str) -> Result<Verdict, String> {
         return Ok(Verdict::NoServer);
     }
     let before_us = line.head_us.saturating_add(line.queue_us).saturating_add(line.connect_us);
-    let service_ns = line.total_us.map(|total_us| total_us.saturating_sub(before_us).saturating_mul(1000));
+    let service_us = match times {
+        LoggedTimes::FirstByte => line.first_byte_us,
+        LoggedTimes::Logged | LoggedTimes::Drawn => {
+            line.total_us.map(|total_us| total_us.saturating_sub(before_us))
+        }
+    };
+    let service_ns = service_us.map(|us| us.saturating_mul(1000));
     Ok(Verdict::Entry(Entry {
         at_ns,
         is_coarse: false,

@@ -1,6 +1,6 @@
 use std::net::IpAddr;
 
-use weir_config::simulation::LogFormat;
+use weir_config::simulation::{LogFormat, LoggedTimes};
 
 use super::csv::Columns;
 use super::{csv, httplog, json, ncsa};
@@ -14,7 +14,7 @@ pub(crate) struct Entry {
     pub(crate) at_ns: u64,
     /// That is known to the second only.
     pub(crate) is_coarse: bool,
-    /// How long its server took.
+    /// How long its server took, up to what the replay says.
     pub(crate) service_ns: Option<u64>,
     /// How much was sent.
     pub(crate) bytes: Option<u64>,
@@ -37,12 +37,13 @@ pub(super) enum Verdict {
 #[derive(Debug)]
 pub(super) struct Parser {
     format: LogFormat,
+    times: LoggedTimes,
     columns: Option<Columns>,
 }
 
 impl Parser {
-    pub(super) fn new(format: LogFormat) -> Self {
-        Self { format, columns: None }
+    pub(super) fn new(format: LogFormat, times: LoggedTimes) -> Self {
+        Self { format, times, columns: None }
     }
 
     /// What a line says, or what is wrong with it.
@@ -51,8 +52,8 @@ impl Parser {
             self.format = guess(line)?;
         }
         match self.format {
-            LogFormat::Json => json::parse(line),
-            LogFormat::Httplog => httplog::parse(line),
+            LogFormat::Json => json::parse(line, self.times),
+            LogFormat::Httplog => httplog::parse(line, self.times),
             LogFormat::Csv => match &self.columns {
                 Some(columns) => csv::parse(columns, line),
                 None => {

@@ -54,7 +54,7 @@ impl<'l> Replayed<'l> {
     pub(crate) fn new(replay: &Replay, log: &'l mut dyn BufRead, rng: Rng) -> Self {
         Self {
             lines: Lines::new(log),
-            parser: Parser::new(replay.format),
+            parser: Parser::new(replay.format, replay.times),
             rng,
             speed: replay.speed,
             window: BinaryHeap::new(),

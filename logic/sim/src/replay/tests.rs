@@ -6,9 +6,12 @@ use super::*;
 use crate::rng::{Stream, hash};
 
 fn replay(text: &str, format: LogFormat, speed: f64) -> Result<Vec<(u64, Entry)>, LogError> {
-    let plan = Replay { file: "log".into(), format, speed, times: LoggedTimes::Logged };
+    played(text, &Replay { file: "log".into(), format, speed, times: LoggedTimes::Logged })
+}
+
+fn played(text: &str, plan: &Replay) -> Result<Vec<(u64, Entry)>, LogError> {
     let mut bytes = text.as_bytes();
-    let mut replayed = Replayed::new(&plan, &mut bytes, Rng::new(1, Stream::Arrivals));
+    let mut replayed = Replayed::new(plan, &mut bytes, Rng::new(1, Stream::Arrivals));
     std::iter::from_fn(|| replayed.next().transpose()).collect()
 }
 
@@ -71,6 +74,25 @@ Nov 21 08:48:22 host weir[12]: 192.0.2.8:1 [21/Nov/2026:08:48:21.900] smtp mail/
     assert_eq!(entries[0].1.client, ip("192.0.2.7"));
     assert_eq!((entries[0].1.bytes, entries[0].1.uri), (Some(2750), Some(hash(b"/index.html"))));
     assert_eq!((entries[1].1.client, entries[1].1.bytes), (ip("192.0.2.8"), Some(2750)));
+}
+
+#[test]
+fn what_slow_clients_take_to_read_counts_up_to_the_first_byte_only_if_that_is_said() {
+    let times = |log: &str, times| {
+        let plan = Replay { file: "log".into(), format: LogFormat::Auto, speed: 1.0, times };
+        played(log, &plan).unwrap().into_iter().map(|(_, entry)| entry.service_ns).collect::<Vec<_>>()
+    };
+    let json = r#"{"time":"2026-11-21T08:48:22.000000Z","server":"w1","head_us":1,"queue_us":2,"connect_us":3,"first_byte_us":400,"total_us":9000006}
+{"time":"2026-11-21T08:48:23.000000Z","server":"w1","head_us":1,"queue_us":2,"connect_us":3,"total_us":9}"#;
+    assert_eq!(times(json, LoggedTimes::Logged), [Some(9_000_000_000), Some(3_000)]);
+    assert_eq!(times(json, LoggedTimes::FirstByte), [Some(400_000), None]);
+    let httplog = r#"192.0.2.7:1 [21/Nov/2026:08:48:21.838] https web/w1 10/2/30/69/9111 200 2750 - - ---- 25/12/4/4/+1 0/0 "GET / HTTP/1.1"
+192.0.2.7:1 [21/Nov/2026:08:48:21.838] https web/w1 10/2/30/-1/50 502 200 - - SH-- 25/12/4/4/+1 0/0 "GET / HTTP/1.1"
+192.0.2.8:1 [21/Nov/2026:08:48:21.900] smtp mail/m1 2/30/114 2750 SD 25/12/4/4/0 0/0"#;
+    assert_eq!(times(httplog, LoggedTimes::Logged), [Some(9_069_000_000), Some(8_000_000), Some(82_000_000)]);
+    assert_eq!(times(httplog, LoggedTimes::FirstByte), [Some(69_000_000), None, None]);
+    let table = "arrival_s,service_ms\n1,5\n";
+    assert_eq!(times(table, LoggedTimes::FirstByte), [Some(5_000_000)]);
 }
 
 #[test]

@@ -54,10 +54,15 @@ impl Figure {
         }
     }
 
-    /// Half the width of the interval as a share of the mean.
-    pub fn margin_share(&self) -> Option<f64> {
+    /// Half the width of the interval.
+    pub fn margin(&self) -> Option<f64> {
         let (low, high) = (self.low?, self.high?);
-        (self.mean != 0.0).then(|| (high - low) / 2.0 / self.mean.abs())
+        Some((high - low) / 2.0)
+    }
+
+    /// The same as a share of the mean.
+    pub fn margin_share(&self) -> Option<f64> {
+        self.margin().filter(|_| self.mean != 0.0).map(|margin| margin / self.mean.abs())
     }
 }
 

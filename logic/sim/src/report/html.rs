@@ -34,7 +34,7 @@ pub fn html(report: &Report) -> String {
     let _ = writeln!(
         page,
         "<p class=\"hint\">Seed {}: the same scenario gives the same page. Figures are means over {} seeds; &plusmn; is half of the 95% \
-         confidence interval (Student's t).</p>",
+         confidence interval (Student's t): of latencies as a share of the mean, of all else in its own unit.</p>",
         report.scenario.seed, report.scenario.seeds
     );
     page.push_str("</main>\n</body>\n</html>\n");
@@ -61,7 +61,7 @@ fn table(report: &Report) -> String {
         let _ = write!(out, "<th{class}>{}</th>", measure.name());
     }
     out.push_str(
-        "<th>in use: least, mean, most</th><th>imbalance</th><th>waiting: mean, most</th><th>errors</th>",
+        "<th>in use: least, mean, most</th><th>imbalance</th><th>waiting: mean, most of a run</th><th>errors</th>",
     );
     if has_cache {
         out.push_str("<th>cache hits</th>");
@@ -82,13 +82,13 @@ fn table(report: &Report) -> String {
         let used = &algorithm.utilisation;
         let _ = write!(
             out,
-            "<td>{} {} {}</td><td>{:.2}</td><td>{:.1} &thinsp;{}</td><td>{}</td>",
-            percent(used.min.mean),
-            percent(used.mean.mean),
-            percent(used.max.mean),
-            algorithm.imbalance.mean,
-            algorithm.queue_mean.mean,
-            algorithm.queue_max,
+            "<td>{} {} {}</td><td>{}</td><td>{} &thinsp;{}</td><td>{}</td>",
+            share(Some(used.min)),
+            share(Some(used.mean)),
+            share(Some(used.max)),
+            number(algorithm.imbalance, 2),
+            number(algorithm.queue_mean, 1),
+            number(algorithm.queue_peak, 0),
             if algorithm.error_share.mean == 0.0 {
                 "0".to_owned()
             } else {
@@ -122,12 +122,24 @@ fn time(figure: Figure) -> String {
     format!("{}{margin}", SimTime::from_seconds(figure.mean))
 }
 
+/// With its margin in the same unit.
+fn number(figure: Figure, digits: usize) -> String {
+    let margin = figure
+        .margin()
+        .map_or(String::new(), |margin| format!(" <small>&plusmn;{margin:.*}</small>", digits.max(1)));
+    format!("{:.digits$}{margin}", figure.mean)
+}
+
+/// With its margin in points of percent.
 fn share(figure: Option<Figure>) -> String {
-    match figure {
-        None => "&ndash;".to_owned(),
-        Some(figure) if figure.mean > 0.0 && figure.mean < 0.001 => format!("{:.4}%", figure.mean * 100.0),
-        Some(figure) => percent(figure.mean),
-    }
+    let Some(figure) = figure else { return "&ndash;".to_owned() };
+    let text = |share: f64| match share {
+        share if share > 0.0 && share < 0.001 => format!("{:.4}%", share * 100.0),
+        share => percent(share),
+    };
+    let margin =
+        figure.margin().map_or(String::new(), |margin| format!(" <small>&plusmn;{}</small>", text(margin)));
+    format!("{}{margin}", text(figure.mean))
 }
 
 /// The best have colours of their own.
@@ -249,11 +261,15 @@ fn utilisation(report: &Report) -> String {
             out,
             "<span class=\"row{at}\">{}</span>{}",
             algorithm.algorithm,
-            chart::bars(&label, &colour(at), &binned(&algorithm.servers))
+            chart::bars(&label, &colour(at), &binned(&means(&algorithm.servers)))
         );
     }
     out.push_str("</div>\n");
     out
+}
+
+fn means(servers: &[Figure]) -> Vec<f64> {
+    servers.iter().map(|server| server.mean).collect()
 }
 
 /// As they are, or quantiles of them.

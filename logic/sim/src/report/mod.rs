@@ -54,6 +54,8 @@ pub struct AlgorithmReport {
     pub queue_mean: Figure,
     /// The most that waited at the same time, in any run.
     pub queue_max: u64,
+    /// The most that waited at the same time: the mean over runs.
+    pub queue_peak: Figure,
     /// The share of requests that found their URI in the server's cache; `None` without caches.
     pub cache_hit_share: Option<Figure>,
     /// The share of clients who came again and were moved without need; `None` if nobody came again.
@@ -63,9 +65,9 @@ pub struct AlgorithmReport {
     /// Latencies of all seeds together.
     #[serde(skip)]
     pub latencies: Histogram,
-    /// Each server's utilisation in the scenario's order, the mean over seeds.
+    /// Each server's utilisation in the scenario's order.
     #[serde(rename = "server_utilisation")]
-    pub servers: Vec<f64>,
+    pub servers: Vec<Figure>,
     /// Waiting requests over time, of the first seed.
     #[serde(skip)]
     pub queue: Series,
@@ -120,7 +122,7 @@ impl AlgorithmReport {
         }
         let servers = runs.first().map_or(0, |run| run.utilisation.len());
         let of_server =
-            |at: usize| runs.iter().map(|run| run.utilisation[at]).sum::<f64>() / runs.len() as f64;
+            |at: usize| Figure::of(&runs.iter().map(|run| run.utilisation[at]).collect::<Vec<_>>());
         Self {
             algorithm,
             rank: 0,
@@ -138,6 +140,7 @@ impl AlgorithmReport {
             }),
             queue_mean: figure(|run| run.queue_mean),
             queue_max: runs.iter().map(|run| run.queue_max).max().unwrap_or(0),
+            queue_peak: figure(|run| run.queue_max as f64),
             cache_hit_share: optional(|run| run.cache.map(|(hits, asked)| hits as f64 / asked.max(1) as f64)),
             moved_share: optional(|run| run.moved_share),
             measured: runs.iter().map(|run| run.measured).sum(),

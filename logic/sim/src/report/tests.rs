@@ -85,6 +85,23 @@ fn a_run_without_a_measured_request_is_an_error() {
 }
 
 #[test]
+fn the_page_has_margins_for_more_than_latencies() {
+    let runs = [(5, 10), (6, 30)].map(|(ms, errors)| Run {
+        utilisation: vec![0.1 * ms as f64, 0.7],
+        queue_mean: ms as f64,
+        queue_max: 10 * ms,
+        ..run(ms, errors)
+    });
+    let page = html(&Report::new(&Scenario::default(), &[(Algorithm::Ring, runs.to_vec())]).unwrap());
+    let row = page.lines().find(|line| line.starts_with("<tr class=\"row0\"")).unwrap();
+    // Five latencies, the least, mean and most in use, imbalance, waiting and its most, errors.
+    assert_eq!(row.matches("&plusmn;").count(), 12, "{row}");
+    let one = html(&Report::new(&Scenario::default(), &[(Algorithm::Ring, vec![run(5, 1)])]).unwrap());
+    let row = one.lines().find(|line| line.starts_with("<tr class=\"row0\"")).unwrap();
+    assert!(!row.contains("&plusmn;"), "{row}");
+}
+
+#[test]
 fn the_page_stands_alone_and_a_name_is_no_markup() {
     let mut scenario = Scenario::default();
     scenario.groups[0].name = "<script>alert(1)</script>".to_owned();

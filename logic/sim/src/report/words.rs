@@ -116,6 +116,9 @@ fn service(service: &Service, arrivals: &Arrivals) -> String {
         Arrivals::Replay(replay) if replay.times == LoggedTimes::Logged => {
             format!("service times: as logged; where nothing is, {law}")
         }
+        Arrivals::Replay(replay) if replay.times == LoggedTimes::FirstByte => {
+            format!("service times: as logged, to the first byte; where nothing is, {law}")
+        }
         _ => format!("service times: {law}"),
     }
 }
