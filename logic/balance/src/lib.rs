@@ -53,8 +53,8 @@ mod weighted_map;
 
 pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use auto_weight::{
-    AVERAGE_WEIGHT, AutoWeight, AutoWeightRule, ClassWindow, Judged, KnownSpeeds, RequestClass, ServiceTimes,
-    SpeedEstimate, weigh,
+    AVERAGE_WEIGHT, AutoWeight, AutoWeightRule, ClassWindow, Judged, KnownSpeeds, RequestClass, RequestMix,
+    ServiceTimes, SpeedEstimate, WeightUse, weigh,
 };
 pub use candidate::Candidate;
 pub use catalogue::{ALGORITHMS, AlgorithmEntry};

@@ -156,9 +156,9 @@ pub struct ServerSpec {
     /// Its share.
     #[serde(default)]
     pub weight: Weight,
-    /// Its weight is found by measurement; these of its speeds are given. Only of the config: what is added at runtime has a
-    /// weight.
-    #[serde(skip)]
+    /// Its weight is found by measurement, as where the config says `weight = "auto"`: `weight` does not count. Only for pools that
+    /// measure.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::found")]
     pub auto_weight: Option<KnownSpeeds>,
     /// Gets requests only when no other server can.
     #[serde(default)]

@@ -5,6 +5,7 @@
 //! there is one way in. Nothing here knows how a socket or a page works.
 
 mod command;
+mod found;
 pub mod human;
 mod reply;
 mod right;
@@ -22,6 +23,11 @@ pub use snapshot::{
     Responses, ServerSnapshot, ServerState, Snapshot, StickySnapshot, StickyTableSnapshot, StorageSnapshot,
     TlsCounts, Tone, Traffic, TransferSnapshot, TransferTotals, TransfersSnapshot,
 };
+
+/// What is false unless stated is left out where it is.
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
 
 /// What is 0 unless stated is left out where it is 0.
 fn is_zero(number: &u16) -> bool {

@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use weir_balance::{AVERAGE_WEIGHT, KnownSpeeds};
 use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
 use crate::{AdminState, Command, ServerSpec};
@@ -45,6 +46,9 @@ pub struct AddedServer {
     /// Its share.
     #[serde(default)]
     pub weight: Weight,
+    /// Its weight is found by measurement, and `weight` does not count.
+    #[serde(default, skip_serializing_if = "crate::is_false")]
+    pub auto_weight: bool,
     /// Gets requests only when no other server can.
     #[serde(default)]
     pub backup: bool,
@@ -143,7 +147,7 @@ impl RuntimeState {
             }
             Command::ServerWeight { pool, server, weight } => {
                 self.change(pool, server, |change| match &mut change.added {
-                    Some(added) => added.weight = *weight,
+                    Some(added) => (added.weight, added.auto_weight) = (*weight, false),
                     None => change.weight = Some(*weight),
                 });
             }
@@ -288,10 +292,19 @@ impl Override {
     }
 
     fn added_as(&self, name: &ServerName, added: &AddedServer) -> EffectiveServer {
-        let AddedServer { address, weight, backup, priority, zone, agent_port, connections_max, fleet } =
-            added.clone();
+        let AddedServer {
+            address,
+            weight,
+            auto_weight,
+            backup,
+            priority,
+            zone,
+            agent_port,
+            connections_max,
+            fleet,
+        } = added.clone();
         let name = name.clone();
-        let auto_weight = None;
+        let auto_weight = auto_weight.then(KnownSpeeds::default);
         let spec = ServerSpec {
             name,
             address,
@@ -322,7 +335,7 @@ impl From<&ServerSpec> for AddedServer {
             name: _,
             address,
             weight,
-            auto_weight: _,
+            auto_weight,
             backup,
             priority,
             zone,
@@ -330,7 +343,19 @@ impl From<&ServerSpec> for AddedServer {
             connections_max,
             fleet,
         } = spec.clone();
-        Self { address, weight, backup, priority, zone, agent_port, connections_max, fleet }
+        let found = Weight::new(AVERAGE_WEIGHT).unwrap_or_default();
+        Self {
+            address,
+            // The same for all, whatever was said: it is only what they begin with.
+            weight: if auto_weight.is_some() { found } else { weight },
+            auto_weight: auto_weight.is_some(),
+            backup,
+            priority,
+            zone,
+            agent_port,
+            connections_max,
+            fleet,
+        }
     }
 }
 

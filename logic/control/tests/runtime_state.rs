@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use weir_balance::KnownSpeeds;
 use weir_control::{AdminState, Command, EffectiveServer, Origin, RuntimeState, ServerSpec};
 use weir_model::{Name, Weight};
 
@@ -160,6 +161,25 @@ fn a_change_to_an_added_server_changes_what_was_added() {
     let state =
         of(&[add(spec("a9", "10.0.0.9:80")), weight("a9", 7), address("a9", "10.0.0.10:80"), drain("a9")]);
     insta::assert_snapshot!(shown(&state.apply(&name("web"), &[])), @r#"a9 10.0.0.10:80 7 drain Runtime ["state"]"#);
+}
+
+#[test]
+fn an_added_server_whose_weight_is_found_stays_so_until_it_is_given_one() {
+    let found = ServerSpec { auto_weight: Some(KnownSpeeds::default()), ..spec("a9", "10.0.0.9:80") };
+    let mut state = of(&[add(found.clone())]);
+    let written = state.to_text();
+    assert!(written.contains("auto_weight = true"), "{written}");
+    assert_eq!(RuntimeState::from_text(&written), Ok(state.clone()));
+    let is_found = |state: &RuntimeState| state.apply(&name("web"), &[])[0].spec.auto_weight.is_some();
+    assert!(is_found(&state));
+    // The config takes it over, and it was just so.
+    let config = ServerSpec { weight: Weight::new(16).unwrap(), ..found };
+    let mut taken_over = state.clone();
+    assert_eq!(taken_over.reconcile(|_| Some(std::slice::from_ref(&config))).len(), 1);
+    assert!(taken_over.is_empty());
+    record(&mut state, &weight("a9", 7));
+    assert!(!is_found(&state));
+    assert!(!state.to_text().contains("auto_weight"));
 }
 
 #[test]

@@ -108,8 +108,20 @@ fn what_may_be_left_out_has_its_default() {
         read(json!({"add-server": {"pool": "web", "server": {"name": "w1", "address": "10.0.0.1:80"}}}));
     let Command::AddServer { server, .. } = added else { panic!("{added:?}") };
     assert_eq!((server.weight, server.backup, server.connections_max), (Weight::ONE, false, None));
+    assert_eq!(server.auto_weight, None);
     let maint = read(json!({"server-state": {"pool": "web", "server": "w1", "state": "maint"}}));
     assert!(matches!(maint, Command::ServerState { state: AdminState::Maintenance, .. }));
+}
+
+#[test]
+fn a_weight_that_is_found_is_true() {
+    let wire = json!({"add-server": {"pool": "web", "server": {
+        "name": "w1", "address": "10.0.0.1:80", "weight": 1, "auto_weight": true, "backup": false
+    }}});
+    let command: Command = serde_json::from_value(wire.clone()).unwrap();
+    let Command::AddServer { server, .. } = &command else { panic!("{command:?}") };
+    assert!(server.auto_weight.is_some());
+    assert_eq!(serde_json::to_value(&command).unwrap(), wire);
 }
 
 #[test]

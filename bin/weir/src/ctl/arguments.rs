@@ -1,5 +1,6 @@
 use std::str::FromStr;
 
+use weir_balance::KnownSpeeds;
 use weir_control::{AdminState, Command, ServerSpec, What};
 use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
@@ -55,9 +56,9 @@ pub(super) enum CtlCommand {
         name: ServerName,
         /// IP:PORT (IPv6 in brackets), NAME:PORT or unix:PATH.
         address: ServerAddress,
-        /// Its share, 0 to 256.
-        #[arg(long, default_value = "1", value_parser = weight)]
-        weight: Weight,
+        /// Its share, 0 to 256; auto = from its speed, in a pool that measures it.
+        #[arg(long, default_value = "1", value_parser = new_weight)]
+        weight: NewWeight,
         /// Give it requests only when no other server can take them.
         #[arg(long)]
         backup: bool,
@@ -158,8 +159,8 @@ impl CtlCommand {
                 server: ServerSpec {
                     name: name.clone(),
                     address: address.clone(),
-                    weight: *weight,
-                    auto_weight: None,
+                    weight: weight.given(),
+                    auto_weight: weight.is_found().then(KnownSpeeds::default),
                     backup: *backup,
                     priority: *priority,
                     zone: zone.clone(),
@@ -243,6 +244,31 @@ impl std::fmt::Display for ServerPath {
 
 fn name(text: &str) -> Result<Name, String> {
     Name::new(text).map_err(|cause| cause.to_string())
+}
+
+/// The weight of a server that is added.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum NewWeight {
+    Given(Weight),
+    /// By measurement.
+    Found,
+}
+
+impl NewWeight {
+    fn given(self) -> Weight {
+        match self {
+            Self::Given(weight) => weight,
+            Self::Found => Weight::ONE,
+        }
+    }
+
+    fn is_found(self) -> bool {
+        matches!(self, Self::Found)
+    }
+}
+
+fn new_weight(text: &str) -> Result<NewWeight, String> {
+    if text == "auto" { Ok(NewWeight::Found) } else { weight(text).map(NewWeight::Given) }
 }
 
 fn weight(text: &str) -> Result<Weight, String> {

@@ -100,7 +100,8 @@ pub(super) fn runtime(state: &RuntimeState, style: Style) -> String {
 fn describe(change: &Override) -> String {
     let mut parts = Vec::new();
     if let Some(added) = &change.added {
-        parts.push(format!("added at {}, weight {}", added.address, added.weight));
+        let weight = if added.auto_weight { "auto".to_owned() } else { added.weight.to_string() };
+        parts.push(format!("added at {}, weight {weight}", added.address));
         if added.backup {
             parts.push("backup".to_owned());
         }

@@ -115,6 +115,7 @@ fn every_verb_sends_its_command_and_says_what_it_did() {
         "weight web/w2 7",
         "address web/w2 [::1]:81",
         "add web w9 10.0.0.9:80 --weight 3 --backup --connections-max 10",
+        "add web w8 10.0.0.8:80 --weight auto",
         "remove web/w9",
         "remove web/busy --force",
         "reset web",
@@ -134,6 +135,7 @@ fn every_verb_sends_its_command_and_says_what_it_did() {
     web/w2 has weight 7: it was so already
     web/w2 is at [::1]:81
     web/w9 at 10.0.0.9:80 is added
+    web/w8 at 10.0.0.8:80 is added
     web/w9 is removed
     web/busy is removed
     web is as the config has it
@@ -150,6 +152,7 @@ fn every_verb_sends_its_command_and_says_what_it_did() {
     {"server-weight":{"pool":"web","server":"w2","weight":7}}
     {"server-address":{"pool":"web","server":"w2","address":"[::1]:81"}}
     {"add-server":{"pool":"web","server":{"name":"w9","address":"10.0.0.9:80","weight":3,"backup":true,"connections_max":10}}}
+    {"add-server":{"pool":"web","server":{"name":"w8","address":"10.0.0.8:80","weight":1,"auto_weight":true,"backup":false}}}
     {"remove-server":{"pool":"web","server":"w9","force":false}}
     {"remove-server":{"pool":"web","server":"busy","force":true}}
     {"reset":{"pool":"web"}}

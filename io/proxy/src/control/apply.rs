@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use tokio::time::Instant;
+use weir_balance::AVERAGE_WEIGHT;
 use weir_control::{AdminState, Answer, Code, Command, EffectiveServer, Refusal, Reply, ServerSpec, What};
 use weir_model::{PoolName, ServerAddress, ServerName};
 
@@ -197,6 +198,13 @@ fn permit(command: &Command, pool: &PoolRecord, is_overridden: bool) -> Result<(
                 );
                 return Err(refusal(Code::BadCommand, message));
             }
+            if server.auto_weight.is_some() && !pool.shared.plan.auto_weight.is_on {
+                let message = format!(
+                    "pool {}, server {}: no weights are measured: in the config no server has weight = \"auto\"",
+                    pool.name, server.name
+                );
+                return Err(refusal(Code::BadCommand, message));
+            }
             speak_tls(pool, &server.name, &server.address)
         }
         Command::RemoveServer { server, force, .. } => {
@@ -264,6 +272,15 @@ fn notes(pool: &PoolRecord, server: Option<&ServerRecord>, command: &Command) ->
             }
             _ => {}
         }
+    }
+    if let Command::AddServer { server, .. } = command
+        && pool.shared.plan.auto_weight.is_on
+        && server.auto_weight.is_none()
+    {
+        notes.push(format!(
+            "server {} weighs {}, while weights of others are found: an average server has {AVERAGE_WEIGHT} (--weight auto finds it)",
+            server.name, server.weight
+        ));
     }
     if !pool.rotation().is_usable() {
         notes.push(format!("no server of pool {} is left in rotation", pool.name));

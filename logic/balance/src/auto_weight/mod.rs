@@ -7,7 +7,9 @@
 //!
 //! Pure: the caller measures and says when to judge.
 
+mod request_mix;
 mod service_times;
+mod suitability;
 
 use std::fmt;
 
@@ -16,7 +18,9 @@ use weir_model::Weight;
 
 use crate::Hundredths;
 
+pub use request_mix::RequestMix;
 pub use service_times::{ClassWindow, RequestClass, ServiceTimes};
+pub use suitability::WeightUse;
 
 /// Between which weights, and from how many requests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -25,7 +29,8 @@ pub struct AutoWeightRule {
     pub min: Weight,
     /// Never above it.
     pub max: Weight,
-    /// Requests of a class that a server must have answered since it was last judged, or the class says nothing new of it.
+    /// Requests of a class that a server must have answered for its speed at them to be judged anew, and requests that the pool must have
+    /// answered for their mix to be. Fewer are kept until more have come.
     pub requests_min: u32,
 }
 
@@ -43,6 +48,8 @@ pub struct KnownSpeeds {
 pub struct SpeedEstimate {
     /// Typical service times of each class in microseconds, smoothed; none yet where there were too few requests.
     times_us: [Option<f64>; RequestClass::COUNT],
+    /// Requests of each class that have been seen, but were too few to say anything yet.
+    kept: [u64; RequestClass::COUNT],
 }
 
 /// Why a weight is what it is: for status pages and `weir ctl`.
@@ -71,19 +78,26 @@ const STEP: f64 = 0.25;
 const SPEED_MAX: f64 = 16.0;
 
 impl SpeedEstimate {
-    /// Takes up what was measured since the last judgement.
-    pub fn learn(&mut self, rule: &AutoWeightRule, windows: &[ClassWindow; RequestClass::COUNT]) {
-        for (time_us, window) in self.times_us.iter_mut().zip(windows) {
-            if window.requests < u64::from(rule.requests_min.max(1)) {
-                continue;
+    /// Takes up what was measured since the last judgement; of a class in which that is too little, it stays until it is
+    /// enough: so a server that gets few requests is measured, too, if less often. Returns the new requests of each class.
+    pub fn learn(&mut self, rule: &AutoWeightRule, times: &ServiceTimes) -> [u64; RequestClass::COUNT] {
+        RequestClass::ALL.map(|class| {
+            let seen = std::mem::take(&mut self.kept[class as usize]);
+            let requests = times.requests(class);
+            if requests < u64::from(rule.requests_min.max(1)) {
+                self.kept[class as usize] = requests;
+                return requests.saturating_sub(seen);
             }
+            let window = times.take(class);
             let new_us = window.typical_us.max(1.0);
+            let time_us = &mut self.times_us[class as usize];
             // On a scale of ratios: twice as slow and twice as fast count alike.
             *time_us = Some(match *time_us {
                 None => new_us,
                 Some(old_us) => (old_us.ln() + SMOOTHING * (new_us.ln() - old_us.ln())).exp(),
             });
-        }
+            window.requests.saturating_sub(seen)
+        })
     }
 }
 

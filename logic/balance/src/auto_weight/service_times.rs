@@ -12,6 +12,8 @@ pub enum RequestClass {
 impl RequestClass {
     /// How many there are.
     pub const COUNT: usize = 2;
+    /// Each of them, in the order of their numbers.
+    pub const ALL: [Self; Self::COUNT] = [Self::Dynamic, Self::Static];
 }
 
 /// Buckets for each doubling of the time: a bucket is 19% wide.
@@ -20,7 +22,7 @@ const PER_DOUBLING: usize = 4;
 const DOUBLINGS: usize = 34;
 const BUCKETS: usize = DOUBLINGS * PER_DOUBLING;
 
-/// The service times of one server by class, since they were last taken. Shared by all workers, without locks.
+/// The service times of one server by class, since each was last taken. Shared by all workers, without locks.
 #[derive(Debug)]
 pub struct ServiceTimes {
     classes: [[AtomicU32; BUCKETS]; RequestClass::COUNT],
@@ -50,20 +52,23 @@ impl ServiceTimes {
         }
     }
 
-    /// What has come together, and begins anew.
-    pub fn take(&self) -> [ClassWindow; RequestClass::COUNT] {
-        self.classes.each_ref().map(|buckets| {
-            let counts = buckets.each_ref().map(|bucket| u64::from(bucket.swap(0, Relaxed)));
-            let requests: u64 = counts.iter().sum();
-            let mut below = requests.div_ceil(4);
-            let quartile = counts.iter().position(|count| {
-                let is_here = below <= *count;
-                below = below.saturating_sub(*count);
-                is_here
-            });
-            let typical_us = quartile.filter(|_| requests > 0).map_or(0.0, middle_us);
-            ClassWindow { requests, typical_us }
-        })
+    /// How many requests of a class have come together.
+    pub fn requests(&self, class: RequestClass) -> u64 {
+        self.classes[class as usize].iter().map(|bucket| u64::from(bucket.load(Relaxed))).sum()
+    }
+
+    /// What has come together of a class, which begins anew.
+    pub fn take(&self, class: RequestClass) -> ClassWindow {
+        let counts = self.classes[class as usize].each_ref().map(|bucket| u64::from(bucket.swap(0, Relaxed)));
+        let requests: u64 = counts.iter().sum();
+        let mut below = requests.div_ceil(4);
+        let quartile = counts.iter().position(|count| {
+            let is_here = below <= *count;
+            below = below.saturating_sub(*count);
+            is_here
+        });
+        let typical_us = quartile.filter(|_| requests > 0).map_or(0.0, middle_us);
+        ClassWindow { requests, typical_us }
     }
 }
 

@@ -2,21 +2,23 @@
 
 use proptest::prelude::*;
 use weir_balance::{
-    AVERAGE_WEIGHT, AutoWeight, AutoWeightRule, Hundredths, Judged, KnownSpeeds, RequestClass, ServiceTimes,
-    SpeedEstimate, weigh,
+    AVERAGE_WEIGHT, Algorithm, AutoWeight, AutoWeightRule, Hundredths, Judged, KnownSpeeds, Pick,
+    RequestClass, RequestMix, ServiceTimes, SpeedEstimate, WeightUse, weigh,
 };
 use weir_model::Weight;
 
+use crate::pool::{Pool, of_key};
+
 const RULE: AutoWeightRule = AutoWeightRule { min: Weight::ONE, max: Weight::MAX, requests_min: 20 };
 
-fn average() -> Weight {
+fn average_weight() -> Weight {
     Weight::new(AVERAGE_WEIGHT).unwrap()
 }
 
 /// Servers that answer in these times (dynamic, static), after so many judgements.
 fn settled(times_us: &[[u64; 2]], dynamic_share: f64, rounds: usize) -> Vec<AutoWeight> {
     let mut estimates = vec![SpeedEstimate::default(); times_us.len()];
-    let mut weights = vec![average(); times_us.len()];
+    let mut weights = vec![average_weight(); times_us.len()];
     let mut last = Vec::new();
     for _ in 0..rounds {
         for (estimate, [dynamic, stored]) in estimates.iter_mut().zip(times_us) {
@@ -25,7 +27,7 @@ fn settled(times_us: &[[u64; 2]], dynamic_share: f64, rounds: usize) -> Vec<Auto
                 times.add(RequestClass::Dynamic, *dynamic);
                 times.add(RequestClass::Static, *stored);
             }
-            estimate.learn(&RULE, &times.take());
+            estimate.learn(&RULE, &times);
         }
         let judged: Vec<Judged<'_>> = estimates
             .iter()
@@ -68,13 +70,13 @@ fn given_speeds_count_without_any_measurement() {
         storage: Some(Hundredths(storage)),
     };
     let servers = [
-        Judged { weight: average(), known: known(200, 50), estimate: &estimate },
-        Judged { weight: average(), known: known(100, 100), estimate: &estimate },
+        Judged { weight: average_weight(), known: known(200, 50), estimate: &estimate },
+        Judged { weight: average_weight(), known: known(100, 100), estimate: &estimate },
     ];
     let weights = weigh(&rule, 0.8, &servers);
     // 16 x (0.8 x 2 + 0.2 x 0.5)
     assert!((weights[0].wanted - 27.2).abs() < 1e-9, "{weights:?}");
-    assert_eq!(weights[1].weight, average());
+    assert_eq!(weights[1].weight, average_weight());
     assert_eq!(weights[0].weight.get(), 20, "a quarter more at a time");
     assert_eq!(
         weights[0].to_string(),
@@ -82,17 +84,89 @@ fn given_speeds_count_without_any_measurement() {
     );
 }
 
+fn add(times: &ServiceTimes, class: RequestClass, requests: u32, time_us: u64) {
+    (0..requests).for_each(|_| times.add(class, time_us));
+}
+
 #[test]
-fn too_few_requests_say_nothing() {
-    let times = ServiceTimes::default();
-    let mut estimate = SpeedEstimate::default();
-    for _ in 0..RULE.requests_min - 1 {
-        times.add(RequestClass::Dynamic, 10);
+fn too_few_requests_say_nothing_and_are_kept_until_they_are_enough() {
+    let (times, mut estimate) = (ServiceTimes::default(), SpeedEstimate::default());
+    let average_of = |estimate: &SpeedEstimate| {
+        let known = KnownSpeeds::default();
+        let mut average = SpeedEstimate::default();
+        let usual = ServiceTimes::default();
+        add(&usual, RequestClass::Dynamic, RULE.requests_min, 10_000);
+        average.learn(&RULE, &usual);
+        let judged =
+            [estimate, &average].map(|estimate| Judged { weight: average_weight(), known, estimate });
+        weigh(&RULE, 1.0, &judged)[0]
+    };
+    // A starved server: a few slow answers an interval.
+    for round in 0..3 {
+        add(&times, RequestClass::Dynamic, 6, 40_000);
+        assert_eq!(estimate.learn(&RULE, &times), [6, 0], "round {round}: only what is new");
+        assert_eq!(average_of(&estimate).processor, None, "round {round}");
     }
-    estimate.learn(&RULE, &times.take());
-    assert_eq!(estimate, SpeedEstimate::default());
-    let fast = Judged { weight: average(), known: KnownSpeeds::default(), estimate: &estimate };
-    assert_eq!(weigh(&RULE, 1.0, &[fast])[0].weight, average());
+    add(&times, RequestClass::Dynamic, 6, 40_000);
+    add(&times, RequestClass::Static, 1, 40_000);
+    assert_eq!(estimate.learn(&RULE, &times), [6, 1]);
+    let judgement = average_of(&estimate);
+    // A quarter of the other's speed, that is half of the mean's.
+    assert!(judgement.processor.is_some_and(|speed| (0.45..0.55).contains(&speed)), "{judgement:?}");
+    assert_eq!((judgement.weight.get(), judgement.storage), (12, None));
+    assert_eq!(estimate.learn(&RULE, &times), [0, 0]);
+}
+
+#[test]
+fn the_mix_of_requests_is_followed_slowly_and_a_few_do_not_change_it() {
+    let mut mix = RequestMix::default();
+    assert_eq!(mix.dynamic_share(), 0.5, "nothing is known");
+    mix.learn(&RULE, [0, 1]);
+    assert_eq!(mix.dynamic_share(), 0.5);
+    // With the one from before.
+    mix.learn(&RULE, [76, 23]);
+    assert!((mix.dynamic_share() - 0.76).abs() < 1e-9);
+    mix.learn(&RULE, [1, 0]);
+    assert!((mix.dynamic_share() - 0.76).abs() < 1e-9, "one request of a quiet night");
+    let mut before = mix.dynamic_share();
+    for round in 0..20 {
+        mix.learn(&RULE, [0, 1_000]);
+        let now = mix.dynamic_share();
+        assert!(now < before && now >= before * 0.69, "round {round}: {before} -> {now}");
+        before = now;
+    }
+    assert!(before < 0.01, "{before}");
+}
+
+/// Which share of keys has another server after the first judgement of ten servers, of which one is fast and one slow.
+fn moved_share(algorithm: Algorithm) -> f64 {
+    const KEYS: u32 = 4_000;
+    let mut weights = [AVERAGE_WEIGHT; 10];
+    let before = Pool::new(algorithm, &weights).roster();
+    (weights[2], weights[7]) = (20, 13);
+    let after = Pool::new(algorithm, &weights).roster();
+    let server = |roster, key: u32| {
+        let address = std::net::Ipv4Addr::from_bits(key.wrapping_mul(0x9e37_79b9));
+        match of_key(roster, std::net::IpAddr::V4(address).into(), &[]) {
+            Pick::Server(slot) => slot,
+            other => panic!("{other:?}"),
+        }
+    };
+    (0..KEYS).filter(|key| server(&before, *key) != server(&after, *key)).count() as f64 / f64::from(KEYS)
+}
+
+#[test]
+fn algorithms_say_truly_whether_changing_weights_move_their_keys() {
+    for algorithm in Algorithm::ALL.into_iter().filter(|algorithm| algorithm.goes_by_key()) {
+        let moved = moved_share(algorithm);
+        match algorithm.weight_use() {
+            // Four in a hundred have to move.
+            WeightUse::Shares => assert!((0.02..0.1).contains(&moved), "{algorithm}: {moved}"),
+            WeightUse::MovesKeys => assert!(moved > 0.13, "{algorithm}: {moved}"),
+            WeightUse::Nothing => assert_eq!(moved, 0.0, "{algorithm}"),
+            other => panic!("{algorithm}: {other:?}"),
+        }
+    }
 }
 
 #[test]
@@ -101,10 +175,10 @@ fn a_server_that_queues_most_requests_counts_by_those_that_did_not_wait() {
     for number in 0..100 {
         times.add(RequestClass::Dynamic, if number % 3 == 0 { 1_000 } else { 50_000 });
     }
-    let [dynamic, stored] = times.take();
+    let [dynamic, stored] = RequestClass::ALL.map(|class| times.take(class));
     assert_eq!((dynamic.requests, stored.requests), (100, 0));
     assert!((800.0..1_200.0).contains(&dynamic.typical_us), "{dynamic:?}");
-    assert_eq!(times.take()[0].requests, 0, "taken once");
+    assert_eq!(times.requests(RequestClass::Dynamic), 0, "taken once");
 }
 
 proptest! {
@@ -122,7 +196,7 @@ proptest! {
             let measured = ServiceTimes::default();
             measured.add(RequestClass::Dynamic, *dynamic);
             measured.add(RequestClass::Static, *stored);
-            estimate.learn(&rule, &measured.take());
+            estimate.learn(&rule, &measured);
         }
         let weight = Weight::new(before).unwrap();
         let judged: Vec<Judged<'_>> = estimates

@@ -56,7 +56,8 @@ pub(crate) static CONCURRENCY: Section = Section {
             Default("\"gradient\""),
             "\"aimd\"",
             "`gradient`: by the ratio of the latency without load, which is measured now and then at half the limit, to \
-             the latency now. `aimd`: one more while latency is below `max-latency`, else a tenth less.",
+             the latency now; for servers that work on about 8 requests or more at the same time: with fewer it may settle at several times of what they can \
+             do. `aimd`: one more while latency is below `max-latency`, else a tenth less.",
         ),
         key("min", COUNT, Default("1"), "10", "The limit is never below this."),
         key("max", COUNT, Default("1000"), "200", "And never above this."),

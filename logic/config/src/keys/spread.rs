@@ -38,7 +38,8 @@ pub(crate) static AUTO_WEIGHT: Section = Section {
     title: "[pool.NAME.auto-weight]",
     meaning: "How the weights of servers with `weight = \"auto\"` are found: 16 x (a x Pp + (1 - a) x Pm). `a` is the share of requests that make \
               servers compute, Pp a server's speed at those, Pm its speed at the others; speeds are those of the lower quartile of the times until \
-              the first byte, in relation to the pool's average.",
+              the first byte, in relation to the pool's average. Share and speeds follow what is new by three tenths at a time. Servers that a fleet adds \
+              are measured like the others; in a pool without servers of its own this table alone has that done.",
     keys: &[
         key(
             "static",
@@ -59,7 +60,8 @@ pub(crate) static AUTO_WEIGHT: Section = Section {
             super::COUNT,
             Default("20"),
             "100",
-            "Requests of a class that a server must have answered between two judgements for its speed at them to be judged anew.",
+            "Requests of a class that a server must have answered for its speed at them to be judged anew, and requests that the pool must have answered \
+             for `a` to be. Fewer are kept until they are enough.",
         ),
         key("min", Integer { min: 1, max: 256 }, Default("1"), "4", "No weight is below it."),
         key("max", Integer { min: 1, max: 256 }, Default("256"), "64", "No weight is above it."),

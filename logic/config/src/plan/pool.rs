@@ -104,7 +104,7 @@ pub struct ServerPlan {
 /// How weights are found (`auto-weight = ...`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AutoWeightPlan {
-    /// A server of the pool has `weight = "auto"`.
+    /// Weights are found: a server of the pool has `weight = "auto"`, or the pool has none and `auto-weight` is for those that come.
     pub is_on: bool,
     /// GET and HEAD requests for these make servers fetch; others make them compute.
     pub static_paths: Vec<PathPattern>,

@@ -91,7 +91,7 @@ impl HttpOnly {
             ),
             Self::AutoWeight(at) => (
                 at,
-                "weight = \"auto\": a TCP listener sees no requests whose times could be measured",
+                "weight = \"auto\" or auto-weight: a TCP listener sees no requests whose times could be measured",
                 "give its servers weights, or the listener a pool of its own",
             ),
         };

@@ -1,10 +1,11 @@
 //! Weights that are found by measurement.
 
-use weir_balance::{AVERAGE_WEIGHT, AutoWeightRule, Hundredths, KnownSpeeds};
+use weir_balance::{AVERAGE_WEIGHT, Algorithm, AutoWeightRule, Hundredths, KnownSpeeds, WeightUse};
 use weir_http::PathPattern;
 use weir_model::Weight;
 
 use super::matching::Path;
+use crate::diagnostic::Problem;
 use crate::keys::STATIC_PATHS;
 use crate::plan::AutoWeightPlan;
 use crate::source::Span;
@@ -26,10 +27,41 @@ pub(super) fn weight(server: &Table<'_, '_>) -> (Weight, Option<KnownSpeeds>) {
     (Weight::new(server.number("weight")).unwrap_or_default(), None)
 }
 
-/// Where the first server of a pool has `weight = "auto"`.
-pub(super) fn first_at(pool: &Table<'_, '_>) -> Option<Span> {
-    let weights = pool.many("servers").iter().filter_map(|server| server.get("weight"));
+/// Where a pool says that weights are to be found: its first server with `weight = "auto"`; without servers of its own, its
+/// `auto-weight`, which is then for those that fleets and operators add.
+pub(super) fn on_at(pool: &Table<'_, '_>) -> Option<Span> {
+    let servers = pool.many("servers");
+    if servers.is_empty() {
+        return pool.get("auto-weight").map(|node| node.span);
+    }
+    let weights = servers.iter().filter_map(|server| server.get("weight"));
     weights.filter(|weight| weight.text().is_some()).map(|weight| weight.span).next()
+}
+
+/// Reports that the algorithm makes of such weights something else than shares.
+pub(super) fn warn_of_algorithm(pool: &Table<'_, '_>, algorithm: Algorithm) {
+    let Some(at) = on_at(pool) else { return };
+    let (what, help) = match algorithm.weight_use() {
+        WeightUse::Shares => return,
+        WeightUse::MovesKeys => (
+            "every change of a weight gives most keys to other servers, and weights that are found change again and again",
+            "give the servers weights, or take ring, maglev, ketama or rendezvous, which move few keys",
+        ),
+        WeightUse::OrdersServers => (
+            "the heaviest server gets everything: weights that are found put now one and now another in front",
+            "give the servers weights in the order in which they are to be used",
+        ),
+        WeightUse::CountsRequests => (
+            "takes weights for numbers of requests at once; those that are found are shares, 16 for an average server",
+            "give the servers weights, or take an algorithm that goes by shares (the default does)",
+        ),
+        WeightUse::Nothing => (
+            "weights do not count: finding them changes nothing",
+            "take an algorithm that goes by shares (the default does)",
+        ),
+    };
+    let message = format!("{}: {algorithm} with weight = \"auto\": {what}", pool.subject);
+    pool.cx.report(Problem::warning(at, message).help(help));
 }
 
 /// `auto-weight = { ... }`.
@@ -48,10 +80,5 @@ pub(super) fn read(pool: &Table<'_, '_>) -> AutoWeightPlan {
         let span = table.get(key).map_or(table.span(), |node| node.span);
         table.error(key, span, format!("min {} is above max {}", rule.min, rule.max));
     }
-    AutoWeightPlan {
-        is_on: first_at(pool).is_some(),
-        static_paths,
-        interval: table.duration("interval"),
-        rule,
-    }
+    AutoWeightPlan { is_on: on_at(pool).is_some(), static_paths, interval: table.duration("interval"), rule }
 }

@@ -28,7 +28,7 @@ pub(crate) struct PoolSpec {
     pub(crate) has_key: bool,
     /// Where its stickiness is written.
     pub(crate) sticky_at: Option<Span>,
-    /// Where a server's `weight = "auto"` is written.
+    /// Where it says that weights are to be found.
     pub(crate) auto_weight_at: Option<Span>,
     pub(crate) zone: spread::ZoneSpec,
     /// Nothing limits how many requests are in flight: nobody ever waits.
@@ -105,7 +105,7 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     let sticky_at = table.get("sticky").map(|node| node.span);
     let zone = spread::zone(&table);
     warn_of_spread(&table, &plan, &zone);
-    let auto_weight_at = auto_weight::first_at(&table);
+    let auto_weight_at = auto_weight::on_at(&table);
     let is_unlimited = limits::is_unlimited(&plan);
     if is_unlimited {
         limits::warn_of_queue(&table, &plan);
@@ -160,6 +160,7 @@ fn warn_of_spread(table: &Table<'_, '_>, plan: &PoolPlan, zone: &spread::ZoneSpe
     if let (Some(node), false) = (table.get("auto-weight"), plan.auto_weight.is_on) {
         warn(node.span, "no server has weight = \"auto\": auto-weight changes nothing");
     }
+    auto_weight::warn_of_algorithm(table, plan.algorithm);
     warn_of_portions(table, plan, zone);
     warn_of_table(table, plan);
 }

@@ -1,3 +1,4 @@
+mod auto_weight;
 mod balance;
 mod diff;
 mod directory;

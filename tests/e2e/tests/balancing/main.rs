@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod choice;
+mod found_weights;
 mod half_open;
 mod health;
 mod keys;

@@ -130,3 +130,21 @@ fn servers_of_the_pool_that_are_not_the_fleets_are_left_alone() {
         assert_eq!((&server["admin"], &server["fleet"]), (&json!("ready"), &Value::Null));
     }
 }
+
+#[test]
+fn servers_of_a_fleet_are_measured_where_the_pool_has_weights_found() {
+    let place = Place::new();
+    let config = place.config(RULES);
+    let weir = Weir::start(
+        &config
+            .replace("[pool.web]\n", "[pool.web]\nauto-weight = { interval = \"1s\", min-requests = 1 }\n"),
+    );
+    wait_until("the first server", PATIENCE, || has_settled_at(&weir, 1));
+    let server =
+        || weir.obey(&json!({"show": {"what": "pools"}}))["snapshot"]["pools"][0]["servers"][0].take();
+    assert_eq!(server()["weight"], 16, "average to begin with");
+    wait_until("it is measured", PATIENCE, || {
+        assert_eq!(weir.client().exchange(weir_e2e::get("/")).status, 200);
+        server()["weight_reason"].as_str().is_some_and(|reason| reason.contains("Pp 1.00"))
+    });
+}

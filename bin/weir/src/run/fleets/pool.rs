@@ -8,6 +8,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
+use weir_balance::KnownSpeeds;
 use weir_control::Health as Seen;
 use weir_control::{AdminState, CheckCode, Command, PoolSnapshot, Reply, ServerSnapshot, ServerSpec};
 use weir_fleet::live::{Balancer, Health, Member};
@@ -143,11 +144,13 @@ impl Balancer for Pool {
     }
 
     fn admit(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
+        // As its neighbours: a fixed weight would be nothing beside those that are found.
+        let finds_weights = self.controller.finds_weights(&self.name);
         let server = ServerSpec {
             name: server.clone(),
             address: ServerAddress::Inet(address),
             weight: Weight::default(),
-            auto_weight: None,
+            auto_weight: finds_weights.then(KnownSpeeds::default),
             backup: false,
             priority: 0,
             zone: None,

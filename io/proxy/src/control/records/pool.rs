@@ -1,7 +1,7 @@
 use std::sync::{Arc, Weak};
 
 use tokio::time::Instant;
-use weir_balance::{Roster, SlowStart};
+use weir_balance::{RequestMix, Roster, SlowStart};
 use weir_config::plan::PoolPlan;
 use weir_health::{BreakerRule, BreakerState};
 use weir_model::PoolName;
@@ -42,6 +42,8 @@ pub(in crate::control) struct PoolRecord {
     rises_at: Option<Instant>,
     /// When weights are judged next; `None` = none is found by measurement, or it is not known yet.
     judges_at: Option<Instant>,
+    /// What its requests are, for the judges.
+    mix: RequestMix,
 }
 
 impl PoolRecord {
@@ -77,6 +79,7 @@ impl PoolRecord {
             is_stale: true,
             rises_at: None,
             judges_at: None,
+            mix: RequestMix::default(),
         }
     }
 
@@ -185,7 +188,7 @@ impl PoolRecord {
             return false;
         }
         self.judges_at = Some(now + plan.interval.duration());
-        judge_weights(&plan.rule, &mut self.members)
+        judge_weights(&plan.rule, &mut self.mix, &mut self.members)
     }
 
     /// The first view after the pool was made: its state so far was not one.

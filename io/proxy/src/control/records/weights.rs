@@ -1,6 +1,8 @@
 //! Weights that are found by measurement.
 
-use weir_balance::{AVERAGE_WEIGHT, AutoWeight, AutoWeightRule, Judged, RequestClass, SpeedEstimate, weigh};
+use weir_balance::{
+    AVERAGE_WEIGHT, AutoWeight, AutoWeightRule, Judged, RequestClass, RequestMix, SpeedEstimate, weigh,
+};
 use weir_model::Weight;
 
 use super::members::Members;
@@ -25,23 +27,15 @@ impl FoundWeight {
     }
 }
 
-/// Takes what was measured since the last time, and judges all servers whose weight is to be found. Returns whether one
+/// Takes up what was measured since the last time, and judges all servers whose weight is to be found. Returns whether one
 /// has another weight now.
-pub(super) fn judge_weights(rule: &AutoWeightRule, members: &mut Members) -> bool {
-    let mut requests = [0; RequestClass::COUNT];
-    let mut dynamic_share = None;
+pub(super) fn judge_weights(rule: &AutoWeightRule, mix: &mut RequestMix, members: &mut Members) -> bool {
+    let mut new = [0; RequestClass::COUNT];
     for record in members.iter_mut().filter(|record| record.spec.spec.auto_weight.is_some()) {
-        let windows = record.state.service_times().take();
-        requests.iter_mut().zip(&windows).for_each(|(sum, window)| *sum += window.requests);
-        record.found_weight.estimate.learn(rule, &windows);
-        dynamic_share = record.found_weight.judgement.map(|judgement| judgement.dynamic_share);
+        let learned = record.found_weight.estimate.learn(rule, record.state.service_times());
+        new.iter_mut().zip(learned).for_each(|(sum, requests)| *sum += requests);
     }
-    let [dynamic, stored] = requests;
-    // Without requests the mix is what it was.
-    let share = match dynamic + stored {
-        0 => dynamic_share.unwrap_or(0.5),
-        all => dynamic as f64 / all as f64,
-    };
+    mix.learn(rule, new);
     let judged: Vec<Judged<'_>> = members
         .iter()
         .filter_map(|record| {
@@ -50,7 +44,7 @@ pub(super) fn judge_weights(rule: &AutoWeightRule, members: &mut Members) -> boo
             Some(Judged { weight: found.weight(), known, estimate: &found.estimate })
         })
         .collect();
-    let mut judgements = weigh(rule, share, &judged).into_iter();
+    let mut judgements = weigh(rule, mix.dynamic_share(), &judged).into_iter();
     let mut has_changed = false;
     for record in members.iter_mut().filter(|record| record.spec.spec.auto_weight.is_some()) {
         let Some(judgement) = judgements.next() else { break };

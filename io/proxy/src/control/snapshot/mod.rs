@@ -29,6 +29,11 @@ impl Controller {
         pool::one(&self.records(), name, moment)
     }
 
+    /// Whether a pool of this name finds the weights of servers by measurement.
+    pub fn finds_weights(&self, name: &PoolName) -> bool {
+        self.records().pool(name).is_some_and(|pool| pool.shared.plan.auto_weight.is_on)
+    }
+
     /// Everything at this instant. O(number of servers).
     pub fn snapshot(&self) -> Snapshot {
         let now = Instant::now();

@@ -241,7 +241,7 @@ fn row(page: &mut String, field: &Member, all: &[Declared]) {
     let default = match (field.is_optional, field.of.as_str()) {
         (false, _) => "**required**",
         (true, "What") => "`\"all\"`",
-        (true, "bool") => "`false`",
+        (true, "bool" | "Option<KnownSpeeds>") => "`false`",
         (true, "Weight") => "`1`",
         (true, "u16") => "`0`",
         (true, "Vec<String>") => "`[]`",
@@ -254,6 +254,10 @@ fn row(page: &mut String, field: &Member, all: &[Declared]) {
 
 /// What a type stands for in JSON.
 fn value(of: &str, all: &[Declared]) -> String {
+    // Of what is known of a speed, the wire says only that it is to be measured.
+    if of == "Option<KnownSpeeds>" {
+        return bare("bool").to_owned();
+    }
     if let Some(inner) = of.strip_prefix("Option<").and_then(|of| of.strip_suffix('>')) {
         return format!("{} or `null`", value(inner, all));
     }
