@@ -1,7 +1,7 @@
 # Thin targets for people; the work lives in `cargo xtask` and in the crates. Each installs what it lacks.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-decisions bench-fleet bench-servers bench-storage bench-soak package release
+.PHONY: help demo test test-kubernetes test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-decisions bench-fleet bench-servers bench-storage bench-soak package release
 
 # The version that `make check` runs; compiled once into Cargo's own bin directory.
 CARGO_DENY_VERSION := 0.20.2
@@ -36,6 +36,13 @@ test-openstack: ## the fleet's OpenStack provider with a real control plane; dow
 			cargo test --workspace --test fleet -- --ignored --test-threads 2 openstack_real; \
 		said=$$?; tests/openstack/control_plane.py down $(OPENSTACK); exit $$said; \
 	}
+
+KUBERNETES := $(CURDIR)/target/kubernetes
+test-kubernetes: ## the fleet's Kubernetes provider with a real control plane; builds it with Go, takes minutes the first time
+	@scripts/setup kubernetes
+	tests/kubernetes/control_plane.py build $(KUBERNETES)
+	cargo test --workspace --bins --test fleet --no-run
+	tests/kubernetes/control_plane.py run $(KUBERNETES) cargo test --workspace --test fleet -- --ignored --test-threads 2 kubernetes_real
 
 check: ## format, lints, house rules, dependencies, documentation
 	@scripts/setup build

@@ -13,6 +13,7 @@
 
 mod actuator;
 mod backoff;
+mod batch;
 mod concurrent;
 pub mod exec;
 mod failure;
@@ -21,6 +22,7 @@ mod haproxy;
 mod history;
 mod http;
 mod journal;
+pub mod kubernetes;
 mod lease;
 pub mod live;
 mod machine;
@@ -30,7 +32,9 @@ mod program;
 mod provider;
 mod steps;
 mod storage;
+mod time;
 mod wish;
+mod yaml;
 
 pub use actuator::{Activity, Actuator, Settled, Trouble};
 pub use backoff::Backoff;

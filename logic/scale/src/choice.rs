@@ -19,16 +19,19 @@ pub enum Leaver {
     MostExpensive,
     /// One of the zone that has the most.
     ZoneBalance,
+    /// Whichever has the last name, and no other, in whatever state it is: who makes the servers takes away the last one only.
+    Last,
 }
 
 impl Leaver {
     /// Every way, by the name that configs use.
-    pub const ALL: [(&'static str, Self); 5] = [
+    pub const ALL: [(&'static str, Self); 6] = [
         ("fewest-requests", Self::FewestRequests),
         ("oldest", Self::Oldest),
         ("newest", Self::Newest),
         ("most-expensive", Self::MostExpensive),
         ("zone-balance", Self::ZoneBalance),
+        ("last", Self::Last),
     ];
 
     /// Puts those that go first to the front.
@@ -39,6 +42,7 @@ impl Leaver {
                 Self::Oldest => a.created.cmp(&b.created),
                 Self::Newest => b.created.cmp(&a.created),
                 Self::MostExpensive => b.cost_per_hour.total_cmp(&a.cost_per_hour),
+                Self::Last => place(b).cmp(&place(a)),
             };
             by_rule
                 .then(a.active.cmp(&b.active))
@@ -49,6 +53,13 @@ impl Leaver {
             by_zones(servers);
         }
     }
+}
+
+/// By name, and those with a number at the end by that: web-9 comes before web-10.
+pub(crate) fn place(server: &Server) -> (&str, u64, &str) {
+    let name = server.name.as_str();
+    let head = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    (head, name[head.len()..].parse().unwrap_or(0), name)
 }
 
 /// The k-th of a zone that has n stands at n - k from its end: whoever has the most of its zone behind it goes first.
@@ -113,5 +124,16 @@ mod tests {
         assert_eq!(order(Leaver::MostExpensive), "bdca");
         // Two of the three in x, then one of each.
         assert_eq!(order(Leaver::ZoneBalance), "cbda");
+        assert_eq!(order(Leaver::Last), "dcba");
+    }
+
+    #[test]
+    fn the_last_name_is_the_one_with_the_highest_number() {
+        let servers =
+            ["web-9", "web-10", "web-2"].map(|name| server(name, 1, u64::from(name == "web-10"), 1.0, "x"));
+        let mut order: Vec<&Server> = servers.iter().collect();
+        Leaver::Last.order(&mut order);
+        let names: Vec<_> = order.iter().map(|server| server.name.as_str()).collect();
+        assert_eq!(names, ["web-10", "web-9", "web-2"]);
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use weir_model::ServerName;
 
 use crate::capacity::Capacities;
+use crate::choice::{Leaver, place};
 use crate::decision::{Action, Alarm, Fleet, Successor};
 use crate::rules::Rules;
 use crate::server::{Server, ServerState};
@@ -203,6 +204,10 @@ impl<'v> Planner<'v> {
             .collect();
         // Whoever began last has the most connections left.
         draining.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
+        if self.view.rules.leaver == Leaver::Last {
+            // The others can go only when the last one has gone.
+            draining.sort_by(|a, b| place(a.1).cmp(&place(b.1)));
+        }
         for (_, server) in draining {
             if !self.is_missing() || !self.may_serve_one_more() {
                 return;
@@ -284,6 +289,9 @@ impl<'v> Planner<'v> {
             return;
         }
         let view = self.view;
+        if view.rules.leaver == Leaver::Last {
+            return self.let_last_go();
+        }
         let ill = view.servers.iter().filter(|server| match server.state {
             ServerState::Unhealthy { since } => !view.is_lost(since),
             ServerState::Shunned { .. } => true,
@@ -335,13 +343,59 @@ impl<'v> Planner<'v> {
         }
     }
 
+    /// From the last one on, as long as each can be spared: whoever has to stay keeps all before it.
+    fn let_last_go(&mut self) {
+        let view = self.view;
+        let mut servers: Vec<&Server> = view.servers.iter().collect();
+        view.rules.leaver.order(&mut servers);
+        for server in servers {
+            let (now, later) = view.does(server);
+            let can_go = match server.state {
+                ServerState::Draining { .. } | ServerState::Deleting | ServerState::Failed => continue,
+                _ if view.is_to_be_replaced(server) => false,
+                ServerState::Active | ServerState::Warming { .. } => {
+                    self.can_spare(now + later) && self.healthy - now >= f64::from(self.wanted) - EPSILON
+                }
+                ServerState::Unhealthy { .. } | ServerState::Shunned { .. } => {
+                    self.can_spare(view.units(server))
+                }
+                // The balancer does not know it, so it has not to be drained.
+                _ => self.can_spare(later) && self.is_last(server),
+            };
+            if !can_go {
+                return;
+            }
+            self.healthy -= now;
+            self.take_away(now + later);
+            if matches!(server.state, ServerState::Creating { .. } | ServerState::Booting { .. }) {
+                self.put_away(server, 0, false);
+            } else {
+                self.drain.push(server.name.clone());
+            }
+        }
+    }
+
+    /// Whether all that come after it go, too: only then can it.
+    fn is_last(&self, server: &Server) -> bool {
+        self.view.rules.leaver != Leaver::Last
+            || self.view.servers.iter().all(|other| {
+                place(other) <= place(server)
+                    || other.state == ServerState::Deleting
+                    || self.delete.iter().any(|(name, _)| *name == other.name)
+            })
+    }
+
     /// Who has drained, and who has failed.
     fn clear_away(&mut self) {
-        for server in self.view.servers {
+        let mut servers: Vec<&Server> = self.view.servers.iter().collect();
+        if self.view.rules.leaver == Leaver::Last {
+            self.view.rules.leaver.order(&mut servers);
+        }
+        for server in servers {
             match server.state {
                 ServerState::Draining { since } if !self.back.contains(&server.name) => {
                     let is_over = self.view.now.saturating_sub(since) >= self.view.rules.drain_deadline;
-                    if server.active == 0 || is_over {
+                    if (server.active == 0 || is_over) && self.is_last(server) {
                         self.put_away(server, server.active, true);
                     }
                 }

@@ -48,5 +48,6 @@ fn key(provider: &FleetProvider) -> &'static str {
         FleetProvider::Process(_) => "process",
         FleetProvider::Exec(_) => "exec",
         FleetProvider::OpenStack(_) => "openstack",
+        FleetProvider::Kubernetes(_) => "kubernetes",
     }
 }

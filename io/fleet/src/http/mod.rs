@@ -105,7 +105,7 @@ impl HttpClient {
                 HeaderValue::from_str(value).map_err(|_| lasting(format_args!("{name}: no header value")))?;
             request = request.header(HeaderName::from_static(name), value);
         }
-        if body.is_some() {
+        if body.is_some() && headers.iter().all(|(name, _)| *name != "content-type") {
             request = request.header("content-type", "application/json");
         }
         let request = request.body(Full::new(Bytes::from(body.unwrap_or_default()))).map_err(lasting)?;
@@ -180,6 +180,20 @@ impl std::fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("HttpClient").field("tls", &self.tls).finish_non_exhaustive()
     }
+}
+
+/// For a path or a query (RFC 3986, 2.3).
+pub(crate) fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte))
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
 }
 
 fn passing(cause: impl std::fmt::Display) -> Fault {

@@ -32,9 +32,11 @@ impl<B: Balancer> Live<B> {
                 }
                 MachineState::Running if self.memory.of(&machine.id, now).leaving.is_some() => Ok(()),
                 MachineState::Running => self.admit(machine, &name, member),
-                MachineState::Stopped | MachineState::Deleting | MachineState::Failed if is_member => {
+                MachineState::Stopped | MachineState::Failed if is_member => {
                     self.balancer.remove(&name, true)
                 }
+                // Somebody else lets it go: it may finish what it has.
+                MachineState::Deleting => member.map_or(Ok(()), |member| self.let_go(member)),
                 _ => Ok(()),
             };
             if machine.state == MachineState::Stopped {
@@ -44,18 +46,23 @@ impl<B: Balancer> Live<B> {
         }
         // What is gone gets nothing new, and is forgotten when nobody needs it: it may be there all the same.
         let is_gone = |member: &&Member| self.absent.verdict(now, member) == Some(Verdict::Gone);
-        for member in members.iter().filter(is_gone) {
-            let told = match (member.draining, member.active) {
-                (false, _) => {
-                    self.recalled.drained(&member.server);
-                    self.balancer.drain(&member.server)
-                }
-                (true, 0) => self.balancer.remove(&member.server, false),
-                (true, _) => Ok(()),
-            };
+        let gone: Vec<&Member> = members.iter().filter(is_gone).collect();
+        for member in gone {
+            let told = self.let_go(member);
             troubles.extend(told.err().map(|why| format!("{}: {why}", member.server)));
         }
         to_stop
+    }
+
+    fn let_go(&mut self, member: &Member) -> Result<(), String> {
+        match (member.draining, member.active) {
+            (false, _) => {
+                self.recalled.drained(&member.server);
+                self.balancer.drain(&member.server)
+            }
+            (true, 0) => self.balancer.remove(&member.server, false),
+            (true, _) => Ok(()),
+        }
     }
 
     /// Sees to it that the balancer knows a machine that runs, where it is.

@@ -9,8 +9,7 @@ use serde_json::{Map, Value};
 use weir_config::plan::{Certificate, TlsOut, TlsVersion};
 
 use super::cloud::{ApplicationCredential, Cloud, Credentials, Domain, Project, User};
-use super::yaml;
-use crate::storage;
+use crate::{storage, yaml};
 
 /// What the place of a cloud depends on.
 pub struct Surroundings<'a> {

@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 
 use super::answer::{refusal, unanswered};
 use super::cloud::{ApplicationCredential, Cloud, Credentials, Domain, Project, User};
-use super::time;
 use crate::http::{HttpClient, Method};
-use crate::{Failure, FailureKind};
+use crate::{Failure, FailureKind, time};
 
 /// A token, and what it opens.
 pub(super) struct Access {

@@ -12,8 +12,6 @@ mod names;
 mod server;
 mod session;
 mod settings;
-mod time;
-mod yaml;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -26,11 +24,11 @@ use serde_json::{Value, json};
 
 pub use self::cloud::{ApplicationCredential, Cloud, Credentials, Domain, Project, User};
 pub use self::find::Surroundings;
-use self::names::{Parts, encode, resolve};
+use self::names::{Parts, resolve};
 use self::server::{FLEET_KEY, Listed, Server, Shown, TOKEN_KEY};
 use self::session::Session;
 pub use self::settings::{AddressChoice, OpenStackSettings, Park};
-use crate::http::Method;
+use crate::http::{Method, encode};
 use crate::{Answer, Failure, FailureKind, Machine, MachineId, MachineState, Order, Provider, Token};
 
 /// Servers of a cloud.

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::session::Session;
 use super::settings::OpenStackSettings;
+use crate::http::encode;
 use crate::{Failure, FailureKind};
 
 /// What servers are made of.
@@ -108,18 +109,4 @@ fn unknown(what: &str, name: &str, known: &[String]) -> Failure {
 fn is_id(text: &str) -> bool {
     let digits = text.bytes().filter(|byte| *byte != b'-');
     digits.clone().count() == 32 && digits.clone().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// For a query (RFC 3986, 2.3).
-pub(super) fn encode(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(char::from(byte))
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
 }

@@ -8,8 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Deserialize;
 
 use super::settings::AddressChoice;
-use super::time;
-use crate::{Machine, MachineId, MachineState, Token};
+use crate::{Machine, MachineId, MachineState, Token, time};
 
 /// The metadata by which a server is ours.
 pub(super) const FLEET_KEY: &str = "weir.fleet";

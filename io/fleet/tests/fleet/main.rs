@@ -4,11 +4,15 @@
 
 mod actuator;
 mod clouds;
+mod clusters;
 mod crash;
 mod exec;
 mod fake_cloud;
+mod fake_cluster;
 mod history;
 mod journal;
+mod kubernetes;
+mod kubernetes_real;
 mod live;
 mod openstack;
 mod openstack_real;

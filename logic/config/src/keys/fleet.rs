@@ -2,21 +2,22 @@ use super::Kind::{
     AnyOf, Choice, Duration, Flag, Integer, Map, Number, Off, OneOrMany, Size, Table, Tables, Text,
 };
 use super::Presence::{Default, Otherwise, Required};
+use super::fleet_kubernetes::KUBERNETES;
 use super::{DURATION, HOUR_MS, Key, Kind, SECOND_MS, Section, key};
 use crate::scaling::keys::{CAPACITY, PER_SERVER, SHARED, STATISTIC, TIME, WINDOW, joined};
 
 pub(crate) static FLEET: Section = Section {
     noun: "fleet",
     title: "[fleet.NAME]",
-    meaning: "Servers of a pool that come and go with demand. Exactly one of `process`, `exec` and `openstack` says where they come from. \
+    meaning: "Servers of a pool that come and go with demand. Exactly one of `process`, `exec`, `openstack` and `kubernetes` says where they come from. \
               They are balanced in a pool, which needs a check (a new server gets requests when it passes), or by a HAProxy. What a fleet has made stays when Weir ends, and is taken \
               over by the next start.",
-    keys: &joined::<18, 12, 30>(OWN, SHARED),
+    keys: &joined::<19, 12, 31>(OWN, SHARED),
 };
 
 static CAPACITIES: [Kind; 3] = [CAPACITY, Choice(&["auto"]), Table(&LEARNED)];
 
-const OWN: [Key; 18] = [
+const OWN: [Key; 19] = [
     key(
         "pool",
         Text("the name of a pool"),
@@ -34,23 +35,30 @@ const OWN: [Key; 18] = [
     key(
         "process",
         Table(&PROCESS),
-        Otherwise("`exec` or `openstack`"),
+        Otherwise("`exec`, `openstack` or `kubernetes`"),
         "{ command = [\"/usr/bin/app\", \"--port\", \"{port}\"] }",
         "Servers are processes of this machine.",
     ),
     key(
         "exec",
         Table(&EXEC),
-        Otherwise("`process` or `openstack`"),
+        Otherwise("`process`, `openstack` or `kubernetes`"),
         "{ command = \"/etc/weir/cloud.py\" }",
         "Servers are machines that a program of yours looks after.",
     ),
     key(
         "openstack",
         Table(&OPENSTACK),
-        Otherwise("`process` or `exec`"),
+        Otherwise("`process`, `exec` or `kubernetes`"),
         "{ image = \"web\", flavor = \"m1.small\" }",
         "Servers are those of an OpenStack cloud.",
+    ),
+    key(
+        "kubernetes",
+        Table(&KUBERNETES),
+        Otherwise("`process`, `exec` or `openstack`"),
+        "{ deployment = \"web\", service = \"web\" }",
+        "Servers are the pods of a Deployment or a StatefulSet of a Kubernetes cluster.",
     ),
     key(
         "port",
@@ -75,11 +83,12 @@ const OWN: [Key; 18] = [
     ),
     key(
         "goes-first",
-        Choice(&["fewest-requests", "oldest", "newest", "most-expensive", "zone-balance"]),
+        Choice(&["fewest-requests", "oldest", "newest", "most-expensive", "zone-balance", "last"]),
         Default("\"fewest-requests\""),
         "\"oldest\"",
-        "Which server goes when one too many is there. `zone-balance`: one of the zone that has the most; `openstack` tells the availability zone, an `exec` program \
-         `zone` and, for `most-expensive`, `cost_per_hour`. Among equals the one with the fewest requests goes.",
+        "Which server goes when one too many is there. `zone-balance`: one of the zone that has the most; `openstack` and `kubernetes` tell the zone, an `exec` program \
+         `zone` and, for `most-expensive`, `cost_per_hour`. Among equals the one with the fewest requests goes. `last`: the one \
+         whose name is the last, names with a number at their end by that; of a StatefulSet no other can go.",
     ),
     key(
         "replace-after",

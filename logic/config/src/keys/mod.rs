@@ -5,6 +5,7 @@ mod balance;
 mod describe;
 mod failures;
 mod fleet;
+mod fleet_kubernetes;
 mod limits;
 mod listener;
 mod offload;

@@ -74,6 +74,8 @@ pub enum FleetProvider {
     Exec(FleetProgram),
     /// An OpenStack cloud.
     OpenStack(Box<FleetCloud>),
+    /// A Kubernetes cluster.
+    Kubernetes(Box<FleetPods>),
 }
 
 /// Servers as processes of this machine.
@@ -173,6 +175,37 @@ pub struct FleetCloud {
     pub build_timeout: Millis,
     /// One request.
     pub timeout: Millis,
+}
+
+/// Servers as pods of a Kubernetes cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FleetPods {
+    /// A kubeconfig; `None` = as the environment says, or the pod that Weir runs in.
+    pub kubeconfig: Option<PathBuf>,
+    /// By its name there; `None` = the current one.
+    pub context: Option<String>,
+    /// `None` = that of the context.
+    pub namespace: Option<String>,
+    /// Whose they are.
+    pub workload: FleetWorkload,
+    /// The Service that says where they listen.
+    pub service: String,
+    /// Which of its ports.
+    pub port_name: Option<String>,
+    /// A pod that takes longer to start has failed.
+    pub start_timeout: Millis,
+    /// One request.
+    pub timeout: Millis,
+}
+
+/// What makes the pods.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FleetWorkload {
+    /// By its name.
+    Deployment(String),
+    /// By its name.
+    StatefulSet(String),
 }
 
 impl FleetBalancer {

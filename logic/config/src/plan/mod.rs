@@ -19,8 +19,8 @@ use serde::Serialize;
 
 pub use balance::{HashPlan, KeyPlan};
 pub use fleet::{
-    FleetBalancer, FleetCloud, FleetPlan, FleetProcesses, FleetProgram, FleetProvider, FleetRestart,
-    HaproxyBackend, HistoryPlan,
+    FleetBalancer, FleetCloud, FleetPlan, FleetPods, FleetProcesses, FleetProgram, FleetProvider,
+    FleetRestart, FleetWorkload, HaproxyBackend, HistoryPlan,
 };
 pub use listener::{
     ClientTimeouts, HttpPlan, ListenerPlan, Mode, Priority, ProxyProtocolIn, RoutePlan, SniRoute, TcpPlan,

@@ -9,7 +9,8 @@ use weir_scale::{Capacity, Combination, Leaver, Policy, Rules, SignalKind, Signa
 use super::process::path;
 use super::writer::{Printed, Spelled, Writer, bare};
 use crate::plan::{
-    FleetBalancer, FleetCloud, FleetPlan, FleetProcesses, FleetProgram, FleetProvider, FleetRestart,
+    FleetBalancer, FleetCloud, FleetPlan, FleetPods, FleetProcesses, FleetProgram, FleetProvider,
+    FleetRestart, FleetWorkload,
 };
 
 pub(super) fn print(writer: &mut Writer, fleet: &FleetPlan) {
@@ -47,6 +48,10 @@ pub(super) fn print(writer: &mut Writer, fleet: &FleetPlan) {
         FleetProvider::OpenStack(cloud) => {
             writer.table(&format!("[fleet.{name}.openstack]"));
             self::cloud(writer, cloud);
+        }
+        FleetProvider::Kubernetes(pods) => {
+            writer.table(&format!("[fleet.{name}.kubernetes]"));
+            self::pods(writer, pods);
         }
     }
 }
@@ -106,6 +111,20 @@ fn cloud(writer: &mut Writer, plan: &FleetCloud) {
     writer.key_if("address-family", plan.address_version.map(|version| format!("ipv{version}")));
     writer.key("floating", plan.floating);
     writer.key("build-timeout", Printed(plan.build_timeout));
+    writer.key("timeout", Printed(plan.timeout));
+}
+
+fn pods(writer: &mut Writer, plan: &FleetPods) {
+    writer.key_if("kubeconfig", plan.kubeconfig.as_deref().map(path));
+    writer.key_if("context", plan.context.as_ref());
+    writer.key_if("namespace", plan.namespace.as_ref());
+    match &plan.workload {
+        FleetWorkload::Deployment(name) => writer.key("deployment", name),
+        FleetWorkload::StatefulSet(name) => writer.key("statefulset", name),
+    }
+    writer.key("service", &plan.service);
+    writer.key_if("port-name", plan.port_name.as_ref());
+    writer.key("start-timeout", Printed(plan.start_timeout));
     writer.key("timeout", Printed(plan.timeout));
 }
 

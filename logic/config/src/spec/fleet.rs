@@ -6,6 +6,7 @@ use std::str::FromStr;
 use weir_model::Name;
 use weir_scale::{Capacity, CapacityRule, Leaver, Rules};
 
+use super::fleet_kubernetes::{self, suit};
 use super::process::{path, path_if};
 use super::route::exactly_one;
 use crate::context::Context;
@@ -37,7 +38,7 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     let subject = Subject::default().named("fleet", &name.value);
     let table = Table::new(cx, subject.clone(), &FLEET, node);
     let valid_name = super::route::name(cx, "fleet", name)?;
-    let rules = Rules {
+    let mut rules = Rules {
         leaver: leaver(&table.text("goes-first")),
         replace_after: table.duration("replace-after").duration(),
         stale_after: table.duration("stale-after").duration(),
@@ -45,6 +46,9 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     };
     let balancer = balancer(&table, &valid_name.value);
     let provider = provider(&table)?;
+    if let FleetProvider::Kubernetes(pods) = &provider {
+        suit(&table, pods, &mut rules);
+    }
     let directory =
         absolute(&table, "directory").unwrap_or_else(|| Path::new(PLACE).join(valid_name.value.as_str()));
     let lease = absolute(&table, "lease").unwrap_or_else(|| directory.join("lease"));
@@ -140,9 +144,11 @@ fn leaver(name: &str) -> Leaver {
 }
 
 fn provider(table: &Table<'_, '_>) -> Option<FleetProvider> {
-    let (key, ()) = exactly_one(table, [("process", ()), ("exec", ()), ("openstack", ())])?;
+    let (key, ()) =
+        exactly_one(table, [("process", ()), ("exec", ()), ("openstack", ()), ("kubernetes", ())])?;
     let inner = table.table(key);
     Some(match key {
+        "kubernetes" => FleetProvider::Kubernetes(Box::new(fleet_kubernetes::pods(&inner)?)),
         "process" => FleetProvider::Process(processes(&inner)),
         "exec" => FleetProvider::Exec(program(&inner)),
         _ => FleetProvider::OpenStack(Box::new(cloud(&inner))),

@@ -5,6 +5,7 @@ mod auto_weight;
 mod balance;
 mod check;
 mod fleet;
+mod fleet_kubernetes;
 mod header;
 mod limits;
 mod listener;

@@ -75,6 +75,45 @@ signals = { kind = "latency", per-server = 1 }
 }
 
 #[test]
+fn what_is_wrong_with_a_fleet_of_pods_is_shown() {
+    insta::assert_snapshot!(complaints(&with(
+        r#"
+[fleet.web]
+pool = "web"
+max = 3
+capacity = 1
+standby = 1
+goes-first = "oldest"
+kubernetes = { statefulset = "Web_1", service = "web/x" }
+
+[pool.other]
+check = "GET /health"
+
+[listener.other]
+bind = ":81"
+pool = "other"
+
+[fleet.other]
+pool = "other"
+max = 3
+capacity = 1
+kubernetes = { deployment = "web", statefulset = "web" }
+"#
+    )));
+}
+
+#[test]
+fn a_fleet_of_pods_keeps_none_in_reserve_and_lets_the_last_of_a_stateful_set_go() {
+    let text = with(
+        "[fleet.web]\npool = \"web\"\nmax = 5\ncapacity = 10\nkubernetes = { statefulset = \"web\", service = \"web\" }\n",
+    );
+    let loaded = load_text(&text).unwrap_or_else(|errors| panic!("{}", errors[0]));
+    let rules = &loaded.plan.fleets[0].rules;
+    assert_eq!((rules.standby.keep, rules.leaver), (0, weir_scale::Leaver::Last));
+    super::print::assert_round_trip(&text);
+}
+
+#[test]
 fn fleets_that_share_a_pool_or_a_directory_are_refused() {
     insta::assert_snapshot!(complaints(&with(
         r#"

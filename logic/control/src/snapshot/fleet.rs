@@ -8,7 +8,7 @@ pub struct FleetSnapshot {
     pub name: String,
     /// The pool in which its servers are balanced, or `haproxy:` and the backend.
     pub pool: String,
-    /// Where they come from: process, exec or openstack.
+    /// Where they come from: process, exec, openstack or kubernetes.
     pub provider: String,
     /// This process acts for it; else another one does, or nobody can.
     pub leads: bool,

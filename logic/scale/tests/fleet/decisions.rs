@@ -86,6 +86,27 @@ fn a_server_drains_before_it_stops_and_only_so_many_are_kept() {
 }
 
 #[test]
+fn where_only_the_last_can_go_the_last_is_drained_and_those_before_wait_for_it() {
+    let rules = Rules { leaver: Leaver::Last, standby: Standby::default(), ..rules(1, 13) };
+    let mut fleet = Fleet::new(rules, 4, s(60));
+    // It would be the first to go by any other rule.
+    let ill = fleet.name(0);
+    fleet.set(&ill, ServerState::Unhealthy { since: s(0) });
+    fleet.servers[3].active = 5;
+    let first =
+        (0..60).map(|_| fleet.second(Some(15.0))).find(|decision| !decision.actions.is_empty()).unwrap();
+    assert_eq!(told(&first), "drain s4");
+    fleet.set(&ill, ServerState::Active);
+    let next =
+        (0..60).map(|_| fleet.second(Some(15.0))).find(|decision| !decision.actions.is_empty()).unwrap();
+    assert_eq!(told(&next), "drain s3");
+    assert_eq!(told(&fleet.second(Some(15.0))), "", "s3 is empty, and comes before one that is not");
+    fleet.servers[3].active = 0;
+    assert_eq!(told(&fleet.second(Some(15.0))), "delete s4; delete s3");
+    assert_eq!(fleet.states(), "active active");
+}
+
+#[test]
 fn a_drain_that_takes_too_long_is_cut_off_and_said_so() {
     let mut fleet = Fleet::new(Rules { drain_deadline: s(30), ..rules(1, 13) }, 2, s(60));
     fleet.servers.iter_mut().for_each(|server| server.active = 3);

@@ -18,6 +18,7 @@ fn check(directory: &Path, fleet: &str, more: &[&str]) -> Output {
     command.arg("check").arg(&config).args(more);
     // No cloud of whoever runs this.
     command.env_remove("OS_CLOUD").env_remove("OS_AUTH_URL").env("HOME", directory);
+    command.env_remove("KUBECONFIG").env_remove("KUBERNETES_SERVICE_HOST");
     command.output().unwrap()
 }
 
@@ -43,6 +44,8 @@ fn a_program_that_is_not_there_is_found_without_asking_anybody() {
     refused(&found, "fleet web: exec: /nowhere/cloud.py: no such program");
     let found = check(directory.path(), "port = 80\nopenstack = { image = \"a\", flavor = \"b\" }", &[]);
     refused(&found, "no clouds.yaml");
+    let found = check(directory.path(), "kubernetes = { deployment = \"a\", service = \"b\" }", &[]);
+    refused(&found, "fleet web: kubernetes: no kubeconfig (KUBECONFIG, ~/.kube/config)");
 }
 
 #[test]

@@ -8,5 +8,6 @@ mod crash;
 mod cycles;
 mod demand;
 mod haproxy;
+mod kubernetes_real;
 mod operator;
 mod place;

@@ -42,6 +42,7 @@ impl Desk {
             FleetProvider::Process(_) => "process",
             FleetProvider::Exec(_) => "exec",
             FleetProvider::OpenStack(_) => "openstack",
+            FleetProvider::Kubernetes(_) => "kubernetes",
         };
         let snapshot = FleetSnapshot {
             name: plan.name.to_string(),

@@ -1,4 +1,4 @@
-//! YAML into the values that JSON has, which is all that clouds.yaml uses. Bounded in depth and size, aliases included.
+//! YAML into the values that JSON has, which is all that clouds.yaml and kubeconfigs use. Bounded in depth and size, aliases included.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ const DEPTH_MAX: usize = 32;
 const NODES_MAX: usize = 20_000;
 
 /// Reads the first document. Every scalar but null is a text: a password may look like a number.
-pub(super) fn parse(text: &str) -> Result<Value, String> {
+pub(crate) fn parse(text: &str) -> Result<Value, String> {
     let mut reader = Reader { events: Parser::new_from_str(text), anchors: HashMap::new(), nodes: 0 };
     loop {
         let (event, line) = reader.next()?;

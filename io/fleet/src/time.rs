@@ -1,7 +1,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A time as the services write it, in UTC: `2026-03-01T12:00:00Z`, with or without a fraction and the Z.
-pub(super) fn parse(text: &str) -> Option<SystemTime> {
+pub(crate) fn parse(text: &str) -> Option<SystemTime> {
     let text = text.strip_suffix('Z').or_else(|| text.strip_suffix("+00:00")).unwrap_or(text);
     let text = text.split_once('.').map_or(text, |(whole, _)| whole);
     let (date, time) = text.split_once('T')?;

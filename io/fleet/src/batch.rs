@@ -1,0 +1,67 @@
+//! What is asked for one by one, and at the same time, is done at once: ten pods more are one change of a number, and not ten.
+
+use std::cell::RefCell;
+
+use tokio::sync::Mutex;
+use tokio::task::yield_now;
+
+use crate::{Failure, FailureKind};
+
+/// What waits to be done together, and what has come of it.
+#[derive(Debug)]
+pub(crate) struct Batch<K, T> {
+    waiting: RefCell<Vec<K>>,
+    done: RefCell<Vec<(K, Result<T, Failure>)>>,
+}
+
+impl<K, T> Default for Batch<K, T> {
+    fn default() -> Self {
+        Self { waiting: RefCell::default(), done: RefCell::default() }
+    }
+}
+
+impl<K: Clone + PartialEq, T> Batch<K, T> {
+    /// Has `work` done for a key: by whoever comes first, for all that wait by then. One after the other, by `turn`.
+    pub(crate) async fn join(
+        &self,
+        key: K,
+        turn: &Mutex<()>,
+        work: impl AsyncFnOnce(Vec<K>) -> Vec<(K, Result<T, Failure>)>,
+    ) -> Result<T, Failure> {
+        let seat = Seat { batch: self, key };
+        self.waiting.borrow_mut().push(seat.key.clone());
+        // The others of this moment come first.
+        yield_now().await;
+        let _turn = turn.lock().await;
+        if let Some(result) = self.take(&seat.key) {
+            return result;
+        }
+        let keys = std::mem::take(&mut *self.waiting.borrow_mut());
+        if keys.contains(&seat.key) {
+            let results = work(keys).await;
+            self.done.borrow_mut().extend(results);
+        }
+        // Whoever did it for all of them has been dropped before its end.
+        let lost = || Err(Failure::new(FailureKind::Uncertain, "it was begun, and not awaited"));
+        self.take(&seat.key).unwrap_or_else(lost)
+    }
+
+    fn take(&self, key: &K) -> Option<Result<T, Failure>> {
+        let mut done = self.done.borrow_mut();
+        let at = done.iter().position(|(of, _)| of == key)?;
+        Some(done.swap_remove(at).1)
+    }
+}
+
+/// Whoever does not wait any more wants nothing.
+struct Seat<'a, K: Clone + PartialEq, T> {
+    batch: &'a Batch<K, T>,
+    key: K,
+}
+
+impl<K: Clone + PartialEq, T> Drop for Seat<'_, K, T> {
+    fn drop(&mut self) {
+        self.batch.waiting.borrow_mut().retain(|key| *key != self.key);
+        self.batch.take(&self.key);
+    }
+}

@@ -1,0 +1,260 @@
+//! The number of replicas, up and down: the one thing of a workload that is changed.
+//!
+//! Each change names the version of the workload that it goes by, so that of two that meet one is refused. What the number became
+//! is also the record of what was done: nothing has to be remembered elsewhere.
+
+use std::collections::HashSet;
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::KubernetesProvider;
+use super::api::Body;
+use super::look::{COST_KEY, COST_LEAST, Look, awaited, by_name, is_marked, machine, pod_of};
+use super::objects::{Pod, Scale};
+use crate::http::{Method, encode};
+use crate::{Failure, FailureKind, Machine, MachineId, Token};
+
+/// A change that was refused because the workload has a newer version is tried again so often: its status changes all the time.
+const TRIES_MAX: u32 = 8;
+/// Between two looks at what controllers do.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
+
+impl KubernetesProvider {
+    /// So many pods more.
+    pub(super) async fn raise(&self, tokens: Vec<Token>) -> Vec<(Token, Result<Machine, Failure>)> {
+        let mut made = match self.raise_by(tokens.len() as u32).await {
+            Ok(made) => made.into_iter(),
+            Err(failure) => return tokens.into_iter().map(|token| (token, Err(failure.clone()))).collect(),
+        };
+        let lost = || Err(Failure::new(FailureKind::Transient, "no pod was made"));
+        tokens.into_iter().map(|token| (token, made.next().unwrap_or_else(lost))).collect()
+    }
+
+    async fn raise_by(&self, count: u32) -> Result<Vec<Result<Machine, Failure>>, Failure> {
+        let look = self.look().await?;
+        let from = look.workload.replicas();
+        let to = from.saturating_add(count);
+        self.set_replicas(&look, to).await?;
+        let workload = &self.settings.workload;
+        if workload.is_stateful() {
+            // Their names are known, and one may be made only when the one before is ready.
+            let first = look.workload.first();
+            let names = (from..to).map(|at| pod_of(workload.name(), first.saturating_add(at)));
+            return Ok(names.map(|name| Ok(awaited(name, None))).collect());
+        }
+        let before: HashSet<String> = look.pods.iter().map(|pod| pod.name().to_owned()).collect();
+        let end = Instant::now() + self.settings.settle_timeout;
+        loop {
+            // It has happened: whoever cannot be asked now must not take it for undone.
+            let uncertain = |failure| Failure { kind: FailureKind::Uncertain, ..failure };
+            let look = self.look().await.map_err(uncertain)?;
+            let mut fresh: Vec<&Pod> = look.active().filter(|pod| !before.contains(pod.name())).collect();
+            if fresh.len() >= count as usize || Instant::now() >= end {
+                fresh.truncate(count as usize);
+                let found = fresh
+                    .iter()
+                    .map(|pod| Ok(machine(pod, None, self.settings.start_timeout, SystemTime::now())));
+                let mut results: Vec<_> = found.collect();
+                let missing = count - results.len() as u32;
+                if missing > 0 {
+                    let failure = self.give_up(&look, missing).await;
+                    results.extend((0..missing).map(|_| Err(failure.clone())));
+                }
+                return Ok(results);
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Pods that nobody makes are not asked for any longer: whoever decides must know that they do not come.
+    async fn give_up(&self, look: &Look, missing: u32) -> Failure {
+        let why = look.workload.replica_failure().map(str::to_owned);
+        let is_quota = why.as_ref().is_some_and(|why| why.contains("quota"));
+        let kind = if is_quota { FailureKind::Quota } else { FailureKind::Transient };
+        let waited = self.settings.settle_timeout.as_millis();
+        let why = why.unwrap_or_else(|| "does the controller manager run?".to_owned());
+        let failure =
+            Failure::new(kind, format!("{}: no pod within {waited} ms: {why}", self.settings.workload));
+        let back = look.workload.replicas().saturating_sub(missing);
+        match self.set_replicas(look, back).await {
+            Ok(()) => failure,
+            Err(other) => failure.of(format_args!("{other}; {missing} are still asked for")),
+        }
+    }
+
+    /// These pods go, and so many replicas less are wanted.
+    pub(super) async fn lower(&self, ids: Vec<MachineId>) -> Vec<(MachineId, Result<(), Failure>)> {
+        let looked = match self.look().await {
+            Ok(look) if self.settings.workload.is_stateful() => self.lower_last(&look, &ids).await,
+            Ok(look) => self.lower_marked(look, &ids).await,
+            Err(failure) => Err(failure),
+        };
+        match looked {
+            Ok(results) => ids.into_iter().zip(results).collect(),
+            Err(failure) => ids.into_iter().map(|id| (id, Err(failure.clone()))).collect(),
+        }
+    }
+
+    /// Of a Deployment: the pods are marked as the cheapest, and its ReplicaSet takes those.
+    async fn lower_marked(&self, look: Look, ids: &[MachineId]) -> Result<Vec<Result<(), Failure>>, Failure> {
+        let active = by_name(look.active());
+        let goers: Vec<&Pod> = ids.iter().filter_map(|id| active.get(id.as_str()).copied()).collect();
+        let missing = look.workload.replicas().saturating_sub(active.len() as u32);
+        // Whoever is not there yet is taken back by asking for fewer.
+        let prefix = format!("{}-awaited-", self.settings.workload.name());
+        let unmade = ids.iter().filter(|id| id.as_str().starts_with(&prefix)).count() as u32;
+        let unmade = unmade.min(missing);
+        self.permit(&look, &goers)?;
+        let under_way = goers.iter().filter(|pod| is_marked(pod)).count() as u32;
+        let fewer = unmade + goers.len() as u32 - under_way.min(look.surplus());
+        let is_goer = |pod: &Pod| goers.iter().any(|goer| goer.name() == pod.name());
+        for pod in look.active() {
+            match (is_goer(pod), is_marked(pod)) {
+                (true, false) => self.mark(pod, &json!(COST_LEAST)).await?,
+                // It was to go once, and stayed.
+                (false, true) => self.mark(pod, &Value::Null).await?,
+                _ => {}
+            }
+        }
+        if fewer > 0 {
+            self.set_replicas(&look, look.workload.replicas().saturating_sub(fewer)).await?;
+        }
+        let others: HashSet<String> =
+            look.active().filter(|pod| !is_goer(pod)).map(|pod| pod.name().to_owned()).collect();
+        let end = Instant::now() + self.settings.settle_timeout;
+        let after = loop {
+            // It is accepted: what has become of it, lists will tell.
+            let Ok(after) = self.look().await else { return Ok(ids.iter().map(|_| Ok(())).collect()) };
+            if after.surplus() == 0 || Instant::now() >= end {
+                break after;
+            }
+            sleep(PAUSE).await;
+        };
+        let left = by_name(after.active());
+        let strangers: Vec<&str> =
+            others.iter().map(String::as_str).filter(|name| !left.contains_key(name)).collect();
+        let stayed = |id: &MachineId| after.surplus() == 0 && left.contains_key(id.as_str());
+        Ok(ids
+            .iter()
+            .map(|id| {
+                if !stayed(id) {
+                    return Ok(());
+                }
+                let message = format!(
+                    "{}: {id} was to go, and is still there; gone is {}",
+                    self.settings.workload,
+                    strangers.join(", ")
+                );
+                Err(Failure::new(FailureKind::Conflict, message))
+            })
+            .collect())
+    }
+
+    /// Whether these are the ones that would go.
+    fn permit(&self, look: &Look, goers: &[&Pod]) -> Result<(), Failure> {
+        let Some(last) = goers.iter().map(|pod| pod.rank()).max() else { return Ok(()) };
+        let conflict = |why: String| {
+            Err(Failure::new(FailureKind::Conflict, format!("{}: {why}", self.settings.workload)))
+        };
+        if look.is_rolling_out() {
+            return conflict("a rollout is under way, in which any pod may go: it is waited for".to_owned());
+        }
+        let is_goer = |pod: &Pod| goers.iter().any(|goer| goer.name() == pod.name());
+        match look.active().find(|pod| !is_goer(pod) && pod.rank() < last) {
+            Some(other) => conflict(format!(
+                "{} is not ready, and would go in place of one that has drained: it is waited for",
+                other.name()
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Of a StatefulSet: the last ones go. One from the middle can only be made anew, by the StatefulSet.
+    async fn lower_last(&self, look: &Look, ids: &[MachineId]) -> Result<Vec<Result<(), Failure>>, Failure> {
+        let name = self.settings.workload.name();
+        let all: Vec<String> = look.ordinals().map(|ordinal| pod_of(name, ordinal)).collect();
+        let is_asked = |pod: &&String| ids.iter().any(|id| id.as_str() == pod.as_str());
+        let last = all.iter().rev().take_while(is_asked).count();
+        let kept = all.len() - last;
+        if last > 0 {
+            self.set_replicas(look, kept as u32).await?;
+        }
+        let mut results = Vec::with_capacity(ids.len());
+        for id in ids {
+            let at = all.iter().position(|pod| pod == id.as_str());
+            results.push(match at {
+                Some(at) if at < kept => self.renew(look, id).await,
+                // It goes now, or has gone.
+                _ => Ok(()),
+            });
+        }
+        Ok(results)
+    }
+
+    async fn renew(&self, look: &Look, id: &MachineId) -> Result<(), Failure> {
+        let Some(pod) = look.active().find(|pod| pod.name() == id.as_str()) else { return Ok(()) };
+        let path = self.pod_path(id.as_str());
+        let body = json!({ "preconditions": { "uid": pod.metadata.uid } });
+        match self.api.send::<Value>(&Method::DELETE, &path, Body::Json(&body)).await {
+            Err(failure) if failure.kind == FailureKind::NotFound => Ok(()),
+            result => result.map(drop),
+        }
+    }
+
+    async fn mark(&self, pod: &Pod, cost: &Value) -> Result<(), Failure> {
+        let body = json!({ "metadata": { "uid": pod.metadata.uid, "annotations": { COST_KEY: cost } } });
+        let path = self.pod_path(pod.name());
+        match self.api.send::<Value>(&Method::PATCH, &path, Body::Merge(&body)).await {
+            Err(failure) if failure.kind == FailureKind::NotFound => Ok(()),
+            // A mark does nothing by itself: it can be set again.
+            Err(failure) if failure.kind == FailureKind::Uncertain => {
+                Err(Failure { kind: FailureKind::Transient, ..failure })
+            }
+            result => result.map(drop),
+        }
+    }
+
+    /// Through the scale subresource, for which alone we need a permission.
+    async fn set_replicas(&self, look: &Look, to: u32) -> Result<(), Failure> {
+        let from = look.workload.replicas();
+        let path = format!("{}/scale?fieldManager=weir", self.workload_path());
+        let mut version = look.workload.metadata.resource_version.clone();
+        for _ in 0..TRIES_MAX {
+            let body = json!({
+                "apiVersion": "autoscaling/v1",
+                "kind": "Scale",
+                "metadata": {
+                    "name": self.settings.workload.name(),
+                    "namespace": self.namespace,
+                    "resourceVersion": version,
+                },
+                "spec": { "replicas": to },
+            });
+            match self.api.send::<Scale>(&Method::PUT, &path, Body::Json(&body)).await {
+                Ok(scale) => {
+                    self.replicas.set(Some(scale.spec.replicas));
+                    return Ok(());
+                }
+                Err(failure) if failure.kind == FailureKind::Conflict => {
+                    let now = self.workload().await?;
+                    if now.replicas() != from || now.metadata.uid != look.workload.metadata.uid {
+                        return Err(failure.of("somebody else scales it, too: it is decided anew"));
+                    }
+                    version = now.metadata.resource_version;
+                }
+                Err(failure) => {
+                    // Whatever the number is next, it may be ours.
+                    self.replicas.set(None);
+                    return Err(failure);
+                }
+            }
+        }
+        Err(Failure::new(FailureKind::Conflict, format!("{} changes all the time", self.settings.workload)))
+    }
+
+    fn pod_path(&self, name: &str) -> String {
+        format!("/api/v1/namespaces/{}/pods/{}", encode(&self.namespace), encode(name))
+    }
+}

@@ -1,0 +1,330 @@
+//! Fleets of pods, with a real control plane. Its pods run nothing, so a real server stands at the address of each, and ends when its pod
+//! is let go. `make test-kubernetes` starts all that and runs these with WEIR_KUBERNETES set; they are not part of other runs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use weir_e2e::{Weir, get, program};
+use weir_testkit::{RawClient, Signal, TempDir, wait_until};
+
+use crate::place::{fleet, has_settled_at, told};
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn place(name: &str) -> PathBuf {
+    let directory = std::env::var_os("WEIR_KUBERNETES").expect("make test-kubernetes sets WEIR_KUBERNETES");
+    Path::new(&directory).join(name)
+}
+
+/// As somebody who may do everything.
+fn kubectl(arguments: &[&str]) -> Output {
+    Command::new("kubectl")
+        .arg("--kubeconfig")
+        .arg(place("admin.kubeconfig"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+/// A workload with its service, and servers in place of its containers. All end with it.
+struct Pods {
+    name: &'static str,
+    kind: &'static str,
+    directory: TempDir,
+    over: Arc<AtomicBool>,
+    kubelet: Option<JoinHandle<()>>,
+}
+
+impl Pods {
+    fn new(kind: &'static str, name: &'static str, replicas: u32) -> Self {
+        let more = if kind == "StatefulSet" { json!({ "serviceName": name }) } else { json!({}) };
+        let labels = json!({ "app": name });
+        let mut spec = json!({
+            "replicas": replicas,
+            "selector": { "matchLabels": labels },
+            "template": { "metadata": { "labels": labels }, "spec": { "containers": [{ "name": "web", "image": "web" }] } },
+        });
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let workload =
+            json!({ "apiVersion": "apps/v1", "kind": kind, "metadata": { "name": name }, "spec": spec });
+        let service = json!({
+            "apiVersion": "v1", "kind": "Service", "metadata": { "name": name },
+            "spec": { "clusterIP": "None", "selector": labels, "ports": [{ "name": "http", "port": 8080 }] },
+        });
+        let directory = TempDir::new().unwrap();
+        for (file, object) in [("workload", workload), ("service", service)] {
+            let path = directory.path().join(file);
+            fs::write(&path, object.to_string()).unwrap();
+            let applied = kubectl(&["apply", "-f", path.to_str().unwrap()]);
+            assert!(applied.status.success(), "{applied:?}");
+        }
+        let over = Arc::new(AtomicBool::new(false));
+        let kubelet = thread::spawn({
+            let over = Arc::clone(&over);
+            move || stand_in(name, &over)
+        });
+        Self { name, kind, directory, over, kubelet: Some(kubelet) }
+    }
+
+    /// A pool behind a listener, both `web`, and its fleet. Nothing is tried again.
+    fn config(&self, kubeconfig: &Path, rules: &str) -> String {
+        let (name, key) = (self.name, self.kind.to_lowercase());
+        format!(
+            "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n\
+             [pool.web]\nretry = false\ncheck = {{ http = \"GET /health\", interval = \"100ms\", rise = 1, fall = 3 }}\n\n\
+             [fleet.web]\npool = \"web\"\ndirectory = {:?}\ninterval = \"200ms\"\nstart-up = \"2s\"\n\
+             capacity = 1000\n{rules}\n\
+             kubernetes = {{ {key} = \"{name}\", service = \"{name}\", kubeconfig = {kubeconfig:?}, timeout = \"5s\" }}\n",
+            self.directory.path().join("fleet"),
+        )
+    }
+
+    fn weir(&self, rules: &str) -> Weir {
+        Weir::start(&self.config(&place("weir.kubeconfig"), rules))
+    }
+
+    /// What the control plane says: how many are wanted.
+    fn replicas(&self) -> u64 {
+        let said = kubectl(&["get", self.kind, self.name, "-o", "jsonpath={.spec.replicas}"]);
+        String::from_utf8(said.stdout).unwrap().parse().unwrap()
+    }
+}
+
+impl Drop for Pods {
+    fn drop(&mut self) {
+        kubectl(&["delete", self.kind, self.name, "--wait=false"]);
+        kubectl(&["delete", "service", self.name, "--wait=false"]);
+        self.over.store(true, Ordering::SeqCst);
+        let ended = self.kubelet.take().unwrap().join();
+        assert!(ended.is_ok() || thread::panicking());
+    }
+}
+
+/// What runs on nodes that are there: a server for each pod, at its address, killed at once when the pod is to go.
+fn stand_in(name: &str, over: &AtomicBool) {
+    let mut servers: BTreeMap<String, Child> = BTreeMap::new();
+    let path = format!("/api/v1/namespaces/default/pods?labelSelector=app%3D{name}");
+    while !over.load(Ordering::SeqCst) {
+        let listed: Value =
+            serde_json::from_slice(&kubectl(&["get", "--raw", &path]).stdout).unwrap_or_default();
+        let Some(pods) = listed["items"].as_array() else { continue };
+        let live = pods.iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
+        let live: BTreeMap<String, &str> = live
+            .filter_map(|pod| {
+                Some((pod["metadata"]["uid"].as_str()?.to_owned(), pod["status"]["podIP"].as_str()?))
+            })
+            .collect();
+        servers.retain(|uid, server| {
+            let stays = live.contains_key(uid);
+            if !stays {
+                server.kill().and_then(|()| server.wait()).unwrap();
+            }
+            stays
+        });
+        for (uid, ip) in live {
+            servers.entry(uid).or_insert_with(|| {
+                let mut command = Command::new(program());
+                command.args(["origin", "--bind", &format!("{ip}:8080"), "--name", ip]);
+                command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+            });
+        }
+        // A node hears of its pods about as soon.
+        thread::sleep(Duration::from_millis(50));
+    }
+    for server in servers.values_mut() {
+        server.kill().and_then(|()| server.wait()).unwrap();
+    }
+}
+
+/// What clients have seen.
+#[derive(Default)]
+struct Seen {
+    over: AtomicBool,
+    answered: AtomicU64,
+    failed: Mutex<Vec<String>>,
+}
+
+impl Seen {
+    /// One request after the other over one connection, each under way for a while.
+    fn ask(&self, client: usize, address: SocketAddr) {
+        let mut connection = RawClient::connect(address);
+        let path = format!("/delay/{}", 5 + 100 * client);
+        while !self.over.load(Ordering::SeqCst) {
+            let sent = connection.try_send(get(&path)).map_err(|cause| cause.to_string());
+            let answer = sent.and_then(|()| connection.try_response().map_err(|cause| format!("{cause:?}")));
+            match answer {
+                Ok(response) if response.status == 200 => drop(self.answered.fetch_add(1, Ordering::SeqCst)),
+                failed => {
+                    self.failed.lock().unwrap().push(format!("{failed:?}"));
+                    connection = RawClient::connect(address);
+                }
+            }
+        }
+    }
+}
+
+fn scale(weir: &Weir, servers: u64) {
+    weir.obey(&json!({"fleet-scale": {"fleet": "web", "servers": servers}}));
+}
+
+fn up_and_down_under_load(pods: &Pods, cycles: u32) {
+    let weir = pods.weir("min = 1\nmax = 5");
+    let address = weir.addr("web");
+    wait_until("the first server", PATIENCE, || has_settled_at(&weir, 1));
+    let seen = Seen::default();
+    thread::scope(|scope| {
+        for client in 0..6 {
+            let seen = &seen;
+            scope.spawn(move || seen.ask(client, address));
+        }
+        for _ in 0..cycles {
+            for servers in [5, 2, 1] {
+                scale(&weir, servers);
+                wait_until("as many as were asked for", PATIENCE, || has_settled_at(&weir, servers));
+                assert_eq!(pods.replicas(), servers);
+            }
+        }
+        seen.over.store(true, Ordering::SeqCst);
+    });
+    let (answered, failed) = (seen.answered.into_inner(), seen.failed.into_inner().unwrap());
+    println!(
+        "{} {}: {cycles} cycles, {answered} requests answered, {} failed",
+        pods.kind,
+        pods.name,
+        failed.len()
+    );
+    assert!(failed.is_empty(), "{} of {answered}: {failed:#?}\n{:#?}", failed.len(), weir.log());
+    assert_eq!(weir.metrics().get("weir_fleet_cut_requests_total", &[]), 0.0);
+}
+
+#[test]
+#[ignore = "make test-kubernetes"]
+fn pods_of_a_deployment_come_and_go_under_load_and_no_request_is_lost() {
+    up_and_down_under_load(&Pods::new("Deployment", "cycles", 1), 10);
+}
+
+#[test]
+#[ignore = "make test-kubernetes"]
+fn pods_of_a_stateful_set_come_and_go_under_load_and_no_request_is_lost() {
+    up_and_down_under_load(&Pods::new("StatefulSet", "counted", 1), 5);
+}
+
+/// Stands between Weir and the API server, and can be shut.
+struct Gate {
+    address: SocketAddr,
+    shut: Arc<AtomicBool>,
+}
+
+impl Gate {
+    fn open() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let gate = Self { address: listener.local_addr().unwrap(), shut: Arc::default() };
+        let shut = Arc::clone(&gate.shut);
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                if shut.load(Ordering::SeqCst) {
+                    continue;
+                }
+                let server = TcpStream::connect("127.0.0.1:6443").unwrap();
+                for (mut from, mut to) in
+                    [(client.try_clone().unwrap(), server.try_clone().unwrap()), (server, client)]
+                {
+                    thread::spawn(move || {
+                        let _ = io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(Shutdown::Write);
+                    });
+                }
+            }
+        });
+        gate
+    }
+
+    /// As Weir has it.
+    fn kubeconfig(&self, directory: &Path) -> PathBuf {
+        let text = fs::read_to_string(place("weir.kubeconfig")).unwrap();
+        let path = directory.join("kubeconfig");
+        fs::write(&path, text.replace("127.0.0.1:6443", &self.address.to_string())).unwrap();
+        path
+    }
+}
+
+#[test]
+#[ignore = "make test-kubernetes"]
+fn while_the_api_server_is_away_everything_stays_as_it_is_and_that_is_said() {
+    let pods = Pods::new("Deployment", "away", 2);
+    let gate = Gate::open();
+    let config =
+        pods.config(&gate.kubeconfig(pods.directory.path()), "min = 1\nmax = 5\nstale-after = \"1s\"");
+    let weir = Weir::start(&config);
+    scale(&weir, 2);
+    wait_until("two servers", PATIENCE, || has_settled_at(&weir, 2));
+    gate.shut.store(true, Ordering::SeqCst);
+    wait_until("it is said", PATIENCE, || {
+        let fleet = fleet(&weir);
+        fleet["troubles"].to_string().contains("/apis/apps/v1/namespaces/default/deployments/away")
+            && fleet["alarms"] != json!([])
+    });
+    scale(&weir, 4);
+    let looks = fleet(&weir)["looks"].as_u64().unwrap();
+    wait_until("it has looked again", PATIENCE, || fleet(&weir)["looks"].as_u64().unwrap() > looks + 3);
+    for _ in 0..10 {
+        assert_eq!(weir.client().exchange(get("/")).status, 200);
+    }
+    assert_eq!(pods.replicas(), 2);
+    gate.shut.store(false, Ordering::SeqCst);
+    wait_until("four servers", PATIENCE, || has_settled_at(&weir, 4));
+    assert_eq!(fleet(&weir)["troubles"], json!([]));
+}
+
+#[test]
+#[ignore = "make test-kubernetes"]
+fn weir_killed_at_any_moment_comes_to_the_number_that_was_asked_for() {
+    for (kind, name) in [("Deployment", "killed"), ("StatefulSet", "slain")] {
+        let pods = Pods::new(kind, name, 1);
+        for (step, servers) in [5, 1, 4, 2, 5, 1].into_iter().enumerate() {
+            let mut weir = pods.weir("min = 1\nmax = 5");
+            weir.wait_for_log("fleet web: led from here");
+            scale(&weir, servers);
+            weir.wait_for_log("wanted; ");
+            // Not to wait for anything: the point is that it may be any moment.
+            thread::sleep(Duration::from_millis(30 * step as u64));
+            weir.signal(Signal::KILL);
+            weir.wait();
+        }
+        let weir = pods.weir("min = 1\nmax = 5");
+        for servers in [3, 1] {
+            scale(&weir, servers);
+            wait_until("as many as were asked for", PATIENCE, || has_settled_at(&weir, servers));
+            assert_eq!(pods.replicas(), servers);
+            for _ in 0..servers * 2 {
+                assert_eq!(weir.client().exchange(get("/")).status, 200);
+            }
+        }
+    }
+}
+
+#[test]
+#[ignore = "make test-kubernetes"]
+fn a_fleet_that_may_not_scale_says_so() {
+    let pods = Pods::new("Deployment", "mute", 1);
+    let config = pods.config(&place("nobody.kubeconfig"), "min = 1\nmax = 5");
+    let path = pods.directory.path().join("weir.toml");
+    fs::write(&path, &config).unwrap();
+    let checked = Command::new(program()).arg("check").arg(&path).arg("--online").output().unwrap();
+    let said = String::from_utf8_lossy(&checked.stderr);
+    assert!(
+        checked.status.code() == Some(1) && said.contains("User \"nobody\" cannot get resource"),
+        "{said}"
+    );
+    let weir = Weir::start(&config);
+    wait_until("it is said", PATIENCE, || told(&weir, &["status"]).contains("is forbidden"));
+}
