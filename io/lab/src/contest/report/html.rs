@@ -72,7 +72,7 @@ fn two_lines(text: &str) -> String {
     match text.split_once(" (") {
         None => escaped(text),
         Some((figure, more)) => {
-            format!("{}<small>{}</small>", escaped(figure), escaped(&more.replacen(')', "", 1)))
+            format!("{} <small>{}</small>", escaped(figure), escaped(&more.replacen(')', "", 1)))
         }
     }
 }
