@@ -1,7 +1,6 @@
 //! Bounded load: no server gets more than so many percent of its fair part of all requests in flight (HAProxy's
 //! hash-balance-factor, chash_server_is_eligible in lb_chash.c; Mirrokni, Thorup, Zadimoghaddam: "Consistent Hashing with
 //! Bounded Loads", 2016).
-
 //!
 //! HAProxy rounds a server's part up or down, as it lies; the paper rounds all parts up. Where a walk over the servers decides, HAProxy's
 //! holds. Where the least loaded server decides, the paper's does: by that some server is always within, and the least loaded one is if anybody is,

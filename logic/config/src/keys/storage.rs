@@ -148,8 +148,8 @@ pub(crate) static AREA: Section = Section {
             Kind::Duration { min_ms: 1_000, max_ms: 30 * DAY_MS },
             Otherwise("`\"1h\"` with a `quota`; else they are not counted"),
             "\"6h\"",
-            "How often its files are counted, a few thousand a second. In between, what this Weir changes is added; what others \
-             change is found by the next count.",
+            "How often its files are counted, a few thousand a second. In between, what this Weir changes is added, and what others do that \
+             share the directory; what other programs change is found by the next count.",
         ),
         key(
             "upload-expiry",

@@ -85,6 +85,24 @@ fn a_quota_is_kept_by_every_way_in_and_told_to_clients() {
 }
 
 #[test]
+fn nodes_that_share_a_root_keep_its_quota_together() {
+    let area = "quota = \"1MB\"\nusage-interval = \"1s\"";
+    let site = counted(area);
+    let other = config(site.root.path(), "", &format!("{area}\n{}", super::OPEN));
+    let other = weir_e2e::Weir::start(&other);
+    let put_there = |bytes| {
+        let mut client = other.client();
+        client.send(message("PUT", "/there", &[], &pattern(bytes)));
+        client.final_response().status
+    };
+    assert_eq!(site.put("/here", &[], &pattern(600_000)).status, 201);
+    assert_eq!(put_there(400_000), 507);
+    assert_eq!(site.request("DELETE", "/here", &[], b"").status, 204);
+    wait_until("the other node knows", PATIENCE, || put_there(400_000) == 201);
+    assert_eq!(site.put("/here", &[], &pattern(600_000)).status, 507);
+}
+
+#[test]
 fn what_others_change_is_found_by_the_next_count() {
     let site = counted("usage-interval = \"1s\"");
     site.write("from/elsewhere", pattern(5_000));
