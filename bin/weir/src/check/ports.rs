@@ -75,11 +75,13 @@ fn check_one(
 
 /// Who has the address, unless it is the Weir that will reload this config.
 fn in_use(address: SocketAddr, running: &dyn Fn() -> Option<u32>) -> Option<String> {
-    match holders(address).first() {
-        Some(holder) if running() == Some(holder.pid) => None,
-        Some(holder) => Some(format!("in use by {holder}")),
-        None => Some("in use by another program".to_owned()),
+    let holders = holders(address);
+    if holders.is_empty() {
+        return Some("in use by another program".to_owned());
     }
+    let running = running();
+    let other = holders.into_iter().find(|holder| Some(holder.pid) != running);
+    other.map(|holder| format!("in use by {holder}"))
 }
 
 /// Binds, and lets go again. The socket never listens, so that it takes no connection from anyone; and it shares the

@@ -70,7 +70,7 @@ impl Shared {
 
     /// Begins a count that all nodes will go by. Returns which one it is.
     pub(crate) fn begin_count(&mut self, own_key: &str, began: Option<Timestamp>) -> u64 {
-        self.turn = self.turn.max(self.count) + 1;
+        self.turn = self.turn.max(self.count).saturating_add(1);
         let began = began.map(|began| (began.seconds, began.nanoseconds));
         self.under_way = Some(UnderWay { by: own_key.to_owned(), began });
         self.turn

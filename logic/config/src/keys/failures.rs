@@ -120,7 +120,7 @@ pub(crate) static RETRY: Section = Section {
             Percent { min: 0, max: 100 },
             Default("\"20%\""),
             "\"5%\"",
-            "Retries may be this share of the pool's requests, beyond `min-per-second`.",
+            "Retries may be this share of the pool's requests, beyond `min-per-second`. When a server is lost, as many more as its pool has requests in flight are lent (for each of the `attempts`), and paid back before others are made.",
         ),
         key(
             "min-per-second",
