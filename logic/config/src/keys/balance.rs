@@ -94,7 +94,7 @@ pub(crate) static BALANCE: Section = Section {
             Integer { min: 101, max: HashOptions::TABLE_SIZE_MAX as u64 },
             Default("65537"),
             "655373",
-            "For `maglev`: places in its table, a prime number. Where the lightest server has a hundred of them shares are even within 2%. With another number nearly all keys go elsewhere; a million take the control plane a fifth of a second at each change of servers.",
+            "For `maglev`: places in its table, a prime number. Where the lightest server has a hundred of them shares are even within 2%. With another number nearly all keys go elsewhere; the more there are, the longer a change of servers takes the control plane.",
         ),
         key(
             "expiration",
