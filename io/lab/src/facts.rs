@@ -183,6 +183,9 @@ pub struct ThreadFacts {
     pub spin_ns: u64,
     /// How long it could have run and was not let, as the kernel says; `None` = it does not say.
     pub run_delay_ns: Option<u64>,
+    /// It ran ahead of all ordinary programs.
+    #[serde(default)]
+    pub is_ahead: bool,
 }
 
 /// Connections as sessions have them, in milliseconds.

@@ -30,6 +30,8 @@ pub struct Load {
     pub connections_max: usize,
     /// Threads that generate load; at least 1.
     pub threads: usize,
+    /// They run ahead of all ordinary programs of the machine, where that is permitted.
+    pub ahead: bool,
     /// How long a request may take from its start.
     pub timeout: Duration,
     /// Where connections come from, in turn; empty = as the kernel chooses.

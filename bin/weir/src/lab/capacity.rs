@@ -77,6 +77,7 @@ fn ask(args: &CapacityArgs, per_s: f64, termination: &Termination) -> Result<Run
         keep_alive: true,
         connections_max: 10_000,
         threads: ((per_s / RATE_PER_THREAD) as usize + 1).min(cores),
+        ahead: false,
         // What takes ten times as long as it may has missed the goal, whatever comes of it.
         timeout: (args.latency * 10).max(Duration::from_secs(1)),
         sources: Vec::new(),

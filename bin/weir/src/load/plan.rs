@@ -83,6 +83,7 @@ pub(super) fn load(args: &MakeArgs, notes: &mut Vec<String>) -> Result<Load, Str
     };
     Ok(Load {
         threads: threads(args, &mode),
+        ahead: false,
         targets,
         mode,
         log,

@@ -314,6 +314,8 @@ impl Ring<'_> {
             keep_alive: case.keep_alive,
             connections_max: 20_000,
             threads: threads.clamp(1, cores),
+            // Where requests start by the clock, a generator is awake for too long to run ahead of what it measures.
+            ahead: matches!(case.demand, Demand::Connections(_)),
             timeout: case.timeout.duration(),
             sources: Vec::new(),
             tls: TlsOut {

@@ -117,6 +117,7 @@ impl Clock {
             busy_ns: wall_ns.saturating_sub(self.idle_ns + self.spin_ns),
             spin_ns: self.spin_ns,
             run_delay_ns: delay,
+            is_ahead: false,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Makes the load: threads that share nothing but a plan, each with an epoll of its own.
 
+mod ahead;
 mod answer;
 mod clock;
 mod connection;
@@ -81,7 +82,12 @@ impl Running {
         };
         for number in 0..running.live.len() {
             let (shared, live) = (Arc::clone(&running.shared), Arc::clone(&running.live));
-            let work = move || Worker::new(&shared, number, &live[number])?.run();
+            let work = move || {
+                let is_ahead = shared.load.ahead && ahead::run_ahead();
+                let mut report = Worker::new(&shared, number, &live[number])?.run()?;
+                report.facts.is_ahead = is_ahead;
+                Ok(report)
+            };
             let thread = thread::Builder::new().name(format!("load-{number}")).spawn(work);
             match thread {
                 Ok(thread) => running.threads.push(thread),

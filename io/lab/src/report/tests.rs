@@ -54,6 +54,7 @@ fn run() -> Run {
             busy_ns: 90 * MS,
             spin_ns: 0,
             run_delay_ns: Some(MS),
+            is_ahead: false,
         }],
         cpu_user_ns: 40 * MS,
         cpu_system_ns: 60 * MS,

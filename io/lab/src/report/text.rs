@@ -124,7 +124,8 @@ fn own(out: &mut String, facts: &Facts) {
         let share = |part: u64| part as f64 / thread.wall_ns.max(1) as f64 * 100.0;
         let delayed =
             thread.run_delay_ns.map_or(String::new(), |ns| format!(", kept waiting {:.1}%", share(ns)));
-        format!("busy {:.0}%{delayed}", share(thread.busy_ns))
+        let ahead = if thread.is_ahead { ", ahead of other programs" } else { "" };
+        format!("busy {:.0}%{delayed}{ahead}", share(thread.busy_ns))
     });
     let _ = writeln!(
         out,

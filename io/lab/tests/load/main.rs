@@ -32,6 +32,7 @@ fn load(address: SocketAddr, path: &str, mode: Mode) -> Load {
         keep_alive: true,
         connections_max: 1_000,
         threads: 1,
+        ahead: false,
         timeout: Duration::from_secs(20),
         sources: Vec::new(),
         tls: TlsOut {
