@@ -139,3 +139,49 @@ fn every_config_in_the_guide_is_valid() {
     }
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
+
+/// The second column of a table's row that begins with this, without backquotes.
+fn row(page: &str, start: &str) -> String {
+    let text = fs::read_to_string(repository().join(page)).expect("a page");
+    let line = text.lines().find(|line| line.starts_with(&format!("| `{start}` | `"))).expect("the row");
+    line.split('`').nth(3).expect("the second column").to_owned()
+}
+
+#[test]
+fn what_stands_for_a_redirect_of_nginx_keeps_the_query() {
+    let directory = TempDir::new().expect("temporary directory");
+    let config = directory.path().join("weir.toml");
+    let redirect = row("docs/guide/coming-from.md", "return 301 https://$host$request_uri");
+    fs::write(&config, format!("[listener.web]\nbind = \":80\"\n[[route]]\n{redirect}\n")).expect("a config");
+    let mut explain = Command::new(weir_e2e::program());
+    explain.arg("explain").arg(&config).args(["--url", "http://a.example/b/c?d=e&f"]);
+    let said = explain.output().expect("weir explain");
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert!(said.contains("301 to https://a.example/b/c?d=e&f\n"), "{said}");
+}
+
+#[test]
+fn the_map_of_the_code_names_every_crate() {
+    let readme = fs::read_to_string(repository().join("README.md")).expect("README.md");
+    let map = readme
+        .split("## Map of the code")
+        .nth(1)
+        .and_then(|rest| rest.split("\n## ").next())
+        .expect("the map");
+    for side in ["logic", "io"] {
+        let part = map.split(&format!("\n{side}/ ")).nth(1).expect("the side");
+        let named: BTreeSet<&str> = part
+            .lines()
+            .skip(1)
+            .map_while(|line| line.strip_prefix("  "))
+            .filter_map(|line| line.split('/').next())
+            .collect();
+        for entry in fs::read_dir(repository().join(side)).expect("the crates") {
+            let entry = entry.expect("a crate");
+            let name = entry.file_name().into_string().expect("a name in UTF-8");
+            if entry.path().is_dir() {
+                assert!(named.contains(name.as_str()), "{side}/{name} is not in README.md's map");
+            }
+        }
+    }
+}
