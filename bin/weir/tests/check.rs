@@ -186,6 +186,51 @@ fn certificates_must_load_and_their_keys_must_be_theirs() {
 }
 
 #[test]
+fn errors_of_the_text_do_not_hide_those_of_certificates_ports_and_files() {
+    let directory = directory();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let config = format!(
+        "{}bcklog = 5\n[listener.web.tls]\ncertificates = [\"missing.pem\"]\n[access-log]\nto = \"/nowhere/log\"\n\
+         [storage-area.data]\nroot = \"/nowhere/data\"\n[[route]]\nhost = \"files\"\nstorage = \"data\"\n",
+        GOOD.replace("127.0.0.1:0", &address).replace("pool = \"web\"\n", "pool = \"wbe\"\n"),
+    );
+    let output = check(directory.path(), &config, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = err(&output);
+    for part in [
+        "\"wbe\"",
+        "pool web: unknown key",
+        "in use by",
+        "missing.pem: No such file",
+        "access-log.to: there is no directory /nowhere",
+        "storage area data: root: /nowhere/data: No such file",
+        "weir.toml: 6 errors",
+    ] {
+        assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
+    // Without the ports, where these are not asked for.
+    let text = err(&check(directory.path(), &config, &["--no-ports"]));
+    assert!(!text.contains("in use by") && text.contains("weir.toml: 5 errors"), "{text}");
+}
+
+#[test]
+fn what_may_come_of_an_error_in_the_text_is_not_told_as_another() {
+    let directory = directory();
+    for tls in [
+        "certificates = 5",
+        "certificates = []",
+        "certificate = \"a.pem\"",
+        "certificates = \"${NOT_SET_AT_ALL}\"",
+    ] {
+        let output = check(directory.path(), &format!("{GOOD}[listener.web.tls]\n{tls}\n"), &[]);
+        let text = err(&output);
+        assert_eq!(output.status.code(), Some(1), "{tls}");
+        assert!(!text.contains("No such file"), "{tls}:\n{text}");
+    }
+}
+
+#[test]
 fn an_expired_certificate_is_a_warning() {
     let directory = directory();
     let files = Authority::new("test")

@@ -38,7 +38,7 @@ mod tree;
 
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use key_reader::KeyReader;
-pub use load::{Loaded, Outside, load, load_with};
+pub use load::{Flawed, Loaded, Outside, examine, load, load_with};
 pub use plan::Plan;
 pub use print::{host_text, path_text, print};
 pub use reference::reference;

@@ -33,6 +33,17 @@ impl Loaded {
     }
 }
 
+/// A config that is wrong.
+#[derive(Debug)]
+pub struct Flawed {
+    /// Everything that is wrong with its text, in the order of the sources, warnings at the end.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What could be read of it, to look for more that is wrong and for nothing else: what is wrong is left out there, or
+    /// stands as its default. What is said of it ([`Loaded::error_at`]) has a place only if that is a value by itself which
+    /// stands in the text and is right as far as the text goes; all else may come of the errors. `None` = it is too large.
+    pub rest: Option<Box<Loaded>>,
+}
+
 /// Together; far more than any config, and little enough to be parsed in memory.
 pub(crate) const SOURCES_BYTES_MAX: usize = 64 << 20;
 
@@ -58,11 +69,19 @@ pub fn load(sources: &[Source], env: &dyn Fn(&str) -> Option<String>) -> Result<
 /// # Errors
 /// Everything that is wrong, in the order of the sources, warnings at the end.
 pub fn load_with(sources: &[Source], outside: Outside<'_>) -> Result<Loaded, Vec<Diagnostic>> {
+    examine(sources, outside).map_err(|flawed| flawed.diagnostics)
+}
+
+/// As [`load_with`], for who wants to find what else is wrong with a config whose text is.
+///
+/// # Errors
+/// Everything that is wrong with the text, and what could be read of it all the same.
+pub fn examine(sources: &[Source], outside: Outside<'_>) -> Result<Loaded, Flawed> {
     let bytes = sources.iter().fold(0_usize, |sum, source| sum.saturating_add(source.text.len()));
     if bytes > SOURCES_BYTES_MAX {
         let problem =
             Problem::general(format!("the config has {bytes} bytes; at most {SOURCES_BYTES_MAX} are read"));
-        return Err(vec![problem.locate(&SourceMap::new(&[]))]);
+        return Err(Flawed { diagnostics: vec![problem.locate(&SourceMap::new(&[]))], rest: None });
     }
     let cx = Context::new(sources, outside);
     let files =
@@ -72,10 +91,14 @@ pub fn load_with(sources: &[Source], outside: Outside<'_>) -> Result<Loaded, Vec
     let spec = Spec::read(&cx, &root);
     let plan = resolve::resolve(&cx, spec);
     let (mut errors, warnings) = cx.finish();
+    let sources = sources.to_vec();
     if errors.is_empty() {
-        let outline = Outline { sources: sources.to_vec(), root };
+        let outline = Outline { sources, root, wrong: None };
         return Ok(Loaded { plan, warnings, outline });
     }
+    let wrong = errors.iter().flat_map(|error| error.places.iter().cloned()).collect();
+    let outline = Outline { sources, root, wrong: Some(wrong) };
+    let rest = Some(Box::new(Loaded { plan, warnings: Vec::new(), outline }));
     errors.extend(warnings);
-    Err(errors)
+    Err(Flawed { diagnostics: errors, rest })
 }

@@ -13,7 +13,7 @@ mod token_endpoint;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weir_config::{Diagnostic, Loaded, Outside, Severity, Source};
+use weir_config::{Diagnostic, Flawed, Loaded, Outside, Severity, Source};
 
 use crate::config_files::{self, ReadError};
 use report::Report;
@@ -95,27 +95,52 @@ pub(crate) fn load(config: &Path) -> Result<Loaded, Refusal> {
 
 /// Makes a plan of texts that have been read. Blocks on the disk, where the files are that they name.
 pub(crate) fn load_sources(sources: &[Source]) -> Result<Loaded, Vec<Diagnostic>> {
+    examine(sources).map_err(|flawed| flawed.diagnostics)
+}
+
+fn examine(sources: &[Source]) -> Result<Loaded, Flawed> {
     let outside = Outside { env: &|name| std::env::var(name).ok(), file: &files::read };
-    weir_config::load_with(sources, outside)
+    weir_config::examine(sources, outside)
 }
 
 /// Reads a config and proves as much of it as can be proved without running it. Blocks on the disk.
 pub(crate) fn prove(config: &Path, depth: Depth) -> Result<Loaded, Refusal> {
-    let mut loaded = load(config)?;
-    let mut found = files::check(&loaded);
-    found.extend(tls::check(&loaded));
-    found.extend(sticky::check(&loaded));
-    found.extend(storage::check(&loaded));
-    found.extend(token_endpoint::check(&loaded));
-    found.extend(fleet::check(&loaded));
-    if depth == Depth::FilesAndPorts {
-        found.extend(ports::check(&loaded));
-    }
-    let (errors, warnings): (Vec<_>, Vec<_>) =
-        found.into_iter().partition(|diagnostic| diagnostic.severity == Severity::Error);
+    let sources = config_files::read(config).map_err(Refusal::Unreadable)?;
+    let mut loaded = match examine(&sources) {
+        Ok(loaded) => loaded,
+        Err(flawed) => return Err(Refusal::Wrong(with_the_rest(flawed, depth))),
+    };
+    let (errors, warnings): (Vec<_>, Vec<_>) = look_around(&loaded, depth)
+        .into_iter()
+        .partition(|diagnostic| diagnostic.severity == Severity::Error);
     loaded.warnings.extend(warnings);
     if errors.is_empty() {
         return Ok(loaded);
     }
     Err(Refusal::Wrong(errors.into_iter().chain(loaded.warnings).collect()))
+}
+
+/// What is wrong with all that a config names outside of its text.
+fn look_around(loaded: &Loaded, depth: Depth) -> Vec<Diagnostic> {
+    let mut found = files::check(loaded);
+    found.extend(tls::check(loaded));
+    found.extend(sticky::check(loaded));
+    found.extend(storage::check(loaded));
+    found.extend(token_endpoint::check(loaded));
+    found.extend(fleet::check(loaded));
+    if depth == Depth::FilesAndPorts {
+        found.extend(ports::check(loaded));
+    }
+    found
+}
+
+/// What is wrong with a text, and with what it names: errors, then warnings.
+fn with_the_rest(flawed: Flawed, depth: Depth) -> Vec<Diagnostic> {
+    let Flawed { diagnostics: mut all, rest } = flawed;
+    let found = rest.map(|rest| look_around(&rest, depth)).unwrap_or_default();
+    // What has no place may come of what is wrong with the text.
+    all.extend(found.into_iter().filter(|diagnostic| !diagnostic.places.is_empty()));
+    // Stable: each kind stays in its order.
+    all.sort_by_key(|diagnostic| diagnostic.severity);
+    all
 }

@@ -1,4 +1,5 @@
 use super::{load_text, with};
+use crate::{Outside, Source, examine};
 
 #[test]
 fn checks_from_outside_point_at_the_value_they_mean() {
@@ -13,4 +14,29 @@ fn checks_from_outside_point_at_the_value_they_mean() {
     // Not written: what is there of the way to it.
     assert_eq!(place(&["listener", "b", "tls", "certificates", "0"]), Some((8, 1, 13)));
     assert_eq!(place(&["admin", "bind", "0"]), None);
+}
+
+#[test]
+fn among_errors_only_a_value_that_has_none_is_pointed_at() {
+    let text = with(
+        "[listener.b]\nbind = [':81', 'nowhere']\npool = 'web'\nbcklog = 3\ntls = { certificates = 5 }\n",
+    );
+    let outside = Outside { env: &|_| None, file: &|_| Err("files are not read here".to_owned()) };
+    let flawed = examine(&[Source::new("weir.toml", text)], outside).unwrap_err();
+    assert!(flawed.diagnostics.len() >= 3, "{:?}", flawed.diagnostics);
+    let rest = flawed.rest.unwrap();
+    let line = |path: &[&str]| rest.error_at(path, "taken").places.first().map(|place| place.line);
+    assert_eq!(line(&["listener", "b", "bind", "0"]), Some(9));
+    assert_eq!(line(&["listener", "b", "pool"]), Some(10));
+    // Wrong by itself.
+    assert_eq!(line(&["listener", "b", "bind", "1"]), None);
+    assert_eq!(line(&["listener", "b", "tls", "certificates", "0"]), None);
+    // Perhaps without something that was not understood.
+    assert_eq!(line(&["listener", "b", "bind"]), None);
+    assert_eq!(line(&["listener", "b", "tls"]), None);
+    assert_eq!(line(&["listener", "b"]), None);
+    // Not written.
+    assert_eq!(line(&["weir", "control"]), None);
+    let listener = rest.plan.listeners.iter().find(|listener| listener.name.as_str() == "b").unwrap();
+    assert_eq!(listener.bind.len(), 1);
 }
