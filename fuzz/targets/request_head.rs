@@ -49,6 +49,7 @@ fuzz_target!(|buf: &[u8]| {
         let _ = forwarder.client_address(buf, &table, &peer);
         let exchange = Exchange {
             peer: &peer,
+            client: &peer,
             request_id: "",
             listener: "",
             route: "",

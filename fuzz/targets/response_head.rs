@@ -51,6 +51,7 @@ fuzz_target!(|buf: &[u8]| {
         let cx = ResponseContext {
             exchange: Exchange {
                 peer: &peer,
+                client: &peer,
                 request_id: "",
                 listener: "",
                 route: "",

@@ -8,10 +8,11 @@ use weir_access::redact::redact_url;
 use weir_http::access_log::{
     AccessRecord, ActiveCounts, Client, RequestFields, Subject, Termination, Timings, TlsSession,
 };
-use weir_http::{Peer, RequestHead, Version};
+use weir_http::{Peer, RefusalRule, RequestHead, Version};
 
 use crate::http::{
-    Answer, ClientTlsFacts, Connection, Exchange, Hedged, Offloaded, RequestCopy, RequestFacts, Timing,
+    Answer, Asker, ClientTlsFacts, Connection, Exchange, Hedged, Offloaded, RequestCopy, RequestFacts,
+    Timing, Unread,
 };
 use crate::state::{OpenConnections, QueueAhead, ServerState};
 use crate::worker::{LocalLive, Worker};
@@ -49,6 +50,7 @@ pub(crate) fn tcp(worker: &Worker, live: &LocalLive, record: &TcpRecord<'_>) {
     log.borrow_mut().append(&AccessRecord {
         start_unix_us: unix_us_ago(total),
         client: record.client.map_or(Client::Unix, Client::Inet),
+        peer: None,
         subject: Subject::Connection,
         status: None,
         bytes_in: record.bytes_in,
@@ -66,6 +68,7 @@ pub(crate) fn tcp(worker: &Worker, live: &LocalLive, record: &TcpRecord<'_>) {
         hedge_won: None,
         offloaded: false,
         termination: record.termination,
+        refused_by: None,
         active: active(worker, record.listener_open, record.server, record.queue_ahead),
     });
 }
@@ -80,13 +83,16 @@ pub(crate) enum Given<'a> {
     Tunnel { bytes_in: u64, bytes_out: u64 },
 }
 
+/// How a request ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ended {
+    pub(crate) termination: Termination,
+    /// What was wrong with it, if that is why.
+    pub(crate) refused_by: Option<RefusalRule>,
+}
+
 /// Writes the line of a request that was sent to a server, or was to be.
-pub(crate) fn exchange(
-    connection: &Connection,
-    exchange: &Exchange,
-    given: &Given<'_>,
-    termination: Termination,
-) {
+pub(crate) fn exchange(connection: &Connection, exchange: &Exchange, given: &Given<'_>, ended: Ended) {
     let Some(log) = &connection.live.log else { return };
     let taken = exchange.taken_bytes();
     let request =
@@ -101,6 +107,7 @@ pub(crate) fn exchange(
     let copy = exchange.request.copy.as_deref();
     let urls = copy.map(Urls::of);
     let fields = copy.zip(urls.as_ref()).map(|(copy, urls)| fields(copy, urls, &exchange.request.id));
+    let fields = fields.map_or(UNREAD, Subject::Request);
     let route = connection.listener.http.routes.get(exchange.request.route);
     let status = match (&exchange.response, exchange.fault_status()) {
         (Some(response), _) => Some(response.status),
@@ -119,9 +126,10 @@ pub(crate) fn exchange(
         redispatched: exchange.redispatched,
         hedge_won: hedge_won(exchange.hedged),
         offloaded: taken.is_some(),
-        termination,
+        termination: ended.termination,
+        refused_by: ended.refused_by,
         active: active(&connection.worker, &connection.listener.shared.open, server, exchange.queue_ahead),
-        ..record(connection, &exchange.timing, fields)
+        ..record(connection, exchange.request.client.as_deref(), &exchange.timing, fields)
     });
 }
 
@@ -140,6 +148,8 @@ pub(crate) struct ServiceRecord {
     pub(crate) bytes_out: u64,
     pub(crate) body_bytes_out: u64,
     pub(crate) termination: Termination,
+    /// What was wrong with the request, if that is why it ended.
+    pub(crate) refused_by: Option<RefusalRule>,
 }
 
 /// Writes the line of a request to a service. `bytes_in`: with the head.
@@ -155,6 +165,7 @@ pub(crate) fn service(
     let copy = facts.copy.as_deref();
     let urls = copy.map(Urls::of);
     let fields = copy.zip(urls.as_ref()).map(|(copy, urls)| fields(copy, urls, &facts.id));
+    let fields = fields.map_or(UNREAD, Subject::Request);
     let route = connection.listener.http.routes.get(facts.route);
     let server = offloaded.and_then(|it| it.server.as_deref());
     let address = server.map(ServerState::address);
@@ -165,6 +176,7 @@ pub(crate) fn service(
         body_bytes_out: service.body_bytes_out,
         route: route.map(|route| route.plan.name.as_str()),
         termination: service.termination,
+        refused_by: service.refused_by,
         pool: offloaded.map(|it| it.pool.shared.plan.name.as_str()),
         server: server.map(|server| server.name.as_str()),
         server_address: address.as_ref().map(|address| address.as_str()),
@@ -178,14 +190,15 @@ pub(crate) fn service(
             server,
             offloaded.map(|it| it.queue_ahead).unwrap_or_default(),
         ),
-        ..record(connection, timing, fields)
+        ..record(connection, facts.client.as_deref(), timing, fields)
     });
 }
 
-/// Writes the line of a request that Weir answered itself.
+/// Writes the line of a request that Weir answered itself, and of whose body so many bytes were read.
 pub(crate) fn answered(
     connection: &Connection,
-    copy: &RequestCopy,
+    (copy, body_bytes_in): (&RequestCopy, u64),
+    asker: Asker<'_>,
     route: Option<usize>,
     timing: &Timing,
     answer: &Answer,
@@ -195,38 +208,53 @@ pub(crate) fn answered(
     let urls = Urls::of(copy);
     log.borrow_mut().append(&AccessRecord {
         status: Some(answer.status),
-        bytes_in: copy.head.len() as u64,
+        bytes_in: copy.head.len() as u64 + body_bytes_in,
         bytes_out: answer.bytes_total() as u64,
         body_bytes_out: answer.body_bytes() as u64,
         route: route.map(|route| route.plan.name.as_str()),
         termination: answer.termination(),
-        ..record(connection, timing, Some(fields(copy, &urls, "")))
+        refused_by: answer.refused_by,
+        ..record(connection, asker.client, timing, Subject::Request(fields(copy, &urls, asker.id)))
     });
 }
 
-/// Writes the line of something that could not be read as a request, or did not come in time.
-pub(crate) fn bad_request(connection: &Connection, status: u16, termination: Termination) {
+/// Writes the line of something that could not be read as a request, or did not come in time, once its answer has gone out as
+/// far as it does. The client is the peer: nothing that it says of others was read.
+pub(crate) fn unread(connection: &Connection, unread: &Unread, answer: &Answer) {
     let Some(log) = &connection.live.log else { return };
-    let timing = Timing::new(connection.worker.now(), Duration::ZERO);
+    let subject = Subject::BadRequest { request_id: some(unread.id.as_bytes()) };
+    let bytes_out = answer.bytes_sent() as u64;
     log.borrow_mut().append(&AccessRecord {
-        status: Some(status),
-        termination,
-        ..record(connection, &timing, None)
+        status: (bytes_out > 0).then_some(answer.status),
+        bytes_in: unread.bytes_in,
+        bytes_out,
+        body_bytes_out: answer.body_bytes_sent() as u64,
+        termination: match answer.refused_by {
+            Some(RefusalRule::HeadTimeout) => Termination::REQUEST_TIMEOUT,
+            _ => Termination::BAD_REQUEST,
+        },
+        refused_by: answer.refused_by,
+        ..record(connection, None, &unread.timing, subject)
     });
 }
 
-/// What all lines of an HTTP connection have in common.
+/// Of a request no copy of which was kept; where there is a log, there is one.
+const UNREAD: Subject<'static> = Subject::BadRequest { request_id: None };
+
+/// What all lines of an HTTP connection have in common. `named`: the client, if a trusted peer names it.
 fn record<'a>(
     connection: &'a Connection,
+    named: Option<&Peer>,
     timing: &Timing,
-    fields: Option<RequestFields<'a>>,
+    subject: Subject<'a>,
 ) -> AccessRecord<'a> {
     let head = u64::from(timing.head_us);
     let total_us = head + u64::from(timing.elapsed(connection.worker.now()));
     AccessRecord {
         start_unix_us: unix_us_ago(Duration::from_micros(total_us)),
-        client: client(&connection.peer),
-        subject: fields.map_or(Subject::BadRequest, Subject::Request),
+        client: address(named.unwrap_or(&connection.peer)).map_or(Client::Unix, Client::Inet),
+        peer: named.and_then(|_| address(&connection.peer)),
+        subject,
         status: None,
         bytes_in: 0,
         bytes_out: 0,
@@ -249,6 +277,7 @@ fn record<'a>(
         hedge_won: None,
         offloaded: false,
         termination: Termination::NORMAL,
+        refused_by: None,
         active: active(&connection.worker, &connection.listener.shared.open, None, QueueAhead::default()),
     }
 }
@@ -284,7 +313,6 @@ fn without_tokens(url: &[u8]) -> Cow<'_, [u8]> {
 fn fields<'a>(copy: &'a RequestCopy, urls: &'a Urls<'a>, id: &'a str) -> RequestFields<'a> {
     let head: &RequestHead = &copy.parsed;
     let buf = copy.head.as_slice();
-    let some = |bytes: &'a [u8]| (!bytes.is_empty()).then_some(bytes);
     RequestFields {
         method: head.method.bytes(buf),
         target: &urls.target,
@@ -296,8 +324,12 @@ fn fields<'a>(copy: &'a RequestCopy, urls: &'a Urls<'a>, id: &'a str) -> Request
     }
 }
 
-fn client(peer: &Peer) -> Client {
-    peer.ip().map_or(Client::Unix, |ip| Client::Inet(SocketAddr::new(ip, peer.port())))
+fn some(bytes: &[u8]) -> Option<&[u8]> {
+    (!bytes.is_empty()).then_some(bytes)
+}
+
+fn address(peer: &Peer) -> Option<SocketAddr> {
+    Some(SocketAddr::new(peer.ip()?, peer.port()))
 }
 
 fn tls(facts: &ClientTlsFacts) -> TlsSession<'_> {

@@ -152,7 +152,9 @@ impl Pump {
     /// Takes what came with the head: the first `bytes_read` of `bytes` belong to the body, and are the caller's to
     /// send; what follows them is surplus. If the body is dechunked, returns the data to send instead.
     pub(crate) fn take_first(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, ChunkError> {
-        let taken = self.scanner.feed(bytes)?;
+        let fed = self.scanner.feed(bytes);
+        // What breaks the rules was read, too.
+        let taken = fed.inspect_err(|_| self.bytes_read += bytes.len() as u64)?;
         self.bytes_read += taken as u64;
         self.surplus.extend_from_slice(&bytes[taken..]);
         let Some(dechunker) = &mut self.dechunker else { return Ok(None) };

@@ -20,8 +20,8 @@ pub use snapshot::{
     AgentSnapshot, BreakerSnapshot, BreakerStatus, CheckCode, CheckSnapshot, FleetDone, FleetEvent,
     FleetPolicySnapshot, FleetServerSnapshot, FleetSnapshot, Health, Latency, Level, ListenerSnapshot,
     ListenerStatus, MethodsSnapshot, PerSecond, PoolSnapshot, PoolStatus, ProcessSnapshot, Protocol,
-    Responses, ServerSnapshot, ServerState, Snapshot, StickySnapshot, StickyTableSnapshot, StorageSnapshot,
-    TlsCounts, Tone, Traffic, TransferSnapshot, TransferTotals, TransfersSnapshot,
+    RefusalCount, Responses, ServerSnapshot, ServerState, Snapshot, StickySnapshot, StickyTableSnapshot,
+    StorageSnapshot, TlsCounts, Tone, Traffic, TransferSnapshot, TransferTotals, TransfersSnapshot,
 };
 
 /// What is false unless stated is left out where it is.

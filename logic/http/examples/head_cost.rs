@@ -55,6 +55,7 @@ fn run(case: &str, count: u64) {
     let peer = forwarder.peer("192.0.2.7:40000".parse().unwrap());
     let exchange = Exchange {
         peer: &peer,
+        client: &peer,
         request_id: "",
         listener: "web",
         route: "web",

@@ -14,6 +14,7 @@ mod header_rule;
 mod limits;
 mod number;
 mod offload;
+mod refusal;
 mod request_key;
 mod retry;
 mod route;
@@ -40,6 +41,7 @@ pub use head::{
 pub use header_rule::{HeaderAction, HeaderRule};
 pub use limits::HeadLimits;
 pub use offload::{OffloadOrder, OffloadTarget};
+pub use refusal::RefusalRule;
 pub use request_key::{RequestKey, RequestKeyReader, UriPart};
 pub use retry::{FailedTry, Progress, RetryBudget, may_retry};
 pub use route::{

@@ -9,9 +9,9 @@ pub struct Template {
 /// What the variables of a [`Template`] stand for. What is not known stays empty.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Variables<'a> {
-    /// `{client_ip}`
+    /// `{client_ip}`: as routes have it, so whom a trusted peer names.
     pub client_ip: &'a [u8],
-    /// `{client_port}`; 0 = none.
+    /// `{client_port}`; 0 = none, or not known.
     pub client_port: u16,
     /// `{host}`: as the client sent it, without port.
     pub host: &'a [u8],

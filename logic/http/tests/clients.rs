@@ -4,7 +4,10 @@
 mod common;
 
 use common::{CLIENT, TRUSTED, Way};
-use weir_http::{HeadLimits, HeaderTable, Peer, RequestIdRule, parse_request};
+use weir_http::{
+    HeadLimits, HeaderAction, HeaderRule, HeaderTable, Peer, RequestIdRule, RouteHeaders, RouteRewriter,
+    parse_request,
+};
 
 fn client(peer: &str, headers: &str) -> String {
     let way = Way::new();
@@ -32,6 +35,24 @@ fn behind_trusted_peers_the_last_stranger_is_the_client() {
     assert_eq!(client(TRUSTED, "X-Forwarded-For: [2001:db8::9]:1234\n"), "2001:db8::9");
     assert_eq!(client(TRUSTED, "X-Forwarded-For: 2001:db8::9\n"), "2001:db8::9");
     assert_eq!(client(TRUSTED, "X-Forwarded-For: 1.1.1.1:80\n"), "1.1.1.1");
+}
+
+#[test]
+fn variables_mean_the_client_that_a_trusted_peer_names() {
+    let rule = HeaderRule {
+        name: "X-Client".into(),
+        action: HeaderAction::Set("{client_ip} {client_port}.".into()),
+    };
+    let headers = RouteHeaders { request: vec![rule], response: Vec::new() };
+    let route = RouteRewriter::compile(None, &headers).unwrap();
+    let seen = |client: &'static str| {
+        let way = Way { client, route: route.clone(), ..Way::new() };
+        let head = way.request("GET / HTTP/1.1\nHost: h\nX-Forwarded-For: 1.1.1.1\n\n");
+        head.lines().find_map(|line| line.strip_prefix("X-Client: ").map(str::to_owned)).unwrap()
+    };
+    assert_eq!(seen(CLIENT), "192.0.2.7 40000.");
+    // Nobody knows its port.
+    assert_eq!(seen(TRUSTED), "1.1.1.1 .");
 }
 
 #[test]

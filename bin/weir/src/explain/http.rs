@@ -56,8 +56,10 @@ pub(super) fn explain(
         origin: route.origin.clone(),
         because: because(&route.matches, &request),
     });
+    let named = peer.named_client(client);
     let exchange = Exchange {
         peer: &peer,
+        client: named.as_ref().unwrap_or(&peer),
         request_id: if forwarder.has_request_ids() { "a-new-id" } else { "" },
         listener: listener.name.as_str(),
         route: route.name.as_str(),

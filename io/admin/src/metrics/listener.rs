@@ -63,6 +63,15 @@ pub(super) fn write(text: &mut Text, listeners: &[ListenerSnapshot]) {
     });
     let own = "Answers of Weir's own, those in a failed server's place included, by class of status.";
     responses(text, "weir_listener_answered", own, &things, |l| &l.answered);
+    let refused = "weir_listener_refused";
+    let help = "Requests refused for what was wrong with them, by the rules that the reference of the access log lists.";
+    text.family(refused, Kind::Counter, help);
+    for (labels, listener) in &things {
+        for count in &listener.refused {
+            let labels = labels.with("rule", &count.rule);
+            text.sample(refused, Kind::Counter, &labels, Value::Whole(count.requests));
+        }
+    }
     let handshakes = "weir_listener_tls_handshakes";
     text.family(handshakes, Kind::Counter, "TLS handshakes with clients, by how they ended.");
     for (labels, listener) in things.iter().filter(|(_, listener)| listener.tls) {

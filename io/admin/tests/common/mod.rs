@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use weir_admin::{Handler, Replying};
 use weir_control::{
     AdminState, CheckCode, CheckSnapshot, Command, FleetDone, FleetSnapshot, Health, Latency, Level,
-    ListenerSnapshot, Origin, PerSecond, PoolSnapshot, ProcessSnapshot, Protocol, Reply, Responses,
-    ServerSnapshot, Snapshot, TlsCounts, Traffic, TransferSnapshot, TransferTotals, TransfersSnapshot,
+    ListenerSnapshot, Origin, PerSecond, PoolSnapshot, ProcessSnapshot, Protocol, RefusalCount, Reply,
+    Responses, ServerSnapshot, Snapshot, TlsCounts, Traffic, TransferSnapshot, TransferTotals,
+    TransfersSnapshot,
 };
 
 /// Remembers the commands that it got, and says that all went well.
@@ -128,6 +129,7 @@ fn listeners() -> Vec<ListenerSnapshot> {
         request_rate: PerSecond { current: 5_100, max: 18_000 },
         requests_denied: 4,
         request_errors: 230,
+        refused: vec![RefusalCount { rule: "no-host".to_owned(), requests: 230 }],
         answered: Responses::from([0, 200, 900, 30, 400, 0]),
         intercepted: 1_120,
         client_aborts: 3_400,

@@ -19,6 +19,7 @@ fn record(target: &[u8]) -> AccessRecord<'_> {
     AccessRecord {
         start_unix_us: 1_795_250_901_838_042,
         client: Client::Unix,
+        peer: None,
         subject: Subject::Request(RequestFields {
             method: b"GET",
             target,
@@ -41,6 +42,7 @@ fn record(target: &[u8]) -> AccessRecord<'_> {
         hedge_won: None,
         offloaded: false,
         termination: Termination::NORMAL,
+        refused_by: None,
         active: ActiveCounts::default(),
     }
 }

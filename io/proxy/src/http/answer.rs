@@ -1,20 +1,22 @@
 //! Answers that Weir gives itself: errors, redirects, fixed responses.
 
+use std::borrow::Cow;
 use std::io;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use weir_http::access_log::Termination;
 use weir_http::{
-    Action, Answer as Message, HeaderTable, RequestError, RequestHead, RequestText, ResponseContext,
+    Action, Answer as Message, HeaderTable, RefusalRule, RequestHead, RequestText, ResponseContext,
     ResponseTo, Version, parse_response,
 };
 
 use super::connection::{ClientTlsFacts, Connection};
 use super::exchange::Exchange;
 use super::outcome::Fault;
-use super::request::RequestFacts;
+use super::request::{Asker, RequestFacts};
 use super::response::LIMITS;
+use super::timing::Timing;
 
 /// Of all errors the one that stands for a rule: the route says how large a body may be.
 const BODY_TOO_LARGE: u16 = 413;
@@ -33,27 +35,52 @@ pub(crate) struct Answer {
     pub(crate) linger: bool,
     /// A rule refused the request.
     pub(super) denied: bool,
+    /// What was wrong with the request, if that is why it is answered like this.
+    pub(crate) refused_by: Option<RefusalRule>,
+    /// What was not read as a request: then its line of the access log is written when this has gone out.
+    pub(super) unread: Option<Box<Unread>>,
+}
+
+/// Something that could not be read as a request, or did not come in time.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    /// The id of the answer; empty = none. What the client says of an id was not read.
+    pub(crate) id: Box<str>,
+    /// So much of it has come.
+    pub(crate) bytes_in: u64,
+    pub(crate) timing: Timing,
+}
+
+impl Unread {
+    /// `bytes` that have come from `started` to `now`.
+    pub(super) fn new(bytes: usize, now: Instant, started: Instant) -> Self {
+        let timing = Timing::new(now, now.saturating_duration_since(started));
+        Self { id: Box::default(), bytes_in: bytes as u64, timing }
+    }
 }
 
 /// What an answer must know of its request.
 #[derive(Debug, Clone, Copy)]
-struct To {
+struct To<'a> {
     keep_alive: bool,
     is_head: bool,
     is_http10: bool,
+    /// The request's id; empty = none.
+    id: &'a str,
 }
 
 impl Answer {
-    /// To something that could not be read as a request: where the next one would start is unsure.
-    pub(super) fn bad_request(connection: &Connection, error: RequestError) -> Self {
-        Self::of_error(connection, error.status())
-    }
-
-    /// An error outside any request; the connection ends.
-    pub(super) fn of_error(connection: &Connection, status: u16) -> Self {
-        let to = To { keep_alive: false, is_head: false, is_http10: false };
+    /// To something that was not read as a request; counts it. Where the next one would start is unsure: the connection ends.
+    pub(super) fn to_unread(connection: &Connection, status: u16, rule: RefusalRule, unread: Unread) -> Self {
+        let counters = connection.listener.counters(&connection.worker);
+        counters.request_errors.one();
+        counters.bytes_in.add(unread.bytes_in);
+        let id = connection.new_request_id();
+        let to = To { keep_alive: false, is_head: false, is_http10: false, id: &id };
         let mut answer = Self::error(connection, status, to, &[]);
         answer.linger = true;
+        answer.refused_by = Some(rule);
+        answer.unread = Some(Box::new(Unread { id, ..unread }));
         answer
     }
 
@@ -62,14 +89,16 @@ impl Answer {
         connection: &Connection,
         head: &RequestHead,
         status: u16,
+        id: &str,
         keep_alive: bool,
     ) -> Self {
         let allow: &[(&str, &[u8])] = match status {
             405 => &[("Allow", b"GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH")],
             _ => &[],
         };
-        let mut answer = Self::error(connection, status, To::request(head, keep_alive), allow);
+        let mut answer = Self::error(connection, status, To::request(head, id, keep_alive), allow);
         answer.denied = status == BODY_TOO_LARGE;
+        answer.refused_by = answer.denied.then_some(RefusalRule::BodyTooLarge);
         answer
     }
 
@@ -79,17 +108,17 @@ impl Answer {
         buf: &[u8],
         head: &RequestHead,
         index: usize,
-        id: &str,
+        asker: Asker<'_>,
         keep_alive: bool,
     ) -> Self {
         let http = &connection.listener.http;
         let route = &http.routes[index];
-        let to = To::request(head, keep_alive);
+        let to = To::request(head, asker.id, keep_alive);
         match &route.plan.action {
             Action::Respond(response) => {
                 let (status, body) = (response.status, response.body.as_bytes());
                 let message = Message { content_type: &response.content_type, body, ..Message::new(status) };
-                let mut answer = Self::ruled(connection, buf, head, index, id, to, message);
+                let mut answer = Self::ruled(connection, buf, head, index, asker, to, message);
                 answer.denied = (400..500).contains(&status);
                 answer
             }
@@ -98,11 +127,11 @@ impl Answer {
                 if let Some(template) = &route.location {
                     let text = RequestText::of(head, buf);
                     let tls = connection.tls.as_deref().map(ClientTlsFacts::names);
-                    let names = connection.names(id, route.plan.name.as_str(), "", tls.as_ref());
+                    let names = connection.names(asker, route.plan.name.as_str(), "", tls.as_ref());
                     template.expand(&mut location, &names.variables(http.forwarder.scheme(), &text));
                 }
                 let message = Message { headers: &[("Location", &location)], ..Message::new(rule.status) };
-                Self::ruled(connection, buf, head, index, id, to, message)
+                Self::ruled(connection, buf, head, index, asker, to, message)
             }
             Action::Pool(_) | Action::Storage(_) => Self::error(connection, 500, to, &[]),
         }
@@ -114,8 +143,8 @@ impl Answer {
         buf: &[u8],
         head: &RequestHead,
         index: usize,
-        id: &str,
-        to: To,
+        asker: Asker<'_>,
+        to: To<'_>,
         message: Message<'_>,
     ) -> Self {
         let http = &connection.listener.http;
@@ -138,7 +167,7 @@ impl Answer {
         };
         let tls = connection.tls.as_deref().map(ClientTlsFacts::names);
         let context = ResponseContext {
-            exchange: connection.names(id, route.plan.name.as_str(), "", tls.as_ref()),
+            exchange: connection.names(asker, route.plan.name.as_str(), "", tls.as_ref()),
             request: RequestText::of(head, buf),
             server_scheme: http.forwarder.scheme(),
             client_version: head.version,
@@ -163,10 +192,11 @@ impl Answer {
         connection: &Connection,
         head: &RequestHead,
         location: &[u8],
+        id: &str,
         keep_alive: bool,
     ) -> Self {
         let headers: [(&str, &[u8]); 2] = [("Location", location), ("Cache-Control", b"no-store")];
-        Self::page(connection, 307, To::request(head, keep_alive), &headers, "", b"")
+        Self::page(connection, 307, To::request(head, id, keep_alive), &headers, "", b"")
     }
 
     /// What a failed exchange comes to.
@@ -177,6 +207,7 @@ impl Answer {
             keep_alive: request.keep_alive && !unread,
             is_head: request.is_head,
             is_http10: request.version == Version::Http10,
+            id: &request.id,
         };
         let status = fault.status();
         let nobody_left = &exchange.pool.shared.plan.nobody_left;
@@ -194,20 +225,22 @@ impl Answer {
         };
         answer.linger = unread;
         answer.denied = status == BODY_TOO_LARGE;
+        answer.refused_by = fault.refused_by();
         answer
     }
 
     /// What a request to a service comes to that the service does not answer.
     pub(super) fn in_place_of_service(connection: &Connection, facts: &RequestFacts, fault: &Fault) -> Self {
-        let to =
-            To { keep_alive: false, is_head: facts.is_head, is_http10: facts.version == Version::Http10 };
+        let is_http10 = facts.version == Version::Http10;
+        let to = To { keep_alive: false, is_head: facts.is_head, is_http10, id: &facts.id };
         let mut answer = Self::error(connection, fault.status(), to, &[]);
         answer.linger = true;
         answer.denied = fault.status() == BODY_TOO_LARGE;
+        answer.refused_by = fault.refused_by();
         answer
     }
 
-    fn error(connection: &Connection, status: u16, to: To, headers: &[(&str, &[u8])]) -> Self {
+    fn error(connection: &Connection, status: u16, to: To<'_>, headers: &[(&str, &[u8])]) -> Self {
         match connection.live.shared.error_pages.get(&status) {
             Some(page) => {
                 Self::page(connection, status, to, headers, &page.content_type, page.body.as_bytes())
@@ -222,16 +255,22 @@ impl Answer {
     fn page(
         connection: &Connection,
         status: u16,
-        to: To,
+        to: To<'_>,
         headers: &[(&str, &[u8])],
         content_type: &str,
         body: &[u8],
     ) -> Self {
+        let mut headers = Cow::Borrowed(headers);
+        if let (Some(name), false) =
+            (connection.listener.http.forwarder.request_id_header(), to.id.is_empty())
+        {
+            headers.to_mut().push((name, to.id.as_bytes()));
+        }
         let mut bytes = connection.worker.buffers.take();
         let message = Message {
             content_type: if body.is_empty() { "" } else { content_type },
             body,
-            headers,
+            headers: &headers,
             keep_alive: to.keep_alive,
             is_head: to.is_head,
             is_http10: to.is_http10,
@@ -243,10 +282,20 @@ impl Answer {
         Self::of_bytes(connection, status, to, bytes, if bodiless { 0 } else { body.len() })
     }
 
-    fn of_bytes(connection: &Connection, status: u16, to: To, bytes: Vec<u8>, body_bytes: usize) -> Self {
+    fn of_bytes(connection: &Connection, status: u16, to: To<'_>, bytes: Vec<u8>, body_bytes: usize) -> Self {
         connection.deadline.arm(Instant::now(), connection.listener.timeouts().body.duration());
         let keep_alive = to.keep_alive;
-        Self { status, bytes, body_bytes, sent: 0, keep_alive, linger: false, denied: false }
+        Self {
+            status,
+            bytes,
+            body_bytes,
+            sent: 0,
+            keep_alive,
+            linger: false,
+            denied: false,
+            refused_by: None,
+            unread: None,
+        }
     }
 
     /// How the access log has it, unless a server was to answer.
@@ -264,8 +313,18 @@ impl Answer {
         self.body_bytes
     }
 
-    pub(super) fn bytes_sent(&self) -> usize {
+    /// How much of it has gone out.
+    pub(crate) fn bytes_sent(&self) -> usize {
         self.sent
+    }
+
+    /// Of these, its body.
+    pub(crate) fn body_bytes_sent(&self) -> usize {
+        match self.bytes.len() {
+            // All of it: the buffer was given back.
+            0 => self.body_bytes,
+            total => self.sent.saturating_sub(total.saturating_sub(self.body_bytes)),
+        }
     }
 
     /// Ready when all of it was written.
@@ -289,12 +348,13 @@ impl Answer {
     }
 }
 
-impl To {
-    fn request(head: &RequestHead, keep_alive: bool) -> Self {
+impl<'a> To<'a> {
+    fn request(head: &RequestHead, id: &'a str, keep_alive: bool) -> Self {
         Self {
             keep_alive,
             is_head: head.method == weir_http::Method::Head,
             is_http10: head.version == Version::Http10,
+            id,
         }
     }
 }

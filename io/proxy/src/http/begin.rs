@@ -6,16 +6,15 @@ use std::time::Instant;
 
 use weir_balance::{Key, Rank, RequestClass};
 use weir_config::plan::Priority;
-use weir_http::access_log::Termination;
 use weir_http::{
-    Action, BodyScanner, Framing, HeaderTable, Method, RequestHead, RouteRequest, Scheme, parse_request,
+    Action, BodyScanner, Framing, HeaderTable, Method, Peer, RequestHead, RouteRequest, Scheme, parse_request,
 };
 
-use super::answer::Answer;
+use super::answer::{Answer, Unread};
 use super::connection::Connection;
 use super::exchange::{Exchange, Message, PendingUpload, Place, Question};
 use super::question;
-use super::request::{RequestCopy, RequestFacts};
+use super::request::{Asker, RequestCopy, RequestFacts};
 use super::service::Call;
 use super::timing::Timing;
 use crate::log;
@@ -36,13 +35,24 @@ pub(crate) enum Begun {
     Call(Box<Call>),
 }
 
-/// A request's head, and where it stands.
-#[derive(Clone, Copy)]
+/// A request's head, where it stands, and who asks.
 struct Parsed<'a> {
     buf: &'a [u8],
     head: &'a RequestHead,
     table: &'a HeaderTable,
     timing: &'a Timing,
+    /// The client's address.
+    source: Option<IpAddr>,
+    /// The client, where a trusted peer names it; `None` = the peer.
+    client: Option<Box<Peer>>,
+    /// The request's id; empty = none.
+    id: Box<str>,
+}
+
+impl Parsed<'_> {
+    fn asker(&self) -> Asker<'_> {
+        Asker { id: &self.id, client: self.client.as_deref() }
+    }
 }
 
 /// Reads the head at the start of `buf` and decides. What follows it is taken care of: the body's first bytes go
@@ -57,10 +67,8 @@ pub(crate) fn begin(connection: &mut Connection, buf: &[u8], now: Instant, start
         Ok(Some(head)) => head,
         Ok(None) => return Begun::Incomplete,
         Err(error) => {
-            let counters = listener.counters(&worker);
-            counters.request_errors.one();
-            let answer = Answer::bad_request(connection, error);
-            log::bad_request(connection, answer.status, Termination::BAD_REQUEST);
+            let unread = Unread::new(buf.len(), now, started);
+            let answer = Answer::to_unread(connection, error.status(), error.into(), unread);
             return Begun::Answer(Box::new(answer));
         }
     };
@@ -70,14 +78,18 @@ pub(crate) fn begin(connection: &mut Connection, buf: &[u8], now: Instant, start
     counters.requests.one();
     counters.bytes_in.add(u64::from(head.head_bytes));
     let timing = Timing::new(now, now.saturating_duration_since(started));
-    decide(connection, &Parsed { buf, head: &head, table: &table, timing: &timing })
+    let source = listener.http.forwarder.client_address(buf, &table, &connection.peer);
+    let client = connection.peer.named_client(source).map(Box::new);
+    let id = connection.request_id(buf, &table);
+    let request = Parsed { buf, head: &head, table: &table, timing: &timing, source, client, id };
+    decide(connection, request)
 }
 
-fn decide(connection: &mut Connection, request: &Parsed<'_>) -> Begun {
-    let Parsed { buf, head, table, .. } = *request;
+fn decide(connection: &mut Connection, request: Parsed<'_>) -> Begun {
+    let Parsed { buf, head, table, source, .. } = request;
     let status = |connection: &mut Connection, status, route| {
-        local(connection, request, route, |connection, keep| {
-            Answer::of_status(connection, head, status, keep)
+        local(connection, &request, route, |connection, keep| {
+            Answer::of_status(connection, head, status, &request.id, keep)
         })
     };
     if head.method == Method::Connect {
@@ -85,7 +97,6 @@ fn decide(connection: &mut Connection, request: &Parsed<'_>) -> Begun {
     }
     let listener = Rc::clone(&connection.listener);
     let http = &listener.http;
-    let source = http.forwarder.client_address(buf, table, &connection.peer);
     let wanted = RouteRequest::of(head, buf, table, source, http.forwarder.scheme(), listener.name());
     let Some(index) = http.table.find(&wanted) else { return status(connection, 404, None) };
     let route = &http.routes[index];
@@ -98,12 +109,11 @@ fn decide(connection: &mut Connection, request: &Parsed<'_>) -> Begun {
             if let Some(refusal) = over_limit(route.plan.body_bytes_max, head) {
                 return status(connection, refusal, Some(index));
             }
-            return call(connection, request, index, source);
+            return call(connection, request, index);
         }
         Action::Redirect(_) | Action::Respond(_) => {
-            let id = connection.request_id(buf, table);
-            return local(connection, request, Some(index), |connection, keep| {
-                Answer::of_route(connection, buf, head, index, &id, keep)
+            return local(connection, &request, Some(index), |connection, keep| {
+                Answer::of_route(connection, buf, head, index, request.asker(), keep)
             });
         }
     };
@@ -116,10 +126,10 @@ fn decide(connection: &mut Connection, request: &Parsed<'_>) -> Begun {
         reader.of_request(&wanted, target, connection.peer_address(), || connection.own_address())
     });
     if pool.shared.redirect.is_some()
-        && let Some(location) = elsewhere(connection, &pool, request, &wanted, key)
+        && let Some(location) = elsewhere(connection, &pool, &request, &wanted, key)
     {
-        return local(connection, request, Some(index), |connection, keep| {
-            Answer::elsewhere(connection, head, &location, keep)
+        return local(connection, &request, Some(index), |connection, keep| {
+            Answer::elsewhere(connection, head, &location, &request.id, keep)
         });
     }
     let bond = pool.shared.sticky.as_ref().map(|sticky| {
@@ -131,7 +141,7 @@ fn decide(connection: &mut Connection, request: &Parsed<'_>) -> Begun {
         let is_static = matches!(head.method, Method::Get | Method::Head) && paths.matches(wanted.path);
         if is_static { RequestClass::Static } else { RequestClass::Dynamic }
     });
-    let place = Place { key, rank: rank(&pool, &route.plan.priority, request, source) };
+    let place = Place { key, rank: rank(&pool, &route.plan.priority, &request) };
     let mut exchange = send_to(connection, request, index, pool, place, bond);
     exchange.class = class;
     Begun::Exchange(exchange)
@@ -160,20 +170,19 @@ fn elsewhere(
 /// Sends a request to `pool`.
 fn send_to(
     connection: &mut Connection,
-    request: &Parsed<'_>,
+    request: Parsed<'_>,
     route_index: usize,
     pool: Rc<LocalPool>,
     place: Place,
     bond: Option<Box<Bond>>,
 ) -> Box<Exchange> {
-    let Parsed { buf, head, table, timing } = *request;
-    let id = connection.request_id(buf, table);
+    let Parsed { buf, head, table, timing, .. } = request;
     if let Some(pending) = question::pending(connection, &pool, (buf, head, table)) {
-        let asked = question::Asked { pool, route: route_index, id: &id };
+        let asked = question::Asked { pool, route: route_index, asker: request.asker() };
         let out = question::before(connection, (buf, head, table), &asked, &pending);
         let pool = asked.pool;
         connection.received = connection.worker.buffers.take_with(&buf[head.head_bytes as usize..]);
-        let mut facts = facts(connection, request, route_index, id, true);
+        let mut facts = facts(connection, request, route_index, true);
         let pending = PendingUpload { keep_alive: facts.keep_alive, ..pending };
         // Until the body has been read, nobody can tell where the next request begins.
         facts.keep_alive &= matches!(pending.framing, Framing::None | Framing::Length(0));
@@ -183,7 +192,8 @@ fn send_to(
         let exchange = Exchange::new(pool, facts, *timing, message, place);
         return Box::new(exchange.asking(Question::Before(pending)));
     }
-    let mut out = question::head(connection, (buf, head, table), &pool, (route_index, &id), false);
+    let to = (route_index, request.asker());
+    let mut out = question::head(connection, (buf, head, table), &pool, to, false);
     let route = &connection.listener.http.routes[route_index];
     let body_at = head.head_bytes as usize;
     let mut upload = Pump::new(BodyScanner::with_trailers(head.framing, &route.trailers));
@@ -194,7 +204,7 @@ fn send_to(
     out.extend_from_slice(&rest[..upload.bytes_read as usize]);
     connection.received = std::mem::take(&mut upload.surplus);
     let is_needed_later = pool.shared.plan.offload.is_some();
-    let facts = facts(connection, request, route_index, id, is_needed_later);
+    let facts = facts(connection, request, route_index, is_needed_later);
     let message = Message { head: out, upload, broken, bond };
     Box::new(Exchange::new(pool, facts, *timing, message, place))
 }
@@ -208,14 +218,8 @@ fn over_limit(body_bytes_max: Option<u64>, head: &RequestHead) -> Option<u16> {
 }
 
 /// What is kept of a request on its way.
-fn facts(
-    connection: &Connection,
-    request: &Parsed<'_>,
-    route: usize,
-    id: Box<str>,
-    is_needed_later: bool,
-) -> RequestFacts {
-    let Parsed { buf, head, table, .. } = *request;
+fn facts(connection: &Connection, request: Parsed<'_>, route: usize, is_needed_later: bool) -> RequestFacts {
+    let Parsed { buf, head, table, client, id, .. } = request;
     let http = &connection.listener.http;
     let needs_request = http.routes.get(route).is_some_and(|route| route.rewriter.needs_request());
     let needs_copy = needs_request || is_needed_later || connection.live.shared.access_log.is_some();
@@ -232,22 +236,22 @@ fn facts(
         route,
         head_bytes: head.head_bytes,
         id,
+        client,
         copy: needs_copy.then(|| RequestCopy::of(buf, head, table, &connection.worker.buffers)),
     }
 }
 
 /// Hands a request to a service. What has come behind its head stays in the connection.
-fn call(connection: &mut Connection, request: &Parsed<'_>, route: usize, client: Option<IpAddr>) -> Begun {
-    let Parsed { buf, head, table, timing } = *request;
-    let id = connection.request_id(buf, table);
-    let facts = facts(connection, request, route, id, false);
+fn call(connection: &mut Connection, request: Parsed<'_>, route: usize) -> Begun {
+    let Parsed { buf, head, table, timing, source, .. } = request;
+    let facts = facts(connection, request, route, false);
     connection.listener.counters(&connection.worker).intercepted.one();
     connection.received = connection.worker.buffers.take_with(&buf[head.head_bytes as usize..]);
-    Begun::Call(Box::new(Call::new(connection, (buf, head, table), facts, *timing, client)))
+    Begun::Call(Box::new(Call::new(connection, (buf, head, table), facts, *timing, source)))
 }
 
 /// Where a request stands if it has to wait for a server.
-fn rank(pool: &LocalPool, priority: &Priority, request: &Parsed<'_>, source: Option<IpAddr>) -> Rank {
+fn rank(pool: &LocalPool, priority: &Priority, request: &Parsed<'_>) -> Rank {
     let header = |name: &str| {
         let line = request.table.named(request.buf, name.as_bytes()).next();
         line.map(|line| line.value().of(request.buf))
@@ -258,7 +262,7 @@ fn rank(pool: &LocalPool, priority: &Priority, request: &Parsed<'_>, source: Opt
     };
     Rank {
         class: asked(&priority.header).map_or(priority.class, Priority::in_range),
-        client: pool.queue_client(source, header),
+        client: pool.queue_client(request.source, header),
         offset_ms: asked(&priority.offset_header).map_or(priority.offset_ms, Priority::offset_in_range),
     }
 }
@@ -270,7 +274,7 @@ fn local(
     route: Option<usize>,
     answer: impl FnOnce(&Connection, bool) -> Answer,
 ) -> Begun {
-    let Parsed { buf, head, table, timing } = *request;
+    let Parsed { buf, head, table, timing, .. } = *request;
     let mut scanner = BodyScanner::new(head.framing);
     let rest = &buf[head.head_bytes as usize..];
     let taken = scanner.feed(rest).unwrap_or(0);
@@ -278,13 +282,17 @@ fn local(
     if whole {
         connection.received = rest[taken..].to_vec();
     }
-    connection.listener.counters(&connection.worker).intercepted.one();
+    // The rest of a body that has not all come is thrown away.
+    let body_bytes = if whole { taken } else { rest.len() } as u64;
+    let counters = connection.listener.counters(&connection.worker);
+    counters.intercepted.one();
+    counters.bytes_in.add(body_bytes);
     let keep = head.keep_alive && whole && connection.worker.drain.get() == Drain::No;
     let mut answer = answer(connection, keep);
     answer.linger |= !whole;
     if connection.live.log.is_some() {
         let copy = RequestCopy::of(buf, head, table, &connection.worker.buffers);
-        log::answered(connection, &copy, route, timing, &answer);
+        log::answered(connection, (&copy, body_bytes), request.asker(), route, timing, &answer);
     }
     Begun::Answer(Box::new(answer))
 }

@@ -10,19 +10,18 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use weir_config::plan::TlsVersion;
-use weir_http::access_log::Termination;
-use weir_http::{Exchange as Names, HeaderTable, Peer, TlsNames, is_worth_parsing};
+use weir_http::{Exchange as Names, HeaderTable, Peer, RefusalRule, TlsNames, is_worth_parsing};
 use weir_net::tls::TlsStream;
 use weir_net::{Deadline, Socket, Stream};
 
-use super::answer::Answer;
+use super::answer::{Answer, Unread};
 use super::begin::{Begun, begin};
 use super::exchange::{ClientSide, Exchange};
 use super::finish::{After, finish_answer, finish_exchange};
+use super::request::Asker;
 use super::service::{self, Call};
 use super::upgrade::tunnel;
 use crate::connect::ProxiedClient;
-use crate::log;
 use crate::session::Arrival;
 use crate::worker::{Drain, LocalHttp, LocalListener, LocalLive, Worker};
 
@@ -192,14 +191,15 @@ impl Connection {
     /// Who takes part in an exchange.
     pub(super) fn names<'a>(
         &'a self,
-        request_id: &'a str,
+        asker: Asker<'a>,
         route: &'a str,
         pool: &'a str,
         tls: Option<&'a TlsNames<'a>>,
     ) -> Names<'a> {
         Names {
             peer: &self.peer,
-            request_id,
+            client: asker.client.unwrap_or(&self.peer),
+            request_id: asker.id,
             listener: self.listener.name(),
             route,
             pool,
@@ -211,16 +211,19 @@ impl Connection {
 
     /// The request's id: the client's, if the rules accept it, or a new one. Empty = requests get none.
     pub(super) fn request_id(&self, buf: &[u8], table: &HeaderTable) -> Box<str> {
-        let forwarder = &self.listener.http.forwarder;
-        if !forwarder.has_request_ids() {
+        let accepted = self.listener.http.forwarder.accepted_request_id(buf, table);
+        match accepted.and_then(|id| std::str::from_utf8(id.of(buf)).ok()) {
+            Some(id) => id.into(),
+            None => self.new_request_id(),
+        }
+    }
+
+    /// A new id; empty = requests get none.
+    pub(super) fn new_request_id(&self) -> Box<str> {
+        if !self.listener.http.forwarder.has_request_ids() {
             return Box::default();
         }
-        let accepted =
-            forwarder.accepted_request_id(buf, table).and_then(|id| std::str::from_utf8(id.of(buf)).ok());
-        match accepted {
-            Some(id) => id.into(),
-            None => format!("{:016x}{:016x}", self.worker.random(), self.worker.random()).into(),
-        }
+        format!("{:016x}{:016x}", self.worker.random(), self.worker.random()).into()
     }
 
     /// What an exchange may use of this connection.
@@ -331,9 +334,10 @@ impl Connection {
             return Poll::Ready(Next::Close);
         }
         if expired {
-            self.listener.counters(&self.worker).request_errors.one();
-            log::bad_request(self, 408, Termination::REQUEST_TIMEOUT);
-            return Poll::Ready(Next::Answer(Box::new(Answer::of_error(self, 408))));
+            let now = self.worker.look_at_clock();
+            let unread = Unread::new(self.received.len(), now, self.head_started.unwrap_or(now));
+            let answer = Answer::to_unread(self, 408, RefusalRule::HeadTimeout, unread);
+            return Poll::Ready(Next::Answer(Box::new(answer)));
         }
         // A TLS session may still have something to send, a ticket for instance.
         if let Poll::Ready(Err(_)) = self.stream.poll_flush(cx) {

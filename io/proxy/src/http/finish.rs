@@ -11,7 +11,7 @@ use super::connection::Connection;
 use super::exchange::{Exchange, Hedged, Offloaded};
 use super::outcome::End;
 use super::request::RequestFacts;
-use crate::log::{self, Given};
+use crate::log::{self, Ended, Given};
 use crate::report;
 
 /// What becomes of the client's connection.
@@ -73,7 +73,8 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
         After::Answer(answer) => Given::Answer(answer),
         _ => Given::Response,
     };
-    log::exchange(connection, &exchange, &given, end.termination(phase(&exchange)));
+    let ended = Ended { termination: end.termination(phase(&exchange)), refused_by: end.refused_by() };
+    log::exchange(connection, &exchange, &given, ended);
     exchange.release(&connection.worker);
     after
 }
@@ -128,10 +129,11 @@ pub(crate) fn finish_tunnel(
             server.server_aborts.one();
         }
     }
-    log::exchange(connection, exchange, &Given::Tunnel { bytes_in, bytes_out }, termination);
+    let ended = Ended { termination, refused_by: None };
+    log::exchange(connection, exchange, &Given::Tunnel { bytes_in, bytes_out }, ended);
 }
 
-/// Counts an answer of Weir's own.
+/// Counts an answer of Weir's own; logs it, unless that was done.
 pub(crate) fn finish_answer(connection: &Connection, answer: &Answer) {
     let counters = connection.listener.counters(&connection.worker);
     counters.responses.count(answer.status);
@@ -139,7 +141,13 @@ pub(crate) fn finish_answer(connection: &Connection, answer: &Answer) {
     if answer.denied {
         counters.requests_denied.one();
     }
+    if let Some(rule) = answer.refused_by {
+        counters.refused.count(rule);
+    }
     counters.bytes_out.add(answer.bytes_sent() as u64);
+    if let Some(unread) = &answer.unread {
+        log::unread(connection, unread, answer);
+    }
 }
 
 fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
@@ -161,6 +169,10 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
     }
     if end.is_denied() {
         listener.requests_denied.one();
+    }
+    // Answers count themselves.
+    if let (End::Cut(_), Some(rule)) = (end, end.refused_by()) {
+        listener.refused.count(rule);
     }
     if matches!(end, End::Answer(fault) if fault.is_pools_failure()) {
         exchange.tell_breaker(false, connection.worker.now());

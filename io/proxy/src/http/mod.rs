@@ -13,9 +13,9 @@ mod service;
 mod timing;
 mod upgrade;
 
-pub(crate) use answer::Answer;
+pub(crate) use answer::{Answer, Unread};
 pub(crate) use connection::{ClientTlsFacts, Connection, serve};
 pub(crate) use exchange::{Exchange, Hedged, Offloaded, Place};
 pub(crate) use outcome::Fault;
-pub(crate) use request::{RequestCopy, RequestFacts};
+pub(crate) use request::{Asker, RequestCopy, RequestFacts};
 pub(crate) use timing::Timing;

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use weir_http::access_log::{Cause, Phase, Termination};
-use weir_http::{ChunkError, OffloadOrder, ResponseError};
+use weir_http::{ChunkError, OffloadOrder, RefusalRule, ResponseError};
 
 use crate::connect::ConnectError;
 use crate::pump::PumpError;
@@ -157,6 +157,16 @@ impl Fault {
         matches!(self, Self::Connect(_) | Self::ConnectTimeout | Self::NoResponse(_) | Self::ClosedEarly)
     }
 
+    /// What was wrong with the request, if it is that.
+    pub(crate) fn refused_by(&self) -> Option<RefusalRule> {
+        match self {
+            Self::BodyFraming(error) => Some((*error).into()),
+            Self::BodyTimeout => Some(RefusalRule::BodyTimeout),
+            Self::BodyTooLarge => Some(RefusalRule::BodyTooLarge),
+            _ => None,
+        }
+    }
+
     /// How the access log has it.
     pub(crate) fn termination(&self) -> Termination {
         match self {
@@ -219,6 +229,14 @@ impl End {
             Self::Complete { .. } | Self::Tunnel | Self::Offload(_) => Termination::NORMAL,
             Self::Answer(fault) => fault.termination(),
             Self::Cut(cut) => cut.termination(phase),
+        }
+    }
+
+    /// What was wrong with the request, if it ended by that.
+    pub(crate) fn refused_by(&self) -> Option<RefusalRule> {
+        match self {
+            Self::Answer(fault) | Self::Cut(Cut::Fault(fault)) => fault.refused_by(),
+            Self::Complete { .. } | Self::Cut(_) | Self::Tunnel | Self::Offload(_) => None,
         }
     }
 

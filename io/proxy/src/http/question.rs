@@ -8,18 +8,18 @@ use weir_net::service::TakenUpload;
 
 use super::connection::{ClientTlsFacts, Connection};
 use super::exchange::PendingUpload;
+use super::request::Asker;
 use crate::sticky::request_edit;
 use crate::worker::LocalPool;
 
 /// A head in its buffer.
 type Head<'a> = (&'a [u8], &'a RequestHead, &'a HeaderTable);
 
-/// Whom a question goes to.
+/// Whom a question goes to, and for whom it is asked.
 pub(super) struct Asked<'a> {
     pub(super) pool: Rc<LocalPool>,
     pub(super) route: usize,
-    /// The request's id; empty = none.
-    pub(super) id: &'a str,
+    pub(super) asker: Asker<'a>,
 }
 
 /// The upload that a request is, if the servers of its pool are only asked about those. A part of a file is not, be it a range
@@ -56,7 +56,7 @@ pub(super) fn before(
     asked: &Asked<'_>,
     pending: &PendingUpload,
 ) -> Vec<u8> {
-    let mut out = head(connection, request, &asked.pool, (asked.route, asked.id), true);
+    let mut out = head(connection, request, &asked.pool, (asked.route, asked.asker), true);
     append(&mut out, |out| {
         write!(out, "X-Weir-Upload: begin\r\nX-Weir-Upload-Id: {}\r\n", pending.id)?;
         match pending.framing {
@@ -75,7 +75,7 @@ pub(super) fn after(
     asked: &Asked<'_>,
     (id, target, taken): (&str, &[u8], &TakenUpload),
 ) -> Vec<u8> {
-    let mut out = head(connection, request, &asked.pool, (asked.route, asked.id), true);
+    let mut out = head(connection, request, &asked.pool, (asked.route, asked.asker), true);
     append(&mut out, |out| {
         write!(out, "X-Weir-Upload: complete\r\nX-Weir-Upload-Id: {id}\r\n")?;
         write!(out, "X-Weir-Upload-Size: {}\r\nX-Weir-Upload-Target: ", taken.size)?;
@@ -102,7 +102,7 @@ pub(super) fn head(
     connection: &Connection,
     (buf, head, table): Head<'_>,
     pool: &LocalPool,
-    (route, id): (usize, &str),
+    (route, asker): (usize, Asker<'_>),
     bodiless: bool,
 ) -> Vec<u8> {
     let http = &connection.listener.http;
@@ -115,7 +115,7 @@ pub(super) fn head(
     let tls = connection.tls.as_deref().map(ClientTlsFacts::names);
     let plan = &pool.shared.plan;
     let context = RequestContext {
-        exchange: connection.names(id, route.plan.name.as_str(), plan.name.as_str(), tls.as_ref()),
+        exchange: connection.names(asker, route.plan.name.as_str(), plan.name.as_str(), tls.as_ref()),
         server_scheme: if plan.tls.is_some() { Scheme::Https } else { Scheme::Http },
         default_host: &default_host,
         upgrade: head.upgrade.is_some() && !bodiless,

@@ -1,6 +1,6 @@
 //! What an exchange keeps of its request after the head has gone out.
 
-use weir_http::{HeaderTable, KnownHeader, Method, RequestHead, Span, Version};
+use weir_http::{HeaderTable, KnownHeader, Method, Peer, RequestHead, Span, Version};
 use weir_net::BufferPool;
 
 /// What the response, the log and retries need to know.
@@ -20,8 +20,26 @@ pub(crate) struct RequestFacts {
     pub(crate) head_bytes: u32,
     /// The request's id; empty = none.
     pub(crate) id: Box<str>,
+    /// The client, where a trusted peer names it; `None` = the peer.
+    pub(crate) client: Option<Box<Peer>>,
     /// The head as it came, where the log or the route's rules need it later.
     pub(crate) copy: Option<Box<RequestCopy>>,
+}
+
+impl RequestFacts {
+    /// Who asks.
+    pub(crate) fn asker(&self) -> Asker<'_> {
+        Asker { id: &self.id, client: self.client.as_deref() }
+    }
+}
+
+/// Who asks, and under which id.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asker<'a> {
+    /// Empty = none.
+    pub(crate) id: &'a str,
+    /// The client, where a trusted peer names it; `None` = the peer.
+    pub(crate) client: Option<&'a Peer>,
 }
 
 /// A request head, kept.

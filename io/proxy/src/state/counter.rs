@@ -1,5 +1,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use weir_http::RefusalRule;
+
 /// A counter with one writer and any number of readers: an addition is a load and a store, not a locked instruction.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
@@ -43,5 +45,27 @@ impl StatusClasses {
     /// 1xx, 2xx, 3xx, 4xx, 5xx, other.
     pub fn get(&self) -> [u64; 6] {
         std::array::from_fn(|class| self.0[class].get())
+    }
+}
+
+/// Requests that were refused, by what was wrong with them.
+#[derive(Debug)]
+pub struct RefusalCounts([Counter; RefusalRule::ALL.len()]);
+
+impl RefusalCounts {
+    /// Counts one request.
+    pub fn count(&self, rule: RefusalRule) {
+        self.0[rule as usize].one();
+    }
+
+    /// How many `rule` has refused.
+    pub fn of(&self, rule: RefusalRule) -> u64 {
+        self.0[rule as usize].get()
+    }
+}
+
+impl Default for RefusalCounts {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Counter::default()))
     }
 }

@@ -15,7 +15,7 @@ mod server;
 mod shards;
 
 pub use breaker::PoolBreaker;
-pub use counter::{Counter, StatusClasses};
+pub use counter::{Counter, RefusalCounts, StatusClasses};
 pub use listener::{CompileError, HttpListener, ListenerState, ModeState, OpenConnections, Route};
 pub use live::{Live, Shared};
 pub use pool::{PoolState, PoolView};

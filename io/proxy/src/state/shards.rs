@@ -2,7 +2,7 @@ use std::sync::OnceLock;
 
 use weir_stats::SharedHistogram;
 
-use super::{Counter, StatusClasses};
+use super::{Counter, RefusalCounts, StatusClasses};
 
 /// One copy of `T` for each thread that counts, on cache lines of its own; readers sum them up.
 #[derive(Debug)]
@@ -68,6 +68,8 @@ pub struct ListenerCounters {
     pub request_errors: Counter,
     /// Requests that a rule refused.
     pub requests_denied: Counter,
+    /// Requests that were refused for what was wrong with them.
+    pub refused: RefusalCounts,
     /// Requests answered without a server being asked.
     pub intercepted: Counter,
     /// Answers of Weir's own by class, those included that it gave in a server's place.

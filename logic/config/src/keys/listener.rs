@@ -221,7 +221,9 @@ pub(crate) static FORWARDED: Section = Section {
             OneOrMany(&Text("a network or an IP address")),
             Otherwise("nobody"),
             "\"10.0.0.0/8\"",
-            "Peers whose X-Forwarded-* and Forwarded are believed and appended to, whatever the rules above say.",
+            "Peers whose X-Forwarded-* and Forwarded are believed and appended to, whatever the rules above say. Whom they name \
+             is the client, for routes, expressions, source hashes, {client_ip} and every log alike; the log as JSON has the \
+             peer, too.",
         ),
         key(
             "identity-headers",
@@ -253,7 +255,9 @@ const FORWARDING: &[&str] = &["set", "append", "pass", "remove"];
 pub(crate) static REQUEST_ID: Section = Section {
     noun: "",
     title: "[listener.NAME.forwarded.request-id]",
-    meaning: "Gives each request an id, in the request to the server, the response to the client and the access log.",
+    meaning: "Gives each request an id, in the request to the server, the response to the client and the access log. Answers \
+              of Weir's own have it, too. What cannot be read as a request gets a new one, in answer and log; a connection that \
+              is turned away at its limit has none.",
     keys: &[
         key(
             "header",

@@ -33,6 +33,8 @@ pub struct ListenerSnapshot {
     pub requests_denied: u64,
     /// Requests that could not be understood, or did not come in time.
     pub request_errors: u64,
+    /// Requests that were refused for what was wrong with them, by each rule that there is.
+    pub refused: Vec<RefusalCount>,
     /// Answers of Weir's own by class: redirects, fixed responses, errors, and what it says in the place of a server that
     /// failed or was not to be had.
     pub answered: Responses,
@@ -50,6 +52,16 @@ pub struct ListenerSnapshot {
     pub tls_handshakes: TlsCounts,
     /// From the end of the request's head to the response's last byte.
     pub duration: Latency,
+}
+
+/// Requests that one rule has refused.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RefusalCount {
+    /// The rule, by its name in the access log.
+    pub rule: String,
+    /// How many.
+    pub requests: u64,
 }
 
 /// TLS handshakes with clients.

@@ -43,7 +43,7 @@ pub(super) fn line(out: &mut Vec<u8>, record: &AccessRecord<'_>, time: &mut Time
             out.push(b' ');
             escape::haproxy(out, request.version);
         }
-        Subject::BadRequest | Subject::Connection => out.extend_from_slice(b"<BADREQ>"),
+        Subject::BadRequest { .. } | Subject::Connection => out.extend_from_slice(b"<BADREQ>"),
     }
     out.push(b'"');
 }

@@ -1,5 +1,7 @@
 //! One JSON object a line. Keys are always in the same order; what is not known is left out.
 
+use std::net::SocketAddr;
+
 use super::time::{TimeText, append_rfc3339_with};
 use super::{AccessRecord, Client, Subject, escape, ncsa};
 use crate::number;
@@ -9,6 +11,9 @@ pub(super) fn object(out: &mut Vec<u8>, record: &AccessRecord<'_>, time: &mut Ti
     append_rfc3339_with(out, record.start_unix_us, time);
     out.push(b'"');
     client(out, record.client);
+    if let Some(peer) = record.peer {
+        address(out, ["peer", "peer_port"], peer);
+    }
     subject(out, &record.subject);
     if let Some(status) = record.status {
         integer(out, "status", status.into());
@@ -52,6 +57,7 @@ pub(super) fn object(out: &mut Vec<u8>, record: &AccessRecord<'_>, time: &mut Ti
         out.extend_from_slice(b"true");
     }
     text(out, "termination", Some(&record.termination.code()));
+    text(out, "refused_by", record.refused_by.map(|rule| rule.name().as_bytes()));
     let active = &record.active;
     integer(out, "active_process", active.process.into());
     integer(out, "active_listener", active.listener.into());
@@ -63,37 +69,44 @@ pub(super) fn object(out: &mut Vec<u8>, record: &AccessRecord<'_>, time: &mut Ti
 
 fn client(out: &mut Vec<u8>, client: Client) {
     match client {
-        Client::Inet(address) => {
-            key(out, "client");
-            out.push(b'"');
-            ncsa::ip(out, address.ip());
-            out.push(b'"');
-            integer(out, "client_port", address.port().into());
-        }
+        Client::Inet(client) => address(out, ["client", "client_port"], client),
         Client::Unix => text(out, "client", Some(b"unix:")),
+    }
+}
+
+fn address(out: &mut Vec<u8>, [name, port_name]: [&str; 2], address: SocketAddr) {
+    key(out, name);
+    out.push(b'"');
+    ncsa::ip(out, address.ip());
+    out.push(b'"');
+    if address.port() != 0 {
+        integer(out, port_name, address.port().into());
     }
 }
 
 fn subject(out: &mut Vec<u8>, subject: &Subject<'_>) {
     let kind: &[u8] = match subject {
         Subject::Connection => b"connection",
-        Subject::BadRequest => b"bad-request",
+        Subject::BadRequest { .. } => b"bad-request",
         Subject::Request(_) => b"request",
     };
     text(out, "kind", Some(kind));
-    if let Subject::Request(request) = subject {
-        let fields = [
-            ("method", Some(request.method)),
-            ("target", Some(request.target)),
-            ("version", Some(request.version)),
-            ("host", request.host),
-            ("referer", request.referer),
-            ("user_agent", request.user_agent),
-            ("request_id", request.request_id),
-        ];
-        for (name, value) in fields {
-            text(out, name, value);
-        }
+    let request = match subject {
+        Subject::Connection => return,
+        Subject::BadRequest { request_id } => return text(out, "request_id", *request_id),
+        Subject::Request(request) => request,
+    };
+    let fields = [
+        ("method", Some(request.method)),
+        ("target", Some(request.target)),
+        ("version", Some(request.version)),
+        ("host", request.host),
+        ("referer", request.referer),
+        ("user_agent", request.user_agent),
+        ("request_id", request.request_id),
+    ];
+    for (name, value) in fields {
+        text(out, name, value);
     }
 }
 

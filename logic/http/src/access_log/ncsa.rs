@@ -20,7 +20,7 @@ pub(super) fn common(out: &mut Vec<u8>, record: &AccessRecord<'_>, time: &mut Ti
             out.push(b' ');
             escape::quoted(out, request.version);
         }
-        Subject::BadRequest | Subject::Connection => out.push(b'-'),
+        Subject::BadRequest { .. } | Subject::Connection => out.push(b'-'),
     }
     out.extend_from_slice(b"\" ");
     match record.status {
@@ -35,7 +35,7 @@ pub(super) fn combined(out: &mut Vec<u8>, record: &AccessRecord<'_>, time: &mut 
     common(out, record, time);
     let (referer, user_agent) = match record.subject {
         Subject::Request(request) => (request.referer, request.user_agent),
-        Subject::BadRequest | Subject::Connection => (None, None),
+        Subject::BadRequest { .. } | Subject::Connection => (None, None),
     };
     for header in [referer, user_agent] {
         out.extend_from_slice(b" \"");

@@ -1,14 +1,17 @@
 use std::net::SocketAddr;
 
 use super::Termination;
+use crate::RefusalRule;
 
 /// What is known of a request (TCP: of a connection) when it has ended. Borrowed: building one copies nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct AccessRecord<'a> {
     /// When its first byte came (TCP: when the connection was accepted), in microseconds since 1970 (UTC).
     pub start_unix_us: u64,
-    /// Who sent it, the PROXY protocol's word included.
+    /// Who sent it: whoever has connected, the PROXY protocol's word included, or the client that a trusted peer names.
     pub client: Client,
+    /// Who has connected, where a trusted peer names the client; else `None`.
+    pub peer: Option<SocketAddr>,
     /// What was logged.
     pub subject: Subject<'a>,
     /// The status that the client got; `None` = it got none.
@@ -43,6 +46,8 @@ pub struct AccessRecord<'a> {
     pub offloaded: bool,
     /// How it ended.
     pub termination: Termination,
+    /// What was wrong with it, if it was refused for that.
+    pub refused_by: Option<RefusalRule>,
     /// How busy everything was when it ended.
     pub active: ActiveCounts,
 }
@@ -50,7 +55,7 @@ pub struct AccessRecord<'a> {
 /// Who sent a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Client {
-    /// From here.
+    /// From here; port 0 = not known.
     Inet(SocketAddr),
     /// Through a Unix socket.
     Unix,
@@ -62,7 +67,10 @@ pub enum Subject<'a> {
     /// A TCP connection.
     Connection,
     /// Something that could not be read as a request, or did not come in time.
-    BadRequest,
+    BadRequest {
+        /// The id that its answer has.
+        request_id: Option<&'a [u8]>,
+    },
     /// A request.
     Request(RequestFields<'a>),
 }

@@ -17,6 +17,7 @@ fn record<'a>() -> AccessRecord<'a> {
     AccessRecord {
         start_unix_us: START_UNIX_US,
         client: Client::Inet("10.0.1.2:33317".parse().unwrap()),
+        peer: None,
         subject: Subject::Request(request),
         status: Some(200),
         bytes_in: 120,
@@ -40,6 +41,7 @@ fn record<'a>() -> AccessRecord<'a> {
         hedge_won: None,
         offloaded: false,
         termination: Termination::NORMAL,
+        refused_by: None,
         active: ActiveCounts { process: 1, listener: 1, pool: 1, server: 1, ..ActiveCounts::default() },
     }
 }
@@ -71,7 +73,7 @@ fn httplog_of_a_tls_request_that_was_redispatched_marks_both() {
 #[test]
 fn httplog_of_a_bad_request_has_no_server_and_minus_one_for_what_was_not_reached() {
     let record = AccessRecord {
-        subject: Subject::BadRequest,
+        subject: Subject::BadRequest { request_id: None },
         status: Some(400),
         bytes_out: 0,
         pool: None,
@@ -99,6 +101,33 @@ fn json_has_everything() {
     let tls = Some(TlsSession { version: "TLSv1.3", cipher: "TLS13_AES_128_GCM_SHA256" });
     let record = AccessRecord { tls, termination: Termination::RESPONSE_TIMEOUT, ..record() };
     insta::assert_snapshot!(line(LineFormat::Json, &record), @r#"{"time":"2026-11-21T08:48:21.838042Z","client":"10.0.1.2","client_port":33317,"kind":"request","method":"GET","target":"/index.html?q=1","version":"HTTP/1.1","host":"www.example","referer":"http://www.example/","user_agent":"curl/8.0","request_id":"0f3a","status":200,"bytes_in":120,"bytes_out":2750,"body_bytes_out":2326,"listener":"http-in","route":"static","pool":"static","server":"srv1","server_address":"10.0.0.1:80","tls_version":"TLSv1.3","tls_cipher":"TLS13_AES_128_GCM_SHA256","head_us":10000,"queue_us":0,"connect_us":30999,"first_byte_us":69000,"total_us":109000,"retries":0,"redispatched":false,"termination":"sH--","active_process":1,"active_listener":1,"active_pool":1,"active_server":1,"queue_ahead":0}"#);
+}
+
+#[test]
+fn json_says_what_was_wrong_with_a_request_that_was_refused() {
+    let record = AccessRecord {
+        subject: Subject::BadRequest { request_id: Some(b"0f3a") },
+        status: Some(400),
+        refused_by: Some(crate::RefusalRule::SecondContentLength),
+        termination: Termination::BAD_REQUEST,
+        ..record()
+    };
+    let value: serde_json::Value = serde_json::from_str(&line(LineFormat::Json, &record)).unwrap();
+    assert_eq!(value["refused_by"], "second-content-length");
+    assert_eq!((&value["kind"], &value["request_id"]), (&"bad-request".into(), &"0f3a".into()));
+}
+
+#[test]
+fn the_client_that_a_trusted_peer_names_stands_first_in_every_format_and_the_peer_in_json() {
+    let client = Client::Inet("198.51.100.9:0".parse().unwrap());
+    let peer = Some("10.0.1.2:33317".parse().unwrap());
+    let record = AccessRecord { client, peer, ..record() };
+    assert!(line(LineFormat::Common, &record).starts_with("198.51.100.9 - - "));
+    assert!(line(LineFormat::Combined, &record).starts_with("198.51.100.9 - - "));
+    assert!(line(LineFormat::Httplog, &record).starts_with("198.51.100.9:0 ["));
+    let json = line(LineFormat::Json, &record);
+    let expected = r#""client":"198.51.100.9","peer":"10.0.1.2","peer_port":33317,"kind""#;
+    assert!(json.contains(expected), "{json}");
 }
 
 #[test]

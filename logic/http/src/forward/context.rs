@@ -30,8 +30,10 @@ impl Scheme {
 /// Who takes part in an exchange: what stays the same for request and response.
 #[derive(Debug, Clone, Copy)]
 pub struct Exchange<'a> {
-    /// The client, made by [`super::Forwarder::peer`] once per connection.
+    /// Who has connected, made by [`super::Forwarder::peer`] once per connection.
     pub peer: &'a Peer,
+    /// The client: the peer, or whom it names if it is trusted ([`Peer::named_client`]).
+    pub client: &'a Peer,
     /// The request's id; empty = none is sent.
     pub request_id: &'a str,
     /// Name of the listener.
@@ -139,8 +141,8 @@ impl<'a> Exchange<'a> {
     pub fn variables(&self, scheme: Scheme, request: &RequestText<'a>) -> Variables<'a> {
         let tls = self.tls.copied().unwrap_or_default();
         Variables {
-            client_ip: self.peer.ip_text(),
-            client_port: self.peer.port(),
+            client_ip: self.client.ip_text(),
+            client_port: self.client.port(),
             host: split_authority(request.host).map(|(host, _)| host).unwrap_or_default(),
             path: request.path,
             query: request.query,

@@ -115,7 +115,7 @@ impl Forwarder {
         Peer::new(address, self.trusts(address.ip().to_canonical()))
     }
 
-    /// The client's address, for routes, source hashing and logs: the connection's, or if that is a trusted peer's, the
+    /// The client's address, for routes, source hashing, templates and logs: the connection's, or if that is a trusted peer's, the
     /// last one in X-Forwarded-For (else Forwarded) that is not trusted.
     pub fn client_address(&self, buf: &[u8], table: &HeaderTable, peer: &Peer) -> Option<IpAddr> {
         if !peer.is_trusted() {
@@ -144,6 +144,11 @@ impl Forwarder {
             names.add(&String::from_utf8_lossy(&id.name));
         }
         TrailerRules::new(names)
+    }
+
+    /// The name of the header that carries a request's id; `None` = requests get none.
+    pub fn request_id_header(&self) -> Option<&str> {
+        std::str::from_utf8(&self.request_id.as_ref()?.name).ok()
     }
 
     /// Whether requests get an id.

@@ -31,6 +31,13 @@ impl Peer {
         }
     }
 
+    /// The client, if it is not the peer: whom this trusted peer names, by the address that
+    /// [`super::Forwarder::client_address`] has found. That is all that is known of it.
+    pub fn named_client(&self, address: Option<IpAddr>) -> Option<Self> {
+        let ip = address.filter(|ip| self.trusted && Some(*ip) != self.ip)?;
+        Some(Self::new(SocketAddr::new(ip, 0), false))
+    }
+
     /// The client of a Unix socket: no address, not trusted.
     pub const fn without_address() -> Self {
         Self { ip: None, port: 0, trusted: false, text_bytes: 0, text: [0; Self::TEXT_BYTES] }

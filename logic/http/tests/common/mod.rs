@@ -90,8 +90,10 @@ impl Way {
             sni: "h.example",
             client_subject: "CN=x",
         };
+        let named = peer.named_client(forwarder.client_address(&buf, &table, &peer));
+        let client = named.as_ref().unwrap_or(&peer);
         let cx = RequestContext {
-            exchange: exchange(&peer, self.request_id, &tls),
+            exchange: Exchange { client, ..exchange(&peer, self.request_id, &tls) },
             server_scheme: self.server_scheme,
             default_host: self.default_host,
             upgrade: self.upgrade,
@@ -147,5 +149,14 @@ impl Way {
 }
 
 pub(crate) fn exchange<'a>(peer: &'a Peer, request_id: &'a str, tls: &'a TlsNames<'a>) -> Exchange<'a> {
-    Exchange { peer, request_id, listener: "front", route: "r1", pool: "web", server: "w1", tls: Some(tls) }
+    Exchange {
+        peer,
+        client: peer,
+        request_id,
+        listener: "front",
+        route: "r1",
+        pool: "web",
+        server: "w1",
+        tls: Some(tls),
+    }
 }

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{FullListener, PATIENCE, RawServer, RefusingPort, Signal, Step, TempDir, wait_until};
 
-struct Logged {
-    weir: Weir,
+/// A Weir whose access log is a file.
+pub(crate) struct Logged {
+    pub(crate) weir: Weir,
     directory: TempDir,
 }
 
 impl Logged {
-    fn start(config: &str, format: &str) -> Self {
+    pub(crate) fn start(config: &str, format: &str) -> Self {
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("access.log");
         let log = format!("\n[access-log]\nformat = \"{format}\"\nto = \"{}\"\n", path.display());
@@ -23,8 +24,13 @@ impl Logged {
     }
 
     /// The lines, once there are so many.
-    fn lines(&self, count: usize) -> Vec<String> {
+    pub(crate) fn lines(&self, count: usize) -> Vec<String> {
         lines_of(&self.path(), count)
+    }
+
+    /// The lines of a log in JSON, once there are so many.
+    pub(crate) fn json(&self, count: usize) -> Vec<serde_json::Value> {
+        self.lines(count).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 

@@ -4,5 +4,8 @@
 
 mod access_log;
 mod blame;
+mod clients;
 mod control_reference;
 mod metrics;
+mod refusals;
+mod request_ids;

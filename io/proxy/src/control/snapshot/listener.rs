@@ -1,5 +1,6 @@
 use weir_config::plan::{ListenerPlan, Mode};
-use weir_control::{Level, ListenerSnapshot, ListenerStatus, Protocol, Responses, TlsCounts};
+use weir_control::{Level, ListenerSnapshot, ListenerStatus, Protocol, RefusalCount, Responses, TlsCounts};
+use weir_http::RefusalRule;
 
 use crate::control::records::{LatencySum, ListenerRecord, Records};
 use crate::state::{Counter, ListenerCounters, StatusClasses};
@@ -44,6 +45,7 @@ fn of(record: &ListenerRecord) -> ListenerSnapshot {
         request_rate: record.requests.rate(),
         requests_denied: sum(|shard| &shard.requests_denied),
         request_errors: sum(|shard| &shard.request_errors),
+        refused: refused(record),
         answered: Responses::from(answered),
         intercepted: sum(|shard| &shard.intercepted),
         client_aborts: sum(|shard| &shard.client_aborts),
@@ -57,6 +59,19 @@ fn of(record: &ListenerRecord) -> ListenerSnapshot {
         },
         duration: duration.latency(),
     }
+}
+
+/// By every rule that the listener has.
+fn refused(record: &ListenerRecord) -> Vec<RefusalCount> {
+    let rules: &[RefusalRule] = match record.state.plan.mode {
+        Mode::Http(_) => RefusalRule::ALL,
+        Mode::Tcp(_) => &[],
+    };
+    let count = |rule: &RefusalRule| RefusalCount {
+        rule: rule.name().to_owned(),
+        requests: record.state.counters.sum(|shard| shard.refused.of(*rule)),
+    };
+    rules.iter().map(count).collect()
 }
 
 fn add(sums: &mut [u64; 6], classes: &StatusClasses) {

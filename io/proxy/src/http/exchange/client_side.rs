@@ -25,6 +25,7 @@ impl ClientSide<'_> {
     pub(crate) fn names<'b>(&'b self, reading: &Reading<'b>, tls: Option<&'b TlsNames<'b>>) -> Names<'b> {
         Names {
             peer: self.peer,
+            client: reading.request.client.as_deref().unwrap_or(self.peer),
             request_id: &reading.request.id,
             listener: self.listener.name(),
             route: self

@@ -53,6 +53,7 @@ impl Finish {
             bytes_out: answer.bytes_total() as u64,
             body_bytes_out: answer.body_bytes() as u64,
             termination: fault.termination(),
+            refused_by: fault.refused_by(),
         });
         After::Answer(Box::new(answer))
     }
@@ -73,6 +74,7 @@ impl Finish {
             bytes_out: sending.written,
             body_bytes_out: sending.body_bytes(),
             termination: Termination::ANSWERED,
+            refused_by: None,
         });
         if sending.keep_alive && (self.incoming.is_done() || self.drain().await) {
             return After::Next;
@@ -98,7 +100,12 @@ impl Finish {
         if matches!(halt, Halt::ClientGone | Halt::ClientTimeout) {
             counters.client_aborts.one();
         }
+        let mut refused_by = None;
         if let Halt::Fault(fault) = halt {
+            refused_by = fault.refused_by();
+            if let Some(rule) = refused_by {
+                counters.refused.count(rule);
+            }
             self.complain(&fault.to_string());
         }
         self.log(&ServiceRecord {
@@ -106,6 +113,7 @@ impl Finish {
             bytes_out: begun.map_or(0, |(_, sending)| sending.written),
             body_bytes_out: begun.map_or(0, |(_, sending)| sending.body_bytes()),
             termination,
+            refused_by,
         });
         if matches!(halt, Halt::Fault(_)) { After::ResetWhenDelivered } else { After::Reset }
     }

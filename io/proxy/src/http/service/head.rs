@@ -42,7 +42,7 @@ pub(super) fn write(
     let route = http.routes.get(facts.route)?;
     let pool = offloaded.map_or("", |it| it.pool.shared.plan.name.as_str());
     let server = offloaded.and_then(|it| it.server.as_ref()).map_or("", |server| server.name.as_str());
-    let names = connection.names(&facts.id, route.plan.name.as_str(), pool, tls.as_ref());
+    let names = connection.names(facts.asker(), route.plan.name.as_str(), pool, tls.as_ref());
     let context = ResponseContext {
         exchange: Names { server, ..names },
         request: facts.text(),

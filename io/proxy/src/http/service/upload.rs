@@ -74,7 +74,7 @@ async fn ask(finish: Finish, id: &str, target: &[u8], taken: TakenUpload) -> Opt
     // The body has taken its time, and not a server.
     timing.ask_again(connection.worker.look_at_clock());
     let Offloaded { pool, bond, place, .. } = *offloaded?;
-    let asked = Asked { pool, route: facts.route, id: &facts.id };
+    let asked = Asked { pool, route: facts.route, asker: facts.asker() };
     let Some(head) = question_after(&connection, &facts, &asked, (id, target, &taken)) else {
         return Some((connection, After::Reset));
     };

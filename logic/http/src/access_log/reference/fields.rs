@@ -10,12 +10,12 @@ const fn field(name: &'static str, unit: &'static str, meaning: &'static str) ->
     Field { name, unit, meaning }
 }
 
+const CLIENT: &str = "\
+    who sent it: whoever has connected, the PROXY protocol's word included, or the client that a `trusted` peer names; \
+    `unix:` = through a Unix socket";
+
 pub(super) const COMMON: &[Field] = &[
-    field(
-        "client",
-        "address",
-        "who sent it, the PROXY protocol's word included; `unix:` = through a Unix socket",
-    ),
+    field("client", "address", CLIENT),
     field("identity", "", "never known"),
     field("user", "", "never known"),
     field("time", "UTC", "when the request's first byte came"),
@@ -34,8 +34,11 @@ pub(super) const COMBINED: &[Field] = &[
     field("user_agent", "", "the User-Agent header; `-` = none"),
 ];
 
-const CLIENT_PORT: Field =
-    field("client", "address:port", "who sent it, as above; `unix:1` = through a Unix socket");
+const CLIENT_PORT: Field = field(
+    "client",
+    "address:port",
+    "who sent it, as above, with port 0 where a `trusted` peer names it; `unix:1` = through a Unix socket",
+);
 const POOL_SERVER: Field = field(
     "pool/server",
     "names",
@@ -86,12 +89,10 @@ pub(super) const TCPLOG: &[Field] = &[
 
 pub(super) const JSON: &[Field] = &[
     field("time", "UTC, µs", "when the request's first byte came; TCP: when the connection was accepted"),
-    field(
-        "client",
-        "address",
-        "who sent it, the PROXY protocol's word included; `unix:` = through a Unix socket",
-    ),
-    field("client_port", "", "not through a Unix socket"),
+    field("client", "address", CLIENT),
+    field("client_port", "", "not through a Unix socket, nor where a `trusted` peer names the client"),
+    field("peer", "address", "who has connected, where that is a `trusted` peer that names another client"),
+    field("peer_port", "", "of the same"),
     field(
         "kind",
         "",
@@ -103,7 +104,11 @@ pub(super) const JSON: &[Field] = &[
     field("host", "", "the Host header"),
     field("referer", "", "the Referer header"),
     field("user_agent", "", "the User-Agent header"),
-    field("request_id", "", "the id that was created or passed on, where the listener has ids"),
+    field(
+        "request_id",
+        "",
+        "the id that was created or passed on, where the listener has ids; of a `bad-request` the one in its answer",
+    ),
     field("status", "", "what the client got; left out if it got none"),
     field("bytes_in", "bytes", "read from the client, head included"),
     field("bytes_out", "bytes", "sent to the client, head included"),
@@ -137,6 +142,7 @@ pub(super) const JSON: &[Field] = &[
         "`true`: the server named a file, or a place for an upload, and the answer is Weir's: the file, or an error in its place; left out if it did not",
     ),
     field("termination", "", "[how it ended](#termination-codes)"),
+    field("refused_by", "", "[what was wrong with it](#refusals), if it was refused for that"),
     field("active_process", "", "client connections of the process, this one included"),
     field("active_listener", "", "client connections of the listener"),
     field("active_pool", "", "the same as `active_server`"),

@@ -12,6 +12,7 @@ use super::{
     AccessRecord, ActiveCounts, Client, LineFormat, LineWriter, RequestFields, Subject, Termination, Timings,
     TlsSession,
 };
+use crate::RefusalRule;
 use codes::{CAUSES, CODES, PHASES};
 use fields::{COMBINED, COMMON, Field, HTTPLOG, JSON, TCPLOG};
 
@@ -29,9 +30,13 @@ pub fn reference() -> String {
     let tcplog = line(LineFormat::Httplog, &connection());
     section(&mut page, "httplog, for TCP connections", TCPLOG_ABOUT, &tcplog, TCPLOG, &tokens(&tcplog));
     let json = line(LineFormat::Json, &request);
-    let values: Vec<&str> = members(&json).into_iter().map(|(_, value)| value).collect();
+    let members = members(&json);
+    let value =
+        |field: &Field| members.iter().find(|(key, _)| *key == field.name).map_or("", |(_, value)| *value);
+    let values: Vec<&str> = JSON.iter().map(value).collect();
     section(&mut page, "json", JSON_ABOUT, &json, JSON, &values);
     terminations(&mut page);
+    refusals(&mut page);
     page
 }
 
@@ -64,8 +69,12 @@ fn section(page: &mut String, title: &str, about: &str, example: &str, fields: &
     let _ = write!(page, "\n## {title}\n\n{about}\n\n```text\n{example}\n```\n");
     let _ = write!(page, "\n| field | in the example | unit | meaning |\n|---|---|---|---|\n");
     for (field, value) in fields.iter().zip(values) {
-        let (Field { name, unit, meaning }, value) = (field, value.replace('|', "\\|"));
-        let _ = writeln!(page, "| `{name}` | `{value}` | {unit} | {meaning} |");
+        let Field { name, unit, meaning } = field;
+        let value = match *value {
+            "" => String::new(),
+            value => format!("`{}`", value.replace('|', "\\|")),
+        };
+        let _ = writeln!(page, "| `{name}` | {value} | {unit} | {meaning} |");
     }
 }
 
@@ -86,6 +95,17 @@ fn terminations(page: &mut String) {
         let _ = writeln!(page, "| `{code}` | {meaning} |");
     }
 }
+
+fn refusals(page: &mut String) {
+    let _ = write!(page, "\n## Refusals\n\n{REFUSALS_ABOUT}\n\n| `refused_by` | meaning |\n|---|---|\n");
+    for rule in RefusalRule::ALL {
+        let _ = writeln!(page, "| `{}` | {} |", rule.name(), rule.meaning());
+    }
+}
+
+const REFUSALS_ABOUT: &str = "\
+What was wrong with a request that Weir refused, or stopped reading. The metric `weir_listener_refused_total` counts by the same names.
+The lines of the other formats have no place for it: there the status and `PR--` or `cR--` tell that there was something.";
 
 const TERMINATION_ABOUT: &str = "\
 How a request ended, in HAProxy's letters: who or what ended it, and what was going on. The third and the fourth tell of cookies
@@ -130,6 +150,7 @@ fn request() -> AccessRecord<'static> {
         // 2026-11-21 08:48:21 UTC.
         start_unix_us: 1_795_250_901_838_042,
         client: Client::Inet(([192, 0, 2, 7], 33_317).into()),
+        peer: None,
         subject: Subject::Request(RequestFields {
             method: b"GET",
             target: b"/index.html?q=1",
@@ -161,6 +182,7 @@ fn request() -> AccessRecord<'static> {
         hedge_won: Some(false),
         offloaded: true,
         termination: Termination::NORMAL,
+        refused_by: None,
         active: ActiveCounts {
             process: 25,
             listener: 12,

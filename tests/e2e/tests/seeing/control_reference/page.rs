@@ -38,12 +38,13 @@ pub(super) fn start() -> Weir {
 }
 
 /// The parts of a snapshot, in the order of their sections.
-pub(super) const SNAPSHOT: [&str; 33] = [
+pub(super) const SNAPSHOT: [&str; 34] = [
     "Snapshot",
     "ProcessSnapshot",
     "ListenerSnapshot",
     "ListenerStatus",
     "Protocol",
+    "RefusalCount",
     "TlsCounts",
     "PoolSnapshot",
     "StickySnapshot",
