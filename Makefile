@@ -1,7 +1,7 @@
 # Thin targets for people; the work lives in `cargo xtask` and in the crates. Each installs what it lacks.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-decisions bench-fleet bench-servers bench-storage bench-soak package release
+.PHONY: help demo test test-kubernetes test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-decisions bench-fleet bench-servers bench-storage bench-soak lab-lvs package release
 
 # The version that `make check` runs; compiled once into Cargo's own bin directory.
 CARGO_DENY_VERSION := 0.20.2
@@ -104,6 +104,13 @@ bench-soak: ## ten minutes of mixed traffic; memory and descriptors must stay fl
 	@scripts/setup bench
 	cargo build --release --package weir
 	cargo run --profile demo --package weir-bench -- soak $(BENCH)
+
+# Passed on to the guest, e.g. LVS='--scenario eight-tests --full' or LVS='--shift 2'.
+LVS ?=
+lab-lvs: ## balancers beside LVS, in a guest whose kernel has it, its time counted in instructions; takes minutes
+	@scripts/setup lvs
+	cargo build --release --package weir
+	io/lab/guest/guest.py --weir $${CARGO_TARGET_DIR:-target}/release/weir $(LVS)
 
 release: ## the optimised program, target/release/weir
 	@scripts/setup build

@@ -11,6 +11,8 @@ pub(crate) struct Seen {
     pub(crate) cpu_s: Option<f64>,
     /// The servers' CPU time, in seconds.
     pub(crate) server_cpu_s: Option<f64>,
+    /// The CPU time of the whole machine, in seconds.
+    pub(crate) machine_cpu_s: Option<f64>,
     /// The balancer's memory, in bytes.
     pub(crate) memory: Option<f64>,
     /// Servers that ran, on average, where they come and go.
@@ -38,6 +40,7 @@ pub(crate) fn of(summary: &Summary, seen: Seen) -> Vec<(Measure, f64)> {
             Measure::Rate => Some(summary.requests.succeeded_per_s),
             Measure::Cpu => each_us(seen.cpu_s),
             Measure::ServerCpu => each_us(seen.server_cpu_s),
+            Measure::MachineCpu => each_us(seen.machine_cpu_s),
             Measure::Memory => seen.memory.map(|bytes| bytes / 1_048_576.0),
             Measure::Servers => seen.servers,
             Measure::Outage => seen.outage_ms,

@@ -38,7 +38,8 @@ impl Monitor {
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
                 }
             }
-            for (name, watch) in &mut watches {
+            // The machine first, and last at the beginning: what looking at processes costs is not between its two ends.
+            for (name, watch) in watches.iter_mut().rev() {
                 add(&mut samples, name, &watch.read()?);
             }
             Ok(samples)
@@ -97,6 +98,31 @@ pub(crate) fn cpu_seconds(samples: &[Sample], source: &str) -> Option<f64> {
     (!ends.is_empty()).then(|| ends.values().map(|(first, last)| last - first).sum())
 }
 
+/// CPU seconds of the whole machine between the first look and the last: all time of its processors but that without work, and that which
+/// a hypervisor gave to others. Not the sum of what was spent: kernels count that by looking at each tick, and time without work to the
+/// microsecond.
+pub(crate) fn machine_cpu_seconds(samples: &[Sample], processors: usize) -> Option<f64> {
+    let spent = |figure: &str| {
+        let mut own = samples.iter().filter(|it| it.source == "host" && it.figure == figure);
+        let first = own.next()?;
+        let last = own.next_back()?;
+        Some((last.value - first.value, last.at_s - first.at_s))
+    };
+    let (idle_s, seconds) = spent("cpu_idle_s")?;
+    // Old kernels tell no more than that.
+    let others = ["cpu_iowait_s", "cpu_steal_s"].into_iter().filter_map(spent).map(|(spent_s, _)| spent_s);
+    (processors > 0).then(|| (seconds * processors as f64 - idle_s - others.sum::<f64>()).max(0.0))
+}
+
+/// Processors of the machine, whether this program may use them or not. 0 = the kernel does not say.
+pub(crate) fn processors() -> usize {
+    let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    let is_one = |line: &&str| {
+        line.strip_prefix("cpu").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    text.lines().filter(is_one).count()
+}
+
 /// Memory of all subjects of a source at the last look, pages that they share counted once.
 pub(crate) fn memory_bytes(samples: &[Sample], source: &str) -> Option<f64> {
     let mut last: BTreeMap<&str, f64> = BTreeMap::new();
@@ -125,6 +151,25 @@ pub(crate) fn flaw(samples: &[Sample], seconds: f64, every: Duration) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_cpu_of_the_machine_is_whatever_was_not_without_work() {
+        let sample = |at_s, figure, value| Sample {
+            at_s,
+            source: "host",
+            subject: "machine".to_owned(),
+            figure,
+            value,
+        };
+        let figures = [("cpu_idle_s", 100.0, 102.5), ("cpu_iowait_s", 7.0, 7.25), ("cpu_steal_s", 0.0, 0.5)];
+        let first = figures.map(|(figure, value, _)| sample(0.5, figure, value));
+        let last = figures.map(|(figure, _, value)| sample(2.5, figure, value));
+        let samples = [first, last].concat();
+        assert_eq!(machine_cpu_seconds(&samples, 2), Some(0.75));
+        assert_eq!(machine_cpu_seconds(&samples, 0), None);
+        assert_eq!(machine_cpu_seconds(&samples[..3], 2), None);
+        assert!(processors() > 0);
+    }
 
     #[test]
     fn the_cpu_of_a_process_is_counted_from_the_first_look_to_the_last() {

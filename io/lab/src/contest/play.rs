@@ -250,7 +250,8 @@ fn find_rivals(play: &Play<'_>, tell: &mut dyn FnMut(Event<'_>)) -> Result<Rival
         let program = match rival.product.is_kernel() && !has_namespaces(play.scenario) {
             true => Err("its rules would be for all of this machine: it needs network namespaces, and these need root".to_owned()),
             false => rivals::find(rival.product, rival.program.as_deref(), play.own).and_then(|program| {
-                rivals::is_able(rival.product, rival.scheme, &program).map(|()| program)
+                let how = (rival.scheme, rival.scheduler.as_deref());
+                rivals::is_able(rival.product, how, &program).map(|()| program)
             }),
         };
         match program {

@@ -21,6 +21,7 @@ pub const SHIPPED: &[Shipped] = shipped![
     "eight-tests",
     "failover",
     "idle-connections",
+    "lvs",
     "offload",
     "past-the-balancer",
     "reload",

@@ -274,7 +274,7 @@ fn csv_has_a_line_for_each_run() {
     let lines: Vec<&str> = csv.split("\r\n").collect();
     assert_eq!(lines.len(), 48 + 2);
     assert!(lines[0].ends_with(
-        "mean,p50,p99,connect,waiting,rate,cpu,server-cpu,memory,servers,outage,answered,recovery"
+        "mean,p50,p99,connect,waiting,rate,cpu,server-cpu,machine-cpu,memory,servers,outage,answered,recovery"
     ));
     assert!(lines[4].starts_with("\"b, c\",none,0,3,"), "{}", lines[4]);
     let columns = lines[1].split(',').count();

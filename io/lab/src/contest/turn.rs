@@ -77,6 +77,7 @@ impl Ring<'_> {
                 bind,
                 servers: &servers,
                 scheme: rival.scheme,
+                scheduler: rival.scheduler.as_deref(),
                 way: rival.way,
                 roots: &roots,
                 key: self.park.key(),
@@ -167,6 +168,7 @@ impl Ring<'_> {
             // Servers of a fleet are not among those that are watched.
             server_cpu_s: monitor::cpu_seconds(&samples, "servers")
                 .filter(|_| case.kill_for.is_none() && rival.fleet.is_none()),
+            machine_cpu_s: monitor::machine_cpu_seconds(&samples, monitor::processors()),
             memory: monitor::memory_bytes(&samples, "balancer").filter(|_| is_steady),
             servers: self.servers_that_ran(case, rival, &samples, seconds),
             outage_ms: case.has_trouble().then_some(gap_ms as f64),
@@ -265,6 +267,7 @@ impl Ring<'_> {
         // A file that is sent in a server's place does not say whose it is.
         let is_told = rival.product != Product::None && rival.way != Way::Offloaded;
         let is_even = rival.scheme == Scheme::RoundRobin
+            && rival.scheduler.is_none()
             && is_told
             && rival.fleet.is_none()
             && case.servers > 1

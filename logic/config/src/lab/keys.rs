@@ -23,6 +23,7 @@ const MEASURES: Kind = Choice(&[
     "rate",
     "cpu",
     "server-cpu",
+    "machine-cpu",
     "memory",
     "servers",
     "outage",
@@ -92,7 +93,8 @@ pub(super) static SCENARIO: Section = Section {
             OneOrMany(&MEASURES),
             Default("[\"mean\", \"cpu\"]"),
             "\"p99\"",
-            "What the verdict goes by. `cpu` is the balancer's CPU time for each answer, `server-cpu` that of all servers, `servers` how many ran where they \
+            "What the verdict goes by. `cpu` is the balancer's CPU time for each answer, `server-cpu` that of all servers, `machine-cpu` that of the whole \
+             machine (client, servers and kernel included, so that balancers that are the kernel can be compared), `servers` how many ran where they \
              come and go. In tests in which something is lost or reloaded, `outage` is the longest time without an answer, `answered` the share of requests \
              that were answered as expected, `recovery` the time from the first failed request to the last (1 ms if hardly any failed); these are \
              compared however many requests fail.",

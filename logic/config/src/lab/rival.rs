@@ -20,6 +20,8 @@ pub struct Rival {
     pub way: Way,
     /// Its servers come and go with demand.
     pub fleet: Option<FleetSetup>,
+    /// Of LVS: its own name of how it chooses, in place of [`Self::scheme`].
+    pub scheduler: Option<String>,
     /// Where it is asked for.
     #[serde(skip)]
     pub mark: Option<Mark>,

@@ -40,6 +40,14 @@ pub(super) static RIVAL: Section = Section {
             "{ max = 13, capacity = 100 }",
             "Its servers come and go with demand; `weir` can.",
         ),
+        key(
+            "scheduler",
+            Choice(&["rr", "wrr", "lc", "wlc", "fo", "ovf", "lblc", "lblcr", "dh", "sh", "sed", "nq", "mh"]),
+            Otherwise("the one of the same meaning as `algorithms`"),
+            "\"lblc\"",
+            "Of `lvs`: its scheduler, as ipvsadm calls it, whatever `algorithms` says. Those that go by the destination (`lblc`, `lblcr`, `dh`) have one \
+             here, and keep to one server; shares are not checked.",
+        ),
     ],
 };
 

@@ -19,6 +19,7 @@ struct Asked {
     program: Option<PathBuf>,
     way: Way,
     fleet: Option<FleetSetup>,
+    scheduler: Option<String>,
     /// `None`: nobody is asked for by name.
     span: Option<Span>,
 }
@@ -34,7 +35,8 @@ pub(super) fn rivals(table: &Table<'_, '_>, kind: ServerKind) -> Vec<Rival> {
             let program = own.text_if("program").map(|text| PathBuf::from(text.value));
             let way = way(&own, product, kind);
             let fleet = fleet(&own, product, kind);
-            asked.push(Asked { name, product, program, way, fleet, span: Some(node.span) });
+            let scheduler = scheduler(&own, product);
+            asked.push(Asked { name, product, program, way, fleet, scheduler, span: Some(node.span) });
         } else if let Some(product) = node.text().and_then(product) {
             asked.push(Asked {
                 name: product.name().to_owned(),
@@ -42,6 +44,7 @@ pub(super) fn rivals(table: &Table<'_, '_>, kind: ServerKind) -> Vec<Rival> {
                 program: None,
                 way: Way::Proxied,
                 fleet: None,
+                scheduler: None,
                 span: Some(node.span),
             });
         }
@@ -55,6 +58,7 @@ pub(super) fn rivals(table: &Table<'_, '_>, kind: ServerKind) -> Vec<Rival> {
                 program: None,
                 way: Way::Proxied,
                 fleet: None,
+                scheduler: None,
                 span: None,
             }));
         }
@@ -64,10 +68,10 @@ pub(super) fn rivals(table: &Table<'_, '_>, kind: ServerKind) -> Vec<Rival> {
     let schemes = schemes(table);
     let mut rivals: Vec<Rival> = Vec::new();
     for one in asked {
-        let schemes =
-            if one.product == Product::None { &schemes[..schemes.len().min(1)] } else { &schemes[..] };
+        let has_one = one.product == Product::None || one.scheduler.is_some();
+        let schemes = if has_one { &schemes[..schemes.len().min(1)] } else { &schemes[..] };
         for (scheme, span) in schemes {
-            if !one.product.has(*scheme) {
+            if one.scheduler.is_none() && !one.product.has(*scheme) {
                 let message = format!("{} has no {}", one.product.name(), scheme.name());
                 table.error("algorithms", span.or(one.span).unwrap_or(table.span()), message);
             }
@@ -84,6 +88,7 @@ pub(super) fn rivals(table: &Table<'_, '_>, kind: ServerKind) -> Vec<Rival> {
                 scheme: *scheme,
                 way: one.way,
                 fleet: one.fleet.clone(),
+                scheduler: one.scheduler.clone(),
                 mark: one.span.map(Mark),
             });
         }
@@ -101,6 +106,14 @@ fn way(rival: &Table<'_, '_>, product: Product, kind: ServerKind) -> Way {
         rival.error("way", span_of(rival, "way"), message);
     }
     way
+}
+
+fn scheduler(rival: &Table<'_, '_>, product: Product) -> Option<String> {
+    let named = rival.text_if("scheduler")?;
+    if product != Product::Lvs {
+        rival.error("scheduler", span_of(rival, "scheduler"), "only `lvs` has schedulers");
+    }
+    Some(named.value)
 }
 
 fn fleet(rival: &Table<'_, '_>, product: Product, kind: ServerKind) -> Option<FleetSetup> {

@@ -228,6 +228,8 @@ pub enum Measure {
     Cpu,
     /// CPU time of the servers for each answer.
     ServerCpu,
+    /// CPU time of the whole machine for each answer: client, balancer, servers and kernel.
+    MachineCpu,
     /// Memory of the balancer at the end.
     Memory,
     /// Servers that ran, on average, where they come and go.
@@ -242,7 +244,7 @@ pub enum Measure {
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Mean,
         Self::P50,
         Self::P99,
@@ -251,6 +253,7 @@ impl Measure {
         Self::Rate,
         Self::Cpu,
         Self::ServerCpu,
+        Self::MachineCpu,
         Self::Memory,
         Self::Servers,
         Self::Outage,
@@ -269,6 +272,7 @@ impl Measure {
             Self::Rate => "rate",
             Self::Cpu => "cpu",
             Self::ServerCpu => "server-cpu",
+            Self::MachineCpu => "machine-cpu",
             Self::Memory => "memory",
             Self::Servers => "servers",
             Self::Outage => "outage",
@@ -288,6 +292,7 @@ impl Measure {
             Self::Rate => "Answers a second",
             Self::Cpu => "CPU time of the balancer for each answer, us",
             Self::ServerCpu => "CPU time of the servers for each answer, us",
+            Self::MachineCpu => "CPU time of the whole machine for each answer, us",
             Self::Memory => "Memory of the balancer, MiB",
             Self::Servers => "Servers that ran, on average",
             Self::Outage => "Longest time without an answer, ms",

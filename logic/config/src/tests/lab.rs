@@ -64,6 +64,22 @@ fn rivals_with_several_algorithms_are_told_apart_and_none_has_one() {
 }
 
 #[test]
+fn lvs_may_have_a_scheduler_of_its_own_and_nobody_else() {
+    let text = format!(
+        "rivals = [\"weir\", {{ product = \"lvs\", name = \"lblc\", scheduler = \"lblc\" }}]\nalgorithms = [\"random\", \"source\"]\n\
+         topology = {{ kind = \"namespaces\" }}\n{SMALL}"
+    );
+    let scenario = load(&text).unwrap();
+    let rivals: Vec<_> =
+        scenario.rivals.iter().map(|rival| (rival.name.as_str(), rival.scheduler.as_deref())).collect();
+    // It is played once, whatever the others choose by, also where it could not choose so.
+    assert_eq!(rivals, [("weir random", None), ("weir source", None), ("lblc", Some("lblc"))]);
+    let said = load(&text.replace("product = \"lvs\"", "product = \"nginx\"")).unwrap_err();
+    assert!(said.contains("only `lvs` has schedulers"), "{said}");
+    assert!(load(&text.replace("\"lblc\" }", "\"lbcl\" }")).unwrap_err().contains("lblc"));
+}
+
+#[test]
 fn the_quick_form_changes_what_tests_say_and_no_more() {
     let scenario = load_as(EVERY_KEY.split("# ---\n").next().unwrap(), true).unwrap();
     let names: Vec<_> = scenario.cases.iter().map(|case| case.name.as_str()).collect();

@@ -94,6 +94,7 @@ fn what(measure: Measure) -> &'static str {
         Measure::Rate => "answers a second",
         Measure::Cpu => "CPU time for each answer",
         Measure::ServerCpu => "CPU time of the servers for each answer",
+        Measure::MachineCpu => "CPU time of the whole machine for each answer",
         Measure::Memory => "memory",
         Measure::Servers => "servers that ran",
         Measure::Outage => "longest time without an answer",

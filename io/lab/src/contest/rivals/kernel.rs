@@ -46,12 +46,12 @@ pub(super) fn nftables(assignment: &Assignment<'_>) -> String {
 /// For `ipvsadm --restore`.
 pub(super) fn lvs(assignment: &Assignment<'_>) -> String {
     let bind = assignment.bind;
-    let scheduler = match assignment.scheme {
+    let scheduler = assignment.scheduler.unwrap_or(match assignment.scheme {
         Scheme::LeastConnections => "lc",
         Scheme::Source => "sh",
         // Scenarios that ask for chance are refused.
         Scheme::RoundRobin | Scheme::Random => "rr",
-    };
+    });
     let servers = super::each(assignment, |_, address| format!("-a -t {bind} -r {address} -m\n"));
     format!("-A -t {bind} -s {scheduler}\n{servers}")
 }
@@ -86,8 +86,10 @@ pub(super) fn is_able(program: &Path, recipe: &Recipe, directory: &Path) -> Resu
         std::fs::write(&path, text).map_err(|cause| format!("{}: {cause}", path.display()))?;
     }
     let script = recipe.script.and_then(|script| script.strip_suffix(STAY)).unwrap_or_default();
+    // In one whose loopback was never up the kernel has no table of local addresses, and LVS takes no server's for that of a machine.
+    let prepared = format!("ip link set lo up && {script}");
     let mut command = Command::new("unshare");
-    command.args(["--net", "/bin/sh", "-c", script]).arg(program).args(&recipe.arguments);
+    command.args(["--net", "/bin/sh", "-c", &prepared]).arg(program).args(&recipe.arguments);
     let output = command.stdin(Stdio::null()).output().map_err(|cause| format!("unshare: {cause}"))?;
     match output.status.success() && !script.is_empty() {
         true => Ok(()),

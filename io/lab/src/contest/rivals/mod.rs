@@ -32,6 +32,8 @@ pub struct Assignment<'a> {
     pub servers: &'a [(String, SocketAddr)],
     /// How it chooses.
     pub scheme: Scheme,
+    /// Of LVS: its own name of how, in place of `scheme`.
+    pub scheduler: Option<&'a str>,
     /// How what is asked for comes to clients.
     pub way: Way,
     /// What each server serves, if that is a directory, in the order of `servers`.
@@ -238,7 +240,11 @@ pub fn find(product: Product, named: Option<&Path>, own: &Path) -> Result<Progra
 ///
 /// # Errors
 /// It cannot; the text says what was said.
-pub(crate) fn is_able(product: Product, scheme: Scheme, program: &Program) -> Result<(), String> {
+pub(crate) fn is_able(
+    product: Product,
+    (scheme, scheduler): (Scheme, Option<&str>),
+    program: &Program,
+) -> Result<(), String> {
     if !product.is_kernel() {
         return Ok(());
     }
@@ -248,6 +254,7 @@ pub(crate) fn is_able(product: Product, scheme: Scheme, program: &Program) -> Re
         bind: SocketAddr::from(([198, 18, 0, 2], 8_000)),
         servers: &servers,
         scheme,
+        scheduler,
         way: Way::Proxied,
         roots: &[],
         key: None,

@@ -11,6 +11,7 @@ fn assignment<'a>(
         bind: "127.0.0.1:8080".parse().unwrap(),
         servers,
         scheme,
+        scheduler: None,
         way: Way::Proxied,
         roots: &[],
         key: None,
@@ -78,7 +79,7 @@ fn configurations_are_accepted_by_whom_they_are_for() {
         // What a kernel does not take is not proved either.
         let found = find(product, None, Path::new("")).and_then(|program| {
             let is_root = super::super::stage::is_root();
-            let tried = if is_root { is_able(product, Scheme::RoundRobin, &program) } else { Ok(()) };
+            let tried = if is_root { is_able(product, (Scheme::RoundRobin, None), &program) } else { Ok(()) };
             tried.map(|()| program)
         });
         let program = match found {
@@ -165,6 +166,15 @@ fn weirs_own_configuration_is_proved() {
         let loaded = weir_config::load(&[weir_config::Source::new("weir.toml", config.clone())], &|_| None);
         assert!(loaded.is_ok(), "{:?}\n{config}", loaded.unwrap_err());
     }
+}
+
+#[test]
+fn lvs_takes_the_scheduler_that_it_is_given() {
+    let (servers, directory) = (servers(), Path::new("/tmp/d"));
+    let mut assignment = assignment(&servers, Scheme::LeastConnections, directory);
+    assert!(recipe(Product::Lvs, &assignment).unwrap().config.starts_with("-A -t 127.0.0.1:8080 -s lc\n"));
+    assignment.scheduler = Some("lblc");
+    assert!(recipe(Product::Lvs, &assignment).unwrap().config.starts_with("-A -t 127.0.0.1:8080 -s lblc\n"));
 }
 
 /// What Weir and NGINX are told when they are to send the servers' files, and Weir when it is to send clients on.
