@@ -29,8 +29,14 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
     if is_tls {
         names.extend(["socache_shmcb", "ssl"]);
     }
-    let loads: String =
-        names.iter().map(|name| format!("LoadModule {name}_module {modules}/mod_{name}.so\n")).collect();
+    // Debian has built that in, others have not; asked to load what it has, Apache does not start.
+    let load = |name: &&str| match *name {
+        "unixd" => format!(
+            "<IfModule !unixd_module>\n  LoadModule unixd_module {modules}/mod_unixd.so\n</IfModule>\n"
+        ),
+        name => format!("LoadModule {name}_module {modules}/mod_{name}.so\n"),
+    };
+    let loads: String = names.iter().map(load).collect();
     let directory = assignment.directory.display();
     let scheme = if assignment.tls_out.is_some() { "https" } else { "http" };
     let members =
