@@ -1,7 +1,7 @@
 # Thin targets for people; the work lives in `cargo xtask` and in the crates. Each installs what it lacks.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-decisions bench-fleet bench-servers bench-storage bench-soak lab-lvs package release
+.PHONY: help demo test test-kubernetes test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-decisions bench-fleet bench-generators bench-servers bench-storage bench-soak lab-lvs package release
 
 # The version that `make check` runs; compiled once into Cargo's own bin directory.
 CARGO_DENY_VERSION := 0.20.2
@@ -68,7 +68,7 @@ bench: ## paired measurements against HAProxy and NGINX; HAPROXY=... NGINX=... c
 	@# All of them, whatever the answer of the others is; those after the first only where everything is measured.
 	cargo build --profile demo --package weir-bench
 	bench=$${CARGO_TARGET_DIR:-target}/demo/weir-bench; worst=0; \
-	for part in 'compare $(BENCH)' $(if $(BENCH),,storage simulation 'servers --repeats 3 --seconds 2' fleet); do \
+	for part in 'compare $(BENCH)' $(if $(BENCH),,storage simulation 'servers --repeats 3 --seconds 2' generators fleet); do \
 		$$bench $$part || { kept=$$?; [ $$kept -gt $$worst ] && worst=$$kept; }; \
 	done; exit $$worst
 
@@ -76,6 +76,11 @@ bench-servers: ## CPU a request with 3 and with 10,000 servers; BENCH='--only ra
 	@scripts/setup bench
 	cargo build --release --package weir
 	cargo run --profile demo --package weir-bench -- servers $(BENCH)
+
+bench-generators: ## weir load beside wrk, ab, httperf, h2load and whichever of oha, k6, vegeta and wrk2 are here
+	@scripts/setup bench
+	cargo build --release --package weir
+	cargo run --profile demo --package weir-bench -- generators $(BENCH)
 
 bench-quick: ## the same with short runs: shapes, not results
 	@scripts/setup bench

@@ -31,6 +31,15 @@ pub(crate) fn cpu_time(pid: u32) -> Duration {
 /// What the kernel counts in towards programs (USER_HZ = 100).
 const TICK_MS: u64 = 10;
 
+/// CPU time of all processes that this one has started and waited for, and of those that they have waited for. To the tick (10 ms).
+pub(crate) fn cpu_time_of_ended_children() -> Duration {
+    let stat = read("/proc/self/stat");
+    // Behind user and system time of its own (proc_pid_stat(5)).
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace().skip(13);
+    let ticks: u64 = fields.take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Duration::from_millis(ticks * TICK_MS)
+}
+
 /// CPU time of a process and its descendants with that of threads that have ended, which [`cpu_time`] cannot see: a Java
 /// program starts and ends compiler threads as it goes. To the tick (10 ms).
 pub(crate) fn cpu_time_with_ended_threads(pid: u32) -> Duration {
@@ -127,6 +136,14 @@ mod tests {
         .join()
         .unwrap();
         assert!(cpu_time_with_ended_threads(std::process::id()) >= before + Duration::from_millis(30));
+    }
+
+    #[test]
+    fn time_of_children_counts_when_they_have_ended() {
+        let before = cpu_time_of_ended_children();
+        let work = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        std::process::Command::new("sh").args(["-c", work]).status().unwrap();
+        assert!(cpu_time_of_ended_children() > before);
     }
 
     #[test]

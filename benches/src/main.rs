@@ -8,6 +8,7 @@ mod comparison;
 mod cpu;
 mod error;
 mod fleet;
+mod generators;
 mod idle;
 mod large_simulation;
 mod latency;
@@ -58,6 +59,7 @@ fn run(options: &Options) -> error::Result<ExitCode> {
         Command::Compare(options) => comparison::run(options),
         Command::Simulation(options) => simulation::run(options),
         Command::Fleet(options) => fleet::run(options),
+        Command::Generators(options) => generators::run(options),
         Command::Servers(options) => servers::run(options),
         Command::Soak(options) => soak::run(options),
         Command::Storage(options) => storage::run(options),

@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Simulation(Simulation),
     /// The default scaling policy beside the published rule, on simulated demand
     Fleet(Fleet),
+    /// Weir's load generator beside others: CPU per request at full speed, and how rates are kept
+    Generators(Generators),
     /// CPU per request with 3 and with 10,000 servers
     Servers(Servers),
     /// Mixed traffic for a long time: memory and descriptors must stay flat
@@ -115,6 +117,32 @@ pub(crate) struct Fleet {
     /// Where seeds begin, if not behind those that settings were chosen by
     #[arg(long)]
     pub(crate) first_seed: Option<u64>,
+}
+
+/// `generators`. Those that are installed take part; Weir's program comes from WEIR.
+#[derive(Debug, Args)]
+pub(crate) struct Generators {
+    /// Turns of each
+    #[arg(long, default_value_t = 7)]
+    pub(crate) repeats: usize,
+    /// Length of a turn
+    #[arg(long, default_value_t = 5)]
+    pub(crate) seconds: u64,
+    /// Only these generators beside Weir's (several separated by commas)
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// Connections at full speed
+    #[arg(long, default_value_t = 64)]
+    pub(crate) connections: u32,
+    /// Rates to be kept, per second (several separated by commas)
+    #[arg(long, value_delimiter = ',', default_values_t = [2_000, 20_000])]
+    pub(crate) rates: Vec<u32>,
+    /// How long the highest rate is kept once more, by Weir's generator
+    #[arg(long, default_value_t = 30)]
+    pub(crate) long_seconds: u64,
+    /// Where every sample goes; target/bench/TIME.json if not given
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
 }
 
 /// `servers`.

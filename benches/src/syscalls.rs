@@ -54,7 +54,7 @@ pub(crate) fn measure(workshop: &Workshop, balancer: &Balancer, load: &Load) -> 
 }
 
 /// Reads the table of `strace -c`: names and numbers of calls, the most frequent first.
-fn parse(table: &str) -> Vec<(String, u64)> {
+pub(crate) fn parse(table: &str) -> Vec<(String, u64)> {
     let rows = table.lines().filter_map(|line| {
         let fields: Vec<_> = line.split_whitespace().collect();
         // % time, seconds, usecs/call, calls, [errors], syscall

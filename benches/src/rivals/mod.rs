@@ -93,6 +93,11 @@ impl Contestant {
         Self::of(Product::Weir, from_environment("WEIR").pop().unwrap_or_else(release_build))
     }
 
+    /// Where its program is.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// The first program of a product that the environment names, or the one that Debian installs.
     pub(crate) fn first(product: Product) -> Result<Self> {
         let programs = match product {
