@@ -21,6 +21,9 @@ pub struct Head {
     pub requests: Option<u64>,
     /// How long requests are started, in seconds, where that is known beforehand.
     pub duration_s: Option<f64>,
+    /// HTTP/2, with so many requests at a time on each connection; `None` = HTTP/1.1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<usize>,
     /// Connections at the same time, at most.
     pub connections_max: usize,
     /// Threads that generate load.
@@ -158,6 +161,9 @@ pub struct Facts {
     pub connections: u64,
     /// Connections that stood at the same time, at most; of several threads, the sum of each one's most.
     pub connections_at_once: u64,
+    /// HTTP/2: requests that a server allowed at a time on a connection, if that was less than was asked for; of several, the least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams_allowed: Option<u64>,
     /// Kept connections that the server closed while nothing was asked.
     pub closed_idle: u64,
     /// The longest time in which requests were under way and not a byte came, in nanoseconds.
@@ -186,6 +192,10 @@ pub struct ThreadFacts {
     /// It ran ahead of all ordinary programs.
     #[serde(default)]
     pub is_ahead: bool,
+    /// How long it had something to do and was not on a CPU, and how much longer it slept than it wanted to, where that was so long
+    /// that it was not the kernel's timer: it was kept waiting, out of its quota, or stopped.
+    #[serde(default)]
+    pub stalled_ns: u64,
 }
 
 /// Connections as sessions have them, in milliseconds.

@@ -200,6 +200,16 @@ fn resources(facts: &Facts, add: &mut impl FnMut(FlawKind, String)) {
                 ),
             );
         }
+        let stalled = thread.stalled_ns as f64 / wall;
+        if stalled > RUN_DELAY_MAX && delayed <= RUN_DELAY_MAX {
+            add(
+                FlawKind::Cpu,
+                format!(
+                    "the generator stood still: thread {at} for {:.1}% of its time (it was stopped, or a quota was used up)",
+                    stalled * 100.0
+                ),
+            );
+        }
     }
     if facts.memory_available_min.is_some_and(|bytes| bytes < MEMORY_MIN) {
         add(FlawKind::Memory, "the machine was out of memory".to_owned());

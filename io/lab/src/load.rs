@@ -24,9 +24,12 @@ pub struct Load {
     pub duration: Option<Duration>,
     /// Where the choice of targets begins, if they have weights.
     pub seed: u64,
+    /// HTTP/2, with so many requests at a time on each connection: over TLS by ALPN, else with prior knowledge (RFC 9113, section 3).
+    /// Sessions have one at a time. `None` = HTTP/1.1.
+    pub streams: Option<usize>,
     /// Connections take more than one request.
     pub keep_alive: bool,
-    /// Connections at the same time, at most.
+    /// Connections at the same time, at most; those of HTTP/2 that a server is about to end do not count.
     pub connections_max: usize,
     /// Threads that generate load; at least 1.
     pub threads: usize,

@@ -116,14 +116,22 @@ faults! {
     Reset = "reset", "the connection was reset";
     /// The body was shorter than announced.
     Truncated = "truncated", "the answer's body was shorter than announced";
-    /// It is no HTTP/1 answer, or one that two readers could read differently.
-    Framing = "framing", "the answer is not well-formed HTTP/1";
+    /// It is no HTTP answer, or one that two readers could read differently.
+    Framing = "framing", "the answer is not well-formed HTTP";
     /// The digest of the body is not the one that was given or announced.
     Checksum = "checksum", "the answer's checksum is wrong";
     /// The answer announces no digest, and one was to be verified.
     NoChecksum = "no-checksum", "the answer announces no checksum";
     /// TLS failed.
     Tls = "tls", "TLS failed";
+    /// HTTP/2 was asked for, and the server speaks something else.
+    NoHttp2 = "no-http2", "the server does not speak HTTP/2";
+    /// HTTP/2: the server did not take the request, and says that it has done nothing of it.
+    StreamRefused = "stream-refused", "the server refused the stream (RST_STREAM with REFUSED_STREAM)";
+    /// HTTP/2: the server gave up the request.
+    StreamReset = "stream-reset", "the server reset the stream (RST_STREAM)";
+    /// HTTP/2: the server ended the connection, and had not taken the request, or says that something was wrong.
+    GoAway = "goaway", "the server ended the connection (GOAWAY)";
     /// The file with the body could not be read.
     Body = "body", "the body to be sent could not be read";
     /// This process may not open more descriptors.

@@ -1,5 +1,7 @@
 //! What is asked for.
 
+mod http2;
+
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -10,13 +12,17 @@ use weir_dav::digest::{Algorithm, Digest};
 use crate::rng;
 use crate::template::Template;
 use crate::url::{Origin, Url};
+pub(crate) use http2::{Http2Head, head_bytes};
 
 /// One kind of request.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) origin: Origin,
     pub(crate) is_head: bool,
+    /// Over HTTP/1.
     pub(crate) head: Template,
+    /// Over HTTP/2, if that is spoken.
+    pub(crate) http2: Option<Http2Head>,
     pub(crate) body: Body,
 }
 
@@ -150,7 +156,7 @@ pub(crate) fn pattern() -> Vec<u8> {
 impl Target {
     /// # Errors
     /// Method, URL or a header cannot be sent.
-    pub(crate) fn new(spec: &TargetSpec, keep_alive: bool) -> Result<Self, String> {
+    pub(crate) fn new(spec: &TargetSpec, keep_alive: bool, is_http2: bool) -> Result<Self, String> {
         let url: Url = spec.url.parse()?;
         let is_token = |text: &str| {
             let punctuation = b"!#$%&'*+-.^_`|~";
@@ -191,10 +197,12 @@ impl Target {
         if !(weight > 0.0 && weight.is_finite()) {
             return Err(format!("{weight}: a weight is a number above 0"));
         }
+        let http2 = if is_http2 { Some(Http2Head::new(spec, &url)?) } else { None };
         Ok(Self {
             origin: url.origin,
             is_head: spec.method == "HEAD",
             head: Template::parse(head.as_bytes()),
+            http2,
             body: spec.body.clone(),
         })
     }
@@ -255,12 +263,12 @@ mod tests {
         let mut put = spec("PUT", "http://a:81/f-{i}");
         put.headers.push(("X-Y".to_owned(), "z".to_owned()));
         put.body = Body::Generated { bytes: 10 };
-        let target = Target::new(&put, true).unwrap();
+        let target = Target::new(&put, true, false).unwrap();
         assert_eq!(
             head(&target, 7),
             "PUT /f-7 HTTP/1.1\r\nHost: a:81\r\nX-Y: z\r\nUser-Agent: weir-load\r\nContent-Length: 10\r\n\r\n"
         );
-        let get = Target::new(&spec("GET", "http://a/"), false).unwrap();
+        let get = Target::new(&spec("GET", "http://a/"), false, false).unwrap();
         assert!(head(&get, 0).contains("Connection: close\r\n") && !head(&get, 0).contains("Content-Length"));
     }
 
@@ -268,10 +276,10 @@ mod tests {
     fn what_would_break_the_framing_is_refused() {
         let mut target = spec("GET", "http://a/");
         target.headers.push(("X".to_owned(), "a\r\nB: c".to_owned()));
-        assert!(Target::new(&target, true).is_err());
-        assert!(Target::new(&spec("G T", "http://a/"), true).is_err());
+        assert!(Target::new(&target, true, false).is_err());
+        assert!(Target::new(&spec("G T", "http://a/"), true, false).is_err());
         target.headers = vec![("Transfer-Encoding".to_owned(), "chunked".to_owned())];
-        assert!(Target::new(&target, true).is_err());
+        assert!(Target::new(&target, true, false).is_err());
     }
 
     #[test]

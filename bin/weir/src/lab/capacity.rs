@@ -74,6 +74,7 @@ fn ask(args: &CapacityArgs, per_s: f64, termination: &Termination) -> Result<Run
         requests_max: None,
         duration: None,
         seed: 1,
+        streams: None,
         keep_alive: true,
         connections_max: 10_000,
         threads: ((per_s / RATE_PER_THREAD) as usize + 1).min(cores),

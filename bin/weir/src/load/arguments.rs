@@ -25,6 +25,8 @@ Examples:
       As httperf does: so many connections a second, ten requests on each.
   weir load --rate 200 --mix GET=70,PUT=20,PROPFIND=10 --body-size 1MiB 'http://10.0.0.1/data/file-{i%1000}'
       A mix of methods on a thousand files; {i} is the number of the request.
+  weir load --http2 --connections 10 --streams 20 -d 30s https://10.0.0.1/
+      HTTP/2: ten connections with twenty requests at a time on each.
   weir load --rate 100 --targets targets.txt --output run.weir
       What a file in vegeta's format asks for; every request is kept in run.weir.
   weir load report --type hdr run.weir
@@ -146,6 +148,12 @@ pub(crate) struct MakeArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "url", help_heading = "What is sent")]
     pub(super) targets: Option<PathBuf>,
 
+    /// Speak HTTP/2: over TLS as agreed on by ALPN, without TLS with prior knowledge (h2c).
+    #[arg(long, help_heading = "Connections")]
+    pub(super) http2: bool,
+    /// HTTP/2: so many requests at the same time on each connection; unless told otherwise 100 in an open loop, and 1 in a closed one. Sessions have 1.
+    #[arg(long, value_name = "N", requires = "http2", conflicts_with = "calls", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Connections")]
+    pub(super) streams: Option<u32>,
     /// A new connection for each request.
     #[arg(long, conflicts_with = "calls", help_heading = "Connections")]
     pub(super) no_keep_alive: bool,

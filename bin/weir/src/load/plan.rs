@@ -90,6 +90,7 @@ pub(super) fn load(args: &MakeArgs, notes: &mut Vec<String>) -> Result<Load, Str
         requests_max: args.requests,
         duration: args.duration.or(args.requests.is_none().then_some(DURATION)).filter(|_| is_closed),
         seed: args.seed,
+        streams: args.http2.then(|| streams(args, is_closed)),
         keep_alive: !args.no_keep_alive,
         connections_max: args.max_connections as usize,
         timeout: args.timeout,
@@ -125,6 +126,13 @@ fn phases(args: &MakeArgs, rate: &str) -> Result<Phases, RateError> {
         }
     };
     Phases::parse(rate, duration, args.steps)
+}
+
+/// A closed loop has as many requests at a time as it has connections, unless it is told otherwise: so do ab, wrk and h2load.
+fn streams(args: &MakeArgs, is_closed: bool) -> usize {
+    const STREAMS: usize = 100;
+    let is_one = is_closed || args.calls.is_some();
+    args.streams.map_or(if is_one { 1 } else { STREAMS }, |streams| streams as usize)
 }
 
 fn threads(args: &MakeArgs, mode: &Mode) -> usize {

@@ -38,6 +38,16 @@ fn a_rate_is_an_open_loop_connections_are_a_closed_one_and_calls_make_sessions()
 }
 
 #[test]
+fn http_2_has_many_requests_on_a_connection_in_an_open_loop_and_one_in_a_closed_one() {
+    let streams = |arguments: &[&str]| load(&[arguments, &["http://a/"]].concat()).map(|load| load.streams);
+    assert_eq!(streams(&["--rate", "50"]).unwrap(), None);
+    assert_eq!(streams(&["--rate", "50", "--http2"]).unwrap(), Some(100));
+    assert_eq!(streams(&["-c", "5", "--http2"]).unwrap(), Some(1));
+    assert_eq!(streams(&["-c", "5", "--http2", "--streams", "20"]).unwrap(), Some(20));
+    assert!(streams(&["-c", "5", "--streams", "20"]).unwrap_err().contains("--http2"));
+}
+
+#[test]
 fn requests_of_a_rate_take_as_long_as_they_take() {
     let load = load(&["--rate", "50", "-n", "1000", "http://a/"]).unwrap();
     assert!(matches!(&load.mode, Mode::Open { phases, .. } if (phases.duration_s() - 20.0).abs() < 1e-9));

@@ -314,6 +314,7 @@ impl Ring<'_> {
             requests_max: case.requests.filter(|_| warm_up.is_none()),
             duration,
             seed: self.scenario.seed,
+            streams: None,
             keep_alive: case.keep_alive,
             connections_max: 20_000,
             threads: threads.clamp(1, cores),

@@ -1,3 +1,5 @@
+mod fields;
+
 use weir_dav::digest::{Digest, Hasher, parse_digest, parse_repr_digest};
 use weir_http::{
     BodyScanner, Dechunker, Framing, HeadLimits, HeaderTable, ResponseTo, is_worth_parsing, parse_response,

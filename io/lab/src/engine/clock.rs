@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::facts::ThreadFacts;
 
@@ -24,22 +25,35 @@ pub(super) struct Clock {
     spin_ns: u64,
     /// The last part before a request is due.
     margin_ns: u64,
+    /// Slept for much longer than it wanted to.
+    stalled_ns: u64,
     run_delay_ns: Option<u64>,
+    cpu_ns: u64,
 }
 
 const MARGIN_MIN_NS: u64 = 50_000;
 const MARGIN_MAX_NS: u64 = 2_000_000;
 /// A margin becomes shorter by one in so many with each time it was not needed.
 const MARGIN_DECAY: u64 = 256;
-/// How soon the end of a run is seen.
-const TICK_NS: u64 = 50_000_000;
+/// Who sleeps so much longer than he wants to has not been let.
+const STALL_MIN_NS: u64 = 10_000_000;
+/// How soon the end of a run is seen, and that the thread was not let run.
+const TICK_NS: u64 = 20_000_000;
 
 impl Clock {
     /// For this thread.
     pub(super) fn new(start: Instant) -> Self {
         // The kernel may wake a thread 50 us late, as a rule; without the permission the rule holds, and the margin knows.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        Self { start, idle_ns: 0, spin_ns: 0, margin_ns: 200_000, run_delay_ns: run_delay_ns() }
+        Self {
+            start,
+            idle_ns: 0,
+            spin_ns: 0,
+            margin_ns: 200_000,
+            stalled_ns: 0,
+            run_delay_ns: run_delay_ns(),
+            cpu_ns: thread_cpu_ns(),
+        }
     }
 
     /// Since the start of the run.
@@ -87,8 +101,12 @@ impl Clock {
         poll(epoll, events, until - now)?;
         let woken = self.now();
         self.idle_ns += woken - now;
+        // Whatever woke it: an event that came while it could not run finds it late, too.
+        let overslept = woken.saturating_sub(until);
+        if overslept > STALL_MIN_NS {
+            self.stalled_ns += overslept;
+        }
         if events.is_empty() {
-            let overslept = woken.saturating_sub(until);
             self.margin_ns = if overslept > self.margin_ns {
                 (overslept + overslept / 4).min(MARGIN_MAX_NS)
             } else {
@@ -112,12 +130,15 @@ impl Clock {
     /// What it saw of this thread.
     pub(super) fn facts(&self, wall_ns: u64) -> ThreadFacts {
         let delay = self.run_delay_ns.zip(run_delay_ns()).map(|(before, after)| after.saturating_sub(before));
+        let awake_ns = wall_ns.saturating_sub(self.idle_ns);
+        let off_ns = awake_ns.saturating_sub(thread_cpu_ns() - self.cpu_ns);
         ThreadFacts {
             wall_ns,
-            busy_ns: wall_ns.saturating_sub(self.idle_ns + self.spin_ns),
+            busy_ns: awake_ns.saturating_sub(self.spin_ns),
             spin_ns: self.spin_ns,
             run_delay_ns: delay,
             is_ahead: false,
+            stalled_ns: self.stalled_ns + off_ns,
         }
     }
 }
@@ -129,6 +150,12 @@ fn poll(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, wait_ns: u64) -> Result
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// CPU time of this thread so far.
+fn thread_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// How long this thread could have run and was not let: the second number of schedstat (Documentation/scheduler/sched-stats).

@@ -3,34 +3,25 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
-use rustls::ClientConnection;
+use rustls::{AlertDescription, ClientConnection};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::answer::Answer;
-use super::job::Job;
 use super::onward::head_for;
-use crate::record::{Fault, Record};
+use crate::record::Fault;
 use crate::target::{Body, Target};
 use crate::url::Url;
 
-/// One connection, with at most one request on it.
+/// One connection, with at most one request of HTTP/1 on it.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) socket: TcpStream,
     tls: Option<Box<ClientConnection>>,
     pub(super) phase: Phase,
-    /// Tells it from others that had its place before.
-    pub(super) serial: u32,
-    /// Which of the run's origins it leads to.
-    pub(super) origin: usize,
     /// What is to be sent next.
     out: Vec<u8>,
     out_at: usize,
     body: Body,
     body_at: u64,
-    pub(super) exchange: Option<Exchange>,
-    pub(super) opened_ns: u64,
-    pub(super) replies: u32,
 }
 
 /// How far it has come.
@@ -39,17 +30,6 @@ pub(super) enum Phase {
     Connecting,
     Handshaking,
     Ready,
-}
-
-/// A request that is under way.
-#[derive(Debug)]
-pub(super) struct Exchange {
-    pub(super) id: u64,
-    pub(super) job: Job,
-    pub(super) record: Record,
-    pub(super) answer: Answer,
-    /// How often it has been sent on.
-    pub(super) hops: u8,
 }
 
 /// What a read brought.
@@ -78,7 +58,6 @@ impl Connection {
         address: SocketAddr,
         source: Option<IpAddr>,
         tls: Option<Box<ClientConnection>>,
-        origin: usize,
     ) -> Result<Self, Fault> {
         let begin = || -> std::io::Result<Socket> {
             let socket =
@@ -97,20 +76,15 @@ impl Connection {
             socket: socket.into(),
             tls,
             phase: Phase::Connecting,
-            serial: 0,
-            origin,
             out: Vec::new(),
             out_at: 0,
             body: Body::Empty,
             body_at: 0,
-            exchange: None,
-            opened_ns: 0,
-            replies: 0,
         })
     }
 
-    /// Puts a request on it; [`Self::flush`] sends it. With a URL it asks there for what the target says.
-    pub(super) fn ask(&mut self, target: &Target, number: u64, onward: Option<&Url>, mut exchange: Exchange) {
+    /// Puts a request on it; [`Self::flush`] sends it. With a URL it asks there for what the target says. Tells how long its head is.
+    pub(super) fn ask(&mut self, target: &Target, number: u64, onward: Option<&Url>) -> u32 {
         self.out.clear();
         self.out_at = 0;
         target.head.render(number, &mut self.out);
@@ -121,9 +95,20 @@ impl Connection {
             self.body = target.body.clone();
         }
         self.body_at = 0;
-        let head = u32::try_from(self.out.len()).unwrap_or(u32::MAX);
-        exchange.record.head_out = exchange.record.head_out.saturating_add(head);
-        self.exchange = Some(exchange);
+        u32::try_from(self.out.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Goes on with connecting, and with TLS, as far as the socket lets it. True when requests can be sent.
+    pub(super) fn poll_ready(&mut self) -> Result<bool, Fault> {
+        if self.phase == Phase::Connecting && !self.poll_connect()? {
+            return Ok(false);
+        }
+        Ok(self.phase == Phase::Ready || self.poll_handshake()?)
+    }
+
+    /// For somebody who speaks something else than HTTP/1 on it.
+    pub(super) fn into_parts(self) -> (TcpStream, Option<Box<ClientConnection>>) {
+        (self.socket, self.tls)
     }
 
     /// The request has not been sent completely.
@@ -134,7 +119,7 @@ impl Connection {
     }
 
     /// The socket says that it can be written or is broken: has it connected?
-    pub(super) fn poll_connect(&mut self) -> Result<bool, Fault> {
+    fn poll_connect(&mut self) -> Result<bool, Fault> {
         match self.socket.take_error() {
             Ok(Some(error)) | Err(error) => return Err(connect_fault(&error)),
             Ok(None) => {}
@@ -150,7 +135,7 @@ impl Connection {
     }
 
     /// Goes on with the handshake as far as the socket lets it. True when it is complete.
-    pub(super) fn poll_handshake(&mut self) -> Result<bool, Fault> {
+    fn poll_handshake(&mut self) -> Result<bool, Fault> {
         let Some(tls) = &mut self.tls else {
             self.phase = Phase::Ready;
             return Ok(true);
@@ -170,7 +155,7 @@ impl Connection {
             match tls.read_tls(&mut self.socket) {
                 Ok(0) => return Err(Fault::Tls),
                 Ok(_) => {
-                    tls.process_new_packets().map_err(|_| Fault::Tls)?;
+                    tls.process_new_packets().map_err(|error| handshake_fault(&error))?;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(broken(&error)),
@@ -178,8 +163,8 @@ impl Connection {
         }
     }
 
-    /// Sends what the socket takes.
-    pub(super) fn flush(&mut self, pattern: &[u8]) -> Result<(), Fault> {
+    /// Sends what the socket takes, and adds to `sent` how much that was.
+    pub(super) fn flush(&mut self, pattern: &[u8], sent: &mut u64) -> Result<(), Fault> {
         loop {
             if self.out_at == self.out.len() {
                 self.out.clear();
@@ -199,16 +184,14 @@ impl Connection {
                 return Ok(());
             }
             let rest = &self.out[self.out_at..];
-            let sent = match &mut self.tls {
+            let taken = match &mut self.tls {
                 None => self.socket.write(rest),
                 Some(tls) => send_tls(tls, &mut self.socket, rest),
             };
-            match sent {
+            match taken {
                 Ok(bytes) => {
                     self.out_at += bytes;
-                    if let Some(exchange) = &mut self.exchange {
-                        exchange.record.bytes_out += bytes as u64;
-                    }
+                    *sent += bytes as u64;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -261,7 +244,8 @@ fn send_tls(tls: &mut ClientConnection, socket: &mut TcpStream, bytes: &[u8]) ->
     Ok(taken)
 }
 
-fn receive_tls(
+/// Reads plaintext; `true` = there may be more.
+pub(super) fn receive_tls(
     tls: &mut ClientConnection,
     socket: &mut TcpStream,
     buffer: &mut [u8],
@@ -277,6 +261,14 @@ fn receive_tls(
     }
 }
 
+fn handshake_fault(error: &rustls::Error) -> Fault {
+    match error {
+        // Only who offers HTTP/2 and nothing else offers anything.
+        rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => Fault::NoHttp2,
+        _ => Fault::Tls,
+    }
+}
+
 fn connect_fault(error: &std::io::Error) -> Fault {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::CONNREFUSED) => Fault::Refused,
@@ -288,7 +280,7 @@ fn connect_fault(error: &std::io::Error) -> Fault {
     }
 }
 
-fn broken(error: &std::io::Error) -> Fault {
+pub(super) fn broken(error: &std::io::Error) -> Fault {
     match error.kind() {
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted => Fault::Reset,
         ErrorKind::OutOfMemory => Fault::Memory,

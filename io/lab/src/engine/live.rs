@@ -5,8 +5,9 @@ use weir_stats::{Histogram, Resolution, SharedHistogram};
 use crate::facts::Expected;
 use crate::record::Record;
 
-/// What one thread shows while it runs. One writer.
+/// What one thread shows while it runs. One writer, who must not share a line of memory with the writer of another.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(super) struct LiveThread {
     pub(super) due: AtomicU64,
     pub(super) sent: AtomicU64,
@@ -52,8 +53,6 @@ impl LiveThread {
     }
 
     pub(super) fn add(&self, record: &Record, expected: &Expected) {
-        // One writer: a load and a store cost less than an atomic addition.
-        let add = |counter: &AtomicU64, count: u64| counter.store(counter.load(Relaxed) + count, Relaxed);
         if record.fault.is_none() {
             add(&self.answered, 1);
             self.latency.record(record.latency_ns() / 1_000);
@@ -63,6 +62,11 @@ impl LiveThread {
         }
         add(&self.bytes_in, record.bytes_in);
     }
+}
+
+/// One writer: a load and a store cost less than an atomic addition.
+pub(super) fn add(counter: &AtomicU64, count: u64) {
+    counter.store(counter.load(Relaxed) + count, Relaxed);
 }
 
 impl Progress {

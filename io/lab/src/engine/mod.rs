@@ -4,10 +4,13 @@ mod ahead;
 mod answer;
 mod clock;
 mod connection;
+mod http2;
 mod job;
+mod lane;
 mod live;
 mod onward;
 mod output;
+mod places;
 mod process;
 mod servers;
 mod shared;
@@ -151,6 +154,10 @@ impl Running {
             facts.connections += report.connections;
             facts.connections_at_once += report.connections_at_once;
             facts.closed_idle += report.closed_idle;
+            facts.streams_allowed = match (facts.streams_allowed, report.streams_allowed) {
+                (Some(least), Some(allowed)) => Some(least.min(allowed)),
+                (least, allowed) => least.or(allowed),
+            };
             facts.unrecorded += report.unrecorded;
             facts.stopped |= report.stopped;
             // A silence is one only if it is everywhere.
@@ -227,6 +234,7 @@ fn head_of(load: &Load) -> Head {
         targets: load.targets.iter().map(|target| format!("{} {}", target.method, target.url)).collect(),
         requests,
         duration_s,
+        streams: load.streams,
         connections_max: load.connections_max,
         threads: load.threads,
         timeout_s: load.timeout.as_secs_f64(),

@@ -50,9 +50,8 @@ impl Shared {
         let mut found: Vec<Origin> = Vec::new();
         let mut targets = Vec::with_capacity(load.targets.len());
         for spec in &load.targets {
-            let target = Target::new(spec, load.keep_alive).map_err(|cause| LoadError::Target {
-                name: format!("{} {}", spec.method, spec.url),
-                cause,
+            let target = Target::new(spec, load.keep_alive, load.streams.is_some()).map_err(|cause| {
+                LoadError::Target { name: format!("{} {}", spec.method, spec.url), cause }
             })?;
             let origin = found.iter().position(|origin| *origin == target.origin).unwrap_or_else(|| {
                 found.push(target.origin.clone());
@@ -70,8 +69,9 @@ impl Shared {
                 found.push(origin);
             }
         }
-        let tls =
-            if found.iter().any(|origin| origin.is_tls) { Some(ClientTls::load(&load.tls)?) } else { None };
+        let alpn: &[&[u8]] = if load.streams.is_some() { &[b"h2"] } else { &[] };
+        let is_tls = found.iter().any(|origin| origin.is_tls);
+        let tls = if is_tls { Some(ClientTls::load(&load.tls)?.offering(alpn)) } else { None };
         let origins =
             found.iter().map(|origin| Resolved::new(origin, tls.as_ref())).collect::<Result<_, _>>()?;
         let choice = Choice::new(&load.targets, load.seed);

@@ -19,6 +19,7 @@ fn run() -> Run {
         targets: vec!["GET http://a/".to_owned(), "PUT http://a/<b>".to_owned()],
         requests: Some(100),
         duration_s: Some(1.0),
+        streams: None,
         connections_max: 50,
         threads: 1,
         timeout_s: 30.0,
@@ -55,6 +56,7 @@ fn run() -> Run {
             spin_ns: 0,
             run_delay_ns: Some(MS),
             is_ahead: false,
+            stalled_ns: 0,
         }],
         cpu_user_ns: 40 * MS,
         cpu_system_ns: 60 * MS,
@@ -201,4 +203,25 @@ fn a_run_of_which_nothing_came_has_reports_nonetheless() {
         assert!(!text.is_empty() && !text.contains("NaN"), "{text}");
     }
     assert!(text(&run).contains("INVALID"));
+}
+
+#[test]
+fn http_2_is_told_with_what_the_server_allows() {
+    let mut run = run();
+    run.head.streams = Some(20);
+    run.facts.as_mut().unwrap().streams_allowed = Some(8);
+    let text = text(&run);
+    assert!(text.contains("; HTTP/2, up to 20 requests at a time on each; 1 thread\n"), "{text}");
+    assert!(text.contains("idle; the server allows no more than 8 requests at a time on each\n"), "{text}");
+}
+
+#[test]
+fn a_generator_that_stood_still_is_told() {
+    let mut run = run();
+    run.facts.as_mut().unwrap().threads[0].stalled_ns = 500 * MS;
+    assert!(
+        text(&run).contains("the generator stood still: thread 0 for 45.9% of its time"),
+        "{}",
+        text(&run)
+    );
 }

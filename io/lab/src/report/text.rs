@@ -67,7 +67,12 @@ pub(super) fn describe(head: &Head) -> String {
             head.connections_max
         ),
     };
-    format!("{what}\n{how}; {threads}")
+    let http2 = match head.streams {
+        Some(1) => "; HTTP/2, one request at a time on each".to_owned(),
+        Some(streams) => format!("; HTTP/2, up to {streams} requests at a time on each"),
+        None => String::new(),
+    };
+    format!("{what}\n{how}{http2}; {threads}")
 }
 
 fn requests(out: &mut String, run: &Run, summary: &Summary) {
@@ -115,9 +120,12 @@ fn requests(out: &mut String, run: &Run, summary: &Summary) {
 }
 
 fn own(out: &mut String, facts: &Facts) {
+    let allowed = facts.streams_allowed.map_or(String::new(), |streams| {
+        format!("; the server allows no more than {streams} requests at a time on each")
+    });
     let _ = writeln!(
         out,
-        "Connections  {} made, {} at once, {} closed by the server while idle",
+        "Connections  {} made, {} at once, {} closed by the server while idle{allowed}",
         facts.connections, facts.connections_at_once, facts.closed_idle
     );
     let busy = facts.threads.iter().map(|thread| {

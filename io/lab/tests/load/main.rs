@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod closed;
+mod http2;
 mod open;
 mod requests;
 mod sabotage;
@@ -29,6 +30,7 @@ fn load(address: SocketAddr, path: &str, mode: Mode) -> Load {
         requests_max: None,
         duration: None,
         seed: 1,
+        streams: None,
         keep_alive: true,
         connections_max: 1_000,
         threads: 1,

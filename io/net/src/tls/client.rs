@@ -53,6 +53,14 @@ impl ClientTls {
         Ok(Self { config, server_name: plan.server_name.clone() })
     }
 
+    /// Offers these protocols (RFC 7301), most preferred first. A server that has none of them may refuse the connection, or go on
+    /// without one: who offers them looks at what was agreed on.
+    #[must_use]
+    pub fn offering(mut self, alpn: &[&[u8]]) -> Self {
+        self.config.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
+        self
+    }
+
     /// For the server at `host`, a DNS name or an address (without port): what is sent and verified, unless the config
     /// names something else. Its sessions are its own: another server could not resume them.
     pub fn connector(&self, host: &str) -> Result<TlsConnector, TlsError> {

@@ -1,4 +1,10 @@
+use std::fs;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use weir_testkit::{PATIENCE, untested, wait_until};
 
 use crate::{flaws, json, origin, text};
 
@@ -38,6 +44,83 @@ fn a_generator_without_cpu_time_says_so() {
     assert_eq!(output.status.code(), Some(1), "{summary}");
     let flaws = flaws(&summary);
     assert!(flaws.contains(&"late") || flaws.contains(&"cpu"), "{summary}");
+}
+
+/// A group of processes that together have a tenth of a CPU.
+struct Quota(PathBuf);
+
+impl Quota {
+    /// `None` where this machine has no such groups, or does not let us make one.
+    fn new(name: &str) -> Option<Self> {
+        let name = format!("weir-{name}-{}", std::process::id());
+        // Of version 2, then of version 1.
+        let kinds = [
+            ("/sys/fs/cgroup", "cpu.max", "10000 100000"),
+            ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "10000"),
+        ];
+        kinds.into_iter().find_map(|(root, file, quota)| {
+            let group = PathBuf::from(root).join(&name);
+            fs::create_dir(&group).ok()?;
+            let group = Self(group);
+            // In a tmpfs a directory can be made, too, but nothing is in it.
+            let is_group = group.0.join("cgroup.procs").exists() && group.0.join(file).exists();
+            (is_group && fs::write(group.0.join(file), quota).is_ok()).then_some(group)
+        })
+    }
+
+    fn weir(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo $$ > \"$1\" && shift && exec \"$@\"", "sh"]);
+        command.arg(self.0.join("cgroup.procs")).arg(weir_e2e::program()).args(arguments);
+        command
+    }
+}
+
+impl Drop for Quota {
+    fn drop(&mut self) {
+        wait_until("the group is empty", PATIENCE, || fs::remove_dir(&self.0).is_ok() || !self.0.exists());
+    }
+}
+
+#[test]
+fn a_generator_that_has_used_up_its_quota_of_cpu_time_says_so() {
+    let origin = origin();
+    let url = format!("http://{}/bytes/100", origin.addr());
+    let Some(quota) = Quota::new("quota") else {
+        return untested("no control group for CPU time can be made here");
+    };
+    for mode in [&["--rate", "4000"][..], &["-c", "8"]] {
+        let arguments = [&["load", "--duration", "2s", "--json"][..], mode, &[url.as_str()][..]].concat();
+        let output = quota.weir(&arguments).output().unwrap();
+        let summary = json(&output);
+        assert_eq!(output.status.code(), Some(1), "{mode:?}: {summary}");
+        let flaws = flaws(&summary);
+        assert!(flaws.contains(&"late") || flaws.contains(&"cpu"), "{mode:?}: {summary}");
+    }
+}
+
+#[test]
+fn a_generator_that_is_stopped_again_and_again_says_so() {
+    let origin = origin();
+    let url = format!("http://{}/bytes/100", origin.addr());
+    for mode in [&["--rate", "100"][..], &["-c", "2", "--pause", "20ms"]] {
+        let mut command = Command::new(weir_e2e::program());
+        command.args(["load", "--duration", "2s", "--json"]).args(mode).arg(&url);
+        let mut weir = command.stdout(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_child(&weir);
+        while weir.try_wait().unwrap().is_none() {
+            // Two thirds of the time it may not run.
+            for (signal, ms) in [(Signal::STOP, 200), (Signal::CONT, 100)] {
+                let _ = kill_process(pid, signal);
+                std::thread::sleep(Duration::from_millis(ms));
+            }
+        }
+        let output = weir.wait_with_output().unwrap();
+        let summary = json(&output);
+        assert_eq!(output.status.code(), Some(1), "{mode:?}: {summary}");
+        let flaws = flaws(&summary);
+        assert!(flaws.contains(&"late") || flaws.contains(&"cpu"), "{mode:?}: {summary}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod browser;
 mod curl;
 mod lab_report;
 mod load;
+mod load_http2;
 mod nginx;
 mod nginx_in_front;
 mod simulate;

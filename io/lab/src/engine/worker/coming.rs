@@ -2,24 +2,26 @@
 
 use rustix::event::epoll::EventFlags;
 
-use super::super::connection::{Connection, Phase, Received};
+use super::super::connection::{Connection, Received};
+use super::super::lane::{Carrier, Exchange, Lane};
+use super::links::LINK;
 use super::{Step, Worker};
 use crate::record::Fault;
 
 impl Worker<'_> {
-    pub(super) fn is_there(&self, at: usize, serial: u32) -> bool {
-        self.slots.get(at).is_some_and(|slot| slot.serial == serial && slot.connection.is_some())
-    }
-
+    /// An event of the lane, or of the link, with this place and serial.
     pub(super) fn on_event(&mut self, at: usize, serial: u32, flags: EventFlags) {
-        if !self.is_there(at, serial) {
+        if at & LINK != 0 {
+            return self.on_link_event(at & !LINK, serial, flags);
+        }
+        if !self.lanes.is_there(at, serial) {
             return;
         }
-        let Some(mut connection) = self.slots[at].connection.take() else { return };
-        let step = self.advance(&mut connection, flags);
-        self.slots[at].connection = Some(connection);
+        let Some(mut lane) = self.lanes.take(at) else { return };
+        let step = self.advance(&mut lane, flags);
+        self.lanes.put(at, lane);
         match step {
-            Step::Pending => {}
+            Step::Pending | Step::Unsent => {}
             Step::Answered { keep } => self.finish(at, keep),
             Step::Failed(fault) => self.fail(at, fault),
             Step::Over => {
@@ -29,33 +31,31 @@ impl Worker<'_> {
         }
     }
 
-    pub(super) fn advance(&mut self, connection: &mut Connection, flags: EventFlags) -> Step {
-        let advanced = (|| {
-            if connection.phase == Phase::Connecting && !connection.poll_connect()? {
-                return Ok(false);
-            }
-            if connection.phase == Phase::Handshaking && !connection.poll_handshake()? {
-                return Ok(false);
-            }
-            Ok(true)
-        })();
-        match advanced {
+    fn advance(&mut self, lane: &mut Lane, flags: EventFlags) -> Step {
+        let Lane { carrier, exchange, replies, .. } = lane;
+        let Carrier::Connection(connection) = carrier else { return Step::Pending };
+        match connection.poll_ready() {
             Ok(true) => {}
             Ok(false) => return Step::Pending,
             Err(fault) => return Step::Failed(fault),
         }
-        if let Some(exchange) = &mut connection.exchange
-            && connection.replies == 0
+        if let Some(exchange) = exchange
+            && *replies == 0
             && exchange.hops == 0
             && exchange.record.connected_ns.is_none()
         {
             exchange.record.connected_ns = Some(self.clock.now());
         }
         // A server may answer, and close, before it has read the whole body: the answer counts.
-        let flushed = if connection.is_sending() { connection.flush(&self.shared.pattern) } else { Ok(()) };
+        let mut sent = 0;
+        let is_sending = connection.is_sending();
+        let flushed = if is_sending { connection.flush(&self.shared.pattern, &mut sent) } else { Ok(()) };
+        if let Some(exchange) = exchange {
+            exchange.record.bytes_out += sent;
+        }
         let hangup = flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR);
         if hangup || flags.contains(EventFlags::IN) || flushed.is_err() {
-            match self.receive(connection, hangup) {
+            match self.receive(connection, exchange, hangup) {
                 Step::Pending => {}
                 step => return step,
             }
@@ -66,18 +66,28 @@ impl Worker<'_> {
         }
     }
 
-    pub(super) fn receive(&mut self, connection: &mut Connection, hangup: bool) -> Step {
+    /// Bytes have come while requests are under way.
+    pub(super) fn hear(&mut self, now: u64) {
+        if let Some(since) = &mut self.silent_since {
+            self.report.silence_ns = self.report.silence_ns.max(now.saturating_sub(*since));
+            *since = now;
+        }
+    }
+
+    fn receive(
+        &mut self,
+        connection: &mut Connection,
+        exchange: &mut Option<Exchange>,
+        hangup: bool,
+    ) -> Step {
         loop {
-            let discardable =
-                connection.exchange.as_ref().map_or(0, |exchange| exchange.answer.discardable());
+            let discardable = exchange.as_ref().map_or(0, |exchange| exchange.answer.discardable());
             let received = connection.receive(&mut self.scratch, discardable);
             let now = self.clock.now();
-            if let Received::Bytes(..) | Received::Discarded(..) = received
-                && let Some(since) = self.silent_since.replace(now)
-            {
-                self.report.silence_ns = self.report.silence_ns.max(now.saturating_sub(since));
+            if let Received::Bytes(..) | Received::Discarded(..) = received {
+                self.hear(now);
             }
-            let Some(exchange) = &mut connection.exchange else {
+            let Some(exchange) = exchange.as_mut() else {
                 // Nobody has asked for anything: the end, or bytes that belong to no answer.
                 return if received == Received::Blocked { Step::Pending } else { Step::Over };
             };
@@ -118,9 +128,9 @@ impl Worker<'_> {
         let now = self.clock.now();
         while let Some((at_ns, at, id)) = self.deadlines.front().copied() {
             let has_ended = self
-                .slots
+                .lanes
                 .get(at)
-                .and_then(|slot| slot.connection.as_ref()?.exchange.as_ref())
+                .and_then(|lane| lane.exchange.as_ref())
                 .is_none_or(|exchange| exchange.id != id);
             if !has_ended && at_ns > now {
                 return;

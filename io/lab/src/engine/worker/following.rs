@@ -1,7 +1,7 @@
 //! What follows when a request has ended.
 
-use super::super::connection::{Exchange, Phase};
 use super::super::job::Job;
+use super::super::lane::Exchange;
 use super::super::onward::HOPS_MAX;
 use super::{Pause, RETRY_NS, Worker};
 use crate::facts::Mode;
@@ -11,36 +11,44 @@ use crate::url::Url;
 impl Worker<'_> {
     /// The answer is complete.
     pub(super) fn finish(&mut self, at: usize, keep: bool) {
-        let Some(connection) = &mut self.slots[at].connection else { return };
-        let Some(exchange) = connection.exchange.take() else { return };
-        connection.replies += 1;
+        let Some(lane) = self.lanes.get_mut(at) else { return };
+        let Some(exchange) = lane.exchange.take() else { return };
+        lane.replies += 1;
+        let origin = lane.origin;
+        let link = lane.link();
         let Exchange { job, mut record, answer, hops, .. } = exchange;
         record.status = answer.status;
         record.bytes_in = answer.body_bytes;
         record.head_in = record.head_in.saturating_add(answer.head_bytes);
         record.server = answer.server;
-        let origin = connection.origin;
+        if let Some(link) = link {
+            self.rest_link(link);
+        }
         self.under_way_ended(record.end_ns);
         if let Some((to, url)) = self.onward(&job, &record, answer.location.as_deref(), origin, hops) {
-            match keep {
-                true => self.idle[origin].push(at),
-                false => self.close(at),
-            }
+            self.rest(at, keep);
             return self.go_to(to, &url, job, record, hops + 1);
         }
         if job.calls > 1 {
             self.note(&record);
             return self.go_on(at, job, keep, record.end_ns);
         }
-        if job.calls == 1 || !keep {
-            self.close(at);
-        } else {
-            self.idle[origin].push(at);
-        }
+        self.rest(at, keep && job.calls == 0);
         if job.calls == 1 {
             self.report.sessions.complete += 1;
         }
         self.end_job(record);
+    }
+
+    /// A lane has no request any more: it waits for the next one, unless it is of no more use.
+    pub(super) fn rest(&mut self, at: usize, keep: bool) {
+        let Some(lane) = self.lanes.get(at) else { return };
+        if keep && self.may_stay(lane) {
+            let origin = lane.origin;
+            self.idle[origin].push(at);
+        } else {
+            self.close(at);
+        }
     }
 
     /// Where an answer sends its request on to, if it goes there.
@@ -82,8 +90,8 @@ impl Worker<'_> {
             self.close(at);
             self.lose_calls(next);
         } else if pause_s > 0.0 {
-            let serial = self.slots[at].serial;
-            self.pauses.push_back((due_ns, Pause::Session { slot: at, serial, job: next }));
+            let serial = self.lanes.serial(at);
+            self.pauses.push_back((due_ns, Pause::Session { lane: at, serial, job: next }));
         } else {
             self.ask(at, next, now);
         }
@@ -94,11 +102,14 @@ impl Worker<'_> {
         self.report.unsent += u64::from(job.calls);
     }
 
-    /// The request on a connection has failed, and the connection with it.
+    /// The request on a lane has failed. A connection of HTTP/1 goes with it, a stream of HTTP/2 does not.
     pub(super) fn fail(&mut self, at: usize, fault: Fault) {
-        let Some(connection) = &mut self.slots[at].connection else { return };
-        let exchange = connection.exchange.take();
-        self.close(at);
+        let Some(lane) = self.lanes.get_mut(at) else { return };
+        let exchange = lane.exchange.take();
+        match lane.link() {
+            None => self.close(at),
+            Some(_) => self.leave_stream(at, fault, exchange.as_ref()),
+        }
         let Some(Exchange { job, mut record, answer, .. }) = exchange else { return };
         record.end_ns = self.clock.now();
         record.fault = Some(fault);
@@ -144,7 +155,7 @@ impl Worker<'_> {
     pub(super) fn start_waiting(&mut self) {
         while let Some(job) = self.backlog.front() {
             let origin = self.shared.targets[self.shared.target_of(job)].0;
-            let has_room = self.open < self.connections_max || self.idle.iter().any(|idle| !idle.is_empty());
+            let has_room = self.open < self.connections_max || self.has_idle_one();
             let has_kept = job.calls == 0 && !self.idle[origin].is_empty();
             if !has_room && !has_kept {
                 return;
@@ -166,17 +177,31 @@ impl Worker<'_> {
         self.output.add(record);
     }
 
+    /// Whether a connection could be closed to make room for another.
+    fn has_idle_one(&self) -> bool {
+        match self.shared.load.streams {
+            None => self.idle.iter().any(|idle| !idle.is_empty()),
+            Some(_) => self.idle_link().is_some(),
+        }
+    }
+
     pub(super) fn close_an_idle_one(&mut self) -> bool {
+        if self.shared.load.streams.is_some() {
+            let Some(link) = self.idle_link() else { return false };
+            self.retire(link);
+            return true;
+        }
         let Some(at) = self.idle.iter_mut().find_map(Vec::pop) else { return false };
         self.close(at);
         true
     }
 
     pub(super) fn close(&mut self, at: usize) {
-        let Some(connection) = self.slots[at].connection.take() else { return };
-        if connection.exchange.is_none() && connection.phase == Phase::Ready {
+        let Some(lane) = self.lanes.take(at) else { return };
+        self.lanes.release(at);
+        if lane.exchange.is_none() {
             // Few are idle when one of them closes: those used last are at the end.
-            let idle = &mut self.idle[connection.origin];
+            let idle = &mut self.idle[lane.origin];
             if let Some(place) = idle.iter().rposition(|other| *other == at) {
                 idle.remove(place);
             }
@@ -184,11 +209,13 @@ impl Worker<'_> {
         if let Mode::Sessions { .. } = self.shared.load.mode {
             let now = self.clock.now();
             let sessions = &mut self.report.sessions;
-            sessions.lifetimes.record(now.saturating_sub(connection.opened_ns));
+            sessions.lifetimes.record(now.saturating_sub(lane.opened_ns));
             sessions.ended += 1;
-            sessions.replies += u64::from(connection.replies);
+            sessions.replies += u64::from(lane.replies);
         }
-        self.open -= 1;
-        self.vacant.push(at);
+        match lane.link() {
+            None => self.open -= 1,
+            Some(link) => self.leave_link(link, at),
+        }
     }
 }

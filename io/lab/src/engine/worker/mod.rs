@@ -1,8 +1,10 @@
 mod coming;
 mod following;
+mod links;
 mod starting;
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,10 +13,12 @@ use weir_http::{HeadLimits, HeaderTable};
 
 use super::answer::Reader;
 use super::clock::Clock;
-use super::connection::Connection;
+use super::http2::Link;
 use super::job::{Job, Jobs, jobs};
+use super::lane::Lane;
 use super::live::LiveThread;
 use super::output::Output;
+use super::places::Places;
 use super::servers::ServerNames;
 use super::shared::Shared;
 use crate::facts::{Mode, ThreadFacts};
@@ -31,20 +35,29 @@ pub(super) struct Worker<'l> {
     jobs: Jobs<'l>,
     /// Due, and no connection to be had.
     backlog: VecDeque<Job>,
-    slots: Vec<Slot>,
-    vacant: Vec<usize>,
-    /// Kept connections without a request, of each origin, the one used last at the end.
+    lanes: Places<Lane>,
+    /// Lanes that stand and have no request, of each origin, the one used last at the end.
     idle: Vec<Vec<usize>>,
+    /// Connections that lanes share.
+    links: Places<Link>,
+    /// Those that something is to be done for before the next wait.
+    due_links: Vec<usize>,
+    /// Buffers that are used again.
+    woken: Vec<usize>,
+    steps: Vec<(usize, Step)>,
     /// When requests that are under way fail; those that have ended are still in it.
     deadlines: VecDeque<(u64, usize, u64)>,
     /// Who thinks before the next request, and until when.
     pauses: VecDeque<(u64, Pause)>,
     connections_max: usize,
+    /// Connections that take requests.
     open: usize,
     under_way: usize,
     /// Requests are under way and nothing has come since then.
     silent_since: Option<u64>,
     next_id: u64,
+    /// For requests of the closed loop.
+    numbers: Range<u64>,
     next_source: usize,
     reader: Reader<'l>,
     scratch: Vec<u8>,
@@ -60,6 +73,7 @@ pub(super) struct Report {
     pub(super) unsent: u64,
     pub(super) connections: u64,
     pub(super) connections_at_once: u64,
+    pub(super) streams_allowed: Option<u64>,
     pub(super) closed_idle: u64,
     pub(super) silence_ns: u64,
     pub(super) facts: ThreadFacts,
@@ -77,27 +91,24 @@ pub(super) struct Sessions {
     pub(super) replies: u64,
 }
 
-#[derive(Debug, Default)]
-struct Slot {
-    connection: Option<Box<Connection>>,
-    serial: u32,
-}
-
 #[derive(Debug, Clone, Copy)]
 enum Pause {
     /// Of a user of the closed loop.
     User,
-    /// Of the session on this connection.
-    Session { slot: usize, serial: u32, job: Job },
+    /// Of the session on this lane.
+    Session { lane: usize, serial: u32, job: Job },
 }
 
 /// What became of a request when its connection was looked at.
+#[derive(Debug)]
 enum Step {
     Pending,
     Answered {
         keep: bool,
     },
     Failed(Fault),
+    /// It was not sent: the connection takes no more.
+    Unsent,
     /// There was none: the connection is of no more use.
     Over,
 }
@@ -108,6 +119,8 @@ const SCRATCH_BYTES: usize = 512 << 10;
 const EVENTS: usize = 256;
 /// Due requests that are started before answers are looked at.
 const STARTS: usize = 64;
+/// Numbers that a thread of the closed loop takes at a time: the counter is everybody's, and its line of memory goes from core to core.
+const NUMBERS: u64 = 64;
 /// So many deadlines of requests that have ended are no burden.
 const DEADLINES_MIN: usize = 4_096;
 /// How long a user of the closed loop waits after a connection that could not be made: else it would do nothing but that.
@@ -126,9 +139,12 @@ impl<'l> Worker<'l> {
             clock: Clock::new(shared.start),
             jobs: jobs(load, thread, load.threads),
             backlog: VecDeque::new(),
-            slots: Vec::new(),
-            vacant: Vec::new(),
+            lanes: Places::new(),
             idle: vec![Vec::new(); shared.origins.len()],
+            links: Places::new(),
+            due_links: Vec::new(),
+            woken: Vec::new(),
+            steps: Vec::new(),
             deadlines: VecDeque::new(),
             pauses: VecDeque::new(),
             connections_max: match load.mode {
@@ -139,6 +155,7 @@ impl<'l> Worker<'l> {
             under_way: 0,
             silent_since: None,
             next_id: 0,
+            numbers: 0..0,
             next_source: thread,
             reader: Reader {
                 table: HeaderTable::new(),
@@ -156,6 +173,7 @@ impl<'l> Worker<'l> {
                 unsent: 0,
                 connections: 0,
                 connections_at_once: 0,
+                streams_allowed: None,
                 closed_idle: 0,
                 silence_ns: 0,
                 facts: ThreadFacts::default(),
@@ -171,13 +189,14 @@ impl<'l> Worker<'l> {
         self.clock.wait_for_start();
         let begun = self.clock.now();
         if let Mode::Closed { .. } = self.shared.load.mode {
-            (0..self.connections_max).for_each(|_| self.start_user());
+            (0..self.connections_max * self.streams()).for_each(|_| self.start_user());
         }
         let mut events = Vec::with_capacity(EVENTS);
         while !self.is_over() {
             self.start_due();
             self.end_pauses();
             self.time_out();
+            self.drive_links();
             let next = self.next_start();
             let latest = self.deadlines.front().map(|(at, ..)| *at);
             self.clock
@@ -187,6 +206,7 @@ impl<'l> Worker<'l> {
                 let token = event.data.u64();
                 self.on_event((token >> 32) as usize, token as u32, event.flags);
             }
+            self.drive_links();
             self.start_waiting();
         }
         let wall_ns = self.clock.now() - begun;
@@ -227,8 +247,8 @@ impl<'l> Worker<'l> {
     /// The user has had enough: what is under way is lost.
     fn abandon(&mut self) {
         self.report.unsent += self.waiting_requests();
-        for at in 0..self.slots.len() {
-            if self.slots[at].connection.as_ref().is_some_and(|connection| connection.exchange.is_some()) {
+        for at in 0..self.lanes.len() {
+            if self.lanes.get(at).is_some_and(|lane| lane.exchange.is_some()) {
                 self.fail(at, Fault::Stopped);
             }
         }

@@ -4,13 +4,18 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use rustix::event::epoll::{self, EventFlags};
 
-use super::super::answer::Answer;
-use super::super::connection::{Connection, Exchange, Phase};
+use super::super::connection::{Connection, Phase};
 use super::super::job::Job;
-use super::{DEADLINES_MIN, Pause, STARTS, Slot, Worker};
+use super::super::lane::{Carrier, Exchange, Lane};
+use super::super::live::add;
+use super::{DEADLINES_MIN, NUMBERS, Pause, STARTS, Worker};
 use crate::record::{Fault, Record};
 use crate::tally::LATE_NS;
 use crate::url::Url;
+
+/// Everything, told once: whoever is told reads and writes until there is nothing more.
+pub(super) const EVENTS_OF_SOCKETS: EventFlags =
+    EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 
 impl Worker<'_> {
     pub(super) fn start_due(&mut self) {
@@ -18,7 +23,7 @@ impl Worker<'_> {
             let now = self.clock.now();
             let Some(job) = self.jobs.next_if(|job| job.due_ns <= now) else { return };
             self.report.due += u64::from(job.calls.max(1));
-            self.live.due.fetch_add(u64::from(job.calls.max(1)), Relaxed);
+            add(&self.live.due, u64::from(job.calls.max(1)));
             self.start(job, now);
         }
     }
@@ -49,31 +54,35 @@ impl Worker<'_> {
         }
     }
 
+    /// A lane to an origin, on a new connection.
     pub(super) fn connect(&mut self, origin: usize, now: u64) -> Result<usize, Fault> {
         let to = &self.shared.origins[origin];
         let sources = &self.shared.load.sources;
         let source = sources.get(self.next_source % sources.len().max(1)).copied();
         self.next_source += 1;
         let tls = to.session()?;
-        let mut connection = Box::new(Connection::open(to.address, source, tls, origin)?);
-        let at = self.vacant.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            self.slots.len() - 1
-        });
-        let slot = &mut self.slots[at];
-        slot.serial = slot.serial.wrapping_add(1);
-        connection.serial = slot.serial;
-        connection.opened_ns = now;
-        let token = epoll::EventData::new_u64((at as u64) << 32 | u64::from(slot.serial));
-        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-        if epoll::add(&self.epoll, &connection.socket, token, flags).is_err() {
-            self.vacant.push(at);
-            return Err(Fault::Memory);
-        }
-        slot.connection = Some(connection);
+        let connection = Connection::open(to.address, source, tls)?;
+        let at = if self.shared.load.streams.is_some() {
+            self.add_link(connection, origin, now)?
+        } else {
+            self.add_connection(connection, origin, now)?
+        };
         self.open += 1;
         self.report.connections += 1;
         self.report.connections_at_once = self.report.connections_at_once.max(self.open as u64);
+        Ok(at)
+    }
+
+    fn add_connection(&mut self, connection: Connection, origin: usize, now: u64) -> Result<usize, Fault> {
+        let (at, serial) = self.lanes.reserve();
+        let token = epoll::EventData::new_u64((at as u64) << 32 | u64::from(serial));
+        if epoll::add(&self.epoll, &connection.socket, token, EVENTS_OF_SOCKETS).is_err() {
+            self.lanes.release(at);
+            return Err(Fault::Memory);
+        }
+        let carrier = Carrier::Connection(connection);
+        let lane = Lane { carrier, origin, exchange: None, opened_ns: now, replies: 0 };
+        self.lanes.put(at, Box::new(lane));
         Ok(at)
     }
 
@@ -92,22 +101,38 @@ impl Worker<'_> {
         let number = self.shared.target_of(&job);
         let record = self.record_of(&job, number, now);
         if record.delay_ns() > LATE_NS {
-            self.live.late.fetch_add(1, Relaxed);
+            add(&self.live.late, 1);
         }
-        self.live.sent.fetch_add(1, Relaxed);
+        add(&self.live.sent, 1);
         self.put(at, job, record, None, now);
     }
 
     /// Puts a request on a connection: where its target leads, or where it has been sent on to, for the so-many-th time.
     pub(super) fn put(&mut self, at: usize, job: Job, record: Record, onward: Option<(&Url, u8)>, now: u64) {
         let (_, target) = &self.shared.targets[record.target as usize];
-        let Some(connection) = &mut self.slots[at].connection else { return };
+        let Some(lane) = self.lanes.get_mut(at) else { return };
         self.next_id += 1;
         let hops = onward.map_or(0, |(_, hops)| hops);
-        let exchange = Exchange { id: self.next_id, job, record, answer: Answer::new(target.is_head), hops };
-        connection.ask(target, job.number, onward.map(|(url, _)| url), exchange);
-        let ready = connection.phase == Phase::Ready;
-        let flushed = if ready { connection.flush(&self.shared.pattern) } else { Ok(()) };
+        let mut exchange = Exchange::new(self.next_id, job, record, target.is_head, hops);
+        let url = onward.map(|(url, _)| url);
+        let (flushed, link) = match &mut lane.carrier {
+            Carrier::Connection(connection) => {
+                let record = &mut exchange.record;
+                let head = connection.ask(target, job.number, url);
+                record.head_out = record.head_out.saturating_add(head);
+                let is_ready = connection.phase == Phase::Ready;
+                let pattern = &self.shared.pattern;
+                (if is_ready { connection.flush(pattern, &mut record.bytes_out) } else { Ok(()) }, None)
+            }
+            Carrier::Stream(stream) => {
+                stream.onward = url.cloned();
+                (Ok(()), Some(stream.link))
+            }
+        };
+        lane.exchange = Some(exchange);
+        if let Some(link) = link {
+            self.ask_link(link, at, self.next_id);
+        }
         self.deadlines.push_back((now + self.shared.timeout_ns, at, self.next_id));
         if self.deadlines.len() > DEADLINES_MIN + 4 * self.under_way {
             self.forget_ended();
@@ -121,10 +146,10 @@ impl Worker<'_> {
 
     /// Deadlines of requests that have ended wait behind that of a slow one: they must not become ever more.
     pub(super) fn forget_ended(&mut self) {
-        let slots = &self.slots;
+        let lanes = &self.lanes;
         let is_under_way = |at: usize, id: u64| {
-            let connection = slots.get(at).and_then(|slot| slot.connection.as_ref());
-            connection.and_then(|connection| connection.exchange.as_ref()).is_some_and(|other| other.id == id)
+            let exchange = lanes.get(at).and_then(|lane| lane.exchange.as_ref());
+            exchange.is_some_and(|other| other.id == id)
         };
         self.deadlines.retain(|(_, at, id)| is_under_way(*at, *id));
     }
@@ -135,13 +160,22 @@ impl Worker<'_> {
         if self.shared.is_time_up(now) {
             return;
         }
-        let number = self.shared.next_number.fetch_add(1, Relaxed);
-        if self.shared.load.requests_max.is_some_and(|max| number >= max) {
-            return;
-        }
+        let Some(number) = self.next_number() else { return };
         self.report.due += 1;
-        self.live.due.fetch_add(1, Relaxed);
+        add(&self.live.due, 1);
         self.start(Job { due_ns: now, number, target: None, calls: 0, starved: false }, now);
+    }
+
+    /// The number of a user's next request; `None` = there have been enough.
+    fn next_number(&mut self) -> Option<u64> {
+        let max = self.shared.load.requests_max;
+        if self.numbers.is_empty() {
+            // One by one where they are counted: else a thread could have some left when the others have none.
+            let count = if max.is_some() { 1 } else { NUMBERS };
+            let first = self.shared.next_number.fetch_add(count, Relaxed);
+            self.numbers = first..first + count;
+        }
+        self.numbers.next().filter(|number| max.is_none_or(|max| *number < max))
     }
 
     pub(super) fn end_pauses(&mut self) {
@@ -153,8 +187,8 @@ impl Worker<'_> {
             self.pauses.pop_front();
             match pause {
                 Pause::User => self.start_user(),
-                Pause::Session { slot, serial, job } if self.is_there(slot, serial) => {
-                    self.ask(slot, job, now)
+                Pause::Session { lane, serial, job } if self.lanes.is_there(lane, serial) => {
+                    self.ask(lane, job, now);
                 }
                 Pause::Session { job, .. } => self.lose_calls(job),
             }
