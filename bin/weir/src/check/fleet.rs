@@ -5,14 +5,19 @@ use std::time::Duration;
 use tokio::time::timeout;
 use weir_config::plan::{FleetPlan, FleetProvider};
 use weir_config::{Diagnostic, Loaded};
+use weir_fleet::Candidate;
 
 /// A provider that has not answered by then does not hold up the check.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What this machine can tell.
 pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
-    let found = loaded.plan.fleets.iter().filter_map(|fleet| Some((fleet, weir_fleet::check(fleet).err()?)));
-    found.map(|(fleet, why)| wrong(loaded, fleet, &why)).collect()
+    let fleets = &loaded.plan.fleets;
+    let found =
+        fleets.iter().filter_map(|fleet| Some(wrong(loaded, fleet, &weir_fleet::check(fleet).err()?)));
+    let leases =
+        fleets.iter().filter_map(|fleet| Some(wrong_lease(loaded, fleet, &Candidate::check(fleet).err()?)));
+    found.chain(leases).collect()
 }
 
 /// What the providers say: credentials, flavors, images, permissions.
@@ -25,6 +30,11 @@ pub(super) fn ask(loaded: &Loaded) -> Vec<Diagnostic> {
     };
     let mut found = Vec::new();
     for fleet in &loaded.plan.fleets {
+        let mut candidate = Candidate::new(fleet);
+        if let Err(cause) = runtime.block_on(candidate.verify()) {
+            found.push(wrong_lease(loaded, fleet, &cause.to_string()));
+        }
+        drop(candidate);
         let answered = runtime.block_on(async { timeout(PATIENCE, weir_fleet::verify(fleet)).await });
         match answered {
             Ok(Ok(())) => {}
@@ -41,6 +51,11 @@ pub(super) fn ask(loaded: &Loaded) -> Vec<Diagnostic> {
 fn wrong(loaded: &Loaded, fleet: &FleetPlan, why: &str) -> Diagnostic {
     let (name, key) = (fleet.name.as_str(), key(&fleet.provider));
     loaded.error_at(&["fleet", name, key], format!("fleet {name}: {key}: {why}"))
+}
+
+fn wrong_lease(loaded: &Loaded, fleet: &FleetPlan, why: &str) -> Diagnostic {
+    let name = fleet.name.as_str();
+    loaded.error_at(&["fleet", name, "lease"], format!("fleet {name}: lease: {why}"))
 }
 
 fn key(provider: &FleetProvider) -> &'static str {

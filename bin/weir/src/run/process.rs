@@ -195,6 +195,7 @@ impl Process {
             _ = signals.terminate.recv() => eprintln!("weir: a second signal: what is left is cut"),
             _ = signals.interrupt.recv() => eprintln!("weir: a second signal: what is left is cut"),
         }
+        self.fleets.gone(LAST_WAIT).await;
         if let Some(log) = self.access_log {
             log.finish(Duration::from_secs(2));
         }

@@ -9,6 +9,8 @@ use std::fs::File;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use tokio::time::Instant;
+
 pub use self::settle::Settled;
 use self::trouble::Troubles;
 pub use self::trouble::{Activity, Trouble};
@@ -29,6 +31,10 @@ pub struct Actuator {
     lease: Lease,
     /// Others may have another lease, and the same directory.
     _lock: File,
+    /// The last number in the journal when it was opened.
+    inherited: u64,
+    /// Nothing is created before.
+    creates_from: Instant,
     steps: Steps,
 }
 
@@ -47,8 +53,12 @@ impl Actuator {
         lease.check()?;
         let lock = storage::lock(&directory.join("lock")).map_err(LeaseError::Io)?.ok_or(LeaseError::Held)?;
         let journal = Journal::open(&directory.join("journal"), lease.epoch()).map_err(LeaseError::Io)?;
+        // What somebody with another journal has ordered last may come yet.
+        let pause = if lease.follows_another() { provider.settling() } else { Duration::ZERO };
         Ok(Self {
             fleet: fleet.to_owned(),
+            inherited: journal.open_intents().map(|intent| intent.seq).max().unwrap_or(0),
+            creates_from: Instant::now() + pause,
             provider,
             journal: RefCell::new(journal),
             under_way: RefCell::default(),
@@ -112,8 +122,19 @@ impl Actuator {
     }
 
     /// Whether the lease still holds: without it nothing is done any more.
-    pub fn leads(&self) -> bool {
-        self.lease.check().is_ok()
+    pub fn leads(&self) -> Result<(), LeaseError> {
+        self.lease.check()
+    }
+
+    /// What is wrong with the lease although it holds.
+    pub fn lease_trouble(&self) -> Option<String> {
+        self.lease.trouble()
+    }
+
+    /// How long still nothing is created: whoever led before, with another journal, may have begun to. `None` = it may be.
+    pub fn waits_to_create(&self) -> Option<Duration> {
+        let left = self.creates_from.saturating_duration_since(Instant::now());
+        (!left.is_zero()).then_some(left)
     }
 
     /// What the provider does by itself; to be called about once a second.
@@ -134,7 +155,7 @@ impl Actuator {
     }
 
     /// Writes the actions down, awaits the answers, and writes down what they are.
-    async fn perform<'a, T>(
+    async fn perform<'a, T: 'a>(
         &'a self,
         actions: Vec<Action>,
         answers: impl Iterator<Item = crate::Answer<'a, T>>,
@@ -148,6 +169,13 @@ impl Actuator {
         };
         self.steps.reached("actions are in the journal");
         let _under_way = UnderWay::new(&self.under_way, intents.iter().map(|intent| intent.seq));
+        // They are not all begun at once, and the lease may end between two.
+        let answers = answers.map(move |answer| -> crate::Answer<'a, T> {
+            Box::pin(async move {
+                self.check_lease()?;
+                answer.await
+            })
+        });
         let results = concurrent::all(AT_ONCE, answers).await;
         let outcomes = intents.iter().zip(&results).filter_map(|(intent, result)| {
             let outcome = match result {

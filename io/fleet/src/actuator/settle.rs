@@ -64,7 +64,9 @@ impl Actuator {
         use MachineState::{Building, Deleting, Failed, Running, Stopped, Stopping, Unknown};
 
         let age_ms = now_ms().saturating_sub(intent.at_ms);
-        let fresh = age_ms < STALE_MS;
+        // If somebody else has led since, it is decided anew, too.
+        let is_overtaken = self.lease.follows_another() && intent.seq <= self.inherited;
+        let fresh = age_ms < STALE_MS && !is_overtaken;
         let done = || Verdict::Ended(Outcome::Done(subject(&intent.action)));
         let abandoned = Verdict::Ended(Outcome::Abandoned);
         let state =
@@ -99,7 +101,7 @@ impl Actuator {
 
     /// `None`: it is still not known.
     async fn again(&self, action: &Action) -> Option<Outcome> {
-        if self.troubles.borrow().permit(activity(action)).is_err() {
+        if self.troubles.borrow().permit(activity(action)).is_err() || self.check_lease().is_err() {
             return None;
         }
         let result = match action {

@@ -16,11 +16,10 @@ use hyper::client::conn::http1;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 pub(crate) use hyper::{Method, StatusCode};
 use hyper::{Request, Uri};
-use tokio::net::lookup_host;
 use tokio::time::timeout;
 use weir_config::plan::TlsOut;
+use weir_net::Stream;
 use weir_net::tls::{ClientTls, TlsConnector};
-use weir_net::{Socket, Stream};
 
 use self::stream::HyperStream;
 
@@ -139,24 +138,7 @@ impl HttpClient {
             _ => return Err(lasting("neither http nor https")),
         };
         let port = uri.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 });
-        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        let mut last = passing("the name has no address");
-        for address in lookup_host((bare, port)).await.map_err(passing)? {
-            let socket = match Socket::connect_tcp(address).await {
-                Ok(socket) => socket,
-                Err(cause) => {
-                    last = passing(format_args!("{address}: {cause}"));
-                    continue;
-                }
-            };
-            let Some(connector) = &tls else { return Ok(Stream::Plain(socket)) };
-            let mut stream = connector.connect(socket).map_err(lasting)?;
-            return match poll_fn(|cx| stream.poll_handshake(cx)).await {
-                Ok(()) => Ok(Stream::Tls(Box::new(stream))),
-                Err(cause) => Err(passing(format_args!("{address}: TLS: {cause}"))),
-            };
-        }
-        Err(last)
+        crate::dial::connect(host, port, tls.as_ref()).await.map_err(passing)
     }
 
     fn connector(&self, host: &str) -> Result<TlsConnector, Fault> {

@@ -1,25 +1,41 @@
-//! One of several processes acts for a fleet: on one machine, by a lock that the kernel lets go of when its holder ends,
-//! however it ends.
+//! One of several processes acts for a fleet. On one machine by a lock on a file, which the kernel lets go of when its holder ends,
+//! however it ends; between machines, where locks on network file systems may be given to two after an outage, by a key in a Redis or
+//! an etcd that ends by itself when its holder does not renew it.
 //!
-//! Every holder has a higher epoch than those before it; what it writes carries the epoch. Between machines this does not hold:
-//! locks on network file systems may be given to two after an outage.
+//! Every holder has a higher epoch than those before it; what it writes carries the epoch. Who cannot renew a lease in a store stops
+//! acting before the store gives it to another one, by a clock that does not go back; of one that cannot be reached nobody gets any.
+
+mod candidate;
+mod clock;
+mod epoch;
+mod etcd;
+mod file;
+mod holder;
+mod keeper;
+mod redis;
+mod store;
 
 use std::fmt;
-use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+pub use candidate::Candidate;
 
-use crate::storage;
+use self::file::FileLock;
+use self::keeper::Keeper;
 
 /// The right to act, until it is dropped.
 #[derive(Debug)]
 pub struct Lease {
-    path: PathBuf,
-    file: File,
+    hold: Hold,
     epoch: u64,
+    follows_another: bool,
+}
+
+#[derive(Debug)]
+enum Hold {
+    File(FileLock),
+    Store(Keeper),
 }
 
 /// Why there is no lease.
@@ -27,48 +43,28 @@ pub struct Lease {
 pub enum LeaseError {
     /// Another process holds it: try again later.
     Held,
+    /// The same, and where, and who it is.
+    HeldBy {
+        /// The key in the store.
+        place: String,
+        /// Host and process.
+        holder: String,
+    },
     /// The lock was held and is not what counts any more: somebody has removed its file. Nothing may be done under it.
     Lost(PathBuf),
+    /// It was held, and its time is over or it is another's. Says where, and why. Nothing may be done under it.
+    Lapsed(String),
+    /// The store cannot be asked, or refuses. Says which, and why.
+    Unreachable(String),
     /// The lock cannot be had. Names the file.
     Io(io::Error),
 }
 
-/// An epoch has at most twenty digits.
-const BYTES_MAX: u64 = 32;
-
 impl Lease {
     /// Takes the lease whose lock is the file `path`, if nobody holds it. Does not wait.
     pub fn acquire(path: &Path) -> Result<Self, LeaseError> {
-        let failed = |cause: io::Error| LeaseError::Io(storage::named(path, &cause));
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(path)
-            .map_err(failed)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(LeaseError::Held),
-            Err(cause) => return Err(failed(cause.into())),
-        }
-        // The lock is on the file, and the epoch beside it: the one is never replaced, the other always as a whole.
-        let epochs = path.with_extension("epoch");
-        let last = storage::read(&epochs, BYTES_MAX).map_err(LeaseError::Io)?.unwrap_or_default();
-        let last = String::from_utf8_lossy(&last);
-        let last = match last.trim() {
-            "" => 0,
-            digits => digits.parse::<u64>().map_err(|_| {
-                LeaseError::Io(io::Error::other(format!("{}: holds no number", epochs.display())))
-            })?,
-        };
-        let epoch = last.saturating_add(1);
-        storage::replace(&epochs, format!("{epoch}\n").as_bytes()).map_err(LeaseError::Io)?;
-        let lease = Self { path: path.to_owned(), file, epoch };
-        // Removed between opening and locking: others lock another file by now.
-        lease.check()?;
-        Ok(lease)
+        let (lock, epoch) = FileLock::acquire(path)?;
+        Ok(Self { hold: Hold::File(lock), epoch, follows_another: false })
     }
 
     /// Which holder this is, counted from 1.
@@ -76,12 +72,33 @@ impl Lease {
         self.epoch
     }
 
+    /// Whether somebody with another journal may have held it since this fleet's directory was written: what that one has begun is
+    /// not known here, and what is open here may be done already.
+    pub fn follows_another(&self) -> bool {
+        self.follows_another
+    }
+
     /// Whether it still holds. To be asked before each action.
     pub fn check(&self) -> Result<(), LeaseError> {
-        let lost = || LeaseError::Lost(self.path.clone());
-        let there = std::fs::metadata(&self.path).map_err(|_| lost())?;
-        let held = self.file.metadata().map_err(|_| lost())?;
-        if (there.dev(), there.ino()) == (held.dev(), held.ino()) { Ok(()) } else { Err(lost()) }
+        match &self.hold {
+            Hold::File(lock) => lock.check(),
+            Hold::Store(keeper) => keeper.check(),
+        }
+    }
+
+    /// What is wrong with it although it holds.
+    pub fn trouble(&self) -> Option<String> {
+        match &self.hold {
+            Hold::File(_) => None,
+            Hold::Store(keeper) => keeper.trouble(),
+        }
+    }
+}
+
+impl LeaseError {
+    /// Whether all is well: somebody else leads.
+    pub fn is_held(&self) -> bool {
+        matches!(self, Self::Held | Self::HeldBy { .. })
     }
 }
 
@@ -89,7 +106,12 @@ impl fmt::Display for LeaseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Held => f.write_str("another process acts for this fleet"),
+            Self::HeldBy { place, holder } => {
+                write!(f, "{place}: another process acts for this fleet: {holder}")
+            }
             Self::Lost(path) => write!(f, "{}: the lock was removed while it was held", path.display()),
+            Self::Lapsed(why) => f.write_str(why),
+            Self::Unreachable(why) => write!(f, "nobody can be made to lead: {why}"),
             Self::Io(cause) => write!(f, "{cause}"),
         }
     }

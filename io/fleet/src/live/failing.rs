@@ -37,9 +37,22 @@ impl Failing {
     pub(super) fn hold_back(&self, now: Duration, decision: &mut Decision) {
         let Some(wait) = self.0.wait(now) else { return };
         // One that is ill stays too: nobody would come in its place.
-        decision.actions.retain(|action| {
-            !matches!(action, Action::Create { .. } | Action::Replace { by: Successor::Created(_), .. })
-        });
+        decision.actions.retain(|action| !makes(action));
         decision.alarms.push(Alarm::Withheld { failures: self.0.failures(), wait });
     }
+}
+
+/// Takes out of a decision what would make machines, as long as somebody who led before may have begun to, and says so.
+pub(super) fn wait_for_others(wait: Option<Duration>, decision: &mut Decision) {
+    let Some(wait) = wait else { return };
+    decision.actions.retain(|action| !makes(action));
+    let seconds = wait.as_secs() + 1;
+    decision.reason = format!(
+        "{}; none is made for another {seconds} s: whoever led before may have begun to",
+        decision.reason
+    );
+}
+
+fn makes(action: &Action) -> bool {
+    matches!(action, Action::Create { .. } | Action::Replace { by: Successor::Created(_), .. })
 }

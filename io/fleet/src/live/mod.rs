@@ -214,6 +214,11 @@ impl<B: Balancer> Live<B> {
                 return round;
             }
         };
+        // Answers take their time, and so does the balancer: it is no use to tell it what somebody else decides by now.
+        if let Err(why) = self.actuator.leads() {
+            round.troubles.push(why.to_string());
+            return round;
+        }
         let start_up = self.scaler.expected(false);
         self.memory.are_listed(now.at, &machines, start_up);
         let members = match self.balancer.members() {
@@ -248,7 +253,8 @@ impl<B: Balancer> Live<B> {
             servers => decision.alarms.push(Alarm::LeftOut(servers)),
         }
         (self.decided, round.silent) = (Some(now.at), None);
-        if self.acts {
+        failing::wait_for_others(self.actuator.waits_to_create(), &mut decision);
+        if self.acts && self.actuator.leads().is_ok() {
             round.done = self.act(now.at, &machines, &decision, &mut round.troubles).await;
         }
         round.decision = Some(decision);

@@ -3,6 +3,7 @@ use super::Kind::{
 };
 use super::Presence::{Default, Otherwise, Required};
 use super::fleet_kubernetes::KUBERNETES;
+use super::fleet_lease::LEASE;
 use super::{DURATION, HOUR_MS, Key, Kind, SECOND_MS, Section, key};
 use crate::scaling::keys::{CAPACITY, PER_SERVER, SHARED, STATISTIC, TIME, WINDOW, joined};
 
@@ -16,6 +17,8 @@ pub(crate) static FLEET: Section = Section {
 };
 
 static CAPACITIES: [Kind; 3] = [CAPACITY, Choice(&["auto"]), Table(&LEARNED)];
+
+static LEASES: [Kind; 2] = [Text("an absolute path"), Table(&LEASE)];
 
 const OWN: [Key; 19] = [
     key(
@@ -120,10 +123,11 @@ const OWN: [Key; 19] = [
     ),
     key(
         "lease",
-        Text("an absolute path"),
+        AnyOf(&LEASES),
         Otherwise("the file `lease` in `directory`"),
         "\"/run/weir/fleet.lease\"",
-        "The file by which one of several Weirs on this machine leads the fleet. When it ends, another one goes on.",
+        "That by which one of several Weirs leads the fleet; when it ends, another one goes on. A file: among those on this machine. A key in Redis or etcd: \
+         among those on several machines.",
     ),
     key(
         "history",

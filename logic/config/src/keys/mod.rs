@@ -6,6 +6,7 @@ mod describe;
 mod failures;
 mod fleet;
 mod fleet_kubernetes;
+mod fleet_lease;
 mod limits;
 mod listener;
 mod offload;

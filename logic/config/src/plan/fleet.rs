@@ -6,6 +6,8 @@ use serde::{Serialize, Serializer};
 use weir_model::{ByteSize, Millis, Name, PoolName};
 use weir_scale::Rules;
 
+use super::LeasePlan;
+
 /// Servers of a pool that come and go (`[fleet.NAME]`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FleetPlan {
@@ -24,8 +26,8 @@ pub struct FleetPlan {
     pub interval: Millis,
     /// What has to be remembered.
     pub directory: PathBuf,
-    /// The lock of the one who leads.
-    pub lease: PathBuf,
+    /// By what one of several leads.
+    pub lease: LeasePlan,
     /// Where rows go.
     pub history: Option<HistoryPlan>,
     /// Decisions are carried out.

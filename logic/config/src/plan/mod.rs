@@ -3,6 +3,7 @@
 
 mod balance;
 mod fleet;
+mod lease;
 mod listener;
 mod offload;
 mod pool;
@@ -22,6 +23,7 @@ pub use fleet::{
     FleetBalancer, FleetCloud, FleetPlan, FleetPods, FleetProcesses, FleetProgram, FleetProvider,
     FleetRestart, FleetWorkload, HaproxyBackend, HistoryPlan,
 };
+pub use lease::{LeasePlan, LeaseStoreKind, LeaseStorePlan};
 pub use listener::{
     ClientTimeouts, HttpPlan, ListenerPlan, Mode, Priority, ProxyProtocolIn, RoutePlan, SniRoute, TcpPlan,
 };

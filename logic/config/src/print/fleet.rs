@@ -23,13 +23,16 @@ pub(super) fn print(writer: &mut Writer, fleet: &FleetPlan) {
     }
     writer.key("interval", Printed(fleet.interval));
     writer.key("directory", path(&fleet.directory));
-    writer.key("lease", path(&fleet.lease));
+    writer.key_if("lease", fleet.lease.file().map(path));
     writer.key_or_off("history", fleet.history.as_ref().map(|history| path(&history.file)));
     if let Some(history) = &fleet.history {
         writer.key("history-interval", Printed(history.interval));
         writer.key("history-size", Printed(history.bytes_max));
     }
     writer.key("act", fleet.act);
+    if let Some(store) = fleet.lease.store() {
+        super::lease::store(writer, &format!("fleet.{name}"), store);
+    }
     if let FleetBalancer::Haproxy(haproxy) = &fleet.balancer {
         writer.table(&format!("[fleet.{name}.haproxy]"));
         writer.key("socket", path(&haproxy.socket));

@@ -3,6 +3,7 @@
 
 mod balance;
 mod fleet;
+mod lease;
 mod listener;
 mod pool;
 mod process;

@@ -60,7 +60,7 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
     print_ejection(writer, &name, pool);
     print_breaker(writer, &name, pool);
     if let Some(tls) = &pool.tls {
-        print_tls(writer, &name, tls);
+        tls_out(writer, &format!("pool.{name}.tls"), tls);
     }
     print_concurrency(writer, &name, pool);
     print_offload(writer, &name, pool);
@@ -224,8 +224,9 @@ fn print_offload(writer: &mut Writer, name: &str, pool: &PoolPlan) {
     }
 }
 
-fn print_tls(writer: &mut Writer, name: &str, tls: &TlsOut) {
-    writer.table(&format!("[pool.{name}.tls]"));
+/// TLS towards others, as a table of this name.
+pub(super) fn tls_out(writer: &mut Writer, head: &str, tls: &TlsOut) {
+    writer.table(&format!("[{head}]"));
     writer.key("verify", tls.verify);
     writer.key_if("ca", tls.ca.as_deref().map(path));
     writer.key_if("server-name", tls.server_name.as_ref());

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::Path;
 
 use weir_scale::SignalKind;
 
@@ -10,12 +10,12 @@ use crate::spec::{FleetSpec, PoolSpec};
 
 /// What each fleet has to have for itself, or they would get into each other's way unnoticed.
 const FILES: [(&str, PathOf); 3] = [
-    ("directory", |plan| Some(&plan.directory)),
-    ("lease", |plan| Some(&plan.lease)),
-    ("history", |plan| Some(&plan.history.as_ref()?.file)),
+    ("directory", |plan| Some(plan.directory.as_path())),
+    ("lease", |plan| plan.lease.file()),
+    ("history", |plan| Some(plan.history.as_ref()?.file.as_path())),
 ];
 
-type PathOf = fn(&FleetPlan) -> Option<&PathBuf>;
+type PathOf = fn(&FleetPlan) -> Option<&Path>;
 
 /// Fleets as the plan has them: each has a pool of its own, which is checked, and a directory of its own.
 pub(super) fn resolve(cx: &Context<'_>, pools: &[PoolSpec], fleets: Vec<FleetSpec>) -> Vec<FleetPlan> {
@@ -30,6 +30,17 @@ pub(super) fn resolve(cx: &Context<'_>, pools: &[PoolSpec], fleets: Vec<FleetSpe
                 if what == "directory" {
                     break;
                 }
+            }
+        }
+        if let Some(store) = fleet.plan.lease.store() {
+            let same =
+                |other: &&FleetSpec| other.plan.lease.store().is_some_and(|there| there.is_same(store));
+            if let Some(other) = before.iter().find(same) {
+                let message = format!(
+                    "{}: fleet {} has the key {} there already",
+                    fleet.subject, other.plan.name, store.key
+                );
+                cx.report(Problem::error(fleet.name, message).also(other.name, "the other fleet"));
             }
         }
         let same = |other: &&FleetSpec| other.plan.balancer.is_same(&fleet.plan.balancer);

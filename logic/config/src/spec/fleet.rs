@@ -7,6 +7,7 @@ use weir_model::Name;
 use weir_scale::{Capacity, CapacityRule, Leaver, Rules};
 
 use super::fleet_kubernetes::{self, suit};
+use super::fleet_lease::lease;
 use super::process::{path, path_if};
 use super::route::exactly_one;
 use crate::context::Context;
@@ -51,7 +52,7 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     }
     let directory =
         absolute(&table, "directory").unwrap_or_else(|| Path::new(PLACE).join(valid_name.value.as_str()));
-    let lease = absolute(&table, "lease").unwrap_or_else(|| directory.join("lease"));
+    let lease = lease(&table, &valid_name.value, absolute(&table, "lease"), &directory);
     let pool = table.text_if("pool");
     let plan = FleetPlan {
         balancer: balancer?,

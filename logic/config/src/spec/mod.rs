@@ -6,6 +6,7 @@ mod balance;
 mod check;
 mod fleet;
 mod fleet_kubernetes;
+mod fleet_lease;
 mod header;
 mod limits;
 mod listener;

@@ -1,7 +1,9 @@
 //! Fleets: what the config says of them, and what people read when it is wrong.
 
+use std::path::Path;
+
 use super::{complaints, load_text};
-use crate::plan::FleetProvider;
+use crate::plan::{FleetProvider, LeaseStoreKind};
 use crate::print;
 
 /// A config with a pool that is checked, and more.
@@ -191,4 +193,68 @@ fn a_fleet_that_a_haproxy_balances_needs_neither_listener_nor_pool() {
     let loaded = load_text(text).unwrap_or_else(|errors| panic!("{}", errors[0]));
     assert_eq!((loaded.plan.listeners.len(), loaded.plan.fleets[0].pool()), (0, None));
     super::print::assert_round_trip(text);
+}
+
+/// A fleet with this lease.
+fn with_lease(lease: &str) -> String {
+    with(&format!(
+        "[fleet.web]\npool = \"web\"\nmax = 5\ncapacity = 10\nexec = {{ command = \"x\" }}\nlease = {lease}\n"
+    ))
+}
+
+#[test]
+fn a_lease_is_a_file_or_a_key_in_a_store() {
+    let lease = |text: &str| {
+        let text = with_lease(text);
+        super::print::assert_round_trip(&text);
+        let loaded = load_text(&text).unwrap_or_else(|errors| panic!("{}", errors[0]));
+        loaded.plan.fleets[0].lease.clone()
+    };
+    assert_eq!(lease("\"/run/fleet.lease\"").file(), Some(Path::new("/run/fleet.lease")));
+    let redis = lease("{ redis = \"redis.internal:6379\", tls = true }");
+    let store = redis.store().unwrap();
+    assert_eq!((store.kind, store.key.as_str()), (LeaseStoreKind::Redis, "weir/fleet/web"));
+    assert_eq!(
+        (store.lasts.to_string().as_str(), store.tls.as_ref().map(|tls| tls.verify)),
+        ("10s", Some(true))
+    );
+    let etcd = lease("{ etcd = [\"10.0.0.1:2379\", \"10.0.0.2:2379\"], lasts = \"30s\" }");
+    assert_eq!(etcd.store().unwrap().addresses.len(), 2);
+}
+
+#[test]
+fn what_is_wrong_with_a_lease_in_a_store_is_shown() {
+    for (lease, why) in [
+        ("{ lasts = \"5s\" }", "fleet web: lease: one of redis, etcd is missing"),
+        ("{ redis = \"10.0.0.1:6379\", etcd = \"10.0.0.1:2379\" }", "only one of redis, etcd can be there"),
+        ("{ redis = \"10.0.0.1\" }", "fleet web: lease.redis: "),
+        ("{ etcd = [] }", "expected at least one address"),
+        ("{ etcd = \"unix:/run/etcd\" }", "an etcd is asked over TCP: give host and port"),
+        ("{ redis = \"a:1\", lasts = \"1s\" }", "lease.lasts"),
+        ("{ redis = \"a:1\", key = \"a b\" }", "\"a b\" cannot be a key"),
+        ("{ redis = \"a:1\", username = \"weir\" }", "there is no password for it"),
+        ("{ etcd = \"a:1\", password-env = \"PASSWORD\" }", "missing: etcd wants a name with the password"),
+        (
+            "{ redis = \"a:1\", password-env = \"A\", password-file = \"/b\" }",
+            "password-file says where the secret is already",
+        ),
+    ] {
+        let said = complaints(&with_lease(lease));
+        assert!(said.contains(why), "{lease}: {said}");
+    }
+}
+
+#[test]
+fn fleets_that_share_a_key_in_a_store_are_refused() {
+    let config = format!(
+        "{}\n[pool.other]\ncheck = \"tcp\"\n\n[listener.other]\nbind = \":81\"\npool = \"other\"\n\n\
+         [fleet.other]\npool = \"other\"\nmax = 5\ncapacity = 10\nexec = {{ command = \"x\" }}\n\
+         lease = {{ etcd = [\"b:2379\", \"c:2379\"], key = \"shop\" }}\n",
+        with_lease("{ etcd = [\"a:2379\", \"b:2379\"], key = \"shop\" }")
+    );
+    assert!(complaints(&config).contains("fleet other: fleet web has the key shop there already"));
+    assert!(
+        load_text(&config.replace("\"c:2379\"], key = \"shop\"", "\"c:2379\"], key = \"shop/other\""))
+            .is_ok()
+    );
 }

@@ -9,5 +9,6 @@ mod cycles;
 mod demand;
 mod haproxy;
 mod kubernetes_real;
+mod leases;
 mod operator;
 mod place;

@@ -115,10 +115,9 @@ impl Desk {
         wished
     }
 
-    /// Waits so long, or until somebody wants something.
-    pub(super) async fn wait(&self, span: Duration) {
-        // That the time is over is as good as a reason.
-        let _ = timeout(span, self.news.notified()).await;
+    /// Waits so long, or until somebody wants something; `true` = somebody does.
+    pub(super) async fn wait(&self, span: Duration) -> bool {
+        timeout(span, self.news.notified()).await.is_ok()
     }
 
     /// As others see it.

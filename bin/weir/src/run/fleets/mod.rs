@@ -14,8 +14,11 @@ mod tell;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 use weir_config::plan::FleetPlan;
 use weir_control::{Answer, Code, Command, FleetSnapshot, Reply};
 use weir_fleet::Wish;
@@ -77,6 +80,22 @@ impl Fleets {
     pub(super) fn end(&self) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.iter().for_each(|fleet| fleet.desk.end());
+    }
+
+    /// Waits until those that have been ended are gone whose leases others wait for: that they need not wait until these end by
+    /// themselves.
+    pub(super) async fn gone(&self, most: Duration) {
+        let threads: Vec<JoinHandle<()>> = {
+            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            let in_stores = running.iter_mut().filter(|fleet| fleet.plan.lease.store().is_some());
+            in_stores.filter_map(|fleet| fleet.thread.take()).collect()
+        };
+        if threads.is_empty() {
+            return;
+        }
+        // One that has panicked has said why.
+        let join = move || threads.into_iter().for_each(|thread| drop(thread.join()));
+        let _ = timeout(most, spawn_blocking(join)).await;
     }
 
     /// How they stand.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Handle;
 use weir_config::plan::{FleetBalancer, FleetPlan};
 use weir_fleet::live::Live;
-use weir_fleet::{Actuator, History, Lease, LeaseError, Steps};
+use weir_fleet::{Actuator, Candidate, History, LeaseError, Steps};
 use weir_model::PoolName;
 use weir_proxy::control::Controller;
 use weir_scale::history::Row;
@@ -56,14 +56,18 @@ impl Runner {
                 Err(cause) => self.desk.tell(format!("history: {cause}")),
             }
         }
+        let mut candidate = Candidate::new(&self.plan);
         while !self.desk.is_over() {
-            if let Err(cause) = self.lead(&mut why).await {
+            if let Err(Idle { why: cause, is_alarm }) = self.lead(&mut candidate, &mut why).await {
                 if cause != why {
-                    self.desk.tell(format!("not led from here: {cause}"));
+                    let alarm = if is_alarm { "alarm: " } else { "" };
+                    self.desk.tell(format!("{alarm}not led from here: {cause}"));
                 }
                 self.desk.show(false, |snapshot| {
                     snapshot.leads = false;
-                    snapshot.troubles = vec![cause.clone()];
+                    let (alarms, troubles) = if is_alarm { (1, 0) } else { (0, 1) };
+                    snapshot.alarms = vec![cause.clone(); alarms];
+                    snapshot.troubles = vec![cause.clone(); troubles];
                 });
                 why = cause;
             }
@@ -76,9 +80,10 @@ impl Runner {
     }
 
     /// Leads as long as nobody ends it or takes the lease away. `why`: for what reason it did not lead until now.
-    async fn lead(&self, why: &mut String) -> Result<(), String> {
-        let mut live = self.open()?;
+    async fn lead(&self, candidate: &mut Candidate, why: &mut String) -> Result<(), Idle> {
+        let mut live = self.open(candidate).await?;
         self.desk.tell("led from here");
+        self.desk.show(false, |snapshot| snapshot.alarms.clear());
         why.clear();
         let mut chronicle = Chronicle::new(self.plan.history.clone(), self.history(live.scaler_mut()));
         let mut teller = Teller::new(Arc::clone(&self.desk));
@@ -91,6 +96,7 @@ impl Runner {
             live.set_acting(!is_paused);
             let now = now(began);
             let mut round = live.round(now).await;
+            round.troubles.extend(live.actuator().lease_trouble());
             let (cut, troubles) = moved.look(now.at);
             round.done.cut += cut;
             round.troubles.extend(troubles);
@@ -103,29 +109,35 @@ impl Runner {
             if self.desk.is_over() {
                 return Ok(());
             }
-            if !live.actuator().leads() {
-                return Err("the lock was removed while it was held".to_owned());
+            // Rounds may be hours apart: whether it leads is known sooner.
+            loop {
+                live.actuator().leads()?;
+                let left = next.saturating_duration_since(Instant::now());
+                if self.desk.wait(left.min(RETRY)).await || left <= RETRY {
+                    break;
+                }
             }
-            self.desk.wait(next.saturating_duration_since(Instant::now())).await;
             if self.desk.is_over() {
                 return Ok(());
             }
         }
     }
 
-    fn open(&self) -> Result<Live<Balance>, String> {
+    async fn open(&self, candidate: &mut Candidate) -> Result<Live<Balance>, Idle> {
         let plan = &self.plan;
         make_directory(&plan.directory)?;
-        if let Some(place) = plan.lease.parent() {
+        if let Some(place) = plan.lease.file().and_then(Path::parent) {
             make_directory(place)?;
         }
-        let lease = Lease::acquire(&plan.lease).map_err(|cause| match cause {
-            LeaseError::Held => format!("{}: {cause}", plan.lease.display()),
-            cause => cause.to_string(),
+        let lease = candidate.acquire().await.map_err(|cause| match (cause, plan.lease.file()) {
+            (cause @ LeaseError::Held, Some(file)) => {
+                Idle { why: format!("{}: {cause}", file.display()), is_alarm: false }
+            }
+            (cause, _) => Idle::from(cause),
         })?;
         let provider = weir_fleet::open(plan)?;
-        let actuator = Actuator::open(plan.name.as_str(), &plan.directory, lease, provider, Steps::default())
-            .map_err(|cause| cause.to_string())?;
+        let actuator =
+            Actuator::open(plan.name.as_str(), &plan.directory, lease, provider, Steps::default())?;
         if let Some(aside) = actuator.damaged_journal() {
             self.desk.tell(format!("the journal could not be read, and was put aside: {}", aside.display()));
         }
@@ -174,6 +186,25 @@ impl Runner {
             Ok(history)
         });
         opened.map_err(|cause| self.desk.tell(format!("no history is kept: {cause}"))).ok()
+    }
+}
+
+/// Why a fleet is not led from here.
+struct Idle {
+    why: String,
+    /// It is no matter of course.
+    is_alarm: bool,
+}
+
+impl From<LeaseError> for Idle {
+    fn from(cause: LeaseError) -> Self {
+        Self { why: cause.to_string(), is_alarm: !cause.is_held() }
+    }
+}
+
+impl From<String> for Idle {
+    fn from(why: String) -> Self {
+        Self { why, is_alarm: true }
     }
 }
 

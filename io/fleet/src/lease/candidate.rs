@@ -1,0 +1,100 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tokio::time::timeout;
+use weir_config::plan::{FleetPlan, LeasePlan, LeaseStorePlan};
+use weir_net::tls::ClientTls;
+
+use super::keeper::Keeper;
+use super::store::{Asked, Claim, Store, password, patience, place};
+use super::{Hold, Lease, LeaseError, epoch, holder};
+
+/// Somebody who would lead a fleet. Asks again and again over the same connection, where there is one.
+#[derive(Debug)]
+pub struct Candidate {
+    wanted: Wanted,
+    /// Which lease of a store this directory was led under last.
+    epochs: PathBuf,
+}
+
+#[derive(Debug)]
+enum Wanted {
+    File(PathBuf),
+    Store(Box<LeaseStorePlan>, Store),
+}
+
+impl Candidate {
+    /// For the lease that a fleet's config names. Nobody is asked yet.
+    pub fn new(plan: &FleetPlan) -> Self {
+        let wanted = match &plan.lease {
+            LeasePlan::File(path) => Wanted::File(path.clone()),
+            LeasePlan::Store(store) => Wanted::Store(store.clone(), Store::new(store)),
+        };
+        Self { wanted, epochs: plan.directory.join("led.epoch") }
+    }
+
+    /// Takes the lease if nobody holds it. Waits for nobody but a store, and for that no longer than a quarter of what a lease lasts.
+    pub async fn acquire(&mut self) -> Result<Lease, LeaseError> {
+        let (plan, store) = match &mut self.wanted {
+            Wanted::File(path) => return Lease::acquire(path),
+            Wanted::Store(plan, store) => (plan, store),
+        };
+        let holder = holder::fresh().map_err(|cause| LeaseError::Io(io::Error::other(cause)))?;
+        let asked = timeout(patience(plan), store.acquire(&holder)).await.unwrap_or_else(|_| Err(late(plan)));
+        let claim = match asked {
+            Ok(Asked::Granted(claim)) => claim,
+            Ok(Asked::Held(by)) => {
+                return Err(LeaseError::HeldBy { place: place(plan), holder: holder::described(&by) });
+            }
+            Err(why) => {
+                store.disconnect();
+                return Err(LeaseError::Unreachable(why));
+            }
+        };
+        match hold(plan, &claim, &self.epochs) {
+            Ok(lease) => Ok(lease),
+            Err(cause) => {
+                // It would end by itself.
+                let _ = timeout(patience(plan), store.release(&claim)).await;
+                Err(LeaseError::Io(cause))
+            }
+        }
+    }
+
+    /// What is wrong with a fleet's lease as far as this machine can tell: passwords, certificates.
+    ///
+    /// # Errors
+    /// Names the file or the variable.
+    pub fn check(plan: &FleetPlan) -> Result<(), String> {
+        let LeasePlan::Store(store) = &plan.lease else { return Ok(()) };
+        if let Some(place) = &store.password {
+            password(place)?;
+        }
+        match &store.tls {
+            Some(tls) => ClientTls::load(tls).map(drop).map_err(|cause| cause.to_string()),
+            None => Ok(()),
+        }
+    }
+
+    /// Asks whether the store can be reached and tells us what is in the key. Changes nothing.
+    ///
+    /// # Errors
+    /// It cannot, or refuses.
+    pub async fn verify(&mut self) -> Result<(), LeaseError> {
+        let Wanted::Store(plan, store) = &mut self.wanted else { return Ok(()) };
+        let looked = timeout(patience(plan), store.look()).await.unwrap_or_else(|_| Err(late(plan)));
+        looked.map_err(LeaseError::Unreachable)
+    }
+}
+
+fn late(plan: &LeaseStorePlan) -> String {
+    format!("{}: no answer within {} ms", place(plan), patience(plan).as_millis())
+}
+
+/// What was granted is renewed from now on.
+fn hold(plan: &LeaseStorePlan, claim: &Claim, epochs: &Path) -> io::Result<Lease> {
+    let follows_another = epoch::read(epochs)?.saturating_add(1) != claim.epoch;
+    epoch::write(epochs, claim.epoch)?;
+    let keeper = Keeper::start(plan.clone(), claim.clone())?;
+    Ok(Lease { hold: Hold::Store(keeper), epoch: claim.epoch, follows_another })
+}

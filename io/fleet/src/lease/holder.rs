@@ -1,0 +1,44 @@
+//! How a holder is written into a store: who it is, for people, and something that nobody else has.
+
+use std::fs;
+
+/// Bytes of randomness.
+const RANDOM_BYTES: usize = 16;
+const SHOWN_CHARS_MAX: usize = 100;
+
+/// A text that no other holder has or had.
+///
+/// # Errors
+/// The system has no randomness to give.
+pub(super) fn fresh() -> Result<String, String> {
+    let mut random = [0; RANDOM_BYTES];
+    aws_lc_rs::rand::fill(&mut random).map_err(|_| "no randomness".to_owned())?;
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("{}/{}/{random}", host.trim(), std::process::id()))
+}
+
+/// For people. What is in a store may be anything.
+pub(super) fn described(holder: &str) -> String {
+    let shown =
+        |text: &str| -> String { text.chars().filter(|c| !c.is_control()).take(SHOWN_CHARS_MAX).collect() };
+    let parts: Vec<&str> = holder.split('/').collect();
+    match parts[..] {
+        [host, process, _] => format!("{}, process {}", shown(host), shown(process)),
+        _ => shown(holder),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_holder_is_somebody_else_each_time_and_can_be_named() {
+        let (one, other) = (fresh().unwrap(), fresh().unwrap());
+        assert_ne!(one, other);
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        assert_eq!(described(&one), format!("{}, process {}", host.trim(), std::process::id()));
+        assert_eq!(described("\u{1b}[31msomebody"), "[31msomebody");
+    }
+}

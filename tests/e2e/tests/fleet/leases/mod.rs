@@ -1,0 +1,174 @@
+//! Several Weirs with directories of their own, as on several machines, and one fleet: a lease in a real Redis or a real etcd says who
+//! leads.
+
+mod cloud;
+mod secured;
+mod store;
+
+use serde_json::json;
+use weir_e2e::{Weir, get};
+use weir_testkit::{PATIENCE, Signal, wait_until};
+
+use self::cloud::Cloud;
+use self::store::{Kind, Store};
+use crate::place::{fleet, has_settled_at, told};
+
+const TWO: &str = "min = 2\n";
+
+fn kill(mut weir: Weir) {
+    weir.signal(Signal::KILL);
+    weir.wait();
+}
+
+/// How often it has begun to lead.
+fn times_led(weir: &Weir) -> usize {
+    weir.log().iter().filter(|line| line.ends_with("fleet web: led from here")).count()
+}
+
+fn is_alarmed(weir: &Weir) -> bool {
+    let fleet = fleet(weir);
+    fleet["leads"] == false && fleet["alarms"] != json!([])
+}
+
+fn one_leads_and_the_other_takes_over(kind: Kind) {
+    let cloud = Cloud::new();
+    let store = Store::start(kind, cloud.place().path("store"), &[]);
+    let mut first = Weir::start(&cloud.config("first", &store.lease(""), TWO));
+    first.wait_for_log("led from here");
+    wait_until("two servers", PATIENCE, || has_settled_at(&first, 2));
+    let mut second = Weir::start(&cloud.config("second", &store.lease(""), TWO));
+    let told_why = second.wait_for_log("not led from here");
+    assert!(told_why.contains("key weir/fleet/web: another process acts for this fleet"), "{told_why}");
+    assert!(told_why.ends_with(&format!("process {}", first.pid())), "{told_why}");
+    assert_eq!(fleet(&second)["alarms"], json!([]), "that is as it should be");
+    assert!(told(&second, &["status"]).contains("not led here"));
+
+    kill(first);
+    second.wait_for_log("fleet web: led from here");
+    wait_until("it has the servers", PATIENCE, || has_settled_at(&second, 2));
+    assert_eq!((cloud.ordered(), cloud.machines()), (2, 2), "none was made twice");
+    assert_eq!(second.client().exchange(get("/")).status, 200);
+}
+
+#[test]
+fn of_two_weirs_one_leads_by_redis_and_the_other_takes_over_when_it_is_killed() {
+    one_leads_and_the_other_takes_over(Kind::Redis);
+}
+
+#[test]
+fn of_two_weirs_one_leads_by_etcd_and_the_other_takes_over_when_it_is_killed() {
+    one_leads_and_the_other_takes_over(Kind::Etcd);
+}
+
+#[test]
+fn what_a_killed_leader_had_ordered_is_waited_for_and_not_ordered_again() {
+    let cloud = Cloud::new();
+    let store = Store::start(Kind::Etcd, cloud.place().path("store"), &[]);
+    cloud.close_gate();
+    let four = "min = 4\n";
+    let config = |name: &str| {
+        cloud.config(name, &store.lease(""), four).replace("settling = \"1s\"", "settling = \"50s\"")
+    };
+    let first = Weir::start(&config("first"));
+    wait_until("four are ordered", PATIENCE, || cloud.ordered() == 4);
+    let mut second = Weir::start(&config("second"));
+    second.wait_for_log("not led from here");
+    kill(first);
+    second.wait_for_log("fleet web: led from here");
+    wait_until("it waits", PATIENCE, || {
+        fleet(&second)["reason"]
+            .as_str()
+            .is_some_and(|why| why.contains("whoever led before may have begun to"))
+    });
+    assert_eq!((cloud.ordered(), cloud.machines()), (4, 0));
+    cloud.open_gate();
+    wait_until("it has the servers", PATIENCE, || has_settled_at(&second, 4));
+    assert_eq!((cloud.ordered(), cloud.machines()), (4, 4), "none was made twice");
+
+    // What is open in the journal of the first is done or not wanted any more.
+    kill(second);
+    let again = Weir::start(&config("first"));
+    wait_until("it leads again", PATIENCE, || has_settled_at(&again, 4));
+    assert_eq!((cloud.ordered(), cloud.machines()), (4, 4), "none was made again");
+}
+
+fn without_the_store_nobody_acts(kind: Kind) {
+    let cloud = Cloud::new();
+    let mut store = Store::start(kind, cloud.place().path("store"), &[]);
+    let first = Weir::start(&cloud.config("first", &store.lease(""), TWO));
+    wait_until("two servers", PATIENCE, || has_settled_at(&first, 2));
+    let mut second = Weir::start(&cloud.config("second", &store.lease(""), TWO));
+    second.wait_for_log("another process acts for this fleet");
+
+    store.fail();
+    wait_until("both say so", PATIENCE, || is_alarmed(&first) && is_alarmed(&second));
+    assert_eq!(first.metrics().get("weir_fleet_alarms", &[]), 1.0);
+    assert_eq!(first.metrics().get("weir_fleet_leads", &[]), 0.0);
+    let both = [&first, &second];
+    for weir in both {
+        told(weir, &["scale", "3"]);
+    }
+    // Whoever is there goes on, and nobody comes.
+    for _ in 0..4 {
+        assert_eq!(first.client().exchange(get("/")).status, 200);
+    }
+    assert_eq!((cloud.ordered(), cloud.machines()), (2, 2));
+
+    store.go_on();
+    wait_until("one of them leads and has made another", PATIENCE, || {
+        both.iter().any(|weir| fleet(weir)["leads"] == true && has_settled_at(weir, 3))
+    });
+    assert_eq!((cloud.ordered(), cloud.machines()), (3, 3));
+    assert!(times_led(&first) + times_led(&second) >= 2);
+}
+
+#[test]
+fn while_redis_is_gone_nobody_acts_and_servers_go_on() {
+    without_the_store_nobody_acts(Kind::Redis);
+}
+
+#[test]
+fn while_etcd_is_gone_nobody_acts_and_servers_go_on() {
+    without_the_store_nobody_acts(Kind::Etcd);
+}
+
+#[test]
+fn a_leader_that_stood_still_does_nothing_when_it_goes_on() {
+    let cloud = Cloud::new();
+    let store = Store::start(Kind::Etcd, cloud.place().path("store"), &[]);
+    let mut first = Weir::start(&cloud.config("first", &store.lease(""), TWO));
+    wait_until("two servers", PATIENCE, || has_settled_at(&first, 2));
+    first.signal(Signal::STOP);
+    let mut second = Weir::start(&cloud.config("second", &store.lease(""), TWO));
+    second.wait_for_log("fleet web: led from here");
+    wait_until("the second has the servers", PATIENCE, || has_settled_at(&second, 2));
+    // Sees it as it goes on, and would make another one, or take it away.
+    first.signal(Signal::CONT);
+    first.wait_for_log("alarm: not led from here");
+    first.wait_for_log("another process acts for this fleet");
+    assert_eq!((times_led(&first), times_led(&second)), (1, 1));
+    assert_eq!((cloud.ordered(), cloud.machines()), (2, 2));
+}
+
+#[test]
+fn who_stops_gives_the_lease_back() {
+    let cloud = Cloud::new();
+    let store = Store::start(Kind::Redis, cloud.place().path("store"), &[]);
+    let mut weir = Weir::start(&cloud.config("first", &store.lease(""), TWO));
+    wait_until("two servers", PATIENCE, || has_settled_at(&weir, 2));
+    assert!(store.has("weir/fleet/web"));
+    assert!(weir.stop().success());
+    assert!(!store.has("weir/fleet/web"), "others need not wait for its end");
+    assert!(store.has("weir/fleet/web/epoch"));
+}
+
+#[test]
+fn a_redis_that_was_just_started_makes_nobody_lead_yet() {
+    let cloud = Cloud::new();
+    let store = Store::start(Kind::Redis, cloud.place().path("store"), &[]);
+    let lease = store.lease("").replace("\"4s\"", "\"10m\"");
+    let mut weir = Weir::start(&cloud.config("first", &lease, TWO));
+    let why = weir.wait_for_log("not led from here");
+    assert!(why.contains("was started less than 600 s ago: somebody may still act under a lease"), "{why}");
+    assert_eq!(cloud.ordered(), 0);
+}

@@ -1,0 +1,115 @@
+//! Stores that want TLS and a password.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use weir_e2e::{Weir, program};
+use weir_testkit::certificates::{Authority, Request};
+use weir_testkit::{PATIENCE, wait_until};
+
+use super::cloud::Cloud;
+use super::store::{Kind, Store};
+use crate::place::has_settled_at;
+
+const ONE: &str = "min = 1\n";
+/// What the guide says a user of a Redis needs.
+const COMMANDS: &str = "+info +eval +get +set +pexpire +del +incr";
+
+/// What a store of this kind has to be started with.
+fn secured(cloud: &Cloud, kind: Kind) -> Store {
+    let authority = Authority::new("stores");
+    let directory = cloud.place().path("cloud");
+    let files = authority.issue(&Request::names(&["127.0.0.1"])).write_to(&directory, "store");
+    fs::write(directory.join("ca.pem"), authority.pem()).unwrap();
+    fs::write(directory.join("password"), "a-secret\n").unwrap();
+    let (certificate, key) = (files.certificate.display(), files.key.display());
+    let more = match kind {
+        Kind::Redis => format!(
+            "--port 0 --tls-port PORT --tls-cert-file {certificate} --tls-key-file {key} --tls-auth-clients no \
+             --user default off --user weir on >a-secret ~weir/fleet/* {COMMANDS}"
+        )
+        .split_whitespace()
+        .map(str::to_owned)
+        .collect(),
+        Kind::Etcd => vec![format!("--cert-file={certificate}"), format!("--key-file={key}")],
+    };
+    Store::start(kind, cloud.place().path("store"), &more)
+}
+
+fn keys(cloud: &Cloud) -> String {
+    let directory = cloud.place().path("cloud");
+    format!(
+        ", username = \"weir\", password-file = {:?}, tls = {{ ca = {:?} }}",
+        directory.join("password"),
+        directory.join("ca.pem")
+    )
+}
+
+fn checked(cloud: &Cloud, config: &str) -> Output {
+    let path = cloud.place().path("weir.toml");
+    fs::write(&path, config).unwrap();
+    Command::new(program()).args(["check", "--online"]).arg(path).output().unwrap()
+}
+
+/// It leads with the right password, and `weir check --online` tells of a wrong one, without a word of the password itself.
+fn leads_with_the_password_and_not_without(cloud: &Cloud, store: &Store, why: &str) {
+    let config = cloud.config("first", &store.lease(&keys(cloud)), ONE);
+    let output = checked(cloud, &config);
+    assert!(output.status.success(), "{output:?}");
+    let weir = Weir::start(&config);
+    wait_until("it leads", PATIENCE, || has_settled_at(&weir, 1));
+    fs::write(cloud.place().path("cloud/password"), "not the secret\n").unwrap();
+    let output = checked(cloud, &config);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.code() == Some(1) && said.contains("fleet web: lease: ") && said.contains(why),
+        "{said}"
+    );
+    assert!(!said.contains("not the secret"), "{said}");
+    // Nor is somebody believed who has another certificate.
+    let other = cloud.place().path("cloud/other.pem");
+    fs::write(&other, Authority::new("others").pem()).unwrap();
+    let output = checked(cloud, &config.replace("/ca.pem", "/other.pem"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("TLS: "), "{output:?}");
+}
+
+#[test]
+fn a_redis_is_reached_over_tls_with_a_name_and_a_password() {
+    let cloud = Cloud::new();
+    let store = secured(&cloud, Kind::Redis);
+    leads_with_the_password_and_not_without(&cloud, &store, "WRONGPASS");
+}
+
+#[test]
+fn an_etcd_is_reached_over_tls_with_a_name_and_a_password() {
+    let cloud = Cloud::new();
+    let store = secured(&cloud, Kind::Etcd);
+    let post = |path: &str, body: &str| {
+        let mut curl = Command::new("curl");
+        curl.args([
+            "--silent",
+            "--show-error",
+            "--fail",
+            "--retry",
+            "30",
+            "--retry-delay",
+            "1",
+            "--retry-all-errors",
+        ]);
+        curl.arg("--cacert").arg(cloud.place().path("cloud/ca.pem"));
+        let output =
+            curl.args(["--data", body, &format!("https://{}{path}", store.address())]).output().unwrap();
+        assert!(output.status.success(), "{path}: {output:?}");
+    };
+    // "weir/fleet/" to what comes behind it, in base64.
+    let range = r#"{"name": "weir", "perm": {"permType": "READWRITE", "key": "d2Vpci9mbGVldC8=", "range_end": "d2Vpci9mbGVldDA="}}"#;
+    post("/v3/auth/user/add", r#"{"name": "root", "password": "root"}"#);
+    post("/v3/auth/role/add", r#"{"name": "root"}"#);
+    post("/v3/auth/user/grant", r#"{"user": "root", "role": "root"}"#);
+    post("/v3/auth/user/add", r#"{"name": "weir", "password": "a-secret"}"#);
+    post("/v3/auth/role/add", r#"{"name": "weir"}"#);
+    post("/v3/auth/role/grant", range);
+    post("/v3/auth/user/grant", r#"{"user": "weir", "role": "weir"}"#);
+    post("/v3/auth/enable", "{}");
+    leads_with_the_password_and_not_without(&cloud, &store, "invalid user ID or password");
+}
