@@ -1,5 +1,6 @@
 //! The HTTP face: metrics, status page, JSON and CSV. It only shows; nothing can be changed here.
 
+mod pictures;
 mod respond;
 mod server;
 mod text;

@@ -1,10 +1,13 @@
 //! The status page: read-only HTML that refreshes itself, works without JavaScript and loads nothing. State is told in
 //! words and in colour. Everything that comes from a config or a server is escaped.
 
+mod fleets;
 mod html;
 mod listeners;
 mod parts;
 mod pools;
+
+use std::collections::BTreeMap;
 
 use weir_control::{PoolStatus, ProcessSnapshot, Snapshot, Tone, human};
 
@@ -15,8 +18,11 @@ const STYLE: &str = include_str!("style.css");
 /// Seconds between refreshes.
 const REFRESH_S: u32 = 5;
 
+/// Pictures of fleets over time, by the names of the fleets: markup that loads nothing.
+pub type Pictures = BTreeMap<String, String>;
+
 /// The page.
-pub fn status_page(snapshot: &Snapshot) -> String {
+pub fn status_page(snapshot: &Snapshot, pictures: &Pictures) -> String {
     let process = &snapshot.process;
     let mut page = Html::new();
     page.add(format_args!(
@@ -37,6 +43,9 @@ pub fn status_page(snapshot: &Snapshot) -> String {
     }
     for pool in &snapshot.pools {
         pools::section(&mut page, pool);
+    }
+    for fleet in &snapshot.fleets {
+        fleets::section(&mut page, fleet, pictures.get(&fleet.name).map(String::as_str));
     }
     footer(&mut page);
     page.finish()

@@ -19,6 +19,11 @@ fn a_fleet_is_scaled_paused_resumed_and_explained_from_the_command_line() {
     assert!(told(&weir, &["explain"]).contains("3 were asked for by hand"));
     let history: Value = serde_json::from_str(&told(&weir, &["history", "--json"])).unwrap();
     assert!(history.as_array().unwrap().iter().any(|row| row["active_balancer"] == 3), "{history}");
+    let page = weir.admin("/");
+    for part in ["Fleet web", ">held at 3<", "Last decision: ", "<svg viewBox", ">needed</text>"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains("http://"), "it loads nothing: {page}");
 
     told(&weir, &["pause"]);
     told(&weir, &["scale", "1", "web"]);

@@ -1,0 +1,31 @@
+//! Fleets over time, drawn for the status page: of each its latest rows.
+
+use weir_control::{Answer, Command, Reply, Snapshot};
+use weir_model::Name;
+use weir_scale::history::Row;
+use weir_scale::plot;
+
+use crate::{Handler, Pictures};
+
+/// Half an hour of looks, one a second.
+const ROWS_MAX: u32 = 1_800;
+/// Fleets that are drawn: a page with hundreds of pictures would not be looked at.
+const FLEETS_MAX: usize = 10;
+/// What an SVG needs as a file, and not within a page.
+const NAMESPACE: &str = " xmlns=\"http://www.w3.org/2000/svg\"";
+
+pub(super) async fn of(snapshot: &Snapshot, handler: &dyn Handler) -> Pictures {
+    let mut pictures = Pictures::new();
+    for fleet in snapshot.fleets.iter().take(FLEETS_MAX) {
+        let Ok(name) = Name::new(&fleet.name) else { continue };
+        let reply = handler.handle(Command::FleetHistory { fleet: name, rows: ROWS_MAX }).await;
+        let Reply::Ok(Answer::FleetHistory { rows }) = reply else { continue };
+        let rows: Vec<Row> = rows.iter().filter_map(|line| Row::parse(line)).collect();
+        // A line needs two ends.
+        if rows.len() > 1 {
+            let picture = plot::svg(&format!("fleet {}", fleet.name), &rows);
+            pictures.insert(fleet.name.clone(), picture.replacen(NAMESPACE, "", 1));
+        }
+    }
+    pictures
+}
