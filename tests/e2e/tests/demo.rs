@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use weir_testkit::{Child, PATIENCE, Signal, TempDir, wait_until};
 
-/// A demo takes three seconds, and waits longer than that for what a busy machine does late.
+/// A demo takes some seconds, and waits longer than that for what a busy machine does late.
 const DEMO_MAX: Duration = Duration::from_secs(100);
 
 /// The terminal's sequences for another screen and back (xterm's 1049). What the view shows comes in fragments.
@@ -21,7 +21,7 @@ const VIEW_CLOSES: &str = "\u{1b}[?1049l";
 /// A directory in which a demo puts its own, and by which its processes are known.
 struct Ground {
     directory: TempDir,
-    /// Each demo is eight processes and much traffic.
+    /// Each demo is nine processes or more and much traffic.
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -42,13 +42,15 @@ impl Ground {
         fs::read_dir(self.directory.path()).expect("own directory").next().is_some()
     }
 
-    /// Processes that inherited the directory's name, by what they are called. Dead ones have no environment.
+    /// Processes that know the directory's name, by what they are called: inherited, or, those of the fleet, told. Dead ones
+    /// have no environment.
     fn processes(&self) -> Vec<String> {
-        let mark = format!("TMPDIR={}\0", self.directory.path().display());
+        let directory = self.directory.path().display();
+        let marks = [format!("TMPDIR={directory}\0"), format!("WEIR_FLEET_MACHINE={directory}/")];
         let processes = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
         let marked = processes.filter(|process| {
             let environment = fs::read(process.path().join("environ")).unwrap_or_default();
-            environment.windows(mark.len()).any(|part| part == mark.as_bytes())
+            marks.iter().any(|mark| environment.windows(mark.len()).any(|part| part == mark.as_bytes()))
         });
         let command_line =
             |process: fs::DirEntry| fs::read(process.path().join("cmdline")).unwrap_or_default();
@@ -99,6 +101,11 @@ fn every_server_gets_its_share_and_no_request_fails() {
     assert!(sent > 100 && received >= sent, "{summary:#?}");
     let shared = "a file was uploaded through the balancer, and store-1 and store-2 have it";
     assert!(summary.iter().any(|line| line == shared), "{summary:#?}");
+    let fleet = summary.iter().find(|line| line.starts_with("fleet app rose from 1 to 4 servers in "));
+    assert!(
+        fleet.is_some_and(|line| line.contains(" and fell back in ") && line.ends_with(", 0 failed")),
+        "{summary:#?}"
+    );
     ground.assert_nothing_is_left();
 }
 
@@ -132,7 +139,8 @@ fn signals_end_everything() {
         let ground = Ground::new();
         let mut demo = Child::spawn(ground.demo(&["--once"]));
         demo.wait_for_line(DEMO_MAX, |line| line.contains("the balancer run"));
-        assert_eq!(ground.processes().len(), 8, "{:#?}", ground.processes());
+        // The demo, four web servers, two storage nodes, the balancer, and what the fleet has by now.
+        assert!(ground.processes().len() >= 9, "{:#?}", ground.processes());
         demo.signal(signal);
         assert_eq!(demo.wait(DEMO_MAX).code(), Some(2), "{signal:?}: {:#?}", demo.output());
         ground.assert_nothing_is_left();

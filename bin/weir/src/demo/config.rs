@@ -4,15 +4,15 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use super::facts::{Files, NodeFacts, ServerFacts};
+use super::fleet;
 use super::storage::PLACE;
 
-/// The config's text: a balancer that accepts at `site` and shows itself at `admin`.
+/// The config's text: a balancer that accepts at `site`, for its fleet at `app`, and shows itself at `admin`.
 ///
 /// # Errors
 /// A path is not UTF-8.
 pub(super) fn text(
-    site: SocketAddr,
-    admin: SocketAddr,
+    [site, app, admin]: [SocketAddr; 3],
     (servers, nodes): (&[ServerFacts], &[NodeFacts]),
     files: &Files,
 ) -> Result<String, String> {
@@ -28,6 +28,7 @@ pub(super) fn text(
         .map(|node| format!("    {{ name = \"{}\", address = \"{}\" }},\n", node.name, node.address))
         .collect();
     let place = PLACE.trim_end_matches('/');
+    let fleet = fleet::config(files)?;
     let (access_log, control) = (quoted(&files.access_log)?, quoted(&files.control)?);
     Ok(format!(
         r#"# Made by `weir demo`, and gone when it ends. Change it, then: weir ctl reload (or kill -HUP).
@@ -54,6 +55,11 @@ check = "tcp"
 servers = [
 {nodes}]
 
+[listener.app]
+bind = "{app}"
+pool = "app"
+
+{fleet}
 [admin]
 bind = "{admin}"
 
@@ -93,7 +99,8 @@ mod tests {
             .collect();
         let files = Files::within(Path::new(directory));
         let nodes = NODES.map(|name| NodeFacts { name, address: loopback(9000), pid: 1 });
-        let text = text(loopback(8000), loopback(8001), (&servers, &nodes[..1]), &files).unwrap();
+        let addresses = [8000, 8002, 8001].map(loopback);
+        let text = text(addresses, (&servers, &nodes[..1]), &files).unwrap();
         let source = Source { name: "demo.toml".to_owned(), text: text.clone() };
         let loaded = weir_config::load(&[source], &|_| None);
         let loaded = loaded.unwrap_or_else(|problems| panic!("{problems:?}\n{text}"));
@@ -108,6 +115,7 @@ mod tests {
         assert_eq!(names, SERVERS.map(|server| server.name));
         assert_eq!(plan.process.control.as_deref(), Some(Path::new("/somewhere/control.sock")));
         assert_eq!(plan.process.state, None);
+        assert_eq!(plan.fleets[0].directory, Path::new("/somewhere/fleet"));
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(super) struct NodeFacts {
 pub(super) struct BalancerFacts {
     /// Where it accepts.
     pub(super) site: SocketAddr,
+    /// Where it accepts what is for the fleet.
+    pub(super) app: SocketAddr,
     /// Where its status page is.
     pub(super) admin: SocketAddr,
     pub(super) pid: u32,
@@ -53,6 +55,8 @@ pub(super) struct Files {
     pub(super) log: PathBuf,
     /// The directory that the storage nodes share.
     pub(super) data: PathBuf,
+    /// What the fleet remembers.
+    pub(super) fleet: PathBuf,
     directory: PathBuf,
 }
 
@@ -64,6 +68,7 @@ impl Files {
             access_log: directory.join("access.log"),
             log: directory.join("demo.log"),
             data: directory.join("data"),
+            fleet: directory.join("fleet"),
             directory: directory.to_owned(),
         }
     }

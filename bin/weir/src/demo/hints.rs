@@ -1,6 +1,6 @@
 //! What there is to see and to try.
 
-use super::facts::{Facts, NodeFacts, ServerFacts};
+use super::facts::{BalancerFacts, Facts, NodeFacts, ServerFacts};
 use super::server::VICTIM;
 use super::storage::PLACE;
 use crate::ctl::table::{Align, Style, Table};
@@ -23,15 +23,17 @@ pub(super) fn introduction(facts: &Facts, rate_per_s: u32, style: Style) -> Stri
     }
     let title = style.bold("Weir demo");
     let (count, nodes) = (facts.servers.len(), facts.nodes.len());
-    let (site, admin, files) = (facts.balancer.site, facts.balancer.admin, &facts.files);
+    let BalancerFacts { site, app, admin, .. } = facts.balancer;
+    let files = &facts.files;
     let (config, access_log, log) = (files.config.display(), files.access_log.display(), files.log.display());
     format!(
-        "{title}: {count} web servers of unequal speed, {nodes} storage nodes that share a directory, a balancer in front of them,
-{rate_per_s} requests/s.
+        "{title}: {count} web servers of unequal speed, {nodes} storage nodes that share a directory, a fleet that follows its load, a
+balancer in front of them, {rate_per_s} requests/s.
 
 {table}
   site         http://{site}/          (reload it: each server has its own colour)
   files        http://{site}{PLACE}     (browse and upload; also with WebDAV)
+  fleet        http://{app}/          (its load comes and goes; processes are started and stopped for it)
   status page  http://{admin}/
   metrics      http://{admin}/metrics
   config       {config}
@@ -66,6 +68,10 @@ pub(super) fn to_try(facts: &Facts, victim_lives: bool, program: &str, style: St
 
   # What a request would get, and why.
   {program} explain {config} --url http://{site}/
+
+  # The fleet: how many servers it has, and why. Then how that was over time, to be looked at in a browser.
+  {program} fleet explain --socket {control}
+  {program} fleet history --socket {control} --svg fleet.svg
 
 {files}  # A new config. One that is wrong changes nothing.
   ${{EDITOR:-vi}} {config}
@@ -111,7 +117,7 @@ mod tests {
     use std::net::SocketAddr;
     use std::path::Path;
 
-    use super::super::facts::{BalancerFacts, Files};
+    use super::super::facts::Files;
     use super::super::server::SERVERS;
     use super::super::storage::NODES;
     use super::*;
@@ -125,7 +131,12 @@ mod tests {
             pid: 501 + u32::from(at),
         });
         Facts {
-            balancer: BalancerFacts { site: loopback(8000), admin: loopback(8001), pid: 500 },
+            balancer: BalancerFacts {
+                site: loopback(8000),
+                app: loopback(8002),
+                admin: loopback(8001),
+                pid: 500,
+            },
             servers: servers.collect(),
             nodes: NODES
                 .into_iter()
@@ -139,8 +150,8 @@ mod tests {
     #[test]
     fn the_introduction_tells_what_runs_where() {
         insta::assert_snapshot!(introduction(&facts("/temp/demo"), 200, Style::Plain), @r"
-        Weir demo: 4 web servers of unequal speed, 2 storage nodes that share a directory, a balancer in front of them,
-        200 requests/s.
+        Weir demo: 4 web servers of unequal speed, 2 storage nodes that share a directory, a fleet that follows its load, a
+        balancer in front of them, 200 requests/s.
 
           SERVER   SPEED              ADDRESS         PROCESS
           a        15 ms, 8 at once   127.0.0.1:9001      501
@@ -152,6 +163,7 @@ mod tests {
 
           site         http://127.0.0.1:8000/          (reload it: each server has its own colour)
           files        http://127.0.0.1:8000/data/     (browse and upload; also with WebDAV)
+          fleet        http://127.0.0.1:8002/          (its load comes and goes; processes are started and stopped for it)
           status page  http://127.0.0.1:8001/
           metrics      http://127.0.0.1:8001/metrics
           config       /temp/demo/weir.toml
@@ -177,6 +189,10 @@ mod tests {
 
           # What a request would get, and why.
           weir explain /temp/demo/weir.toml --url http://127.0.0.1:8000/
+
+          # The fleet: how many servers it has, and why. Then how that was over time, to be looked at in a browser.
+          weir fleet explain --socket /temp/demo/control.sock
+          weir fleet history --socket /temp/demo/control.sock --svg fleet.svg
 
           # Files: what one storage node takes, the other one has.
           curl -T /etc/hostname http://127.0.0.1:8000/data/

@@ -10,7 +10,7 @@ use super::server::{SERVERS, VICTIM};
 use super::signals::Signals;
 use super::stage::Stage;
 use super::traffic::Traffic;
-use super::{Verdict, hints, say, style, summary, watch};
+use super::{Verdict, fleet, hints, say, style, summary, watch};
 use crate::top;
 
 /// Before the live view opens by itself for the first time: time to read, or to copy a command.
@@ -40,6 +40,7 @@ pub(super) async fn show(
         FIRST_PAUSE.as_secs()
     ));
     let started = Instant::now();
+    let mut waves = fleet::waves(stage);
     let mut killing = kill_one.then(|| started + KILL_AFTER);
     let mut opens_by_itself = true;
     loop {
@@ -56,13 +57,14 @@ pub(super) async fn show(
         if !view(stage, signals, &mut killing).await? {
             break;
         }
-        say(&format!("{}\n", so_far(stage, traffic).await));
+        say(&format!("{}\n", so_far(stage, traffic, &waves).await));
         say(&to_try(stage));
         say("\nEnter opens the live view again; q and Enter, or Ctrl-C, ends the demo.\n");
     }
     traffic.finish().await;
-    say(&format!("\n{}\n", so_far(stage, traffic).await));
-    Ok(Verdict::from(&*traffic.tally()))
+    waves.finish().await;
+    say(&format!("\n{}\n", so_far(stage, traffic, &waves).await));
+    Ok(Verdict::of([&traffic.tally(), &waves.tally()]))
 }
 
 fn to_try(stage: &mut Stage) -> String {
@@ -114,13 +116,15 @@ async fn tend(stage: &mut Stage, killing: &mut Option<Instant>) -> String {
 }
 
 /// How the servers did, and what clients saw.
-async fn so_far(stage: &Stage, traffic: &Traffic) -> String {
+async fn so_far(stage: &Stage, traffic: &Traffic, waves: &Traffic) -> String {
     let elapsed = traffic.elapsed();
-    let (servers, retries) = match watch::pool(&stage.facts().files.control).await {
+    let control = &stage.facts().files.control;
+    let (servers, retries) = match watch::pool(control).await {
         Ok(pool) => (summary::servers(&pool, elapsed, style()), summary::retries(&pool)),
         Err(error) => (format!("{error}\n"), None),
     };
+    let fleet = watch::fleet(control).await.map_or_else(|error| error, |fleet| fleet::so_far(&fleet, waves));
     let total = summary::total(traffic, style());
     let retries = retries.map_or(String::new(), |retries| format!("{retries}\n"));
-    format!("{servers}\n{total}\n{retries}")
+    format!("{servers}\n{total}\n{retries}{fleet}\n")
 }

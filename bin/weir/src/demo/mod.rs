@@ -1,5 +1,5 @@
-//! `weir demo`: several real web servers of unequal speed and two storage nodes, a balancer in front of them, steady traffic, a
-//! live view.
+//! `weir demo`: several real web servers of unequal speed, two storage nodes, a fleet that follows its load, a balancer in front of
+//! them, traffic, a live view.
 //!
 //! Everything is a child process of its own, on loopback and on free ports, with its files in one temporary directory;
 //! all of it is gone when the demo ends. If it is killed, its children die with it, and the next demo removes its
@@ -10,6 +10,7 @@ mod child;
 mod config;
 mod directory;
 mod facts;
+mod fleet;
 mod hints;
 mod keyboard;
 mod leash;
@@ -34,14 +35,14 @@ use tokio::task::LocalSet;
 use crate::ctl::table::Style;
 use signals::Signals;
 use stage::Stage;
-use traffic::{Tally, Traffic};
+use traffic::{Pace, Tally, Traffic};
 
 /// See it work: web servers of unequal speed, a balancer in front of them, traffic, and a live view of it
 ///
 /// Exits with 0 if every request was answered, with 1 if one failed, and with 2 if the demo could not be run.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArgs {
-    /// Run for about three seconds, print one summary, and exit.
+    /// Run for some seconds, print one summary, and exit.
     #[arg(long)]
     once: bool,
     /// Kill one of the servers in the middle.
@@ -53,12 +54,18 @@ pub(crate) struct DemoArgs {
     // For `leash`.
     #[arg(long, hide = true, value_name = "PID")]
     leashed_to: Option<i32>,
+    // For `fleet`.
+    #[arg(long, hide = true, value_name = "PID", conflicts_with = "leashed_to")]
+    while_lives: Option<i32>,
     #[arg(last = true, hide = true)]
     child: Vec<OsString>,
 }
 
 /// Runs the demo until its user or a signal ends it.
 pub(crate) fn run(args: &DemoArgs) -> ExitCode {
+    if let Some(owner) = args.while_lives {
+        return fleet::serve(owner, &args.child);
+    }
     let outcome = match args.leashed_to {
         Some(parent) => Err(leash::become_child(parent, &args.child)),
         None => perform(args),
@@ -102,7 +109,7 @@ async fn play(args: &DemoArgs) -> Result<Verdict, String> {
         stage = Stage::start() => stage?,
         () = signals.next() => return Err(INTERRUPTED.to_owned()),
     };
-    let mut traffic = Traffic::start(stage.facts().balancer.site, args.rate);
+    let mut traffic = Traffic::start(stage.facts().balancer.site, Pace::Steady(args.rate));
     let outcome = if once {
         tokio::select! {
             outcome = once::show(&mut stage, &mut traffic, args.kill_one) => outcome,
@@ -136,8 +143,10 @@ fn style() -> Style {
     Style::of(io::stdout().is_terminal())
 }
 
-impl From<&Tally> for Verdict {
-    fn from(tally: &Tally) -> Self {
-        if tally.not_served() == 0 { Self::NothingFailed } else { Self::SomethingFailed }
+impl Verdict {
+    /// Of all the traffic there was.
+    fn of(tallies: [&Tally; 2]) -> Self {
+        let all_served = tallies.iter().all(|tally| tally.not_served() == 0);
+        if all_served { Self::NothingFailed } else { Self::SomethingFailed }
     }
 }

@@ -8,7 +8,7 @@ use weir_control::PoolSnapshot;
 use super::server::{SERVERS, VICTIM};
 use super::stage::Stage;
 use super::traffic::Traffic;
-use super::{Verdict, say, storage, style, summary, watch};
+use super::{Verdict, fleet, say, storage, style, summary, watch};
 
 /// How long traffic is made, if nothing has to be waited for.
 const DURATION: Duration = Duration::from_secs(3);
@@ -19,7 +19,8 @@ const KILL_AFTER: Duration = Duration::from_secs(1);
 /// How long a machine under heavy load may take for what must happen.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Makes traffic until [`DURATION`] is over and every server has answered something; prints what came of it.
+/// Makes traffic until [`DURATION`] is over, every server has answered something and the fleet has risen and fallen; prints what
+/// came of it.
 pub(super) async fn show(
     stage: &mut Stage,
     traffic: &mut Traffic,
@@ -27,7 +28,7 @@ pub(super) async fn show(
 ) -> Result<Verdict, String> {
     let facts = stage.facts();
     let (servers, nodes) = (facts.servers.len(), facts.nodes.len());
-    say(&format!("{servers} web servers, {nodes} storage nodes and the balancer run\n"));
+    say(&format!("{servers} web servers, {nodes} storage nodes, a fleet and the balancer run\n"));
     say(&format!("files: http://{}{} until the end\n", facts.balancer.site, storage::PLACE));
     let mut complaints = Vec::new();
     let mut notes = Vec::new();
@@ -44,6 +45,11 @@ pub(super) async fn show(
             Err(complaint) => complaints.push(complaint),
         }
     }
+    let (risen_and_fallen, rush) = fleet::prove(stage).await?;
+    match risen_and_fallen {
+        Ok(note) => notes.push(note),
+        Err(complaint) => complaints.push(complaint),
+    }
     sleep(DURATION.saturating_sub(traffic.elapsed())).await;
     traffic.finish().await;
     stage.look()?;
@@ -53,7 +59,11 @@ pub(super) async fn show(
     say(&format!("{}\n", summary::total(traffic, style)));
     notes.extend(summary::retries(&pool));
     notes.iter().chain(&complaints).for_each(|line| say(&format!("{line}\n")));
-    Ok(if complaints.is_empty() { Verdict::from(&*traffic.tally()) } else { Verdict::SomethingFailed })
+    Ok(if complaints.is_empty() {
+        Verdict::of([&traffic.tally(), &rush.tally()])
+    } else {
+        Verdict::SomethingFailed
+    })
 }
 
 /// Kills a server, and waits until the balancer has noticed. What is to be said about it, good or bad.

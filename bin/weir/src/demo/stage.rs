@@ -11,7 +11,7 @@ use super::child::Child;
 use super::directory::Directory;
 use super::facts::{BalancerFacts, Facts, Files, NodeFacts, ServerFacts};
 use super::server::{SERVERS, WebServer};
-use super::{config, panic, storage};
+use super::{config, fleet, panic, storage};
 
 /// What the balancer sends requests to.
 type Behind<'a> = (&'a [ServerFacts], &'a [NodeFacts]);
@@ -42,6 +42,9 @@ impl Stage {
         let (servers, children) = start_servers(&log).await?;
         let (nodes, node_children) = storage::start(&files, &log).await?;
         let (balancer, child) = start_balancer((&servers, &nodes), &files, &log).await?;
+        if let Err(error) = fleet::ready(&files.control).await {
+            return Err(format!("{error}:\n{}", child.said()));
+        }
         let facts = Facts { balancer, servers, nodes, files };
         let (servers, nodes) = (children, node_children);
         Ok(Self { facts, servers, nodes, balancer: child, _directory: directory })
@@ -78,6 +81,7 @@ impl Stage {
         /// Longer than the balancer's `drain-timeout` and the grace of the servers.
         const PATIENCE: Duration = Duration::from_secs(5);
         self.balancer.stop(PATIENCE).await;
+        fleet::end(&self.facts.files.config).await;
         let mut stops = JoinSet::new();
         for mut server in self.servers.drain(..).chain(self.nodes.drain(..)) {
             stops.spawn_local(async move { server.stop(PATIENCE).await });
@@ -121,18 +125,19 @@ async fn try_start_balancer(
     files: &Files,
     log: &File,
 ) -> Result<(BalancerFacts, Child), String> {
-    let (site, admin) = free_addresses().map_err(|error| format!("find free ports: {error}"))?;
-    let text = config::text(site, admin, servers, files)?;
+    let [site, app, admin] = free_addresses().map_err(|error| format!("find free ports: {error}"))?;
+    let text = config::text([site, app, admin], servers, files)?;
     fs::write(&files.config, text).map_err(|error| format!("{}: {error}", files.config.display()))?;
     let arguments = ["run".to_owned(), files.config.to_string_lossy().into_owned()];
     let child = Child::start("the balancer", &arguments, log)?;
     child.wait_for(|line| line.contains(" is ready").then_some(())).await?;
-    Ok((BalancerFacts { site, admin, pid: child.pid() }, child))
+    Ok((BalancerFacts { site, app, admin, pid: child.pid() }, child))
 }
 
-/// Two addresses that were free a moment ago.
-fn free_addresses() -> io::Result<(SocketAddr, SocketAddr)> {
+/// Addresses that were free a moment ago.
+fn free_addresses() -> io::Result<[SocketAddr; 3]> {
     let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let (one, other) = (bind()?, bind()?);
-    Ok((one.local_addr()?, other.local_addr()?))
+    let listeners = [bind()?, bind()?, bind()?];
+    let [one, two, three] = listeners.each_ref().map(TcpListener::local_addr);
+    Ok([one?, two?, three?])
 }

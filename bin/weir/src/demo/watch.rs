@@ -3,14 +3,28 @@
 use std::path::Path;
 
 use weir_admin::ControlClient;
-use weir_control::{PoolSnapshot, ServerSnapshot};
+use weir_control::{FleetSnapshot, PoolSnapshot, ServerSnapshot, Snapshot};
 
 /// The pool that the demo is about.
 pub(super) async fn pool(control: &Path) -> Result<PoolSnapshot, String> {
+    snapshot(control)
+        .await?
+        .pools
+        .into_iter()
+        .next()
+        .ok_or_else(|| "the balancer has no pool any more".to_owned())
+}
+
+/// Its fleet.
+pub(super) async fn fleet(control: &Path) -> Result<FleetSnapshot, String> {
+    let fleet = snapshot(control).await?.fleets.into_iter().next();
+    fleet.ok_or_else(|| "the balancer has no fleet any more".to_owned())
+}
+
+async fn snapshot(control: &Path) -> Result<Snapshot, String> {
     let control = control.to_owned();
     let asked = tokio::task::spawn_blocking(move || ControlClient::connect(&control)?.snapshot());
-    let snapshot = asked.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-    snapshot.pools.into_iter().next().ok_or_else(|| "the balancer has no pool any more".to_owned())
+    asked.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }
 
 /// The server with this name.

@@ -5,6 +5,7 @@
 //! measuring.
 
 mod connection;
+mod pace;
 mod tally;
 
 use std::cell::{Ref, RefCell};
@@ -17,6 +18,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use connection::Connection;
+pub(super) use pace::Pace;
 pub(super) use tally::Tally;
 use tally::{Failure, Kind};
 
@@ -38,7 +40,7 @@ pub(super) struct Traffic {
     client: Rc<Client>,
     started: Instant,
     finished: Option<Instant>,
-    rate_per_s: u32,
+    pace: Pace,
     stop: watch::Sender<bool>,
     driver: JoinHandle<()>,
 }
@@ -54,8 +56,8 @@ struct Client {
 }
 
 impl Traffic {
-    /// Sends so many requests a second to `site`. Within a [`tokio::task::LocalSet`].
-    pub(super) fn start(site: SocketAddr, rate_per_s: u32) -> Self {
+    /// Sends requests to `site`. Within a [`tokio::task::LocalSet`].
+    pub(super) fn start(site: SocketAddr, pace: Pace) -> Self {
         let (stop, stopped) = watch::channel(false);
         let client = Rc::new(Client {
             site,
@@ -64,8 +66,8 @@ impl Traffic {
             tally: RefCell::default(),
         });
         let started = Instant::now();
-        let driver = tokio::task::spawn_local(drive(Rc::clone(&client), started, rate_per_s, stopped));
-        Self { client, started, finished: None, rate_per_s, stop, driver }
+        let driver = tokio::task::spawn_local(drive(Rc::clone(&client), started, pace, stopped));
+        Self { client, started, finished: None, pace, stop, driver }
     }
 
     /// What came of it so far.
@@ -75,7 +77,7 @@ impl Traffic {
 
     /// As asked for.
     pub(super) fn rate_per_s(&self) -> u32 {
-        self.rate_per_s
+        self.pace.rate_per_s()
     }
 
     /// From the start until it was stopped, or until now.
@@ -84,9 +86,9 @@ impl Traffic {
     }
 
     /// Whether as many requests were sent as were due, but for a few. Else [`IN_FLIGHT_MAX`] of them waited for their
-    /// answers, and what was measured is that, not the rate that was asked for.
+    /// answers, and what was measured is that, not the rate that was asked for. Of a steady pace.
     pub(super) fn has_kept_its_rate(&self) -> bool {
-        let due = self.elapsed().as_secs_f64() * f64::from(self.rate_per_s);
+        let due = self.elapsed().as_secs_f64() * f64::from(self.rate_per_s());
         self.tally().requests() as f64 >= due * 0.95 - 1.0
     }
 
@@ -105,10 +107,10 @@ impl Drop for Traffic {
     }
 }
 
-async fn drive(client: Rc<Client>, started: Instant, rate_per_s: u32, mut stopped: watch::Receiver<bool>) {
+async fn drive(client: Rc<Client>, started: Instant, pace: Pace, mut stopped: watch::Receiver<bool>) {
     let mut requests = JoinSet::new();
     for number in 0.. {
-        let due = started + due(number, rate_per_s);
+        let due = started + pace.due(number);
         tokio::select! {
             biased;
             _ = stopped.changed() => break,
@@ -121,12 +123,6 @@ async fn drive(client: Rc<Client>, started: Instant, rate_per_s: u32, mut stoppe
         requests.spawn_local(Rc::clone(&client).send(due, number));
     }
     while requests.join_next().await.is_some() {}
-}
-
-/// When a request is due, after the start. From the number, so that small errors do not add up.
-fn due(number: u64, rate_per_s: u32) -> Duration {
-    let rate = u64::from(rate_per_s.max(1));
-    Duration::from_secs(number / rate) + Duration::from_secs(1).mul_f64((number % rate) as f64 / rate as f64)
 }
 
 fn request(site: SocketAddr, target: &str) -> String {

@@ -19,7 +19,7 @@ async fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
 /// Runs until `enough` requests were sent and all of them ended.
 fn tally_of(site: SocketAddr, enough: u64) -> Tally {
     run(async {
-        let mut traffic = Traffic::start(site, 500);
+        let mut traffic = Traffic::start(site, Pace::Steady(500));
         wait_until("requests", || traffic.tally().requests() >= enough).await;
         traffic.finish().await;
         traffic.client.tally.take()
@@ -92,15 +92,8 @@ fn nobody_there_and_nobody_answering_have_failed() {
 fn a_rate_that_cannot_be_kept_is_noticed() {
     let silent = RawServer::silent();
     run(async {
-        let traffic = Traffic::start(silent.addr(), 2_000);
+        let traffic = Traffic::start(silent.addr(), Pace::Steady(2_000));
         wait_until("fewer are sent than due", || !traffic.has_kept_its_rate()).await;
         assert!(traffic.tally().requests() <= 1 + IN_FLIGHT_MAX as u64, "{}", traffic.tally().describe());
     });
-}
-
-#[test]
-fn the_schedule_keeps_its_rate_for_ever() {
-    assert_eq!(due(0, 200), Duration::ZERO);
-    assert_eq!(due(1, 200), Duration::from_millis(5));
-    assert_eq!(due(7 * 3_600 * 24 * 3, 3), Duration::from_secs(7 * 3_600 * 24));
 }
