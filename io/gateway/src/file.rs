@@ -52,7 +52,7 @@ impl FileSource for ServedFile {
 
     fn is_resident(&self, offset: u64, length: u64) -> bool {
         let length = length.min(self.file.metadata().size.saturating_sub(offset));
-        if self.file.was_resident(offset, length) {
+        if self.file.is_in_memory() || self.file.was_resident(offset, length) {
             return true;
         }
         let is_resident = self.has_in_cache(offset, length);

@@ -20,6 +20,8 @@ pub struct OpenFile {
     residency: Residency,
     /// The kernel was told that it is read in order.
     is_sequential: AtomicBool,
+    /// Its file system has no disk to wait for.
+    pub(crate) is_in_memory: bool,
 }
 
 impl OpenFile {
@@ -29,7 +31,7 @@ impl OpenFile {
             return Err(StorageError::IsDirectory);
         }
         let residency = Residency::new(metadata.size, Instant::now());
-        Ok(Self { fd, metadata, residency, is_sequential: AtomicBool::new(false) })
+        Ok(Self { fd, metadata, residency, is_sequential: AtomicBool::new(false), is_in_memory: false })
     }
 
     /// What the file was when it was opened.
@@ -45,6 +47,10 @@ impl OpenFile {
     /// Reads what is in the page cache from `offset` on, and never waits: [`StorageError::WouldBlock`] if the first byte is
     /// not there, or if the file system cannot tell. 0 at the end of the file.
     pub fn read_now(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, StorageError> {
+        if self.is_in_memory {
+            // tmpfs does not take the flag (EOPNOTSUPP), and has nothing to wait for but what was swapped out, as this process has.
+            return pread(&self.fd, buffer, offset).map_err(StorageError::from_errno("pread"));
+        }
         match preadv2(&self.fd, &mut [IoSliceMut::new(buffer)], offset, ReadWriteFlags::NOWAIT) {
             Err(Errno::AGAIN | Errno::INTR | Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS) => {
                 Err(StorageError::WouldBlock)
@@ -65,6 +71,11 @@ impl OpenFile {
             }
         }
         Ok(filled)
+    }
+
+    /// Whether its file system is in memory (tmpfs, ramfs): all of it is always there.
+    pub fn is_in_memory(&self) -> bool {
+        self.is_in_memory
     }
 
     /// Whether a part of the file seems to be in the page cache, by a look at up to 16 places of it: a hint that sending it

@@ -15,9 +15,29 @@ const LOCAL: [u64; 9] = [
     0x7371_7368,
 ];
 
-/// Whether a file system is one of this machine. Blocks.
-pub(super) fn is_local(fd: impl AsFd) -> bool {
-    let Ok(found) = fstatfs(fd) else { return false };
-    // The number is signed on some machines and has 32 bits everywhere.
-    LOCAL.contains(&(found.f_type as u64 & 0xffff_ffff))
+/// Those of them that have no disk: tmpfs, ramfs.
+const MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+
+/// Where a file system is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Location {
+    /// In the memory of this machine.
+    Memory,
+    /// On this machine.
+    Here,
+    /// Perhaps behind a network.
+    Elsewhere,
+}
+
+impl Location {
+    /// Of what is open. Blocks.
+    pub(super) fn of(fd: impl AsFd) -> Self {
+        let Ok(found) = fstatfs(fd) else { return Self::Elsewhere };
+        // The number is signed on some machines and has 32 bits everywhere.
+        match found.f_type as u64 & 0xffff_ffff {
+            magic if MEMORY.contains(&magic) => Self::Memory,
+            magic if LOCAL.contains(&magic) => Self::Here,
+            _ => Self::Elsewhere,
+        }
+    }
 }

@@ -13,6 +13,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
 use weir_dav::path::DavPath;
 
+use self::local::Location;
 use crate::journal::Journal;
 use crate::metadata::Found;
 use crate::{Ledger, Listing, Metadata, NodeId, OpenFile, StorageError, reserved};
@@ -74,6 +75,8 @@ pub struct Tree {
     options: TreeOptions,
     /// The root's file system is on this machine: lookups in the kernel's caches say all.
     local: bool,
+    /// The root's file system, if it is in memory.
+    memory_device: Option<u64>,
     /// Which of this process's trees it is: there may be several of one directory.
     pub(crate) number: u64,
     /// Number of the next temporary file.
@@ -92,11 +95,16 @@ impl Tree {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = openat(CWD, root, flags, Mode::empty()).map_err(StorageError::from_errno("open"))?;
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let local = local::is_local(&root);
+        let location = Location::of(&root);
+        let memory_device = match location {
+            Location::Memory => Some(Found::of(&root)?.device()),
+            Location::Here | Location::Elsewhere => None,
+        };
         Ok(Arc::new(Self {
             root,
             options,
-            local,
+            local: location != Location::Elsewhere,
+            memory_device,
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             next_temporary: AtomicU64::new(0),
             journal: Journal::default(),
@@ -123,14 +131,20 @@ impl Tree {
     pub fn open(&self, path: &DavPath) -> Result<OpenFile, StorageError> {
         let fd = self.resolve(path, OFlags::RDONLY)?;
         let found = Found::of(&fd)?;
-        OpenFile::new(fd, &found)
+        self.opened(fd, &found)
     }
 
     /// The same if it can be done without waiting, else [`StorageError::WouldBlock`].
     pub fn open_cached(&self, path: &DavPath) -> Result<OpenFile, StorageError> {
         let fd = self.resolve_cached(path, OFlags::RDONLY)?;
         let found = Found::of_cached(&fd)?;
-        OpenFile::new(fd, &found)
+        self.opened(fd, &found)
+    }
+
+    fn opened(&self, fd: OwnedFd, found: &Found) -> Result<OpenFile, StorageError> {
+        let mut file = OpenFile::new(fd, found)?;
+        file.is_in_memory = self.memory_device == Some(found.device());
+        Ok(file)
     }
 
     /// Whether a path that a file was opened by still leads to it, and the file is as it was then, as far as that can be told

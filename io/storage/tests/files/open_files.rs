@@ -32,6 +32,26 @@ fn open(files: &Files, tree: &Tree, at: &str) -> Result<Arc<OpenFile>, StorageEr
     }
 }
 
+#[test]
+fn a_file_in_memory_is_read_at_once_wherever_it_is_asked_for() {
+    let Ok(root) = tempfile::tempdir_in("/dev/shm") else {
+        return weir_testkit::untested("needs a tmpfs at /dev/shm");
+    };
+    // The end is there, what is before it takes up no room.
+    let file = fs::File::create(root.path().join("a")).unwrap();
+    file.set_len(1 << 20).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, b"end", 1 << 20).unwrap();
+    let tree = tree(root.path());
+    let file = tree.open(&path("/a")).unwrap();
+    assert!(file.is_in_memory());
+    let mut bytes = [1; 3];
+    assert_eq!(file.read_now(1000, &mut bytes), Ok(3));
+    assert_eq!(bytes, [0; 3]);
+    assert_eq!(file.read_now(1 << 20, &mut bytes), Ok(3));
+    assert_eq!(bytes, *b"end");
+    assert_eq!(file.read_now((1 << 20) + 3, &mut bytes), Ok(0));
+}
+
 /// Opens it twice, so that the second time it could be one that is kept.
 fn read_twice(files: &Files, at: &str) -> String {
     let (first, _) = files.open(&path(at)).unwrap();
