@@ -111,7 +111,7 @@ pub(crate) static ROUTE: Section = Section {
             Table(&HEADER_CHANGES),
             Otherwise("no changes"),
             "{ set = { X-Route = \"{route}\" } }",
-            "Changes to request headers, after Weir's own forwarding headers.",
+            "Changes to request headers, after Weir's own forwarding headers. Where `Host` is set, `Destination` (WebDAV) follows.",
         ),
         key(
             "response-headers",

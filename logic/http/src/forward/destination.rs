@@ -5,7 +5,7 @@ use super::Scheme;
 use super::path::PathMap;
 use crate::split_authority;
 
-/// The two ends between which URIs are translated. Both know the resource under the same Host.
+/// The two ends between which URIs are translated.
 pub(super) struct UriMap<'a> {
     pub(super) paths: &'a PathMap,
     /// What the client speaks.
@@ -13,17 +13,21 @@ pub(super) struct UriMap<'a> {
     /// What the server is spoken to with.
     pub(super) server: Scheme,
     /// The effective host of the request.
-    pub(super) host: &'a [u8],
+    pub(super) client_host: &'a [u8],
+    /// The Host that the server got: the same, unless a rule of the route has set another.
+    pub(super) server_host: &'a [u8],
 }
 
 impl UriMap<'_> {
     /// Appends a URI of the client's as the server must see it. One that points elsewhere stays as it is.
     pub(super) fn append_inward(&self, out: &mut Vec<u8>, uri: &[u8]) {
-        match self.own_path(uri, self.client) {
+        match own_path(uri, self.client, self.client_host) {
             None => out.extend_from_slice(uri),
             Some((path, is_absolute)) => {
                 if is_absolute {
-                    self.append_origin(out, self.server);
+                    // What a rule sets Host to may come to nothing.
+                    let host = if self.server_host.is_empty() { self.client_host } else { self.server_host };
+                    append_origin(out, self.server, host);
                 }
                 append_with_query(out, path, |out, path| self.paths.append_inward_other(out, path));
             }
@@ -59,44 +63,51 @@ impl UriMap<'_> {
 
     /// Appends a URI of the server's as the client must see it. One outside the mapped prefix stays as it is.
     pub(super) fn append_outward(&self, out: &mut Vec<u8>, uri: &[u8]) {
-        // Servers that know their outer scheme name it.
-        let own = self.own_path(uri, self.server).or_else(|| self.own_path(uri, self.client));
+        // Servers that know their outer scheme, or their outer host, name it.
+        let own = [self.server_host, self.client_host]
+            .into_iter()
+            .find_map(|host| own_path(uri, self.server, host).or_else(|| own_path(uri, self.client, host)));
+        let is_known_outside = |path: &[u8]| match self.paths.maps_prefix() {
+            true => self.paths.maps_outward(before_query(path)),
+            false => self.server_host != self.client_host,
+        };
         match own {
-            Some((path, is_absolute)) if self.paths.maps_outward(before_query(path)) => {
+            // A client of HTTP/1.0 may not have said whom it asks.
+            Some((_, true)) if self.client_host.is_empty() => out.extend_from_slice(uri),
+            Some((path, is_absolute)) if is_known_outside(path) => {
                 if is_absolute {
-                    self.append_origin(out, self.client);
+                    append_origin(out, self.client, self.client_host);
                 }
                 append_with_query(out, path, |out, path| self.paths.append_outward(out, path));
             }
             _ => out.extend_from_slice(uri),
         }
     }
+}
 
-    fn append_origin(&self, out: &mut Vec<u8>, scheme: Scheme) {
-        out.extend_from_slice(scheme.as_str().as_bytes());
-        out.extend_from_slice(b"://");
-        out.extend_from_slice(self.host);
-    }
+fn append_origin(out: &mut Vec<u8>, scheme: Scheme, host: &[u8]) {
+    out.extend_from_slice(scheme.as_str().as_bytes());
+    out.extend_from_slice(b"://");
+    out.extend_from_slice(host);
+}
 
-    /// The path (with query) of a URI that names this host under `scheme`, and whether the URI was absolute.
-    fn own_path<'u>(&self, uri: &'u [u8], scheme: Scheme) -> Option<(&'u [u8], bool)> {
-        if uri.first() == Some(&b'/') {
-            // `//host/path` names another host.
-            return (uri.get(1) != Some(&b'/')).then_some((uri, false));
-        }
-        let start = scheme.as_str().len();
-        let (name, rest) = uri.split_at_checked(start)?;
-        let rest =
-            rest.strip_prefix(b"://").filter(|_| name.eq_ignore_ascii_case(scheme.as_str().as_bytes()))?;
-        let end = rest.iter().position(|b| matches!(b, b'/' | b'?' | b'#')).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
-        let port = |authority| {
-            split_authority(authority).map(|(host, port)| (host, port.unwrap_or(scheme.default_port())))
-        };
-        let (host, host_port) = port(authority)?;
-        let (own, own_port) = port(self.host)?;
-        (host.eq_ignore_ascii_case(own) && host_port == own_port).then_some((path, true))
+/// The path (with query) of a URI that names the host `own` under `scheme`, and whether the URI was absolute.
+fn own_path<'u>(uri: &'u [u8], scheme: Scheme, own: &[u8]) -> Option<(&'u [u8], bool)> {
+    if uri.first() == Some(&b'/') {
+        // `//host/path` names another host.
+        return (uri.get(1) != Some(&b'/')).then_some((uri, false));
     }
+    let start = scheme.as_str().len();
+    let (name, rest) = uri.split_at_checked(start)?;
+    let rest = rest.strip_prefix(b"://").filter(|_| name.eq_ignore_ascii_case(scheme.as_str().as_bytes()))?;
+    let end = rest.iter().position(|b| matches!(b, b'/' | b'?' | b'#')).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let port = |authority| {
+        split_authority(authority).map(|(host, port)| (host, port.unwrap_or(scheme.default_port())))
+    };
+    let (host, host_port) = port(authority)?;
+    let (own, own_port) = port(own)?;
+    (host.eq_ignore_ascii_case(own) && host_port == own_port).then_some((path, true))
 }
 
 fn append_with_query(out: &mut Vec<u8>, uri: &[u8], append: impl Fn(&mut Vec<u8>, &[u8])) {

@@ -1,11 +1,13 @@
 //! The head of a request as its server gets it.
 
+use std::borrow::Cow;
+
 use super::destination::UriMap;
 use super::forwarded_for::{Seen, nominates};
 use super::{Forwarder, RequestContext, RequestText, RouteRewriter, Scheme};
 use crate::answer::append_line;
 use crate::head::{scan::list, set};
-use crate::{HeaderEntry, HeaderTable, KnownHeader, Method, RequestHead, Span, TargetForm, Version};
+use crate::{HeaderEntry, HeaderTable, KnownHeader, Method, RequestHead, Span, TargetForm, Version, number};
 
 const CHUNKED: &[u8] = b"chunked";
 
@@ -193,11 +195,13 @@ impl Writer<'_> {
             }
             KnownHeader::Cookie => self.append_cookies(out, entry),
             KnownHeader::Destination | KnownHeader::If => {
+                let server_host = self.server_host();
                 let map = UriMap {
                     paths: &self.route.path,
                     client: self.client_scheme(),
                     server: self.cx.server_scheme,
-                    host: self.host(),
+                    client_host: self.host(),
+                    server_host: &server_host,
                 };
                 out.extend_from_slice(entry.name().of(self.buf));
                 out.extend_from_slice(b": ");
@@ -305,6 +309,15 @@ impl Writer<'_> {
 
     fn host(&self) -> &[u8] {
         self.head.host.map(|host| host.of(self.buf)).unwrap_or_default()
+    }
+
+    /// The Host that the server gets: the client's, unless the route sets another.
+    fn server_host(&self) -> Cow<'_, [u8]> {
+        let Some(template) = self.route.request.host() else { return Cow::Borrowed(self.host()) };
+        let request = RequestText::of(self.head, self.buf);
+        let mut host = Vec::new();
+        template.expand(&mut host, &self.cx.exchange.variables(self.forwarder.scheme, &request));
+        Cow::Owned(host)
     }
 
     /// The scheme of the client's own URIs: a trusted proxy in front may have ended TLS.

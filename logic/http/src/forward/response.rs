@@ -1,5 +1,7 @@
 //! The head of a response as its client gets it.
 
+use std::borrow::Cow;
+
 use super::destination::UriMap;
 use super::forwarded_for::nominates;
 use super::forwarder::HOP_BY_HOP;
@@ -105,7 +107,7 @@ impl Writer<'_> {
         if self.dechunk {
             touched |= KnownHeader::Trailer.bit();
         }
-        if self.route.path.maps_prefix() {
+        if self.route.path.maps_prefix() || self.sets_host() {
             touched |= LOCATIONS;
         }
         if self.head.nominates {
@@ -145,17 +147,36 @@ impl Writer<'_> {
         if known & LOCATIONS == 0 || (self.is_final() && self.route.response.removed.known & known != 0) {
             return;
         }
-        let client = self.forwarder.scheme;
+        let server_host = self.server_host();
         let map = UriMap {
             paths: &self.route.path,
-            client,
+            client: self.forwarder.scheme,
             server: self.cx.server_scheme,
-            host: self.cx.request.host,
+            client_host: self.cx.request.host,
+            server_host: &server_host,
         };
         out.extend_from_slice(entry.name().of(self.buf));
         out.extend_from_slice(b": ");
         map.append_outward(out, entry.value().of(self.buf));
         out.extend_from_slice(b"\r\n");
+    }
+
+    /// Whether the server knows itself by another name than the client's.
+    fn sets_host(&self) -> bool {
+        self.cx.from_server && self.route.request.host().is_some()
+    }
+
+    /// The Host that the server got.
+    fn server_host(&self) -> Cow<'_, [u8]> {
+        match self.route.request.host().filter(|_| self.cx.from_server) {
+            None => Cow::Borrowed(self.cx.request.host),
+            Some(template) => {
+                let variables = self.cx.exchange.variables(self.forwarder.scheme, &self.cx.request);
+                let mut host = Vec::new();
+                template.expand(&mut host, &variables);
+                Cow::Owned(host)
+            }
+        }
     }
 
     /// A server's Set-Cookie line with Weir's value, or nothing.

@@ -66,7 +66,9 @@ impl RouteRewriter {
 
     /// Whether [`super::ResponseContext::request`] is needed.
     pub fn needs_request(&self) -> bool {
-        self.path.maps_prefix() || self.response.added.iter().any(|(_, value)| value.needs_request())
+        self.path.maps_prefix()
+            || self.request.host().is_some()
+            || self.response.added.iter().any(|(_, value)| value.needs_request())
     }
 }
 
@@ -99,6 +101,15 @@ impl LineRules {
     #[inline]
     pub(super) fn adds_any(&self) -> bool {
         !self.added.is_empty()
+    }
+
+    /// What a rule sets Host to.
+    pub(super) fn host(&self) -> Option<&Template> {
+        if self.removed.known & KnownHeader::Host.bit() == 0 {
+            return None;
+        }
+        let set = self.added.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"host"));
+        set.map(|(_, value)| value)
     }
 
     pub(super) fn append_added(&self, out: &mut Vec<u8>, variables: &Variables<'_>) {

@@ -49,6 +49,36 @@ fn without_changes_it_stays_as_it_is() {
 }
 
 #[test]
+fn the_host_is_the_one_that_the_server_gets() {
+    let (weir, server) = start(
+        "[[route]]\npath = \"/dav\"\npool = \"web\"\nrewrite = { prefix = \"/dav\", to = \"/store\" }\n\
+         request-headers = { set = { Host = \"store.internal\" } }\n",
+    );
+    let request =
+        "COPY /dav/a HTTP/1.1\r\nHost: dav.example\r\nDestination: http://dav.example/dav/b\r\n\r\n";
+    let received = seen(&weir, &server, request);
+    assert_eq!(values(&received, "host"), ["store.internal"]);
+    assert_eq!(values(&received, "destination"), ["http://store.internal/store/b"]);
+    assert_eq!(moved(&weir, &server, "/dav/a", "http://other.example/dav/b"), "http://other.example/dav/b");
+}
+
+#[test]
+fn a_location_with_the_host_that_the_server_got_names_the_clients() {
+    let server = RawServer::responding(|_| {
+        b"HTTP/1.1 201 Created\r\nLocation: http://store.internal/b\r\nContent-Length: 0\r\n\r\n".to_vec()
+    });
+    let config = format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\n\n[[route]]\npath = \"/\"\npool = \"web\"\n\
+         request-headers = {{ set = {{ Host = \"store.internal\" }} }}\n\n[pool.web]\nservers = \"{}\"\n",
+        server.addr()
+    );
+    let weir = Weir::start(&config);
+    let created =
+        weir.client().exchange("POST /a HTTP/1.1\r\nHost: dav.example\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(created.header("location"), Some("http://dav.example/b"));
+}
+
+#[test]
 fn the_scheme_follows_where_weir_ends_tls() {
     use weir_testkit::certificates::{Authority, Request};
     let server = RawServer::answering("hi");
