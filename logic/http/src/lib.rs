@@ -20,6 +20,7 @@ mod retry;
 mod route;
 mod routing;
 mod template;
+mod trace;
 mod url_param;
 
 pub use answer::{Answer, append_content_length, append_line, append_status_line, reason};
@@ -50,4 +51,5 @@ pub use route::{
 };
 pub use routing::{Explanation, Mismatch, PathSet, RouteError, RouteRequest, RouteTable};
 pub use template::{Template, TemplateError, Variables};
+pub use trace::append_trace;
 pub use url_param::url_param;

@@ -61,6 +61,8 @@ refusals! {
     SecondHost = "second-host",
     /// Host is empty or invalid (RFC 9110 section 7.2).
     Host = "host",
+    /// Max-Forwards of TRACE or OPTIONS is not one number (RFC 9110 section 7.6.2).
+    MaxForwards = "max-forwards",
     /// CR without LF (RFC 9112 section 2.2).
     BareCr = "bare-cr",
     /// LF without CR (RFC 9112 section 2.2).
@@ -131,6 +133,7 @@ impl From<RequestError> for RefusalRule {
             RequestError::NoHost => Self::NoHost,
             RequestError::SecondHost => Self::SecondHost,
             RequestError::Host => Self::Host,
+            RequestError::MaxForwards => Self::MaxForwards,
             RequestError::Header(fault) => fault.into(),
         }
     }

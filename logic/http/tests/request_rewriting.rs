@@ -112,6 +112,11 @@ fn an_upgrade_passes_only_if_the_caller_lets_it() {
         way.request(request),
         "GET /ws HTTP/1.1\nHost: h\nUpgrade: websocket\nSec-X: y\nConnection: upgrade\n\n"
     );
+    let with_length = "GET / HTTP/1.1\nHost: h\nUpgrade: x\nConnection: upgrade\nContent-Length: 0\n\n";
+    assert_eq!(
+        way.request(with_length),
+        "GET / HTTP/1.1\nHost: h\nUpgrade: x\nContent-Length: 0\nConnection: upgrade\n\n"
+    );
     way.upgrade = false;
     assert_eq!(way.request(request), "GET /ws HTTP/1.1\nHost: h\nSec-X: y\n\n");
 }

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use weir_http::access_log::Termination;
 use weir_http::{
-    Action, Answer as Message, HeaderTable, RefusalRule, RequestHead, RequestText, ResponseContext,
-    ResponseTo, Version, parse_response,
+    Action, Answer as Message, HeaderTable, Method, RefusalRule, RequestHead, RequestText, ResponseContext,
+    ResponseTo, Version, append_trace, parse_response,
 };
 
 use super::connection::{ClientTlsFacts, Connection};
@@ -20,6 +20,11 @@ use super::timing::Timing;
 
 /// Of all errors the one that stands for a rule: the route says how large a body may be.
 const BODY_TOO_LARGE: u16 = 413;
+
+/// Of the methods that Weir passes on those that it knows. It passes unknown ones, too.
+const PASSED: &[u8] =
+    b"GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH, TRACE, PROPFIND, PROPPATCH, MKCOL, COPY, MOVE, LOCK, \
+                        UNLOCK, REPORT, SEARCH";
 
 /// An answer on its way to the client.
 #[derive(Debug)]
@@ -99,6 +104,26 @@ impl Answer {
         let mut answer = Self::error(connection, status, To::request(head, id, keep_alive), allow);
         answer.denied = status == BODY_TOO_LARGE;
         answer.refused_by = answer.denied.then_some(RefusalRule::BodyTooLarge);
+        answer
+    }
+
+    /// To a TRACE or OPTIONS that must go no further (RFC 9110 section 7.6.2).
+    pub(super) fn of_last(
+        connection: &Connection,
+        buf: &[u8],
+        head: &RequestHead,
+        table: &HeaderTable,
+        id: &str,
+        keep_alive: bool,
+    ) -> Self {
+        let to = To::request(head, id, keep_alive);
+        if head.method == Method::Options {
+            return Self::page(connection, 200, to, &[("Allow", PASSED)], "", b"");
+        }
+        let mut seen = connection.worker.buffers.take();
+        append_trace(&mut seen, buf, head, table);
+        let answer = Self::page(connection, 200, to, &[], "message/http", &seen);
+        connection.worker.buffers.give(seen);
         answer
     }
 
@@ -352,7 +377,7 @@ impl<'a> To<'a> {
     fn request(head: &RequestHead, id: &'a str, keep_alive: bool) -> Self {
         Self {
             keep_alive,
-            is_head: head.method == weir_http::Method::Head,
+            is_head: head.method == Method::Head,
             is_http10: head.version == Version::Http10,
             id,
         }

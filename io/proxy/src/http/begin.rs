@@ -101,6 +101,11 @@ fn decide(connection: &mut Connection, request: Parsed<'_>) -> Begun {
     let Some(index) = http.table.find(&wanted) else { return status(connection, 404, None) };
     let route = &http.routes[index];
     let pool = match &route.plan.action {
+        Action::Pool(_) if head.max_forwards == Some(0) => {
+            return local(connection, &request, Some(index), |connection, keep| {
+                Answer::of_last(connection, buf, head, table, &request.id, keep)
+            });
+        }
         Action::Pool(pool) => match connection.live.pool(*pool) {
             Some(pool) => Rc::clone(pool),
             None => return status(connection, 503, Some(index)),

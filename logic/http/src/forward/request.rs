@@ -142,6 +142,9 @@ impl Writer<'_> {
         if self.bodiless {
             touched |= BODY;
         }
+        if self.head.max_forwards.is_some() {
+            touched |= KnownHeader::MaxForwards.bit();
+        }
         if let Some(id) = forwarder.request_id.as_ref().filter(|_| !self.cx.exchange.request_id.is_empty()) {
             touched |= id.known.bit();
         }
@@ -194,6 +197,13 @@ impl Writer<'_> {
                 append_line(out, "Transfer-Encoding", CHUNKED);
             }
             KnownHeader::Cookie => self.append_cookies(out, entry),
+            KnownHeader::MaxForwards => {
+                if let Some(left) = self.head.max_forwards {
+                    out.extend_from_slice(b"Max-Forwards: ");
+                    number::append(out, u64::from(left.saturating_sub(1)));
+                    out.extend_from_slice(b"\r\n");
+                }
+            }
             KnownHeader::Destination | KnownHeader::If => {
                 let server_host = self.server_host();
                 let map = UriMap {

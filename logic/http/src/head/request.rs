@@ -27,9 +27,12 @@ pub struct RequestHead {
     pub keep_alive: bool,
     /// The client waits for `100 Continue` before the body.
     pub expect_continue: bool,
-    /// The client asks to change to this protocol: Upgrade and `Connection: upgrade` in a bodiless HTTP/1.1 request.
-    /// Never h2c (a tunnel would pass requests that no rule has seen).
+    /// The client asks to change to this protocol: Upgrade and `Connection: upgrade` in an HTTP/1.1 request without body,
+    /// be it that `Content-Length: 0` says so. Never h2c (a tunnel would pass requests that no rule has seen).
     pub upgrade: Option<Span>,
+    /// How often a TRACE or OPTIONS may yet be forwarded (RFC 9110 section 7.6.2); `None` = as often as need be. Not read
+    /// in requests of other methods.
+    pub max_forwards: Option<u32>,
     /// Connection names fields to remove.
     pub nominates: bool,
     /// Where the request line starts: 0, or 2 after an empty line that some clients send after a body.
@@ -89,7 +92,9 @@ fn parse_within(
         DeclaredFraming::Chunked => Framing::Chunked,
     };
     let options = ConnectionOptions::read(buf, table)?;
-    let upgradable = options.upgrade && version == Version::Http11 && framing == Framing::None;
+    let is_bodiless = matches!(framing, Framing::None | Framing::Length(0));
+    let upgradable = options.upgrade && version == Version::Http11 && is_bodiless;
+    let max_forwards = max_forwards(buf, &method, table)?;
     Ok(Some(RequestHead {
         method,
         target,
@@ -99,6 +104,7 @@ fn parse_within(
         keep_alive: options.persists(version),
         expect_continue: version == Version::Http11 && expects_continue(buf, table),
         upgrade: if upgradable { upgrade(buf, table) } else { None },
+        max_forwards,
         nominates: options.nominates,
         start: start as u32,
         head_bytes: end as u32,
@@ -227,6 +233,23 @@ fn expects_continue(buf: &[u8], table: &HeaderTable) -> bool {
     table
         .find(KnownHeader::Expect)
         .is_some_and(|entry| entry.value().of(buf).eq_ignore_ascii_case(b"100-continue"))
+}
+
+/// RFC 9110 section 7.6.2: digits, once.
+#[inline]
+fn max_forwards(buf: &[u8], method: &Method, table: &HeaderTable) -> Result<Option<u32>, RequestError> {
+    if !matches!(method, Method::Options | Method::Trace) {
+        return Ok(None);
+    }
+    let Some(entry) = table.find(KnownHeader::MaxForwards) else { return Ok(None) };
+    let digits = entry.value().of(buf);
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    if !is_number || table.repeats(KnownHeader::MaxForwards) {
+        return Err(RequestError::MaxForwards);
+    }
+    // The largest number that is kept is as good as any larger one.
+    let add = |sum: u32, digit: &u8| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0'));
+    Ok(Some(digits.iter().fold(0, add)))
 }
 
 /// The protocol asked for, if it is one protocol and can be tunnelled.

@@ -31,6 +31,8 @@ pub enum RequestError {
     SecondHost,
     /// An empty or invalid Host.
     Host,
+    /// TRACE or OPTIONS with a Max-Forwards that is no number, or a second one.
+    MaxForwards,
     /// The header section.
     Header(HeaderFault),
 }
@@ -72,6 +74,9 @@ impl fmt::Display for RequestError {
             Self::NoHost => "HTTP/1.1 without Host (RFC 9112 section 3.2)",
             Self::SecondHost => "more than one Host line (RFC 9112 section 3.2)",
             Self::Host => "Host is invalid (RFC 9110 section 7.2)",
+            Self::MaxForwards => {
+                "Max-Forwards of TRACE or OPTIONS is not one number (RFC 9110 section 7.6.2)"
+            }
             Self::Header(fault) => return fault.fmt(f),
         })
     }

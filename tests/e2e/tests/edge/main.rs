@@ -5,6 +5,7 @@
 mod destination;
 mod forwarded;
 mod limits;
+mod max_forwards;
 mod routes;
 
 use weir_e2e::Weir;

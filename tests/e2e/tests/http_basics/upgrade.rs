@@ -43,6 +43,22 @@ fn the_server_gets_the_upgrade_as_asked_for() {
 }
 
 #[test]
+fn a_body_of_length_zero_is_none_and_stands_in_nobodys_way() {
+    let server = RawServer::start(|peer| {
+        let head = String::from_utf8_lossy(&peer.head()?).to_lowercase();
+        assert!(head.contains("upgrade: websocket\r\n") && head.contains("content-length: 0\r\n"), "{head}");
+        peer.send(SWITCH)?;
+        let early = peer.take(5)?;
+        peer.send(early)
+    });
+    let weir = Weir::start(&web(&[server.addr()]));
+    let asked = UPGRADE.replace("\r\n\r\n", "\r\nContent-Length: 0\r\n\r\n");
+    let mut client = weir.client();
+    assert_eq!(client.send(format!("{asked}early")).response().status, 101);
+    assert_eq!(client.read_to_end(), (b"early".to_vec(), Ending::Fin));
+}
+
+#[test]
 fn bytes_that_come_with_the_switch_are_the_first_of_the_tunnel() {
     // The server speaks first, in the same packet as its 101.
     let server = RawServer::script([
