@@ -103,7 +103,7 @@ impl Pump {
 
     /// Takes the chunk framing off, for clients that do not know it.
     pub(crate) fn dechunk(&mut self) {
-        self.dechunker = Some(Dechunker::new());
+        self.dechunker = Some(Dechunker::of_response());
     }
 
     /// Stops with [`PumpError::TooLarge`] once there are more bytes than this, before the body's end is passed on: a
@@ -150,14 +150,16 @@ impl Pump {
     }
 
     /// Takes what came with the head: the first `bytes_read` of `bytes` belong to the body, and are the caller's to
-    /// send; what follows them is surplus. If the body is dechunked, returns the data to send instead.
+    /// send; what follows them is surplus. If the body is dechunked, or has chunk extensions, returns what to send instead.
     pub(crate) fn take_first(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, ChunkError> {
         let fed = self.scanner.feed(bytes);
         // What breaks the rules was read, too.
         let taken = fed.inspect_err(|_| self.bytes_read += bytes.len() as u64)?;
         self.bytes_read += taken as u64;
         self.surplus.extend_from_slice(&bytes[taken..]);
-        let Some(dechunker) = &mut self.dechunker else { return Ok(None) };
+        let Some(dechunker) = &mut self.dechunker else {
+            return Ok(self.scanner.without_extensions(&bytes[..taken]));
+        };
         let mut plain = Vec::new();
         dechunker.feed(&bytes[..taken], |data| plain.extend_from_slice(data))?;
         Ok(Some(plain))
@@ -375,10 +377,13 @@ impl Pump {
             self.surplus.extend_from_slice(&read[taken..]);
         }
         let mut rest = &read[..taken];
-        let mut plain = Vec::new();
+        let mut changed = Vec::new();
         if let Some(dechunker) = &mut self.dechunker {
-            dechunker.feed(rest, |data| plain.extend_from_slice(data)).map_err(PumpError::Framing)?;
-            rest = &plain;
+            dechunker.feed(rest, |data| changed.extend_from_slice(data)).map_err(PumpError::Framing)?;
+            rest = &changed;
+        } else if let Some(left) = self.scanner.without_extensions(rest) {
+            changed = left;
+            rest = &changed;
         }
         while !rest.is_empty() {
             match sink.poll_write(cx, rest) {

@@ -170,7 +170,8 @@ impl From<ChunkError> for RefusalRule {
         match error {
             ChunkError::Size => Self::ChunkSize,
             ChunkError::SizeTooLarge => Self::ChunkSizeTooLarge,
-            ChunkError::Extension => Self::ChunkExtension,
+            // The second is of responses only.
+            ChunkError::Extension | ChunkError::MalformedExtension => Self::ChunkExtension,
             ChunkError::LineEnd => Self::ChunkLineEnd,
             ChunkError::Trailer(TrailerFault::Line(_)) => Self::TrailerLine,
             ChunkError::Trailer(TrailerFault::Forbidden) => Self::TrailerForbidden,

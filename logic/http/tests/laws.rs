@@ -95,6 +95,7 @@ proptest! {
         let _ = parse_request(&bytes, &limits(), &mut table);
         let _ = parse_response(&bytes, ResponseTo::default(), &limits(), &mut table);
         let _ = ChunkScanner::new().feed(&bytes);
+        let _ = ChunkScanner::of_response().feed(&bytes);
     }
 
     #[test]

@@ -98,7 +98,7 @@ fn response_verdict(case: &Case, step: usize) -> Vec<Verdict> {
             Err(error) => return vec![Verdict::Refuse(error.status())],
         }
     };
-    let mut body = BodyScanner::new(head.framing);
+    let mut body = BodyScanner::of_response(head.framing);
     for piece in input[head.head_bytes as usize..].chunks(step) {
         if body.feed(piece).is_err() {
             return vec![Verdict::RefuseInBody(502)];

@@ -31,7 +31,7 @@ impl Incoming {
         let left = match head.framing {
             Framing::None => Left::Nothing,
             Framing::Length(length) => Left::Length(length),
-            Framing::Chunked => Left::Chunked { chunks: Dechunker::new(), data: Vec::new(), at: 0 },
+            Framing::Chunked => Left::Chunked { chunks: Dechunker::of_response(), data: Vec::new(), at: 0 },
             Framing::UntilClose if connection.is_tls() => Left::UntilClose,
             Framing::UntilClose => return Err(Fault::lasting("the answer does not say where it ends")),
         };

@@ -163,7 +163,7 @@ impl Answer {
             };
             self.check = digest.map(|digest| (Hasher::new(digest.algorithm()), digest));
             self.state = match head.framing {
-                Framing::Chunked => State::Chunks(Dechunker::new()),
+                Framing::Chunked => State::Chunks(Dechunker::of_response()),
                 other => State::Body(BodyScanner::new(other)),
             };
             if matches!(&self.state, State::Body(body) if body.is_done()) {

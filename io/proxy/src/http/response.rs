@@ -269,7 +269,7 @@ fn pass(
     }
     let tunnel = head.status == 101;
     let framing = if tunnel { Framing::UntilClose } else { head.framing };
-    let mut download = Pump::new(BodyScanner::new(framing));
+    let mut download = Pump::new(BodyScanner::of_response(framing));
     if reading.offload.is_none() || !OffloadOrder::is_unbuffered(buf, &table) {
         download.batch();
     }
@@ -295,7 +295,7 @@ fn pass(
             let mut message = std::mem::take(reading.unsent);
             message.extend_from_slice(&out);
             match &body {
-                Some(decoded) => message.extend_from_slice(decoded),
+                Some(changed) => message.extend_from_slice(changed),
                 None => message.extend_from_slice(&buf[body_at..body_at + download.bytes_read as usize]),
             }
             send(cx, client, &message, &mut download, more)
@@ -310,7 +310,7 @@ fn pass(
 
 /// What of a body is still to come when these bytes of it are thrown away.
 fn leftover(head: &ResponseHead, begun: &[u8]) -> Result<Leftover, Fault> {
-    let mut scanner = BodyScanner::new(head.framing);
+    let mut scanner = BodyScanner::of_response(head.framing);
     let taken = scanner.feed(begun).map_err(Fault::BadChunks)?;
     Ok(Leftover { scanner, has_surplus: taken < begun.len() })
 }

@@ -1,17 +1,25 @@
 use std::fmt;
+use std::ops::Range;
 
+use super::extension::Extension;
 use super::trailer::{TrailerFault, TrailerLine, TrailerRules};
 
 /// Finds the end of a chunked body (RFC 9112 section 7.1), strictly, in pieces of any size, and lets the caller pass
 /// the bytes on as they came.
 ///
-/// Chunk extensions are refused: nobody uses them, and what readers make of them is a source of request smuggling.
-/// So are whitespace around the size, more than 14 digits, and line ends other than CR LF. Trailers are checked like
-/// header lines; those that must not stand there (RFC 9110 section 6.5.1) are refused, so that a server that merges
-/// trailers into headers cannot be deceived.
+/// Chunk extensions are refused in requests: nobody uses them, and what readers make of them is a source of request
+/// smuggling. In responses ([`ChunkScanner::of_response`]) they are checked and not for the next reader
+/// ([`ChunkScanner::without_extensions`]). Refused are whitespace around the size, more than 14 digits, and line ends
+/// other than CR LF. Trailers are checked like header lines; those that must not stand there (RFC 9110 section 6.5.1) are
+/// refused, so that a server that merges trailers into headers cannot be deceived.
 #[derive(Debug, Clone)]
 pub struct ChunkScanner {
     state: State,
+    takes_extensions: bool,
+    /// Bytes between the size and the line end of the chunk that is being read.
+    extension_bytes: u16,
+    /// Where extensions stand in the bytes that were fed last.
+    extensions: Vec<Range<usize>>,
     /// Of the chunk: its size while it is read, then what is left of its data.
     left: u64,
     payload_bytes: u64,
@@ -25,6 +33,7 @@ enum State {
     Size {
         digits: u8,
     },
+    Extension(Extension),
     SizeLf,
     Data,
     DataCr,
@@ -46,6 +55,9 @@ pub enum ChunkError {
     SizeTooLarge,
     /// Something between the size and its line end.
     Extension,
+    /// The same in a response, where an extension may stand: it is malformed, or over
+    /// [`ChunkScanner::EXTENSION_BYTES_MAX`].
+    MalformedExtension,
     /// CR without LF, LF without CR, or data that is longer than its chunk.
     LineEnd,
     /// A trailer line.
@@ -59,11 +71,26 @@ impl ChunkScanner {
     const SIZE_DIGITS_MAX: u8 = 14;
     /// All trailer lines together, in bytes.
     pub const TRAILER_BYTES_MAX: u32 = 16 * 1024;
+    /// The extensions of one chunk together, in bytes.
+    pub const EXTENSION_BYTES_MAX: u16 = 1024;
 
     /// At the start of a body.
     pub const fn new() -> Self {
+        Self::taking_extensions(false)
+    }
+
+    /// At the start of a response's body: chunks may have extensions, which a recipient that does not know them must
+    /// ignore (RFC 9112 section 7.1.1).
+    pub const fn of_response() -> Self {
+        Self::taking_extensions(true)
+    }
+
+    const fn taking_extensions(takes_extensions: bool) -> Self {
         Self {
             state: State::Size { digits: 0 },
+            takes_extensions,
+            extension_bytes: 0,
+            extensions: Vec::new(),
             left: 0,
             payload_bytes: 0,
             trailer_bytes: 0,
@@ -79,6 +106,22 @@ impl ChunkScanner {
     /// Reads on. Returns how many of `bytes` belong to the body, framing included: all of them, but in the last piece.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<usize, ChunkError> {
         self.advance(bytes, |_| {})
+    }
+
+    /// What is left of `fed`, the bytes of the body that were fed last, without the extensions in them: those are for one
+    /// connection only, and readers differ in what they make of them. `None` = all of it.
+    pub fn without_extensions(&self, fed: &[u8]) -> Option<Vec<u8>> {
+        if self.extensions.is_empty() {
+            return None;
+        }
+        let mut left = Vec::with_capacity(fed.len());
+        let mut at = 0;
+        for extension in &self.extensions {
+            left.extend_from_slice(fed.get(at..extension.start).unwrap_or_default());
+            at = extension.end;
+        }
+        left.extend_from_slice(fed.get(at..).unwrap_or_default());
+        Some(left)
     }
 
     /// The last byte of the body has been read.
@@ -108,6 +151,7 @@ impl ChunkScanner {
         bytes: &'a [u8],
         mut data: impl FnMut(&'a [u8]),
     ) -> Result<usize, ChunkError> {
+        self.extensions.clear();
         let mut at = 0;
         while at < bytes.len() && self.state != State::Done {
             if self.state == State::Data {
@@ -118,6 +162,9 @@ impl ChunkScanner {
                 at += taken;
             } else {
                 self.state = self.after(bytes[at])?;
+                if matches!(self.state, State::Extension(_)) {
+                    self.note_extension(at);
+                }
                 at += 1;
             }
         }
@@ -136,12 +183,18 @@ impl ChunkScanner {
     fn after(&mut self, byte: u8) -> Result<State, ChunkError> {
         match (self.state, byte) {
             (State::Size { digits }, b'\r') if digits > 0 => Ok(State::SizeLf),
+            (State::Size { digits }, b';' | b' ' | b'\t') if digits > 0 && self.takes_extensions => {
+                self.extension(Extension::begin(byte))
+            }
             (State::Size { digits }, _) => self.size_digit(digits, byte),
+            (State::Extension(extension), b'\r') if extension.may_end() => Ok(State::SizeLf),
+            (State::Extension(extension), _) => self.extension(extension.after(byte)),
             (State::SizeLf, b'\n') if self.left == 0 => Ok(State::TrailerStart),
             (State::SizeLf, b'\n') => Ok(State::Data),
             (State::DataCr, b'\r') => Ok(State::DataLf),
             (State::DataLf, b'\n') => {
                 self.left = 0;
+                self.extension_bytes = 0;
                 Ok(State::Size { digits: 0 })
             }
             (State::TrailerStart, b'\r') => Ok(State::EndLf),
@@ -173,6 +226,22 @@ impl ChunkScanner {
         }
         self.left = self.left << 4 | u64::from(digit);
         Ok(State::Size { digits: digits + 1 })
+    }
+
+    /// One byte more between size and line end, if it may stand there.
+    fn extension(&mut self, next: Option<Extension>) -> Result<State, ChunkError> {
+        self.extension_bytes = self.extension_bytes.saturating_add(1);
+        match next {
+            Some(next) if self.extension_bytes <= Self::EXTENSION_BYTES_MAX => Ok(State::Extension(next)),
+            _ => Err(ChunkError::MalformedExtension),
+        }
+    }
+
+    fn note_extension(&mut self, at: usize) {
+        match self.extensions.last_mut() {
+            Some(last) if last.end == at => last.end += 1,
+            _ => self.extensions.push(at..at + 1),
+        }
     }
 
     fn trailer_byte(&mut self, byte: u8) -> Result<State, ChunkError> {
@@ -212,6 +281,9 @@ impl fmt::Display for ChunkError {
             Self::Size => "a chunk size that is not a hexadecimal number (RFC 9112 section 7.1)",
             Self::SizeTooLarge => "a chunk size over 2^56-1 (RFC 9112 section 7.1)",
             Self::Extension => "a chunk extension or whitespace after a chunk size (RFC 9112 section 7.1.1)",
+            Self::MalformedExtension => {
+                "a chunk extension that is malformed or over 1 KiB (RFC 9112 section 7.1.1)"
+            }
             Self::LineEnd => "a line of chunk framing that does not end in CR LF (RFC 9112 section 7.1)",
             Self::TrailersTooLarge => "the trailers are too large",
             Self::Trailer(fault) => return fault.fmt(f),

@@ -12,6 +12,11 @@ impl Dechunker {
         Self { scanner: ChunkScanner::new() }
     }
 
+    /// At the start of a response's body, whose chunks may have extensions ([`ChunkScanner::of_response`]).
+    pub const fn of_response() -> Self {
+        Self { scanner: ChunkScanner::of_response() }
+    }
+
     /// Reads on, hands out the pieces of data in `bytes`, and returns how many of `bytes` belong to the body, framing
     /// included.
     pub fn feed<'a>(&mut self, bytes: &'a [u8], data: impl FnMut(&'a [u8])) -> Result<usize, ChunkError> {

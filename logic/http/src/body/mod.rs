@@ -2,6 +2,7 @@
 
 mod chunked;
 mod dechunk;
+mod extension;
 mod scanner;
 mod trailer;
 

@@ -25,6 +25,14 @@ impl BodyScanner {
         }
     }
 
+    /// At the start of a response's body, whose chunks may have extensions ([`ChunkScanner::of_response`]).
+    pub const fn of_response(framing: Framing) -> Self {
+        match framing {
+            Framing::Chunked => Self::Chunked(ChunkScanner::of_response()),
+            framing => Self::new(framing),
+        }
+    }
+
     /// At the start of a body that goes to a server; `rules` say which trailers it must not have.
     pub fn with_trailers(framing: Framing, rules: &TrailerRules) -> Self {
         match framing {
@@ -45,6 +53,16 @@ impl BodyScanner {
             }
             Self::Chunked(scanner) => scanner.feed(bytes),
             Self::UntilClose => Ok(bytes.len()),
+        }
+    }
+
+    /// What is left of `fed`, the bytes of the body that were fed last, without chunk extensions
+    /// ([`ChunkScanner::without_extensions`]); `None` = all of it.
+    #[inline]
+    pub fn without_extensions(&self, fed: &[u8]) -> Option<Vec<u8>> {
+        match self {
+            Self::Chunked(scanner) => scanner.without_extensions(fed),
+            Self::None | Self::Length(_) | Self::UntilClose => None,
         }
     }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bodies;
+mod extensions;
 mod interim;
 mod keep_alive;
 mod messages;

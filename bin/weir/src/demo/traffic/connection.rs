@@ -78,7 +78,7 @@ impl Connection {
 
     async fn body(&mut self, head: &ResponseHead, mut received: Vec<u8>) -> Result<(), Failure> {
         let broken = |error: String| Failure::new(Kind::Broken, error);
-        let mut body = BodyScanner::new(head.framing);
+        let mut body = BodyScanner::of_response(head.framing);
         loop {
             let taken = body.feed(&received).map_err(|error| broken(error.to_string()))?;
             if body.is_done() {

@@ -136,7 +136,7 @@ async fn find_in_body(
     expected: &[u8],
 ) -> Result<(), Failure> {
     let mut scanner = BodyScanner::new(framing);
-    let mut dechunker = Dechunker::new();
+    let mut dechunker = Dechunker::of_response();
     let (mut body, mut searched, mut wire_bytes) = (Vec::new(), 0, 0);
     loop {
         let chunked = framing == Framing::Chunked;
