@@ -1,7 +1,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream as StdUnixStream;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::net::{SocketFlags, accept_with, acceptfrom_with};
-use socket2::{Domain, Protocol, SockAddr, Socket as RawSocket, Type};
+use socket2::{Domain, Protocol, SockAddr, SockFilter, Socket as RawSocket, Type};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use weir_model::BindAddress;
@@ -155,6 +155,14 @@ impl Listener {
         self.is_tcp
     }
 
+    /// From now on nobody new can begin to connect: a SYN is not answered (its client repeats it, for the first time a second
+    /// later, and has not connected), a Unix socket refuses. Who has begun before still gets through, and comes out of
+    /// [`Listener::accept`]. Before a listening socket is closed, so that nobody is left in it: the kernel resets those.
+    pub fn hear_no_more(&self) -> io::Result<()> {
+        let socket = self.socket.get_ref();
+        if self.is_tcp { socket.attach_filter(&NO_SYN) } else { socket.shutdown(Shutdown::Read) }
+    }
+
     fn try_accept(&self) -> io::Result<(Socket, Peer)> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         if !self.is_tcp {
@@ -167,6 +175,24 @@ impl Listener {
         Ok((Socket::from_tcp(fd), peer))
     }
 }
+
+/// A program for the kernel's packet filter (classic BPF): drops what begins a connection, SYN without ACK, and lets all else
+/// pass. For TCP sockets a packet begins at its TCP header, the flags of which are in byte 13.
+const NO_SYN: [SockFilter; 5] = {
+    const SYN: u32 = 0x02;
+    const ACK: u32 = 0x10;
+    const LOAD_BYTE: u16 = (libc::BPF_LD | libc::BPF_B | libc::BPF_ABS) as u16;
+    const AND: u16 = (libc::BPF_ALU | libc::BPF_AND | libc::BPF_K) as u16;
+    const SKIP_UNLESS_EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    const KEEP_BYTES: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+    [
+        SockFilter::new(LOAD_BYTE, 0, 0, 13),
+        SockFilter::new(AND, 0, 0, SYN | ACK),
+        SockFilter::new(SKIP_UNLESS_EQUAL, 0, 1, SYN),
+        SockFilter::new(KEEP_BYTES, 0, 0, 0),
+        SockFilter::new(KEEP_BYTES, 0, 0, u32::MAX),
+    ]
+};
 
 /// A listener on `[::]` sees IPv4 clients as `::ffff:a.b.c.d`; everyone else means `a.b.c.d`.
 fn unmap(peer: SocketAddr) -> SocketAddr {

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::io::{ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -59,4 +61,39 @@ async fn an_open_socket_can_be_told_to_wait_for_data_and_not_to() {
     listener.adjust(at_once).unwrap();
     let _last = TcpStream::connect(address).unwrap();
     timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_socket_that_hears_no_more_lets_nobody_new_in_and_everybody_who_has_connected() {
+    let (listener, address) = open(ListenOptions { backlog: 10, wait_for_data: false });
+    let _queued = TcpStream::connect(address).unwrap();
+    listener.hear_no_more().unwrap();
+    assert!(connects(address, Duration::from_millis(300)).is_none(), "somebody new has connected");
+    timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
+    assert!(listener.accept_queued().unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_handshake_that_has_begun_comes_to_its_end_though_the_socket_hears_no_more() {
+    let (listener, address) = open(ListenOptions { backlog: 10, wait_for_data: true });
+    // To the kernel its handshake is not over before data comes.
+    let mut client = TcpStream::connect(address).unwrap();
+    listener.hear_no_more().unwrap();
+    assert!(listener.accept_queued().unwrap().is_none());
+    client.write_all(b"x").unwrap();
+    timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_unix_socket_that_hears_no_more_refuses_and_loses_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("listener.sock");
+    let options = ListenOptions { backlog: 10, wait_for_data: false };
+    let socket = ListenSocket::open(&format!("unix:{}", path.display()).parse().unwrap(), options).unwrap();
+    let listener = socket.into_listener().unwrap();
+    let _queued = UnixStream::connect(&path).unwrap();
+    listener.hear_no_more().unwrap();
+    assert_eq!(UnixStream::connect(&path).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
+    assert!(listener.accept_queued().unwrap().is_none());
 }

@@ -30,6 +30,9 @@ const EXHAUSTED_PAUSES_MAX: usize = 10;
 /// How long a socket that is to be closed is accepted from. A client that has connected and was silent so far comes out
 /// when the kernel repeats its SYN-ACK: 1 s after the first one, a tick of its timers and the way there and back.
 const CLOSING: Duration = Duration::from_millis(1_500);
+/// At the end of that time nobody new is let begin for so long: whose handshake is under way gets through, also from far away,
+/// and has time to ask for something before a stop closes connections without a request.
+const LAST: Duration = Duration::from_millis(500);
 
 /// Accepts until one of the two says stop: the socket's own orders, or the process's end. Then takes whoever has connected
 /// already, and closes the socket.
@@ -51,9 +54,7 @@ pub(crate) async fn accept(
                 match (told, order) {
                     (Ok(()), SocketOrder::Listen(options)) => {
                         post.look_at_plan();
-                        if let Err(error) = socket.adjust(options) {
-                            report::line(&format!("{}: change of a listening socket: {error}", post.label()));
-                        }
+                        post.changed(socket.adjust(options));
                         continue;
                     }
                     (Ok(()), SocketOrder::Close) | (Err(_), _) => break,
@@ -92,6 +93,13 @@ impl Post {
         }
     }
 
+    /// What cannot be changed stays as it is.
+    fn changed(&self, outcome: io::Result<()>) {
+        if let Err(error) = outcome {
+            report::line(&format!("{}: change of a listening socket: {error}", self.label()));
+        }
+    }
+
     async fn take(&mut self, accepted: io::Result<(Socket, Peer)>) {
         match accepted {
             Ok((client, peer)) => self.admit(client, peer),
@@ -126,17 +134,23 @@ impl Post {
 
     /// Takes who has connected or is about to, before the socket closes: the kernel resets those who are left in it.
     async fn close(mut self, socket: &Listener, mut stopping: watch::Receiver<Drain>) {
-        if let Err(error) = socket.show_silent() {
-            report::line(&format!("{}: change of a listening socket: {error}", self.label()));
-        }
+        self.changed(socket.show_silent());
         let until = Instant::now() + CLOSING;
+        let mut hears = true;
         while socket.has_handshakes() {
             tokio::select! {
                 biased;
                 _ = stopping.wait_for(|drain| *drain >= Drain::CloseIdle) => break,
                 () = sleep_until(until) => break,
+                () = sleep_until(until - LAST), if hears => {
+                    hears = false;
+                    self.changed(socket.hear_no_more());
+                }
                 accepted = socket.accept() => self.take(accepted).await,
             }
+        }
+        if hears {
+            self.changed(socket.hear_no_more());
         }
         let mut pauses = 0;
         loop {

@@ -1,6 +1,7 @@
 //! SIGTERM: no new connections, what was begun is finished, and then the end.
 
 use std::thread;
+use std::time::Duration;
 
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{Ending, PATIENCE, RawClient, RawServer, ResponseError, Signal, wait_until};
@@ -84,6 +85,35 @@ fn a_request_that_was_sent_just_before_is_served() {
         for client in &mut clients {
             assert_eq!(client.response().status, 200);
         }
+        assert_eq!(weir.wait().code(), Some(0));
+    }
+}
+
+/// A client's, between its connect and its request.
+const THOUGHT: Duration = Duration::from_millis(100);
+
+#[test]
+fn whoever_could_connect_is_served_up_to_the_last_one() {
+    let server = RawServer::answering("hi");
+    for proxied in ["", "mode = \"tcp\"\n"] {
+        let config = web(&[server.addr()]).replace("pool = \"web\"\n", &format!("pool = \"web\"\n{proxied}"));
+        let mut weir = Weir::start(&config);
+        let addr = weir.addr("web");
+        weir.signal(Signal::TERM);
+        let statuses: Vec<u16> = thread::scope(|scope| {
+            let mut clients = Vec::new();
+            // Until nobody is let in any more. To be refused, or not to be heard, is to have lost nothing.
+            while let Ok(mut client) = RawClient::try_connect(addr) {
+                clients.push(scope.spawn(move || {
+                    thread::sleep(THOUGHT);
+                    client.exchange(get("/")).status
+                }));
+                thread::sleep(Duration::from_millis(5));
+            }
+            clients.into_iter().map(|client| client.join().unwrap()).collect()
+        });
+        assert!(statuses.len() > 10, "{} clients came in", statuses.len());
+        assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
         assert_eq!(weir.wait().code(), Some(0));
     }
 }
