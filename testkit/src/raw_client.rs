@@ -210,6 +210,27 @@ impl RawClient {
         self.buffer.drain(..count).collect()
     }
 
+    /// So many bytes, in reads of at most `piece` bytes, `interval` apart: what has not been read stays in the kernel. Fewer if
+    /// the connection ends.
+    ///
+    /// # Panics
+    /// Nothing comes within the timeout.
+    #[track_caller]
+    pub fn read_slowly(&mut self, count: usize, piece: usize, interval: Duration) -> Vec<u8> {
+        let (mut bytes, mut room) = (Vec::new(), vec![0; piece]);
+        while bytes.len() < count {
+            if self.buffer.is_empty()
+                && !self.fill_with(&mut room).unwrap_or_else(|cause| panic!("read: {cause}"))
+            {
+                break;
+            }
+            let taken = self.buffer.len().min(piece).min(count - bytes.len());
+            bytes.extend(self.buffer.drain(..taken));
+            thread::sleep(interval);
+        }
+        bytes
+    }
+
     /// Everything up to the end of the connection, and how it ended.
     ///
     /// # Panics
@@ -281,11 +302,15 @@ impl RawClient {
 
     /// Reads once; false when the connection has ended. Errors are timeouts.
     fn fill(&mut self) -> io::Result<bool> {
+        self.fill_with(&mut [0; 64 * 1024])
+    }
+
+    /// As [`Self::fill`], no more than `piece` has room for.
+    fn fill_with(&mut self, piece: &mut [u8]) -> io::Result<bool> {
         if self.ended.is_some() {
             return Ok(false);
         }
-        let mut piece = [0; 64 * 1024];
-        match self.stream.read(&mut piece) {
+        match self.stream.read(piece) {
             Ok(0) => self.ended = Some(if self.reset { Ending::Reset } else { Ending::Fin }),
             Ok(count) => self.buffer.extend_from_slice(&piece[..count]),
             Err(error) if is_reset(&error) => self.ended = Some(Ending::Reset),

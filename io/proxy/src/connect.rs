@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
 
+use rustix::io::Errno;
 use weir_config::plan::ProxyProtocolOut;
 use weir_net::{Socket, Stream, connect_first};
 use weir_wire::proxy::{self, Command, Endpoints};
@@ -28,6 +29,8 @@ pub(crate) enum ConnectError {
     Unresolved,
     /// No address could be connected to; the cause is the last one's.
     Connect(io::Error),
+    /// Nobody was asked: descriptors or memory have run out here.
+    Exhausted(io::Error),
     /// The PROXY header could not be sent.
     ProxyHeader(io::Error),
     /// The TLS handshake failed.
@@ -50,6 +53,7 @@ pub(crate) async fn connect(
             counters.connections.one();
             counters.connect.record(started.elapsed().as_micros() as u64);
         }
+        Err(ConnectError::Exhausted(_)) => {}
         Err(_) => counters.connect_errors.one(),
     }
     opened.map(|stream| ServerConnection::new(stream, version))
@@ -63,10 +67,10 @@ async fn open(
     let endpoint = server.shared.endpoint();
     let mut socket = match &*endpoint {
         Endpoint::Unresolved => return Err(ConnectError::Unresolved),
-        Endpoint::Unix(path) => Socket::connect_unix(path).await.map_err(ConnectError::Connect)?,
+        Endpoint::Unix(path) => Socket::connect_unix(path).await.map_err(ConnectError::of)?,
         Endpoint::Inet(addresses) => {
             let addresses = rotated(addresses, server.shared.next_rotation());
-            connect_first(addresses).await.map_err(ConnectError::Connect)?
+            connect_first(addresses).await.map_err(ConnectError::of)?
         }
     };
     if let Some(version) = pool.shared.plan.proxy_protocol {
@@ -113,11 +117,25 @@ async fn write_all(stream: &mut Socket, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
+impl ConnectError {
+    fn of(cause: io::Error) -> Self {
+        match Errno::from_io_error(&cause) {
+            Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => Self::Exhausted(cause),
+            _ => Self::Connect(cause),
+        }
+    }
+
+    /// Whether it says nothing of the server.
+    pub(crate) fn is_own(&self) -> bool {
+        matches!(self, Self::Exhausted(_))
+    }
+}
+
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unresolved => f.write_str("name not resolved"),
-            Self::Connect(cause) => write!(f, "connect: {cause}"),
+            Self::Connect(cause) | Self::Exhausted(cause) => write!(f, "connect: {cause}"),
             Self::ProxyHeader(cause) => write!(f, "PROXY header: {cause}"),
             Self::Tls(cause) => write!(f, "TLS handshake: {cause}"),
         }

@@ -104,7 +104,8 @@ impl Fault {
             | Self::Busy
             | Self::QueueTimeout
             | Self::QueueRefused(_)
-            | Self::BreakerOpen(_) => 503,
+            | Self::BreakerOpen(_)
+            | Self::Connect(ConnectError::Exhausted(_)) => 503,
             Self::Connect(_)
             | Self::NoResponse(_)
             | Self::ClosedEarly
@@ -144,8 +145,15 @@ impl Fault {
                 | Self::BreakerOpen(_)
                 | Self::NoPlace
                 | Self::Unpublished(..)
+                | Self::Connect(ConnectError::Exhausted(_))
         );
         self.is_servers() && !untried
+    }
+
+    /// Whether it speaks against the server that was tried. One that knows nothing of questions about uploads has answered as it
+    /// should: any client could have it taken for a bad one.
+    pub(crate) fn speaks_against_server(&self) -> bool {
+        !matches!(self, Self::NoPlace | Self::Connect(ConnectError::Exhausted(_)))
     }
 
     fn is_servers(&self) -> bool {
@@ -154,7 +162,10 @@ impl Fault {
 
     /// Whether another server, or another connection, might do better. What took long would take long again.
     pub(crate) fn is_worth_a_retry(&self) -> bool {
-        matches!(self, Self::Connect(_) | Self::ConnectTimeout | Self::NoResponse(_) | Self::ClosedEarly)
+        match self {
+            Self::Connect(cause) => !cause.is_own(),
+            fault => matches!(fault, Self::ConnectTimeout | Self::NoResponse(_) | Self::ClosedEarly),
+        }
     }
 
     /// What was wrong with the request, if it is that.
@@ -170,6 +181,7 @@ impl Fault {
     /// How the access log has it.
     pub(crate) fn termination(&self) -> Termination {
         match self {
+            Self::Connect(ConnectError::Exhausted(_)) => Termination::new(Cause::Resource, Phase::Connect),
             Self::NobodyLeft | Self::StickyGone | Self::Connect(_) => Termination::NO_SERVER,
             Self::Busy | Self::QueueRefused(_) => Termination::BUSY,
             Self::QueueTimeout => Termination::QUEUE_TIMEOUT,
@@ -332,6 +344,7 @@ mod tests {
             Fault::BreakerOpen(Duration::ZERO),
             Fault::QueueRefused(Refusal { cause: RefusalCause::Full, wait: None }),
             Fault::Connect(ConnectError::Unresolved),
+            Fault::Connect(ConnectError::Exhausted(io())),
             Fault::ConnectTimeout,
             Fault::NoResponse(io()),
             Fault::ClosedEarly,

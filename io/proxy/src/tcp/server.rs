@@ -94,6 +94,8 @@ pub(super) async fn reach(
                 told(true);
                 return Ok(Reached { lease, connection });
             }
+            // Another try would find no more than this one.
+            Some(Err(error)) if error.is_own() => return Err(Unreached::Fault(Fault::Connect(error))),
             Some(Err(error)) => Fault::Connect(error),
             None => Fault::ConnectTimeout,
         };

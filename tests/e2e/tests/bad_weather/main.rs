@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod clients;
+mod descriptors;
 mod fairness;
 mod names;
+mod readers;
 mod resources;
 mod servers;
 mod servers_lost;

@@ -1,70 +1,7 @@
-//! A machine that runs out of descriptors or disk, certificates that run out of time.
-
-use std::time::Duration;
+//! Limits that are reached, a disk that is full, certificates that run out of time.
 
 use weir_e2e::{Weir, get, web};
-use weir_testkit::{PATIENCE, RawClient, RawServer, ResponseError, wait_until};
-
-#[test]
-fn with_few_descriptors_few_clients_are_let_in_and_nothing_dies() {
-    survives_a_crowd("");
-}
-
-#[test]
-fn when_descriptors_run_out_connections_wait_and_nothing_dies() {
-    survives_a_crowd("max-connections = 100000\n");
-}
-
-/// What each client gets: the server's response, or word that there is no room, or nothing as long as it has to wait; never a
-/// part of an answer, and never another's.
-fn survives_a_crowd(process: &str) {
-    let server = RawServer::responding(|request| {
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", request.head.len());
-        [head.as_bytes(), &request.head].concat()
-    });
-    let weir = Weir::launcher(&format!("{}[weir]\nworkers = 1\n{process}", web(&[server.addr()])))
-        .descriptors_max(60)
-        .start();
-    let addr = weir.addr("web");
-    // More than there are descriptors for; those over the limit are refused, or wait in the kernel's queue.
-    let mut clients: Vec<(usize, RawClient)> =
-        (0..90).map(|index| (index, RawClient::connect(addr).timeout(Duration::from_millis(100)))).collect();
-    for (index, client) in &mut clients {
-        // It may have been refused and closed before it asks.
-        let _ = client.try_send(get(&format!("/of-{index}-alone")));
-    }
-    let mut answered = 0;
-    let mut waiting = Vec::new();
-    for (index, mut client) in clients {
-        match client.try_response() {
-            Ok(response) if response.status == 200 => {
-                assert!(response.text().contains(&format!("GET /of-{index}-alone ")), "{}", response.text());
-                answered += 1;
-            }
-            Ok(response) => assert!(matches!(response.status, 502 | 503), "{response:?}"),
-            Err(ResponseError::Nothing(_)) => {}
-            Err(ResponseError::Timeout(came)) if came.is_empty() => waiting.push((index, client)),
-            Err(error) => panic!("client {index}: {error}"),
-        }
-    }
-    assert!(answered > 0, "nobody was served");
-    // The others have left: whoever still waits in the queue has its turn now.
-    for (index, client) in waiting {
-        let mut client = client.timeout(PATIENCE);
-        match client.try_response() {
-            Ok(response) if response.status == 200 => {
-                assert!(response.text().contains(&format!("GET /of-{index}-alone ")), "{}", response.text());
-            }
-            Ok(response) => assert!(matches!(response.status, 502 | 503), "{response:?}"),
-            Err(error) => panic!("client {index}, which waited: {error}"),
-        }
-    }
-    wait_until("service as before", PATIENCE, || {
-        let mut client = RawClient::connect(addr).timeout(Duration::from_secs(2));
-        client.try_send(get("/")).is_ok()
-            && client.try_response().is_ok_and(|response| response.status == 200)
-    });
-}
+use weir_testkit::{PATIENCE, RawClient, RawServer, wait_until};
 
 #[test]
 fn over_the_limit_of_connections_a_client_is_told_at_once() {

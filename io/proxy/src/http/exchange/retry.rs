@@ -16,8 +16,7 @@ impl Exchange {
         progress: Progress,
         client: &ClientSide<'_>,
     ) -> Option<End> {
-        // A server that knows nothing of such questions has answered as it should: any client could have it taken for a bad one.
-        if !matches!(fault, Fault::NoPlace) {
+        if fault.speaks_against_server() {
             self.count_failure();
         }
         self.connection = None;

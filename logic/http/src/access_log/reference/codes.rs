@@ -26,7 +26,7 @@ pub(super) const PHASES: [(Phase, &str); 8] = [
 ];
 
 /// The codes that are written, and what they say.
-pub(super) const CODES: [(Termination, &str); 26] = [
+pub(super) const CODES: [(Termination, &str); 27] = [
     (Termination::NORMAL, "as it should be"),
     (
         Termination::ANSWERED,
@@ -38,6 +38,10 @@ pub(super) const CODES: [(Termination, &str); 26] = [
     ),
     (Termination::BAD_RESPONSE, "the response is broken"),
     (Termination::NO_SERVER, "no server could be connected to, or none is left"),
+    (
+        Termination::new(Cause::Resource, Phase::Connect),
+        "no descriptor or no memory was left here for a connection to the server",
+    ),
     (Termination::CONNECT_TIMEOUT, "the connection to the server was not made in time"),
     (Termination::BUSY, "every server is at its limit, and nobody (more) may wait"),
     (Termination::QUEUE_TIMEOUT, "every server was at its limit for too long"),
