@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use tokio::net::UdpSocket;
 use weir_config::Plan;
@@ -18,6 +19,8 @@ struct Dns {
 #[derive(Default)]
 struct Zone {
     names: HashMap<String, Vec<IpAddr>>,
+    /// How long an answer holds; 0 seconds for names that are not in here.
+    ttls_s: HashMap<String, u32>,
     /// Refuses to answer for real.
     broken: bool,
     asked: HashMap<String, usize>,
@@ -44,6 +47,10 @@ impl Dns {
         self.zone.lock().unwrap().names.insert(name.to_owned(), addresses);
     }
 
+    fn set_ttl(&self, name: &str, ttl_s: u32) {
+        self.zone.lock().unwrap().ttls_s.insert(name.to_owned(), ttl_s);
+    }
+
     fn forget(&self, name: &str) {
         self.zone.lock().unwrap().names.remove(name);
     }
@@ -58,7 +65,7 @@ impl Dns {
 }
 
 impl Zone {
-    /// A response with a TTL of 0 to the only question (RFC 1035 section 4).
+    /// A response to the only question (RFC 1035 section 4).
     fn answer(&mut self, query: &[u8]) -> Vec<u8> {
         let (mut name, mut at) = (String::new(), 12);
         while query[at] != 0 {
@@ -77,6 +84,7 @@ impl Zone {
             Some(_) => 0,
         };
         let wanted = |address: &&IpAddr| if address.is_ipv4() { kind == 1 } else { kind == 28 };
+        let ttl_s = self.ttls_s.get(&name).copied().unwrap_or(0);
         let addresses: Vec<_> = known.into_iter().flatten().filter(wanted).filter(|_| code == 0).collect();
         let mut answer = query[..at + 5].to_vec();
         answer[2] |= 0x80;
@@ -87,7 +95,9 @@ impl Zone {
                 IpAddr::V4(ip) => ip.octets().to_vec(),
                 IpAddr::V6(ip) => ip.octets().to_vec(),
             };
-            answer.extend_from_slice(&[0xc0, 12, 0, kind as u8, 0, 1, 0, 0, 0, 0, 0, bytes.len() as u8]);
+            answer.extend_from_slice(&[0xc0, 12, 0, kind as u8, 0, 1]);
+            answer.extend_from_slice(&ttl_s.to_be_bytes());
+            answer.extend_from_slice(&[0, bytes.len() as u8]);
             answer.extend_from_slice(&bytes);
         }
         answer
@@ -177,6 +187,26 @@ async fn a_thousand_servers_of_one_name_ask_once() {
     rig.controller.names_resolved().await;
     assert_eq!(rig.rotation().len(), 1_000);
     assert_eq!(dns.asked("web.test"), 2, "once for each address family");
+}
+
+#[tokio::test]
+async fn a_name_is_asked_for_again_when_its_time_to_live_is_over_and_not_before() {
+    let dns = Dns::start().await;
+    for (name, ttl_s) in [("short.test", 1), ("long.test", 300)] {
+        dns.set(name, &["10.0.0.1"]);
+        dns.set_ttl(name, ttl_s);
+    }
+    let mut plan = config(dns.address, "\"short.test:1\", \"long.test:1\"");
+    // Neither of the limits has a say.
+    plan.resolver.ttl_min = weir_model::Millis(10);
+    plan.resolver.ttl_max = weir_model::Millis(3_600_000);
+    let started = Instant::now();
+    let rig = Rig::running(plan);
+    rig.controller.names_resolved().await;
+    // Each time once for each address family.
+    eventually("the short one twice more", || dns.asked("short.test") >= 6).await;
+    assert!(started.elapsed() >= Duration::from_millis(1_900), "after {:?}", started.elapsed());
+    assert_eq!(dns.asked("long.test"), 2);
 }
 
 #[tokio::test]
