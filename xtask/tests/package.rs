@@ -9,6 +9,10 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use tempfile::TempDir;
+use weir_testkit::{Child, PATIENCE, RawClient, Signal};
+
+#[path = "package/unit.rs"]
+mod unit;
 
 /// A new empty directory that is gone when the test ends.
 fn directory() -> TempDir {
@@ -86,6 +90,36 @@ fn the_unpacked_program_runs_and_accepts_the_shipped_config() {
     fs::write(&path, config).unwrap();
     let check = Command::new(&program).arg("check").arg("--no-ports").arg(&path).output().unwrap();
     assert_eq!(check.status.code(), Some(0), "{}", text(&check));
+}
+
+#[test]
+fn the_unpacked_program_serves_by_the_shipped_config() {
+    let at = directory();
+    unpack(real_deb(), &at.path().join("root"));
+    let config = fs::read_to_string(at.path().join("root/etc/weir/weir.toml")).unwrap();
+    let listening = ["127.0.0.1:8404", "127.0.0.1:8080"];
+    assert!(listening.iter().all(|address| config.contains(address)), "{config}");
+    // Other addresses and other directories than those of a service.
+    let config = listening.iter().fold(config, |config, address| config.replace(address, "127.0.0.1:0"));
+    let (control, state) = (at.path().join("control.sock"), at.path().join("state.toml"));
+    let own = format!("[weir]\ncontrol = \"{}\"\nstate = \"{}\"\n\n", control.display(), state.display());
+    let path = at.path().join("weir.toml");
+    fs::write(&path, own + &config).unwrap();
+
+    let program = at.path().join("root/usr/sbin/weir");
+    let mut command = Command::new(&program);
+    command.arg("run").arg(&path);
+    let mut weir = Child::spawn(command);
+    let told = weir.wait_for_line(PATIENCE, |line| line.starts_with("listener web: "));
+    let mut client = RawClient::connect(told.trim_start_matches("listener web: ").parse().unwrap());
+    let welcome = client.exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(welcome.status, 503);
+    assert!(welcome.text().contains("nothing to balance yet"), "{}", welcome.text());
+    weir.wait_for_line(PATIENCE, |line| line.contains(" is ready"));
+    let shown = Command::new(&program).arg("ctl").arg("--socket").arg(&control).arg("show").output().unwrap();
+    assert!(shown.status.success(), "{}", text(&shown));
+    weir.signal(Signal::TERM);
+    assert_eq!(weir.wait(PATIENCE).code(), Some(0));
 }
 
 #[test]
