@@ -166,7 +166,8 @@ fn tunnels_go_on_until_the_deadline_and_are_then_ended() {
             peer.send(byte)?;
         }
     });
-    let config = format!("{}[weir]\ndrain-timeout = \"600ms\"\n", web(&[server.addr()]));
+    // Longer than a client that is no longer heard takes to find that out.
+    let config = format!("{}[weir]\ndrain-timeout = \"4s\"\n", web(&[server.addr()]));
     let mut weir = Weir::start(&config);
     let addr = weir.addr("web");
     let mut client = weir.client();
