@@ -9,6 +9,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::process::interrupts_ns;
 use crate::facts::ThreadFacts;
 
 /// The time of the run, and waiting for a part of it.
@@ -29,6 +30,7 @@ pub(super) struct Clock {
     stalled_ns: u64,
     run_delay_ns: Option<u64>,
     cpu_ns: u64,
+    interrupts_ns: u64,
 }
 
 const MARGIN_MIN_NS: u64 = 50_000;
@@ -53,6 +55,7 @@ impl Clock {
             stalled_ns: 0,
             run_delay_ns: run_delay_ns(),
             cpu_ns: thread_cpu_ns(),
+            interrupts_ns: interrupts_ns(),
         }
     }
 
@@ -131,7 +134,10 @@ impl Clock {
     pub(super) fn facts(&self, wall_ns: u64) -> ThreadFacts {
         let delay = self.run_delay_ns.zip(run_delay_ns()).map(|(before, after)| after.saturating_sub(before));
         let awake_ns = wall_ns.saturating_sub(self.idle_ns);
-        let off_ns = awake_ns.saturating_sub(thread_cpu_ns() - self.cpu_ns);
+        // Packets are taken in by interrupts, in the middle of whatever runs. A kernel may leave that out of the thread's time
+        // (CONFIG_IRQ_TIME_ACCOUNTING), and does not say for whom it was: at most it was all of it.
+        let on_ns = thread_cpu_ns() - self.cpu_ns + interrupts_ns().saturating_sub(self.interrupts_ns);
+        let off_ns = awake_ns.saturating_sub(on_ns);
         ThreadFacts {
             wall_ns,
             busy_ns: awake_ns.saturating_sub(self.spin_ns),

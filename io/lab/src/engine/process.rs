@@ -29,6 +29,14 @@ impl CpuTime {
     }
 }
 
+/// What all processors together have spent in interrupts since the machine started, to 10 ms; 0 if it is not to be had.
+pub(super) fn interrupts_ns() -> u64 {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    // cpu user nice system idle iowait irq softirq (proc_stat(5)).
+    let fields = text.lines().next().unwrap_or_default().split_ascii_whitespace().skip(6).take(2);
+    fields.filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>() * TICK_NS
+}
+
 /// Raises the soft limit of open files to the hard one.
 pub(crate) fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
