@@ -156,7 +156,9 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
                   halved for each `forgive` (10 s) without a request; with `inflight` at least the average time that \
                   requests have been waiting; rounded up to the next 20 ms, above 5 s taken as 5 s. Failed requests are \
                   not measured. The time's effect on an idle server is worked out at least once in n picks; equal is what \
-                  is equal to 24 binary digits. (NGINX: of equals the next in smooth weighted round robin.)",
+                  is equal to 24 binary digits. (NGINX: of equals the next in smooth weighted round robin.) With `drawn` only so many \
+                  servers, drawn at random by weight, each other than the one before, are compared, the first of equals wins (NGINX: \
+                  random two least_time).",
         when_to_use: "Servers of unequal speed whose answers are of one kind, so that their times can be compared.",
         cost: "O(log n), shared by all workers without locks",
     },
@@ -182,7 +184,7 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
     AlgorithmEntry {
         algorithm: Algorithm::Hash,
         origin: "HAProxy (uri, hdr, url_param, rdp-cookie and hash; hash-type map-based)",
-        formula: "As source, by any `key`: its bytes are hashed by `function` (sdbm, djb2, wt6 or crc32, as HAProxy has them), \
+        formula: "As source, by any `key`: its bytes are hashed by `function` (sdbm, djb2, wt6 or crc32, as HAProxy has them; or none: they are a number, its own hash), \
                   and mixed once more with `avalanche`. A request without the key goes to the next server in the map \
                   (HAProxy: the same). By the client's address it is source.",
         when_to_use: "Requests for one thing at one server (caches: `key = \"uri\"`), where servers seldom change; otherwise ring.",
@@ -192,8 +194,8 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         algorithm: Algorithm::Ring,
         origin: "HAProxy (hash-type consistent; without options: source with avalanche)",
         formula: "Each server has 16 points on a ring of 2^32 places for each unit of its weight, hashed from its address (HAProxy: \
-                  hash-key addr-port; of servers with one address each has its own), or with `points = \"position\"` from its place in \
-                  the pool (hash-key id, HAProxy's default). The `key`, the client's address without one, is hashed as for hash, and mixed unless \
+                  hash-key addr-port; of servers with one address each has its own), or with `points = \"position\"` or `\"id\"` from its place in \
+                  the pool (hash-key id, HAProxy's default: up to 2.9, and from 3.0 on). The `key`, the client's address without one, is hashed as for hash, and mixed unless \
                   `avalanche = false`; the nearest point's server is chosen, the next on the ring if that one is busy. When \
                   a server leaves, only its own keys move. Above a million points all servers have fewer, in steps of some percent. With \
                   `bounded-load` (HAProxy: hash-balance-factor) a server that has its share of ceil((active + 1) * F / 100) \
@@ -220,8 +222,10 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
                   is written) is chosen, up to 20 points further if its server is down, busy or has failed the request, then the \
                   servers take turns. The address is the one in the config, with its port (NGINX takes 80 for granted without \
                   writing it). Of servers with one address the first has the points. Above a million points all have \
-                  fewer, in steps of some percent.",
-        when_to_use: "As ring, where several balancers list the same servers in any order, or stand beside NGINX.",
+                  fewer, in steps of some percent. With `bounded-load` (NGINX: none) a server that has its places is passed over as \
+                  by ring, and the next one on the ring is sought, up to 256 points further.",
+        when_to_use: "As ring, where several balancers list the same servers in any order, or stand beside NGINX; ten times the points for a unit of \
+                      weight.",
         cost: "O(log(points)), and the length of the key",
     },
     AlgorithmEntry {

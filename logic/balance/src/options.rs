@@ -16,6 +16,8 @@ pub struct MeasureOptions {
     pub decay: Millis,
     /// `peak-ewma`: the round trip time that is supposed before there is one.
     pub default_rtt: Millis,
+    /// `least-response-time`: so many servers are drawn for each request, and compared; None = all are.
+    pub drawn: Option<u8>,
     /// `least-response-time`: what is measured.
     pub until: ResponseEnd,
     /// `least-response-time`: whether requests count that are still waiting.
@@ -47,6 +49,7 @@ impl Default for MeasureOptions {
             bias: None,
             decay: Millis::from_secs(10),
             default_rtt: Millis(10),
+            drawn: None,
             until: ResponseEnd::Header,
             inflight: false,
             forgive: Millis::from_secs(10),

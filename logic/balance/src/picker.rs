@@ -111,6 +111,11 @@ impl Picker {
                 let cost = |candidate: &Candidate| peak_cost(candidate, measure, now_ms);
                 servers.pick(&draw, is_open, candidate, |a, b| cost(a) < cost(b))
             }
+            Schedule::Times(servers) => {
+                let draws = measure.drawn.unwrap_or(measure.draws);
+                let draw = Draw { draws, distinct: true, random: input.random };
+                servers.pick(&draw, is_open, candidate, roster.by_time(now_ms))
+            }
             Schedule::Map(map) => map.pick(key.unwrap_or_else(|| self.turn()) as usize, is_open),
             Schedule::Ring(ring) => {
                 let permits = |slot: usize| is_open(slot) && roster.is_within_bound(slot);
@@ -120,9 +125,14 @@ impl Picker {
                 }
             }
             Schedule::Ketama(ring) => {
-                let digest = input.key.map(Key::text_digest).filter(|digest| digest.bytes > 0);
-                let picked = digest.and_then(|digest| ring.pick(digest, is_open_member));
-                picked.or_else(|| self.in_turn(roster, is_open))
+                let permits = |slot: usize| is_open_member(slot) && roster.is_within_bound(slot);
+                match input.key.map(Key::text_digest).filter(|digest| digest.bytes > 0) {
+                    Some(digest) if roster.is_bounded() => ring.pick_within(digest, permits),
+                    Some(digest) => {
+                        ring.pick(digest, is_open_member).or_else(|| self.in_turn(roster, is_open))
+                    }
+                    None => self.in_turn(roster, permits),
+                }
             }
             Schedule::NginxHash(servers) => {
                 let digest = input.key.map(Key::text_digest).filter(|digest| digest.bytes > 0);

@@ -1,5 +1,6 @@
 use std::fmt::Write;
 
+use crate::counterparts::COUNTERPARTS;
 use crate::{ALGORITHMS, Algorithm};
 
 const HEAD: &str = "\
@@ -25,5 +26,20 @@ pub fn reference() -> String {
             entry.algorithm, entry.origin, entry.formula, entry.when_to_use, entry.cost
         );
     }
+    page.push_str(ELSEWHERE);
+    for (product, theirs) in COUNTERPARTS {
+        let _ = write!(page, "\n### {product}\n\n| there | here | |\n|---|---|---|\n");
+        for one in theirs {
+            let here: Vec<String> = one.here.iter().map(|algorithm| format!("`{algorithm}`")).collect();
+            let here = if here.is_empty() { "-".to_owned() } else { here.join(", ") };
+            let _ = writeln!(page, "| {} | {here} | {} |", one.theirs, one.note);
+        }
+    }
     page
 }
+
+const ELSEWHERE: &str = "
+## What others call them
+
+[The guide](../guide/choosing-an-algorithm.md#beside-another-balancer) says which of these choose the very same server, and what others have that is nowhere here.
+";

@@ -211,6 +211,17 @@ impl Roster {
         Some(least)
     }
 
+    /// Whether the first of two servers has the lesser key right now.
+    pub(crate) fn by_time(&self, now_ms: u64) -> impl Fn(&Candidate, &Candidate) -> bool {
+        self.hub.set_clock(now_ms);
+        let mut moment = self.hub.moment();
+        // This pick counts, too.
+        moment.picks = moment.picks.wrapping_add(1);
+        let rule = KeyRule::of(&self.scheduling);
+        let key = move |server: &Candidate| rule.map(|rule| rule.key(server, server.load.active(), moment));
+        move |one, other| key(one) < key(other)
+    }
+
     /// Whether keys change while nothing happens.
     pub(crate) fn goes_by_time(&self) -> bool {
         self.tournament.as_ref().is_some_and(|tournament| tournament.goes_by_time())
@@ -237,6 +248,11 @@ impl Roster {
     /// Whether a member may be given a request now: not excluded, and below its `connections_max`.
     pub(crate) fn is_open(&self, slot: usize, exclude: &[usize]) -> bool {
         !exclude.contains(&slot) && self.candidate(slot).is_some_and(Candidate::has_room)
+    }
+
+    /// Whether there is a bound on loads.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.bound.is_some()
     }
 
     /// Whether the bound on loads, if there is one, permits a member another request, to be given to it in its turn.
@@ -339,7 +355,7 @@ impl Roster {
 
 /// The bound that holds: only some algorithms have one.
 fn bounded_load(scheduling: &Scheduling) -> Option<u32> {
-    let bounds = matches!(scheduling.algorithm, Algorithm::Ring | Algorithm::Random);
+    let bounds = matches!(scheduling.algorithm, Algorithm::Ring | Algorithm::Ketama | Algorithm::Random);
     scheduling.hash.bounded_load_percent.filter(|_| bounds)
 }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::draw::WeightedDraw;
 use crate::hash::{
-    Addressed, ByWeight, IpvsKind, IpvsTable, Ketama, Maglev, Rendezvous, Ring, position_key, ring_keys,
+    Addressed, ByWeight, IpvsKind, IpvsTable, Ketama, Maglev, Rendezvous, Ring, id_key, position_key,
+    ring_keys,
 };
 use crate::ipvs_wrr::Thresholds;
 use crate::locality::Localities;
@@ -26,6 +27,8 @@ pub(crate) enum Schedule {
     /// Envoy's least request where weights differ: each picker's own.
     Edf,
     PeakEwma(WeightedDraw),
+    /// The least response time of a few.
+    Times(WeightedDraw),
     Map(WeightedMap),
     Ring(Ring),
     Maglev(Maglev),
@@ -91,6 +94,7 @@ impl Cohort<'_> {
         let keys = match points {
             RingPoints::Address => ring_keys(&by_share),
             RingPoints::Position => by_share.iter().map(|(slot, ..)| position_key(rank(*slot))).collect(),
+            RingPoints::Id => by_share.iter().map(|(slot, ..)| id_key(rank(*slot))).collect(),
         };
         by_share.into_iter().zip(keys).map(|((slot, share, _), key)| (slot, share, key)).collect()
     }
@@ -142,6 +146,9 @@ impl Schedule {
         let equal = shares.windows(2).all(|two| two[0].1 == two[1].1);
         match scheduling.algorithm {
             Algorithm::RoundRobin => Self::RoundRobin(Classes::new(&shares)),
+            Algorithm::LeastResponseTime if scheduling.measure.drawn.is_some() => {
+                Self::Times(WeightedDraw::new(&shares))
+            }
             Algorithm::StaticRr => Self::StaticRr(map()),
             Algorithm::IpvsWrr => Self::IpvsWrr(Thresholds::new(&cohort.weights_in_order())),
             Algorithm::LeastConnections

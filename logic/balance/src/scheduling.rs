@@ -26,7 +26,7 @@ pub struct HashOptions {
     /// What a server's points on the ring come from. Used by `ring`.
     pub points: RingPoints,
     /// No server may have more than this share of its fair part of all requests, in percent, over 100; `None` = no bound.
-    /// Used by `ring` and `random` (HAProxy's hash-balance-factor).
+    /// Used by `ring`, `ketama` and `random` (HAProxy's hash-balance-factor).
     pub bounded_load_percent: Option<u32>,
     /// Whether another server is sought when the key's own has no room; else the request waits. Used by IPVS's hashes.
     pub fallback: bool,
@@ -45,9 +45,11 @@ pub enum RingPoints {
     /// Its address (HAProxy's `hash-key addr-port`): who else is in the pool, and in which order, does not matter.
     #[default]
     Address,
-    /// Its place in the pool's order (HAProxy's `hash-key id`, its default): when a server is taken out of the config, those behind
+    /// Its place in the pool's order (HAProxy's ids up to 2.9): when a server is taken out of the config, those behind
     /// it change their points.
     Position,
+    /// The same, hashed (HAProxy's `hash-key id`, its default from 3.0 on).
+    Id,
 }
 
 impl HashOptions {
@@ -83,5 +85,19 @@ impl From<Algorithm> for Scheduling {
     fn from(algorithm: Algorithm) -> Self {
         let hash = HashOptions::of(algorithm);
         Self { algorithm, measure: MeasureOptions::default(), membership: Membership::default(), hash }
+    }
+}
+
+impl RingPoints {
+    /// Each of them.
+    pub const ALL: [Self; 3] = [Self::Address, Self::Position, Self::Id];
+
+    /// The name in config.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Address => "address",
+            Self::Position => "position",
+            Self::Id => "id",
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! Which servers HAProxy itself picks for a thousand requests each, from the config to the server: recorded by
-//! logic/balance/tests/golden/record.
+//! Which servers HAProxy itself picks for a thousand requests each, from the config to the server: recorded by `record`, `record-sequences`
+//! and `record-newer` in logic/balance/tests/golden.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -13,6 +13,10 @@ use weir_http::{HeadLimits, HeaderTable, RouteRequest, Scheme, parse_request};
 /// The weights that the script gives its servers.
 const WEIGHTS: [u32; 5] = [1, 2, 3, 1, 5];
 
+/// The servers of record-newer, where the points of the ring come from addresses.
+const ADDRESSES: [&str; 5] =
+    ["127.0.3.1:18081", "[::1]:18082", "127.0.3.2:18081", "[::1]:18084", "127.0.3.1:18085"];
+
 /// A pool of Weir's that chooses as one of HAProxy's.
 struct Column {
     name: &'static str,
@@ -22,7 +26,7 @@ struct Column {
 
 impl Column {
     /// Of `BALANCE / HASH-TYPE` in HAProxy's words, and perhaps ` / down: SERVER`.
-    fn new(name: &'static str) -> Self {
+    fn new(name: &'static str, points: &str) -> Self {
         let (name, down) =
             name.split_once(" / down: ").map_or((name, None), |(name, down)| (name, Some(down)));
         let down: Option<usize> = down.map(|index| index.parse().unwrap());
@@ -40,7 +44,7 @@ impl Column {
         }
         options.push(format!("avalanche = {avalanche}"));
         if algorithm == "ring" {
-            options.push("points = \"position\"".to_owned());
+            options.push(format!("points = \"{points}\""));
         }
         options.extend(key(balance));
         let plan = pool(&options.join(", "));
@@ -95,6 +99,7 @@ fn key(balance: &str) -> Vec<String> {
     while let Some(word) = words.next() {
         options.push(match word {
             "whole" => "whole = true".to_owned(),
+            "path-only" => "path-only = true".to_owned(),
             "use_domain_only" => "use-domain-only = true".to_owned(),
             number => format!("{number} = {}", words.next().unwrap()),
         });
@@ -105,8 +110,8 @@ fn key(balance: &str) -> Vec<String> {
 fn pool(options: &str) -> PoolPlan {
     let mode = if options.contains("rdp-cookie") { "tcp" } else { "http" };
     let server =
-        |(slot, weight): (usize, &u32)| format!("{{ address = \"10.0.0.{slot}:80\", weight = {weight} }}");
-    let servers: Vec<String> = WEIGHTS.iter().enumerate().map(server).collect();
+        |(weight, address): (&u32, &str)| format!("{{ address = \"{address}\", weight = {weight} }}");
+    let servers: Vec<String> = WEIGHTS.iter().zip(ADDRESSES).map(server).collect();
     let text = format!(
         "[listener.web]\nmode = \"{mode}\"\nbind = \":80\"\npool = \"web\"\n[pool.web]\nbalance = {{ {options} }}\nservers = [{}]\n",
         servers.join(", ")
@@ -119,8 +124,13 @@ fn pool(options: &str) -> PoolPlan {
 
 /// Asks for each key of a file, in the request that it stands for, what each column picked.
 fn assert_recorded(text: &'static str, request: impl Fn(&str) -> String) {
+    assert_same(text, "position", request);
+}
+
+/// `points`: what those of the ring come from in that HAProxy.
+fn assert_same(text: &'static str, points: &str, request: impl Fn(&str) -> String) {
     let (columns, lines): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with("# "));
-    let columns: Vec<Column> = columns.into_iter().map(|line| Column::new(&line[2..])).collect();
+    let columns: Vec<Column> = columns.into_iter().map(|line| Column::new(&line[2..], points)).collect();
     assert!(columns.len() >= 3);
     assert_eq!(lines.len(), 1_000);
     for line in lines {
@@ -137,6 +147,27 @@ fn assert_recorded(text: &'static str, request: impl Fn(&str) -> String) {
 fn by_uri() {
     let recorded = include_str!("../../balance/tests/golden/haproxy-uri.txt");
     assert_recorded(recorded, |uri| format!("GET {uri} HTTP/1.1\r\nHost: h\r\n\r\n"));
+}
+
+#[test]
+fn by_uri_without_scheme_and_authority() {
+    let recorded = include_str!("../../balance/tests/golden/haproxy-path-only.txt");
+    assert_recorded(recorded, |uri| {
+        let host = uri.strip_prefix("http://").map_or("h", |rest| rest.split('/').next().unwrap());
+        format!("GET {uri} HTTP/1.1\r\nHost: {host}\r\n\r\n")
+    });
+}
+
+#[test]
+fn by_keys_that_are_numbers_on_the_ring_of_newer_versions() {
+    let recorded = include_str!("../../balance/tests/golden/haproxy-number.txt");
+    assert_same(recorded, "id", |value| format!("GET / HTTP/1.1\r\nHost: h\r\nX-Key: {value}\r\n\r\n"));
+}
+
+#[test]
+fn on_the_ring_of_addresses_that_is_the_default_here() {
+    let recorded = include_str!("../../balance/tests/golden/haproxy-hash-key.txt");
+    assert_same(recorded, "address", |value| format!("GET / HTTP/1.1\r\nHost: h\r\nX-Key: {value}\r\n\r\n"));
 }
 
 #[test]

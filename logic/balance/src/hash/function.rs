@@ -17,6 +17,9 @@ pub enum HashFunction {
     Wt6,
     /// CRC-32 as Ethernet has it (IEEE 802.3); also that of NGINX.
     Crc32,
+    /// The key is a number, in decimal digits, and is its own hash (HAProxy's `none`).
+    #[serde(rename = "none")]
+    Number,
 }
 
 /// Bytes, hashed.
@@ -30,7 +33,7 @@ pub struct Digest {
 
 impl HashFunction {
     /// Every function.
-    pub const ALL: [Self; 4] = [Self::Sdbm, Self::Djb2, Self::Wt6, Self::Crc32];
+    pub const ALL: [Self; 5] = [Self::Sdbm, Self::Djb2, Self::Wt6, Self::Crc32, Self::Number];
 
     /// The name in config.
     pub const fn name(self) -> &'static str {
@@ -39,6 +42,7 @@ impl HashFunction {
             Self::Djb2 => "djb2",
             Self::Wt6 => "wt6",
             Self::Crc32 => "crc32",
+            Self::Number => "none",
         }
     }
 
@@ -49,6 +53,7 @@ impl HashFunction {
             Self::Djb2 => djb2(bytes),
             Self::Wt6 => wt6(bytes),
             Self::Crc32 => crc32(&[bytes]),
+            Self::Number => number(bytes),
         };
         Digest { hash, bytes: u32::try_from(bytes.len()).unwrap_or(u32::MAX) }
     }
@@ -79,6 +84,19 @@ fn wt6(bytes: &[u8]) -> u32 {
     first ^ second
 }
 
+/// The lower 32 bits of the number, of 64 bits and with a sign, that the key begins with; 0 = it begins with none.
+fn number(bytes: &[u8]) -> u32 {
+    let (sign, digits) = match bytes {
+        [b'-', digits @ ..] => (-1, digits),
+        [b'+', digits @ ..] => (1, digits),
+        digits => (1, digits),
+    };
+    let digits = digits.iter().take_while(|byte| byte.is_ascii_digit());
+    let more =
+        |value: i64, digit: &u8| value.saturating_mul(10).saturating_add(sign * i64::from(digit - b'0'));
+    digits.fold(0, more) as u32
+}
+
 impl fmt::Display for HashFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -97,5 +115,15 @@ mod tests {
         assert_eq!(of(HashFunction::Djb2, "a"), 5_381 * 33 + 97);
         assert_eq!(of(HashFunction::Wt6, ""), 0xa53c_965a ^ 0x5ca6_953a);
         assert_eq!(of(HashFunction::Crc32, "123456789"), 0xcbf4_3926);
+    }
+
+    #[test]
+    fn a_number_is_its_own_hash() {
+        let of = |text: &str| HashFunction::Number.digest(text.as_bytes()).hash;
+        assert_eq!([of("7"), of("+7"), of("007"), of("7,5"), of("7 ")], [7; 5]);
+        assert_eq!([of(""), of("x7"), of("-"), of("+-7")], [0; 4]);
+        assert_eq!((of("-1"), of("4294967298")), (u32::MAX, 2));
+        // What is too large for 64 bits is the largest there is.
+        assert_eq!((of("99999999999999999999"), of("-99999999999999999999")), (u32::MAX, 0));
     }
 }

@@ -5,7 +5,7 @@ use weir_model::ServerAddress;
 
 use super::crc32::update;
 use super::nginx_ip_hash::TRIES_MAX;
-use super::ring::Reduction;
+use super::ring::{Reduction, STEPS_MAX};
 use super::{Addressed, Digest};
 
 /// A ring of (place, slot), ascending by place.
@@ -42,9 +42,19 @@ impl Ketama {
     /// The server of the first point at or behind a key's CRC-32, or of the next ones. None if there was no open one within
     /// the tries.
     pub(crate) fn pick(&self, key: Digest, is_open: impl Fn(usize) -> bool) -> Option<usize> {
+        self.walk(key, TRIES_MAX, is_open)
+    }
+
+    /// The same where loads are bounded: whoever is passed over has its share, so that the walk goes as far as on the
+    /// [`Ring`](super::Ring), to find the next server for the key.
+    pub(crate) fn pick_within(&self, key: Digest, permits: impl Fn(usize) -> bool) -> Option<usize> {
+        self.walk(key, STEPS_MAX, permits)
+    }
+
+    fn walk(&self, key: Digest, steps: usize, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         let first = self.0.partition_point(|(place, _)| *place < key.hash);
         let slot = |step: usize| Some(self.0[(first + step).checked_rem(self.0.len())?].1 as usize);
-        (0..TRIES_MAX).filter_map(slot).find(|slot| is_open(*slot))
+        (0..steps.min(self.0.len())).filter_map(slot).find(|slot| is_open(*slot))
     }
 }
 

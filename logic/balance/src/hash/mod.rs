@@ -23,4 +23,4 @@ pub(crate) use ipvs::{IpvsKind, IpvsTable};
 pub(crate) use ketama::Ketama;
 pub(crate) use maglev::Maglev;
 pub(crate) use rendezvous::Rendezvous;
-pub(crate) use ring::{Ring, position_key};
+pub(crate) use ring::{Ring, id_key, position_key};

@@ -20,15 +20,19 @@ const POINTS_MAX: u64 = 1 << 20;
 /// Weights are in thousandths.
 const UNIT: u64 = 1_000;
 /// Points looked at before the search for an open server is left to others.
-const STEPS_MAX: usize = 256;
+pub(super) const STEPS_MAX: usize = 256;
 
 /// HAProxy's SRV_EWGHT_RANGE: so many points of one server lie between its id's and the next one's before they are hashed.
 const POINTS_PER_ID: u32 = 256 * 16;
 
-/// What HAProxy's `hash-key id`, its default, gives the server at this place of the pool's order, which stands for its id, counted
-/// from 1.
+/// What HAProxy up to 2.9 gives the server at this place of the pool's order, which stands for its id, counted from 1.
 pub(crate) fn position_key(rank: u32) -> u32 {
     rank.wrapping_add(1).wrapping_mul(POINTS_PER_ID)
+}
+
+/// What HAProxy's `hash-key id`, its default from 3.0 on, gives it.
+pub(crate) fn id_key(rank: u32) -> u32 {
+    avalanche(rank.wrapping_add(1))
 }
 
 /// How many of the points that servers want they get, so that all are not more than `max`: in steps of at least a thirty-second. Scaled to fit, each

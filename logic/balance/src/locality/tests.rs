@@ -5,7 +5,8 @@ use weir_model::{ServerAddress, Weight};
 
 use super::shard::{ENTRIES_MAX, ENTRIES_WANTED};
 use super::*;
-use crate::{Algorithm, Candidate};
+use crate::schedule::Schedule;
+use crate::{Algorithm, Candidate, Pick, PickInput, Picker};
 
 const MINUTE_MS: u64 = 60_000;
 
@@ -90,4 +91,20 @@ fn nobody_waits_for_a_lock() {
     assert_eq!(ask(&localities, &roster, 7, 1), None);
     drop(held);
     assert_eq!(ask(&localities, &roster, 7, 1), Some(0));
+}
+
+#[test]
+fn who_finds_the_part_of_its_key_taken_gets_the_least_loaded_server_and_changes_nothing() {
+    let roster = roster(3);
+    let Schedule::Locality(localities) = roster.schedule() else { unreachable!("it is lblc") };
+    let mut picker = Picker::new(0);
+    let mut pick =
+        || picker.pick(&roster, &PickInput { key: Some(key(7)), now_ms: 1, ..PickInput::default() });
+    assert_eq!(pick(), Pick::Server(0));
+    assert!(roster.begin(0));
+    assert_eq!(pick(), Pick::Server(0), "it has no more than it weighs");
+    let held = localities.0[(id_of(key(7)) % SHARDS as u64) as usize].lock().unwrap();
+    assert_eq!(pick(), Pick::Server(1), "the first of those that are idle");
+    drop(held);
+    assert_eq!(pick(), Pick::Server(0), "the key is where it was");
 }

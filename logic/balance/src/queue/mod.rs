@@ -3,11 +3,13 @@
 //! Pure: knows no server, no clock and no task. Who waits is whatever the caller says; time is microseconds of any
 //! steady clock.
 
+mod admission;
 mod class;
 mod departures;
 
 use std::collections::BTreeMap;
 
+pub use admission::{Admission, RefusalCause};
 pub use departures::Departures;
 
 use class::Class;

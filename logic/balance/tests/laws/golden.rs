@@ -1,5 +1,6 @@
 //! Which servers NGINX itself picks for a thousand keys each: recorded by `tests/golden/record`. HAProxy's keys are parts of
-//! requests, and tested where these are read: logic/config/tests/haproxy_keys.rs.
+//! requests, and tested where these are read: logic/config/tests/haproxy_keys.rs. `random` of either is not recorded: they seed their
+//! generators with what differs each time, and its laws are tested beside this (random.rs).
 
 use weir_balance::{Algorithm, Key, Pick, Roster};
 

@@ -26,6 +26,9 @@ const CONSISTENT: [Algorithm; 3] = [Algorithm::Ring, Algorithm::Ketama, Algorith
 const UNORDERED: [Algorithm; 4] =
     [Algorithm::Ring, Algorithm::Maglev, Algorithm::Ketama, Algorithm::Rendezvous];
 
+/// No server gets more than its share where that is asked for.
+const BOUNDED: [Algorithm; 3] = [Algorithm::Ring, Algorithm::Ketama, Algorithm::Random];
+
 /// Names that are not alike: CRC-32 of names in a row is uneven by itself.
 fn key(roster: &Roster, index: u32) -> Key {
     let mut name = (u64::from(index) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -128,12 +131,12 @@ fn addresses(roster: &Roster) -> Vec<String> {
 
 #[test]
 fn two_pools_with_one_config_choose_alike_whatever_they_have_been_through() {
-    let positions = |algorithm: Algorithm| Scheduling {
-        hash: HashOptions { points: RingPoints::Position, ..HashOptions::of(algorithm) },
-        ..algorithm.into()
+    let ring = |points| Scheduling {
+        hash: HashOptions { points, ..HashOptions::of(Algorithm::Ring) },
+        ..Algorithm::Ring.into()
     };
     let by_key = Algorithm::ALL.into_iter().filter(|algorithm| algorithm.goes_by_key());
-    for scheduling in by_key.map(Scheduling::from).chain([positions(Algorithm::Ring)]) {
+    for scheduling in by_key.map(Scheduling::from).chain([ring(RingPoints::Position), ring(RingPoints::Id)]) {
         let mut fresh = Pool::new(scheduling, &[1; 6]);
         listed(&mut fresh, &[2, 3, 4, 5, 6, 7]);
         // Started with 1 to 6; then 1 went, and 7 came and got its slot.
@@ -158,6 +161,30 @@ fn a_server_that_is_taken_out_of_the_config_moves_no_keys_but_its_own() {
         let moved = stayed.filter(|(old, new)| old != new).count();
         let tolerated = if algorithm == Algorithm::Maglev { 50 } else { 0 };
         assert!(moved <= tolerated, "{algorithm}: {moved} of 1000 keys of servers that stayed");
+    }
+}
+
+#[test]
+fn on_both_rings_a_key_whose_server_has_its_share_goes_to_the_next_one_and_else_stays() {
+    for algorithm in [Algorithm::Ring, Algorithm::Ketama] {
+        let bounded = |percent| {
+            let hash = HashOptions { bounded_load_percent: Some(percent), ..HashOptions::of(algorithm) };
+            Pool::new(Scheduling { hash, ..algorithm.into() }, &[1; 5])
+        };
+        let plain = Pool::new(algorithm, &[1; 5]).roster();
+        assert_eq!(
+            owners(&bounded(110).roster(), 300),
+            owners(&plain, 300),
+            "{algorithm}: nobody has anything"
+        );
+        for index in 0..300 {
+            let pool = bounded(110);
+            let (roster, key) = (pool.roster(), key(&plain, index));
+            let Pick::Server(own) = of_key(&plain, key, &[]) else { panic!("nobody is full") };
+            // ceil(2 * 1.1) = 3 places: one for each at most.
+            assert!(roster.begin(own));
+            assert_eq!(of_key(&roster, key, &[]), of_key(&plain, key, &[own]), "{algorithm}: key {index}");
+        }
     }
 }
 
@@ -247,7 +274,7 @@ proptest! {
 
     #[test]
     fn a_bounded_load_is_never_exceeded(
-        algorithm in prop::sample::select(vec![Algorithm::Ring, Algorithm::Random]),
+        algorithm in prop::sample::select(&BOUNDED[..]),
         weights in prop::collection::vec(1_u32..=9, 1..20),
         factor in 101_u32..=300,
         keys in prop::collection::vec((0_u32..5, any::<u64>(), prop::option::of(any::<prop::sample::Index>())), 1..300),
@@ -273,7 +300,7 @@ proptest! {
 
     #[test]
     fn a_bounded_load_is_not_exceeded_where_the_others_have_no_room_either(
-        algorithm in prop::sample::select(vec![Algorithm::Ring, Algorithm::Random]),
+        algorithm in prop::sample::select(&BOUNDED[..]),
         servers in prop::collection::vec((1_u32..=9, prop::option::of(0_u32..6), 1_u32..=100), 1..20),
         factor in 101_u32..=300,
         steps in prop::collection::vec(
@@ -323,9 +350,10 @@ proptest! {
 
     #[test]
     fn the_requests_of_a_pool_are_all_in_its_bound_whenever_that_is_switched_on(
+        algorithm in prop::sample::select(&BOUNDED[..2]),
         begun in prop::collection::vec((0_usize..4, any::<bool>()), 0..60),
     ) {
-        let plain = Scheduling::from(Algorithm::Ring);
+        let plain = Scheduling::from(algorithm);
         let bounded = Scheduling {
             hash: HashOptions { bounded_load_percent: Some(101), ..plain.hash }, ..plain
         };

@@ -1,6 +1,6 @@
 //! IPVS's hashes and caches: each pick is what the kernel's loop finds.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use proptest::prelude::*;
 use weir_balance::{Algorithm, Candidate, HashOptions, Key, Pick, PickInput, Picker, Scheduling};
@@ -12,9 +12,35 @@ fn client(bits: u32) -> Key {
     Key::from(IpAddr::from(Ipv4Addr::from_bits(bits)))
 }
 
+/// Addresses that differ, though what the kernel hashes of them is the same for all.
+fn client_of_six(bits: u32) -> Key {
+    let number = bits as u16;
+    Key::from(IpAddr::from(Ipv6Addr::new(0x2001, 0xdb8, 0, number, 0, 0, 0, number)))
+}
+
+fn addresses() -> impl Strategy<Value = IpAddr> {
+    prop_oneof![
+        any::<u32>().prop_map(|bits| IpAddr::from(Ipv4Addr::from_bits(bits))),
+        any::<u128>().prop_map(|bits| IpAddr::from(Ipv6Addr::from_bits(bits))),
+    ]
+}
+
+/// addr_fold, as all of them have it: of IPv6 the words as they lie in memory, XORed; in either case in the machine's order after that
+/// (ntohl).
+fn folded(address: IpAddr) -> u32 {
+    match address {
+        IpAddr::V4(address) => u32::from_be(u32::from_ne_bytes(address.octets())),
+        IpAddr::V6(address) => {
+            let octets = address.octets();
+            let words = octets.as_chunks::<4>().0.iter().map(|word| u32::from_ne_bytes(*word));
+            u32::from_be(words.fold(0, |sum, word| sum ^ word))
+        }
+    }
+}
+
 /// ip_vs_sh_hashkey and ip_vs_dh_hashkey.
-fn place_of_256(address: u32, port: u16, offset: u32) -> usize {
-    let hash = address.wrapping_add(u32::from(port)).wrapping_mul(0x61c8_8647) >> 24;
+fn place_of_256(address: IpAddr, port: u16, offset: u32) -> usize {
+    let hash = folded(address).wrapping_add(u32::from(port)).wrapping_mul(0x61c8_8647) >> 24;
     (offset.wrapping_add(hash) & 255) as usize
 }
 
@@ -39,7 +65,7 @@ fn table_of_256(weights: &[u32]) -> Vec<usize> {
 /// ip_vs_sh_get_fallback.
 fn with_fallback(
     table: &[usize],
-    address: u32,
+    address: IpAddr,
     port: u16,
     is_available: impl Fn(usize) -> bool,
 ) -> Option<usize> {
@@ -88,9 +114,7 @@ fn maglev_table(servers: &[Candidate]) -> Vec<usize> {
     let bits = 32 - (weights.iter().max().unwrap() / divisor).leading_zeros() as i32;
     let shift = (bits - 12 / 2).max(0);
     let value = |server: &Candidate| match &server.address {
-        ServerAddress::Inet(std::net::SocketAddr::V4(address)) => {
-            address.ip().to_bits().wrapping_add(u32::from(address.port()))
-        }
+        ServerAddress::Inet(address) => folded(address.ip()).wrapping_add(u32::from(address.port())),
         other => panic!("{other:?}"),
     };
     let mut perm: Vec<u32> =
@@ -197,7 +221,7 @@ proptest! {
     fn sh_and_dh_pick_as_the_kernel_does(
         weights in prop::collection::vec(1_u32..=40, 1..20),
         full in prop::collection::vec(any::<bool>(), 20),
-        clients in prop::collection::vec((any::<u32>(), any::<u16>()), 1..50),
+        clients in prop::collection::vec((addresses(), any::<u16>()), 1..50),
     ) {
         let ones = vec![1; weights.len()];
         for (algorithm, table) in
@@ -209,7 +233,7 @@ proptest! {
             }
             let roster = pool.roster();
             for (address, port) in &clients {
-                let key = Key::Address(Ipv4Addr::from_bits(*address).into(), *port);
+                let key = Key::Address(*address, *port);
                 let expected = with_fallback(&table, *address, *port, |slot| !full[slot]);
                 // Servers without a place in the table come last.
                 if let Some(expected) = expected {
@@ -222,13 +246,17 @@ proptest! {
     #[test]
     fn mh_picks_as_the_kernel_does(
         weights in prop::collection::vec(prop_oneof![1_u32..=4, 1_u32..=256], 1..20),
-        clients in prop::collection::vec((any::<u32>(), any::<u16>()), 1..50),
+        servers in prop::collection::vec(addresses(), 20),
+        clients in prop::collection::vec((addresses(), any::<u16>()), 1..50),
     ) {
-        let pool = Pool::new(Algorithm::IpvsMh, &weights);
+        let mut pool = Pool::new(Algorithm::IpvsMh, &weights);
+        for (candidate, address) in pool.candidates.iter_mut().zip(servers) {
+            candidate.address = ServerAddress::Inet((address, 8_080).into());
+        }
         let (roster, table) = (pool.roster(), maglev_table(&pool.candidates));
         for (address, port) in &clients {
-            let key = Key::Address(Ipv4Addr::from_bits(*address).into(), *port);
-            let place = hsiphash(address.wrapping_add(u32::from(*port)), 2_654_435_761) % 4_093;
+            let key = Key::Address(*address, *port);
+            let place = hsiphash(folded(*address).wrapping_add(u32::from(*port)), 2_654_435_761) % 4_093;
             prop_assert_eq!(of_key(&roster, key, &[]), Pick::Server(table[place as usize]));
         }
     }
@@ -237,6 +265,7 @@ proptest! {
     fn lblc_and_lblcr_pick_as_the_kernel_does(
         weights in prop::collection::vec(1_u32..=6, 1..8),
         replicates: bool,
+        is_of_six: bool,
         expiration in 1_u64..2_000,
         events in prop::collection::vec((0_u32..4, 0_u64..500, prop::option::of(any::<prop::sample::Index>())), 1..200),
     ) {
@@ -257,7 +286,8 @@ proptest! {
             }
             let expected =
                 schedule(&mut cache, &pool.candidates, key, now_ms, replicates.then_some(expiration));
-            let input = PickInput { key: Some(client(key)), now_ms, ..PickInput::default() };
+            let key = if is_of_six { client_of_six(key) } else { client(key) };
+            let input = PickInput { key: Some(key), now_ms, ..PickInput::default() };
             prop_assert_eq!(picker.pick(&roster, &input), Pick::Server(expected));
             roster.begin(expected);
             running.push(expected);

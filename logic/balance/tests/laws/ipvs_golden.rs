@@ -15,7 +15,10 @@ fn recorded(scheduling: Scheduling, text: &str) -> (Pool, &str) {
         head.rsplit("weights ").next().unwrap().split(' ').map(|weight| weight.parse().unwrap()).collect();
     let mut pool = Pool::new(scheduling, &weights);
     for candidate in &mut pool.candidates {
-        candidate.address = format!("192.168.1.{}:8080", 1 + candidate.slot).parse().unwrap();
+        let number = 1 + candidate.slot;
+        let is_of_six = head.contains("-six,");
+        let address = if is_of_six { format!("[fd02::{number}]") } else { format!("192.168.1.{number}") };
+        candidate.address = format!("{address}:8080").parse().unwrap();
     }
     if let Some((_, limit)) = head.split_once("threshold ") {
         let limit = limit.split(',').next().unwrap().parse().unwrap();
@@ -98,6 +101,17 @@ fn a_thousand_connections_get_the_servers_that_the_kernel_gives_them() {
         (Algorithm::IpvsSh, include_str!("../golden/ipvs-sh-port.txt")),
         (Algorithm::IpvsMh, include_str!("../golden/ipvs-mh-port.txt")),
     ] {
+        assert_recorded(algorithm, text);
+    }
+}
+
+#[test]
+fn connections_of_ipv6_get_the_servers_that_the_kernel_gives_them() {
+    for (algorithm, text) in [
+        (Algorithm::IpvsSh, include_str!("../golden/ipvs-sh-six.txt")),
+        (Algorithm::IpvsMh, include_str!("../golden/ipvs-mh-six.txt")),
+    ] {
+        assert!(text.starts_with("# ") && text.lines().nth(1).unwrap().contains("fd01:"));
         assert_recorded(algorithm, text);
     }
 }

@@ -241,7 +241,7 @@ fn measured_algorithms_forget_who_waited_and_choose_all_servers_again() {
 
 #[test]
 fn the_sum_that_a_bound_goes_by_is_that_of_all_requests_after_any_number_of_workers() {
-    for algorithm in [Algorithm::Ring, Algorithm::Random] {
+    for algorithm in [Algorithm::Ring, Algorithm::Ketama, Algorithm::Random] {
         let hash = HashOptions { bounded_load_percent: Some(110), ..HashOptions::of(algorithm) };
         let scheduling = Scheduling { hash, ..algorithm.into() };
         let mut pool = Pool::new(scheduling, &[1; 10]);

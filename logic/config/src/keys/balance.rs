@@ -52,7 +52,7 @@ pub(crate) static BALANCE: Section = Section {
             Choice(&FUNCTIONS),
             Otherwise("`sdbm`; `ketama` and `nginx-hash` have `crc32`"),
             "\"djb2\"",
-            "How the bytes of a key become a number. An address is one already.",
+            "How the bytes of a key become a number. An address is one already; with `none` the key itself is read as one, in decimal digits (one that is none counts as 0).",
         ),
         key(
             "avalanche",
@@ -63,17 +63,17 @@ pub(crate) static BALANCE: Section = Section {
         ),
         key(
             "points",
-            Choice(&["address", "position"]),
+            Choice(&["address", "position", "id"]),
             Default("\"address\""),
             "\"position\"",
-            "For `ring`: whether a server's points come from its address or from its place in the pool, as HAProxy's do unless it is told `hash-key addr-port`.",
+            "For `ring`: whether a server's points come from its address or from its place in the pool, as HAProxy's do unless it is told `hash-key addr-port`: `position` up to HAProxy 2.9, `id` from 3.0 on.",
         ),
         key(
             "bounded-load",
             Percent { min: 101, max: 10_000 },
             Otherwise("no bound"),
             "\"150%\"",
-            "A server that has more than this share of its fair part of the pool's requests is passed over. For `ring` and `random`.",
+            "A server that has more than this share of its fair part of the pool's requests is passed over. For `ring`, `ketama` and `random`.",
         ),
         key(
             "fallback",
@@ -131,6 +131,13 @@ pub(crate) static BALANCE: Section = Section {
             Default("\"10ms\""),
             "\"1ms\"",
             "For `peak-ewma`: the round trip time that is supposed before the first answer.",
+        ),
+        key(
+            "drawn",
+            Integer { min: 2, max: 32 },
+            Otherwise("all servers are compared"),
+            "2",
+            "For `least-response-time`: only so many servers, drawn at random by weight, are compared for each request. Good where many Weirs know little of each other's requests.",
         ),
         key(
             "until",

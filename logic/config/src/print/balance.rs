@@ -1,5 +1,5 @@
 use toml::Value;
-use weir_balance::{Algorithm, HashOptions, MeasureOptions, ResponseEnd, RingPoints};
+use weir_balance::{Algorithm, HashOptions, MeasureOptions, ResponseEnd};
 use weir_http::RequestKey;
 
 use super::writer::{Printed, Share, Spelled, Writer, table};
@@ -35,7 +35,7 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
             ("use-domain-only", yes(domain_only)),
             ("function", (function != default.function).then(|| Printed(function).spelled())),
             ("avalanche", (options.avalanche != default.avalanche).then(|| options.avalanche.spelled())),
-            ("points", (options.points == RingPoints::Position).then(|| "position".spelled())),
+            ("points", (options.points != default.points).then(|| options.points.name().spelled())),
             ("fallback", (!options.fallback).then(|| false.spelled())),
             ("port", yes(options.port)),
             ("table-size", (options.table_size != default.table_size).then(|| options.table_size.spelled())),
@@ -51,6 +51,7 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
                 "default-rtt",
                 (measure.default_rtt != usual.default_rtt).then(|| Printed(measure.default_rtt).spelled()),
             ),
+            ("drawn", measure.drawn.map(|drawn| drawn.spelled())),
             ("until", (measure.until == ResponseEnd::LastByte).then(|| "last-byte".spelled())),
             ("inflight", yes(measure.inflight)),
             ("forgive", (measure.forgive != usual.forgive).then(|| Printed(measure.forgive).spelled())),

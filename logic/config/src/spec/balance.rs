@@ -42,6 +42,7 @@ fn measure(table: &Table<'_, '_>, algorithm: Algorithm) -> MeasureOptions {
         bias: table.get("bias").map(|_| Hundredths(table.share("bias").into())),
         decay: table.duration("decay"),
         default_rtt: table.duration("default-rtt"),
+        drawn: table.number_if("drawn"),
         until: if table.text("until") == "last-byte" { ResponseEnd::LastByte } else { ResponseEnd::Header },
         inflight: table.flag("inflight"),
         forgive: table.duration("forgive"),
@@ -97,13 +98,17 @@ fn options(table: &Table<'_, '_>, algorithm: Algorithm) -> HashOptions {
     HashOptions {
         function: function.and_then(|name| named(&name.value)).unwrap_or(default.function),
         avalanche: table.get("avalanche").map_or(default.avalanche, |_| table.flag("avalanche")),
-        points: if table.text("points") == "position" { RingPoints::Position } else { RingPoints::Address },
+        points: points(&table.text("points")),
         bounded_load_percent: table.get("bounded-load").map(|_| u32::from(table.share("bounded-load"))),
         fallback: table.flag("fallback"),
         port: table.flag("port"),
         table_size: table.number("table-size"),
         expiration: table.duration("expiration"),
     }
+}
+
+fn points(name: &str) -> RingPoints {
+    RingPoints::ALL.into_iter().find(|points| points.name() == name).unwrap_or_default()
 }
 
 fn key(table: &Table<'_, '_>) -> Option<KeyPlan> {
@@ -229,6 +234,7 @@ fn check_fit(table: &Table<'_, '_>, algorithm: Algorithm, key: &KeyPlan) {
         "bias",
         "decay",
         "default-rtt",
+        "drawn",
         "until",
         "inflight",
         "forgive",
@@ -260,7 +266,7 @@ fn takes_option(algorithm: Algorithm, option: &str) -> bool {
         "function" => takes_option(algorithm, "key") && !matches!(algorithm, Ketama | NginxHash),
         "avalanche" => matches!(algorithm, Source | Hash | Ring),
         "points" => algorithm == Ring,
-        "bounded-load" => matches!(algorithm, Ring | Random),
+        "bounded-load" => matches!(algorithm, Ring | Ketama | Random),
         "fallback" => matches!(algorithm, IpvsSh | IpvsDh | IpvsMh),
         "port" => matches!(algorithm, IpvsSh | IpvsMh),
         "table-size" => algorithm == Maglev,
@@ -268,7 +274,7 @@ fn takes_option(algorithm: Algorithm, option: &str) -> bool {
         "draws" => algorithm == Random,
         "choices" | "bias" => algorithm == LeastRequest,
         "decay" | "default-rtt" => algorithm == PeakEwma,
-        "until" | "inflight" | "forgive" => algorithm == LeastResponseTime,
+        "drawn" | "until" | "inflight" | "forgive" => algorithm == LeastResponseTime,
         _ => false,
     }
 }

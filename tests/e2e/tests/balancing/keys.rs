@@ -175,7 +175,14 @@ fn a_reload_changes_what_requests_are_kept_together_by() {
 
 #[test]
 fn a_server_at_its_bound_leaves_its_key_to_the_next() {
-    let (weir, origins) = start("{ algorithm = \"ring\", key = \"uri\", bounded-load = \"125%\" }");
+    for algorithm in ["ring", "ketama"] {
+        assert_bounded(algorithm);
+    }
+}
+
+fn assert_bounded(algorithm: &str) {
+    let balance = format!("{{ algorithm = \"{algorithm}\", key = \"uri\", bounded-load = \"125%\" }}");
+    let (weir, origins) = start(&balance);
     let active = || origins.iter().map(OriginHandle::active).collect::<Vec<_>>();
     let mut hanging = Vec::new();
     for count in 1..=8 {

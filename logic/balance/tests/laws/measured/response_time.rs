@@ -205,3 +205,23 @@ fn a_server_that_is_overtaken_counts_as_slow_as_it_was_waited_for_at_least() {
         }
     }
 }
+
+#[test]
+fn of_servers_that_are_drawn_the_one_with_the_least_time_wins() {
+    let options = MeasureOptions { drawn: Some(2), ..MeasureOptions::default() };
+    let mut rig = Rig::new(Algorithm::LeastResponseTime, options, &[1; 3]);
+    for (slot, ms) in [100, 500, 1_000].into_iter().enumerate() {
+        answers(&mut rig, slot, ms);
+    }
+    let mut counts = [0; 3];
+    (0..30_000).for_each(|_| counts[rig.pick()] += 1);
+    // Each pair is as likely as the others: the first is in two of three, the last always beside a faster one.
+    assert!((19_500..20_500).contains(&counts[0]) && counts[2] == 0, "{counts:?}");
+    // Requests count as well as time.
+    let held: Vec<Request> = (0..9).map(|_| rig.begin_at(0)).collect();
+    let mut counts = [0; 3];
+    (0..3_000).for_each(|_| counts[rig.pick()] += 1);
+    // 120 ms * 10 requests are more than 520, and than 1,020.
+    assert!((1_900..2_100).contains(&counts[1]) && counts[0] == 0, "{counts:?}");
+    held.into_iter().for_each(|request| rig.drop(request));
+}

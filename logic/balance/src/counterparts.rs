@@ -1,0 +1,113 @@
+use crate::Algorithm;
+
+/// An algorithm of another product, and what it is here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counterpart {
+    /// What it is called there.
+    pub(crate) theirs: &'static str,
+    /// What has its formula, or comes nearest; none = nothing does.
+    pub(crate) here: &'static [Algorithm],
+    /// With which options, and what differs; empty = nothing.
+    pub(crate) note: &'static str,
+}
+
+const fn is(theirs: &'static str, here: &'static [Algorithm], note: &'static str) -> Counterpart {
+    Counterpart { theirs, here, note }
+}
+
+/// What other products offer, by product.
+pub(crate) const COUNTERPARTS: [(&str, &[Counterpart]); 4] =
+    [("HAProxy", HAPROXY), ("NGINX", NGINX), ("IPVS", IPVS), ("Envoy", ENVOY)];
+
+const HAPROXY: &[Counterpart] = &[
+    is("roundrobin", &[Algorithm::RoundRobin], "as many turns in a round, in another order"),
+    is("static-rr", &[Algorithm::StaticRr], ""),
+    is("leastconn", &[Algorithm::LeastConnections], ""),
+    is("first", &[Algorithm::First], ""),
+    is("random(draws)", &[Algorithm::Random], "ties go to the first drawn"),
+    is("source", &[Algorithm::Source], ""),
+    is(
+        "uri, url_param, hdr, rdp-cookie, hash",
+        &[Algorithm::Hash],
+        "`key`; bodies (check_post) are not read",
+    ),
+    is(
+        "any of these with hash-type consistent",
+        &[Algorithm::Ring],
+        "`points = \"position\"` up to 2.9, `\"id\"` from 3.0 on; without `points` as with hash-key addr-port",
+    ),
+    is(
+        "hash-type's functions sdbm, djb2, wt6, crc32, none; avalanche",
+        &[Algorithm::Hash, Algorithm::Ring],
+        "`function`, `avalanche`",
+    ),
+    is("hash-balance-factor", &[Algorithm::Ring, Algorithm::Random], "`bounded-load`"),
+    is("log-hash, sticky", &[], "logs are no protocol here"),
+];
+
+const NGINX: &[Counterpart] = &[
+    is("(none: weighted round robin)", &[Algorithm::RoundRobin], ""),
+    is("least_conn", &[Algorithm::LeastConnections], "of equals the one chosen longest ago"),
+    is(
+        "least_time header, last_byte, inflight",
+        &[Algorithm::LeastResponseTime],
+        "`until`, `inflight`; of equals the one chosen longest ago",
+    ),
+    is("ip_hash", &[Algorithm::NginxIpHash], ""),
+    is("hash KEY", &[Algorithm::NginxHash], ""),
+    is("hash KEY consistent", &[Algorithm::Ketama], ""),
+    is("random", &[Algorithm::Random], "`draws = 1`"),
+    is("random two least_conn", &[Algorithm::Random], "the two may be the same server"),
+    is("random two least_time", &[Algorithm::LeastResponseTime], "`drawn = 2`"),
+];
+
+const IPVS: &[Counterpart] = &[
+    is("rr", &[Algorithm::RoundRobin], "with equal weights"),
+    is("wrr", &[Algorithm::IpvsWrr], ""),
+    is("lc", &[Algorithm::IpvsLc], ""),
+    is("wlc", &[Algorithm::IpvsWlc], ""),
+    is("sed", &[Algorithm::Sed], ""),
+    is("nq", &[Algorithm::Nq], ""),
+    is("fo", &[Algorithm::Failover], ""),
+    is("ovf", &[Algorithm::Overflow], "who finds everybody full is not refused"),
+    is("twos", &[Algorithm::Random], "by active / weight"),
+    is("sh", &[Algorithm::IpvsSh], "sh-fallback unless `fallback = false`; `port`"),
+    is("dh", &[Algorithm::IpvsDh], ""),
+    is("mh", &[Algorithm::IpvsMh], "the table of 4,093 places"),
+    is("lblc", &[Algorithm::Lblc], ""),
+    is("lblcr", &[Algorithm::Lblcr], ""),
+];
+
+const ENVOY: &[Counterpart] = &[
+    is("round_robin", &[Algorithm::RoundRobin], "the same shares, in another order"),
+    is("least_request", &[Algorithm::LeastRequest], "`choices`, `bias`"),
+    is(
+        "least_request with FULL_SCAN",
+        &[Algorithm::LeastConnections],
+        "with equal weights; of equals the one chosen longest ago, not any",
+    ),
+    is("random", &[Algorithm::Random], "`draws = 1`"),
+    is("ring_hash", &[Algorithm::Ketama, Algorithm::Ring], "other points, as many for a unit of weight"),
+    is("maglev", &[Algorithm::Maglev], "`table-size`; other places"),
+    is("peak_ewma", &[Algorithm::PeakEwma], "weights count"),
+    is("rendezvous_hash", &[Algorithm::Rendezvous], "other hashes"),
+    is(
+        "client_side_weighted_round_robin",
+        &[Algorithm::RoundRobin],
+        "with `agent` or `weight = \"auto\"` in place of reports",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_comes_from_one_of_them_is_found_under_its_name() {
+        for (product, theirs) in COUNTERPARTS {
+            for algorithm in Algorithm::ALL.iter().filter(|one| one.entry().origin.starts_with(product)) {
+                assert!(theirs.iter().any(|one| one.here.contains(algorithm)), "{product}: {algorithm}");
+            }
+        }
+    }
+}
