@@ -2,6 +2,8 @@ use std::net::IpAddr;
 
 use weir_balance::Watch;
 
+use crate::waiting::Spot;
+
 /// A request that is somewhere between its arrival and its end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flight {
@@ -17,6 +19,12 @@ pub(crate) struct Flight {
     pub(crate) server: Option<u32>,
     /// Measures it at its server, for algorithms that go by that.
     pub(crate) stay: Option<Stay>,
+    /// The server that its client was bound to when it came.
+    pub(crate) wanted: Option<u32>,
+    /// Where it waits in the balancer.
+    pub(crate) spot: Option<Spot>,
+    /// An event will tell when it has waited long enough.
+    pub(crate) is_timed: bool,
 }
 
 /// A request at a server, as the balancer sees it.
@@ -42,7 +50,7 @@ struct Place {
 }
 
 /// One request among those in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FlightId {
     place: u32,
     visit: u32,
@@ -79,5 +87,28 @@ impl Flights {
     /// The most that there were at the same time.
     pub(crate) fn peak(&self) -> u64 {
         self.places.len() as u64
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// A request of which nothing matters.
+    pub(crate) fn flight() -> Flight {
+        Flight {
+            arrived_ns: 0,
+            work_ns: 1.0,
+            bytes: None,
+            client: IpAddr::from([10, 0, 0, 1]),
+            uri: 0,
+            worker: 0,
+            is_measured: true,
+            server: None,
+            stay: None,
+            wanted: None,
+            spot: None,
+            is_timed: false,
+        }
     }
 }

@@ -10,11 +10,14 @@
 //!   make of it in plain words. It becomes JSON by `serde`, and a page by [`html`].
 //! - [`backtest`] and [`FleetReport`] do the like for the policies of `weir_scale`: how many servers, on this demand?
 //!
-//! What is simulated: arrivals, work, clients, URIs, servers with slots, queues, speeds and caches, deaths and slow-downs, the
-//! balancer's workers, its queue, its retries and the time until it knows that a server is dead. Of a pool's config: tiers, zone, subset,
-//! and the options of its algorithm. What is not: connections, bandwidth between balancer and servers, and the balancer's own work.
+//! What is simulated: arrivals, work, clients, URIs, servers with slots, queues, speeds and caches, deaths, slow-downs and additions, the
+//! balancer's workers, its retries and the time until it knows that a server is dead. Who is bound to which server, who waits and in what
+//! order, who is turned away, how weights rise and how limits are found is decided by `weir_balance`, too. Of a pool's config: tiers, zone,
+//! subset, and the options of its algorithm. Who is ejected for refused requests is decided by `weir_health`. What is not: connections,
+//! bandwidth between balancer and servers, and the balancer's own work.
 
 mod arrivals;
+mod bonds;
 mod crowd;
 mod engine;
 mod fleet;
@@ -29,6 +32,7 @@ mod series;
 mod server;
 mod service;
 mod sticky;
+mod waiting;
 mod workload;
 mod zipf;
 

@@ -1,9 +1,12 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir_balance::{
-    Algorithm, Candidate, HashFunction, Key, Pick, PickInput, Picker, Portion, Roster, Scheduling, ServerLoad,
+    Algorithm, Candidate, Concurrency, ConcurrencyRule, HashFunction, Key, Pick, PickInput, Picker, Portion,
+    Roster, Scheduling, ServerLoad, SlowStart, Standing,
 };
-use weir_config::simulation::{Scenario, SimKey};
+use weir_config::simulation::{BalancerPlan, Group, Scenario, SimKey};
+use weir_health::PoolEjections;
 use weir_model::ServerAddress;
 
 use crate::in_flight::{Flight, Stay};
@@ -15,11 +18,39 @@ use crate::rng::{Rng, Stream};
 pub(crate) struct Pool {
     scheduling: Scheduling,
     goes_by_uri: bool,
-    candidates: Vec<Candidate>,
+    members: Vec<Member>,
+    /// Of ordinary and of backup servers.
+    ejections: [PoolEjections; 2],
+    slow_start: Option<SlowStart>,
+    concurrency: Option<ConcurrencyRule>,
+    /// Requests at once, in all.
+    requests_max: u32,
+    requests: u32,
     roster: Roster,
     is_stale: bool,
     pickers: Vec<Picker>,
     rng: Rng,
+}
+
+/// What the balancer knows of one server.
+#[derive(Debug)]
+struct Member {
+    candidate: Candidate,
+    /// It has been added to the pool.
+    is_there: bool,
+    /// As far as checks know.
+    is_up: bool,
+    is_ejected: bool,
+    /// While it is half open: no more requests than this at once.
+    probes: Option<u32>,
+    /// What counts of its weight and its limit.
+    portion: Portion,
+    /// Its own limit when all of its weight counts.
+    requests_max: Option<u32>,
+    /// Where its limit is found by measurement.
+    found: Option<Concurrency>,
+    /// When it came up, if it was not up from the start.
+    up_since_ns: Option<u64>,
 }
 
 /// What became of a request that was answered.
@@ -32,45 +63,79 @@ pub(crate) struct Answer {
 
 impl Pool {
     pub(crate) fn new(scenario: &Scenario, algorithm: Algorithm, seed: u64) -> Self {
+        let balancer = &scenario.balancer;
         let groups = scenario.groups.iter().flat_map(|group| (0..group.count).map(move |_| group));
-        let candidates: Vec<Candidate> = groups
-            .enumerate()
-            .map(|(slot, group)| Candidate {
-                slot,
-                rank: slot as u32,
-                address: address(slot),
-                weight: group.weight,
-                portion: Portion::WHOLE,
-                priority: group.priority,
-                backup: group.backup,
-                is_local: !group.is_remote,
-                eligible: true,
-                // Nobody is bound to a server here.
-                keeps_clients: false,
-                connections_max: group.connections_max,
-                load: Arc::new(ServerLoad::default()),
-            })
-            .collect();
+        let members: Vec<Member> =
+            groups.enumerate().map(|(slot, group)| Member::new(slot, group, balancer)).collect();
         let mut rng = Rng::new(seed, Stream::Picks);
-        let pickers = (0..scenario.balancer.workers).map(|_| Picker::new(rng.next())).collect();
+        let pickers = (0..balancer.workers).map(|_| Picker::new(rng.next())).collect();
         let scheduling = scenario.scheduling(algorithm);
-        let roster = Roster::new(scheduling, candidates.clone(), None);
-        let goes_by_uri = goes_by_uri(scenario.balancer.key, algorithm);
-        Self { scheduling, goes_by_uri, candidates, roster, is_stale: false, pickers, rng }
+        let roster = Roster::new(scheduling, there(&members), None);
+        let mut pool = Self {
+            scheduling,
+            goes_by_uri: goes_by_uri(balancer.key, algorithm),
+            members,
+            ejections: [PoolEjections { ejected: 0, servers: 0 }; 2],
+            slow_start: balancer.slow_start,
+            concurrency: balancer.concurrency,
+            requests_max: balancer.connections_max.unwrap_or(u32::MAX),
+            requests: 0,
+            roster,
+            is_stale: false,
+            pickers,
+            rng,
+        };
+        pool.set_limits();
+        pool.count_ejections();
+        pool
     }
 
     /// Chooses a server for a request that has failed on those in `exclude`, and counts it there.
     pub(crate) fn choose(&mut self, flight: &Flight, now_ns: u64, exclude: &[usize]) -> Pick {
-        if std::mem::take(&mut self.is_stale) {
-            self.roster = Roster::new(self.scheduling, self.candidates.clone(), Some(&self.roster));
-        }
+        self.refresh();
         let (key, random) = (Some(self.key(flight)), self.rng.next());
         let input = PickInput { key, random, now_ms: now_ns / 1_000_000, exclude };
         let Some(picker) = self.pickers.get_mut(flight.worker as usize) else { return Pick::Nobody };
-        let pick = picker.pick(&self.roster, &input);
-        match pick {
-            Pick::Server(slot) if !self.roster.try_begin(slot) => Pick::Busy,
+        match picker.pick(&self.roster, &input) {
+            Pick::Server(slot) if !self.begin(slot) => Pick::Busy,
             pick => pick,
+        }
+    }
+
+    /// How the server in `slot` stands towards a request that is bound to it; one that it is open for is counted there.
+    pub(crate) fn claim(&mut self, slot: usize) -> Standing {
+        self.refresh();
+        match self.roster.standing(slot) {
+            Standing::Open if !self.begin(slot) => Standing::Busy,
+            standing => standing,
+        }
+    }
+
+    /// Whether all servers together have room for one more request.
+    pub(crate) fn has_room(&self) -> bool {
+        self.requests < self.requests_max
+    }
+
+    fn begin(&mut self, slot: usize) -> bool {
+        let has_begun = self.roster.try_begin(slot);
+        self.requests += u32::from(has_begun);
+        has_begun
+    }
+
+    fn refresh(&mut self) {
+        if std::mem::take(&mut self.is_stale) {
+            self.roster = Roster::new(self.scheduling, there(&self.members), Some(&self.roster));
+            self.set_limits();
+        }
+    }
+
+    fn set_limits(&self) {
+        let Some(rule) = &self.concurrency else { return };
+        for member in self.members.iter().filter(|member| member.is_there) {
+            let Candidate { slot, load, .. } = &member.candidate;
+            if let Some(found) = &member.found {
+                self.roster.limit(*slot, load, found.limit(rule));
+            }
         }
     }
 
@@ -90,34 +155,156 @@ impl Pool {
 
     /// A request of the server in `slot` is over; `answer` is what came, if anything did. Head and last byte come at once, and so do
     /// the bytes: a request's count when it ends.
-    pub(crate) fn end(&self, slot: usize, stay: Option<Stay>, answer: Option<Answer>) {
-        let Some(Candidate { load, .. }) = self.candidates.get(slot) else { return };
+    pub(crate) fn end(&mut self, slot: usize, stay: Option<Stay>, answer: Option<Answer>) {
+        let Some(member) = self.members.get_mut(slot) else { return };
+        let load = &member.candidate.load;
         if let Some(Stay { begun_ns, mut watch }) = stay {
             if let Some(Answer { at_ns, bytes }) = answer {
                 let (now_ms, took_us) = (at_ns / 1_000_000, at_ns.saturating_sub(begun_ns) / 1_000);
                 watch.answered(&self.roster, load, now_ms, took_us, true);
                 watch.moved(&self.roster, load, now_ms, bytes);
                 watch.completed(&self.roster, load, now_ms, true);
+                if let (Some(rule), Some(found)) = (&self.concurrency, &mut member.found)
+                    && found.ended(rule, at_ns / 1_000, took_us, load.active(), false)
+                {
+                    self.roster.limit(slot, load, found.limit(rule));
+                }
             }
             watch.end(load);
         }
         self.roster.end(slot, load);
+        self.requests = self.requests.saturating_sub(1);
     }
 
-    /// The balancer learns that a server is dead, or back.
-    pub(crate) fn set_eligible(&mut self, slot: usize, eligible: bool) {
-        if let Some(candidate) = self.candidates.get_mut(slot).filter(|there| there.eligible != eligible) {
-            candidate.eligible = eligible;
-            self.is_stale = true;
+    /// The balancer's checks learn that a server is dead, or back. Whether it comes or goes by that.
+    pub(crate) fn set_up(&mut self, slot: usize, is_up: bool, now_ns: u64) -> bool {
+        self.change(slot, now_ns, |member| member.is_up = is_up)
+    }
+
+    /// A server gets nothing new for a while.
+    pub(crate) fn eject(&mut self, slot: usize, now_ns: u64) {
+        self.change(slot, now_ns, |member| (member.is_ejected, member.probes) = (true, None));
+    }
+
+    /// It gets requests again; with `probes` no more than so many at once.
+    pub(crate) fn readmit(&mut self, slot: usize, probes: Option<u32>, now_ns: u64) {
+        self.change(slot, now_ns, |member| (member.is_ejected, member.probes) = (false, probes));
+    }
+
+    /// A server is added to the pool.
+    pub(crate) fn add(&mut self, slot: usize, now_ns: u64) {
+        self.change(slot, now_ns, |member| member.is_there = true);
+    }
+
+    /// Whether the server in `slot` comes or goes by that.
+    fn change(&mut self, slot: usize, now_ns: u64, change: impl FnOnce(&mut Member)) -> bool {
+        let greatest = self.concurrency.map(|rule| rule.max);
+        let Some(member) = self.members.get_mut(slot) else { return false };
+        change(member);
+        let was_in = member.candidate.eligible;
+        let is_in = member.is_up && !member.is_ejected && member.is_there;
+        (member.candidate.eligible, member.candidate.keeps_clients) = (is_in, is_in);
+        if is_in != was_in {
+            member.up_since_ns = is_in.then_some(now_ns);
         }
+        member.set_limit(greatest);
+        self.is_stale = true;
+        self.count_ejections();
+        is_in != was_in
+    }
+
+    /// What ejection has to know of the others of a server's kind; `None` if it is out for another reason.
+    pub(crate) fn ejections(&self, slot: usize) -> Option<PoolEjections> {
+        let member = self.members.get(slot).filter(|member| member.is_there && member.is_up)?;
+        Some(self.ejections[usize::from(member.candidate.backup)])
+    }
+
+    fn count_ejections(&mut self) {
+        let mut counts = [PoolEjections { ejected: 0, servers: 0 }; 2];
+        for member in self.members.iter().filter(|member| member.is_there && member.is_up) {
+            let count = &mut counts[usize::from(member.candidate.backup)];
+            count.servers += 1;
+            count.ejected += usize::from(member.is_ejected);
+        }
+        self.ejections = counts;
+    }
+
+    /// Since when a server is up, if it was not from the start.
+    pub(crate) fn up_since_ns(&self, slot: usize) -> Option<u64> {
+        self.members.get(slot)?.up_since_ns
+    }
+
+    /// Works out how far the weight of a server has risen that has come up. Returns when it rises next.
+    pub(crate) fn rise(&mut self, slot: usize, now_ns: u64) -> Option<u64> {
+        let greatest = self.concurrency.map(|rule| rule.max);
+        let (rule, member) = (self.slow_start?, self.members.get_mut(slot)?);
+        let up_for = Duration::from_nanos(now_ns.saturating_sub(member.up_since_ns?));
+        member.portion = rule.portion(up_for);
+        // Its limit rises whatever the algorithm.
+        member.set_limit(greatest);
+        if self.scheduling.algorithm.weighs_moving_portions() {
+            member.candidate.portion = member.portion;
+        }
+        self.is_stale = true;
+        let wait = rule.next_rise(up_for)?;
+        Some(now_ns.saturating_add(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)))
     }
 
     /// Whether a server could have been chosen, as far as the balancer knows.
     pub(crate) fn could_take(&self, slot: usize) -> bool {
-        self.candidates.get(slot).is_some_and(|candidate| {
-            candidate.eligible && candidate.connections_max.is_none_or(|max| candidate.load.active() < max)
+        self.members.get(slot).is_some_and(|Member { candidate, is_there, .. }| {
+            let has_room = || {
+                candidate
+                    .connections_max
+                    .is_none_or(|max| candidate.load.active() < max.min(candidate.load.limit()))
+            };
+            *is_there && candidate.eligible && has_room()
         })
     }
+}
+
+impl Member {
+    fn new(slot: usize, group: &Group, balancer: &BalancerPlan) -> Self {
+        let is_there = group.added.0 == 0;
+        let candidate = Candidate {
+            slot,
+            rank: slot as u32,
+            address: address(slot),
+            weight: group.weight,
+            portion: Portion::WHOLE,
+            priority: group.priority,
+            backup: group.backup,
+            is_local: !group.is_remote,
+            eligible: is_there,
+            keeps_clients: is_there,
+            connections_max: None,
+            load: Arc::new(ServerLoad::default()),
+        };
+        let mut member = Self {
+            candidate,
+            is_there,
+            is_up: true,
+            is_ejected: false,
+            probes: None,
+            portion: Portion::WHOLE,
+            requests_max: group.connections_max,
+            found: balancer.concurrency.as_ref().map(Concurrency::new),
+            up_since_ns: None,
+        };
+        member.set_limit(balancer.concurrency.map(|rule| rule.max));
+        member
+    }
+
+    /// `greatest`: that of the limits that are found, which hold only where there is one at all.
+    fn set_limit(&mut self, greatest: Option<u32>) {
+        let risen = self.requests_max.map(|max| self.portion.of_limit(max));
+        self.candidate.connections_max = risen.into_iter().chain(self.probes).chain(greatest).min();
+    }
+}
+
+/// Those who have been added.
+fn there(members: &[Member]) -> Vec<Candidate> {
+    members.iter().filter(|member| member.is_there).map(|member| member.candidate.clone()).collect()
 }
 
 fn goes_by_uri(key: SimKey, algorithm: Algorithm) -> bool {

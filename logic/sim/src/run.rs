@@ -28,7 +28,7 @@ pub struct Run {
     pub crowd: [f64; Crowd::LEVELS],
     /// Requests that found their URI in the server's cache, and those that asked a server with a cache.
     pub cache: Option<(u64, u64)>,
-    /// The share of clients who came again and were moved without need.
+    /// The share of clients who came again and were moved: without need, or where clients stay with their servers, at all.
     pub moved_share: Option<f64>,
     /// How long was measured, in simulated seconds.
     pub span_s: f64,
@@ -51,12 +51,16 @@ pub struct Errors {
     pub broken: u64,
     /// Every server was at its limit for too long.
     pub timed_out: u64,
+    /// As many requests waited as may.
+    pub queue_full: u64,
+    /// They would have waited for too long, and were turned away at once.
+    pub hopeless: u64,
 }
 
 impl Errors {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.refused + self.broken + self.timed_out
+        self.refused + self.broken + self.timed_out + self.queue_full + self.hopeless
     }
 }
 

@@ -3,7 +3,7 @@ use std::hash::BuildHasherDefault;
 
 use crate::lru::Hashed;
 
-/// Where clients went last, and how many of them were sent elsewhere without need.
+/// Where clients went last, and how many of them were sent elsewhere though they could have stayed.
 #[derive(Debug, Default)]
 pub(crate) struct Sticky {
     clients: HashMap<u64, Last, BuildHasherDefault<Hashed>>,
@@ -22,7 +22,8 @@ impl Sticky {
     /// Of more clients the first that come are followed: about 40 MB.
     const CLIENTS_MAX: usize = 1_000_000;
 
-    /// A client was sent to `server`; `could_stay` says whether the server that it had last could have taken it.
+    /// A client was sent to `server`; `could_stay` says whether the server that it had last could have taken it, or
+    /// should have.
     pub(crate) fn sent(&mut self, client: u64, server: u32, could_stay: impl FnOnce(u32) -> bool) {
         let Some(last) = self.clients.get_mut(&client) else {
             if self.clients.len() < Self::CLIENTS_MAX {
@@ -41,7 +42,7 @@ impl Sticky {
         last.server = server;
     }
 
-    /// The share of the clients that came more than once who were moved without need; `None` if nobody came again.
+    /// The share of the clients that came more than once who were moved though they could have stayed; `None` if nobody came again.
     pub(crate) fn moved_share(&self) -> Option<f64> {
         (self.came_again > 0).then(|| self.moved as f64 / self.came_again as f64)
     }

@@ -246,7 +246,7 @@ fn requests_wait_in_the_balancer_for_a_server_below_its_limit_and_not_for_ever()
     let balancer = BalancerPlan { queue: SimTime(SECOND / 10), ..BalancerPlan::default() };
     let scenario = Scenario { groups: vec![group], arrivals, balancer, ..small() };
     let run = play(&scenario, Algorithm::LeastConnections);
-    let share = run.errors.timed_out as f64 / run.measured as f64;
+    let share = run.errors.total() as f64 / run.measured as f64;
     assert!((0.25..0.42).contains(&share), "a third is too much for them: {share}");
     assert!(run.quantile_s(0.5) > 0.05 && run.utilisation[0] > 0.95);
 

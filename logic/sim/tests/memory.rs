@@ -5,11 +5,12 @@
 
 use std::io::{BufReader, Read};
 
-use weir_balance::Algorithm;
+use weir_balance::{Algorithm, Hundredths, SlowStart};
 use weir_config::simulation::{
-    Arrivals, BalancerPlan, CachePlan, Group, LogFormat, LoggedTimes, Pattern, Population, Replay, Scenario,
-    SimKey, Volume,
+    Arrivals, BalancerPlan, CachePlan, Disturbance, Failure, Group, LogFormat, LoggedTimes, Pattern,
+    Population, Replay, Scenario, SimKey, SimTime, StickySessions, Volume,
 };
+use weir_model::Millis;
 use weir_sim::run;
 
 /// A thousand servers.
@@ -72,6 +73,35 @@ fn tables_of_keys_and_caches_have_their_size_and_do_not_grow_with_requests() {
     };
     for algorithm in [Algorithm::Rendezvous, Algorithm::Maglev, Algorithm::Lblc, Algorithm::Lblcr] {
         assert_flat(&cached, algorithm, 100_000);
+    }
+}
+
+#[test]
+fn sessions_lines_and_rising_weights_need_no_more_memory_either() {
+    let second = |seconds: u64| SimTime(seconds * 1_000_000_000);
+    let fails = Disturbance::Fail(Failure { at: second(1), lasts: second(1), servers: 100 });
+    let slow_start = SlowStart { window: Millis::from_secs(1), aggression: Hundredths(100), min_percent: 10 };
+    let pool = Scenario {
+        groups: vec![Group {
+            count: 1_000,
+            connections_max: Some(1),
+            disturbances: vec![fails],
+            ..Group::default()
+        }],
+        // Each is bound to a server long before the end.
+        clients: Population { count: 5_000, zipf: 0.0 },
+        balancer: BalancerPlan {
+            sticky: Some(StickySessions { size: 2_000, ..StickySessions::default() }),
+            is_fair: true,
+            slow_start: Some(slow_start),
+            down_after: second(0),
+            up_after: second(0),
+            ..BalancerPlan::default()
+        },
+        ..scenario()
+    };
+    for algorithm in [Algorithm::RoundRobin, Algorithm::LeastConnections] {
+        assert_flat(&pool, algorithm, 300_000);
     }
 }
 

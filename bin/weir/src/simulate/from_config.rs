@@ -2,8 +2,12 @@
 
 use std::path::Path;
 
-use weir_config::plan::{Fairness, KeyPlan, PoolPlan, ServerPlan};
-use weir_config::simulation::{Disturbance, Failure, Group, PoolRules, Scenario, SimKey, SimTime, SlowDown};
+use weir_config::plan::{
+    Fairness, KeyPlan, PoolPlan, ServerPlan, StickyBy, StickyCookie, StickyPlan, StickyTablePlan,
+};
+use weir_config::simulation::{
+    Disturbance, Failure, Group, PoolRules, Scenario, SimKey, SimTime, SlowDown, StickySessions,
+};
 use weir_http::RequestKey;
 use weir_model::Millis;
 
@@ -57,13 +61,15 @@ fn left_out(pool: &PoolPlan, key: SimKey) -> Vec<&'static str> {
     let stands_for_clients = key == SimKey::Auto && pool.algorithm.takes_key() && !has_key(&pool.hash.key);
     let said = [
         ("the key (each client stands for one value of it)", stands_for_clients),
-        ("eject (a server that fails is out `down-after` its failure)", finds_failures_by_traffic(pool)),
-        ("sticky", pool.sticky.is_some()),
-        ("max-connections of the pool", pool.connections_max.is_some()),
-        ("queue.max-length", pool.queue.length_max.is_some()),
-        ("queue.fair", pool.queue.fair != Fairness::None),
-        ("concurrency", pool.concurrency.is_some()),
-        ("slow-start", pool.slow_start.is_some()),
+        (
+            "the sessions of sticky (each client stands for one)",
+            pool.sticky.as_ref().is_some_and(has_sessions),
+        ),
+        (
+            "sticky.max-life",
+            pool.sticky.as_ref().and_then(cookie).is_some_and(|cookie| cookie.life_max.is_some()),
+        ),
+        ("queue.fair by a header (clients take turns)", matches!(pool.queue.fair, Fairness::Header(_))),
         ("weight = \"auto\"", pool.auto_weight.is_on),
         ("agent", pool.agent.is_some()),
         ("breaker", pool.breaker.is_some()),
@@ -71,6 +77,37 @@ fn left_out(pool: &PoolPlan, key: SimKey) -> Vec<&'static str> {
     ];
     said.into_iter().filter(|(_, is_said)| *is_said).map(|(key, _)| key).collect()
 }
+
+/// Whether one client may have several sessions, or several clients one.
+fn has_sessions(sticky: &StickyPlan) -> bool {
+    match &sticky.by {
+        StickyBy::Cookie(_) => false,
+        StickyBy::Source(source, _) => source.ipv4_prefix < 32 || source.ipv6_prefix < 128,
+        StickyBy::Learn(..) | StickyBy::Expression(..) => true,
+    }
+}
+
+fn cookie(sticky: &StickyPlan) -> Option<&StickyCookie> {
+    match &sticky.by {
+        StickyBy::Cookie(cookie) => Some(cookie),
+        _ => None,
+    }
+}
+
+/// Simulated clients have a session each. Those with a cookie carry it with them: nobody's is forgotten for lack of room.
+fn sessions(sticky: &StickyPlan) -> StickySessions {
+    let (size, expire) = match &sticky.by {
+        StickyBy::Cookie(cookie) => (COOKIES, cookie.idle_max.map_or(SimTime::MAX, |idle| time(idle, 1))),
+        StickyBy::Learn(_, table) | StickyBy::Source(_, table) | StickyBy::Expression(_, table) => {
+            let StickyTablePlan { entries_max, expire } = *table;
+            (entries_max, time(expire, 1))
+        }
+    };
+    StickySessions { size, expire, when_gone: sticky.when_gone, when_busy: sticky.when_busy }
+}
+
+/// As many clients as a scenario can have.
+const COOKIES: u32 = 16_000_000;
 
 /// Whether simulated requests have what a key is made of.
 fn has_key(key: &KeyPlan) -> bool {
@@ -80,11 +117,6 @@ fn has_key(key: &KeyPlan) -> bool {
         }
         KeyPlan::RdpCookie(_) | KeyPlan::Request(_) => false,
     }
-}
-
-/// Without checks, only requests that fail tell of a server's death.
-fn finds_failures_by_traffic(pool: &PoolPlan) -> bool {
-    pool.check.is_none() && pool.ejection.is_some()
 }
 
 fn group(at: usize, server: &ServerPlan, pool: &PoolPlan, like: &Group) -> Group {
@@ -120,8 +152,15 @@ fn balancer(scenario: &mut Scenario, pool: &PoolPlan) {
     }
     scenario.balancer.retries = pool.retry.attempts.into();
     scenario.balancer.queue = time(pool.timeouts.queue, 1);
-    if pool.check.is_none() && pool.ejection.is_none() {
-        // Nobody ever finds out.
+    scenario.balancer.queue_length_max = pool.queue.length_max;
+    scenario.balancer.is_fair = pool.queue.fair != Fairness::None;
+    scenario.balancer.connections_max = pool.connections_max;
+    scenario.balancer.sticky = pool.sticky.as_ref().map(sessions);
+    scenario.balancer.slow_start = pool.slow_start;
+    scenario.balancer.concurrency = pool.concurrency;
+    scenario.balancer.ejection = pool.ejection.clone();
+    if pool.check.is_none() {
+        // Only requests find out, if anybody does.
         scenario.balancer.down_after = SimTime::MAX;
     }
     if let Some(check) = &pool.check {

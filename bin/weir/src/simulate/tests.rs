@@ -2,7 +2,10 @@ use std::fs;
 
 use clap::Parser;
 use weir_balance::Algorithm;
-use weir_config::simulation::{Arrivals, Disturbance, Failure, Group, Measure, SimTime, Volume};
+use weir_config::plan::{WhenBusy, WhenGone};
+use weir_config::simulation::{
+    Arrivals, Disturbance, Failure, Group, Measure, SimTime, StickySessions, Volume,
+};
 use weir_model::Weight;
 
 use super::*;
@@ -143,9 +146,12 @@ pool = "web"
 balance = { algorithm = "ring", bounded-load = "150%" }
 zone = "a"
 min-healthy = "40%"
-sticky = { source = true }
+sticky = { source = true, size = 500, expire = "20m", when-gone = "fail", when-busy = "redispatch" }
 slow-start = "30s"
 max-connections = 50
+queue = { max-length = 7, fair = "client" }
+concurrency = {}
+breaker = {}
 servers = [
     { address = "10.0.0.1:80", zone = "a" },
     { address = "10.0.0.2:80", zone = "b", priority = 3 },
@@ -163,8 +169,45 @@ servers = [
     }
     let places: Vec<_> = got.groups.iter().map(|group| (group.priority, group.is_remote)).collect();
     assert_eq!(places, [(0, false), (3, true)]);
-    let ejects = "eject (a server that fails is out `down-after` its failure)";
-    assert_eq!(got.pool.left_out, [ejects, "sticky", "max-connections of the pool", "slow-start"]);
+    assert_eq!(got.pool.left_out, ["breaker"]);
+    assert_eq!(got.balancer.ejection.unwrap().consecutive_failures, 5);
+    assert_eq!(
+        got.balancer.sticky,
+        Some(StickySessions {
+            size: 500,
+            expire: SimTime(1_200_000_000_000),
+            when_gone: WhenGone::Fail,
+            when_busy: WhenBusy::Redispatch,
+        })
+    );
+    let slow_start = got.balancer.slow_start.unwrap();
+    assert_eq!((slow_start.window.0, slow_start.min_percent), (30_000, 10));
+    assert_eq!((got.balancer.connections_max, got.balancer.queue_length_max), (Some(50), Some(7)));
+    assert!(got.balancer.is_fair && got.balancer.concurrency.is_some());
+}
+
+#[test]
+fn cookies_are_never_forgotten_and_sessions_that_are_no_clients_are_told() {
+    let of = |sticky: &str| {
+        let text = format!(
+            "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n[pool.web]\ncheck = \"tcp\"\nservers = \"10.0.0.1:80\"\nsticky = {sticky}\n"
+        );
+        with_config(&text, None).unwrap()
+    };
+    let sessions = "the sessions of sticky (each client stands for one)";
+    for (sticky, told) in [
+        ("{ cookie = \"SRV\" }", vec![]),
+        ("{ cookie = \"SRV\", max-life = \"8h\" }", vec!["sticky.max-life"]),
+        ("{ source = true }", vec![]),
+        ("{ source = { ipv4-prefix = 24 } }", vec![sessions]),
+        ("{ expression = \"path\" }", vec![sessions]),
+    ] {
+        assert_eq!(of(sticky).pool.left_out, told, "{sticky}");
+    }
+    let carried = of("{ cookie = \"SRV\" }").balancer.sticky.unwrap();
+    assert_eq!((carried.size, carried.expire), (16_000_000, SimTime::MAX));
+    let idle = of("{ cookie = \"SRV\", max-idle = \"10m\" }").balancer.sticky.unwrap();
+    assert_eq!(idle.expire, SimTime(600_000_000_000));
 }
 
 #[test]
@@ -190,10 +233,11 @@ fn keys_that_simulated_requests_do_not_have_and_checks_that_are_missing_are_told
     }
     let worked_out = "check = \"tcp\"\nbalance = { algorithm = \"hash\", key = { expression = \"path\" } }";
     assert_eq!(of(worked_out).pool.left_out, [key]);
-    let unchecked = of("");
-    assert!(unchecked.pool.left_out[0].starts_with("eject"), "{:?}", unchecked.pool.left_out);
-    let blind = of("eject = false");
-    assert_eq!((blind.pool.left_out.len(), blind.balancer.down_after), (0, SimTime::MAX));
+    for (keys, ejects) in [("", true), ("eject = false", false)] {
+        let unchecked = of(keys);
+        assert_eq!((unchecked.pool.left_out.len(), unchecked.balancer.down_after), (0, SimTime::MAX));
+        assert_eq!(unchecked.balancer.ejection.is_some(), ejects);
+    }
 }
 
 #[test]

@@ -331,8 +331,9 @@ impl fmt::Display for Fault {
 
 #[cfg(test)]
 mod tests {
+    use weir_balance::RefusalCause;
+
     use super::*;
-    use crate::state::RefusalCause;
 
     fn faults() -> Vec<Fault> {
         let io = || io::Error::from(io::ErrorKind::ConnectionReset);

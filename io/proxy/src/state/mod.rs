@@ -19,8 +19,6 @@ pub use counter::{Counter, RefusalCounts, StatusClasses};
 pub use listener::{CompileError, HttpListener, ListenerState, ModeState, OpenConnections, Route};
 pub use live::{Live, Shared};
 pub use pool::{PoolState, PoolView};
-#[cfg(test)]
-pub(crate) use queue::RefusalCause;
 pub use queue::RequestQueue;
 pub(crate) use queue::{Grant, QueueAhead, Refusal, Spot, Terms};
 pub(crate) use reserved::ReservedPlace;

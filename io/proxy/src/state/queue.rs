@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
-use weir_balance::{Departures, Next, Queue, Rank, Ticket};
+use weir_balance::{Admission, Departures, Next, Queue, Rank, RefusalCause, Ticket};
 
 use super::ReservedPlace;
 
@@ -119,14 +119,6 @@ pub(crate) struct Refusal {
     pub(crate) wait: Option<Duration>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RefusalCause {
-    /// As many wait as may.
-    Full,
-    /// Its time would be over before its turn came.
-    Hopeless,
-}
-
 impl Default for RequestQueue {
     fn default() -> Self {
         Self {
@@ -216,16 +208,11 @@ impl RequestQueue {
         let now_us = self.micros(now);
         let mut line = self.line();
         let ahead = line.ahead_of(&terms.rank);
-        let wait = line.departures.wait_us(ahead, now_us).map(Duration::from_micros);
-        // Saturates: as many connections there cannot be.
-        let length = u32::try_from(line.len()).unwrap_or(u32::MAX);
-        if length >= length_max {
-            return Err(Refusal { cause: RefusalCause::Full, wait });
-        }
-        // Where nobody waits, what was measured is old, and to wait is to find out.
-        if length > 0 && wait.is_some_and(|wait| wait > terms.patience) {
-            return Err(Refusal { cause: RefusalCause::Hopeless, wait });
-        }
+        let wait_us = line.departures.wait_us(ahead, now_us);
+        let patience_us = u64::try_from(terms.patience.as_micros()).unwrap_or(u64::MAX);
+        let admission = Admission { length: line.len(), length_max, wait_us, patience_us };
+        let wait = wait_us.map(Duration::from_micros);
+        admission.decide().map_err(|cause| Refusal { cause, wait })?;
         let (caller, called) = oneshot::channel();
         let ticket = line.kind(for_room).enter(terms.rank, now_us, caller);
         self.waiting.fetch_add(1, Ordering::SeqCst);

@@ -2,66 +2,69 @@
 
 use super::Kind::{Duration, Integer, Percent};
 use super::Presence::{Default, Otherwise};
-use super::{COUNT, DAY_MS, DURATION, Section, key};
+use super::{COUNT, DAY_MS, DURATION, Key, Section, key};
 
 pub(crate) static EJECT: Section = Section {
     noun: "",
     title: "[pool.NAME.eject]",
     meaning: "When real traffic takes a server out, and for how long.",
-    keys: &[
-        key(
-            "failures",
-            Integer { min: 0, max: 1_000_000 },
-            Default("5"),
-            "3",
-            "Failures in a row that eject; 0 = never for this reason.",
-        ),
-        key(
-            "errors",
-            Percent { min: 0, max: 100 },
-            Default("\"50%\""),
-            "\"30%\"",
-            "Share of failed requests within `window` that ejects; 0% = never for this reason.",
-        ),
-        key(
-            "min-requests",
-            COUNT,
-            Default("50"),
-            "20",
-            "The share is judged only from this many requests within `window`.",
-        ),
-        key(
-            "window",
-            Duration { min_ms: 100, max_ms: DAY_MS },
-            Default("\"10s\""),
-            "\"30s\"",
-            "What the share looks back on.",
-        ),
-        key(
-            "time",
-            DURATION,
-            Default("\"10s\""),
-            "\"30s\"",
-            "The first ejection; each further one lasts this much longer, and the count falls again while all is well.",
-        ),
-        key("max-time", DURATION, Default("\"5m\""), "\"1h\"", "The longest ejection."),
-        key(
-            "max-share",
-            Percent { min: 0, max: 100 },
-            Default("\"50%\""),
-            "\"20%\"",
-            "No more than this share of the pool's servers is ejected at once; one always may be, unless it is the only one.",
-        ),
-        key(
-            "half-open-requests",
-            Integer { min: 0, max: 1_000 },
-            Default("3"),
-            "1",
-            "After its time it gets no more than so many requests at once; when as many have succeeded it is fully back, when one \
-             fails it is ejected again. 0 = fully back at once.",
-        ),
-    ],
+    keys: EJECT_KEYS,
 };
+
+/// Those of the scenario file, too.
+pub(crate) const EJECT_KEYS: &[Key] = &[
+    key(
+        "failures",
+        Integer { min: 0, max: 1_000_000 },
+        Default("5"),
+        "3",
+        "Failures in a row that eject; 0 = never for this reason.",
+    ),
+    key(
+        "errors",
+        Percent { min: 0, max: 100 },
+        Default("\"50%\""),
+        "\"30%\"",
+        "Share of failed requests within `window` that ejects; 0% = never for this reason.",
+    ),
+    key(
+        "min-requests",
+        COUNT,
+        Default("50"),
+        "20",
+        "The share is judged only from this many requests within `window`.",
+    ),
+    key(
+        "window",
+        Duration { min_ms: 100, max_ms: DAY_MS },
+        Default("\"10s\""),
+        "\"30s\"",
+        "What the share looks back on.",
+    ),
+    key(
+        "time",
+        DURATION,
+        Default("\"10s\""),
+        "\"30s\"",
+        "The first ejection; each further one lasts this much longer, and the count falls again while all is well.",
+    ),
+    key("max-time", DURATION, Default("\"5m\""), "\"1h\"", "The longest ejection."),
+    key(
+        "max-share",
+        Percent { min: 0, max: 100 },
+        Default("\"50%\""),
+        "\"20%\"",
+        "No more than this share of the pool's servers is ejected at once; one always may be, unless it is the only one.",
+    ),
+    key(
+        "half-open-requests",
+        Integer { min: 0, max: 1_000 },
+        Default("3"),
+        "1",
+        "After its time it gets no more than so many requests at once; when as many have succeeded it is fully back, when one \
+         fails it is ejected again. 0 = fully back at once.",
+    ),
+];
 
 pub(crate) static BREAKER: Section = Section {
     noun: "",

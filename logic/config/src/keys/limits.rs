@@ -2,7 +2,7 @@
 
 use super::Kind::{AnyOf, Choice, Percent, Table, Text};
 use super::Presence::{Default, Otherwise, Required};
-use super::{COUNT, DURATION, Section, key};
+use super::{COUNT, DURATION, Key, Section, key};
 
 pub(crate) static QUEUE: Section = Section {
     noun: "",
@@ -49,31 +49,34 @@ pub(crate) static CONCURRENCY: Section = Section {
     title: "[pool.NAME.concurrency]",
     meaning: "How many requests a server may have at once, found by its latency (to the response's first byte). It begins at \
               20; what is over the limit goes to other servers, or waits in the queue.",
-    keys: &[
-        key(
-            "algorithm",
-            Choice(&["gradient", "aimd"]),
-            Default("\"gradient\""),
-            "\"aimd\"",
-            "`gradient`: by the ratio of the latency without load, which is measured now and then at half the limit, to \
-             the latency now; for servers that work on about 8 requests or more at the same time: with fewer it may settle at several times of what they can \
-             do. `aimd`: one more while latency is below `max-latency`, else a tenth less.",
-        ),
-        key("min", COUNT, Default("1"), "10", "The limit is never below this."),
-        key("max", COUNT, Default("1000"), "200", "And never above this."),
-        key(
-            "tolerance",
-            Percent { min: 0, max: 100 },
-            Default("\"25%\""),
-            "\"50%\"",
-            "`gradient` only: so much more latency than without load is fine.",
-        ),
-        key(
-            "max-latency",
-            DURATION,
-            Otherwise("`aimd` needs it"),
-            "\"200ms\"",
-            "`aimd` only: a mean latency above this is too much.",
-        ),
-    ],
+    keys: CONCURRENCY_KEYS,
 };
+
+/// Those of the scenario file, too.
+pub(crate) const CONCURRENCY_KEYS: &[Key] = &[
+    key(
+        "algorithm",
+        Choice(&["gradient", "aimd"]),
+        Default("\"gradient\""),
+        "\"aimd\"",
+        "`gradient`: by the ratio of the latency without load, which is measured now and then at half the limit, to \
+         the latency now; for servers that work on about 8 requests or more at the same time: with fewer it may settle at several times of what they can \
+         do. `aimd`: one more while latency is below `max-latency`, else a tenth less.",
+    ),
+    key("min", COUNT, Default("1"), "10", "The limit is never below this."),
+    key("max", COUNT, Default("1000"), "200", "And never above this."),
+    key(
+        "tolerance",
+        Percent { min: 0, max: 100 },
+        Default("\"25%\""),
+        "\"50%\"",
+        "`gradient` only: so much more latency than without load is fine.",
+    ),
+    key(
+        "max-latency",
+        DURATION,
+        Otherwise("`aimd` needs it"),
+        "\"200ms\"",
+        "`aimd` only: a mean latency above this is too much.",
+    ),
+];

@@ -23,14 +23,16 @@ mod tls;
 mod token_endpoint;
 
 pub(crate) use balance::{ALGORITHM_NAMES, EXPRESSION};
+pub(crate) use failures::EJECT_KEYS;
 pub(crate) use fleet::{FLEET, FLEET_SIGNAL};
+pub(crate) use limits::CONCURRENCY_KEYS;
 pub(crate) use listener::{LISTENER, SNI};
 pub(crate) use offload::LOCATION;
 pub(crate) use policy::{AREA_POLICY, PRINCIPAL};
 pub(crate) use pool::{POOL, SERVER};
 pub(crate) use process::{ERROR_PAGE, FACILITIES, ROOT};
 pub(crate) use route::{HEADER_TEST, PATH, ROUTE};
-pub(crate) use spread::STATIC_PATHS;
+pub(crate) use spread::{SLOW_START_KEYS, STATIC_PATHS};
 pub(crate) use storage::{AREA, TOKEN_ISSUER};
 pub(crate) use third_party::THIRD_PARTY_COPY;
 pub(crate) use tls::CERTIFICATE;

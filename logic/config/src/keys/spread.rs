@@ -1,30 +1,33 @@
 use super::Kind::{Integer, OneOrMany, Percent, Text};
 use super::Presence::{Default, Otherwise, Required};
-use super::{DAY_MS, DURATION, Section, key};
+use super::{DAY_MS, DURATION, Key, Section, key};
 
 pub(crate) static SLOW_START: Section = Section {
     noun: "",
     title: "[pool.NAME.slow-start]",
     meaning: "How the weight of a server rises that has come up, returned or was added while Weir runs, and its `max-connections` with it \
               (to no less than 1); never at the start.",
-    keys: &[
-        key(
-            "window",
-            super::Kind::Duration { min_ms: 100, max_ms: DAY_MS },
-            Required,
-            "\"30s\"",
-            "How long it takes until the whole weight counts.",
-        ),
-        key(
-            "aggression",
-            Percent { min: 10, max: 1_000 },
-            Default("\"100%\""),
-            "\"200%\"",
-            "100% = in proportion to the time; above it faster at first, below it slower: (time / window)^(100% / aggression).",
-        ),
-        key("min-weight", Percent { min: 1, max: 100 }, Default("\"10%\""), "\"1%\"", "What it begins with."),
-    ],
+    keys: SLOW_START_KEYS,
 };
+
+/// Those of the scenario file, too.
+pub(crate) const SLOW_START_KEYS: &[Key] = &[
+    key(
+        "window",
+        super::Kind::Duration { min_ms: 100, max_ms: DAY_MS },
+        Required,
+        "\"30s\"",
+        "How long it takes until the whole weight counts.",
+    ),
+    key(
+        "aggression",
+        Percent { min: 10, max: 1_000 },
+        Default("\"100%\""),
+        "\"200%\"",
+        "100% = in proportion to the time; above it faster at first, below it slower: (time / window)^(100% / aggression).",
+    ),
+    key("min-weight", Percent { min: 1, max: 100 }, Default("\"10%\""), "\"1%\"", "What it begins with."),
+];
 
 /// What is a file by its name: answers to these are fetched rather than made.
 pub(crate) const STATIC_PATHS: [&str; 22] = [

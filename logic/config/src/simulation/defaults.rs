@@ -1,7 +1,8 @@
 use super::{
     Arrivals, BalancerPlan, Group, Measure, Pattern, PoolRules, Population, Scenario, Service, ServiceLaw,
-    Sharing, SimKey, SimTime, Volume,
+    Sharing, SimKey, SimTime, StickySessions, Volume,
 };
+use crate::plan::{WhenBusy, WhenGone};
 use weir_balance::Algorithm;
 use weir_model::Weight;
 
@@ -40,9 +41,27 @@ impl Default for BalancerPlan {
             key: SimKey::default(),
             retries: 2,
             queue: SimTime(1_000_000_000),
+            queue_length_max: None,
+            is_fair: false,
+            connections_max: None,
+            sticky: None,
+            slow_start: None,
+            concurrency: None,
+            ejection: None,
             down_after: SimTime(6_000_000_000),
             up_after: SimTime(4_000_000_000),
             network: SimTime(0),
+        }
+    }
+}
+
+impl Default for StickySessions {
+    fn default() -> Self {
+        Self {
+            size: 100_000,
+            expire: SimTime(30 * 60 * 1_000_000_000),
+            when_gone: WhenGone::Redispatch,
+            when_busy: WhenBusy::Wait,
         }
     }
 }
@@ -60,6 +79,7 @@ impl Default for Group {
             priority: 0,
             is_remote: false,
             connections_max: None,
+            added: SimTime(0),
             cache: None,
             disturbances: Vec::new(),
         }

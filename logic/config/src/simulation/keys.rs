@@ -1,8 +1,11 @@
 //! Every key of the scenario file.
 
+mod balancer;
+
 use crate::keys::Kind::{Choice, Flag, Integer, Number, OneOrMany, Size, Table, Tables, Text};
 use crate::keys::Presence::{Default, Otherwise, Required};
 use crate::keys::{ALGORITHM_NAMES, Key, Kind, Presence, Section};
+use balancer::BALANCER;
 
 const TIME: Kind = Text("a time such as \"1.5ms\"");
 const COUNT: Kind = Integer { min: 1, max: u32::MAX as u64 };
@@ -281,52 +284,6 @@ static URIS: Section = Section {
     ],
 };
 
-static BALANCER: Section = Section {
-    noun: "",
-    title: "[balancer]",
-    meaning: "The balancer, as far as it matters here.",
-    keys: &[
-        key(
-            "workers",
-            Integer { min: 1, max: 1024 },
-            Default("1"),
-            "4",
-            "Each chooses by itself, as the proxy's do; they share the servers' loads. A request comes to any of them.",
-        ),
-        key(
-            "key",
-            Choice(&["client", "uri"]),
-            Otherwise("`client`; for `lblc` and `lblcr` `uri`"),
-            "\"uri\"",
-            "What requests are kept together by, for the algorithms that hash a key of choice or keep to one. `source`, `nginx-ip-hash` \
-             and the like go by the client in any case.",
-        ),
-        key(
-            "retries",
-            Integer { min: 0, max: 10 },
-            Default("2"),
-            "0",
-            "Further tries of a request that found its server dead. What a dying server had is lost.",
-        ),
-        key(
-            "queue",
-            TIME,
-            Default("\"1s\""),
-            "\"0\"",
-            "How long a request may wait when every server is at its `max-connections`.",
-        ),
-        key(
-            "down-after",
-            TIME,
-            Default("\"6s\""),
-            "\"1s\"",
-            "From a server's failure until the balancer knows.",
-        ),
-        key("up-after", TIME, Default("\"4s\""), "\"1s\"", "From its recovery until the balancer knows."),
-        key("network", TIME, Default("\"0\""), "\"300us\"", "Added to the latency of each request."),
-    ],
-};
-
 pub(super) static SERVERS: Section = Section {
     noun: "servers",
     title: "[[servers]]",
@@ -363,6 +320,13 @@ pub(super) static SERVERS: Section = Section {
             Otherwise("no limit"),
             "100",
             "The balancer gives it no more at once; further ones wait in the balancer.",
+        ),
+        key(
+            "added",
+            TIME,
+            Default("\"0\""),
+            "\"30s\"",
+            "When they are added to the pool, from the start. `load` and the use of servers count them from the start nevertheless.",
         ),
         key("cache", Table(&CACHE), Otherwise("none"), "{ uris = 1000 }", "What each server remembers."),
         key(

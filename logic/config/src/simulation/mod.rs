@@ -9,7 +9,8 @@ mod time;
 
 pub use scenario::{
     Arrivals, BalancerPlan, Burst, CachePlan, Disturbance, Failure, Group, LogFormat, LoggedTimes, Measure,
-    Pattern, PoolRules, Population, Replay, Scenario, Service, ServiceLaw, Sharing, SimKey, SlowDown, Volume,
+    Pattern, PoolRules, Population, Replay, Scenario, Service, ServiceLaw, Sharing, SimKey, SlowDown,
+    StickySessions, Volume,
 };
 pub use time::{BadTime, SimTime};
 

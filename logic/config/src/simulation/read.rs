@@ -7,10 +7,12 @@ use super::keys::{SCENARIO, SERVERS};
 use super::{
     Arrivals, BalancerPlan, Burst, CachePlan, Disturbance, Failure, Group, LogFormat, LoggedTimes, Measure,
     Pattern, PoolRules, Population, Replay, Scenario, Service, ServiceLaw, Sharing, SimKey, SimTime,
-    SlowDown, Volume,
+    SlowDown, StickySessions, Volume,
 };
 use crate::context::Context;
+use crate::plan::{WhenBusy, WhenGone};
 use crate::source::Span;
+use crate::spec;
 use crate::subject::Subject;
 use crate::table::Table;
 use crate::tree::Node;
@@ -215,9 +217,27 @@ fn balancer(table: &Table<'_, '_>) -> BalancerPlan {
         key: choice(table, "key", &[("client", SimKey::Client), ("uri", SimKey::Uri)], SimKey::Auto),
         retries: table.number("retries"),
         queue: time(table, "queue"),
+        queue_length_max: table.number_if("queue-length"),
+        is_fair: table.flag("fair"),
+        connections_max: table.number_if("max-connections"),
+        sticky: (!table.is_off("sticky")).then(|| sticky(&table.table("sticky"))),
+        slow_start: spec::slow_start(table),
+        concurrency: spec::concurrency(table),
+        ejection: (!table.is_off("eject")).then(|| spec::ejection(&table.table("eject"))),
         down_after: time(table, "down-after"),
         up_after: time(table, "up-after"),
         network: time(table, "network"),
+    }
+}
+
+fn sticky(table: &Table<'_, '_>) -> StickySessions {
+    let when_gone = [("redispatch", WhenGone::Redispatch), ("fail", WhenGone::Fail)];
+    let when_busy = [("wait", WhenBusy::Wait), ("redispatch", WhenBusy::Redispatch)];
+    StickySessions {
+        size: table.number("size"),
+        expire: long(table, "expire"),
+        when_gone: choice(table, "when-gone", &when_gone, WhenGone::Redispatch),
+        when_busy: choice(table, "when-busy", &when_busy, WhenBusy::Wait),
     }
 }
 
@@ -271,6 +291,7 @@ fn group(table: &Table<'_, '_>, index: usize) -> Group {
         priority: 0,
         is_remote: false,
         connections_max: table.number_if("max-connections"),
+        added: time(table, "added"),
         cache: table
             .table_if("cache")
             .map(|cache| CachePlan { uris: cache.number("uris"), speed_up: cache.decimal("speed-up") }),

@@ -1,10 +1,12 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use weir_balance::{Algorithm, Membership, Scheduling};
+use weir_balance::{Algorithm, ConcurrencyRule, Membership, Scheduling, SlowStart};
+use weir_health::EjectionRule;
 use weir_model::Weight;
 
 use super::SimTime;
+use crate::plan::{WhenBusy, WhenGone};
 
 /// What is simulated.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -238,14 +240,41 @@ pub struct BalancerPlan {
     pub key: SimKey,
     /// Further tries of a request that found its server dead.
     pub retries: u32,
-    /// How long a request may wait when all servers are at their `max-connections`; 0 = not at all.
+    /// How long a request may wait when all servers are at their limits; 0 = not at all.
     pub queue: SimTime,
-    /// From a server's failure until the balancer knows.
+    /// So many may wait at once; `None` = any number.
+    pub queue_length_max: Option<u32>,
+    /// Of those who wait clients get their turns; else whoever came first is next.
+    pub is_fair: bool,
+    /// Requests at once, in all; `None` = no limit.
+    pub connections_max: Option<u32>,
+    /// Clients stay with the server that they have begun with; `None` = each request is balanced by itself.
+    pub sticky: Option<StickySessions>,
+    /// How the weight of a server rises that has come up; `None` = at once.
+    pub slow_start: Option<SlowStart>,
+    /// A limit for each server that follows its latency; `None` = off.
+    pub concurrency: Option<ConcurrencyRule>,
+    /// Ejection of servers that refuse requests or break them off; `None` = off.
+    pub ejection: Option<EjectionRule>,
+    /// From a server's failure until the balancer's checks know; `SimTime::MAX` = they never do.
     pub down_after: SimTime,
-    /// From its recovery until the balancer knows.
+    /// From its recovery until they know.
     pub up_after: SimTime,
     /// Added to each request's latency.
     pub network: SimTime,
+}
+
+/// Sessions: each client has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct StickySessions {
+    /// How many are remembered; the one that was not seen for longest makes room. At least 1.
+    pub size: u32,
+    /// One that was not seen for so long is forgotten.
+    pub expire: SimTime,
+    /// When its server takes nothing, or has failed the request.
+    pub when_gone: WhenGone,
+    /// When its server is at its limit.
+    pub when_busy: WhenBusy,
 }
 
 /// Equal servers.
@@ -271,6 +300,8 @@ pub struct Group {
     pub is_remote: bool,
     /// The balancer gives it no more requests at once; `None` = no limit.
     pub connections_max: Option<u32>,
+    /// When they are added to the pool; 0 = they are there from the start.
+    pub added: SimTime,
     /// What it remembers.
     pub cache: Option<CachePlan>,
     /// What happens to it.

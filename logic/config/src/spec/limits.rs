@@ -60,7 +60,8 @@ pub(super) fn warn_of_queue(pool: &Table<'_, '_>, plan: &PoolPlan) {
 /// Without `timeouts.queue`.
 const QUEUE_TIMEOUT: Millis = Millis(1_000);
 
-pub(super) fn concurrency(pool: &Table<'_, '_>) -> Option<ConcurrencyRule> {
+/// `concurrency = { ... }`, of a pool or of a scenario's balancer.
+pub(crate) fn concurrency(pool: &Table<'_, '_>) -> Option<ConcurrencyRule> {
     if pool.is_off("concurrency") {
         return None;
     }

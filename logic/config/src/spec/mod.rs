@@ -36,10 +36,11 @@ use crate::tree::Node;
 
 pub(crate) use balance::{default_key, needs_key};
 pub(crate) use fleet::FleetSpec;
-pub(crate) use limits::LIMIT_HELP;
+pub(crate) use limits::{LIMIT_HELP, concurrency};
 pub(crate) use listener::{ListenerSpec, ModeSpec, SniSpec};
-pub(crate) use pool::PoolSpec;
+pub(crate) use pool::{PoolSpec, ejection};
 pub(crate) use route::{ActionSpec, RouteSpec};
+pub(crate) use spread::slow_start;
 pub(crate) use storage::{AreaSpecs, IssuerSpec};
 pub(crate) use token_endpoint::EndpointSpec;
 

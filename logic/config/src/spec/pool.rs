@@ -302,7 +302,8 @@ fn name_of(address: &ServerAddress) -> Option<ServerName> {
     Name::new(&text[start..]).ok()
 }
 
-fn ejection(table: &Table<'_, '_>) -> EjectionRule {
+/// `eject = { ... }`, of a pool or of a scenario's balancer.
+pub(crate) fn ejection(table: &Table<'_, '_>) -> EjectionRule {
     let rule = EjectionRule {
         consecutive_failures: table.number("failures"),
         error_percent: table.percent("errors"),

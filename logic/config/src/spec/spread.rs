@@ -7,8 +7,8 @@ use crate::plan::AgentPlan;
 use crate::table::Table;
 use crate::tree::{Node, Value};
 
-/// `slow-start = "30s"`, or the long form.
-pub(super) fn slow_start(pool: &Table<'_, '_>) -> Option<SlowStart> {
+/// `slow-start = "30s"`, or the long form, of a pool or of a scenario's balancer.
+pub(crate) fn slow_start(pool: &Table<'_, '_>) -> Option<SlowStart> {
     if pool.is_off("slow-start") {
         return None;
     }

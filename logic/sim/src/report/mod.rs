@@ -58,7 +58,7 @@ pub struct AlgorithmReport {
     pub queue_peak: Figure,
     /// The share of requests that found their URI in the server's cache; `None` without caches.
     pub cache_hit_share: Option<Figure>,
-    /// The share of clients who came again and were moved without need; `None` if nobody came again.
+    /// The share of clients who came again and were moved: without need, or with `sticky` at all; `None` if nobody came again.
     pub moved_share: Option<Figure>,
     /// Requests that were measured, of all seeds.
     pub measured: u64,
@@ -119,6 +119,8 @@ impl AlgorithmReport {
             errors.refused += run.errors.refused;
             errors.broken += run.errors.broken;
             errors.timed_out += run.errors.timed_out;
+            errors.queue_full += run.errors.queue_full;
+            errors.hopeless += run.errors.hopeless;
         }
         let servers = runs.first().map_or(0, |run| run.utilisation.len());
         let of_server =

@@ -2,7 +2,8 @@
 
 use weir_balance::Algorithm;
 use weir_config::simulation::{
-    Arrivals, Disturbance, Group, LoggedTimes, Pattern, Scenario, Service, ServiceLaw, Sharing, Volume,
+    Arrivals, BalancerPlan, Disturbance, Group, LoggedTimes, Pattern, Scenario, Service, ServiceLaw, Sharing,
+    SimTime, Volume,
 };
 
 use super::AlgorithmReport;
@@ -35,7 +36,36 @@ pub(super) fn describe(scenario: &Scenario) -> Vec<String> {
         "balancer: {workers}; {requests}, the first {} not measured, {seeds}",
         scenario.warm_up
     ));
+    lines.extend(pool(&scenario.balancer));
     lines
+}
+
+/// What the balancer does besides choosing, if it does.
+fn pool(balancer: &BalancerPlan) -> Option<String> {
+    let mut told = Vec::new();
+    if balancer.sticky.is_some() {
+        told.push("clients stay with their servers".to_owned());
+    }
+    if let Some(rule) = &balancer.slow_start {
+        let window = SimTime(rule.window.0.saturating_mul(1_000_000));
+        told.push(format!("servers that come up start slowly, for {window}"));
+    }
+    if balancer.ejection.is_some() {
+        told.push("servers that fail requests are ejected".to_owned());
+    }
+    if balancer.concurrency.is_some() {
+        told.push("servers' limits are found by latency".to_owned());
+    }
+    if let Some(max) = balancer.connections_max {
+        told.push(format!("at most {max} requests at once"));
+    }
+    if let Some(max) = balancer.queue_length_max {
+        told.push(format!("at most {max} wait"));
+    }
+    if balancer.is_fair {
+        told.push("clients take turns where they wait".to_owned());
+    }
+    (!told.is_empty()).then(|| format!("pool: {}", told.join("; ")))
 }
 
 fn servers(group: &Group) -> String {
@@ -59,6 +89,9 @@ fn servers(group: &Group) -> String {
     if let Some(max) = group.connections_max {
         text.push_str(&format!(", at most {max} at once"));
     }
+    if group.added > SimTime(0) {
+        text.push_str(&format!(", added at {}", group.added));
+    }
     if let Some(cache) = group.cache {
         text.push_str(&format!(", cache of {} URIs ({} times as fast)", cache.uris, cache.speed_up));
     }
@@ -67,7 +100,7 @@ fn servers(group: &Group) -> String {
             Disturbance::Fail(span) => ("dead".to_owned(), span),
             Disturbance::Slow(slow) => (format!("at {} of the speed", percent(slow.speed)), &slow.span),
         };
-        let end = weir_config::simulation::SimTime(span.at.0.saturating_add(span.lasts.0));
+        let end = SimTime(span.at.0.saturating_add(span.lasts.0));
         text.push_str(&format!("; {} of them {what} from {} to {end}", span.servers, span.at));
     }
     text

@@ -1,0 +1,159 @@
+//! Those of the balancer.
+
+use super::{COUNT, TIME, key};
+use crate::keys::Kind::{AnyOf, Choice, Duration, Flag, Integer, Off, Table};
+use crate::keys::Presence::{Default, Otherwise};
+use crate::keys::{CONCURRENCY_KEYS, EJECT_KEYS, SLOW_START_KEYS, Section};
+
+pub(super) static BALANCER: Section = Section {
+    noun: "",
+    title: "[balancer]",
+    meaning: "The balancer, as far as it matters here.",
+    keys: &[
+        key(
+            "workers",
+            Integer { min: 1, max: 1024 },
+            Default("1"),
+            "4",
+            "Each chooses by itself, as the proxy's do; they share the servers' loads. A request comes to any of them.",
+        ),
+        key(
+            "key",
+            Choice(&["client", "uri"]),
+            Otherwise("`client`; for `lblc` and `lblcr` `uri`"),
+            "\"uri\"",
+            "What requests are kept together by, for the algorithms that hash a key of choice or keep to one. `source`, `nginx-ip-hash` \
+             and the like go by the client in any case.",
+        ),
+        key(
+            "retries",
+            Integer { min: 0, max: 10 },
+            Default("2"),
+            "0",
+            "Further tries of a request that found its server dead. What a dying server had is lost.",
+        ),
+        key(
+            "queue",
+            TIME,
+            Default("\"1s\""),
+            "\"0\"",
+            "How long a request may wait when every server is at its limit. One whose wait would be longer, by the pace of the queue, is \
+             turned away at once, as the proxy does.",
+        ),
+        key(
+            "queue-length",
+            COUNT,
+            Otherwise("no limit"),
+            "500",
+            "So many may wait at once; more are turned away at once.",
+        ),
+        key(
+            "fair",
+            Flag,
+            Default("false"),
+            "true",
+            "Whether clients get their turns of those who wait; else whoever came first is next.",
+        ),
+        key(
+            "max-connections",
+            COUNT,
+            Otherwise("no limit"),
+            "200",
+            "Requests at once, at all servers together; further ones wait.",
+        ),
+        key(
+            "sticky",
+            AnyOf(&[Flag, Table(&STICKY)]),
+            Default("false"),
+            "{ when-busy = \"redispatch\" }",
+            "Whether clients stay with the server that they have begun with; `true` = with the defaults. MOVED then counts those who could not.",
+        ),
+        key(
+            "slow-start",
+            AnyOf(&[Duration { min_ms: 100, max_ms: 86_400_000 }, Table(&SLOW_START), Off]),
+            Default("false"),
+            "\"30s\"",
+            "How long the weight of a server takes to rise that comes back or is added, and its `max-connections` with it.",
+        ),
+        key(
+            "concurrency",
+            AnyOf(&[Table(&CONCURRENCY), Off]),
+            Default("false"),
+            "{ algorithm = \"aimd\", max-latency = \"200ms\" }",
+            "A limit of requests at once for each server, found by its latency; `{}` = with the defaults.",
+        ),
+        key(
+            "eject",
+            AnyOf(&[Flag, Table(&EJECT)]),
+            Default("false"),
+            "{ failures = 3 }",
+            "Whether servers that refuse requests, or break them off, are ejected for a while, whatever checks know of them; `true` = with the defaults.",
+        ),
+        key(
+            "down-after",
+            TIME,
+            Default("\"6s\""),
+            "\"1s\"",
+            "From a server's failure until the balancer's checks know.",
+        ),
+        key("up-after", TIME, Default("\"4s\""), "\"1s\"", "From its recovery until they know."),
+        key("network", TIME, Default("\"0\""), "\"300us\"", "Added to the latency of each request."),
+    ],
+};
+
+static STICKY: Section = Section {
+    noun: "",
+    title: "[balancer.sticky]",
+    meaning: "Sessions, one for each client, in the table that a pool has for them.",
+    keys: &[
+        key(
+            "size",
+            Integer { min: 1, max: 10_000_000 },
+            Default("100000"),
+            "1000000",
+            "How many are remembered, at about 100 bytes each; the one that was not seen for longest makes room.",
+        ),
+        key(
+            "expire",
+            TIME,
+            Default("\"30m\""),
+            "\"8h\"",
+            "One that was not seen for this long is forgotten.",
+        ),
+        key(
+            "when-gone",
+            Choice(&["redispatch", "fail"]),
+            Default("\"redispatch\""),
+            "\"fail\"",
+            "When its server is known to be dead, or refuses: another server gets the client, or the request is refused.",
+        ),
+        key(
+            "when-busy",
+            Choice(&["wait", "redispatch"]),
+            Default("\"wait\""),
+            "\"redispatch\"",
+            "When its server is at its limit: the request waits for it, or another server gets the client.",
+        ),
+    ],
+};
+
+static SLOW_START: Section = Section {
+    noun: "",
+    title: "[balancer.slow-start]",
+    meaning: "How the weight of a server rises that comes back or is added, as a pool's; never at the start.",
+    keys: SLOW_START_KEYS,
+};
+
+static EJECT: Section = Section {
+    noun: "",
+    title: "[balancer.eject]",
+    meaning: "When traffic takes a server out, and for how long, as in a pool. Judged each second, and when a row of failures is long enough.",
+    keys: EJECT_KEYS,
+};
+
+static CONCURRENCY: Section = Section {
+    noun: "",
+    title: "[balancer.concurrency]",
+    meaning: "How a server's limit is found, as a pool's; by the time until the end of the answer.",
+    keys: CONCURRENCY_KEYS,
+};

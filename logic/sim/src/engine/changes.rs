@@ -1,0 +1,134 @@
+//! What happens to servers, and when the balancer learns of it.
+
+use weir_config::simulation::{Disturbance, SlowDown};
+
+use super::ejection::JUDGED_EVERY_NS;
+use super::{Engine, Event};
+use crate::waiting::Goal;
+
+impl Engine<'_> {
+    pub(super) fn plan_changes(&mut self) {
+        if self.scenario.balancer.ejection.is_some() {
+            self.schedule(JUDGED_EVERY_NS, Event::Judge);
+        }
+        let mut first = 0;
+        for group in &self.scenario.groups {
+            if group.added.0 > 0 {
+                (first..first + group.count)
+                    .for_each(|server| self.schedule(group.added.0, Event::Add { server }));
+            }
+            for (number, disturbance) in group.disturbances.iter().enumerate() {
+                let (Disturbance::Fail(span) | Disturbance::Slow(SlowDown { span, .. })) = disturbance;
+                let end_ns = span.at.0.saturating_add(span.lasts.0);
+                for server in first..first + span.servers.min(group.count) {
+                    let (begin, end) = match disturbance {
+                        Disturbance::Fail(_) => (Event::Die { server }, Event::Revive { server }),
+                        Disturbance::Slow(_) => (
+                            Event::Slow { server, slow_down: number },
+                            Event::Recover { server, slow_down: number },
+                        ),
+                    };
+                    self.schedule(span.at.0, begin);
+                    self.schedule(end_ns, end);
+                }
+            }
+            first += group.count;
+        }
+    }
+
+    pub(super) fn die(&mut self, server: u32) {
+        let health = &mut self.health[server as usize];
+        health.failures += 1;
+        if health.failures > 1 {
+            return;
+        }
+        health.episode += 1;
+        let episode = health.episode;
+        while let Some(id) = self.with_queue(server as usize, |server, now_ns| server.lose(now_ns)) {
+            let stay = self.flights.get_mut(id).and_then(|flight| flight.stay);
+            self.pool.end(server as usize, stay, None);
+            self.fail(id, |errors| errors.broken += 1);
+            self.note_failure(server);
+        }
+        let notice_ns = self.now_ns.saturating_add(self.scenario.balancer.down_after.0);
+        self.schedule(notice_ns, Event::Noticed { server, episode });
+        self.serve_all(server);
+    }
+
+    pub(super) fn revive(&mut self, server: u32) {
+        let health = &mut self.health[server as usize];
+        health.failures = health.failures.saturating_sub(1);
+        if health.failures > 0 {
+            return;
+        }
+        health.episode += 1;
+        let episode = health.episode;
+        let notice_ns = self.now_ns.saturating_add(self.scenario.balancer.up_after.0);
+        self.schedule(notice_ns, Event::Noticed { server, episode });
+    }
+
+    /// The balancer's checks learn that a server is dead, or back.
+    pub(super) fn notice(&mut self, server: u32, episode: u32) {
+        let health = &self.health[server as usize];
+        if health.episode != episode {
+            return;
+        }
+        if self.pool.set_up(server as usize, health.failures == 0, self.now_ns) {
+            self.waiting.forget_pace();
+            self.rise(server);
+        }
+        self.serve_all(server);
+    }
+
+    pub(super) fn add(&mut self, server: u32) {
+        self.pool.add(server as usize, self.now_ns);
+        self.waiting.forget_pace();
+        self.rise(server);
+        self.serve_all(server);
+    }
+
+    /// The weight of a server that has come up at `since_ns` rises, if it has not gone since.
+    pub(super) fn rise_further(&mut self, server: u32, since_ns: u64) {
+        if self.pool.up_since_ns(server as usize) == Some(since_ns) {
+            self.rise(server);
+            self.serve_all(server);
+        }
+    }
+
+    pub(super) fn rise(&mut self, server: u32) {
+        let at_ns = self.pool.rise(server as usize, self.now_ns);
+        if let (Some(at_ns), Some(since_ns)) = (at_ns, self.pool.up_since_ns(server as usize)) {
+            self.schedule(at_ns, Event::Rise { server, since_ns });
+        }
+    }
+
+    pub(super) fn slow(&mut self, server: u32, slow_down: usize) {
+        let mut first = 0;
+        let group = self.scenario.groups.iter().find(|group| {
+            first += group.count;
+            server < first
+        });
+        if let Some(Disturbance::Slow(slow)) = group.and_then(|group| group.disturbances.get(slow_down)) {
+            self.health[server as usize].slow_downs.push((slow_down, slow.speed));
+            self.set_speed(server);
+        }
+    }
+
+    pub(super) fn recover(&mut self, server: u32, slow_down: usize) {
+        self.health[server as usize].slow_downs.retain(|(there, _)| *there != slow_down);
+        self.set_speed(server);
+    }
+
+    fn set_speed(&mut self, server: u32) {
+        // Those that overlap add up: each takes its share of what the others leave.
+        let factor = self.health[server as usize].slow_downs.iter().map(|(_, speed)| speed).product();
+        self.servers[server as usize].set_slow_down(self.now_ns, factor);
+        self.promise(server);
+    }
+
+    /// Those who wait look for room, the ones that are bound to this server first.
+    pub(super) fn serve_all(&mut self, server: u32) {
+        self.serve(Goal::Server(server));
+        self.serve(Goal::Any);
+    }
+}

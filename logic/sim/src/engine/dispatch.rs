@@ -1,0 +1,211 @@
+//! How a request comes to a server, or to an end without one.
+
+use weir_balance::{Pick, Rank, RefusalCause, Standing};
+use weir_config::plan::{WhenBusy, WhenGone};
+
+use super::{Engine, Event};
+use crate::in_flight::{Flight, FlightId};
+use crate::waiting::{Goal, Terms};
+use crate::workload::{Request, client_key};
+
+/// What has become of a request.
+enum Fate {
+    /// It is at a server, or has failed.
+    Settled,
+    /// It has to wait.
+    Waits(Goal),
+}
+
+/// Where one try of a request goes.
+enum Choice {
+    /// To this server, where it is counted.
+    Server(usize),
+    Wait(Goal),
+    Nobody,
+}
+
+impl Engine<'_> {
+    pub(super) fn arrive(&mut self, request: &Request) {
+        let is_measured = self.arrived >= self.scenario.warm_up;
+        if is_measured && !self.queue.is_measured {
+            self.open_window();
+        }
+        self.arrived += 1;
+        self.run.measured += u64::from(is_measured);
+        let worker = self.worker_rng.below(self.scenario.balancer.workers.into()) as u32;
+        let bonds = self.bonds.as_ref();
+        let wanted = bonds.and_then(|bonds| bonds.find(client_key(request.client), self.now_ns));
+        let id = self.flights.add(Flight {
+            arrived_ns: self.now_ns,
+            work_ns: request.work_ns,
+            bytes: request.bytes,
+            client: request.client,
+            uri: request.uri,
+            worker,
+            is_measured,
+            server: None,
+            stay: None,
+            wanted,
+            spot: None,
+            is_timed: false,
+        });
+        if let Fate::Waits(goal) = self.dispatch(id, None) {
+            self.wait(id, goal);
+        }
+    }
+
+    /// Sends a request to a server, or fails it, unless it has to wait. `called`: it has waited for this, and it is its turn.
+    fn dispatch(&mut self, id: FlightId, called: Option<Goal>) -> Fate {
+        let Some(flight) = self.flights.get_mut(id).copied() else { return Fate::Settled };
+        let mut wanted = flight.wanted;
+        self.tried.clear();
+        for _ in 0..=self.scenario.balancer.retries {
+            let slot = match self.choose(&flight, &mut wanted, called) {
+                Choice::Wait(goal) if self.tried.is_empty() => {
+                    if let Some(flight) = self.flights.get_mut(id) {
+                        // Who has been sent elsewhere once does not come back.
+                        flight.wanted = wanted;
+                    }
+                    return Fate::Waits(goal);
+                }
+                Choice::Wait(_) | Choice::Nobody => break,
+                Choice::Server(slot) => slot,
+            };
+            if self.health[slot].failures == 0 {
+                self.give(id, &flight, slot);
+                return Fate::Settled;
+            }
+            self.pool.end(slot, None, None);
+            self.note_failure(slot as u32);
+            self.tried.push(slot);
+        }
+        self.fail(id, |errors| errors.refused += 1);
+        Fate::Settled
+    }
+
+    /// Where the next try goes. `wanted` is the server that the request is bound to, as long as it is.
+    fn choose(&mut self, flight: &Flight, wanted: &mut Option<u32>, called: Option<Goal>) -> Choice {
+        if !self.pool.has_room() {
+            return Choice::Wait(Goal::Any);
+        }
+        if let (Some(server), Some(rules)) = (*wanted, &self.scenario.balancer.sticky) {
+            match self.claim(server, called) {
+                Standing::Open => return Choice::Server(server as usize),
+                Standing::Busy if rules.when_busy == WhenBusy::Wait => {
+                    return Choice::Wait(Goal::Server(server));
+                }
+                Standing::Gone if rules.when_gone == WhenGone::Fail => return Choice::Nobody,
+                Standing::Busy | Standing::Gone => *wanted = None,
+            }
+        }
+        // Nobody overtakes those who wait.
+        if called != Some(Goal::Any) && self.tried.is_empty() && !self.waiting.is_empty(Goal::Any) {
+            return Choice::Wait(Goal::Any);
+        }
+        match self.pool.choose(flight, self.now_ns, &self.tried) {
+            Pick::Server(slot) => Choice::Server(slot),
+            Pick::Busy => Choice::Wait(Goal::Any),
+            Pick::Nobody => Choice::Nobody,
+        }
+    }
+
+    /// Counts a request at the server that it is bound to, if that takes it.
+    fn claim(&mut self, server: u32, called: Option<Goal>) -> Standing {
+        let (slot, own) = (server as usize, Goal::Server(server));
+        if self.tried.contains(&slot) {
+            return Standing::Gone;
+        }
+        if called != Some(own) && !self.waiting.is_empty(own) {
+            return Standing::Busy;
+        }
+        self.pool.claim(slot)
+    }
+
+    fn give(&mut self, id: FlightId, flight: &Flight, slot: usize) {
+        let client = client_key(flight.client);
+        if let Some(bonds) = &self.bonds {
+            bonds.bind(client, slot as u32, self.now_ns);
+        }
+        if flight.is_measured {
+            let (pool, is_bound) = (&self.pool, self.bonds.is_some());
+            // A client that is bound leaves its server in need only.
+            self.sticky.sent(client, slot as u32, |server| is_bound || pool.could_take(server as usize));
+        }
+        let (hit, work_ns) = self.servers[slot].look_up(flight.uri, flight.work_ns);
+        if let (Some(hit), Some((hits, lookups)), true) = (hit, &mut self.run.cache, flight.is_measured) {
+            *hits += u64::from(hit);
+            *lookups += 1;
+        }
+        let stay = self.pool.stay(slot, self.now_ns);
+        if let Some(flight) = self.flights.get_mut(id) {
+            (flight.server, flight.stay, flight.spot) = (Some(slot as u32), Some(stay), None);
+        }
+        self.with_queue(slot, |server, now_ns| server.take(now_ns, id, work_ns));
+        self.promise(slot as u32);
+    }
+
+    fn wait(&mut self, id: FlightId, goal: Goal) {
+        let balancer = &self.scenario.balancer;
+        if balancer.queue.0 == 0 {
+            self.fail(id, |errors| errors.timed_out += 1);
+            return;
+        }
+        let now_us = self.now_us();
+        let Some(flight) = self.flights.get_mut(id) else { return };
+        let until_ns = flight.arrived_ns.saturating_add(balancer.queue.0);
+        let client = if balancer.is_fair { client_key(flight.client) } else { 0 };
+        let terms = Terms {
+            rank: Rank { client, ..Rank::default() },
+            length_max: balancer.queue_length_max.unwrap_or(u32::MAX),
+            patience_us: until_ns.saturating_sub(self.now_ns) / 1_000,
+        };
+        match self.waiting.enter(goal, &terms, now_us, id) {
+            Ok(spot) => {
+                flight.spot = Some(spot);
+                let was_timed = std::mem::replace(&mut flight.is_timed, true);
+                self.change_queue(1);
+                if !was_timed {
+                    self.schedule(until_ns, Event::OutOfPatience { flight: id });
+                }
+            }
+            Err(RefusalCause::Full) => self.fail(id, |errors| errors.queue_full += 1),
+            Err(RefusalCause::Hopeless) => self.fail(id, |errors| errors.hopeless += 1),
+        }
+    }
+
+    /// Those who wait for this go to servers that have room now.
+    pub(super) fn serve(&mut self, goal: Goal) {
+        while let Some(next) = self.waiting.take_next(goal) {
+            match self.dispatch(next.who, Some(goal)) {
+                Fate::Settled => {
+                    let now_us = self.now_us();
+                    self.waiting.served(goal, now_us);
+                    self.change_queue(-1);
+                }
+                Fate::Waits(still) if still == goal => {
+                    self.waiting.put_back(goal, next);
+                    return;
+                }
+                // Its server has gone, or the one that it is bound to is busy.
+                Fate::Waits(other) => {
+                    self.waiting.left(goal);
+                    self.change_queue(-1);
+                    self.wait(next.who, other);
+                }
+            }
+        }
+    }
+
+    /// A request has waited for as long as it may, if it still does.
+    pub(super) fn give_up(&mut self, id: FlightId) {
+        let Some(spot) = self.flights.get_mut(id).and_then(|flight| flight.spot.take()) else { return };
+        if self.waiting.leave(&spot) {
+            self.change_queue(-1);
+            self.fail(id, |errors| errors.timed_out += 1);
+        }
+    }
+
+    fn now_us(&self) -> u64 {
+        self.now_ns / 1_000
+    }
+}

@@ -1,0 +1,244 @@
+//! One run: what happens, in the order in which it happens.
+
+mod changes;
+mod dispatch;
+mod ejection;
+mod gauge;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::BufRead;
+
+use weir_balance::Algorithm;
+use weir_config::simulation::Scenario;
+
+use crate::bonds::Bonds;
+use crate::crowd::Crowd;
+use crate::in_flight::{Flight, FlightId, Flights};
+use crate::pool::{Answer, Pool};
+use crate::replay::LogError;
+use crate::rng::{Rng, Stream};
+use crate::run::Run;
+use crate::server::Server;
+use crate::sticky::Sticky;
+use crate::waiting::Waiting;
+use crate::workload::Workload;
+use ejection::Traffic;
+use gauge::Gauge;
+
+/// Plays `scenario` with one algorithm. `log` is the text to be replayed, if the scenario says so. `progress` is told now
+/// and then how many requests have come.
+///
+/// # Errors
+/// The log cannot be read, or has a line that is none.
+pub fn run(
+    scenario: &Scenario,
+    algorithm: Algorithm,
+    seed: u64,
+    log: Option<&mut dyn BufRead>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Run, LogError> {
+    let mut workload = Workload::new(scenario, seed, log)?;
+    let mut engine = Engine::new(scenario, algorithm, seed);
+    let limit = scenario.requests.unwrap_or(u64::MAX);
+    let mut upcoming = workload.next()?;
+    while let Some(request) = upcoming {
+        engine.pass_until(request.at_ns);
+        engine.arrive(&request);
+        upcoming = if engine.arrived < limit { workload.next()? } else { None };
+        if engine.arrived.is_multiple_of(PROGRESS_EVERY) {
+            progress(engine.arrived);
+        }
+    }
+    engine.close_window();
+    engine.pass_rest();
+    progress(engine.arrived);
+    engine.run.skipped = workload.skipped();
+    Ok(engine.into_run())
+}
+
+const PROGRESS_EVERY: u64 = 1 << 14;
+
+struct Engine<'s> {
+    scenario: &'s Scenario,
+    pool: Pool,
+    servers: Vec<Server>,
+    health: Vec<Health>,
+    /// By server, where they are ejected by it; else empty.
+    traffic: Vec<Traffic>,
+    flights: Flights,
+    /// Requests that wait in the balancer for servers that are at their limits.
+    waiting: Waiting,
+    /// Who is bound to which server, where clients stay with theirs.
+    bonds: Option<Bonds>,
+    events: BinaryHeap<Reverse<(u64, u64, Event)>>,
+    event_count: u64,
+    now_ns: u64,
+    worker_rng: Rng,
+    arrived: u64,
+    sticky: Sticky,
+    queue: Gauge,
+    crowd: Crowd,
+    tried: Vec<usize>,
+    run: Run,
+}
+
+/// What happens at some time, to a server or a request. Ordered only so that it can stand in the heap, behind time and number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Wake { server: u32 },
+    OutOfPatience { flight: FlightId },
+    Die { server: u32 },
+    Revive { server: u32 },
+    Noticed { server: u32, episode: u32 },
+    Revise { server: u32 },
+    Judge,
+    Add { server: u32 },
+    Rise { server: u32, since_ns: u64 },
+    Slow { server: u32, slow_down: usize },
+    Recover { server: u32, slow_down: usize },
+}
+
+#[derive(Debug, Clone, Default)]
+struct Health {
+    /// Failures that hold at the moment: they may overlap.
+    failures: u32,
+    /// Counts changes between dead and alive, so that the balancer notices the newest only.
+    episode: u32,
+    slow_downs: Vec<(usize, f64)>,
+}
+
+impl<'s> Engine<'s> {
+    fn new(scenario: &'s Scenario, algorithm: Algorithm, seed: u64) -> Self {
+        let groups = || scenario.groups.iter().flat_map(|group| (0..group.count).map(move |_| group));
+        let servers: Vec<Server> = groups().map(Server::new).collect();
+        let mut engine = Self {
+            scenario,
+            pool: Pool::new(scenario, algorithm, seed),
+            health: vec![Health::default(); servers.len()],
+            traffic: match scenario.balancer.ejection {
+                Some(_) => vec![Traffic::default(); servers.len()],
+                None => Vec::new(),
+            },
+            servers,
+            flights: Flights::default(),
+            waiting: Waiting::default(),
+            bonds: scenario.balancer.sticky.as_ref().map(Bonds::new),
+            events: BinaryHeap::new(),
+            event_count: 0,
+            now_ns: 0,
+            worker_rng: Rng::new(seed, Stream::Workers),
+            arrived: 0,
+            sticky: Sticky::default(),
+            queue: Gauge::default(),
+            crowd: Crowd::default(),
+            tried: Vec::new(),
+            run: Run::default(),
+        };
+        if scenario.groups.iter().any(|group| group.cache.is_some()) {
+            engine.run.cache = Some((0, 0));
+        }
+        engine.plan_changes();
+        engine
+    }
+
+    /// Everything that happens up to `until_ns`.
+    fn pass_until(&mut self, until_ns: u64) {
+        while let Some(Reverse((at_ns, _, event))) = self.events.peek().copied()
+            && at_ns <= until_ns
+        {
+            self.events.pop();
+            self.happen(at_ns, event);
+        }
+        self.now_ns = until_ns.max(self.now_ns);
+    }
+
+    /// Everything that happens until the last request is over.
+    fn pass_rest(&mut self) {
+        while !self.flights.is_empty()
+            && let Some(Reverse((at_ns, _, event))) = self.events.pop()
+        {
+            self.happen(at_ns, event);
+        }
+    }
+
+    fn schedule(&mut self, at_ns: u64, event: Event) {
+        self.event_count += 1;
+        self.events.push(Reverse((at_ns, self.event_count, event)));
+        self.run.events_max = self.run.events_max.max(self.events.len() as u64);
+    }
+
+    fn happen(&mut self, at_ns: u64, event: Event) {
+        self.now_ns = at_ns;
+        match event {
+            Event::Wake { server } => self.wake(server),
+            Event::OutOfPatience { flight } => self.give_up(flight),
+            Event::Die { server } => self.die(server),
+            Event::Revive { server } => self.revive(server),
+            Event::Noticed { server, episode } => self.notice(server, episode),
+            Event::Revise { server } => self.serve_all(server),
+            Event::Judge => self.judge_all(),
+            Event::Add { server } => self.add(server),
+            Event::Rise { server, since_ns } => self.rise_further(server, since_ns),
+            Event::Slow { server, slow_down } => self.slow(server, slow_down),
+            Event::Recover { server, slow_down } => self.recover(server, slow_down),
+        }
+    }
+
+    fn wake(&mut self, server: u32) {
+        if !self.servers[server as usize].is_awaited(self.now_ns) {
+            return;
+        }
+        while let Some(id) = self.with_queue(server as usize, |server, now_ns| server.finish(now_ns)) {
+            if let Some(flight) = self.flights.remove(id) {
+                let bytes = flight.bytes.unwrap_or(0);
+                self.run.bytes += u128::from(bytes);
+                self.pool.end(server as usize, flight.stay, Some(Answer { at_ns: self.now_ns, bytes }));
+                self.note_latency(&flight);
+                self.note_success(server);
+            }
+        }
+        self.promise(server);
+        self.serve_all(server);
+    }
+
+    fn note_latency(&mut self, flight: &Flight) {
+        if !flight.is_measured {
+            return;
+        }
+        let latency_ns =
+            self.now_ns.saturating_sub(flight.arrived_ns).saturating_add(self.scenario.balancer.network.0);
+        self.run.latency.record(latency_ns.saturating_add(500) / 1000);
+        self.run.latency_sum_ns += u128::from(latency_ns);
+    }
+
+    fn fail(&mut self, id: FlightId, count: impl FnOnce(&mut crate::Errors)) {
+        if self.flights.remove(id).is_some_and(|flight| flight.is_measured) {
+            count(&mut self.run.errors);
+        }
+    }
+
+    fn promise(&mut self, server: u32) {
+        if let Some(at_ns) = self.servers[server as usize].next_wake(self.now_ns) {
+            self.schedule(at_ns, Event::Wake { server });
+        }
+    }
+
+    /// Does something with a server, and notes what becomes of its queue.
+    fn with_queue<T>(&mut self, server: usize, act: impl FnOnce(&mut Server, u64) -> T) -> T {
+        let (before, requests_before) = (self.servers[server].queue(), self.servers[server].requests());
+        let result = act(&mut self.servers[server], self.now_ns);
+        let (after, requests) = (self.servers[server].queue(), self.servers[server].requests());
+        self.crowd.change(self.now_ns, requests_before, requests);
+        if before != after {
+            self.change_queue(after as i64 - before as i64);
+        }
+        result
+    }
+
+    fn into_run(mut self) -> Run {
+        self.run.moved_share = self.sticky.moved_share();
+        self.run.in_flight_max = self.flights.peak();
+        self.run
+    }
+}
