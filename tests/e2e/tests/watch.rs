@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use weir_testkit::TempDir;
 
@@ -83,6 +84,69 @@ fn the_work_of_a_process_is_seen_in_json() {
     assert!(cpu.is_some());
 }
 
+/// A process that does nothing, under a name of its own; ends with the test.
+fn idle(program: &std::path::Path) -> Running {
+    let mut command = Command::new(program);
+    Running(
+        command.arg("600").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap(),
+    )
+}
+
+/// Lines of JSON up to one in which exactly these processes are.
+fn wait_for(lines: &mut impl Iterator<Item = std::io::Result<String>>, wanted: &[&str]) {
+    let is_seen = |line: std::io::Result<String>| {
+        let moment: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let processes = moment["processes"].as_array().unwrap();
+        // From the second look on: only then there are rates.
+        processes.len() == wanted.len()
+            && processes.iter().zip(wanted).all(|(it, name)| it["subject"] == *name && it["cpu"].is_number())
+    };
+    assert!(lines.any(is_seen), "the watch has ended");
+}
+
+#[test]
+fn processes_that_come_and_go_are_in_the_database_and_in_the_plots() {
+    let directory = TempDir::new().unwrap();
+    let path = |name: &str| directory.path().join(name).display().to_string();
+    let (program, database) = (directory.path().join("weirwatched"), path("run.sqlite"));
+    fs::copy("/bin/sleep", &program).unwrap();
+    let first = idle(&program);
+    let of = |process: &Running| format!("weirwatched[{}]", process.0.id());
+    let mut arguments = vec!["--process", "weirwatched", "--json", "--every", "20ms", "--sqlite", &database];
+    let plots = path("plots");
+    arguments.extend(["--svg", &plots]);
+    let mut watch = Running::start(&arguments);
+    let mut lines = BufReader::new(watch.0.stdout.take().unwrap()).lines();
+    let mut names = vec![of(&first)];
+    wait_for(&mut lines, &[&names[0]]);
+    drop(first);
+    wait_for(&mut lines, &[]);
+    let second = idle(&program);
+    names.push(of(&second));
+    wait_for(&mut lines, &[&names[1]]);
+    // Read while it is written, and drawn at its end.
+    let during = weir(&["plot", &database, "--svg", &path("during")]);
+    assert!(during.status.success(), "{during:?}");
+    assert_eq!(String::from_utf8(during.stdout).unwrap(), format!("{}\n", path("during/processes.svg")));
+    kill_process(Pid::from_raw(watch.0.id().cast_signed()).unwrap(), Signal::TERM).unwrap();
+    assert!(watch.0.wait().unwrap().success());
+    for drawn in ["plots/processes.svg", "during/processes.svg"] {
+        let svg = fs::read_to_string(path(drawn)).unwrap();
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
+        assert!(names.iter().all(|name| svg.contains(name.as_str())), "{drawn}: {svg}");
+    }
+    // One that is killed loses nothing that it had said.
+    let mut watch = Running::start(&arguments);
+    let mut lines = BufReader::new(watch.0.stdout.take().unwrap()).lines();
+    wait_for(&mut lines, &[&names[1]]);
+    watch.0.kill().unwrap();
+    watch.0.wait().unwrap();
+    assert!(fs::read(&database).unwrap().starts_with(b"SQLite format 3\0"));
+    let after = weir(&["plot", &database, "--svg", &path("after")]);
+    assert!(after.status.success(), "{after:?}");
+    assert!(fs::read_to_string(path("after/processes.svg")).unwrap().contains(&names[1]));
+}
+
 #[test]
 fn prometheus_is_answered_with_figures_of_now() {
     let mut watch = Running::start(&["--tcp", "--network=lo", "--every", "20ms", "--listen", "127.0.0.1:0"]);
@@ -122,6 +186,11 @@ fn what_is_not_there_is_said_by_name() {
         (&["--every", "1ms"], "10ms at least"),
         (&["--host", "--once", "--output", "/proc/nowhere"], "/proc/nowhere"),
         (&["--listen", "192.0.2.1:80"], "192.0.2.1:80"),
+        (&["--host", "--once", "--sqlite", "/proc/nowhere"], "/proc/nowhere"),
+        (&["--host", "--once", "--sqlite", "/proc/version"], "/proc/version"),
+        (&["--host", "--count", "1", "--svg", "/proc/nowhere"], "/proc/nowhere"),
+        (&["plot", "/no/such/file", "--svg", "/tmp"], "/no/such/file"),
+        (&["plot", "/etc/passwd", "--svg", "/tmp"], "/etc/passwd: file is not a database"),
     ] {
         let output = weir(arguments);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -10,6 +10,7 @@ use weir_lab::watch::Figures;
 /// Without a choice of its own: the machine as a whole, network interfaces, TCP, disks, and energy where it is counted. Figures are the
 /// kernel's; what follows from them (rates, shares, times) is said beside them.
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 #[command(after_long_help = "\
 Examples:
   weir watch
@@ -22,11 +23,39 @@ Examples:
       Two disks, also as reads and writes a second, times and utilisation.
   weir watch --host --json | jq .host[0].busy
       A line of JSON every second.
+  weir watch --process weir --for 10m --sqlite run.sqlite --svg plots
+      Ten minutes in a database, and as plots: plots/processes.svg.
+  weir watch plot run.sqlite --svg plots
+      The same plots, later.
   weir watch --listen 127.0.0.1:9101
       For Prometheus: http://127.0.0.1:9101/metrics
 
 Exits with 0, or with 2 if something cannot be watched.")]
 pub(crate) struct WatchArgs {
+    #[command(subcommand)]
+    pub(super) verb: Option<WatchVerb>,
+    #[command(flatten)]
+    pub(super) watch: LookArgs,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum WatchVerb {
+    /// Draw plots of what --sqlite has kept
+    Plot(PlotArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PlotArgs {
+    /// The database.
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// Write an SVG file for each kind of thing into this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(super) svg: PathBuf,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct LookArgs {
     /// Processes of a program, by its name; also those that come later.
     #[arg(long, value_name = "NAME", value_delimiter = ',', help_heading = "What is watched")]
     pub(super) process: Vec<String>,
@@ -74,6 +103,12 @@ pub(crate) struct WatchArgs {
     /// What CSV files have: figures as the kernel has them (raw), what follows from them (derived), or all.
     #[arg(long, value_name = "WHICH", default_value = "raw", value_parser = figures, requires = "output", help_heading = "Where figures go")]
     pub(super) figures: Figures,
+    /// Write all figures into this SQLite database, a table for each kind of thing; one that is there is continued.
+    #[arg(long, value_name = "FILE", help_heading = "Where figures go")]
+    pub(super) sqlite: Option<PathBuf>,
+    /// Draw an SVG file for each kind of thing into this directory: each minute, and at the end.
+    #[arg(long, value_name = "DIRECTORY", conflicts_with_all = ["once"], help_heading = "Where figures go")]
+    pub(super) svg: Option<PathBuf>,
     /// Print a line of JSON each time.
     #[arg(long, help_heading = "Where figures go")]
     pub(super) json: bool,

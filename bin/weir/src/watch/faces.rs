@@ -1,24 +1,40 @@
-//! Where figures go for programs: files, lines of JSON, Prometheus.
+//! Where figures go for programs and for later: files, plots, lines of JSON, Prometheus.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use weir_admin::TextHttp;
-use weir_lab::watch::{CONTENT_TYPE, CsvFiles, Moment, exposition};
+use weir_lab::watch::{CONTENT_TYPE, CsvFiles, History, Moment, SqliteFile, exposition, write_plots};
 
-use super::WatchArgs;
+use super::LookArgs;
 
 /// All that were asked for.
 pub(super) struct Faces {
     files: Option<CsvFiles>,
+    database: Option<SqliteFile>,
+    plots: Option<Plots>,
     json: bool,
     /// What Prometheus gets.
     exposed: Option<Arc<Mutex<String>>>,
 }
 
+/// Curves that grow, and where they are drawn.
+struct Plots {
+    directory: PathBuf,
+    history: History,
+    drawn: Instant,
+}
+
+/// How often plots are drawn before the end.
+const DRAW: Duration = Duration::from_secs(60);
+
 impl Faces {
-    pub(super) fn open(args: &WatchArgs) -> Result<Self, String> {
+    pub(super) fn open(args: &LookArgs) -> Result<Self, String> {
         let files = args.output.as_ref().map(|directory| CsvFiles::new(directory, args.figures));
+        let database = args.sqlite.as_ref().map(|path| SqliteFile::open(path, args.every));
+        let plots = args.svg.as_deref().map(Plots::open);
         let exposed = args.listen.map(|address| {
             let exposed = Arc::new(Mutex::new(String::new()));
             let text = Arc::clone(&exposed);
@@ -30,6 +46,8 @@ impl Faces {
         });
         Ok(Self {
             files: files.transpose().map_err(|cause| cause.to_string())?,
+            database: database.transpose().map_err(|cause| cause.to_string())?,
+            plots: plots.transpose()?,
             json: args.json,
             exposed: exposed.transpose().map_err(|cause| cause.to_string())?,
         })
@@ -39,6 +57,15 @@ impl Faces {
         if let Some(files) = &mut self.files {
             files.write(moment).map_err(|cause| cause.to_string())?;
         }
+        if let Some(database) = &mut self.database {
+            database.write(moment).map_err(|cause| cause.to_string())?;
+        }
+        if let Some(plots) = &mut self.plots {
+            plots.history.add(moment);
+            if plots.drawn.elapsed() >= DRAW {
+                plots.draw()?;
+            }
+        }
         if self.json {
             let written = writeln!(io::stdout().lock(), "{}", moment.to_json());
             written.map_err(|cause| format!("standard output: {cause}"))?;
@@ -47,5 +74,24 @@ impl Faces {
             *exposed.lock().unwrap_or_else(PoisonError::into_inner) = exposition(moment);
         }
         Ok(())
+    }
+
+    /// After the last moment.
+    pub(super) fn finish(&mut self) -> Result<(), String> {
+        self.plots.as_mut().map_or(Ok(()), Plots::draw)
+    }
+}
+
+impl Plots {
+    /// Says at once if the directory cannot be written to.
+    fn open(directory: &Path) -> Result<Self, String> {
+        let mut plots =
+            Self { directory: directory.to_owned(), history: History::default(), drawn: Instant::now() };
+        plots.draw().map(|()| plots)
+    }
+
+    fn draw(&mut self) -> Result<(), String> {
+        self.drawn = Instant::now();
+        write_plots(&self.history, &self.directory).map(drop).map_err(|cause| cause.to_string())
     }
 }

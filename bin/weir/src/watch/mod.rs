@@ -1,19 +1,21 @@
-//! `weir watch`: what machine, processes, disks and network do, on the screen, in files, for Prometheus. `weir_lab::watch` reads the
-//! figures.
+//! `weir watch`: what machine, processes, disks and network do, on the screen, in files, as plots, for Prometheus. `weir_lab::watch`
+//! reads the figures.
 
 mod arguments;
 mod faces;
 mod screen;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use weir_lab::watch::{
     Cgroups, Disks, Energy, Host, Interfaces, Processes, Processors, Source, Tcp, Watch, WatchError, Which,
+    stored, write_plots,
 };
 
 pub(crate) use arguments::WatchArgs;
+use arguments::{LookArgs, PlotArgs, WatchVerb};
 use faces::Faces;
 use screen::Screen;
 
@@ -21,7 +23,11 @@ use crate::top::Termination;
 
 /// Runs the verb.
 pub(crate) fn run(args: &WatchArgs) -> ExitCode {
-    match watch(args) {
+    let done = match &args.verb {
+        Some(WatchVerb::Plot(args)) => plot(args),
+        None => watch(&args.watch),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("weir watch: {message}");
@@ -30,27 +36,46 @@ pub(crate) fn run(args: &WatchArgs) -> ExitCode {
     }
 }
 
-fn watch(args: &WatchArgs) -> Result<(), String> {
+/// Says which files it has drawn.
+fn plot(args: &PlotArgs) -> Result<(), String> {
+    let history = stored(&args.file).map_err(|cause| cause.to_string())?;
+    let paths = write_plots(&history, &args.svg).map_err(|cause| cause.to_string())?;
+    if paths.is_empty() {
+        return Err(format!("{}: has no figures", args.file.display()));
+    }
+    let lines: String = paths.iter().map(|path| format!("{}\n", path.display())).collect();
+    std::io::stdout().write_all(lines.as_bytes()).map_err(|cause| format!("standard output: {cause}"))
+}
+
+fn watch(args: &LookArgs) -> Result<(), String> {
     let sources = sources(args).map_err(|cause| cause.to_string())?;
     let mut watch = Watch::new(sources);
     let mut faces = Faces::open(args)?;
     let termination = Termination::listen().map_err(|cause| format!("signals: {cause}"))?;
-    let is_shown = !args.json && args.output.is_none() && args.listen.is_none();
+    let is_kept = args.output.is_some() || args.sqlite.is_some() || args.svg.is_some();
+    let is_shown = !args.json && !is_kept && args.listen.is_none();
     let mut screen = Screen::open(is_shown, !args.once && std::io::stdin().is_terminal());
     let mut turns = Turns::new(args);
-    loop {
+    let mut look = || -> Result<bool, String> {
         let moment = watch.read().map_err(|cause| cause.to_string())?;
         faces.show(&moment)?;
         screen.show(&moment)?;
-        let Some(next) = turns.next(Instant::now()) else { return Ok(()) };
-        if screen.wait(next, &termination)? {
-            return Ok(());
+        let Some(next) = turns.next(Instant::now()) else { return Ok(false) };
+        Ok(!screen.wait(next, &termination)?)
+    };
+    let ended = loop {
+        match look() {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
+            Err(cause) => break Err(cause),
         }
-    }
+    };
+    // What was seen until then is drawn, whatever the end was.
+    ended.and(faces.finish())
 }
 
 /// Those that were asked for, or the usual ones.
-fn sources(args: &WatchArgs) -> Result<Vec<Box<dyn Source>>, WatchError> {
+fn sources(args: &LookArgs) -> Result<Vec<Box<dyn Source>>, WatchError> {
     let mut sources: Vec<Box<dyn Source>> = Vec::new();
     let names = args.process.iter().map(|name| Which::Name(name.clone()));
     let which: Vec<_> = names.chain(args.pid.iter().map(|pid| Which::Pid(*pid))).collect();
@@ -101,7 +126,7 @@ struct Turns {
 }
 
 impl Turns {
-    fn new(args: &WatchArgs) -> Self {
+    fn new(args: &LookArgs) -> Self {
         // With a look at the start and one at the end.
         let of = |duration: Duration| {
             u64::try_from(duration.as_nanos() / args.every.as_nanos()).unwrap_or(u64::MAX).saturating_add(1)
@@ -136,8 +161,8 @@ mod tests {
         args: WatchArgs,
     }
 
-    fn parsed(line: &str) -> WatchArgs {
-        Line::try_parse_from(std::iter::once("watch").chain(line.split_whitespace())).unwrap().args
+    fn parsed(line: &str) -> LookArgs {
+        Line::try_parse_from(std::iter::once("watch").chain(line.split_whitespace())).unwrap().args.watch
     }
 
     fn names(line: &str) -> Vec<&'static str> {

@@ -14,7 +14,7 @@ pub struct Cgroups {
 
 const ROOT: &str = "/sys/fs/cgroup";
 
-const COLUMNS: &[Column] = &[
+pub(super) const COLUMNS: &[Column] = &[
     Column::counter("cpu_user_s", "Seconds in user space"),
     Column::counter("cpu_system_s", "Seconds in the kernel"),
     Column::counter("throttled_s", "Seconds in which it was kept from running by its quota"),
@@ -25,7 +25,7 @@ const COLUMNS: &[Column] = &[
     Column::counter("written_bytes", "Bytes written to disks"),
 ];
 
-const DERIVED: &[Derived] = &[
+pub(super) const DERIVED: &[Derived] = &[
     Derived {
         name: "cpu",
         help: "Processors it used: 1 = one of them all the time",

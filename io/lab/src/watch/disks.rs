@@ -12,7 +12,7 @@ pub struct Disks {
 }
 
 /// In the file's order. Kernels before 4.18 have the first 11 of them, those before 5.5 the first 15.
-const COLUMNS: &[Column] = &[
+pub(super) const COLUMNS: &[Column] = &[
     Column::counter("reads", "Reads that are done"),
     Column::counter("reads_merged", "Reads that were made one with another"),
     Column::counter("sectors_read", "Sectors of 512 bytes that were read"),
@@ -34,7 +34,7 @@ const COLUMNS: &[Column] = &[
 
 const SECTOR_BYTES: f64 = 512.0;
 
-const DERIVED: &[Derived] = &[
+pub(super) const DERIVED: &[Derived] = &[
     Derived { name: "reads_per_s", help: "Reads each second", of: |it| it.rate("reads") },
     Derived { name: "writes_per_s", help: "Writes each second", of: |it| it.rate("writes") },
     Derived {

@@ -19,9 +19,10 @@ struct Domain {
     wraps_at: f64,
 }
 
-const COLUMNS: &[Column] = &[Column::wrapping("energy_j", "Joules used")];
+pub(super) const COLUMNS: &[Column] = &[Column::wrapping("energy_j", "Joules used")];
 
-const DERIVED: &[Derived] = &[Derived { name: "power_w", help: "Watts", of: |it| it.rate("energy_j") }];
+pub(super) const DERIVED: &[Derived] =
+    &[Derived { name: "power_w", help: "Watts", of: |it| it.rate("energy_j") }];
 
 const MICRO: f64 = 1e6;
 

@@ -22,7 +22,7 @@ pub struct Processors {
 
 const MODES: usize = 10;
 
-const COLUMNS: &[Column] = &[
+pub(super) const COLUMNS: &[Column] = &[
     Column::counter("cpu_user_s", "Seconds of all processors in user space"),
     Column::counter("cpu_nice_s", "The same of programs with lowered priority"),
     Column::counter("cpu_system_s", "Seconds in the kernel"),
@@ -51,12 +51,12 @@ const COLUMNS: &[Column] = &[
     Column::counter("io_pressure_s", "Seconds in which a thread waited for a disk"),
 ];
 
-const PROCESSOR_COLUMNS: &[Column] = &[
+pub(super) const PROCESSOR_COLUMNS: &[Column] = &[
     COLUMNS[0], COLUMNS[1], COLUMNS[2], COLUMNS[3], COLUMNS[4], COLUMNS[5], COLUMNS[6], COLUMNS[7],
     COLUMNS[8], COLUMNS[9],
 ];
 
-const CPU_DERIVED: [Derived; 6] = [
+pub(super) const CPU_DERIVED: [Derived; 6] = [
     Derived {
         name: "busy",
         help: "Share of the time with work",
@@ -89,7 +89,7 @@ const CPU_DERIVED: [Derived; 6] = [
     },
 ];
 
-const DERIVED: &[Derived] = &[
+pub(super) const DERIVED: &[Derived] = &[
     CPU_DERIVED[0],
     CPU_DERIVED[1],
     CPU_DERIVED[2],

@@ -1,20 +1,25 @@
 //! Monitors: what machines, processes, disks and networks do while something is measured.
 //!
 //! A [`Source`] reads figures of the kernel; [`Watch`] reads all of them at one moment, and says what follows from how they have
-//! changed.
+//! changed. A [`History`] keeps what plots are drawn of.
 
 mod cgroups;
 mod cpu_time;
 mod csv;
 mod disks;
 mod energy;
+mod history;
 mod host;
 mod moment;
 mod network;
 mod processes;
 mod prometheus;
 mod screen;
+mod shapes;
 mod source;
+mod sqlite;
+mod stored;
+mod svg;
 mod table;
 mod ticks;
 
@@ -22,6 +27,7 @@ pub use cgroups::Cgroups;
 pub use csv::{CsvError, CsvFiles, Figures};
 pub use disks::Disks;
 pub use energy::Energy;
+pub use history::History;
 pub use host::{Host, Processors};
 pub use moment::{Moment, Reading, Watch};
 pub use network::{Interfaces, Tcp};
@@ -29,4 +35,7 @@ pub use processes::{Processes, Which};
 pub use prometheus::{CONTENT_TYPE, exposition};
 pub use screen::table;
 pub use source::{Derived, Source, WatchError};
+pub use sqlite::{SqliteError, SqliteFile};
+pub use stored::stored;
+pub use svg::{PlotError, write_plots};
 pub use table::{Change, Column, Kind, Row};

@@ -80,12 +80,17 @@ impl Watched {
                 let seconds = now.duration_since(*then).as_secs_f64();
                 Change::new(columns, before.get(&row.subject)?, row, seconds)
             });
-            derived.iter().map(|it| change.as_ref().and_then(|change| (it.of)(change))).collect()
+            of_change(derived, change.as_ref())
         };
         let rows =
             rows.into_iter().map(|row| (follows(&row), row)).map(|(follows, row)| (row, follows)).collect();
         Ok(Reading { name: self.source.name(), columns, derived, rows })
     }
+}
+
+/// What follows from a change; nothing, if there is none.
+pub(super) fn of_change(derived: &[Derived], change: Option<&Change<'_>>) -> Vec<Option<f64>> {
+    derived.iter().map(|it| change.and_then(|change| (it.of)(change))).collect()
 }
 
 impl Moment {

@@ -19,7 +19,7 @@ pub struct Tcp {
 }
 
 /// In the file's order.
-const INTERFACE_COLUMNS: &[Column] = &[
+pub(super) const INTERFACE_COLUMNS: &[Column] = &[
     Column::counter("received_bytes", "Bytes received"),
     Column::counter("received_packets", "Packets received"),
     Column::counter("receive_errors", "Packets that came with an error"),
@@ -38,7 +38,7 @@ const INTERFACE_COLUMNS: &[Column] = &[
     Column::counter("sent_compressed", "Packets that were sent compressed"),
 ];
 
-const INTERFACE_DERIVED: &[Derived] = &[
+pub(super) const INTERFACE_DERIVED: &[Derived] = &[
     Derived {
         name: "received_bytes_per_s",
         help: "Bytes received each second",
@@ -62,7 +62,7 @@ const INTERFACE_DERIVED: &[Derived] = &[
     },
 ];
 
-const TCP_COLUMNS: &[Column] = &[
+pub(super) const TCP_COLUMNS: &[Column] = &[
     Column::counter("active_opens", "Connections that were begun here"),
     Column::counter("passive_opens", "Connections that were accepted here"),
     Column::counter("attempt_fails", "Connections that did not come about"),
@@ -109,7 +109,7 @@ const TCP_NAMES: [(&str, &str); 20] = [
     ("TcpExt:", "SyncookiesSent"),
 ];
 
-const TCP_DERIVED: &[Derived] = &[
+pub(super) const TCP_DERIVED: &[Derived] = &[
     Derived {
         name: "opens_per_s",
         help: "Connections accepted each second",

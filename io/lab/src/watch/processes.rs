@@ -41,7 +41,7 @@ struct Known {
     cpu: CpuTime,
 }
 
-const COLUMNS: &[Column] = &[
+pub(super) const COLUMNS: &[Column] = &[
     Column::counter("cpu_user_s", "Seconds in user space"),
     Column::counter("cpu_system_s", "Seconds in the kernel"),
     Column::gauge("threads", "Threads"),
@@ -61,7 +61,7 @@ const COLUMNS: &[Column] = &[
     Column::counter("cpu_s", "Seconds of processors in all, finer than the kernel's ticks of 10 ms"),
 ];
 
-const DERIVED: &[Derived] = &[
+pub(super) const DERIVED: &[Derived] = &[
     Derived {
         name: "cpu",
         help: "Processors it used: 1 = one of them all the time",
