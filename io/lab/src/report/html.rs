@@ -1,10 +1,12 @@
-//! The page of a run: one file, nothing fetched from anywhere, no script.
+//! The page of a run: one file, nothing fetched from anywhere. Its pictures are whole without scripts; where those run, [`curves`]
+//! answer the pointer instead.
 
 use std::fmt::Write;
 
 use weir_sim::chart::{self, Axis, Curve, escaped};
 use weir_stats::NanosHistogram;
 
+use super::curves::{self, framed};
 use super::text::{describe, size};
 use crate::judge::percent;
 use crate::summary::{Run, Summary, Times};
@@ -19,6 +21,7 @@ pub fn html(run: &Run) -> String {
     page.push_str("<title>weir load</title>\n<style>\n");
     page.push_str(chart::STYLE);
     page.push_str(STYLE);
+    page.push_str(&curves::style());
     page.push_str("</style>\n</head>\n<body>\n<main>\n<h1>weir load</h1>\n<div class=\"scenario\">\n");
     for line in describe(&run.head).lines() {
         // Writing into a string cannot fail, here and below.
@@ -27,20 +30,23 @@ pub fn html(run: &Run) -> String {
     page.push_str("</div>\n");
     verdict(&mut page, &summary);
     figures(&mut page, run, &summary);
+    page.push_str(curves::HINT);
     page.push_str("<h2>Latency over time</h2>\n<p class=\"hint\">Of the requests that were due at each moment, from when they were due to their last byte.</p>\n");
-    page.push_str(&legend(&[("50%", "c0"), ("99%", "c1"), ("longest", "c3")]));
-    page.push_str(&latency_over_time(&summary.moments));
+    let names = legend(&[("50%", "c0"), ("99%", "c1"), ("longest", "c3")]);
+    page.push_str(&framed("latency", &(names + &latency_over_time(&summary.moments))));
     page.push_str("<h2>Rate over time</h2>\n");
-    page.push_str(&legend(&[("due", "rest"), ("answered", "c0"), ("failed", "c3")]));
-    page.push_str(&rate_over_time(&summary.moments));
+    let names = legend(&[("due", "rest"), ("answered", "c0"), ("failed", "c3")]);
+    page.push_str(&framed("rate", &(names + &rate_over_time(&summary.moments))));
     page.push_str("<h2>Percentiles</h2>\n<p class=\"hint\">How many of all requests were answered within which time; each line upwards is a tenth of the requests that are left. Where the two curves part, a generator that waits for answers would not have seen what users see.</p>\n");
-    page.push_str(&legend(&[("from when due", "c0"), ("from when sent", "c1")]));
-    page.push_str(&percentiles(run));
+    let names = legend(&[("from when due", "c0"), ("from when sent", "c1")]);
+    page.push_str(&framed("percentiles", &(names + &percentiles(run))));
     page.push_str("<h2>Histogram</h2>\n<p class=\"hint\">How often each latency occurred, from when due; the scale is logarithmic.</p>\n");
-    page.push_str(&histogram(&run.tally.all.latency));
+    page.push_str(&framed("histogram", &histogram(&run.tally.all.latency)));
     page.push_str(&times_table(&summary));
     parts(&mut page, &summary);
-    page.push_str("</main>\n</body>\n</html>\n");
+    page.push_str("</main>\n");
+    page.push_str(&curves::script(run, &summary));
+    page.push_str("</body>\n</html>\n");
     page
 }
 

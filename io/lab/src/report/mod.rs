@@ -1,6 +1,7 @@
 //! Reports: Weir's own, and those of the generators that people know, so that their figures can be put side by side.
 
 mod ab;
+mod curves;
 mod hdr;
 mod html;
 mod httperf;

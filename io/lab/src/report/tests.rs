@@ -185,6 +185,8 @@ fn the_percentile_distribution_rises_to_all_requests() {
 #[test]
 fn the_page_has_marks_in_its_charts_and_no_markup_from_outside() {
     let page = html(&run());
+    let (page, scripts) = page.split_once("<script").unwrap();
+    assert!(scripts.contains("Copyright (c) 2022 Leon Sorokin") && !scripts.contains("PUT"), "numbers only");
     for (part, least) in [("<svg", 4), ("class=\"curve", 9), ("<tr>", 8)] {
         let found = page.matches(part).count();
         assert!(found >= least, "{part}: {found}");
@@ -197,9 +199,11 @@ fn the_page_has_marks_in_its_charts_and_no_markup_from_outside() {
 fn a_run_of_which_nothing_came_has_reports_nonetheless() {
     let mut run = run();
     run.tally = Tally::new(2, &run.head.expected);
-    for text in
-        [text(&run), ab(&run), httperf(&run), hdr(&run), vegeta_text(&run), vegeta_json(&run), html(&run)]
-    {
+    let page = html(&run);
+    let (page, scripts) = page.split_once("<script").unwrap();
+    assert!(scripts.contains("id=\"plot-data\">{"), "{scripts}");
+    let texts = [text(&run), ab(&run), httperf(&run), hdr(&run), vegeta_text(&run), vegeta_json(&run)];
+    for text in texts.into_iter().chain([page.to_owned()]) {
         assert!(!text.is_empty() && !text.contains("NaN"), "{text}");
     }
     assert!(text(&run).contains("INVALID"));

@@ -8,6 +8,7 @@ mod curl;
 mod lab_report;
 mod load;
 mod load_http2;
+mod load_page;
 mod nginx;
 mod nginx_in_front;
 mod simulate;
