@@ -2,8 +2,8 @@ use weir_config::lab::Scheme;
 
 use super::Assignment;
 
-/// Pound 4: a thread for each connection. It looks only at servers that are down, and does not verify those over TLS. By itself it asks
-/// another server when it cannot connect to one; it has no rule for what was sent and not answered.
+/// Pound 4: a thread for each connection. It looks only at servers that are down, and does not verify those over TLS. By itself it
+/// asks the next server when it cannot connect to one, which it then counts as down; it has no rule for what was sent and not answered.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
     let bind = assignment.bind;
     let balance = if assignment.scheme == Scheme::RoundRobin { "iwrr" } else { "random" };

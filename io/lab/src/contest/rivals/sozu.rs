@@ -2,8 +2,8 @@ use weir_config::lab::Scheme;
 
 use super::{Assignment, HOST};
 
-/// It routes by name: that of the certificates, and its own address. It has no active checks, and speaks no TLS with servers. By itself it
-/// asks another server when it cannot connect to one; it has no rule for what was sent and not answered.
+/// Sozu 2 (version 1 has no active checks). It routes by name: that of the certificates, and its own address. It speaks no TLS with servers.
+/// By itself it connects three times at most, to whichever server is next; it has no rule for what was sent and not answered.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
     let Assignment { bind, workers, directory, .. } = assignment;
     let balance = match assignment.scheme {
@@ -28,6 +28,10 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
     let backends = super::each(assignment, |name, address| {
         format!("  {{ address = \"{address}\", backend_id = \"{name}\" }},\n")
     });
+    let checks = match assignment.check {
+        "" => String::new(),
+        check => format!("[clusters.web.health_check]\nuri = {check:?}\ninterval = 2\n"),
+    };
     format!(
         "command_socket = {socket:?}
 log_level = \"error\"
@@ -47,7 +51,7 @@ frontends = [
 {frontends}]
 backends = [
 {backends}]
-",
+{checks}",
         socket = directory.join("sozu.sock"),
     )
 }
