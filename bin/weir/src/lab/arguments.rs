@@ -36,6 +36,9 @@ pub(super) enum LabVerb {
     ///
     /// The next run does so by itself.
     Clean,
+    /// Do what a lab on another machine asks on standard input
+    #[command(hide = true)]
+    Agent,
 }
 
 /// Play a scenario, or go on with it

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 pub(crate) use arguments::LabArgs;
 use arguments::LabVerb;
-use weir_lab::contest::{Ledger, SHIPPED};
+use weir_lab::contest::{Ledger, SHIPPED, serve_lab};
 
 use crate::check::print_out;
 
@@ -29,6 +29,7 @@ pub(crate) fn run(args: &LabArgs) -> ExitCode {
         LabVerb::List => Ok(print_out(&list())),
         LabVerb::Show { name } => files::shipped(name).map(|shipped| print_out(shipped.text)),
         LabVerb::Clean => Ok(clean()),
+        LabVerb::Agent => agent(),
     };
     told.unwrap_or_else(|message| {
         // Nobody may be listening any more.
@@ -48,4 +49,10 @@ fn clean() -> ExitCode {
         true => "nothing was left behind\n".to_owned(),
         false => progress::cleaned(cleaned) + "\n",
     })
+}
+
+/// The other end of `kind = "ssh"`.
+fn agent() -> Result<ExitCode, String> {
+    let own = std::env::current_exe().map_err(|cause| format!("its own program: {cause}"))?;
+    serve_lab(&own, io::stdin().lock(), io::stdout().lock()).map(|()| ExitCode::SUCCESS)
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +10,7 @@ use weir_config::lab::{Case, Loss, PairSetup, Rival};
 
 use super::keepalived;
 use super::rivals::{self, Program};
-use super::stage::{Family, Network, Place, Process, SHARED, Stop};
+use super::stage::{Family, Network, Place, Process, SHARED, Stop, fresh};
 use super::turn::{Ring, TurnError};
 
 /// What clients ask during a turn; it ends when this is dropped.
@@ -159,19 +158,17 @@ impl Ring<'_> {
         if rival.product.is_kernel() && !self.network.is_apart() {
             return Err(failed(format!("{} would give its rules to all of this machine", rival.name)));
         }
-        let is_free = self.network.within(place, || std::net::TcpListener::bind(bind).map(drop));
-        if let Ok(Err(cause)) = is_free {
+        if let Err(cause) = self.network.listen(place, bind) {
             return Err(TurnError::PortTaken(bind, cause));
         }
-        let directory = fresh(&self.directory.join(name)).map_err(failed)?;
+        let directory = self.network.directory(place, self.directory).join(name);
+        self.network.fresh(place, &directory).map_err(failed)?;
         let Some(recipe) = self.recipe(case, rival, bind, &directory) else {
             return Err(failed(format!("{} is no balancer", rival.name)));
         };
-        let path = directory.join(recipe.file);
-        fs::write(&path, &recipe.config).map_err(|cause| failed(format!("{}: {cause}", path.display())))?;
-        for (name, text) in &recipe.others {
-            let path = directory.join(name);
-            fs::write(&path, text).map_err(|cause| failed(format!("{}: {cause}", path.display())))?;
+        let files = std::iter::once((recipe.file, &recipe.config));
+        for (name, text) in files.chain(recipe.others.iter().map(|(name, text)| (*name, text))) {
+            self.network.write(place, &directory.join(name), text).map_err(failed)?;
         }
         let mut command = recipe.command(&program.path);
         command.current_dir(&directory);
@@ -194,11 +191,4 @@ impl Ring<'_> {
         self.told = None;
         Ok(())
     }
-}
-
-/// An empty directory of this path.
-fn fresh(path: &Path) -> Result<std::path::PathBuf, String> {
-    let _ = fs::remove_dir_all(path);
-    fs::create_dir_all(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
-    Ok(path.to_owned())
 }

@@ -11,7 +11,9 @@ use weir_config::lab::{Product, Rival, ServerKind};
 
 use super::machine;
 use super::play::{Play, PlayError};
+use super::remote::Hosts;
 use super::rivals::{Program, in_path};
+use super::stage::Place;
 use super::store::Store;
 
 /// Under this name it is kept.
@@ -22,9 +24,12 @@ pub(super) fn compare(
     store: &Store,
     play: &Play<'_>,
     rivals: &[(Rival, Program)],
-    topology: &str,
+    (topology, hosts): (&str, Option<&Hosts>),
 ) -> Result<(), PlayError> {
-    let own = of(play, rivals, topology).map_err(PlayError::Other)?;
+    let mut own = of(play, rivals, topology, hosts).map_err(PlayError::Other)?;
+    for host in hosts.map(Hosts::each).unwrap_or_default() {
+        own.extend(host.facts().map_err(PlayError::Other)?);
+    }
     let refused = |what: &str| {
         PlayError::Other(format!(
             "the file has runs of another state of things, which must not be mixed with new ones: {what}. Give --output another name"
@@ -49,6 +54,7 @@ fn of(
     play: &Play<'_>,
     rivals: &[(Rival, Program)],
     topology: &str,
+    hosts: Option<&Hosts>,
 ) -> Result<BTreeMap<String, String>, String> {
     let mut identity: BTreeMap<String, String> = BTreeMap::new();
     let mut known: BTreeMap<PathBuf, String> = BTreeMap::new();
@@ -61,23 +67,35 @@ fn of(
         Ok(own)
     };
     identity.insert("program weir".to_owned(), of_program(play.own)?);
+    let at = |place| hosts.and_then(|hosts| hosts.at(place));
     for rival in &play.scenario.rivals {
         let found = rivals.iter().find(|(other, _)| other.name == rival.name);
         let what = match found {
             None => "not there".to_owned(),
             Some(_) if rival.product == Product::None => continue,
-            Some((_, program)) => format!("{} {}", program.version, of_program(&program.path)?),
+            Some((_, program)) => {
+                let checksum = match at(Place::Balancer) {
+                    Some(host) => host.checksum(&program.path)?,
+                    None => of_program(&program.path)?,
+                };
+                format!("{} {checksum}", program.version)
+            }
         };
         identity.insert(format!("rival {}", rival.name), what);
     }
     let servers = match (&play.scenario.servers.program, play.scenario.servers.kind) {
         (Some(program), _) => Some(program.clone()),
+        (None, ServerKind::Nginx) if hosts.is_some() => Some(PathBuf::from("nginx")),
         (None, ServerKind::Nginx) => in_path(&["nginx"]),
         _ => None,
     };
     if let Some(program) = servers {
         // One that is not there is told where servers are started.
-        identity.insert("servers".to_owned(), of_program(&program).unwrap_or_default());
+        let checksum = match at(Place::Server(0)) {
+            Some(host) => host.checksum(&program),
+            None => of_program(&program),
+        };
+        identity.insert("servers".to_owned(), checksum.unwrap_or_default());
     }
     identity.extend(machine::lasting());
     identity.insert("topology".to_owned(), topology.to_owned());
@@ -96,7 +114,7 @@ fn differences(there: &BTreeMap<String, String>, own: &BTreeMap<String, String>)
 }
 
 /// The beginning of a program's SHA-256: two versions may call themselves the same.
-fn checksum(path: &Path) -> io::Result<String> {
+pub(super) fn checksum(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut context = Context::new(&SHA256);
     let mut piece = vec![0; 1 << 16];
@@ -145,7 +163,7 @@ mod tests {
             let found = names.iter().zip(versions).zip(&self.scenario.rivals);
             let found: Vec<_> =
                 found.map(|((name, version), rival)| (rival.clone(), program(name, version))).collect();
-            compare(store, &play, &found, topology).map_err(|cause| match cause {
+            compare(store, &play, &found, (topology, None)).map_err(|cause| match cause {
                 PlayError::Other(said) => said,
                 other => panic!("{other:?}"),
             })

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use weir_config::lab::{self, Case, Mark, Product, Rival, Scenario, Topology};
 use weir_config::{Diagnostic, Severity, Source};
 
+use super::remote::Hosts;
 use super::rivals::{self, Program};
 use super::servers::ServerPark;
 use super::stage::{Certificates, Cleaned, Ledger, Network, Place, Stop, is_root};
@@ -97,12 +98,20 @@ pub fn play(
     if !cleaned.is_nothing() {
         tell(Event::Cleaned(cleaned));
     }
-    let (rivals, left_out) = find_rivals(&play, tell)?;
+    let hosts = scenario.hosts.as_ref().map(|hosts| Hosts::connect(hosts, own, stop)).transpose();
+    let hosts = match hosts {
+        Err(_) if stop() => return Err(PlayError::Stopped),
+        hosts => hosts.map_err(|cause| at_line(source, scenario.topology_mark, cause))?,
+    };
+    let (rivals, left_out) = find_rivals(&play, hosts.as_ref(), tell)?;
     let mut ledger = Ledger::open(&ledgers)
         .map_err(|cause| PlayError::Other(format!("a ledger in {}: {cause}", ledgers.display())))?;
-    let directory = work_directory(&mut ledger)?;
+    let directory = work_directory(&mut ledger).map_err(PlayError::Other)?;
     let largest = scenario.cases.iter().map(|case| case.servers).max().unwrap_or(1);
-    let network = make_network(&play, largest, &mut ledger, tell)?;
+    let network = match hosts {
+        Some(hosts) => Network::over(hosts),
+        None => make_network(&play, largest, &mut ledger, tell)?,
+    };
     if let Some(pair) = &scenario.balancer.pair {
         let made = network.add_spare(scenario.topology, &mut ledger);
         let program = made.and_then(|()| keepalived::find(pair.program.as_deref()));
@@ -112,7 +121,11 @@ pub fn play(
     let needs_tls = scenario.balancer.tls_in || scenario.balancer.tls_out;
     let certificates =
         needs_tls.then(|| Certificates::make(directory.path())).transpose().map_err(PlayError::Other)?;
-    identity::compare(store, &play, &rivals, &network.describe(scenario.topology))?;
+    if let (Some(pem), Some(hosts)) = (&certificates, network.hosts()) {
+        give(pem, hosts).map_err(PlayError::Other)?;
+    }
+    let described = network.describe(scenario.topology);
+    identity::compare(store, &play, &rivals, (&described, network.hosts()))?;
     let park = ServerPark::start(
         scenario,
         own,
@@ -244,12 +257,21 @@ fn is_the_same(store: &Store, source: &Source, quick: bool) -> Result<(), PlayEr
 /// Those whose program is there, and of the others the name and why they are left out.
 type Rivals = (Vec<(Rival, Program)>, Vec<(String, String)>);
 
-fn find_rivals(play: &Play<'_>, tell: &mut dyn FnMut(Event<'_>)) -> Result<Rivals, PlayError> {
+fn find_rivals(
+    play: &Play<'_>,
+    hosts: Option<&Hosts>,
+    tell: &mut dyn FnMut(Event<'_>),
+) -> Result<Rivals, PlayError> {
+    let balancer = hosts.and_then(|hosts| hosts.at(Place::Balancer));
     let (mut found, mut left_out) = (Vec::new(), Vec::new());
     for rival in &play.scenario.rivals {
         let program = match rival.product.is_kernel() && !has_namespaces(play.scenario) {
             true => Err("its rules would be for all of this machine: it needs network namespaces, and these need root".to_owned()),
-            false => rivals::find(rival.product, rival.program.as_deref(), play.own).and_then(|program| {
+            false => match balancer {
+                Some(host) => host.find(rival.product, rival.program.as_deref()),
+                None => rivals::find(rival.product, rival.program.as_deref(), play.own),
+            }
+            .and_then(|program| {
                 let how = (rival.scheme, rival.scheduler.as_deref());
                 rivals::is_able(rival.product, how, &program).map(|()| program)
             }),
@@ -274,7 +296,7 @@ fn find_rivals(play: &Play<'_>, tell: &mut dyn FnMut(Event<'_>)) -> Result<Rival
 
 /// Whether the parties get networks of their own.
 fn has_namespaces(scenario: &Scenario) -> bool {
-    scenario.topology != Topology::Loopback && is_root()
+    matches!(scenario.topology, Topology::Namespaces(_)) && is_root()
 }
 
 fn make_network(
@@ -296,12 +318,22 @@ fn make_network(
         .map_err(|cause| at_line(source, scenario.topology_mark, cause))
 }
 
+/// Certificates for all machines.
+fn give(pem: &Certificates, hosts: &Hosts) -> Result<(), String> {
+    for path in [&pem.site, &pem.authority] {
+        let text = fs::read_to_string(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
+        for host in hosts.each() {
+            host.write(&host.directory.join(path.file_name().unwrap_or_default()), &text)?;
+        }
+    }
+    Ok(())
+}
+
 /// In memory where there is such a directory: files of servers must not wait for disks.
-fn work_directory(ledger: &mut Ledger) -> Result<tempfile::TempDir, PlayError> {
+pub(super) fn work_directory(ledger: &mut Ledger) -> Result<tempfile::TempDir, String> {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-    let failed =
-        |cause: std::io::Error| PlayError::Other(format!("a directory in {}: {cause}", parent.display()));
+    let failed = |cause: std::io::Error| format!("a directory in {}: {cause}", parent.display());
     let directory = tempfile::Builder::new().prefix("weir-lab-").tempdir_in(&parent).map_err(failed)?;
     ledger.work_directory(directory.path()).map_err(failed)?;
     // Workers of rivals run as another user.
@@ -322,6 +354,11 @@ fn keep_facts(
         for (name, value) in machine::facts() {
             store.set_meta(&name, &value)?;
         }
+        for host in ring.network.hosts().map(Hosts::each).unwrap_or_default() {
+            for (name, value) in host.facts().map_err(PlayError::Other)? {
+                store.set_meta(&name, &value)?;
+            }
+        }
         store.set_meta("name", &play.source.name)?;
         store.set_meta("topology", &ring.network.describe(play.scenario.topology))?;
     }
@@ -337,10 +374,10 @@ fn keep_facts(
                 configured.version.clone_from(&program.version);
                 configured.program = program.path.display().to_string();
                 let bind = ring.front().map_or(shown, |(bind, _)| bind);
-                let recipe =
-                    play.scenario.cases.first().and_then(|case: &Case| {
-                        ring.recipe(case, rival, bind, &ring.directory.join("balancer"))
-                    });
+                let recipe = play.scenario.cases.first().and_then(|case: &Case| {
+                    let directory = ring.network.directory(Place::Balancer, ring.directory);
+                    ring.recipe(case, rival, bind, &directory.join("balancer"))
+                });
                 configured.config = recipe.map(|recipe| recipe.shown()).unwrap_or_default();
                 if let Some(pair) = &play.scenario.balancer.pair {
                     let beside =

@@ -53,6 +53,8 @@ impl ServerPark {
     ) -> Result<Self, String> {
         let program = match (scenario.servers.kind, &scenario.servers.program) {
             (_, Some(program)) => program.clone(),
+            // It is looked for there.
+            (ServerKind::Nginx, None) if network.hosts().is_some() => PathBuf::from("nginx"),
             (ServerKind::Nginx, None) => in_path(&["nginx"])
                 .ok_or("servers: there is no program nginx in PATH or the usual directories")?,
             _ => own.to_owned(),
@@ -67,12 +69,17 @@ impl ServerPark {
         let mut park = Self { servers: Vec::new(), own: own.to_owned(), program, key, trusted };
         for number in 0..count {
             let name = format!("s{}", number + 1);
+            let place = Place::Server(number);
             let address = network
-                .address(Place::Server(number), 0)
+                .address(place, 0)
                 .map_err(|cause| format!("an address for server {name}: {cause}"))?;
-            let directory = directory.join(&name);
-            make_files(&directory, &scenario.cases, scenario.servers.kind)
-                .map_err(|cause| format!("{}: {cause}", directory.display()))?;
+            let directory = network.directory(place, directory).join(&name);
+            let sizes = sizes(&scenario.cases, scenario.servers.kind);
+            match network.host(place) {
+                Some(host) => host.make_files(&directory, &sizes)?,
+                None => make_files(&directory, &sizes)
+                    .map_err(|cause| format!("{}: {cause}", directory.display()))?,
+            }
             park.servers.push(Server { name, address, directory, process: None });
             park.start_one(number as usize, scenario, certificates, network, ledger, stop)?;
         }
@@ -92,10 +99,13 @@ impl ServerPark {
         let Some(server) = self.servers.get(at) else { return Ok(()) };
         let place = Place::Server(u32::try_from(at).unwrap_or(u32::MAX));
         let tls = certificates.filter(|_| scenario.balancer.tls_out);
-        let failed = |cause: std::io::Error| format!("server {}: {cause}", server.name);
+        let tls = tls.map(|pem| network.certificates(place, pem));
+        let tls = tls.as_ref();
+        let own = network.host(place).map_or(&self.own, |host| &host.own);
+        let failed = |cause: String| format!("server {}: {cause}", server.name);
         let mut command = match scenario.servers.kind {
             ServerKind::Origin => {
-                let mut command = Command::new(&self.own);
+                let mut command = Command::new(own);
                 command.args(["origin", "--bind", &server.address.to_string(), "--name", &server.name]);
                 if scenario.servers.delay.0 > 0 {
                     let at_once = scenario.servers.concurrency.unwrap_or(ALL_THAT_COME).to_string();
@@ -106,15 +116,15 @@ impl ServerPark {
             }
             ServerKind::Storage => {
                 let config = server.directory.join("weir.toml");
-                fs::write(&config, storage_config(server, tls, self.key.as_deref(), &self.trusted))
-                    .map_err(failed)?;
-                let mut command = Command::new(&self.own);
+                let text = storage_config(server, tls, self.key.as_deref(), &self.trusted);
+                network.write(place, &config, &text).map_err(failed)?;
+                let mut command = Command::new(own);
                 command.arg("run").arg(config);
                 command
             }
             ServerKind::Nginx => {
                 let config = server.directory.join("nginx.conf");
-                fs::write(&config, nginx_config(server, tls)).map_err(failed)?;
+                network.write(place, &config, &nginx_config(server, tls)).map_err(failed)?;
                 let mut command = Command::new(&self.program);
                 command.arg("-p").arg(&server.directory).args(["-e", "stderr", "-c"]).arg(config);
                 command
@@ -173,27 +183,35 @@ impl ServerPark {
         self.key.as_deref()
     }
 
-    /// Processes of the first so many.
-    pub(crate) fn members(&self, count: u32) -> Vec<u32> {
-        let processes = self.servers.iter().take(count as usize).filter_map(|server| server.process.as_ref());
-        processes.flat_map(Process::members).collect()
+    /// Processes of the first so many, and where each is.
+    pub(crate) fn members(&self, count: u32) -> Vec<(Place, Vec<u32>)> {
+        let servers = (0..).zip(self.servers.iter().take(count as usize));
+        let members = |(number, server): (u32, &Server)| {
+            Some((Place::Server(number), server.process.as_ref()?.members()))
+        };
+        servers.filter_map(members).collect()
     }
 }
 
-/// A file for each size that is asked for, where servers serve files.
-fn make_files(directory: &Path, cases: &[Case], kind: ServerKind) -> std::io::Result<()> {
+/// Of files that are asked for, where servers serve files.
+fn sizes(cases: &[Case], kind: ServerKind) -> Vec<u64> {
+    let sizes: BTreeSet<u64> = match kind {
+        ServerKind::Storage | ServerKind::Nginx => cases.iter().filter_map(|case| case.size).collect(),
+        _ => BTreeSet::new(),
+    };
+    sizes.into_iter().collect()
+}
+
+/// The directory of a server, and in what it serves a file of each size.
+pub(super) fn make_files(directory: &Path, sizes: &[u64]) -> std::io::Result<()> {
     let root = directory.join("root");
     let files = root.join("bytes");
     fs::create_dir_all(&files)?;
-    if !matches!(kind, ServerKind::Storage | ServerKind::Nginx) {
-        return Ok(());
-    }
-    let sizes: BTreeSet<u64> = cases.iter().filter_map(|case| case.size).collect();
     // What no compressor makes smaller.
     let piece = crate::target::pattern();
     for size in sizes {
         let mut file = File::create(files.join(size.to_string()))?;
-        let mut left = size;
+        let mut left = *size;
         while left > 0 {
             let bytes = left.min(piece.len() as u64) as usize;
             file.write_all(&piece[..bytes])?;

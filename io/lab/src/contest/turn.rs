@@ -12,7 +12,8 @@ use super::balancers::{ACTIVE, Balancers};
 use super::flaw::{RunFlaw, Whose};
 use super::keepalived::{self, Owners};
 use super::machine::calibrate;
-use super::monitor::{self, Monitor};
+use super::monitor;
+use super::monitors::Monitors;
 use super::rivals::{self, Assignment, HOST, Program, Recipe};
 use super::servers::ServerPark;
 use super::stage::{Certificates, Ledger, Network, Place, Stop};
@@ -70,7 +71,8 @@ impl Ring<'_> {
         let servers = self.park.addresses(count);
         let roots = self.park.roots(case.servers);
         let setup = &self.scenario.balancer;
-        let pem = self.certificates.as_ref();
+        let pem = self.certificates.as_ref().map(|pem| self.network.certificates(Place::Balancer, pem));
+        let pem = pem.as_ref();
         rivals::recipe(
             rival.product,
             &Assignment {
@@ -119,12 +121,16 @@ impl Ring<'_> {
             self.run(load, stop, None)?;
         }
         let idle = idle::hold(&self.network, case, address, stop).map_err(TurnError::Rival)?;
-        let calibration_ns = calibrate();
+        let calibration_ns = match self.network.host(Place::Balancer) {
+            Some(host) => host.calibrate().map_err(failed)?,
+            None => calibrate(),
+        };
         let before = case.lose.map(|_| Owners::look(&self.network));
         let watched = balancers.as_ref().map(Balancers::members).unwrap_or_default();
         let every = self.scenario.watch_every.duration();
-        let monitor = Monitor::start(every, watched.clone(), self.park.members(case.servers))
-            .map_err(|cause| failed(format!("monitors: {cause}")))?;
+        let monitors =
+            Monitors::start(&self.network, every, watched.clone(), self.park.members(case.servers))
+                .map_err(|cause| failed(format!("monitors: {cause}")))?;
         let load = self.load(case, rival, address, None).map_err(failed)?;
         let begun = Instant::now();
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
@@ -134,7 +140,7 @@ impl Ring<'_> {
         let seconds = begun.elapsed().as_secs_f64();
         let owners = before.zip(case.lose).map(|(before, loss)| (loss, before, Owners::look(&self.network)));
         let directory = self.directory.join(ACTIVE);
-        let seen = monitor.finish();
+        let seen = monitors.finish(seconds, every);
         let idle_flaw = idle::flaw(&idle);
         drop(idle);
         let run = run?;
@@ -144,8 +150,8 @@ impl Ring<'_> {
         flaws.extend(trouble_flaw);
         flaws.extend(owners.and_then(|(loss, before, after)| keepalived::flaw(loss, before, after)));
         let mut samples: Vec<_> = match seen {
-            Ok(samples) => {
-                flaws.extend(monitor::flaw(&samples, seconds, every).map(RunFlaw::of_lab));
+            Ok((samples, seen)) => {
+                flaws.extend(seen.into_iter().map(RunFlaw::of_lab));
                 let came_and_went =
                     rival.fleet.iter().flat_map(|_| fleet::samples(&directory, started, seconds));
                 samples.into_iter().chain(came_and_went).collect()

@@ -34,6 +34,7 @@ pub use network::{Interfaces, Tcp};
 pub use processes::{Processes, Which};
 pub use prometheus::{CONTENT_TYPE, exposition};
 pub use screen::table;
+pub(crate) use shapes::figure_name;
 pub use source::{Derived, Source, WatchError};
 pub use sqlite::{SqliteError, SqliteFile};
 pub use stored::stored;

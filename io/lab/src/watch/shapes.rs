@@ -25,6 +25,15 @@ pub(super) const SHAPES: [Shape; 8] = [
     Shape { name: "energy", columns: energy::COLUMNS, derived: energy::DERIVED },
 ];
 
+/// A figure of any source, by its name.
+pub(crate) fn figure_name(name: &str) -> Option<&'static str> {
+    let names = |shape: &Shape| {
+        let columns = shape.columns.iter().map(|column| column.name);
+        columns.chain(shape.derived.iter().map(|it| it.name)).find(|known| *known == name)
+    };
+    SHAPES.iter().find_map(names)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

@@ -151,10 +151,46 @@ static TOPOLOGY: Section = Section {
     keys: &[
         key(
             "kind",
-            Choice(&["loopback", "namespaces"]),
+            Choice(&["loopback", "namespaces", "ssh"]),
             Default("\"loopback\""),
             "\"namespaces\"",
-            "`namespaces`: client, balancer and servers each have a network of their own, joined by a bridge.",
+            "`namespaces`: client, balancer and servers each have a network of their own, joined by a bridge. `ssh`: balancer and servers run \
+             on other machines, the client on this one.",
+        ),
+        key(
+            "balancer",
+            Text("a machine, as ssh takes it"),
+            Otherwise("needed by `ssh`"),
+            "\"root@balancer.example\"",
+            "Where balancers run. Weir is copied there for the time of the comparison, to the directory for temporary files; rivals are found there.",
+        ),
+        key(
+            "balancer-address",
+            Text("an IP address"),
+            Otherwise("where ssh reaches it"),
+            "\"10.0.0.1\"",
+            "Where client and servers reach it: of a machine with a network for measurements.",
+        ),
+        key(
+            "servers",
+            OneOrMany(&Text("a machine, as ssh takes it")),
+            Otherwise("needed by `ssh`"),
+            "[\"root@s1.example\", \"root@s2.example\"]",
+            "Where servers run; with more servers than machines, several on one.",
+        ),
+        key(
+            "server-addresses",
+            OneOrMany(&Text("an IP address")),
+            Otherwise("where ssh reaches them"),
+            "[\"10.0.0.11\", \"10.0.0.12\"]",
+            "Where balancer and client reach them, for each of `servers`.",
+        ),
+        key(
+            "ssh-config",
+            Text("a path"),
+            Otherwise("the user's"),
+            "\"lab.ssh\"",
+            "The configuration file of `ssh` (its -F): ports, keys, known hosts, jump hosts.",
         ),
         key(
             "client-rate",

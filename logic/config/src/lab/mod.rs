@@ -8,11 +8,12 @@ mod rival;
 mod rival_keys;
 mod rivals;
 mod scenario;
+mod topology;
 
 pub use rival::{FleetPolicy, FleetSetup, Product, Rival, Scheme, Way};
 pub use scenario::{
-    BalancerSetup, Case, Demand, Links, Loss, Mark, Measure, PairSetup, Published, Scenario, ServerKind,
-    Servers, Topology,
+    BalancerSetup, Case, Demand, Host, Hosts, Links, Loss, Mark, Measure, PairSetup, Published, Scenario,
+    ServerKind, Servers, Topology,
 };
 
 use crate::context::Context;

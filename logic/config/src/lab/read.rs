@@ -8,8 +8,9 @@ use super::cases::{self, Quick};
 use super::keys::{PUBLISHED, SCENARIO};
 use super::rivals::{check_abilities, check_ways, rivals};
 use super::scenario::named;
+use super::topology;
 use super::{
-    BalancerSetup, Case, Links, Mark, Measure, PairSetup, Published, Scenario, ServerKind, Servers, Topology,
+    BalancerSetup, Case, Mark, Measure, PairSetup, Published, Scenario, ServerKind, Servers, Topology,
 };
 use crate::context::Context;
 use crate::scalar;
@@ -31,8 +32,9 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node, quick: bool) -> Scenario {
         let setup = table.table("balancer");
         setup.error("tls-out", span_of(&setup, "tls-out"), message);
     }
-    let (topology, topology_mark) = topology(&table);
-    if let (Some(pair), Topology::Loopback) = (table.table("balancer").get("pair"), topology) {
+    let (topology, topology_mark) = topology::read(&table);
+    let pair = table.table("balancer").get("pair");
+    if let Some(pair) = pair.filter(|_| !matches!(topology, Topology::Namespaces(_))) {
         let message = "a pair has a network for each of the two: [topology] needs kind = \"namespaces\"";
         table.table("balancer").error("pair", pair.span, message);
     }
@@ -41,6 +43,7 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node, quick: bool) -> Scenario {
     let (cases, mut all_names) = cases::read(&table, count, quick.then_some(&quickly));
     check_ways(&table, &rivals, &cases);
     check_abilities(&table, &rivals, &cases, (&balancer, topology));
+    topology::check_rivals(&table, &rivals, topology);
     check_cases(&table, &cases, &servers, balancer.pair.is_some());
     let repeats = if quick { quickly.repeats } else { table.number("repeats") };
     let runs = cases.len().saturating_mul(rivals.len()).saturating_mul(repeats as usize);
@@ -59,6 +62,7 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node, quick: bool) -> Scenario {
         judge: judge(&table),
         topology,
         topology_mark,
+        hosts: topology::hosts(&table, topology),
         servers,
         balancer,
         rivals,
@@ -77,28 +81,6 @@ fn judge(table: &Table<'_, '_>) -> Vec<Measure> {
         }
         Some(node) => node.one_or_many().iter().filter_map(named).collect(),
     }
-}
-
-fn topology(root: &Table<'_, '_>) -> (Topology, Option<Mark>) {
-    let table = root.table("topology");
-    let mark = root.get("topology").map(|node| Mark(node.span));
-    let scale = table.decimal("scale");
-    let rate = |key| table.decimal_if(key).map(|mbit| mbit / scale.max(1.0));
-    let links = Links {
-        client: rate("client-rate"),
-        balancer: rate("balancer-rate"),
-        server: rate("server-rate"),
-        scale,
-    };
-    if table.text("kind") == "namespaces" {
-        return (Topology::Namespaces(links), mark);
-    }
-    for key in ["client-rate", "balancer-rate", "server-rate"] {
-        if let Some(node) = table.get(key) {
-            table.error(key, node.span, "loopback has no links: kind = \"namespaces\" has");
-        }
-    }
-    (Topology::Loopback, mark)
 }
 
 fn servers(root: &Table<'_, '_>) -> Servers {

@@ -169,7 +169,7 @@ pub(super) fn check_abilities(
             (setup.tls_out && !tls_out, "does not verify servers over TLS"),
             (has_reloads && !rival.product.can_reload(), "does not reload by a signal"),
             (
-                is_kernel && topology == Topology::Loopback,
+                is_kernel && !matches!(topology, Topology::Namespaces(_)),
                 "works on packets: [topology] needs kind = \"namespaces\"",
             ),
             (is_kernel && setup.pair.is_some(), "makes no pair here"),

@@ -1,3 +1,4 @@
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -32,6 +33,9 @@ pub struct Scenario {
     /// Where the topology is asked for.
     #[serde(skip)]
     pub topology_mark: Option<Mark>,
+    /// The machines of [`Topology::Hosts`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<Hosts>,
     /// The servers.
     pub servers: Servers,
     /// What every balancer is told.
@@ -52,6 +56,28 @@ pub enum Topology {
     Loopback,
     /// Client, balancer and servers each in a network namespace, joined by a bridge.
     Namespaces(Links),
+    /// Balancer and servers on machines that are reached over SSH, the client on this one.
+    Hosts,
+}
+
+/// Machines that are reached over SSH.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Hosts {
+    /// Where balancers run.
+    pub balancer: Host,
+    /// Where servers run, one after another; at least one.
+    pub servers: Vec<Host>,
+    /// A configuration of ssh's to use instead of the usual one.
+    pub ssh_config: Option<PathBuf>,
+}
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Host {
+    /// As ssh takes it: `user@name`, or a name of its configuration.
+    pub destination: String,
+    /// Where the others reach it; `None` = where ssh does.
+    pub address: Option<IpAddr>,
 }
 
 /// How fast links are, in Mbit/s, already divided by the scale; `None` = as fast as they can be.

@@ -94,6 +94,53 @@ fn the_quick_form_changes_what_tests_say_and_no_more() {
 }
 
 #[test]
+fn machines_have_their_addresses_and_what_needs_one_machine_is_refused() {
+    let scenario = load(EVERY_KEY.rsplit("# ---\n").next().unwrap()).unwrap();
+    let hosts = scenario.hosts.unwrap();
+    assert_eq!((scenario.topology, hosts.balancer.destination.as_str()), (Topology::Hosts, "root@b"));
+    let second = &hosts.servers[1];
+    assert_eq!((second.destination.as_str(), second.address), ("c", "fd00::3".parse().ok()));
+    let said = |topology: &str, more: &str| {
+        load(&format!("topology = {{ {topology} }}\n{more}{SMALL}")).unwrap_err()
+    };
+    for (topology, more, wanted) in [
+        ("kind = \"ssh\"", "", "balancer: kind = \"ssh\" needs to know where"),
+        ("kind = \"ssh\", balancer = \"b\", servers = []", "", "servers: kind = \"ssh\" needs to know where"),
+        ("kind = \"ssh\", balancer = \"-oProxyCommand=x\", servers = \"s\"", "", "needs to know where"),
+        (
+            "kind = \"ssh\", balancer = \"b\", servers = \"s\", server-addresses = [\"::1\", \"::2\"]",
+            "",
+            "2 addresses for 1 machines",
+        ),
+        (
+            "kind = \"ssh\", balancer = \"b\", servers = \"s\", balancer-address = \"b\"",
+            "",
+            "balancer-address: invalid IP address",
+        ),
+        (
+            "kind = \"ssh\", balancer = \"b\", servers = \"s\", server-rate = 10",
+            "",
+            "machines have the links that they have",
+        ),
+        ("kind = \"namespaces\", servers = \"s\"", "", "only kind = \"ssh\" has machines"),
+        ("kind = \"ssh\", balancer = \"b\", servers = \"s\"", "rivals = \"nftables\"\n", "works on packets"),
+        (
+            "kind = \"ssh\", balancer = \"b\", servers = \"s\"",
+            "balancer = { pair = {} }\n",
+            "a pair has a network for each",
+        ),
+        (
+            "kind = \"ssh\", balancer = \"b\", servers = \"s\"",
+            "rivals = { product = \"weir\", way = \"redirected\" }\nservers = { kind = \"storage\" }\n",
+            "shares a secret with the servers",
+        ),
+    ] {
+        let said = said(topology, more);
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+}
+
+#[test]
 fn phases_are_rates_one_after_another_and_the_highest_is_the_cases() {
     let text =
         "[[test]]\nphases = [{ rate = 1, for = \"3s\" }, { rate = 131, for = \"2s\" }]\npath = \"/\"\n";

@@ -15,6 +15,12 @@ pub(crate) struct Certificates {
 }
 
 impl Certificates {
+    /// The same as files of another directory, which somebody else has written.
+    pub(crate) fn in_directory(&self, directory: &Path) -> Self {
+        let there = |path: &Path| path.file_name().map_or_else(PathBuf::new, |name| directory.join(name));
+        Self { site: there(&self.site), authority: there(&self.authority) }
+    }
+
     /// Makes them anew (ECDSA P-256), as files of `directory`.
     pub(crate) fn make(directory: &Path) -> Result<Self, String> {
         let made = || -> Result<(String, String), rcgen::Error> {

@@ -8,19 +8,28 @@ mod process;
 mod remains;
 mod strangers;
 
+use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
 
 pub(crate) use certificates::Certificates;
 pub(crate) use family::{FAMILY_VARIABLE, Family};
 pub use ledger::Ledger;
 pub(crate) use network::{Network, Place, SHARED};
-pub(crate) use process::{Process, Stop};
+pub(crate) use process::{Process, Stop, answers};
 pub use remains::Cleaned;
 
 /// An address on loopback where nobody listened a moment ago.
 pub(crate) fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
+}
+
+/// An empty directory of this path.
+pub(crate) fn fresh(path: &Path) -> Result<PathBuf, String> {
+    let _ = fs::remove_dir_all(path);
+    fs::create_dir_all(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
+    Ok(path.to_owned())
 }
 
 /// Whether this process may do everything.

@@ -5,16 +5,18 @@
 
 use std::fs::File;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use weir_config::lab::{Links, Topology};
 
+use super::super::remote::{Host, Hosts};
 use super::ledger::PREFIX;
-use super::{Ledger, free_address};
+use super::{Certificates, Ledger, free_address, fresh};
 
 /// Where somebody is in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,8 +32,10 @@ pub(crate) enum Place {
 /// The network of a scenario.
 #[derive(Debug)]
 pub(crate) struct Network {
-    /// What all names begin with; `None` = loopback.
+    /// What all names begin with; `None` = it has no namespaces.
     prefix: Option<String>,
+    /// Machines of their own.
+    hosts: Option<Hosts>,
 }
 
 impl Network {
@@ -40,8 +44,8 @@ impl Network {
     /// # Errors
     /// Namespaces cannot be made; what was made of them is in the ledger.
     pub(crate) fn make(topology: Topology, servers: u32, ledger: &mut Ledger) -> Result<Self, String> {
-        let Topology::Namespaces(links) = topology else { return Ok(Self { prefix: None }) };
-        let network = Self { prefix: Some(format!("{PREFIX}{}", std::process::id())) };
+        let Topology::Namespaces(links) = topology else { return Ok(Self { prefix: None, hosts: None }) };
+        let network = Self { prefix: Some(format!("{PREFIX}{}", std::process::id())), hosts: None };
         let switch = network.name("switch");
         add(&switch, ledger)?;
         run("ip", &["-n", &switch, "link", "add", "bridge", "type", "bridge"])?;
@@ -51,6 +55,55 @@ impl Network {
             network.join(place, &switch, &links, ledger)?;
         }
         Ok(network)
+    }
+
+    /// Over machines that are connected.
+    pub(crate) fn over(hosts: Hosts) -> Self {
+        Self { prefix: None, hosts: Some(hosts) }
+    }
+
+    /// All of its machines but this one.
+    pub(crate) fn hosts(&self) -> Option<&Hosts> {
+        self.hosts.as_ref()
+    }
+
+    /// The machine that a place is on; `None` = this one.
+    pub(crate) fn host(&self, place: Place) -> Option<&Arc<Host>> {
+        self.hosts.as_ref()?.at(place)
+    }
+
+    /// Where files of a place lie; `own` = those on this machine.
+    pub(crate) fn directory(&self, place: Place, own: &Path) -> PathBuf {
+        self.host(place).map_or_else(|| own.to_owned(), |host| host.directory.clone())
+    }
+
+    /// Makes an empty directory there.
+    pub(crate) fn fresh(&self, place: Place, path: &Path) -> Result<(), String> {
+        match self.host(place) {
+            Some(host) => host.fresh(path),
+            None => fresh(path).map(drop),
+        }
+    }
+
+    /// Writes a file there.
+    pub(crate) fn write(&self, place: Place, path: &Path, text: &str) -> Result<(), String> {
+        match self.host(place) {
+            Some(host) => host.write(path, text),
+            None => std::fs::write(path, text).map_err(|cause| format!("{}: {cause}", path.display())),
+        }
+    }
+
+    /// Certificates as they are found there.
+    pub(crate) fn certificates(&self, place: Place, own: &Certificates) -> Certificates {
+        self.host(place).map_or_else(|| own.clone(), |host| own.in_directory(&host.directory))
+    }
+
+    /// Whether somebody could listen there.
+    pub(crate) fn listen(&self, place: Place, address: SocketAddr) -> io::Result<()> {
+        match self.host(place) {
+            Some(host) => host.listen(address),
+            None => self.within(place, || TcpListener::bind(address).map(drop))?,
+        }
     }
 
     /// Adds a place for the passive one of a pair of balancers. Loopback has none.
@@ -134,6 +187,9 @@ impl Network {
 
     /// An address for somebody there: on loopback with a free port unless one is given.
     pub(crate) fn address(&self, place: Place, port: u16) -> io::Result<SocketAddr> {
+        if let Some(host) = self.host(place) {
+            return host.address(port);
+        }
         match (&self.prefix, port) {
             (None, 0) => free_address(),
             (None, port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
@@ -158,6 +214,10 @@ impl Network {
 
     /// How it is, in words for reports.
     pub(crate) fn describe(&self, topology: Topology) -> String {
+        if let Some(hosts) = &self.hosts {
+            let names: Vec<&str> = hosts.each().iter().map(|host| host.name.as_str()).collect();
+            return format!("other machines, reached over SSH: {}", names.join(", "));
+        }
         let Topology::Namespaces(links) = topology else { return "loopback".to_owned() };
         if self.prefix.is_none() {
             return "loopback, although namespaces were asked for: they need root".to_owned();
@@ -240,7 +300,7 @@ fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
-    use std::net::{TcpListener, TcpStream};
+    use std::net::TcpStream;
 
     use super::*;
 

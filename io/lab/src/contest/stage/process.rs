@@ -6,11 +6,13 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use super::super::remote::{Host, Start};
 use super::super::rivals::HOST;
 use super::strangers::{MARK, group_members};
 use super::{Ledger, Network, Place};
@@ -19,8 +21,14 @@ use super::{Ledger, Network, Place};
 #[derive(Debug)]
 pub(crate) struct Process {
     name: String,
-    child: Child,
-    log: PathBuf,
+    body: Body,
+}
+
+/// Where it is.
+#[derive(Debug)]
+enum Body {
+    Here { child: Child, log: PathBuf },
+    There { host: Arc<Host>, pid: u32 },
 }
 
 /// Whether the user wants an end.
@@ -38,6 +46,10 @@ impl Process {
         (network, place): (&Network, Place),
         ledger: &mut Ledger,
     ) -> Result<Self, String> {
+        if let Some(host) = network.host(place) {
+            let pid = host.start(start_of(name, &command, directory))?;
+            return Ok(Self { name: name.to_owned(), body: Body::There { host: Arc::clone(host), pid } });
+        }
         let failed = |cause: std::io::Error| format!("{name}: {cause}");
         let log = directory.join("said.log");
         let file = File::create(&log).map_err(failed)?;
@@ -48,26 +60,44 @@ impl Process {
         // First: a lab that is killed between this and the note still leaves a trace of it.
         ledger.intend().map_err(failed)?;
         let child = network.within(place, || command.spawn()).and_then(|child| child).map_err(failed)?;
-        let process = Self { name: name.to_owned(), child, log };
+        let process = Self { name: name.to_owned(), body: Body::Here { child, log } };
         ledger.process(process.pid()).map_err(failed)?;
         Ok(process)
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// Sends it a signal; not to what it started.
-    pub(crate) fn signal(&self, signal: Signal) {
-        if let Some(pid) = i32::try_from(self.pid()).ok().and_then(Pid::from_raw) {
-            // It may have ended; then its clients tell.
-            let _ = kill_process(pid, signal);
+        match &self.body {
+            Body::Here { child, .. } => child.id(),
+            Body::There { pid, .. } => *pid,
         }
     }
 
-    /// It and all that it started.
+    /// Sends it a signal; not to what it started. It may have ended; then its clients tell.
+    pub(crate) fn signal(&self, signal: Signal) {
+        match &self.body {
+            Body::Here { .. } => {
+                if let Some(pid) = i32::try_from(self.pid()).ok().and_then(Pid::from_raw) {
+                    let _ = kill_process(pid, signal);
+                }
+            }
+            Body::There { host, pid } => drop(host.signal(*pid, signal.as_raw())),
+        }
+    }
+
+    /// It and all that it started, by their numbers where they are.
     pub(crate) fn members(&self) -> Vec<u32> {
-        group_members(self.pid())
+        match &self.body {
+            Body::Here { child, .. } => group_members(child.id()),
+            Body::There { host, pid } => host.members(*pid).unwrap_or_default(),
+        }
+    }
+
+    /// How it has ended; `None` = it has not.
+    pub(crate) fn ended(&mut self) -> Option<String> {
+        match &mut self.body {
+            Body::Here { child, .. } => child.try_wait().ok().flatten().map(|status| status.to_string()),
+            Body::There { host, pid } => host.ended(*pid).unwrap_or_else(Some),
+        }
     }
 
     /// Waits until a connection is accepted there and, if there is a path, a plain GET of it is answered with a status below 500; or
@@ -85,10 +115,14 @@ impl Process {
             if stop() {
                 return Err(format!("{}: stopped while it was started", self.name));
             }
-            if let Ok(Some(status)) = self.child.try_wait() {
+            if let Some(status) = self.ended() {
                 return Err(format!("{} ended at once ({status}): {}", self.name, self.last_words()));
             }
-            if network.within(place, || answers(address, path, stop)).unwrap_or(false) {
+            let is_answered = match network.host(place) {
+                Some(host) => host.answers(address, path)?,
+                None => network.within(place, || answers(address, path, stop)).unwrap_or(false),
+            };
+            if is_answered {
                 return Ok(());
             }
             if Instant::now() > deadline {
@@ -100,7 +134,11 @@ impl Process {
 
     /// The end of what it said.
     pub(crate) fn last_words(&self) -> String {
-        let said = std::fs::read(&self.log).unwrap_or_default();
+        let log = match &self.body {
+            Body::Here { log, .. } => log,
+            Body::There { host, pid } => return host.last_words(*pid).unwrap_or_else(|cause| cause),
+        };
+        let said = std::fs::read(log).unwrap_or_default();
         let said = String::from_utf8_lossy(&said).into_owned();
         let lines: Vec<&str> = said.trim().lines().collect();
         if lines.is_empty() {
@@ -112,11 +150,30 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if let Some(group) = i32::try_from(self.pid()).ok().and_then(Pid::from_raw) {
-            // It may have ended by itself.
-            let _ = kill_process_group(group, Signal::KILL);
+        match &mut self.body {
+            Body::Here { child, .. } => {
+                if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+                    // It may have ended by itself.
+                    let _ = kill_process_group(group, Signal::KILL);
+                }
+                let _ = child.wait();
+            }
+            // Where the connection is lost, it has ended already.
+            Body::There { host, pid } => drop(host.end(*pid)),
         }
-        let _ = self.child.wait();
+    }
+}
+
+/// The same for another machine. What cannot be said in a line of text is not in any recipe.
+fn start_of(name: &str, command: &Command, directory: &Path) -> Start {
+    let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
+    let set = |(name, value): (&std::ffi::OsStr, Option<&std::ffi::OsStr>)| Some((text(name), text(value?)));
+    Start {
+        name: name.to_owned(),
+        program: text(command.get_program()),
+        arguments: command.get_args().map(text).collect(),
+        environment: command.get_envs().filter_map(set).collect(),
+        directory: directory.to_owned(),
     }
 }
 
@@ -125,7 +182,8 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 /// Between two looks whether the user wants an end.
 const LOOK: Duration = Duration::from_millis(100);
 
-fn answers(address: SocketAddr, path: Option<&str>, stop: Stop<'_>) -> bool {
+/// Whether a connection is accepted there and, if there is a path, a plain GET of it is answered with a status below 500.
+pub(crate) fn answers(address: SocketAddr, path: Option<&str>, stop: Stop<'_>) -> bool {
     let ask = || -> std::io::Result<bool> {
         let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
         let Some(path) = path else { return Ok(true) };

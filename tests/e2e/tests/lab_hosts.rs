@@ -1,0 +1,147 @@
+//! `weir lab` over other machines: Debian's sshd, on this one, is the way to two of them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use weir_e2e::Lab;
+use weir_testkit::{PATIENCE, wait_until};
+
+const SCENARIO: &str = "rivals = [\"weir\", \"haproxy\"]\nrepeats = 2\nwarm-up = \"20ms\"\npause = \"0ms\"\nwatch = \"20ms\"\n\
+    judge = [\"mean\", \"cpu\"]\n[topology]\nkind = \"ssh\"\nbalancer = \"first\"\nservers = \"second\"\nssh-config = \"ssh.config\"\n\
+    [servers]\ncount = 2\n[[test]]\nname = \"GET\"\nconnections = 2\nduration = \"300ms\"\nsize = \"1KiB\"\n";
+
+/// An sshd for the user that runs the test, with keys of its own; it ends with the test.
+struct Sshd {
+    process: Child,
+    /// Where programs are put that are brought.
+    temporary: PathBuf,
+}
+
+fn run(program: &str, arguments: &[&str]) {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
+    let output = output.unwrap_or_else(|cause| panic!("{program}: {cause}: run `scripts/setup test`"));
+    assert!(output.status.success(), "{program}: {output:?}");
+}
+
+impl Sshd {
+    /// `ssh.config` in the directory knows it as `first` and `second`, and as `stranger` without its key.
+    fn start(directory: &Path) -> Self {
+        let path = |name: &str| directory.join(name).display().to_string();
+        for key in ["host", "user", "other"] {
+            run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", &path(key)]);
+        }
+        fs::copy(path("user.pub"), path("authorized")).unwrap();
+        let temporary = directory.join("temporary");
+        fs::create_dir(&temporary).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let host = fs::read_to_string(path("host.pub")).unwrap();
+        fs::write(path("known"), format!("[127.0.0.1]:{port} {host}")).unwrap();
+        let server = format!(
+            "Port {port}\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nStrictModes no\nUsePAM no\n\
+             PasswordAuthentication no\nPermitRootLogin yes\nMaxStartups 50\nSetEnv TMPDIR={}\n",
+            path("host"),
+            path("authorized"),
+            temporary.display()
+        );
+        fs::write(path("sshd.config"), server).unwrap();
+        let user = Command::new("id").arg("-un").output().unwrap();
+        let user = String::from_utf8(user.stdout).unwrap();
+        let known = format!(
+            "  HostName 127.0.0.1\n  Port {port}\n  User {}\n  IdentitiesOnly yes\n  UserKnownHostsFile {}\n  StrictHostKeyChecking yes\n",
+            user.trim(),
+            path("known")
+        );
+        let client = format!(
+            "Host first second\n  IdentityFile {}\n{known}Host stranger\n  IdentityFile {}\n{known}",
+            path("user"),
+            path("other")
+        );
+        fs::write(path("ssh.config"), client).unwrap();
+        // Where sshd of root keeps its unprivileged half; the service makes it elsewhere.
+        let _ = fs::create_dir_all("/run/sshd");
+        let program = ["/usr/sbin/sshd", "/usr/bin/sshd"].into_iter().find(|path| Path::new(path).exists());
+        let program = program.expect("sshd is not installed: run `scripts/setup test`");
+        let mut command = Command::new(program);
+        command.args(["-D", "-E", &path("sshd.log"), "-f", &path("sshd.config")]);
+        let process = command.stdin(Stdio::null()).spawn().unwrap();
+        let sshd = Self { process, temporary };
+        wait_until("sshd", PATIENCE, || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        sshd
+    }
+
+    /// Whether nothing of what was brought is left: no program, and nobody who runs one.
+    fn is_left_alone(&self) -> bool {
+        let is_empty = fs::read_dir(&self.temporary).unwrap().next().is_none();
+        let place = self.temporary.display().to_string();
+        let processes = fs::read_dir("/proc").unwrap().flatten();
+        let runs = |entry: fs::DirEntry| {
+            let program = fs::read_link(entry.path().join("exe")).unwrap_or_default();
+            program.display().to_string().starts_with(&place)
+        };
+        is_empty && !processes.into_iter().any(runs)
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn balancers_and_servers_run_on_their_machines_and_nothing_is_left_there() {
+    let lab = Lab::new(SCENARIO);
+    let sshd = Sshd::start(lab.directory());
+    let said = lab.run(&["run", "tiny.toml", "--csv", "runs.csv", "--markdown", "report.md"]);
+    // Invalid runs of a busy machine are as good here.
+    assert!(matches!(said.code(), Some(0 | 1)), "{}", said.text());
+    let runs = lab.csv("runs.csv");
+    assert_eq!(runs.len(), 4, "{}", said.text());
+    for run in &runs {
+        assert!(run.number("sent") > 10.0 && run.number("succeeded") > 10.0, "{run:?}");
+    }
+    let report = lab.read("report.md");
+    assert!(report.contains("other machines, reached over SSH: first, second"), "{report}");
+    for fact in ["first: kernel", "second: kernel", "second: processors"] {
+        assert!(report.contains(fact), "{fact}: {report}");
+    }
+    // The agent ends with the connection, and its shell takes the program away.
+    wait_until("the end of the agents", PATIENCE, || sshd.is_left_alone());
+}
+
+#[test]
+fn a_lab_that_is_killed_leaves_nothing_on_other_machines() {
+    let lab = Lab::new(&SCENARIO.replace(", \"haproxy\"", ""));
+    let sshd = Sshd::start(lab.directory());
+    let mut running = lab.start(&["run", "tiny.toml"], 1);
+    assert!(!sshd.is_left_alone());
+    running.kill().unwrap();
+    running.wait().unwrap();
+    wait_until("the end of the agents", PATIENCE, || sshd.is_left_alone());
+}
+
+#[test]
+fn what_is_wrong_with_a_machine_is_said_with_its_name_and_the_line() {
+    let lab = Lab::new(&SCENARIO.replace("\"second\"", "\"stranger\""));
+    let sshd = Sshd::start(lab.directory());
+    let said = lab.run(&["run", "tiny.toml"]);
+    assert_eq!(said.code(), Some(2), "{}", said.text());
+    assert!(
+        said.text().contains("stranger: ") && said.text().contains("Permission denied"),
+        "{}",
+        said.text()
+    );
+    assert!(said.text().contains("tiny.toml:"), "{}", said.text());
+    // Of a machine that could be reached, too.
+    wait_until("the end of the agents", PATIENCE, || sshd.is_left_alone());
+    let missing = "rivals = { product = \"haproxy\", program = \"/no/such/haproxy\" }";
+    lab.write(&SCENARIO.replace("rivals = [\"weir\", \"haproxy\"]", missing));
+    let said = lab.run(&["run", "tiny.toml"]);
+    assert_eq!(said.code(), Some(2), "{}", said.text());
+    assert!(said.text().contains("first: /no/such/haproxy"), "{}", said.text());
+}
