@@ -1,7 +1,7 @@
 # Thin targets for people; the work lives in `cargo xtask` and in the crates. Each installs what it lacks.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-decisions bench-fleet bench-generators bench-servers bench-storage bench-soak lab-lvs package release
+.PHONY: help demo test test-kubernetes test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-decisions bench-reaction bench-fleet bench-generators bench-servers bench-storage bench-soak lab-lvs package release
 
 # The version that `make check` runs; compiled once into Cargo's own bin directory.
 CARGO_DENY_VERSION := 0.20.2
@@ -68,7 +68,7 @@ bench: ## paired measurements against HAProxy and NGINX; HAPROXY=... NGINX=... c
 	@# All of them, whatever the answer of the others is; those after the first only where everything is measured.
 	cargo build --profile demo --package weir-bench
 	bench=$${CARGO_TARGET_DIR:-target}/demo/weir-bench; worst=0; \
-	for part in 'compare $(BENCH)' $(if $(BENCH),,storage simulation 'servers --repeats 3 --seconds 2' generators fleet); do \
+	for part in 'compare $(BENCH)' $(if $(BENCH),,storage simulation 'servers --repeats 3 --seconds 2' generators fleet decisions reaction); do \
 		$$bench $$part || { kept=$$?; [ $$kept -gt $$worst ] && worst=$$kept; }; \
 	done; exit $$worst
 
@@ -92,8 +92,13 @@ bench-picks: ## what choosing a server costs, for every algorithm; BENCH='least'
 	cargo bench --package weir-bench --bench picks -- $(BENCH)
 
 bench-decisions: ## what a round of scaling decisions costs, for 1,000 fleets with 10,000 servers
-	@scripts/setup build
-	cargo bench --package weir-bench --bench decisions -- $(BENCH)
+	@scripts/setup bench
+	cargo run --profile demo --package weir-bench -- decisions
+
+bench-reaction: ## from a step in demand to the start of a server, with the default policy
+	@scripts/setup bench
+	cargo build --release --package weir
+	cargo run --profile demo --package weir-bench -- reaction $(BENCH)
 
 bench-fleet: ## the default scaling policy beside the published rule, on simulated demand
 	@scripts/setup bench

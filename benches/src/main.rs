@@ -6,6 +6,7 @@
 mod awake;
 mod comparison;
 mod cpu;
+mod decisions;
 mod error;
 mod fleet;
 mod generators;
@@ -19,6 +20,7 @@ mod options;
 mod origin;
 mod priority;
 mod process;
+mod reaction;
 mod report;
 mod results;
 mod rivals;
@@ -60,6 +62,8 @@ fn run(options: &Options) -> error::Result<ExitCode> {
         Command::Simulation(options) => simulation::run(options),
         Command::Fleet(options) => fleet::run(options),
         Command::Generators(options) => generators::run(options),
+        Command::Decisions => decisions::run(),
+        Command::Reaction(options) => reaction::run(options),
         Command::Servers(options) => servers::run(options),
         Command::Soak(options) => soak::run(options),
         Command::Storage(options) => storage::run(options),

@@ -29,6 +29,10 @@ pub(crate) enum Command {
     Fleet(Fleet),
     /// Weir's load generator beside others: CPU per request at full speed, and how rates are kept
     Generators(Generators),
+    /// What a round of scaling decisions costs, for 1,000 fleets with 10,000 servers
+    Decisions,
+    /// From a step in demand to the start of a server
+    Reaction(Reaction),
     /// CPU per request with 3 and with 10,000 servers
     Servers(Servers),
     /// Mixed traffic for a long time: memory and descriptors must stay flat
@@ -143,6 +147,14 @@ pub(crate) struct Generators {
     /// Where every sample goes; target/bench/TIME.json if not given
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
+}
+
+/// `reaction`.
+#[derive(Debug, Args)]
+pub(crate) struct Reaction {
+    /// Turns for each step
+    #[arg(long, default_value_t = 10)]
+    pub(crate) repeats: u32,
 }
 
 /// `servers`.
