@@ -68,9 +68,10 @@ impl Troubles {
     /// Notes what has come of what was done together: the failures among it.
     pub(super) fn note<'a>(&mut self, activity: Activity, failures: impl Iterator<Item = &'a Failure>) {
         // A state that does not permit something is about one machine, and not about the provider; so is what is wrong with a
-        // machine, but not what is wrong with all that are created.
+        // machine, but not what is wrong with all that are created. One that is not there yet has no state.
         let counts = |kind| match kind {
-            FailureKind::Conflict | FailureKind::NotFound => false,
+            FailureKind::NotFound => false,
+            FailureKind::Conflict => activity == Activity::Creating,
             FailureKind::Quota | FailureKind::Permanent => activity != Activity::Changing,
             FailureKind::Auth | FailureKind::Transient | FailureKind::Uncertain => true,
         };

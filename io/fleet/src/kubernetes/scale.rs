@@ -16,8 +16,10 @@ use super::objects::{Pod, Scale};
 use crate::http::{Method, encode};
 use crate::{Failure, FailureKind, Machine, MachineId, Token};
 
-/// A change that was refused because the workload has a newer version is tried again so often: its status changes all the time.
+/// A change that was refused because the workload has a newer version is tried again so often, after pauses that grow: its status changes
+/// all the time.
 const TRIES_MAX: u32 = 8;
+const CONFLICT_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 /// Between two looks at what controllers do.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
 
@@ -221,7 +223,7 @@ impl KubernetesProvider {
         let from = look.workload.replicas();
         let path = format!("{}/scale?fieldManager=weir", self.workload_path());
         let mut version = look.workload.metadata.resource_version.clone();
-        for _ in 0..TRIES_MAX {
+        for tries in 0..TRIES_MAX {
             let body = json!({
                 "apiVersion": "autoscaling/v1",
                 "kind": "Scale",
@@ -238,6 +240,7 @@ impl KubernetesProvider {
                     return Ok(());
                 }
                 Err(failure) if failure.kind == FailureKind::Conflict => {
+                    sleep(CONFLICT_PAUSE * (1 << tries)).await;
                     let now = self.workload().await?;
                     if now.replicas() != from || now.metadata.uid != look.workload.metadata.uid {
                         return Err(failure.of("somebody else scales it, too: it is decided anew"));

@@ -8,7 +8,7 @@ use weir_scale::{Action, Decision, Successor};
 use super::look::name_of;
 use super::memory::Memory;
 use super::{Balancer, Done, Live};
-use crate::{Failure, Machine, MachineId};
+use crate::{Failure, FailureKind, Machine, MachineId};
 
 /// What a decision asks of the provider.
 #[derive(Default)]
@@ -44,8 +44,12 @@ impl<B: Balancer> Live<B> {
         );
         let asked = urgent.iter().zip(&first).chain(later.iter().zip(&deleted));
         for (id, result) in asked.chain(orders.stop.iter().zip(&stopped)) {
-            if result.is_ok() {
-                self.memory.is_let_go(id, now);
+            match result {
+                Ok(()) => self.memory.is_let_go(id, now),
+                Err(why) if why.kind == FailureKind::Conflict => {
+                    self.memory.is_refused(id, now, why.to_string());
+                }
+                Err(_) => {}
             }
         }
         for (id, result) in orders.start.iter().zip(&started) {
@@ -90,12 +94,17 @@ impl<B: Balancer> Live<B> {
             found.map(|machine| machine.id.clone())
         };
         let mut orders = Orders::default();
-        let gone = |memory: &mut Memory, server: &ServerName| {
-            let found = id(server);
-            if let Some(id) = &found {
-                memory.leaves(id, now);
+        let mut refusals: Vec<String> = Vec::new();
+        let mut gone = |memory: &mut Memory, server: &ServerName| {
+            let id = id(server)?;
+            memory.leaves(&id, now);
+            match memory.refusal(&id, now) {
+                Some(why) => {
+                    refusals.push(why.to_owned());
+                    None
+                }
+                None => Some(id),
             }
-            found
         };
         for action in &decision.actions {
             let told = match action {
@@ -150,6 +159,8 @@ impl<B: Balancer> Live<B> {
             };
             troubles.extend(told.err().map(|why| format!("{action}: {why}")));
         }
+        refusals.dedup();
+        troubles.extend(refusals);
         orders
     }
 

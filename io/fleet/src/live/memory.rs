@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::{Machine, MachineId};
+use crate::{Backoff, Machine, MachineId};
 
 /// What nobody but us knows of machines. It is lost with the process: then each begins as one that was just made.
 #[derive(Debug, Default)]
@@ -23,6 +23,8 @@ pub(super) struct Seen {
     pub(super) for_standby: bool,
     /// It was taken out to be stopped or deleted: it gets no requests until that is abandoned.
     pub(super) leaving: Option<Leaving>,
+    /// The provider does not let it go now: for how long it is not asked again, and what it said.
+    pub(super) refused: Option<(Backoff, String)>,
     pub(super) unhealthy_since: Option<Duration>,
     pub(super) shunned_since: Option<Duration>,
     pub(super) draining_since: Option<Duration>,
@@ -45,6 +47,9 @@ pub(super) struct Leaving {
 /// A provider that has agreed to stop or delete a machine may list it as running for so long, and may leave out for so long one
 /// that it has made.
 const LISTED_MAX: Duration = Duration::from_secs(60);
+/// A machine whose state does not permit something may be in that state for long (a rollout, a lock).
+const REFUSED_FIRST: Duration = Duration::from_secs(1);
+const REFUSED_LONGEST: Duration = Duration::from_secs(30);
 
 impl Leaving {
     /// Nothing is to be done about it now.
@@ -63,14 +68,33 @@ impl Memory {
 
     /// The provider has agreed to let it go.
     pub(super) fn is_let_go(&mut self, id: &MachineId, now: Duration) {
-        if let Some(leaving) = &mut self.of(id, now).leaving {
+        let seen = self.of(id, now);
+        seen.refused = None;
+        if let Some(leaving) = &mut seen.leaving {
             leaving.accepted = Some(now);
         }
     }
 
+    /// The provider does not let it go as it is.
+    pub(super) fn is_refused(&mut self, id: &MachineId, now: Duration, why: String) {
+        let new = || (Backoff::new(REFUSED_FIRST, REFUSED_LONGEST), String::new());
+        let (backoff, said) = self.of(id, now).refused.get_or_insert_with(new);
+        backoff.failed(now, None);
+        *said = why;
+    }
+
+    /// Why the provider is not asked again yet to let it go; `None` = it may be.
+    pub(super) fn refusal(&self, id: &MachineId, now: Duration) -> Option<&str> {
+        let (backoff, why) = self.0.get(id)?.refused.as_ref()?;
+        backoff.wait(now).map(|_| why.as_str())
+    }
+
     /// It stays after all.
     pub(super) fn stays(&mut self, id: &MachineId) -> bool {
-        self.0.get_mut(id).is_some_and(|seen| seen.leaving.take().is_some())
+        self.0.get_mut(id).is_some_and(|seen| {
+            seen.refused = None;
+            seen.leaving.take().is_some()
+        })
     }
 
     pub(super) fn of(&mut self, id: &MachineId, now: Duration) -> &mut Seen {
@@ -119,6 +143,7 @@ impl Seen {
             awaited: true,
             for_standby: false,
             leaving: None,
+            refused: None,
             unhealthy_since: None,
             shunned_since: None,
             draining_since: None,

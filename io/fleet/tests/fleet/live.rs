@@ -130,6 +130,7 @@ impl Provider for Shared {
         Box::pin(async move {
             let mut world = self.0.borrow_mut();
             if world.keeps {
+                world.log.push("refused".to_owned());
                 return Err(Failure::new(FailureKind::Conflict, "it is locked"));
             }
             assert!(!world.members.contains_key(id.as_str()), "it still gets requests");
@@ -143,6 +144,7 @@ impl Provider for Shared {
         Box::pin(async move {
             let mut world = self.0.borrow_mut();
             if world.keeps {
+                world.log.push("refused".to_owned());
                 return Err(Failure::new(FailureKind::Conflict, "it is locked"));
             }
             assert!(!world.members.contains_key(id.as_str()), "it still gets requests");

@@ -85,6 +85,34 @@ fn a_server_that_the_provider_does_not_let_go_gets_no_requests_until_it_is_calle
 }
 
 #[test]
+fn a_machine_that_the_provider_does_not_let_go_is_asked_for_after_pauses_that_grow_and_told_meanwhile() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(60, 35).await;
+        play.world.0.borrow_mut().keeps = true;
+        let mut waited = 0;
+        while !play.log().contains(&"refused".to_owned()) {
+            waited += 1;
+            assert!(waited < 600, "nobody leaves");
+            play.seconds(1, 5).await;
+        }
+        play.log();
+        let mut told = 0;
+        for _ in 0..100 {
+            let round = play.seconds(1, 5).await;
+            told += u32::from(round.troubles.iter().any(|why| why.contains("it is locked")));
+        }
+        let asked = play.log().iter().filter(|done| *done == "refused").count();
+        // Of each of two machines at most after 1, 2, 4, 8, 16 and then each 30 seconds.
+        assert!((3..=20).contains(&asked), "asked {asked} times in 100 seconds");
+        assert_eq!(told, 100);
+        play.world.0.borrow_mut().keeps = false;
+        play.seconds(40, 5).await;
+        assert_eq!(play.counts(), (2, 1, 2));
+    });
+}
+
+#[test]
 fn machines_that_fail_before_they_serve_are_made_again_after_pauses_that_grow() {
     run_virtually(async {
         let mut play = Play::new();
