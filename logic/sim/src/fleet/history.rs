@@ -8,12 +8,23 @@ use crate::replay::{Lines, csv_fields};
 /// Where in a row things stand.
 struct Columns {
     time: usize,
+    /// The time of day, where the other one counts from a start.
+    wall: Option<usize>,
     rate: Option<usize>,
     requests: Option<usize>,
 }
 
+/// What a row has.
+struct Read {
+    time: f64,
+    wall: Option<f64>,
+    rate: Option<f64>,
+    requests: Option<f64>,
+}
+
 /// Names of the time in seconds, in the order of preference, and of what came since the row before.
-const TIMES: [&str; 4] = ["elapsed_s", "elapsed", "timestamp", "time_s"];
+const TIMES: [&str; 4] = ["elapsed_s", "elapsed", WALL, "time_s"];
+const WALL: &str = "timestamp";
 const RATES: [&str; 2] = ["rate_per_s", "rate"];
 const REQUESTS: [&str; 2] = ["requests", "difference"];
 
@@ -28,30 +39,38 @@ pub(super) fn rates(text: &mut dyn BufRead) -> Result<Vec<f64>, DemandError> {
     let columns = lines.next()?.and_then(Columns::of);
     let columns = columns.ok_or_else(|| DemandError::general("has no heading"))?;
     let mut rates = Vec::new();
-    let mut began: Option<f64> = None;
-    let mut last = 0.0;
+    let mut before: Option<Read> = None;
+    // Since the first row.
+    let mut passed = 0.0;
     while let Some(line) = lines.next()? {
-        let row = columns.row(line);
-        let (time, rate, requests) = row.map_err(|cause| lines.error(cause))?;
-        let Some(began) = began else {
-            (began, last) = (Some(time), time);
+        let row = columns.row(line).map_err(|cause| lines.error(cause))?;
+        let Some(last) = &before else {
+            before = Some(row);
             continue;
         };
-        if time <= last {
-            return Err(lines.error(format!("{time} s is not after {last} s")).into());
-        }
-        let rate = match (rate, requests) {
+        let since = match row.time - last.time {
+            since if since > 0.0 => since,
+            // Whoever wrote it has begun again; the time of day has gone on.
+            _ => match row.wall.zip(last.wall).map(|(now, then)| now - then) {
+                Some(since) if since > 0.0 => since,
+                _ => {
+                    return Err(lines.error(format!("{} s is not after {} s", row.time, last.time)).into());
+                }
+            },
+        };
+        let rate = match (row.rate, row.requests) {
             (Some(rate), _) => Some(rate),
-            (None, Some(requests)) => Some(requests / (time - last)),
+            (None, Some(requests)) => Some(requests / since),
             // Nothing was measured: it went on as before.
             (None, None) => rates.last().copied(),
         };
-        let end = (time - began).round();
+        passed += since;
+        let end = passed.round();
         if end >= Demand::SECONDS_MAX as f64 {
             return Err(DemandError::too_long());
         }
         rates.resize(rates.len().max(end as usize), rate.unwrap_or(0.0));
-        last = time;
+        before = Some(row);
     }
     Ok(rates)
 }
@@ -63,11 +82,11 @@ impl Columns {
         let at =
             |wanted: &[&str]| wanted.iter().find_map(|name| names.iter().position(|there| there == name));
         let (time, rate, requests) = (at(&TIMES)?, at(&RATES), at(&REQUESTS));
-        (rate.is_some() || requests.is_some()).then_some(Self { time, rate, requests })
+        let wall = at(&[WALL]).filter(|at| *at != time);
+        (rate.is_some() || requests.is_some()).then_some(Self { time, wall, rate, requests })
     }
 
-    /// Time, rate and requests of a row.
-    fn row(&self, line: &str) -> Result<(f64, Option<f64>, Option<f64>), String> {
+    fn row(&self, line: &str) -> Result<Read, String> {
         let fields = csv_fields(line)?;
         let number = |at: usize| -> Result<Option<f64>, String> {
             let text = fields.get(at).ok_or_else(|| format!("has {} fields only", fields.len()))?.trim();
@@ -86,6 +105,8 @@ impl Columns {
         if rate.is_some_and(|rate| rate > Demand::RATE_MAX) {
             return Err("the rate is out of range".to_owned());
         }
-        Ok((time, rate, of(self.requests)?))
+        // Others write it as a date.
+        let wall = self.wall.and_then(|at| number(at).ok()).flatten();
+        Ok(Read { time, wall, rate, requests: of(self.requests)? })
     }
 }

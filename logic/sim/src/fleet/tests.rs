@@ -118,6 +118,21 @@ fn a_history_is_read_by_the_names_of_its_columns() {
 }
 
 #[test]
+fn a_history_goes_on_where_whoever_wrote_it_has_begun_again() {
+    let demand =
+        recorded("timestamp,elapsed_s,rate_per_s\n100,0,\n110,10,5\n115,0.5,\n120,5.5,7\n2026-01-01,6.5,8\n")
+            .unwrap();
+    assert_eq!(demand.rates_per_s[..15], [5.0; 15]);
+    assert_eq!(demand.rates_per_s[15..], [7.0, 7.0, 7.0, 7.0, 7.0, 8.0]);
+    // Unless nobody knows for how long it was away.
+    for text in
+        ["timestamp,elapsed_s,rate_per_s\nx,0,\nx,10,5\nx,1,5\n", "elapsed_s,rate_per_s\n0,1\n10,5\n1,5\n"]
+    {
+        assert!(recorded(text).unwrap_err().contains("line 4: 1 s is not after 10 s"));
+    }
+}
+
+#[test]
 fn an_access_log_is_counted_second_by_second() {
     let demand = recorded("arrival_s\n5\n5.5\n5.9\n7.1\n").unwrap();
     assert_eq!(demand.rates_per_s, [3.0, 0.0, 1.0]);
