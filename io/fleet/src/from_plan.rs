@@ -10,8 +10,9 @@ use weir_config::plan::{
 };
 
 use crate::exec::{ExecProvider, ExecSettings};
-use crate::haproxy::Haproxy;
+use crate::haproxy::{self, Haproxy, Rendered};
 use crate::kubernetes::{self, KubernetesProvider, KubernetesSettings, Workload};
+use crate::live::Balancer;
 use crate::openstack::{AddressChoice, OpenStackProvider, OpenStackSettings, Park, Surroundings};
 use crate::process::{Limits, ProcessProvider, ProcessSettings, Restart};
 use crate::{Failure, FailureKind, Provider, Steps};
@@ -41,6 +42,9 @@ pub fn open(plan: &FleetPlan) -> Result<Box<dyn Provider>, String> {
 
 /// What is wrong with a provider as far as this machine can tell: programs, files.
 pub fn check(plan: &FleetPlan) -> Result<(), String> {
+    if let FleetBalancer::Haproxy(HaproxyBackend { template: Some(template), .. }) = &plan.balancer {
+        haproxy::check(template)?;
+    }
     match &plan.provider {
         FleetProvider::Process(processes) => {
             crate::process::find_program(&process_settings(plan, processes)).map(drop)
@@ -53,8 +57,16 @@ pub fn check(plan: &FleetPlan) -> Result<(), String> {
     }
 }
 
-/// A HAProxy that balances a fleet's servers.
-pub fn haproxy(plan: &FleetPlan, backend: &HaproxyBackend) -> Haproxy {
+/// A HAProxy that balances a fleet's servers, for the process that has the fleet's lease.
+pub fn haproxy(plan: &FleetPlan, backend: &HaproxyBackend) -> Box<dyn Balancer> {
+    let haproxy = over_socket(plan, backend);
+    match &backend.template {
+        Some(template) => Box::new(Rendered::new(haproxy, template.clone(), &plan.directory)),
+        None => Box::new(haproxy),
+    }
+}
+
+fn over_socket(plan: &FleetPlan, backend: &HaproxyBackend) -> Haproxy {
     Haproxy {
         fleet: plan.name.to_string(),
         socket: backend.socket.clone(),
@@ -71,7 +83,12 @@ pub async fn verify(plan: &FleetPlan) -> Result<(), Failure> {
     let wrong = |why: String| Failure::new(FailureKind::Permanent, why);
     check(plan).map_err(wrong)?;
     if let FleetBalancer::Haproxy(backend) = &plan.balancer {
-        haproxy(plan, backend).verify().map_err(wrong)?;
+        let haproxy = over_socket(plan, backend);
+        let verified = match &backend.template {
+            Some(template) => Rendered::new(haproxy, template.clone(), &plan.directory).verify(),
+            None => haproxy.verify(),
+        };
+        verified.map_err(wrong)?;
     }
     match &plan.provider {
         // Nobody else need be asked.

@@ -1,12 +1,16 @@
-//! HAProxy (2.5 or newer) as what balances over a fleet's servers: through its runtime socket, which has to be of level admin.
+//! HAProxy as what balances over a fleet's servers: through its runtime socket, which has to be of level admin.
 //!
-//! Servers are added to a backend with a check, and kept down until it passes; they go when they have drained. They are known by their
+//! With version 2.5 or newer servers are added to a backend with a check, and kept down until it passes; they go when they have drained. They are known by their
 //! names, the fleet's with twelve digits after it: others of the backend are left alone. After a reload HAProxy has forgotten them,
-//! and they are added again.
+//! and they are added again. An older one is reloaded with a configuration made of a template (`rendered`).
 
+mod command;
+mod record;
+mod rendered;
 mod socket;
 mod stat;
 mod states;
+mod template;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,6 +19,7 @@ use std::time::Duration;
 use weir_model::ServerName;
 use weir_scale::Sample;
 
+pub(crate) use self::rendered::{Rendered, check};
 use self::stat::Stat;
 use self::states::States;
 use crate::live::{Balancer, Member};
@@ -92,6 +97,15 @@ impl Haproxy {
         ])
     }
 
+    /// It gets nothing any more; by `force`, what it works on is cut off.
+    fn take_out(&self, server: &ServerName, force: bool) -> Result<(), String> {
+        self.tell(&[self.set(server, "state maint")])?;
+        match force {
+            true => self.tell(&[format!("shutdown sessions server {}/{server}", self.backend)]),
+            false => Ok(()),
+        }
+    }
+
     fn set(&self, server: &ServerName, what: &str) -> String {
         format!("set server {}/{server} {what}", self.backend)
     }
@@ -140,11 +154,7 @@ impl Balancer for Haproxy {
     }
 
     fn remove(&self, server: &ServerName, force: bool) -> Result<(), String> {
-        let path = format!("{}/{server}", self.backend);
-        self.tell(&[self.set(server, "state maint")])?;
-        if force {
-            self.tell(&[format!("shutdown sessions server {path}")])?;
-        }
-        self.tell(&[format!("del server {path}")])
+        self.take_out(server, force)?;
+        self.tell(&[format!("del server {}/{server}", self.backend)])
     }
 }

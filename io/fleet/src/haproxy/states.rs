@@ -13,8 +13,10 @@ struct State {
     check_status: u32,
 }
 
-/// `srv_admin_state`: somebody wants it in maintenance. Any other bit is maintenance, too, or drain.
+/// `srv_admin_state`: somebody wants it in maintenance. Any other bit but the next is maintenance, too, or drain.
 const FORCED_MAINTENANCE: u32 = 0x01;
+/// It began in maintenance, as its configuration says; this stays when it is long out of it.
+const BEGAN_IN_MAINTENANCE: u32 = 0x04;
 /// `srv_check_state`: it is checked.
 const CHECK_ENABLED: u32 = 0x04;
 /// `srv_check_status`: the first check has begun. All above are of checks that have ended.
@@ -45,7 +47,7 @@ impl States {
 
     /// Whether somebody wants it to get nothing new.
     pub(super) fn is_out(&self, server: &str) -> bool {
-        self.0.get(server).is_some_and(|state| state.admin != 0)
+        self.0.get(server).is_some_and(|state| state.admin & !BEGAN_IN_MAINTENANCE != 0)
     }
 
     /// Whether it was in rotation before: it is checked, and was.
@@ -70,6 +72,8 @@ mod tests {
 3 web 3 enabled 127.0.0.1 0 8 1 1 1 1 0 0 6 0
 3 web 4 ill-and-draining 127.0.0.1 0 8 1 1 1 8 2 0 6 0
 3 web 5 in-maintenance 127.0.0.1 0 1 1 1 1 8 2 0 14 0
+3 web 6 disabled 127.0.0.1 0 5 1 1 1 8 2 0 14 0
+3 web 7 was-disabled 127.0.0.1 2 4 1 1 1 6 3 4 6 0
 
 ";
 
@@ -78,6 +82,7 @@ mod tests {
         let states = States::parse(TEXT).unwrap();
         let out = ["serving", "added", "enabled", "ill-and-draining", "in-maintenance", "other"];
         assert_eq!(out.map(|name| states.is_out(name)), [false, true, true, true, true, false]);
+        assert_eq!(["disabled", "was-disabled"].map(|name| states.is_out(name)), [true, false]);
     }
 
     #[test]

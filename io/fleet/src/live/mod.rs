@@ -40,6 +40,11 @@ pub trait Balancer {
     /// A new server: it gets requests when its checks have passed, few at first.
     fn admit(&self, server: &ServerName, address: SocketAddr) -> Result<(), String>;
 
+    /// What stands in the way of what was told earlier, for people.
+    fn troubles(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// It is somewhere else now.
     fn relocate(&self, server: &ServerName, address: SocketAddr) -> Result<(), String>;
 
@@ -239,6 +244,7 @@ impl<B: Balancer> Live<B> {
                 return round;
             }
         };
+        round.troubles.extend(self.balancer.troubles());
         self.recalled.look(now.at, &members, self.scaler.rules().replace_after);
         round.servers = self.servers(now.at, &machines, &members);
         self.scaler.observe(now.at, &round.sample);

@@ -20,6 +20,7 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub(crate) use self::launch::find_program;
+pub(crate) use self::procfs::Mark;
 use self::record::{Life, Record, Records, Wanted};
 pub use self::settings::{Limits, MACHINE_VARIABLE, ProcessSettings, Restart};
 use crate::{Answer, Failure, FailureKind, Machine, MachineId, MachineState, Order, Provider, Steps, Token};

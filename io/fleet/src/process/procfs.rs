@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 /// One process and no other: numbers come again, together with the start time they do not, until the next boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Mark {
-    pub(super) pid: i32,
+pub(crate) struct Mark {
+    pub(crate) pid: i32,
     /// Clock ticks after the boot.
     pub(super) start_ticks: u64,
 }
@@ -27,13 +27,13 @@ const ENVIRONMENT_BYTES_MAX: u64 = 1 << 20;
 
 impl Mark {
     /// The process that has this number now.
-    pub(super) fn of(pid: i32) -> Option<Self> {
+    pub(crate) fn of(pid: i32) -> Option<Self> {
         let stat = Stat::read(pid)?;
         stat.is_alive().then_some(Self { pid, start_ticks: stat.start_ticks })
     }
 
     /// Whether it still runs. One that has ended and waits for its parent does not.
-    pub(super) fn is_alive(&self) -> bool {
+    pub(crate) fn is_alive(&self) -> bool {
         Self::of(self.pid) == Some(*self)
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use weir_config::plan::HistoryPlan;
+use weir_config::plan::{HistoryForm, HistoryPlan};
 use weir_fleet::History;
 use weir_model::{ByteSize, Millis};
 use weir_scale::history::{HEADING, Row};
@@ -11,7 +11,7 @@ use weir_testkit::TempDir;
 
 fn plan(directory: &TempDir, bytes_max: u64) -> HistoryPlan {
     let file = directory.path().join("new/history.csv");
-    HistoryPlan { file, interval: Millis(10_000), bytes_max: ByteSize(bytes_max) }
+    HistoryPlan { file, form: HistoryForm::Csv, interval: Millis(10_000), bytes_max: ByteSize(bytes_max) }
 }
 
 fn row(at: u32, decision: &str) -> Row {

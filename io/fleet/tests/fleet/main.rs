@@ -10,6 +10,7 @@ mod exec;
 mod fake_cloud;
 mod fake_cluster;
 mod history;
+mod history_database;
 mod journal;
 mod kubernetes;
 mod kubernetes_real;

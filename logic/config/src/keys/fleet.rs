@@ -2,6 +2,7 @@ use super::Kind::{
     AnyOf, Choice, Duration, Flag, Integer, Map, Number, Off, OneOrMany, Size, Table, Tables, Text,
 };
 use super::Presence::{Default, Otherwise, Required};
+use super::fleet_haproxy::HAPROXY;
 use super::fleet_kubernetes::KUBERNETES;
 use super::fleet_lease::LEASE;
 use super::{DURATION, HOUR_MS, Key, Kind, SECOND_MS, Section, key};
@@ -131,10 +132,11 @@ const OWN: [Key; 19] = [
     ),
     key(
         "history",
-        AnyOf(&[Text("an absolute path"), Off]),
+        AnyOf(&[OneOrMany(&Text("an absolute path")), Off]),
         Otherwise("the file `history.csv` in `directory`"),
-        "\"/var/log/weir/fleet.csv\"",
-        "Where a row for each look is added to, for `weir fleet history` and `weir fleet backtest`; `false` = nowhere.",
+        "[\"/var/log/weir/fleet.csv\", \"/var/log/weir/fleet.sqlite\"]",
+        "Where a row for each look is added to, for `weir fleet history` and `weir fleet backtest`; `false` = nowhere. A file whose name ends in `.sqlite`, `.sqlite3` or \
+         `.db` is a SQLite database, which other programs may ask meanwhile (table `history`), any other one is CSV.",
     ),
     key(
         "history-interval",
@@ -148,40 +150,10 @@ const OWN: [Key; 19] = [
         Size { min: 4_096, max: 1 << 40 },
         Default("\"64MiB\""),
         "\"1GiB\"",
-        "A history that is larger is put aside as `.1`, in place of the one before, and a new one begun.",
+        "A CSV file that is larger is put aside as `.1`, in place of the one before, and a new one begun; a database (64 KiB at least) loses its oldest rows.",
     ),
     key("act", Flag, Default("true"), "false", "`false` = only decide, and show what would be done."),
 ];
-
-static HAPROXY: Section = Section {
-    noun: "",
-    title: "[fleet.NAME.haproxy]",
-    meaning: "A HAProxy, 2.5 or newer, over its runtime socket. Servers are added to a backend and taken away again; others of the backend are \
-              left alone. After a reload of HAProxy they are added anew.",
-    keys: &[
-        key(
-            "socket",
-            Text("an absolute path"),
-            Required,
-            "\"/run/haproxy/admin.sock\"",
-            "Its runtime socket (`stats socket ... level admin`).",
-        ),
-        key(
-            "backend",
-            Text("the name of a backend"),
-            Required,
-            "\"web\"",
-            "The backend. Its algorithm has to be one that servers can be added to, such as leastconn or roundrobin.",
-        ),
-        key(
-            "server",
-            Text("options of a server"),
-            Default("\"check inter 1s rise 2 fall 3\""),
-            "\"check inter 500ms slowstart 10s\"",
-            "What a server is added with, as in HAProxy's `server` lines. There has to be a `check`: a server gets requests when it passes.",
-        ),
-    ],
-};
 
 static LEARNED: Section = Section {
     noun: "",

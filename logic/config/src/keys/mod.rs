@@ -5,6 +5,7 @@ mod balance;
 mod describe;
 mod failures;
 mod fleet;
+mod fleet_haproxy;
 mod fleet_kubernetes;
 mod fleet_lease;
 mod limits;

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 use weir_model::{ByteSize, Millis, Name, PoolName};
@@ -28,8 +29,8 @@ pub struct FleetPlan {
     pub directory: PathBuf,
     /// By what one of several leads.
     pub lease: LeasePlan,
-    /// Where rows go.
-    pub history: Option<HistoryPlan>,
+    /// Where rows go; empty = nowhere.
+    pub history: Vec<HistoryPlan>,
     /// Decisions are carried out.
     pub act: bool,
 }
@@ -53,6 +54,23 @@ pub struct HaproxyBackend {
     pub backend: String,
     /// What servers are added with.
     pub server: String,
+    /// How its configuration is made and read; `None` = servers are added over the socket.
+    pub template: Option<HaproxyTemplate>,
+}
+
+/// A configuration that is made of a template.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HaproxyTemplate {
+    /// The template.
+    pub file: PathBuf,
+    /// What is made of it.
+    pub config: PathBuf,
+    /// The command that says whether it is valid.
+    pub validate: Vec<String>,
+    /// The command that makes HAProxy read it.
+    pub reload: Vec<String>,
+    /// Either of them takes at most so long, and the new process as well.
+    pub timeout: Millis,
 }
 
 /// Where the rows of a fleet's history go.
@@ -60,10 +78,22 @@ pub struct HaproxyBackend {
 pub struct HistoryPlan {
     /// The file.
     pub file: PathBuf,
+    /// What it is.
+    pub form: HistoryForm,
     /// Time between two rows.
     pub interval: Millis,
-    /// A larger file is put aside.
+    /// A larger file is put aside; of a larger database, the oldest rows go.
     pub bytes_max: ByteSize,
+}
+
+/// What rows are written into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HistoryForm {
+    /// Lines of text.
+    Csv,
+    /// A SQLite database.
+    Sqlite,
 }
 
 /// Where a fleet's servers come from.
@@ -208,6 +238,17 @@ pub enum FleetWorkload {
     Deployment(String),
     /// By its name.
     StatefulSet(String),
+}
+
+impl HistoryForm {
+    /// That of a file with such a name.
+    pub fn of(file: &Path) -> Self {
+        let ending = file.extension().map(OsStr::to_ascii_lowercase);
+        match ending.as_deref().and_then(OsStr::to_str) {
+            Some("sqlite" | "sqlite3" | "db") => Self::Sqlite,
+            _ => Self::Csv,
+        }
+    }
 }
 
 impl FleetBalancer {

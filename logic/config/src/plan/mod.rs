@@ -21,7 +21,7 @@ use serde::Serialize;
 pub use balance::{HashPlan, KeyPlan};
 pub use fleet::{
     FleetBalancer, FleetCloud, FleetPlan, FleetPods, FleetProcesses, FleetProgram, FleetProvider,
-    FleetRestart, FleetWorkload, HaproxyBackend, HistoryPlan,
+    FleetRestart, FleetWorkload, HaproxyBackend, HaproxyTemplate, HistoryForm, HistoryPlan,
 };
 pub use lease::{LeasePlan, LeaseStoreKind, LeaseStorePlan};
 pub use listener::{

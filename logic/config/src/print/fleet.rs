@@ -7,7 +7,7 @@ use weir_scale::policy::{Floor, Predictive, Step, Target};
 use weir_scale::{Capacity, Combination, Leaver, Policy, Rules, SignalKind, SignalRule, Statistic};
 
 use super::process::path;
-use super::writer::{Printed, Spelled, Writer, bare};
+use super::writer::{OFF, Printed, Spelled, Writer, bare};
 use crate::plan::{
     FleetBalancer, FleetCloud, FleetPlan, FleetPods, FleetProcesses, FleetProgram, FleetProvider,
     FleetRestart, FleetWorkload,
@@ -24,8 +24,12 @@ pub(super) fn print(writer: &mut Writer, fleet: &FleetPlan) {
     writer.key("interval", Printed(fleet.interval));
     writer.key("directory", path(&fleet.directory));
     writer.key_if("lease", fleet.lease.file().map(path));
-    writer.key_or_off("history", fleet.history.as_ref().map(|history| path(&history.file)));
-    if let Some(history) = &fleet.history {
+    let files: Vec<String> = fleet.history.iter().map(|history| path(&history.file)).collect();
+    match files.is_empty() {
+        true => writer.key("history", OFF),
+        false => writer.many("history", &files),
+    }
+    if let Some(history) = fleet.history.first() {
         writer.key("history-interval", Printed(history.interval));
         writer.key("history-size", Printed(history.bytes_max));
     }
@@ -38,6 +42,14 @@ pub(super) fn print(writer: &mut Writer, fleet: &FleetPlan) {
         writer.key("socket", path(&haproxy.socket));
         writer.key("backend", &haproxy.backend);
         writer.key("server", &haproxy.server);
+        if let Some(template) = &haproxy.template {
+            writer.table(&format!("[fleet.{name}.haproxy.template]"));
+            writer.key("file", path(&template.file));
+            writer.key("config", path(&template.config));
+            writer.many("validate", &template.validate);
+            writer.many("reload", &template.reload);
+            writer.key("timeout", Printed(template.timeout));
+        }
     }
     match &fleet.provider {
         FleetProvider::Process(processes) => {
@@ -223,7 +235,7 @@ fn target(rule: &Target) -> Vec<(&'static str, Value)> {
 
 fn step(step: Option<Step>) -> Value {
     match step {
-        None => super::writer::OFF.spelled(),
+        None => OFF.spelled(),
         Some(step) => {
             table([("servers", whole(step.servers)), ("share", share(step.share)), ("per", time(step.per))])
         }

@@ -5,24 +5,31 @@ use weir_scale::SignalKind;
 use super::pools::unknown;
 use crate::context::Context;
 use crate::diagnostic::Problem;
-use crate::plan::{FleetBalancer, FleetPlan};
+use crate::plan::{FleetBalancer, FleetPlan, HaproxyBackend};
 use crate::spec::{FleetSpec, PoolSpec};
 
 /// What each fleet has to have for itself, or they would get into each other's way unnoticed.
-const FILES: [(&str, PathOf); 3] = [
-    ("directory", |plan| Some(plan.directory.as_path())),
-    ("lease", |plan| plan.lease.file()),
-    ("history", |plan| Some(plan.history.as_ref()?.file.as_path())),
+const FILES: [(&str, PathsOf); 4] = [
+    ("directory", |plan| vec![plan.directory.as_path()]),
+    ("lease", |plan| plan.lease.file().into_iter().collect()),
+    ("history", |plan| plan.history.iter().map(|history| history.file.as_path()).collect()),
+    ("configuration of HAProxy", |plan| match &plan.balancer {
+        FleetBalancer::Haproxy(HaproxyBackend { template: Some(template), .. }) => {
+            vec![template.config.as_path()]
+        }
+        _ => Vec::new(),
+    }),
 ];
 
-type PathOf = fn(&FleetPlan) -> Option<&Path>;
+type PathsOf = fn(&FleetPlan) -> Vec<&Path>;
 
 /// Fleets as the plan has them: each has a pool of its own, which is checked, and a directory of its own.
 pub(super) fn resolve(cx: &Context<'_>, pools: &[PoolSpec], fleets: Vec<FleetSpec>) -> Vec<FleetPlan> {
     for (at, fleet) in fleets.iter().enumerate() {
         let before = &fleets[..at];
         for (what, of) in FILES {
-            let same = |other: &&FleetSpec| of(&fleet.plan).is_some_and(|path| of(&other.plan) == Some(path));
+            let ours = of(&fleet.plan);
+            let same = |other: &&FleetSpec| of(&other.plan).iter().any(|path| ours.contains(path));
             if let Some(other) = before.iter().find(same) {
                 let message = format!("{}: fleet {} has this {what} already", fleet.subject, other.plan.name);
                 cx.report(Problem::error(fleet.name, message).also(other.name, "the other fleet"));

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use weir_model::Name;
 use weir_scale::{Capacity, CapacityRule, Leaver, Rules};
 
+use super::fleet_haproxy;
 use super::fleet_kubernetes::{self, suit};
 use super::fleet_lease::lease;
 use super::process::{path, path_if};
@@ -14,7 +15,7 @@ use crate::context::Context;
 use crate::keys::{FLEET, FLEET_SIGNAL};
 use crate::plan::{
     FleetBalancer, FleetCloud, FleetPlan, FleetProcesses, FleetProgram, FleetProvider, FleetRestart,
-    HaproxyBackend, HistoryPlan,
+    HistoryForm, HistoryPlan,
 };
 use crate::scaling::read::rules;
 use crate::source::{Located, Span};
@@ -77,46 +78,7 @@ fn balancer(table: &Table<'_, '_>, fleet: &Name) -> Option<FleetBalancer> {
         let named = table.text_if("pool").and_then(|pool| Name::new(&pool.value).ok());
         return Some(FleetBalancer::Pool(named.unwrap_or_else(|| fleet.clone())));
     }
-    let inner = table.table("haproxy");
-    let (backend, server) = (inner.text("backend"), inner.text("server"));
-    // What ends a command on the socket, or begins another one.
-    if let (Some(node), true) = (inner.get("backend"), backend.is_empty() || !backend.chars().all(is_of_name))
-    {
-        inner.error("backend", node.span, format!("{:?} is no name of a backend", short(&backend)));
-    }
-    if let (Some(node), true) = (inner.get("server"), server.contains([';', '\n', '\r', '\\', '#'])) {
-        inner.error("server", node.span, "only options of a server can stand here");
-    } else if let (Some(node), false) =
-        (inner.get("server"), server.split_whitespace().any(|word| word == "check"))
-    {
-        inner.error(
-            "server",
-            node.span,
-            "has no check: servers would get requests before they can answer them",
-        );
-    }
-    if let (Some(node), Some(kind)) = (table.get("signals"), untold(table)) {
-        table.error("signals", node.span, format!("HAProxy's statistics do not tell {kind}"));
-    }
-    if let (Some(node), None) = (table.get("capacity"), table.get("capacity").and_then(Node::decimal)) {
-        table.error("capacity", node.span, "cannot be found out from HAProxy's statistics: give a number");
-    }
-    let socket = absolute(&inner, "socket").unwrap_or_default();
-    Some(FleetBalancer::Haproxy(HaproxyBackend { socket, backend, server }))
-}
-
-fn is_of_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || "-_.:".contains(c)
-}
-
-/// What a signal that is written goes by, and HAProxy does not know.
-fn untold(table: &Table<'_, '_>) -> Option<&'static str> {
-    let kinds = table.many("signals").iter().filter_map(|signal| signal.get("kind")?.text());
-    kinds.into_iter().find_map(|kind| match kind {
-        "latency" => Some("latencies"),
-        "cpu" => Some("the load of processors"),
-        _ => None,
-    })
+    Some(FleetBalancer::Haproxy(fleet_haproxy::backend(table)))
 }
 
 fn capacity(table: &Table<'_, '_>) -> CapacityRule {
@@ -215,12 +177,17 @@ fn cloud(table: &Table<'_, '_>) -> FleetCloud {
 }
 
 fn command(table: &Table<'_, '_>) -> Vec<String> {
-    let words = texts(table, "command");
-    if let (Some(node), true) = (table.get("command"), words.first().is_none_or(String::is_empty)) {
-        table.error("command", node.span, "there is no program");
+    command_of(table, "command")
+}
+
+/// Program and arguments.
+pub(super) fn command_of(table: &Table<'_, '_>, key: &str) -> Vec<String> {
+    let words = texts(table, key);
+    if let (Some(node), true) = (table.get(key), words.first().is_none_or(String::is_empty)) {
+        table.error(key, node.span, "there is no program");
     }
-    if let (Some(node), true) = (table.get("command"), words.iter().any(|word| word.contains('\0'))) {
-        table.error("command", node.span, "a NUL cannot stand in a command");
+    if let (Some(node), true) = (table.get(key), words.iter().any(|word| word.contains('\0'))) {
+        table.error(key, node.span, "a NUL cannot stand in a command");
     }
     words
 }
@@ -282,13 +249,28 @@ fn port(table: &Table<'_, '_>, provider: &FleetProvider) -> Option<u16> {
     port
 }
 
-fn history(table: &Table<'_, '_>, directory: &Path) -> Option<HistoryPlan> {
+fn history(table: &Table<'_, '_>, directory: &Path) -> Vec<HistoryPlan> {
     let (interval, bytes_max) = (table.duration("history-interval"), table.size("history-size"));
     if table.is_off("history") {
-        return None;
+        return Vec::new();
     }
-    let file = absolute(table, "history").unwrap_or_else(|| directory.join("history.csv"));
-    Some(HistoryPlan { file, interval, bytes_max })
+    let mut files = Vec::new();
+    for text in table.many("history").iter().filter_map(located_text) {
+        let file = PathBuf::from(&text.value);
+        if !file.is_absolute() || text.value.contains('\0') {
+            let message = format!("{:?} does not begin with a /", short(&text.value));
+            table.error("history", text.span, message);
+        } else if files.contains(&file) {
+            table.error("history", text.span, format!("{:?} is there twice", short(&text.value)));
+        } else {
+            files.push(file);
+        }
+    }
+    if table.get("history").is_none() {
+        files.push(directory.join("history.csv"));
+    }
+    let plan = |file: PathBuf| HistoryPlan { form: HistoryForm::of(&file), file, interval, bytes_max };
+    files.into_iter().map(plan).collect()
 }
 
 /// Each look would find that the one before is too old.
@@ -302,7 +284,7 @@ fn stale_before_the_next_look(table: &Table<'_, '_>, plan: &FleetPlan) {
     }
 }
 
-fn absolute(table: &Table<'_, '_>, key: &str) -> Option<PathBuf> {
+pub(super) fn absolute(table: &Table<'_, '_>, key: &str) -> Option<PathBuf> {
     let node = table.get(key).filter(|node| node.text().is_some())?;
     let found = path(table, key);
     if !found.is_absolute() && !found.as_os_str().is_empty() {

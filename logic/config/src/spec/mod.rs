@@ -5,6 +5,7 @@ mod auto_weight;
 mod balance;
 mod check;
 mod fleet;
+mod fleet_haproxy;
 mod fleet_kubernetes;
 mod fleet_lease;
 mod header;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{complaints, load_text};
-use crate::plan::{FleetProvider, LeaseStoreKind};
+use crate::plan::{FleetBalancer, FleetProvider, HistoryForm, LeaseStoreKind};
 use crate::print;
 
 /// A config with a pool that is checked, and more.
@@ -257,4 +257,65 @@ fn fleets_that_share_a_key_in_a_store_are_refused() {
         load_text(&config.replace("\"c:2379\"], key = \"shop\"", "\"c:2379\"], key = \"shop/other\""))
             .is_ok()
     );
+}
+
+#[test]
+fn a_history_is_a_database_if_its_name_says_so() {
+    let history = |value: &str| {
+        let text = with(&format!(
+            "[fleet.web]\npool = \"web\"\nmax = 5\ncapacity = 10\nexec = {{ command = \"x\" }}\nhistory = {value}\n"
+        ));
+        load_text(&text).map(|loaded| {
+            let files = loaded.plan.fleets[0].history.iter();
+            files.map(|history| (history.file.display().to_string(), history.form)).collect::<Vec<_>>()
+        })
+    };
+    let files = history(r#"["/a/b.csv", "/a/b.SQLite", "/a.db/b", "/a/b.db"]"#).unwrap();
+    let forms: Vec<HistoryForm> = files.iter().map(|(_, form)| *form).collect();
+    assert_eq!(forms, [HistoryForm::Csv, HistoryForm::Sqlite, HistoryForm::Csv, HistoryForm::Sqlite]);
+    assert_eq!(history("\"/a/b.sqlite3\"").unwrap(), [("/a/b.sqlite3".to_owned(), HistoryForm::Sqlite)]);
+    assert_eq!(history("false").unwrap(), []);
+    for (value, why) in [
+        (r#"["/a", "b.db"]"#, "\"b.db\" does not begin with a /"),
+        (r#"["/a", "/a"]"#, "\"/a\" is there twice"),
+    ] {
+        let errors = history(value).unwrap_err();
+        assert!(errors[0].to_string().contains(why), "{}", errors[0]);
+    }
+}
+
+/// A fleet of a HAProxy with this template.
+fn with_template(name: &str, template: &str) -> String {
+    format!(
+        "[fleet.{name}]\nhaproxy = {{ socket = \"/run/h.sock\", backend = \"{name}\", template = {template} }}\n\
+         max = 5\ncapacity = 10\nexec = {{ command = \"x\" }}\n"
+    )
+}
+
+#[test]
+fn a_haproxy_with_a_template_is_validated_and_reloaded_by_the_usual_commands() {
+    let text = with_template("web", r#"{ file = "/etc/h.in", config = "/etc/h.cfg" }"#);
+    let loaded = load_text(&text).unwrap();
+    let FleetBalancer::Haproxy(haproxy) = &loaded.plan.fleets[0].balancer else { panic!("a HAProxy") };
+    let template = haproxy.template.as_ref().unwrap();
+    assert_eq!(template.validate, ["haproxy", "-c", "-f", "{file}"]);
+    assert_eq!(template.reload, ["systemctl", "reload", "haproxy"]);
+    super::print::assert_round_trip(&text);
+}
+
+#[test]
+fn what_is_wrong_with_a_template_for_haproxy_is_told() {
+    for (template, why) in [
+        (r#"{ config = "/etc/h.cfg" }"#, "file is missing"),
+        (r#"{ file = "/etc/h.in", config = "h.cfg" }"#, "\"h.cfg\" does not begin with a /"),
+        (r#"{ file = "/etc/h.cfg", config = "/etc/h.cfg" }"#, "the template would be written over"),
+        (r#"{ file = "/a", config = "/b", validate = "haproxy" }"#, "nothing would be validated"),
+        (r#"{ file = "/a", config = "/b", reload = [] }"#, "there is no program"),
+    ] {
+        let told = complaints(&with_template("web", template));
+        assert!(told.contains(why), "{template}: {told}");
+    }
+    let template = r#"{ file = "/etc/h.in", config = "/etc/h.cfg" }"#;
+    let two = complaints(&(with_template("a", template) + &with_template("b", template)));
+    assert!(two.contains("fleet a has this configuration of HAProxy already"), "{two}");
 }

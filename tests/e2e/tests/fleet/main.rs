@@ -8,6 +8,8 @@ mod crash;
 mod cycles;
 mod demand;
 mod haproxy;
+mod haproxy_template;
+mod history;
 mod kubernetes_real;
 mod leases;
 mod operator;

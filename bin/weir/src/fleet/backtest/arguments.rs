@@ -26,7 +26,7 @@ docs/guide/scaling.md explains the policies and the figures, docs/reference/scal
 
 Exits with 0 if it could be played, with 2 if not.")]
 pub(crate) struct BacktestArgs {
-    /// Play what was recorded: a history (CSV with a time and a rate) or an access log; `-` = standard input.
+    /// Play what was recorded: a history (CSV with a time and a rate, or a fleet's SQLite database) or an access log; `-` = standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "pattern")]
     pub(super) history: Option<PathBuf>,
     /// Play this demand: published, varied, steps, daily, flash or bursts. All but the first differ from seed to seed.

@@ -1,9 +1,12 @@
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Cursor};
 use std::path::Path;
 
 use weir_config::simulation::{LogFormat, LoggedTimes, Replay};
+use weir_fleet::History;
+use weir_scale::history::HEADING;
 use weir_sim::{Demand, Pattern};
 
 use super::BacktestArgs;
@@ -26,10 +29,7 @@ impl Source {
             if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
         let mut reader: Box<dyn BufRead> = match path == Path::new("-") {
             true => Box::new(io::stdin().lock()),
-            false => {
-                let file = File::open(path).map_err(|cause| format!("{name}: {cause}"))?;
-                Box::new(BufReader::with_capacity(256 << 10, file))
-            }
+            false => open(path)?,
         };
         let replay =
             Replay { file: path.clone(), format: LogFormat::Auto, speed: 1.0, times: LoggedTimes::Logged };
@@ -45,4 +45,18 @@ impl Source {
             Self::Synthetic { pattern, scale } => Cow::Owned(Demand::synthetic(*pattern, seed, *scale)),
         }
     }
+}
+
+/// A file as text: of a database, its rows as CSV.
+fn open(path: &Path) -> Result<Box<dyn BufRead>, String> {
+    if let Some(rows) = History::of_database(path, usize::MAX).map_err(|cause| cause.to_string())? {
+        let mut text = format!("{HEADING}\n");
+        for row in rows {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "{row}");
+        }
+        return Ok(Box::new(Cursor::new(text)));
+    }
+    let file = File::open(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
+    Ok(Box::new(BufReader::with_capacity(256 << 10, file)))
 }

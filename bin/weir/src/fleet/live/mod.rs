@@ -5,7 +5,7 @@
 pub(super) mod show;
 
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
@@ -13,8 +13,9 @@ use clap::Args;
 use serde::Serialize;
 use weir_admin::{ClientError, ControlClient};
 use weir_control::{Answer, Command, FleetSnapshot, What};
+use weir_fleet::History;
 use weir_model::Name;
-use weir_scale::history::Row;
+use weir_scale::history::{HEADING, Row};
 use weir_scale::plot;
 
 use crate::check::print_out;
@@ -59,7 +60,7 @@ pub(super) struct HistoryArgs {
     /// At most so many rows: the latest.
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     rows: u32,
-    /// Read this file, and ask nobody.
+    /// Read this file, CSV or SQLite, and ask nobody.
     #[arg(long, value_name = "FILE", conflicts_with = "fleet")]
     file: Option<PathBuf>,
     /// Draw rate, servers needed, pending and active over time into this file (SVG).
@@ -146,11 +147,7 @@ pub(super) fn pause(args: &OneArgs, paused: bool) -> ExitCode {
 pub(super) fn history(args: &HistoryArgs) -> ExitCode {
     answer(|| {
         let (title, lines) = match &args.file {
-            Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .map_err(|cause| Failure(2, format!("{}: {cause}", path.display())))?;
-                (path.display().to_string(), latest(&text, args.rows as usize))
-            }
+            Some(path) => (path.display().to_string(), lines_of(path, args.rows as usize)?),
             None => {
                 let mut client = ControlClient::connect(&args.of.how.socket)?;
                 let fleet = named(&mut client, args.of.fleet.as_ref())?;
@@ -174,6 +171,22 @@ pub(super) fn history(args: &HistoryArgs) -> ExitCode {
             Ok(lined(&lines))
         }
     })
+}
+
+/// What a file of rows has, as CSV.
+fn lines_of(path: &Path, rows: usize) -> Result<Vec<String>, Failure> {
+    let failure = |why: String| Failure(2, why);
+    let found = History::of_database(path, rows).map_err(|cause| failure(cause.to_string()))?;
+    if let Some(found) = found {
+        return Ok(csv(&found));
+    }
+    let text =
+        std::fs::read_to_string(path).map_err(|cause| failure(format!("{}: {cause}", path.display())))?;
+    Ok(latest(&text, rows))
+}
+
+fn csv(rows: &[Row]) -> Vec<String> {
+    std::iter::once(HEADING.to_owned()).chain(rows.iter().map(ToString::to_string)).collect()
 }
 
 /// The heading, and the last rows.

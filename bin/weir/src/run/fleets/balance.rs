@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 
-use weir_fleet::Haproxy;
 use weir_fleet::live::{Balancer, Member};
 use weir_model::ServerName;
 use weir_scale::{Observation, Sample};
@@ -11,8 +10,8 @@ use super::pool::Pool;
 
 /// Either of them.
 pub(super) enum Balance {
-    Pool(Pool),
-    Haproxy(Haproxy),
+    Pool(Box<Pool>),
+    Haproxy(Box<dyn Balancer>),
 }
 
 impl Balance {
@@ -23,8 +22,8 @@ impl Balance {
 
     fn inner(&self) -> &dyn Balancer {
         match self {
-            Self::Pool(pool) => pool,
-            Self::Haproxy(haproxy) => haproxy,
+            Self::Pool(pool) => pool.as_ref(),
+            Self::Haproxy(haproxy) => haproxy.as_ref(),
         }
     }
 }
@@ -44,6 +43,10 @@ impl Balancer for Balance {
 
     fn admit(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
         self.inner().admit(server, address)
+    }
+
+    fn troubles(&self) -> Vec<String> {
+        self.inner().troubles()
     }
 
     fn relocate(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {

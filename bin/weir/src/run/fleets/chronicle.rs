@@ -1,4 +1,4 @@
-//! The file of a fleet's rows, as far as it can be written: what stands in the way may go.
+//! A file of a fleet's rows, as far as it can be written: what stands in the way may go.
 
 use std::time::Duration;
 
@@ -8,8 +8,7 @@ use weir_scale::history::Row;
 
 /// Writes rows; those that come while the file cannot be written are not in it.
 pub(super) struct Chronicle {
-    /// `None` = nobody wants one.
-    plan: Option<HistoryPlan>,
+    plan: HistoryPlan,
     file: Option<History>,
     /// When it was tried last to open it; `None` = whoever leads has.
     tried: Option<Duration>,
@@ -22,20 +21,19 @@ const RETRY: Duration = Duration::from_secs(60);
 
 impl Chronicle {
     /// Goes on in the file; `None` = it could not be opened, and that was said.
-    pub(super) fn new(plan: Option<HistoryPlan>, file: Option<History>) -> Self {
-        let told = if plan.is_some() && file.is_none() { "it could not be opened" } else { "" };
+    pub(super) fn new(plan: HistoryPlan, file: Option<History>) -> Self {
+        let told = if file.is_none() { "it could not be opened" } else { "" };
         Self { plan, file, tried: None, told: told.to_owned() }
     }
 
     /// Writes a row if it is time for one. Returns what is new and should be told. `at`: of a clock that does not go back.
     pub(super) fn note(&mut self, at: Duration, row: &Row) -> Option<String> {
-        let plan = self.plan.as_ref()?;
         let mut file = match self.file.take() {
             Some(file) => file,
             None if at.saturating_sub(*self.tried.get_or_insert(at)) < RETRY => return None,
             None => {
                 self.tried = Some(at);
-                match History::open(plan) {
+                match History::open(&self.plan) {
                     Ok((file, _)) => file,
                     Err(cause) => return self.news(format!("no history is kept: {cause}")),
                 }
@@ -49,7 +47,7 @@ impl Chronicle {
             Ok(true) => {
                 self.file = Some(file);
                 let was_said = !std::mem::take(&mut self.told).is_empty();
-                was_said.then(|| "history: is kept again".to_owned())
+                was_said.then(|| format!("history: {} is kept again", self.plan.file.display()))
             }
             Err(cause) => {
                 self.tried = Some(at);
@@ -69,7 +67,7 @@ impl Chronicle {
 mod tests {
     use std::fs;
 
-    use weir_config::plan::HistoryPlan;
+    use weir_config::plan::{HistoryForm, HistoryPlan};
     use weir_model::{ByteSize, Millis};
     use weir_testkit::TempDir;
 
@@ -77,11 +75,21 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_written_is_tried_again_and_told_once() {
+        is_tried_again_and_told_once("history.csv");
+    }
+
+    #[test]
+    fn a_database_that_cannot_be_written_is_tried_again_and_told_once() {
+        is_tried_again_and_told_once("history.sqlite");
+    }
+
+    fn is_tried_again_and_told_once(name: &str) {
         let directory = TempDir::new().unwrap();
-        let file = directory.path().join("history.csv");
+        let file = directory.path().join(name);
         fs::create_dir(&file).unwrap();
-        let plan = HistoryPlan { file, interval: Millis(1), bytes_max: ByteSize(1 << 20) };
-        let mut chronicle = Chronicle::new(Some(plan.clone()), None);
+        let form = HistoryForm::of(&file);
+        let plan = HistoryPlan { file, form, interval: Millis(1), bytes_max: ByteSize(1 << 20) };
+        let mut chronicle = Chronicle::new(plan.clone(), None);
         let mut told: Vec<String> = Vec::new();
         let mut second = |second| {
             told.extend(chronicle.note(Duration::from_secs(second), &Row::default()));
@@ -91,6 +99,6 @@ mod tests {
         fs::remove_dir(&plan.file).unwrap();
         assert_eq!([121, 180, 181].map(&mut second), [1, 2, 2]);
         assert_eq!(History::latest(&plan).unwrap().len(), 2);
-        assert!(told[0].contains("history.csv") && told[1].contains("again"), "{told:?}");
+        assert!(told[0].contains(name) && told[1].contains("again"), "{told:?}");
     }
 }

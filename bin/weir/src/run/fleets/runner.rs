@@ -50,12 +50,9 @@ impl Runner {
 
     async fn live(&self) {
         let mut why = String::new();
-        if let Some(plan) = &self.plan.history {
-            match History::latest(plan) {
-                Ok(rows) => self.desk.recall(rows),
-                Err(cause) => self.desk.tell(format!("history: {cause}")),
-            }
-        }
+        let complain = |cause: std::io::Error| self.desk.tell(format!("history: {cause}"));
+        let latest = self.plan.history.iter().map(|plan| History::latest(plan).map_err(complain));
+        self.recall(latest.filter_map(Result::ok));
         let mut candidate = Candidate::new(&self.plan);
         while !self.desk.is_over() {
             if let Err(Idle { why: cause, is_alarm }) = self.lead(&mut candidate, &mut why).await {
@@ -85,7 +82,7 @@ impl Runner {
         self.desk.tell("led from here");
         self.desk.show(false, |snapshot| snapshot.alarms.clear());
         why.clear();
-        let mut chronicle = Chronicle::new(self.plan.history.clone(), self.history(live.scaler_mut()));
+        let mut chronicles = self.histories(live.scaler_mut());
         let mut teller = Teller::new(Arc::clone(&self.desk));
         let mut moved = Moved::new(self.left_behind(), self.plan.rules.drain_deadline);
         let began = Instant::now();
@@ -101,7 +98,7 @@ impl Runner {
             round.done.cut += cut;
             round.troubles.extend(troubles);
             if let Some(row) = teller.tell(now.at, &round, &live) {
-                if let Some(news) = chronicle.note(now.at, &row) {
+                for news in chronicles.iter_mut().filter_map(|chronicle| chronicle.note(now.at, &row)) {
                     self.desk.tell(news);
                 }
                 self.desk.remember(row);
@@ -149,7 +146,7 @@ impl Runner {
     fn balance(&self, balancer: &FleetBalancer) -> Balance {
         let plan = &self.plan;
         match balancer {
-            FleetBalancer::Pool(pool) => Balance::Pool(Pool {
+            FleetBalancer::Pool(pool) => Balance::Pool(Box::new(Pool {
                 fleet: plan.name.clone(),
                 name: pool.clone(),
                 controller: Arc::clone(&self.controller),
@@ -158,7 +155,7 @@ impl Runner {
                 learns: matches!(plan.rules.capacity.standard, Capacity::Learned { .. }),
                 stale_after: plan.rules.stale_after,
                 before: RefCell::new(Before::default()),
-            }),
+            })),
             FleetBalancer::Haproxy(haproxy) => Balance::Haproxy(weir_fleet::haproxy(plan, haproxy)),
         }
     }
@@ -175,17 +172,37 @@ impl Runner {
         others.chain(haproxy).map(|balancer| self.balance(&balancer)).collect()
     }
 
-    /// What was measured before, by whomever, and the file that it goes on in.
-    fn history(&self, scaler: &mut Scaler) -> Option<History> {
-        let plan = self.plan.history.as_ref()?;
-        let opened = History::open(plan).and_then(|(history, rows)| {
-            self.desk.recall(rows);
-            if scaler.rules().forecasts() {
-                History::replay(plan, |row| remember(scaler, &row))?;
+    /// What was measured before, by whomever, and the files that it goes on in.
+    fn histories(&self, scaler: &mut Scaler) -> Vec<Chronicle> {
+        let mut known = Vec::new();
+        let mut chronicles = Vec::new();
+        for plan in &self.plan.history {
+            let opened = History::open(plan)
+                .map_err(|cause| self.desk.tell(format!("no history is kept: {cause}")))
+                .ok();
+            let (file, rows) = opened.unzip();
+            known.extend(rows.map(|rows| (plan, rows)));
+            chronicles.push(Chronicle::new(plan.clone(), file));
+        }
+        if scaler.rules().forecasts() {
+            // A file that was named only lately has little to tell.
+            let began = |rows: &[Row]| rows.first().map_or(f64::INFINITY, |row| row.timestamp);
+            let oldest = known.iter().min_by(|one, other| began(&one.1).total_cmp(&began(&other.1)));
+            let replayed =
+                oldest.map_or(Ok(()), |(plan, _)| History::replay(plan, |row| remember(scaler, &row)));
+            if let Err(cause) = replayed {
+                self.desk.tell(format!("forecasts begin anew: {cause}"));
             }
-            Ok(history)
-        });
-        opened.map_err(|cause| self.desk.tell(format!("no history is kept: {cause}"))).ok()
+        }
+        self.recall(known.into_iter().map(|(_, rows)| rows));
+        chronicles
+    }
+
+    /// The rows of the file that has the most.
+    fn recall(&self, files: impl Iterator<Item = Vec<Row>>) {
+        if let Some(rows) = files.max_by_key(Vec::len) {
+            self.desk.recall(rows);
+        }
     }
 }
 

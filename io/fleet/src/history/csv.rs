@@ -1,9 +1,8 @@
-//! The file of rows that a fleet leaves behind.
+//! Rows as lines of text.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use weir_config::plan::HistoryPlan;
@@ -11,14 +10,12 @@ use weir_scale::history::{HEADING, Row};
 
 use crate::storage::named;
 
-/// Appends rows, for the one process that leads. One that is large enough is put aside.
+/// Appends rows. A file that is large enough is put aside.
 #[derive(Debug)]
-pub struct History {
+pub(super) struct CsvFile {
     plan: HistoryPlan,
     file: File,
     bytes: u64,
-    /// When the last row was written.
-    last: Option<Duration>,
 }
 
 /// A longer line is none of ours.
@@ -30,12 +27,12 @@ const HEADINGS_BEFORE: [&str; 1] = [
 /// So much of the end of a file is read again at a start: some 50,000 rows.
 const READ_BYTES_MAX: u64 = 8 << 20;
 
-impl History {
+impl CsvFile {
     /// Opens the file, and returns the rows at its end.
     ///
     /// # Errors
     /// It cannot be opened, or somebody else writes it; names it.
-    pub fn open(plan: &HistoryPlan) -> io::Result<(Self, Vec<Row>)> {
+    pub(super) fn open(plan: &HistoryPlan) -> io::Result<(Self, Vec<Row>)> {
         let (mut file, mut bytes) = open(plan)?;
         let heading = first_line(&mut file)?;
         if heading != HEADING {
@@ -53,32 +50,26 @@ impl History {
             file.write_all(b"\n")?;
             bytes += 1;
         }
-        Ok((Self { plan: plan.clone(), file, bytes, last: None }, rows))
+        Ok((Self { plan: plan.clone(), file, bytes }, rows))
     }
 
     /// The rows at the end of the file, for those who only look.
     ///
     /// # Errors
-    /// It is there and cannot be read; names it.
-    pub fn latest(plan: &HistoryPlan) -> io::Result<Vec<Row>> {
-        let read = || {
-            let mut file = File::open(&plan.file)?;
-            let bytes = file.metadata()?.len();
-            end_of(&mut file, bytes)
-        };
-        match read() {
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            rows => rows.map_err(|cause| named(&plan.file, &cause)),
-        }
+    /// It is not there or cannot be read.
+    pub(super) fn latest(plan: &HistoryPlan) -> io::Result<Vec<Row>> {
+        let mut file = File::open(&plan.file)?;
+        let bytes = file.metadata()?.len();
+        end_of(&mut file, bytes)
     }
 
     /// Every row there is, oldest first: those that were put aside, too.
     ///
     /// # Errors
     /// A file is there and cannot be read; names it.
-    pub fn replay(plan: &HistoryPlan, mut each: impl FnMut(Row)) -> io::Result<()> {
+    pub(super) fn replay(plan: &HistoryPlan, each: &mut impl FnMut(Row)) -> io::Result<()> {
         for path in [&aside(plan), &plan.file] {
-            match read_rows(path, &mut each) {
+            match read_rows(path, each) {
                 Err(cause) if cause.kind() == io::ErrorKind::NotFound => {}
                 read => read.map_err(|cause| named(path, &cause))?,
             }
@@ -86,13 +77,11 @@ impl History {
         Ok(())
     }
 
-    /// Writes a row if it is time for one, or if something was done. `at`: of any clock that does not go back. Returns whether
-    /// it was written.
-    pub fn note(&mut self, at: Duration, row: &Row) -> io::Result<bool> {
-        let is_due = self.last.is_none_or(|last| at.saturating_sub(last) >= self.plan.interval.duration());
-        if !is_due && row.decision.is_empty() {
-            return Ok(false);
-        }
+    /// Writes a row.
+    ///
+    /// # Errors
+    /// It cannot be written; names the file.
+    pub(super) fn add(&mut self, row: &Row) -> io::Result<()> {
         if self.bytes > self.plan.bytes_max.0 {
             let aside = aside(&self.plan);
             std::fs::rename(&self.plan.file, &aside).map_err(|cause| named(&aside, &cause))?;
@@ -101,8 +90,7 @@ impl History {
         let line = format!("{row}\n");
         self.file.write_all(line.as_bytes()).map_err(|cause| named(&self.plan.file, &cause))?;
         self.bytes += line.len() as u64;
-        self.last = Some(at);
-        Ok(true)
+        Ok(())
     }
 }
 

@@ -1,0 +1,268 @@
+//! Rows in a SQLite database, which other programs may ask while it is written.
+//!
+//! Each row is there as a whole or not at all. It is written ahead (WAL): readers hold up no row, and a row waits for no disk; after a
+//! power cut the latest ones may be missing. A second writer is kept away by a lock on a file beside: SQLite's own locks would only
+//! make two writers take turns.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, params};
+use weir_scale::history::Row;
+
+use crate::storage::{self, named};
+
+/// Adds rows. Of a database that is large enough, the oldest ones go.
+#[derive(Debug)]
+pub(super) struct Database {
+    path: PathBuf,
+    connection: Connection,
+    /// That nobody else writes.
+    _lock: File,
+    bytes_max: u64,
+    /// Rows that are added before it is looked again whether it is too large.
+    unchecked: u32,
+}
+
+/// `PRAGMA application_id`: "Weir".
+const OURS: i32 = 0x5765_6972;
+/// `PRAGMA user_version`.
+const FORMAT: i32 = 1;
+const SCHEMA: &str = "
+CREATE TABLE history (
+  id INTEGER PRIMARY KEY, timestamp REAL NOT NULL, elapsed_s REAL NOT NULL, requests_total INTEGER, requests INTEGER, rate_per_s REAL,
+  needed INTEGER NOT NULL, active_cloud INTEGER NOT NULL, active_balancer INTEGER NOT NULL, decision TEXT NOT NULL, reason TEXT NOT NULL,
+  demand REAL
+) STRICT;
+";
+const INSERT: &str = "INSERT INTO history (timestamp, elapsed_s, requests_total, requests, rate_per_s, needed, active_cloud, \
+                      active_balancer, decision, reason, demand) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
+const COLUMNS: &str = "timestamp, elapsed_s, requests_total, requests, rate_per_s, needed, active_cloud, active_balancer, decision, \
+                       reason, demand";
+
+/// How every database begins (sqlite.org/fileformat2.html).
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// For somebody who holds a lock for longer a fleet does not wait.
+const PATIENCE: Duration = Duration::from_millis(250);
+/// A smaller bound would leave next to nothing of a database of pages.
+const BYTES_LEAST: u64 = 64 << 10;
+const CHECKED_EVERY: u32 = 64;
+/// What is done about a database that is much too large, at each row.
+const ROWS_AT_ONCE: i64 = 10_000;
+const PAGES_AT_ONCE: u64 = 1_000;
+
+/// What went wrong, for people.
+enum Trouble {
+    Sqlite(rusqlite::Error),
+    Foreign(&'static str),
+}
+
+impl From<rusqlite::Error> for Trouble {
+    fn from(cause: rusqlite::Error) -> Self {
+        Self::Sqlite(cause)
+    }
+}
+
+impl Database {
+    /// Opens it to go on with it, or makes a new one.
+    ///
+    /// # Errors
+    /// It cannot be written, is none of ours, or somebody else writes it; names it.
+    pub(super) fn open(path: &Path, bytes_max: u64) -> io::Result<Self> {
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory).map_err(|cause| named(path, &cause))?;
+        }
+        if path.is_dir() {
+            return Err(named(path, &io::ErrorKind::IsADirectory.into()));
+        }
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".lock");
+        let lock = storage::lock(Path::new(&beside))?
+            .ok_or_else(|| named(path, &io::Error::other("another process or fleet writes this file")))?;
+        let connection = connect(path).map_err(|trouble| trouble.at(path))?;
+        let bytes_max = bytes_max.max(BYTES_LEAST);
+        Ok(Self { path: path.to_owned(), connection, _lock: lock, bytes_max, unchecked: 0 })
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// It cannot be written; names the database.
+    pub(super) fn add(&mut self, row: &Row) -> io::Result<()> {
+        let added = insert(&self.connection, row).and_then(|()| match self.unchecked {
+            0 => self.shorten().map(|is_larger_still| if is_larger_still { 0 } else { CHECKED_EVERY }),
+            left => Ok(left - 1),
+        });
+        self.unchecked = added.map_err(|cause| Trouble::Sqlite(cause).at(&self.path))?;
+        Ok(())
+    }
+
+    /// Deletes the oldest rows of a database that is too large. Returns whether it is still.
+    fn shorten(&self) -> rusqlite::Result<bool> {
+        let number = |pragma: &str| -> rusqlite::Result<u64> {
+            let number: i64 = self.connection.pragma_query_value(None, pragma, |row| row.get(0))?;
+            Ok(u64::try_from(number).unwrap_or_default())
+        };
+        let most = self.bytes_max / number("page_size")?.max(1);
+        if number("page_count")?.saturating_sub(number("freelist_count")?) > most {
+            // Numbers have no gaps: the oldest go, and the next one is one more than the latest.
+            let first: i64 =
+                self.connection
+                    .query_row("SELECT coalesce(min(id), 0) FROM history", [], |row| row.get(0))?;
+            let last: i64 =
+                self.connection
+                    .query_row("SELECT coalesce(max(id), 0) FROM history", [], |row| row.get(0))?;
+            let gone = ((last - first) / 10).clamp(1, ROWS_AT_ONCE);
+            self.connection.execute("DELETE FROM history WHERE id < ?1", params![first + gone])?;
+        }
+        let surplus = number("page_count")?.saturating_sub(most).min(PAGES_AT_ONCE);
+        if surplus > 0 {
+            // It gives back a page for each step.
+            let mut vacuum = self.connection.prepare(&format!("PRAGMA incremental_vacuum({surplus})"))?;
+            let mut pages = vacuum.query([])?;
+            while pages.next()?.is_some() {}
+        }
+        Ok(number("page_count")? > most)
+    }
+}
+
+/// Whether a file is a database, of whatever.
+pub(super) fn is_one(path: &Path) -> io::Result<bool> {
+    // What comes out of a pipe comes once.
+    if !std::fs::metadata(path)?.is_file() {
+        return Ok(false);
+    }
+    let mut beginning = Vec::new();
+    File::open(path)?.take(MAGIC.len() as u64).read_to_end(&mut beginning)?;
+    Ok(beginning == MAGIC)
+}
+
+/// The latest rows, at most so many, oldest first.
+///
+/// # Errors
+/// It cannot be read, or is none of ours; names it.
+pub(super) fn latest(path: &Path, most: usize) -> io::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    let sql = format!(
+        "SELECT {COLUMNS} FROM (SELECT * FROM history ORDER BY id DESC LIMIT {}) ORDER BY id",
+        i64::try_from(most).unwrap_or(i64::MAX)
+    );
+    read(path, &sql, &mut |row| rows.push(row)).map_err(|trouble| trouble.at(path))?;
+    Ok(rows)
+}
+
+/// Every row, oldest first.
+///
+/// # Errors
+/// It cannot be read, or is none of ours; names it.
+pub(super) fn each(path: &Path, each: &mut dyn FnMut(Row)) -> io::Result<()> {
+    read(path, &format!("SELECT {COLUMNS} FROM history ORDER BY id"), each)
+        .map_err(|trouble| trouble.at(path))
+}
+
+/// A database that is ours, to write into it.
+fn connect(path: &Path) -> Result<Connection, Trouble> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let is_new = tables == 0 && marks(&connection)? == (0, 0);
+    match is_new {
+        // Before there is anything in it: so that it can become smaller again.
+        true => connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL;")?,
+        // Nothing is done to that of somebody else.
+        false => is_ours(&connection)?,
+    }
+    // Where there can be no WAL (a network file system), rows are as whole without.
+    connection.execute_batch(
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 1048576;",
+    )?;
+    if is_new {
+        connection.execute_batch(&format!(
+            "BEGIN; {SCHEMA} PRAGMA application_id = {OURS}; PRAGMA user_version = {FORMAT}; COMMIT;"
+        ))?;
+    }
+    Ok(connection)
+}
+
+fn read(path: &Path, sql: &str, each: &mut dyn FnMut(Row)) -> Result<(), Trouble> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    is_ours(&connection)?;
+    let mut statement = connection.prepare(sql)?;
+    let mut found = statement.query([])?;
+    while let Some(row) = found.next()? {
+        each(row_of(row)?);
+    }
+    Ok(())
+}
+
+/// Whose it is, and in which form.
+fn marks(connection: &Connection) -> rusqlite::Result<(i32, i32)> {
+    let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get(0));
+    Ok((number("application_id")?, number("user_version")?))
+}
+
+fn is_ours(connection: &Connection) -> Result<(), Trouble> {
+    match marks(connection)? {
+        (OURS, FORMAT) => Ok(()),
+        (OURS, _) => Err(Trouble::Foreign("is a history of another version of Weir")),
+        _ => Err(Trouble::Foreign("is a database, and no history of a fleet")),
+    }
+}
+
+fn insert(connection: &Connection, row: &Row) -> rusqlite::Result<()> {
+    // SQLite's numbers have a sign.
+    let count = |count: Option<u64>| count.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+    connection.prepare_cached(INSERT)?.execute(params![
+        row.timestamp,
+        row.elapsed_s,
+        count(row.requests_total),
+        count(row.requests),
+        row.rate_per_s,
+        row.needed,
+        row.active_cloud,
+        row.active_balancer,
+        row.decision,
+        row.reason,
+        row.demand,
+    ])?;
+    Ok(())
+}
+
+fn row_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+    let count = |at: usize| -> rusqlite::Result<Option<u64>> {
+        let count: Option<i64> = row.get(at)?;
+        Ok(count.and_then(|count| u64::try_from(count).ok()))
+    };
+    Ok(Row {
+        timestamp: row.get(0)?,
+        elapsed_s: row.get(1)?,
+        requests_total: count(2)?,
+        requests: count(3)?,
+        rate_per_s: row.get(4)?,
+        needed: row.get(5)?,
+        active_cloud: row.get(6)?,
+        active_balancer: row.get(7)?,
+        decision: row.get(8)?,
+        reason: row.get(9)?,
+        demand: row.get(10)?,
+    })
+}
+
+impl Trouble {
+    fn at(self, path: &Path) -> io::Error {
+        let text = match self {
+            Self::Sqlite(rusqlite::Error::SqliteFailure(_, Some(text))) => text,
+            Self::Sqlite(cause) => cause.to_string(),
+            Self::Foreign(what) => what.to_owned(),
+        };
+        // Of what cannot be opened, SQLite names the file, too.
+        let twice = format!(": {}", path.display());
+        named(path, &io::Error::other(text.strip_suffix(&twice).unwrap_or(&text).to_owned()))
+    }
+}

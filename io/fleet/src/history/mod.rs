@@ -1,0 +1,108 @@
+//! The rows that a fleet leaves behind: in a CSV file, or in a SQLite database.
+
+mod csv;
+mod database;
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use weir_config::plan::{HistoryForm, HistoryPlan};
+use weir_scale::history::Row;
+
+use self::csv::CsvFile;
+use self::database::Database;
+use crate::storage::named;
+
+/// Adds rows, for the one process that leads. It does not grow without end.
+#[derive(Debug)]
+pub struct History {
+    interval: Duration,
+    kept: Kept,
+    /// When the last row was written.
+    last: Option<Duration>,
+}
+
+#[derive(Debug)]
+enum Kept {
+    Csv(CsvFile),
+    Database(Database),
+}
+
+/// So many of the latest rows are read again at a start.
+const LATEST_MAX: usize = 50_000;
+
+impl History {
+    /// Opens the file, and returns the latest rows in it.
+    ///
+    /// # Errors
+    /// It cannot be opened, is none of ours, or somebody else writes it; names it.
+    pub fn open(plan: &HistoryPlan) -> io::Result<(Self, Vec<Row>)> {
+        let (kept, rows) = match plan.form {
+            HistoryForm::Csv => {
+                let (file, rows) = CsvFile::open(plan)?;
+                (Kept::Csv(file), rows)
+            }
+            HistoryForm::Sqlite => {
+                let database = Database::open(&plan.file, plan.bytes_max.0)?;
+                (Kept::Database(database), database::latest(&plan.file, LATEST_MAX)?)
+            }
+        };
+        Ok((Self { interval: plan.interval.duration(), kept, last: None }, rows))
+    }
+
+    /// The latest rows, for those who only look.
+    ///
+    /// # Errors
+    /// It is there and cannot be read; names it.
+    pub fn latest(plan: &HistoryPlan) -> io::Result<Vec<Row>> {
+        if !plan.file.try_exists().map_err(|cause| named(&plan.file, &cause))? {
+            return Ok(Vec::new());
+        }
+        match plan.form {
+            HistoryForm::Csv => CsvFile::latest(plan).map_err(|cause| named(&plan.file, &cause)),
+            HistoryForm::Sqlite => database::latest(&plan.file, LATEST_MAX),
+        }
+    }
+
+    /// Every row there is, oldest first: those that were put aside, too.
+    ///
+    /// # Errors
+    /// A file is there and cannot be read; names it.
+    pub fn replay(plan: &HistoryPlan, mut each: impl FnMut(Row)) -> io::Result<()> {
+        match plan.form {
+            HistoryForm::Csv => CsvFile::replay(plan, &mut each),
+            HistoryForm::Sqlite if plan.file.exists() => database::each(&plan.file, &mut each),
+            HistoryForm::Sqlite => Ok(()),
+        }
+    }
+
+    /// The latest rows of a file, at most so many, if it is a database; `None` = it is something else.
+    ///
+    /// # Errors
+    /// It cannot be read, or is a database of something else; names it.
+    pub fn of_database(path: &Path, most: usize) -> io::Result<Option<Vec<Row>>> {
+        match database::is_one(path).map_err(|cause| named(path, &cause))? {
+            true => database::latest(path, most).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Writes a row if it is time for one, or if something was done. `at`: of any clock that does not go back. Returns whether
+    /// it was written.
+    ///
+    /// # Errors
+    /// It cannot be written; names the file.
+    pub fn note(&mut self, at: Duration, row: &Row) -> io::Result<bool> {
+        let is_due = self.last.is_none_or(|last| at.saturating_sub(last) >= self.interval);
+        if !is_due && row.decision.is_empty() {
+            return Ok(false);
+        }
+        match &mut self.kept {
+            Kept::Csv(file) => file.add(row)?,
+            Kept::Database(database) => database.add(row)?,
+        }
+        self.last = Some(at);
+        Ok(true)
+    }
+}

@@ -1,0 +1,77 @@
+//! What a fleet leaves behind, in both forms, as others find it.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use weir_e2e::Weir;
+use weir_testkit::{PATIENCE, Signal, wait_until};
+
+use crate::place::{Place, ask, fleet, has_settled_at, told};
+
+const RULES: &str = "min = 1\nmax = 4\ncapacity = 10\nstandby = 0\n";
+
+fn column<'r>(rows: &'r [Value], name: &str) -> Vec<&'r Value> {
+    rows.iter().map(|row| &row[name]).collect()
+}
+
+#[test]
+fn a_history_is_kept_as_csv_and_as_a_database_that_can_be_asked_meanwhile_and_played_again() {
+    let place = Place::new();
+    let (csv, database) = (place.path("fleet.csv"), place.path("fleet.sqlite"));
+    let config = place.config(&format!("{RULES}history = [{csv:?}, {database:?}]\n"));
+    let mut weir = Weir::start(&config);
+    wait_until("the first server", PATIENCE, || has_settled_at(&weir, 1));
+    weir.obey(&json!({"fleet-scale": {"fleet": "web", "servers": 2}}));
+    wait_until("the second one", PATIENCE, || has_settled_at(&weir, 2));
+    let read = |weir: &Weir, file: &std::path::Path| -> Vec<Value> {
+        let text = told(weir, &["history", "--json", "--file", file.to_str().unwrap()]);
+        serde_json::from_str(&text).unwrap()
+    };
+    // While it is written.
+    wait_until("two servers are in the database", PATIENCE, || {
+        read(&weir, &database).iter().any(|row| row["active_balancer"] == 2)
+    });
+    weir.signal(Signal::KILL);
+    weir.wait();
+    let (lines, rows) = (read(&weir, &csv), read(&weir, &database));
+    assert!(rows.len() > 2 && column(&rows, "decision").contains(&&json!("create 1")), "{rows:?}");
+    // Killed between the two, the one has a row more than the other.
+    let both = lines.len().min(rows.len());
+    assert_eq!(lines[..both], rows[..both]);
+    assert!(lines.len().abs_diff(rows.len()) <= 1);
+
+    let weir = Weir::start(&config);
+    wait_until("it goes on", PATIENCE, || read(&weir, &database).len() > rows.len() + 3);
+    assert_eq!(read(&weir, &database)[..rows.len()], rows);
+    for file in [&csv, &database] {
+        let mut command = std::process::Command::new(weir_e2e::program());
+        command
+            .args(["fleet", "backtest", "--json", "--seeds", "1", "--policy", "target", "--history"])
+            .arg(file);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(report["seconds"].as_u64() > Some(0), "{report}");
+    }
+    let whole = told(&weir, &["history", "--file", database.to_str().unwrap()]);
+    assert!(whole.starts_with("timestamp,elapsed_s,requests_total,"), "{whole}");
+}
+
+#[test]
+fn a_history_that_cannot_be_opened_is_told_and_the_fleet_scales_all_the_same() {
+    let place = Place::new();
+    let (csv, database) = (place.path("fleet.csv"), place.path("fleet.sqlite"));
+    fs::create_dir(&csv).unwrap();
+    fs::write(&database, "this is no database, and long enough to be taken for one".repeat(50)).unwrap();
+    let weir = Weir::start(&place.config(&format!("{RULES}history = [{csv:?}, {database:?}]\n")));
+    wait_until("the first server", PATIENCE, || has_settled_at(&weir, 1));
+    weir.obey(&json!({"fleet-scale": {"fleet": "web", "servers": 2}}));
+    wait_until("the second one", PATIENCE, || has_settled_at(&weir, 2));
+    let told = fleet(&weir)["events"].to_string();
+    for why in ["fleet.csv: Is a directory", "fleet.sqlite: file is not a database"] {
+        assert!(told.contains(why), "{told}");
+    }
+    let output = ask(&weir, &["history", "--file", csv.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("fleet.csv: Is a directory"), "{output:?}");
+}
