@@ -63,6 +63,16 @@ pub(crate) fn memory_bytes(pid: u32) -> u64 {
     family(pid).into_iter().map(of).sum()
 }
 
+/// The most resident memory that each of them has ever had, in bytes.
+pub(crate) fn peak_memory_bytes(pid: u32) -> u64 {
+    let of = |member| {
+        let status = read(&format!("/proc/{member}/status"));
+        let kb = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        kb.and_then(|kb| kb.trim().parse::<u64>().ok()).unwrap_or(0) * 1024
+    };
+    family(pid).into_iter().map(of).sum()
+}
+
 /// Open descriptors.
 pub(crate) fn descriptors(pid: u32) -> usize {
     family(pid).into_iter().map(|member| entries(&format!("/proc/{member}/fd")).len()).sum()
@@ -169,5 +179,14 @@ mod tests {
     #[test]
     fn our_own_memory_is_some() {
         assert!(memory_bytes(std::process::id()) > 100 * 1024);
+    }
+
+    #[test]
+    fn memory_that_was_given_back_counts_for_the_peak() {
+        let before = peak_memory_bytes(std::process::id());
+        assert!(before > 100 * 1024);
+        // Larger than all that other tests may give back meanwhile.
+        drop(std::hint::black_box(vec![1_u8; 64 << 20]));
+        assert!(peak_memory_bytes(std::process::id()) > before);
     }
 }

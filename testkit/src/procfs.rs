@@ -12,6 +12,11 @@ pub fn rss_bytes(pid: u32) -> u64 {
     status_number(pid, "VmRSS:") * 1024
 }
 
+/// The most resident memory that it has ever had, in bytes.
+pub fn peak_rss_bytes(pid: u32) -> u64 {
+    status_number(pid, "VmHWM:") * 1024
+}
+
 /// Its threads.
 pub fn thread_count(pid: u32) -> u64 {
     status_number(pid, "Threads:")

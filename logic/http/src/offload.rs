@@ -130,6 +130,28 @@ mod tests {
     }
 
     #[test]
+    fn a_response_may_ask_not_to_be_buffered() {
+        for (lines, is_unbuffered) in [
+            ("X-Accel-Buffering: no\n", true),
+            ("x-accel-buffering: NO\n", true),
+            ("Server: s\nX-Accel-Charset: no\nX-Accel-Buffering: no\n", true),
+            ("X-Accel-Buffering: yes\n", false),
+            ("X-Accel-Buffering: nothing\n", false),
+            ("X-Accel-Buffering:\n", false),
+            ("X-Accel-Charset: no\n", false),
+            ("X-Buffering: no\n", false),
+            ("", false),
+        ] {
+            let buf = format!("HTTP/1.1 200 OK\n{lines}\n").replace('\n', "\r\n");
+            let mut table = HeaderTable::new();
+            let head =
+                parse_response(buf.as_bytes(), ResponseTo::default(), &HeadLimits::default(), &mut table);
+            assert!(head.unwrap().is_some());
+            assert_eq!(OffloadOrder::is_unbuffered(buf.as_bytes(), &table), is_unbuffered, "{lines}");
+        }
+    }
+
+    #[test]
     fn a_refusal_is_no_order_and_a_path_only_where_paths_count() {
         assert_eq!(order("HTTP/1.1 403 No\nX-Accel-Redirect: /i/a\n\n", true), None);
         assert_eq!(order("HTTP/1.1 304 Not Modified\nX-Accel-Redirect: /i/a\n\n", true), None);

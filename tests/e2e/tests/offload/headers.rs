@@ -1,9 +1,11 @@
 //! What of the server's response goes with the file.
 
-use weir_e2e::Weir;
-use weir_testkit::TempDir;
+use std::sync::{Mutex, mpsc};
 
-use crate::{REDIRECT, Site, answering, request};
+use weir_e2e::Weir;
+use weir_testkit::{RawServer, TempDir, pattern};
+
+use crate::{REDIRECT, Site, answering, config, request};
 
 #[test]
 fn what_the_server_says_of_client_and_content_passes_and_the_rest_does_not() {
@@ -117,4 +119,34 @@ fn digests_of_a_plain_directory_are_not_computed() {
     let names: Vec<_> =
         std::fs::read_dir(site.root.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["f"]);
+}
+
+#[test]
+fn a_body_that_is_not_to_be_buffered_is_passed_on_while_its_server_pauses() {
+    const PART_BYTES: usize = 100_000;
+    const PARTS: usize = 20;
+    let content = pattern(PART_BYTES * PARTS);
+    let (go, waits) = mpsc::channel::<()>();
+    let (sent, waits) = (content.clone(), Mutex::new(waits));
+    // Large enough for batches; each part goes when the client has had the one before.
+    let server = RawServer::start(move |peer| {
+        peer.request()?;
+        let length = sent.len();
+        peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nX-Accel-Buffering: no\r\n\r\n"))?;
+        for part in sent.chunks(PART_BYTES) {
+            peer.send(part)?;
+            let _ = waits.lock().unwrap().recv();
+        }
+        Ok(())
+    });
+    let root = TempDir::new().unwrap();
+    let weir = Weir::start(&config(&server, root.path(), "", ""));
+    let mut client = weir.client();
+    client.send(request("GET", "/events", ""));
+    let head = client.response_head();
+    assert_eq!((head.status, head.header("x-accel-buffering")), (200, None));
+    for part in content.chunks(PART_BYTES) {
+        assert!(client.read_exact(PART_BYTES) == part);
+        go.send(()).unwrap();
+    }
 }

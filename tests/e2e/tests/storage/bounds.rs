@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use weir_e2e::Weir;
-use weir_testkit::{TempDir, rss_bytes};
+use weir_testkit::{TempDir, peak_rss_bytes};
 
 use crate::{OPEN, Site, config, message};
 
@@ -18,19 +18,12 @@ fn a_directory_of_a_hundred_thousand_is_told_in_little_memory() {
     let asked = b"<propfind xmlns='DAV:'><prop><resourcetype/><getcontentlength/></prop></propfind>";
     // What the first requests of a process cost is not what is measured.
     assert_eq!(site.request("PROPFIND", "/d/", &[("Depth", "0")], asked).status, 207);
-    let before = rss_bytes(site.weir.pid());
+    let before = peak_rss_bytes(site.weir.pid());
     let listed = site.request("PROPFIND", "/d/", &[("Depth", "1")], asked);
-    let after = rss_bytes(site.weir.pid());
+    let after = peak_rss_bytes(site.weir.pid());
     assert_eq!(listed.text().matches("<D:response>").count(), 100_001);
     assert!(listed.body.len() > 12 << 20);
     assert!(after < before + (8 << 20), "{before} bytes before, {after} after");
-}
-
-/// The most memory that a process has ever had.
-fn peak_bytes(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
 #[test]
@@ -46,9 +39,9 @@ fn members_with_large_properties_are_told_one_after_the_other() {
     }
     // What the first requests of a process cost is not what is measured.
     assert!(site.request("PROPFIND", "/d/0", &[("Depth", "0")], b"").body.len() > 500_000);
-    let before = peak_bytes(site.weir.pid());
+    let before = peak_rss_bytes(site.weir.pid());
     let listed = site.request("PROPFIND", "/d/", &[("Depth", "1")], b"");
-    let after = peak_bytes(site.weir.pid());
+    let after = peak_rss_bytes(site.weir.pid());
     assert!(listed.body.len() > 64 * 500_000);
     assert!(after < before + (12 << 20), "{before} bytes before, {after} after");
 }

@@ -1,11 +1,13 @@
 //! Past the balancer: clients that are sent on to a storage node, with a ticket.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::json;
 use weir_e2e::Weir;
+use weir_origin::{Origin, OriginHandle};
 use weir_testkit::{PATIENCE, RawClient, Response, TempDir, wait_until};
 
 use crate::access::{ISSUER, Issuer, bearer};
@@ -181,4 +183,85 @@ fn other_methods_pass_through_the_balancer_and_without_a_node_it_answers_as_alwa
     }
     let answer = cluster.balancer.client().exchange(message("GET", "/a", &headers, b""));
     assert_eq!(answer.status, 503);
+}
+
+/// A balancer that sends clients on to the nodes `a` and `b`. It asks these for no file, so they have none.
+struct Signpost {
+    balancer: Weir,
+    nodes: [OriginHandle; 2],
+    _secret: TempDir,
+}
+
+impl Signpost {
+    /// With further keys of the pool.
+    fn start(keys: &str) -> Self {
+        let nodes = ["a", "b"].map(|name| Origin::builder().name(name).start().unwrap());
+        let [a, b] = nodes.each_ref().map(OriginHandle::addr);
+        let secret = TempDir::new().unwrap();
+        let file = secret.path().join("redirect.key");
+        std::fs::write(&file, "a secret of all nodes\n").unwrap();
+        let balancer = Weir::start(&format!(
+            "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\n{keys}\n\
+             servers = [{{ name = \"a\", address = \"{a}\" }}, {{ name = \"b\", address = \"{b}\" }}]\n\
+             [pool.web.redirect]\nkey-file = \"{}\"\nnodes = {{ a = \"http://a.example\", b = \"http://b.example\" }}\n",
+            file.display()
+        ));
+        Self { balancer, nodes, _secret: secret }
+    }
+
+    /// The node that a client is sent on to.
+    fn sent_on(&self, path: &str) -> String {
+        let answer = self.balancer.client().exchange(message("GET", path, &[], b""));
+        assert_eq!(answer.status, 307);
+        let location = answer.header("location").unwrap().strip_prefix("http://").unwrap();
+        location.split_once(".example/").unwrap().0.to_owned()
+    }
+}
+
+/// What a script of a page asks for is passed on.
+const OF_A_SCRIPT: [(&str, &str); 1] = [("Sec-Fetch-Mode", "cors")];
+
+#[test]
+fn a_node_that_fails_its_checks_is_sent_nobody_until_it_passes_them_again() {
+    let check = "check = { http = \"GET /health\", interval = \"50ms\", fast-interval = \"20ms\", rise = 2, fall = 2 }";
+    let signpost = Signpost::start(&format!("balance = \"round-robin\"\n{check}"));
+    let used = || (0..6).map(|_| signpost.sent_on("/f")).collect::<BTreeSet<_>>();
+    assert_eq!(used().len(), 2);
+    signpost.nodes[0].set_healthy(false);
+    wait_until("the failing node is out", PATIENCE, || used().iter().eq(["b"]));
+    for _ in 0..4 {
+        assert!(used().iter().eq(["b"]));
+    }
+    signpost.nodes[0].set_healthy(true);
+    wait_until("it is back", PATIENCE, || used().len() == 2);
+    assert!(signpost.nodes.iter().all(|node| node.requests() == 0), "only checks have reached them");
+}
+
+#[test]
+fn the_node_is_the_one_that_the_algorithm_keeps_for_the_path() {
+    let signpost = Signpost::start("balance = { algorithm = \"hash\", key = \"uri\" }");
+    let mut used = BTreeSet::new();
+    for key in 0..40 {
+        let path = format!("/files/{key}");
+        let node = signpost.sent_on(&path);
+        let mut client = signpost.balancer.client();
+        let passed_on = client.exchange(message("GET", &path, &OF_A_SCRIPT, b""));
+        assert_eq!(passed_on.header("x-origin"), Some(node.as_str()), "{path}");
+        assert_eq!(signpost.sent_on(&path), node, "{path}");
+        used.insert(node);
+    }
+    assert_eq!(used.len(), 2, "only {used:?}");
+}
+
+#[test]
+fn least_connections_sends_clients_on_to_the_node_that_has_less_to_do() {
+    let signpost = Signpost::start("balance = \"least-connections\"");
+    let active = || signpost.nodes.each_ref().map(OriginHandle::active);
+    let mut client = signpost.balancer.client();
+    client.send(message("GET", "/hang", &OF_A_SCRIPT, b""));
+    wait_until("the request arrives", PATIENCE, || active() != [0, 0]);
+    let idle = if active()[0] == 0 { "a" } else { "b" };
+    for _ in 0..8 {
+        assert_eq!(signpost.sent_on("/f"), idle);
+    }
 }

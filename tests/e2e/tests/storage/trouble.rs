@@ -1,44 +1,59 @@
 //! A process that is killed, a disk that hangs.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 
 use weir_e2e::Weir;
 use weir_testkit::{PATIENCE, RawClient, Signal, TempDir, wait_until};
 
-use crate::{OPEN, Site, config, message};
+use crate::{OPEN, Site, config, message, pattern};
 
 const BYTES: usize = 300_000;
 const ROUNDS: u64 = 12;
 const CHANGES_PER_ROUND: u64 = 90;
 const CLIENTS: usize = 4;
 
+/// What a client's own file may have in it, a letter for each PUT.
+#[derive(Default)]
+struct Put {
+    /// The last that was confirmed.
+    confirmed: Option<u8>,
+    /// The last that was sent: it may have become visible, too.
+    sent: Option<u8>,
+}
+
 /// Puts, copies and moves files and a directory of its own until the server is gone.
-fn change(weir: &Weir, client: usize, round: u64, changes: &AtomicU64) {
-    let Ok(mut connection) = RawClient::try_connect(weir.addr("web")) else { return };
+fn change(weir: &Weir, client: usize, round: u64, changes: &AtomicU64) -> Put {
+    let mut put = Put::default();
+    let Ok(mut connection) = RawClient::try_connect(weir.addr("web")) else { return put };
     let path = |name: &str| format!("/d/{name}-{client}");
     for turn in 0_u64.. {
         // Letters, so that a file that is made of two contents shows it.
         let letter = b'a' + u8::try_from((turn + round) % 26).unwrap();
         let content = vec![letter; BYTES];
         let over = |name: &str| path(name);
-        for request in [
+        put.sent = Some(letter);
+        let requests = [
             message("PUT", &path("put"), &[], &content),
             message("COPY", &path("put"), &[("Destination", &over("copied"))], b""),
             message("MOVE", &path("copied"), &[("Destination", &over("moved"))], b""),
             message("COPY", &path("tree"), &[("Destination", &over("tree-copied"))], b""),
             message("MOVE", &path("tree-copied"), &[("Destination", &over("tree-moved"))], b""),
-        ] {
+        ];
+        for request in requests {
             if connection.try_send(request).is_err() {
-                return;
+                return put;
             }
-            let Ok(answer) = connection.try_response() else { return };
+            let Ok(answer) = connection.try_response() else { return put };
             assert!(matches!(answer.status, 201 | 204), "{}", answer.text());
+            // The first of them is the PUT.
+            put.confirmed = put.sent;
             changes.fetch_add(1, Ordering::Relaxed);
         }
     }
+    put
 }
 
 fn assert_whole(directory: &Path) -> usize {
@@ -62,8 +77,33 @@ fn assert_whole(directory: &Path) -> usize {
     files
 }
 
+/// With the default `durability`, which is about the machine's end: of the process's end alone every confirmed byte survives.
+fn assert_kept(directory: &Path, client: usize, put: &Put) {
+    if put.confirmed.is_none() {
+        return;
+    }
+    let first = fs::read(directory.join(format!("put-{client}"))).unwrap().first().copied();
+    let [confirmed, sent] = [put.confirmed, put.sent].map(|letter| letter.map(char::from));
+    let first = first.map(char::from);
+    assert!(first == confirmed || first == sent, "{confirmed:?} was confirmed, {first:?} is there");
+}
+
+/// All in there whose names begin so.
+fn hidden(directory: &Path, start: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(start));
+    named.map(|entry| entry.path()).collect()
+}
+
+/// Whether what is out of sight has to stay there: its places are taken, and nobody can tell which of two is wanted.
+fn has_to_stay(holder: &Path, directory: &Path) -> bool {
+    let Ok(inside) = fs::read_dir(holder) else { return false };
+    let names: Vec<_> = inside.flatten().map(|entry| entry.file_name()).collect();
+    !names.is_empty() && names.iter().all(|name| directory.join(name).exists())
+}
+
 #[test]
-fn a_process_that_is_killed_leaves_every_file_whole_or_absent() {
+fn a_process_that_is_killed_leaves_every_file_whole_or_absent_and_what_it_confirmed_is_there() {
     let root = TempDir::new().unwrap();
     let directory = root.path().join("d");
     for client in 0..CLIENTS {
@@ -77,24 +117,64 @@ fn a_process_that_is_killed_leaves_every_file_whole_or_absent() {
     for round in 0..ROUNDS {
         let mut weir = Weir::start(&config);
         let changes = AtomicU64::new(0);
-        std::thread::scope(|scope| {
-            for client in 0..CLIENTS {
-                let (weir, changes) = (&weir, &changes);
-                scope.spawn(move || change(weir, client, round, changes));
-            }
+        let puts = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..CLIENTS)
+                .map(|client| {
+                    let (weir, changes) = (&weir, &changes);
+                    scope.spawn(move || change(weir, client, round, changes))
+                })
+                .collect();
             wait_until("changes", PATIENCE, || changes.load(Ordering::Relaxed) >= CHANGES_PER_ROUND);
             weir.signal(Signal::KILL);
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
         });
         weir.wait();
         assert!(assert_whole(&directory) >= CLIENTS, "round {round}");
+        assert!(puts.iter().any(|put| put.confirmed.is_some()));
+        puts.iter().enumerate().for_each(|(client, put)| assert_kept(&directory, client, put));
     }
     // What was left on the way is cleaned up by the next start, in the background.
     let _weir = Weir::start(&config);
     wait_until("no leftovers", PATIENCE, || {
-        let mut names = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name());
-        names.all(|name| !name.to_string_lossy().starts_with(".weir-tmp~"))
+        hidden(&directory, ".weir-tmp~").is_empty()
+            && hidden(&directory, ".weir-old~").iter().all(|holder| has_to_stay(holder, &directory))
     });
     assert_whole(&directory);
+    for holder in hidden(&directory, ".weir-old~") {
+        assert_whole(&holder);
+    }
+}
+
+#[test]
+fn a_node_that_is_killed_amid_an_upload_costs_the_others_nothing_and_cleans_up_itself() {
+    let root = TempDir::new().unwrap();
+    let start =
+        |node: &str| Weir::start(&config(root.path(), "", &format!("{OPEN}[weir]\nnode = \"{node}\"\n")));
+    let uploads = |node: &str| hidden(root.path(), &format!(".weir-tmp~{node}~")).len();
+    // Killed when a part of the new content is on the disk.
+    let cut_off = |mut weir: Weir, node: &str| {
+        let mut client = weir.client();
+        client.send("PUT /f HTTP/1.1\r\nHost: a\r\nContent-Length: 3000000\r\n\r\n").send(pattern(1_000_000));
+        wait_until("the upload has begun", PATIENCE, || uploads(node) == 1);
+        weir.signal(Signal::KILL);
+        weir.wait();
+    };
+    let one = start("one");
+    let ask = |method: &str, path: &str, body: &[u8]| one.client().exchange(message(method, path, &[], body));
+    assert_eq!(ask("PUT", "/f", b"old").status, 201);
+    cut_off(start("two"), "two");
+    assert_eq!(ask("GET", "/f", b"").body, b"old");
+    assert_eq!(ask("PUT", "/g", b"new").status, 201);
+    // A start of another node cleans up after its own earlier ones only; the journal goes when it is through with them.
+    cut_off(one, "one");
+    let journals = hidden(&root.path().join(".weir-store"), "journal~one~");
+    assert!(!journals.is_empty());
+    let one = start("one");
+    wait_until("it is through", PATIENCE, || !journals.iter().any(|journal| journal.exists()));
+    assert_eq!((uploads("one"), uploads("two")), (0, 1));
+    let _two = start("two");
+    wait_until("the other has cleaned up, too", PATIENCE, || uploads("two") == 0);
+    assert_eq!(one.client().exchange(message("GET", "/f", &[], b"")).body, b"old");
 }
 
 #[test]

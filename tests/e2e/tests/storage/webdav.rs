@@ -305,8 +305,9 @@ fn destinations_are_looked_at_closely() {
 
 #[test]
 fn two_nodes_that_share_a_root_share_locks_and_properties() {
-    let site = Site::open("");
-    let other = Weir::start(&config(site.root.path(), "", OPEN));
+    let area = |node: &str| format!("{OPEN}[weir]\nnode = \"{node}\"\n");
+    let site = Site::new(&area("one"));
+    let other = Weir::start(&config(site.root.path(), "", &area("two")));
     assert_eq!(site.put("/f", &[], b"x").status, 201);
     let held = site.lock("/f", &[]);
     let mut client = other.client();

@@ -1,11 +1,12 @@
 //! How many at once, and what becomes of them when the process stops.
 
 use std::sync::{Mutex, mpsc};
+use std::time::{Duration, Instant};
 
 use weir_e2e::Weir;
 use weir_testkit::{PATIENCE, RawServer, Signal, TempDir, wait_until};
 
-use crate::{HERE, Site, config, last_line, message};
+use crate::{HERE, Site, config, last_line, message, pattern};
 
 /// A source that sends its file when it is told to, or when the sender is gone.
 fn holding() -> (RawServer, mpsc::Sender<()>) {
@@ -90,4 +91,30 @@ fn a_transfer_that_takes_longer_than_the_drain_ends_with_a_line_that_says_so() {
     let line = last_line(&client.final_response());
     assert!(line.starts_with("failure: the server is stopping"), "{line}");
     assert!(weir.wait().success());
+}
+
+#[test]
+fn all_copies_of_an_area_together_keep_its_rate() {
+    let content = pattern(100 << 10);
+    for way in ["Source", "Destination"] {
+        let other = Site::new();
+        let root = TempDir::new().unwrap();
+        let limited = "third-party-copy = true\nthird-party-copy-rate = \"200KiB/s\"\n";
+        let config = config(root.path(), HERE).replace("third-party-copy = true\n", limited);
+        let site = Site { weir: Weir::start(&config), root };
+        site.write("f", &content);
+        other.write("f", &content);
+        let begun = Instant::now();
+        let clients = ["a", "b"].map(|name| {
+            let (here, there) = if way == "Source" { (name, "f") } else { ("f", name) };
+            site.begin(&format!("/{here}"), &[(way, &other.url(&format!("/{there}")))])
+        });
+        for mut client in clients {
+            assert_eq!(last_line(&client.final_response()), "success: Created", "{way}");
+        }
+        // Two of half a second each.
+        assert!(begun.elapsed() >= Duration::from_secs(1), "{way}: {:?}", begun.elapsed());
+        let filled = if way == "Source" { &site } else { &other };
+        assert!(["a", "b"].iter().all(|name| filled.read(name).unwrap() == content), "{way}");
+    }
 }
