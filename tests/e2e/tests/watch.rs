@@ -124,6 +124,8 @@ fn processes_that_come_and_go_are_in_the_database_and_in_the_plots() {
     let second = idle(&program);
     names.push(of(&second));
     wait_for(&mut lines, &[&names[1]]);
+    // It goes on talking, and must not wait for somebody who listens.
+    std::thread::spawn(move || lines.for_each(drop));
     // Read while it is written, and drawn at its end.
     let during = weir(&["plot", &database, "--svg", &path("during")]);
     assert!(during.status.success(), "{during:?}");
