@@ -82,6 +82,7 @@ fn what_storm_had_becomes_a_config_that_passes_its_check() {
         "bind = \":18443\"",
         "students of $${year} read",
         "token-scopes = true",
+        "symlinks = \"never\"\nthird-party-copy = true\n",
     ] {
         assert!(config.contains(expected), "{expected} in\n{config}");
     }
@@ -102,6 +103,57 @@ fn what_storm_had_becomes_a_config_that_passes_its_check() {
     let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
     assert_eq!(printed["config"], config);
     assert_eq!(printed["notes"].as_array().unwrap().len(), notes.lines().count());
+}
+
+/// The pieces of a page for people that are set off, each with its language.
+fn pieces(page: &str) -> Vec<(String, String)> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide").join(page);
+    let page = fs::read_to_string(page).unwrap();
+    // Every other part is between two fences.
+    let set_off = page.split("```").skip(1).step_by(2).filter_map(|piece| piece.split_once('\n'));
+    set_off.map(|(language, piece)| (language.to_owned(), piece.to_owned())).collect()
+}
+
+#[test]
+fn the_example_of_the_guide_becomes_what_the_guide_shows() {
+    let pieces = pieces("coming-from-storm.md");
+    let piece = |wanted: &str| &pieces.iter().find(|(language, _)| language == wanted).unwrap().1;
+    let directory = TempDir::new().unwrap();
+    for (file, language) in [("sa.d/data.properties", "properties"), ("config/application.yml", "yaml")] {
+        let file = directory.path().join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, piece(language)).unwrap();
+    }
+    let path = directory.path().to_str().unwrap();
+    let converted = weir(&["convert", "storm", path]);
+    let notes = text(&converted.stderr).replace(path, "/etc/storm/webdav");
+    assert_eq!(converted.status.code(), Some(0), "{notes}");
+    assert_eq!(text(&converted.stdout), *piece(""));
+    assert_eq!(notes, *piece("text"));
+}
+
+/// The files that say who is a member are looked at by the check, like all that a config names.
+#[test]
+fn files_of_members_pass_the_check_if_they_are_there() {
+    let directory = TempDir::new().unwrap();
+    installation(directory.path());
+    let maps = directory.path().join("maps");
+    fs::create_dir(&maps).unwrap();
+    let service = directory.path().join("config/application.yml");
+    let section = format!("  vo-map-files:\n    enabled: true\n    config-dir: {}\n", maps.display());
+    let before = fs::read_to_string(&service).unwrap();
+    fs::write(&service, format!("{before}{section}")).unwrap();
+    let converted = weir(&["convert", "storm", "--profile", "policies", directory.path().to_str().unwrap()]);
+    assert_eq!(converted.status.code(), Some(0), "{}", text(&converted.stderr));
+    let file = directory.path().join("weir.toml");
+    fs::write(&file, &converted.stdout).unwrap();
+    let check = || weir(&["check", "--no-ports", file.to_str().unwrap()]);
+    let missing = check();
+    assert_eq!(missing.status.code(), Some(1), "{}", text(&missing.stderr));
+    assert!(text(&missing.stderr).contains("physics.vomap"), "{}", text(&missing.stderr));
+    fs::write(maps.join("physics.vomap"), "/C=IT/CN=Jo,/C=IT/CN=CA,jo@example.org\n").unwrap();
+    let there = check();
+    assert_eq!(there.status.code(), Some(0), "{}", text(&there.stderr));
 }
 
 /// Read without need, such a file could permit what nobody may; left out, deny nothing any more.

@@ -78,7 +78,7 @@ impl Application {
                 return Err(dotted(node, key));
             }
             if !same_key(key, "authz") {
-                self.service.read(key, node, notes);
+                self.service.read(key, node, notes)?;
                 continue;
             }
             for (key, node) in node.map() {
@@ -110,6 +110,7 @@ impl Application {
 
     /// Gives each policy to its area, and looks for what does not fit together.
     pub(super) fn hand_out_policies(&mut self, areas: &mut [Area], notes: &mut Notes<'_>) {
+        let has_vo_maps = self.service.has_vo_maps();
         for AreaPolicy { place, area, policy } in self.policies.drain(..) {
             match areas.iter_mut().find(|other| other.name == area) {
                 None => {
@@ -124,6 +125,11 @@ impl Application {
                                 "policies of '{name}' are off (fineGrainedAuthzEnabled): carried over, off"
                             ),
                         );
+                    }
+                    let is_mapped = |principal: &Principal| matches!(principal, Principal::VoMap { .. });
+                    if !has_vo_maps && policy.principals.iter().any(is_mapped) {
+                        let text = "vo-map: storm.vo-map-files is off, so nobody is a member by a file until vo-maps names one";
+                        notes.at(&place, text);
                     }
                     area.rules.policy.push(policy);
                     area.policy_places.push(place);
@@ -259,18 +265,11 @@ fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Result<Option<AreaPolicy>,
     let mut principals = Vec::new();
     for node in list("principals") {
         match principal(&node) {
-            Ok(Principal::Vo { .. } | Principal::VoMap { .. } | Principal::Fqan { .. }) if denies => {
-                // Who they are is not known here, but that they have proved to be somebody is.
-                let why = "certificates with VOMS attributes are not read: it denies to every authenticated user instead";
-                notes.add(node.line, why);
-                principals.push(Principal::AnyAuthenticatedUser);
-            }
+            // A denial, too: who shows no VOMS attributes here could have done so there.
             Ok(principal) => {
-                if let Principal::Vo { .. } | Principal::VoMap { .. } | Principal::Fqan { .. } = principal {
-                    notes.add(
-                        node.line,
-                        "certificates with VOMS attributes are not read: nobody is this principal",
-                    );
+                if let Principal::Vo { .. } | Principal::Fqan { .. } = principal {
+                    let text = "who that is says a proxy in front (identity-from), and nothing else";
+                    notes.add(node.line, format!("{principal}: {text}"));
                 }
                 principals.push(principal);
             }

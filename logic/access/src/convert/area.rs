@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::properties::{Properties, Property};
 use super::{Notes, Place};
-use crate::rule::AreaSpec;
+use crate::rule::{AreaSpec, Principal};
 
 /// One storage area on its way.
 #[derive(Debug, Clone)]
@@ -68,6 +68,18 @@ impl Area {
         Some(area)
     }
 
+    /// The organisations of which a file may say who is a member, as its rules count that.
+    pub(super) fn mapped_organisations(&self) -> BTreeSet<&str> {
+        let by_switch = self.rules.vo_map_read || self.rules.vo_map_write;
+        let of_switches = self.rules.vos.iter().filter(|_| by_switch);
+        let principals = self.rules.policy.iter().flat_map(|policy| &policy.principals);
+        let of_policies = principals.filter_map(|principal| match principal {
+            Principal::VoMap { vo } => Some(vo),
+            _ => None,
+        });
+        of_switches.chain(of_policies).map(String::as_str).collect()
+    }
+
     fn take(&mut self, entry: &Property, notes: &mut Notes<'_>) {
         let value = entry.value.trim();
         let rules = &mut self.rules;
@@ -80,7 +92,8 @@ impl Area {
                 if !rules.vos.is_empty() {
                     notes.add(
                         entry.line,
-                        "vos: certificates with VOMS attributes are not read, so it has no effect",
+                        "vos: who is a member says a proxy in front (identity-from) or a file (vo-maps): VOMS attributes of \
+                         certificates are not read here",
                     );
                 }
                 return;

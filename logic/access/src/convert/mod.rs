@@ -76,6 +76,15 @@ impl Notes<'_> {
     }
 }
 
+/// What is so of every area, and StoRM's files do not say.
+const FOR_ALL_AREAS: [&str; 4] = [
+    "symbolic links were followed; here they are not, in no area (symlinks = \"never\")",
+    "files are copied from and to other servers, as before (third-party-copy = true); those without TLS, with private \
+     addresses, or certificates that the system does not trust, need http, private and ca of [third-party-copy]",
+    "clients are asked for certificates only with [listener.https.tls.client-auth]: its ca is a PEM file of authorities",
+    "tokens and macaroons are issued only by a [token-endpoint.NAME] that areas name (token-endpoint)",
+];
+
 /// Largest file, in bytes.
 pub const BYTES_MAX: usize = 4 * 1024 * 1024;
 
@@ -101,7 +110,7 @@ pub fn convert_storm(areas: &[Source<'_>], application: &[Source<'_>]) -> Result
     }
     if let Some(first) = areas.first().filter(|_| !converted.is_empty()) {
         notes.file = first.name;
-        notes.add(1, "symbolic links were followed; here they are not, in no area (symlinks = \"never\")");
+        FOR_ALL_AREAS.iter().for_each(|note| notes.add(1, *note));
     }
     let mut service = Application::default();
     for source in application {

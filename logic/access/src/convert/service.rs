@@ -1,5 +1,7 @@
+use std::collections::BTreeMap;
+
 use super::Notes;
-use super::yaml::{Node, same_key};
+use super::yaml::{Node, YamlError, same_key};
 
 /// What `application.yml` says of the service as a whole; else what StoRM takes for granted.
 #[derive(Debug, Clone)]
@@ -10,6 +12,10 @@ pub(super) struct Service {
     pub(super) key: String,
     /// No checksums are computed.
     pub(super) without_checksums: bool,
+    /// Limits of third-party copies, by what they are called here.
+    pub(super) copy_limits: BTreeMap<&'static str, u32>,
+    vo_maps_enabled: bool,
+    vo_map_directory: String,
 }
 
 impl Default for Service {
@@ -20,35 +26,70 @@ impl Default for Service {
             certificate: "/etc/grid-security/storm-webdav/hostcert.pem".to_owned(),
             key: "/etc/grid-security/storm-webdav/hostkey.pem".to_owned(),
             without_checksums: false,
+            copy_limits: BTreeMap::new(),
+            vo_maps_enabled: false,
+            vo_map_directory: "/etc/storm/webdav/vo-mapfiles.d".to_owned(),
         }
     }
 }
 
 /// Sections of `storm:` that StoRM knows, and why they are not carried over.
-const NOT_CARRIED_OVER: [(&str, &str); 14] = [
-    ("authz-server", "a [token-endpoint.NAME] issues tokens; its key is a file"),
+const NOT_CARRIED_OVER: [(&str, &str); 12] = [
+    (
+        "authz-server",
+        "tokens come from a [token-endpoint.NAME] with this issuer, path = \"/.storm-webdav/oauth/token\" and a key in a \
+         file, which areas name (token-endpoint)",
+    ),
     ("buffer", "there are no buffers to set"),
     ("checksum-filter", "clients get the checksums that they ask for"),
     ("macaroon-filter", "an area with token-endpoint answers macaroon requests"),
-    ("nginx", "files are sent without a second server in front"),
-    ("redirector", "requests are not redirected to replicas"),
+    (
+        "nginx",
+        "the addresses of proxies are not in it: areas name who is believed in X-VOMS-* lines (identity-from), and who may \
+         send files itself (accel-redirect)",
+    ),
+    (
+        "redirector",
+        "a balancer in front redirects: [pool.NAME.redirect] there, redirect-key-file in the areas here",
+    ),
     ("sa", "the files of storage areas are those that were given"),
     ("scitags", "there are no flow markers"),
     ("server", "timeouts are those of the listener"),
     ("tape", "there is no tape"),
-    ("tpc", "third-party copies have settings of their own"),
-    ("vo-map-files", "VO map files are not read"),
-    ("voms", "certificates with VOMS attributes are not read"),
+    ("voms", "a proxy in front verifies VOMS attributes; areas name it (identity-from)"),
     ("hostnames", "the host is that of the request"),
+];
+
+/// Limits of third-party copies, and what they are called here.
+const COPY_LIMITS: [(&str, &str); 2] =
+    [("max-connections", "max-transfers"), ("max-connections-per-route", "max-per-peer")];
+
+/// The most that these limits may be here.
+const COPIES_MAX: u32 = 10_000;
+
+/// Other settings of third-party copies, and where what they are about is set here.
+const COPY_SETTINGS: [(&str, &str); 5] = [
+    ("timeout-in-secs", "see connect-timeout, idle-timeout and answer-timeout of [third-party-copy]"),
+    ("report-delay-secs", "see marker-interval of [third-party-copy]"),
+    ("verify-checksum", "clients say it with each copy (RequireChecksumVerification)"),
+    ("enable-tls-client-auth", "see client-certificate of [third-party-copy]"),
+    ("enable-expect-continue-threshold", "it is 1 MiB"),
 ];
 
 impl Service {
     /// Reads one section of `storm:`.
-    pub(super) fn read(&mut self, key: &str, node: &Node, notes: &mut Notes<'_>) {
+    ///
+    /// # Errors
+    /// Whether VO map files count cannot be told: denials may be about whom they name.
+    pub(super) fn read(&mut self, key: &str, node: &Node, notes: &mut Notes<'_>) -> Result<(), YamlError> {
         if same_key(key, "connector") {
             self.read_connector(node, notes);
         } else if same_key(key, "tls") {
             self.read_tls(node, notes);
+        } else if same_key(key, "tpc") {
+            self.read_copies(node, notes);
+        } else if same_key(key, "vo-map-files") {
+            self.read_vo_maps(node, notes)?;
         } else if same_key(key, "checksum-strategy") {
             let strategy = node.text().unwrap_or_default();
             self.without_checksums =
@@ -60,6 +101,75 @@ impl Service {
             match NOT_CARRIED_OVER.iter().find(|(name, _)| same_key(key, name)) {
                 Some((name, why)) => notes.add(node.line, format!("storm.{name} is not carried over: {why}")),
                 None => notes.add(node.line, format!("storm.{key} is not known here")),
+            }
+        }
+        Ok(())
+    }
+
+    /// The file that says who is a member of an organisation, if such files count. One whose name cannot be that of a file
+    /// has none.
+    pub(super) fn vo_map_of(&self, organisation: &str) -> Option<String> {
+        let has_file = self.vo_maps_enabled && !organisation.contains(['/', '\0']);
+        has_file.then(|| format!("{}/{organisation}.vomap", self.vo_map_directory.trim_end_matches('/')))
+    }
+
+    /// Whether VO map files count.
+    pub(super) fn has_vo_maps(&self) -> bool {
+        self.vo_maps_enabled
+    }
+
+    fn read_vo_maps(&mut self, maps: &Node, notes: &mut Notes<'_>) -> Result<(), YamlError> {
+        for (key, node) in maps.map() {
+            let text = node.text().map(str::trim).unwrap_or_default();
+            if same_key(key, "enabled") {
+                self.vo_maps_enabled = match text {
+                    text if text.eq_ignore_ascii_case("true") => true,
+                    text if text.eq_ignore_ascii_case("false") => false,
+                    _ => {
+                        let why = format!("storm.vo-map-files.{key} is neither true nor false");
+                        return Err(YamlError { line: node.line, why });
+                    }
+                };
+            } else if !same_key(key, "config-dir") {
+                notes.add(
+                    node.line,
+                    format!("storm.vo-map-files.{key} is not carried over: a reload reads the files again"),
+                );
+            } else if text.is_empty() || text.contains('\0') {
+                let taken = &self.vo_map_directory;
+                notes.add(node.line, format!("storm.vo-map-files.{key} is no directory: {taken} is taken"));
+            } else {
+                text.clone_into(&mut self.vo_map_directory);
+            }
+        }
+        if self.vo_maps_enabled {
+            notes.add(
+                maps.line,
+                format!(
+                    "storm.vo-map-files: vo-maps name {}/NAME.vomap for the organisations that areas know: take out those \
+                     that are not there",
+                    self.vo_map_directory.trim_end_matches('/')
+                ),
+            );
+        }
+        Ok(())
+    }
+
+    fn read_copies(&mut self, copies: &Node, notes: &mut Notes<'_>) {
+        for (key, node) in copies.map() {
+            let Some((_, limit)) = COPY_LIMITS.iter().find(|(name, _)| same_key(key, name)) else {
+                let known = COPY_SETTINGS.iter().find(|(name, _)| same_key(key, name));
+                let why = known.map_or("there is no such setting", |(_, why)| *why);
+                notes.add(node.line, format!("storm.tpc.{key} is not carried over: {why}"));
+                continue;
+            };
+            let number = node.text().and_then(|text| text.trim().parse::<u32>().ok());
+            match number.filter(|number| (1..=COPIES_MAX).contains(number)) {
+                Some(number) => {
+                    self.copy_limits.insert(*limit, number);
+                }
+                None => notes
+                    .add(node.line, format!("storm.tpc.{key} is no number from 1 to {COPIES_MAX}: left out")),
             }
         }
     }

@@ -30,6 +30,12 @@ pub(super) fn toml(areas: &[Area], issuers: &[TokenIssuer], service: &Service) -
             line(&mut text, "audiences", strings(&issuer.audiences));
         }
     }
+    if !areas.is_empty() && !service.copy_limits.is_empty() {
+        heading(&mut text, "[third-party-copy]");
+        for (limit, number) in &service.copy_limits {
+            line(&mut text, limit, number);
+        }
+    }
     for area in areas {
         write_area(&mut text, area, service);
     }
@@ -87,6 +93,15 @@ fn write_area(text: &mut String, area: &Area, service: &Service) {
     if service.without_checksums {
         line(text, "checksums", "[]");
     }
+    let organisations = area.mapped_organisations().into_iter();
+    let maps: Vec<_> = organisations
+        .filter_map(|vo| Some(format!("{} = {}", key(vo), string(&service.vo_map_of(vo)?))))
+        .collect();
+    if !maps.is_empty() {
+        line(text, "vo-maps", format!("{{ {} }}", maps.join(", ")));
+    }
+    // No setting of StoRM's takes that away.
+    line(text, "third-party-copy", true);
     let rules = &area.rules;
     heading(text, &format!("[storage-area.{name}.access]"));
     line(text, "anonymous-read", rules.anonymous_read);

@@ -166,9 +166,8 @@ fn without_a_file_of_the_service_nothing_is_carried_over() {
     }
 }
 
-/// Certificates of organisations are not read here, so nobody is known to be a member of one.
 #[test]
-fn a_denial_for_those_whom_nobody_can_tell_is_one_for_all_who_are_known() {
+fn a_denial_is_for_those_whom_it_was_for_and_for_more_where_nobody_can_tell_whom() {
     let open = "name=p\nrootPath=/p\naccessPoints=/p\nfineGrainedAuthzEnabled=true\n";
     let first = |policy: &str| {
         let text = format!("storm:\n  authz:\n    policies:\n    - {{sa: p, effect: deny, {policy}}}\n");
@@ -176,14 +175,27 @@ fn a_denial_for_those_whom_nobody_can_tell_is_one_for_all_who_are_known() {
         let kept = areas(&toml)[0].1.policy.first().cloned();
         (kept.unwrap_or_else(|| panic!("{policy} is lost: {notes}")), notes)
     };
-    for voms in [
-        "{type: vo, params: {vo: bad}}",
-        "{type: vo-map, params: {vo: bad}}",
-        "{type: fqan, params: {fqan: /bad}}",
+    let bad = || "bad".to_owned();
+    for (text, principal, note) in [
+        (
+            "{type: vo, params: {vo: bad}}",
+            Principal::Vo { vo: bad() },
+            "vo bad: who that is says a proxy in front",
+        ),
+        (
+            "{type: vo-map, params: {vo: bad}}",
+            Principal::VoMap { vo: bad() },
+            "vo-map: storm.vo-map-files is off",
+        ),
+        (
+            "{type: fqan, params: {fqan: /bad}}",
+            Principal::Fqan { fqan: "/bad".to_owned() },
+            "fqan /bad: who that is says a proxy in front",
+        ),
     ] {
-        let (policy, notes) = first(&format!("actions: [all], principals: [{voms}]"));
-        assert_eq!(policy.principals, [Principal::AnyAuthenticatedUser], "{voms}");
-        assert!(notes.contains("denies to every authenticated user"), "{notes}");
+        let (policy, notes) = first(&format!("actions: [all], principals: [{text}]"));
+        assert_eq!(policy.principals, [principal], "{text}");
+        assert!(notes.contains(note), "{notes}");
     }
     let (policy, _) = first("principals: [{type: anyone}]");
     assert_eq!(policy.actions, [PolicyAction::All]);
@@ -225,6 +237,64 @@ fn issuers_have_names_of_their_own_whatever_they_are_called() {
     let (toml, _) = convert(&[("p.properties", area)], &text);
     let table: toml::Table = toml.parse().unwrap();
     assert_eq!(table["token-issuer"].as_table().unwrap().len(), 3, "{toml}");
+}
+
+/// One of `storm:` for an area that knows two organisations by its switch and one by a policy.
+fn with_service(section: &str) -> Result<(toml::Table, Vec<String>), String> {
+    let area = "name=p\nrootPath=/p\naccessPoints=/p\nvos=cms,at/las\nfineGrainedAuthzEnabled=true\n";
+    let text = format!(
+        "storm:\n{section}  authz:\n    policies:\n    - {{sa: p, effect: deny, actions: [all], description: x, \
+         principals: [{{type: vo-map, params: {{vo: test.vo}}}}]}}\n"
+    );
+    let area = Source { name: "p.properties", text: area };
+    let converted = convert_storm(&[area], &[Source { name: "application.yml", text: &text }]);
+    let converted = converted.map_err(|refused| refused.to_string())?;
+    Ok((converted.toml.parse().unwrap(), converted.notes.iter().map(ToString::to_string).collect()))
+}
+
+#[test]
+fn files_that_say_who_is_a_member_are_named_if_they_count() {
+    let off = "  vo-map-files:\n    enabled: false\n    config-dir: /maps\n";
+    for section in ["", off] {
+        let (toml, notes) = with_service(section).unwrap();
+        assert!(toml["storage-area"]["p"].get("vo-maps").is_none(), "{toml}");
+        assert!(notes.iter().any(|note| note.contains("storm.vo-map-files is off")), "{notes:?}");
+    }
+    for (section, directory) in [
+        ("  vo-map-files:\n    enabled: true\n", "/etc/storm/webdav/vo-mapfiles.d"),
+        ("  voMapFiles:\n    enabled: TRUE\n    configDir: /maps/\n    refreshIntervalSec: 60\n", "/maps"),
+    ] {
+        let (toml, notes) = with_service(section).unwrap();
+        // No file can be called `at/las.vomap`.
+        let expected: toml::Table = ["cms", "test.vo"]
+            .into_iter()
+            .map(|vo| (vo.to_owned(), toml::Value::String(format!("{directory}/{vo}.vomap"))))
+            .collect();
+        assert_eq!(toml["storage-area"]["p"]["vo-maps"].as_table(), Some(&expected));
+        let named = format!("application.yml:3: storm.vo-map-files: vo-maps name {directory}/NAME.vomap");
+        assert!(notes.iter().any(|note| note.starts_with(&named)), "{named}: {notes:?}");
+        assert!(!notes.iter().any(|note| note.contains("is off")), "{notes:?}");
+    }
+    let refused = with_service("  vo-map-files:\n    enabled: ${MAPS}\n").unwrap_err();
+    assert_eq!(refused, "application.yml:3: storm.vo-map-files.enabled is neither true nor false");
+}
+
+#[test]
+fn copies_between_servers_go_on_with_the_limits_that_they_had() {
+    let (toml, _) = with_service("").unwrap();
+    assert_eq!(toml["storage-area"]["p"]["third-party-copy"].as_bool(), Some(true));
+    assert!(toml.get("third-party-copy").is_none(), "{toml}");
+    let limits = "  tpc:\n    max-connections: 200\n    maxConnectionsPerRoute: 0\n    verify-checksum: true\n    x: 1\n";
+    let (toml, notes) = with_service(limits).unwrap();
+    let limits: toml::Table = [("max-transfers".to_owned(), toml::Value::Integer(200))].into_iter().collect();
+    assert_eq!(toml["third-party-copy"].as_table(), Some(&limits));
+    for expected in [
+        "application.yml:4: storm.tpc.maxConnectionsPerRoute is no number from 1 to 10000: left out",
+        "application.yml:5: storm.tpc.verify-checksum is not carried over: clients say it with each copy",
+        "application.yml:6: storm.tpc.x is not carried over: there is no such setting",
+    ] {
+        assert!(notes.iter().any(|note| note.starts_with(expected)), "{expected}: {notes:?}");
+    }
 }
 
 proptest! {
