@@ -118,7 +118,14 @@ impl Listener {
         loop {
             let mut ready = self.socket.readable().await?;
             match self.try_accept() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if ready.ready().is_read_closed() {
+                        // Another worker has shut the socket that both have: nobody comes any more, and that cannot be cleared.
+                        drop(ready);
+                        return std::future::pending().await;
+                    }
+                    ready.clear_ready();
+                }
                 accepted => return accepted,
             }
         }

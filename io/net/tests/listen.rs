@@ -97,3 +97,18 @@ async fn a_unix_socket_that_hears_no_more_refuses_and_loses_nobody() {
     timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
     assert!(listener.accept_queued().unwrap().is_none());
 }
+
+#[tokio::test]
+async fn who_shares_a_unix_socket_that_another_has_shut_waits_without_being_busy() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("listener.sock");
+    let options = ListenOptions { backlog: 10, wait_for_data: false };
+    let socket = ListenSocket::open(&format!("unix:{}", path.display()).parse().unwrap(), options).unwrap();
+    let other = socket.try_clone().unwrap().into_listener().unwrap();
+    let listener = socket.into_listener().unwrap();
+    let _queued = UnixStream::connect(&path).unwrap();
+    listener.hear_no_more().unwrap();
+    timeout(PATIENCE, other.accept()).await.unwrap().unwrap();
+    // A task that never lets others run would keep the time from passing here.
+    assert!(timeout(Duration::from_millis(50), other.accept()).await.is_err());
+}

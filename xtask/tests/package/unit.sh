@@ -60,8 +60,11 @@ as_unit() {
 
 # Tells what is answered at an address, as soon as somebody answers there.
 ask() {
+    tries=600
     until answer=$(curl -s --max-time 20 -w '%{http_code}' "$2"); do
         kill -0 "$main" || { echo "$1: the service has ended" && exit 1; }
+        tries=$((tries - 1))
+        [ "$tries" -gt 0 ] || { echo "$1: nobody answers" && exit 1; }
         sleep 0.05
     done
     echo "$1: $answer" | tr '\n' ' ' && echo

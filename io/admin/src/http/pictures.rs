@@ -14,17 +14,27 @@ const FLEETS_MAX: usize = 10;
 /// What an SVG needs as a file, and not within a page.
 const NAMESPACE: &str = " xmlns=\"http://www.w3.org/2000/svg\"";
 
-pub(super) async fn of(snapshot: &Snapshot, handler: &dyn Handler) -> Pictures {
-    let mut pictures = Pictures::new();
+/// The lines of the histories of fleets, by their names.
+pub(super) async fn histories(snapshot: &Snapshot, handler: &dyn Handler) -> Vec<(String, Vec<String>)> {
+    let mut histories = Vec::new();
     for fleet in snapshot.fleets.iter().take(FLEETS_MAX) {
         let Ok(name) = Name::new(&fleet.name) else { continue };
         let reply = handler.handle(Command::FleetHistory { fleet: name, rows: ROWS_MAX }).await;
         let Reply::Ok(Answer::FleetHistory { rows }) = reply else { continue };
+        histories.push((fleet.name.clone(), rows));
+    }
+    histories
+}
+
+/// Draws them. That takes longer than checks and commands should wait.
+pub(super) fn draw(histories: &[(String, Vec<String>)]) -> Pictures {
+    let mut pictures = Pictures::new();
+    for (fleet, rows) in histories {
         let rows: Vec<Row> = rows.iter().filter_map(|line| Row::parse(line)).collect();
         // A line needs two ends.
         if rows.len() > 1 {
-            let picture = plot::svg(&format!("fleet {}", fleet.name), &rows);
-            pictures.insert(fleet.name.clone(), picture.replacen(NAMESPACE, "", 1));
+            let picture = plot::svg(&format!("fleet {fleet}"), &rows);
+            pictures.insert(fleet.clone(), picture.replacen(NAMESPACE, "", 1));
         }
     }
     pictures

@@ -8,7 +8,7 @@ use weir_control::Snapshot;
 
 use super::pictures;
 use crate::metrics::{Exposition, Scope};
-use crate::{Handler, Pictures, metrics, stat_csv, status_page};
+use crate::{Handler, metrics, stat_csv, status_page};
 
 const HTML: &str = "text/html; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
@@ -33,13 +33,13 @@ pub(super) async fn respond(request: Request<Incoming>, handler: Arc<dyn Handler
         return health_page(&*handler);
     }
     let snapshot = handler.snapshot();
-    let pictures = if path == "/" { pictures::of(&snapshot, &*handler).await } else { Pictures::new() };
+    let histories = if path == "/" { pictures::histories(&snapshot, &*handler).await } else { Vec::new() };
     // With thousands of servers a page takes longer to write than checks and commands should wait.
     let written = tokio::task::spawn_blocking(move || match request.uri().path() {
         "/metrics" => metrics_page(request.headers(), request.uri().query(), &snapshot),
         "/status.json" => json_page(&snapshot),
         "/status.csv" => page(StatusCode::OK, CSV, stat_csv(&snapshot)),
-        _ => page(StatusCode::OK, HTML, status_page(&snapshot, &pictures)),
+        _ => page(StatusCode::OK, HTML, status_page(&snapshot, &pictures::draw(&histories))),
     });
     written.await.unwrap_or_else(|cause| page(StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{cause}\n")))
 }

@@ -206,7 +206,9 @@ fn send_to(
     // A body that breaks the rules within its first bytes is found again, and answered, by the exchange.
     let rest = &buf[body_at..];
     let broken = upload.take_first(rest).err();
-    out.extend_from_slice(&rest[..upload.bytes_read as usize]);
+    if broken.is_none() {
+        out.extend_from_slice(&rest[..upload.bytes_read as usize]);
+    }
     connection.received = std::mem::take(&mut upload.surplus);
     let is_needed_later = pool.shared.plan.offload.is_some();
     let facts = facts(connection, request, route_index, is_needed_later);

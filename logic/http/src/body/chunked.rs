@@ -4,12 +4,15 @@ use std::ops::Range;
 use super::extension::Extension;
 use super::trailer::{TrailerFault, TrailerLine, TrailerRules};
 
+/// Room for so many extensions stays from one piece of a body to the next.
+const EXTENSIONS_KEPT: usize = 64;
+
 /// Finds the end of a chunked body (RFC 9112 section 7.1), strictly, in pieces of any size, and lets the caller pass
 /// the bytes on as they came.
 ///
 /// Chunk extensions are refused in requests: nobody uses them, and what readers make of them is a source of request
 /// smuggling. In responses ([`ChunkScanner::of_response`]) they are checked and not for the next reader
-/// ([`ChunkScanner::without_extensions`]). Refused are whitespace around the size, more than 14 digits, and line ends
+/// ([`ChunkScanner::without_extensions`]). Refused are whitespace around the size (but before an extension), more than 14 digits, and line ends
 /// other than CR LF. Trailers are checked like header lines; those that must not stand there (RFC 9110 section 6.5.1) are
 /// refused, so that a server that merges trailers into headers cannot be deceived.
 #[derive(Debug, Clone)]
@@ -151,7 +154,12 @@ impl ChunkScanner {
         bytes: &'a [u8],
         mut data: impl FnMut(&'a [u8]),
     ) -> Result<usize, ChunkError> {
-        self.extensions.clear();
+        // What one piece needed is not kept for a response that may last for days.
+        if self.extensions.capacity() > EXTENSIONS_KEPT {
+            self.extensions = Vec::new();
+        } else {
+            self.extensions.clear();
+        }
         let mut at = 0;
         while at < bytes.len() && self.state != State::Done {
             if self.state == State::Data {

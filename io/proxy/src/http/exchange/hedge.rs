@@ -43,6 +43,8 @@ pub(super) struct SecondTry {
     lease: Lease,
     progress: Progress,
     reused: bool,
+    /// It failed for want of something here: that says nothing of the server.
+    is_blameless: bool,
     chosen: Instant,
     connected: Instant,
     sent: Instant,
@@ -104,7 +106,7 @@ impl Exchange {
         match second.poll(cx, &self.head, client) {
             Poll::Pending => false,
             Poll::Ready(None) => {
-                if !second.reused {
+                if !second.reused && !second.is_blameless {
                     self.pool.server_failed(&second.lease);
                 }
                 self.hedge = Hedge::Off;
@@ -265,6 +267,7 @@ impl Exchange {
             lease,
             progress,
             reused,
+            is_blameless: false,
             chosen: now,
             connected: now,
             sent: now,
@@ -280,7 +283,13 @@ impl SecondTry {
             match &mut self.progress {
                 Progress::Connecting(opening) => {
                     let Poll::Ready(opened) = opening.as_mut().poll(cx) else { return Poll::Pending };
-                    let Ok(mut connection) = opened else { return Poll::Ready(None) };
+                    let mut connection = match opened {
+                        Ok(connection) => connection,
+                        Err(error) => {
+                            self.is_blameless = error.is_own();
+                            return Poll::Ready(None);
+                        }
+                    };
                     connection.requests += 1;
                     self.connected = client.worker.now();
                     self.progress = Progress::Sending(connection, 0);
