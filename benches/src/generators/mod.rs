@@ -172,7 +172,9 @@ impl Bench<'_> {
         let spent = finish(tool, command)?.cpu;
         let elapsed = since.elapsed();
         std::thread::sleep(SETTLING);
-        let requests = target.requests()? - before;
+        // Asked for it, NGINX counts the question.
+        let questions = u64::from(matches!(target, Target::Nginx { .. }));
+        let requests = (target.requests()? - before).saturating_sub(questions);
         let kept = match (target, rate) {
             (Target::Own(server), Some((per_s, seconds))) => {
                 Some(Kept::of(&mut server.arrivals(), f64::from(per_s), u64::from(per_s) * seconds))

@@ -24,7 +24,11 @@ pub(super) fn brief(sample: &Sample) -> String {
 
 /// Whether everything that is required was kept.
 pub(super) fn is_kept(results: &Results) -> bool {
-    let parts = results.parts.iter().filter_map(required).all(|ratio| ratio.median <= 1.0);
+    let is_kept = |part: &Part| match required(part) {
+        Some(ratio) => ratio.median <= 1.0,
+        None => part.failures.iter().all(|(tool, _)| *tool != Tool::Weir),
+    };
+    let parts = results.parts.iter().all(is_kept);
     parts && is_long_kept(results)
 }
 

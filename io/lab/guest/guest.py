@@ -333,8 +333,8 @@ if __name__ == '__main__':
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         sys.exit(main())
-    except Trouble as trouble:
-        print(f'guest.py: {trouble}', file=sys.stderr)
-        sys.exit(2)
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(128 + signal.SIGINT)
+    except (Trouble, OSError, subprocess.CalledProcessError) as trouble:
+        print(f'guest.py: {trouble}', file=sys.stderr)
+        sys.exit(2)

@@ -140,7 +140,18 @@ impl Actuator {
     /// What the provider does by itself; to be called about once a second.
     pub async fn tend(&self) -> Result<(), Failure> {
         self.check_lease()?;
+        self.catch_up()?;
         self.provider.tend().await
+    }
+
+    /// Once nothing is open any more that was begun before.
+    fn catch_up(&self) -> Result<(), Failure> {
+        let is_open = self.journal.borrow().open_intents().any(|intent| intent.seq <= self.inherited);
+        if is_open || self.waits_to_create().is_some() {
+            return Ok(());
+        }
+        let written = self.lease.caught_up();
+        written.map_err(|cause| Failure::new(FailureKind::Transient, format!("lease: {cause}")))
     }
 
     /// Creations of which nobody knows yet whether there is a machine: on the way, as capacity goes.

@@ -1,3 +1,4 @@
+use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -94,7 +95,18 @@ fn late(plan: &LeaseStorePlan) -> String {
 /// What was granted is renewed from now on.
 fn hold(plan: &LeaseStorePlan, claim: &Claim, epochs: &Path) -> io::Result<Lease> {
     let follows_another = epoch::read(epochs)?.saturating_add(1) != claim.epoch;
-    epoch::write(epochs, claim.epoch)?;
+    let unwritten = match follows_another {
+        true => Some(epochs.to_owned()),
+        false => {
+            epoch::write(epochs, claim.epoch)?;
+            None
+        }
+    };
     let keeper = Keeper::start(plan.clone(), claim.clone())?;
-    Ok(Lease { hold: Hold::Store(keeper), epoch: claim.epoch, follows_another })
+    Ok(Lease {
+        hold: Hold::Store(keeper),
+        epoch: claim.epoch,
+        follows_another,
+        unwritten: RefCell::new(unwritten),
+    })
 }

@@ -145,6 +145,10 @@ async fn keep(plan: &LeaseStorePlan, claim: &Claim, shared: &Shared) {
             break;
         }
     }
+    if nanoseconds(since_boot()) >= shared.until.load(Ordering::SeqCst) {
+        // What was begun in time may be under way yet: for that there is the rest of the time, after which it ends by itself.
+        return;
+    }
     store.disconnect();
     // If nobody takes it back it ends by itself.
     let _ = timeout(RELEASE_MAX, store.release(claim)).await;

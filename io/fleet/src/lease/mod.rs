@@ -15,6 +15,7 @@ mod keeper;
 mod redis;
 mod store;
 
+use std::cell::RefCell;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,8 @@ pub struct Lease {
     hold: Hold,
     epoch: u64,
     follows_another: bool,
+    /// Where it is to be written down that this one has led; `None` = it is.
+    unwritten: RefCell<Option<PathBuf>>,
 }
 
 #[derive(Debug)]
@@ -64,7 +67,7 @@ impl Lease {
     /// Takes the lease whose lock is the file `path`, if nobody holds it. Does not wait.
     pub fn acquire(path: &Path) -> Result<Self, LeaseError> {
         let (lock, epoch) = FileLock::acquire(path)?;
-        Ok(Self { hold: Hold::File(lock), epoch, follows_another: false })
+        Ok(Self { hold: Hold::File(lock), epoch, follows_another: false, unwritten: RefCell::default() })
     }
 
     /// Which holder this is, counted from 1.
@@ -76,6 +79,17 @@ impl Lease {
     /// not known here, and what is open here may be done already.
     pub fn follows_another(&self) -> bool {
         self.follows_another
+    }
+
+    /// What the one before has begun is known by now: whoever leads next need not wait for it again. Until this is said, a next leader of the
+    /// same directory takes itself for one that follows another, whatever ends this one.
+    pub(crate) fn caught_up(&self) -> io::Result<()> {
+        let mut unwritten = self.unwritten.borrow_mut();
+        if let Some(path) = unwritten.as_deref() {
+            epoch::write(path, self.epoch)?;
+            *unwritten = None;
+        }
+        Ok(())
     }
 
     /// Whether it still holds. To be asked before each action.

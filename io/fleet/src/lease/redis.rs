@@ -5,7 +5,7 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use weir_config::plan::LeaseStorePlan;
 use weir_model::ServerAddress;
@@ -31,11 +31,14 @@ struct Connection {
     up: Duration,
 }
 
-/// KEYS: lease, epoch. ARGV: holder, milliseconds.
+/// KEYS: lease, epoch. ARGV: holder, milliseconds, and where epochs begin in a Redis that has none: one that was emptied must not give out again
+/// what it gave before, so it is the time.
 const ACQUIRE: &str = "local held = redis.call('get', KEYS[1]) \
     if held then return {0, held} end \
     redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) \
-    return {1, redis.call('incr', KEYS[2])}";
+    local epoch = redis.call('incr', KEYS[2]) \
+    if epoch == 1 then epoch = tonumber(ARGV[3]) redis.call('set', KEYS[2], ARGV[3]) end \
+    return {1, epoch}";
 const RENEW: &str = "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end \
     return redis.call('pexpire', KEYS[1], ARGV[2])";
 const RELEASE: &str = "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end \
@@ -97,7 +100,9 @@ impl Redis {
     async fn script(&mut self, script: &str, holder: &str) -> Result<Reply, String> {
         let lasts_ms = self.plan.lasts.0.to_string();
         let (key, epoch) = (self.plan.key.clone(), format!("{}/epoch", self.plan.key));
-        let words = ["EVAL", script, "2", key.as_str(), epoch.as_str(), holder, lasts_ms.as_str()];
+        let first = UNIX_EPOCH.elapsed().unwrap_or_default().as_secs().max(1).to_string();
+        let words =
+            ["EVAL", script, "2", key.as_str(), epoch.as_str(), holder, lasts_ms.as_str(), first.as_str()];
         let words = words.map(str::as_bytes);
         let connection = self.connected().await?;
         let answer = connection.ask(&words).await;
@@ -166,6 +171,8 @@ impl Connection {
     async fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, String> {
         self.exchange(&resp::command(words)).await.map_err(|cause| cause.to_string()).and_then(|reply| {
             match reply {
+                // Where there is no such command, what was said to it comes back.
+                Reply::Error(_) if words[0] == b"AUTH" => Err("AUTH: refused".to_owned()),
                 Reply::Error(why) => Err(format!("{}: {why}", String::from_utf8_lossy(words[0]))),
                 reply => Ok(reply),
             }

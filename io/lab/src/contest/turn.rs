@@ -174,7 +174,9 @@ impl Ring<'_> {
             // Servers of a fleet are not among those that are watched.
             server_cpu_s: monitor::cpu_seconds(&samples, "servers")
                 .filter(|_| case.kill_for.is_none() && rival.fleet.is_none()),
-            machine_cpu_s: monitor::machine_cpu_seconds(&samples, monitor::processors()),
+            // On machines of their own this one's is the load generator's.
+            machine_cpu_s: monitor::machine_cpu_seconds(&samples, monitor::processors())
+                .filter(|_| self.network.hosts().is_none()),
             memory: monitor::memory_bytes(&samples, "balancer").filter(|_| is_steady),
             servers: self.servers_that_ran(case, rival, &samples, seconds),
             outage_ms: case.has_trouble().then_some(gap_ms as f64),

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::de::DeserializeOwned;
 use weir_config::lab::{self, Product};
 
@@ -51,6 +52,8 @@ struct Link {
     complaints: File,
 }
 
+/// Whoever says nothing for so long is stuck: what is asked of a machine takes seconds.
+const SILENCE_MAX_S: i64 = 300;
 /// More lines than this nobody's login greets with.
 const GREETINGS_MAX: usize = 200;
 /// What an agent may take to end what it has started; a machine under heavy load gets time.
@@ -282,6 +285,14 @@ impl Link {
 
     fn line(&mut self) -> Result<String, String> {
         let mut line = String::new();
+        if self.output.buffer().is_empty() {
+            let mut awaited = [PollFd::new(self.output.get_ref(), PollFlags::IN)];
+            let until = Timespec { tv_sec: SILENCE_MAX_S, tv_nsec: 0 };
+            if poll(&mut awaited, Some(&until)) == Ok(0) {
+                self.input = None;
+                return Err(self.lost(&format!("no answer within {SILENCE_MAX_S} s")));
+            }
+        }
         match self.output.read_line(&mut line) {
             Ok(0) => Err(self.lost("the connection has ended")),
             Ok(_) => Ok(line),
