@@ -141,7 +141,8 @@ fn what_is_wrong_with_a_machine_is_said_with_its_name_and_the_line() {
     wait_until("the end of the agents", PATIENCE, || sshd.is_left_alone());
     let missing = "rivals = { product = \"haproxy\", program = \"/no/such/haproxy\" }";
     lab.write(&SCENARIO.replace("rivals = [\"weir\", \"haproxy\"]", missing));
-    let said = lab.run(&["run", "tiny.toml"]);
+    // Another scenario has another file.
+    let said = lab.run(&["run", "tiny.toml", "--output", "other.sqlite"]);
     assert_eq!(said.code(), Some(2), "{}", said.text());
     assert!(said.text().contains("first: /no/such/haproxy"), "{}", said.text());
 }
