@@ -331,6 +331,8 @@ def main():
 if __name__ == '__main__':
     for number in [signal.SIGTERM, signal.SIGHUP]:
         signal.signal(number, lambda number, _: sys.exit(128 + number))
+    # A shell without job control lets what it starts in the background ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         sys.exit(main())
     except (KeyboardInterrupt, BrokenPipeError):
