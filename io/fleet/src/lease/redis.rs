@@ -172,7 +172,9 @@ impl Connection {
         self.exchange(&resp::command(words)).await.map_err(|cause| cause.to_string()).and_then(|reply| {
             match reply {
                 // Where there is no such command, what was said to it comes back.
-                Reply::Error(_) if words[0] == b"AUTH" => Err("AUTH: refused".to_owned()),
+                Reply::Error(why) if words[0] == b"AUTH" && why.contains("unknown command") => {
+                    Err("AUTH: unknown command".to_owned())
+                }
                 Reply::Error(why) => Err(format!("{}: {why}", String::from_utf8_lossy(words[0]))),
                 reply => Ok(reply),
             }
