@@ -194,6 +194,11 @@ impl Pump {
         self.may_batch = true;
     }
 
+    /// Whether what comes next is to be kept until a batch of it is there.
+    pub(crate) fn wants_batches(&self) -> bool {
+        self.may_batch && self.scanner.remaining_exact().is_some_and(|left| left >= BULK_MIN)
+    }
+
     /// Whether bytes may be kept waiting in the source's kernel until a batch is complete: not for long, then call
     /// [`Pump::leave_bulk`].
     pub(crate) fn is_in_bulk(&self) -> bool {
@@ -207,7 +212,7 @@ impl Pump {
     }
 
     fn enter_or_leave_bulk(&mut self, source: &Socket) {
-        let bulk = self.may_batch && self.scanner.remaining_exact().is_some_and(|left| left >= BULK_MIN);
+        let bulk = self.wants_batches();
         if bulk != self.in_bulk {
             self.in_bulk = bulk;
             source.tell_of_input_from(if bulk { BULK_BATCH } else { 1 });
@@ -405,5 +410,65 @@ impl Pump {
     fn end_of_source(&mut self) -> Result<(), PumpError> {
         self.source_ended = true;
         if self.scanner.may_end_here() { Ok(()) } else { Err(PumpError::Truncated) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+    use std::os::fd::OwnedFd;
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use weir_http::Framing;
+    use weir_testkit::{PATIENCE, wait_until};
+
+    use super::*;
+
+    const LARGE: u64 = 10 * BULK_MIN;
+
+    /// A pump's source, with one byte in it.
+    fn source() -> (TcpStream, Socket) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        accepted.set_nonblocking(true).unwrap();
+        let source = Socket::from_tcp(OwnedFd::from(accepted));
+        peer.write_all(b"x").unwrap();
+        wait_until("the byte", PATIENCE, || source.has_input_now());
+        (peer, source)
+    }
+
+    /// Whether the kernel wakes who waits for this socket.
+    fn is_told(socket: &Socket) -> bool {
+        let mut polled = [PollFd::new(socket, PollFlags::IN)];
+        poll(&mut polled, Some(&Timespec::default())).unwrap() > 0
+    }
+
+    fn large() -> Pump {
+        Pump::new(BodyScanner::of_response(Framing::Length(LARGE)))
+    }
+
+    #[test]
+    fn a_byte_of_a_large_body_waits_for_a_batch_only_in_a_pump_that_may_batch() {
+        let (_peer, source) = source();
+        let mut as_it_comes = large();
+        as_it_comes.enter_or_leave_bulk(&source);
+        assert!(is_told(&source) && !as_it_comes.is_in_bulk());
+        let mut in_batches = large();
+        in_batches.batch();
+        in_batches.enter_or_leave_bulk(&source);
+        assert!(!is_told(&source) && in_batches.is_in_bulk());
+    }
+
+    #[test]
+    fn the_end_of_a_large_body_does_not_wait_for_a_batch() {
+        let (_peer, source) = source();
+        let mut pump = large();
+        pump.batch();
+        pump.enter_or_leave_bulk(&source);
+        pump.scanner.skip(LARGE - BULK_MIN + 1);
+        pump.enter_or_leave_bulk(&source);
+        assert!(is_told(&source) && !pump.is_in_bulk());
     }
 }

@@ -5,8 +5,8 @@ use std::task::{Context, Poll};
 
 use weir_config::plan::OffloadPlan;
 use weir_http::{
-    BodyScanner, Framing, HeadLimits, KnownHeader, OffloadOrder, RequestText, ResponseContext, ResponseHead,
-    ResponseTo, Scheme, Version, is_worth_parsing, parse_response,
+    BodyScanner, Framing, HeadLimits, HeaderTable, KnownHeader, OffloadOrder, RequestText, ResponseContext,
+    ResponseHead, ResponseTo, Scheme, Version, is_worth_parsing, parse_response,
 };
 use weir_net::Stream;
 
@@ -269,10 +269,7 @@ fn pass(
     }
     let tunnel = head.status == 101;
     let framing = if tunnel { Framing::UntilClose } else { head.framing };
-    let mut download = Pump::new(BodyScanner::of_response(framing));
-    if reading.offload.is_none() || !OffloadOrder::is_unbuffered(buf, &table) {
-        download.batch();
-    }
+    let mut download = pump(framing, reading.offload.is_some(), buf, &table);
     if written.dechunk {
         download.dechunk();
     }
@@ -306,6 +303,16 @@ fn pass(
         Ok(()) if tunnel => HeadOutcome::Tunnel(facts, download),
         Ok(()) => HeadOutcome::Final(facts, download),
     }))
+}
+
+/// What moves a body on. A large one goes in batches, unless a server whose word on that is heard wants each piece passed
+/// on as it comes.
+fn pump(framing: Framing, is_heard: bool, buf: &[u8], table: &HeaderTable) -> Pump {
+    let mut pump = Pump::new(BodyScanner::of_response(framing));
+    if !is_heard || !OffloadOrder::is_unbuffered(buf, table) {
+        pump.batch();
+    }
+    pump
 }
 
 /// What of a body is still to come when these bytes of it are thrown away.
@@ -369,5 +376,30 @@ impl RequestFacts {
 
     pub(super) fn text(&self) -> RequestText<'_> {
         self.copy.as_ref().map(|copy| RequestText::of(&copy.parsed, &copy.head)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a large body behind these lines goes in batches.
+    fn goes_in_batches(lines: &str, is_heard: bool) -> bool {
+        let text = format!("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n{lines}\r\n");
+        let mut table = HeaderTable::new();
+        let head = parse_response(text.as_bytes(), ResponseTo::default(), &LIMITS, &mut table);
+        pump(head.unwrap().unwrap().framing, is_heard, text.as_bytes(), &table).wants_batches()
+    }
+
+    #[test]
+    fn a_server_that_wants_no_buffering_has_no_piece_kept_for_a_batch() {
+        assert!(!goes_in_batches("X-Accel-Buffering: no\r\n", true));
+        assert!(goes_in_batches("X-Accel-Buffering: yes\r\n", true));
+        assert!(goes_in_batches("", true));
+    }
+
+    #[test]
+    fn a_server_of_a_pool_without_offload_is_not_heard_about_buffering() {
+        assert!(goes_in_batches("X-Accel-Buffering: no\r\n", false));
     }
 }
