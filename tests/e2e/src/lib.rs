@@ -14,10 +14,12 @@ mod binary;
 mod config;
 mod lab;
 mod metrics;
+mod terminal;
 mod weir;
 
 pub use binary::path as program;
 pub use config::{get, web};
 pub use lab::{Lab, Row, Said, text};
 pub use metrics::Metrics;
+pub use terminal::Terminal;
 pub use weir::{Launcher, Weir};

@@ -2,13 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::fs;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use weir_e2e::Terminal;
 use weir_testkit::{Child, PATIENCE, Signal, TempDir, wait_until};
 
 /// A demo takes some seconds, and waits longer than that for what a busy machine does late.
@@ -179,73 +178,11 @@ fn a_demo_leaves_the_files_of_another_that_runs_alone() {
     let mut second = Child::spawn(ground.demo(&["--once"]));
     assert_eq!(second.wait(DEMO_MAX).code(), Some(0));
     assert!(ground.has_files(), "those of the first");
-    let pid = rustix::process::Pid::from_child(&first.demo);
+    let pid = rustix::process::Pid::from_child(&first.process);
     rustix::process::kill_process(pid, Signal::TERM).expect("signal");
     first.wait_for("0 failed");
-    assert_eq!(first.demo.wait().expect("wait").code(), Some(0));
+    assert_eq!(first.process.wait().expect("wait").code(), Some(0));
     ground.assert_nothing_is_left();
-}
-
-/// A terminal with a demo in it.
-struct Terminal {
-    master: File,
-    shown: Arc<Mutex<Vec<u8>>>,
-    demo: std::process::Child,
-}
-
-impl Terminal {
-    fn start(mut demo: Command) -> Self {
-        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("pty");
-        grantpt(&master).expect("pty");
-        unlockpt(&master).expect("pty");
-        let name = ptsname(&master, Vec::new()).expect("pty").into_string().expect("a path");
-        let slave = File::options().read(true).write(true).open(name).expect("open the terminal");
-        let size = rustix::termios::Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
-        rustix::termios::tcsetwinsize(&slave, size).expect("set the size");
-        let end = || Stdio::from(slave.try_clone().expect("clone"));
-        let demo = demo.env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end()).spawn().expect("start");
-        let master = File::from(master);
-        let shown = Arc::default();
-        let (mut screen, kept) = (master.try_clone().expect("clone"), Arc::clone(&shown));
-        thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            // An error, once nobody has the other end open.
-            while let Ok(count) = screen.read(&mut bytes) {
-                lock(&kept).extend_from_slice(&bytes[..count]);
-            }
-        });
-        Self { master, shown, demo }
-    }
-
-    /// Waits for a text, and forgets everything up to its end.
-    #[track_caller]
-    fn wait_for(&self, text: &str) {
-        wait_until(text, DEMO_MAX, || {
-            let mut shown = lock(&self.shown);
-            let found = shown.windows(text.len()).position(|part| part == text.as_bytes());
-            found.map(|at| shown.drain(..at + text.len())).is_some()
-        });
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.master.write_all(keys.as_bytes()).expect("press keys");
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        // It has ended by now unless the test has failed.
-        let _ = self.demo.kill();
-        let _ = self.demo.wait();
-        if thread::panicking() {
-            eprintln!("{}", String::from_utf8_lossy(&lock(&self.shown)));
-        }
-    }
-}
-
-fn lock(shown: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
-    shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[test]
@@ -262,7 +199,7 @@ fn on_a_terminal_the_live_view_opens_and_closes_until_the_user_has_seen_enough()
     terminal.wait_for("Enter opens the live view again");
     terminal.press("q\n");
     terminal.wait_for("0 failed");
-    let status = terminal.demo.wait().expect("wait");
+    let status = terminal.process.wait().expect("wait");
     assert_eq!(status.code(), Some(0));
     ground.assert_nothing_is_left();
 }
@@ -274,10 +211,10 @@ fn a_signal_ends_the_live_view_and_everything_else() {
     terminal.wait_for("q closes it.");
     terminal.press("\n");
     terminal.wait_for(VIEW_OPENS);
-    let pid = rustix::process::Pid::from_child(&terminal.demo);
+    let pid = rustix::process::Pid::from_child(&terminal.process);
     rustix::process::kill_process(pid, Signal::TERM).expect("signal");
     terminal.wait_for(VIEW_CLOSES);
     terminal.wait_for("0 failed");
-    assert_eq!(terminal.demo.wait().expect("wait").code(), Some(0));
+    assert_eq!(terminal.process.wait().expect("wait").code(), Some(0));
     ground.assert_nothing_is_left();
 }
