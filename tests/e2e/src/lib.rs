@@ -12,6 +12,7 @@
 
 mod binary;
 mod config;
+mod demo;
 mod lab;
 mod metrics;
 mod terminal;
@@ -19,6 +20,7 @@ mod weir;
 
 pub use binary::path as program;
 pub use config::{get, web};
+pub use demo::Demo;
 pub use lab::{Lab, Row, Said, text};
 pub use metrics::Metrics;
 pub use terminal::Terminal;

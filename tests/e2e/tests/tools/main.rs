@@ -5,6 +5,7 @@
 
 mod browser;
 mod curl;
+mod demo_page;
 mod lab_report;
 mod load;
 mod load_http2;

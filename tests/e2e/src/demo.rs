@@ -1,0 +1,119 @@
+use std::fs;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process};
+use weir_testkit::{PATIENCE, TempDir, wait_until};
+
+use crate::{Terminal, program};
+
+/// A running `weir demo`, as a person has it on a terminal. Dropping it kills it, and its processes die with it.
+#[derive(Debug)]
+pub struct Demo {
+    // Dropped before the directory is removed.
+    terminal: Terminal,
+    /// Where the demo keeps its files.
+    directory: PathBuf,
+    _ground: TempDir,
+}
+
+impl Demo {
+    /// Starts it, and waits until everything in it runs.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn start() -> Self {
+        let ground = TempDir::new().expect("temporary directory");
+        let mut command = Command::new(program());
+        command.arg("demo").env("TMPDIR", ground.path());
+        let terminal = Terminal::start(command);
+        terminal.wait_for("q closes it.");
+        let mut entries = fs::read_dir(ground.path()).expect("own directory");
+        let directory = entries.next().expect("the demo's directory").expect("own directory").path();
+        Self { terminal, directory, _ground: ground }
+    }
+
+    /// Where its balancer accepts.
+    ///
+    /// # Panics
+    /// Its config does not say so.
+    pub fn site(&self) -> SocketAddr {
+        self.address("bind = \"")
+    }
+
+    /// Where one of its storage nodes accepts.
+    ///
+    /// # Panics
+    /// There is no such node.
+    pub fn node(&self, name: &str) -> SocketAddr {
+        self.address(&format!("name = \"{name}\", address = \""))
+    }
+
+    /// The first address behind a text in the balancer's config.
+    fn address(&self, before: &str) -> SocketAddr {
+        let config = fs::read_to_string(self.config()).expect("the balancer's config");
+        let behind = config.split_once(before).unwrap_or_else(|| panic!("no {before}: {config}")).1;
+        let address = behind.split('"').next().unwrap_or_default();
+        address.parse().unwrap_or_else(|cause| panic!("{address}: {cause}"))
+    }
+
+    /// The directory that its storage nodes share.
+    pub fn data(&self) -> PathBuf {
+        self.directory.join("data")
+    }
+
+    fn config(&self) -> PathBuf {
+        self.directory.join("weir.toml")
+    }
+
+    /// Has the balancer take over its config with this behind it.
+    ///
+    /// # Panics
+    /// It does not.
+    pub fn extend(&self, config: &str) {
+        let mut file = fs::File::options().append(true).open(self.config()).expect("the balancer's config");
+        file.write_all(config.as_bytes()).expect("the balancer's config");
+        let mut ctl = Command::new(program());
+        ctl.args(["ctl", "--socket"]).arg(self.directory.join("control.sock")).arg("reload");
+        let output = ctl.output().expect("run weir ctl");
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    /// Kills a storage node as if its machine had lost power, and waits until nothing is left of it.
+    ///
+    /// # Panics
+    /// It does not run.
+    pub fn kill_node(&self, name: &str) {
+        let pid = process_with(&self.directory.join(format!("{name}.toml")));
+        kill_process(pid, Signal::KILL).expect("kill");
+        let process = Path::new("/proc").join(pid.as_raw_nonzero().to_string());
+        wait_until("the node's end", PATIENCE, || !process.exists());
+    }
+
+    /// Ends it, and returns its exit code, as [`Command`] has it: `None` = a signal killed it.
+    ///
+    /// # Panics
+    /// It goes on.
+    pub fn end(mut self) -> Option<i32> {
+        kill_process(Pid::from_child(&self.terminal.process), Signal::TERM).expect("signal");
+        // The summary.
+        self.terminal.wait_for(" failed");
+        self.terminal.process.wait().expect("wait").code()
+    }
+}
+
+/// The process that was started with this config.
+fn process_with(config: &Path) -> Pid {
+    let end = format!("\0run\0{}\0", config.display());
+    let processes = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
+    let found = processes.filter_map(|process| {
+        let pid = process.file_name().to_str()?.parse().ok().and_then(Pid::from_raw)?;
+        let command_line = fs::read(process.path().join("cmdline")).ok()?;
+        command_line.ends_with(end.as_bytes()).then_some(pid)
+    });
+    let found: Vec<_> = found.collect();
+    assert_eq!(found.len(), 1, "{config:?}: {found:?}");
+    found[0]
+}
