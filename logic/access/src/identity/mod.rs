@@ -6,14 +6,12 @@
 //! never falls back to a weaker one or to anonymous.
 
 mod dn;
-mod forwarded;
 mod from_proxy;
 mod token;
 mod vo_map;
 mod x509;
 
 pub use dn::{DnError, rfc2253_from_slashes};
-pub use forwarded::{ForwardedHop, parse_forwarded};
 pub use from_proxy::{ProxyHeaderFault, TrustedProxies, certificate_from_headers};
 pub use token::TokenIdentity;
 pub use vo_map::{VoMap, VoMapError};
