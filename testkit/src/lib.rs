@@ -8,6 +8,7 @@
 
 mod bodies;
 pub mod certificates;
+mod dns;
 mod pattern;
 mod peer;
 mod ports;
@@ -21,6 +22,7 @@ mod untested;
 mod wait;
 
 pub use bodies::chunked;
+pub use dns::{dns_answer, dns_asks_for_ipv4};
 pub use pattern::pattern;
 pub use peer::{Message, Peer};
 pub use ports::{FullListener, RefusingPort};

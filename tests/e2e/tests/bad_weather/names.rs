@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use weir_e2e::{Weir, get, web};
-use weir_testkit::{PATIENCE, RawServer, wait_until};
+use weir_testkit::{PATIENCE, RawServer, dns_answer, wait_until};
 
 /// What the name server answers to every question.
 #[derive(Debug, Clone)]
@@ -60,28 +60,12 @@ impl Drop for NameServer {
     }
 }
 
-/// RFC 1035 section 4: the header, the question as it came, and an A record for each address.
 fn answer(question: &[u8], zone: &Zone) -> Option<Vec<u8>> {
-    let name_end = 12 + question.get(12..)?.iter().position(|byte| *byte == 0)? + 1;
-    let kind = u16::from_be_bytes([*question.get(name_end)?, *question.get(name_end + 1)?]);
-    let (code, addresses) = match zone {
-        Zone::Silence => return None,
-        Zone::NoSuchName => (3, &[][..]),
-        // Kind 1 is A; there are no AAAA records, which is no error.
-        Zone::Addresses(addresses) if kind == 1 => (0, addresses.as_slice()),
-        Zone::Addresses(_) => (0, &[][..]),
-    };
-    let mut reply = question[..2].to_vec();
-    reply.extend_from_slice(&[0x81, 0x80 | code, 0, 1]);
-    reply.extend_from_slice(&(addresses.len() as u16).to_be_bytes());
-    reply.extend_from_slice(&[0, 0, 0, 0]);
-    reply.extend_from_slice(&question[12..name_end + 4]);
-    for address in addresses {
-        // The name by reference, A, IN, a TTL of 1 second, 4 bytes.
-        reply.extend_from_slice(&[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4]);
-        reply.extend_from_slice(&address.octets());
+    match zone {
+        Zone::Silence => None,
+        Zone::NoSuchName => dns_answer(question, 3, &[]),
+        Zone::Addresses(addresses) => dns_answer(question, 0, addresses),
     }
-    Some(reply)
 }
 
 fn by_name(names: &NameServer, port: u16, others: &str) -> String {

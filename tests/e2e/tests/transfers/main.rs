@@ -6,6 +6,7 @@ mod clients;
 mod limits;
 mod pull;
 mod push;
+mod rebinding;
 mod refusals;
 mod resume;
 mod tls;

@@ -1,0 +1,168 @@
+//! Names that lead to one address when they are looked at and to another one afterwards. For that the tests run in a network of
+//! their own, in which a public address and the name server are theirs.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use weir_e2e::Weir;
+use weir_testkit::{RawServer, Response, TempDir, dns_answer, dns_asks_for_ipv4, untested};
+
+use crate::{config, last_line, message, ok};
+
+const PUBLIC: Ipv4Addr = Ipv4Addr::new(4, 4, 4, 4);
+const INSIDE: Ipv4Addr = Ipv4Addr::LOCALHOST;
+
+/// Set where the network is the test's own.
+const MARK: &str = "WEIR_TEST_NETWORK";
+
+/// Makes a network of its own, with [`PUBLIC`] in it and names from [`INSIDE`]; then runs what it is told to.
+const NETWORK: &str = r#"
+ip link set lo up && ip address add 4.4.4.4/32 dev lo || exit 3
+for file in resolv.conf nsswitch.conf; do
+    [ ! -e /etc/$file ] || mount --bind "$WEIR_TEST_NETWORK/$file" /etc/$file || exit 3
+done
+exec "$@"
+"#;
+
+/// Runs the test that calls this once more in a network of its own; false: this is there already, and the test goes on.
+fn has_run_in_own_network() -> bool {
+    if std::env::var_os(MARK).is_some() {
+        return false;
+    }
+    if !rustix::process::geteuid().is_root() {
+        untested("needs root");
+        return true;
+    }
+    let files = TempDir::new().unwrap();
+    std::fs::write(files.path().join("resolv.conf"), format!("nameserver {INSIDE}\n")).unwrap();
+    std::fs::write(files.path().join("nsswitch.conf"), "hosts: files dns\n").unwrap();
+    // Built out here, if it has to be.
+    weir_e2e::program();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--net", "sh", "-c", NETWORK, "sh"]).arg(std::env::current_exe().unwrap());
+    command.args(["--exact", thread::current().name().unwrap()]);
+    command.env(MARK, files.path()).env("PATH", format!("{path}:/usr/sbin:/sbin"));
+    let output = command.output().expect("unshare (util-linux)");
+    let told = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.contains("1 passed"), "{told}{errors}");
+    true
+}
+
+/// What every name leads to: one list after the other, each for one question; the last one stays.
+type Zone = Arc<Mutex<Vec<Vec<Ipv4Addr>>>>;
+
+/// A name server until the process ends, which in a network of its own has no other test.
+fn names(lists: &[&[Ipv4Addr]]) -> Zone {
+    let zone: Zone = Arc::new(Mutex::new(lists.iter().map(|list| list.to_vec()).collect()));
+    let socket = UdpSocket::bind((INSIDE, 53)).unwrap();
+    let shared = Arc::clone(&zone);
+    thread::spawn(move || {
+        let mut question = [0; 1500];
+        while let Ok((count, from)) = socket.recv_from(&mut question) {
+            let question = &question[..count];
+            let mut lists = shared.lock().unwrap();
+            if let Some(answer) = dns_answer(question, 0, &lists[0]) {
+                socket.send_to(&answer, from).unwrap();
+            }
+            if dns_asks_for_ipv4(question) && lists.len() > 1 {
+                lists.remove(0);
+            }
+        }
+    });
+    zone
+}
+
+/// Two servers on one port: one that may be spoken to, and one that must not be.
+struct Servers {
+    public: RawServer,
+    inside: RawServer,
+}
+
+impl Servers {
+    /// The public one says what this makes of a request's first line, as a whole head, or has the file.
+    fn start(says: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        let inside = RawServer::start(|peer| {
+            let request = peer.request()?;
+            peer.send(ok(&request, "", b"secret"))
+        });
+        let address = SocketAddr::new(IpAddr::V4(PUBLIC), inside.addr().port());
+        let public = RawServer::start_on(address, move |peer| {
+            loop {
+                let request = peer.request()?;
+                let said = says(&request.request_line());
+                peer.send(said.map_or_else(|| ok(&request, "", b"public"), String::into_bytes))?;
+            }
+        });
+        Self { public, inside }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://rebind.test:{}{path}", self.inside.addr().port())
+    }
+}
+
+/// A pull from there by a Weir that speaks to public addresses only; and what there is of it.
+fn pull(url: &str) -> (Response, Option<Vec<u8>>) {
+    let root = TempDir::new().unwrap();
+    let weir = Weir::start(&config(root.path(), "http = true\n"));
+    let mut client = weir.client();
+    client.send(message("COPY", "/n", &[("Source", url)]));
+    let answer = client.final_response();
+    (answer, std::fs::read(root.path().join("n")).ok())
+}
+
+fn refuses(answer: &Response) -> bool {
+    let line = last_line(answer);
+    line.starts_with("failure: ") && line.contains("rebind.test leads to a loopback address")
+}
+
+#[test]
+fn of_the_addresses_of_a_name_only_those_that_pass_are_connected_to() {
+    if has_run_in_own_network() {
+        return;
+    }
+    let _zone = names(&[&[INSIDE, PUBLIC]]);
+    let servers = Servers::start(|_| None);
+    let (answer, file) = pull(&servers.url("/f"));
+    assert_eq!(last_line(&answer), "success: Created", "{}", answer.text());
+    assert_eq!(file.as_deref(), Some(&b"public"[..]));
+    assert_eq!(servers.inside.connections(), 0);
+}
+
+#[test]
+fn a_name_is_connected_to_at_the_address_that_was_looked_at_whatever_it_leads_to_since() {
+    if has_run_in_own_network() {
+        return;
+    }
+    // Who looks it up once more to connect gets the second answer.
+    let _zone = names(&[&[PUBLIC], &[INSIDE]]);
+    let servers = Servers::start(|_| None);
+    let (answer, file) = pull(&servers.url("/f"));
+    assert!(servers.public.connections() > 0, "{}", answer.text());
+    assert_eq!(servers.inside.connections(), 0);
+    // A transfer may want more connections, each with a look of its own.
+    assert!(file.as_deref() == Some(&b"public"[..]) || refuses(&answer), "{}", answer.text());
+}
+
+#[test]
+fn a_redirection_to_the_same_name_is_looked_at_again() {
+    if has_run_in_own_network() {
+        return;
+    }
+    let zone = names(&[&[PUBLIC]]);
+    let servers = Servers::start(move |line| {
+        *zone.lock().unwrap() = vec![vec![INSIDE]];
+        let leads_on = line.contains(" /first ");
+        leads_on
+            .then(|| "HTTP/1.1 307 Elsewhere\r\nLocation: /second\r\nContent-Length: 0\r\n\r\n".to_owned())
+    });
+    let (answer, file) = pull(&servers.url("/first"));
+    assert!(refuses(&answer), "{}", answer.text());
+    assert_eq!(file, None);
+    assert!(servers.public.connections() > 0);
+    assert_eq!(servers.inside.connections(), 0);
+}
