@@ -1,16 +1,118 @@
 //! Media types by the end of a file's name.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::text::is_token;
+
+/// Media types by extension: those of the table here, but for what an operator says otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct MediaTypes(BTreeMap<String, String>);
+
+/// Why an extension cannot have a media type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MediaTypeError {
+    /// No name ends so, or only the end of this counts.
+    #[error("{0:?} is not the extension of a name: expected one such as \"dat\", without a dot")]
+    Extension(String),
+    /// It does not follow the grammar of RFC 9110 section 8.3.1.
+    #[error("{0:?} is not a media type such as \"text/plain; charset=utf-8\"")]
+    Type(String),
+    /// The extension has one already; upper and lower case are the same.
+    #[error("{0:?} is there twice")]
+    Repeated(String),
+}
+
+impl MediaTypes {
+    /// Says what files with this extension are, whatever the table says of it.
+    ///
+    /// # Errors
+    /// One of the two is not what it should be, or the extension was there before.
+    pub fn set(&mut self, extension: &str, content_type: &str) -> Result<(), MediaTypeError> {
+        let ends_names = |c: char| !matches!(c, '.' | '/') && !c.is_whitespace() && !c.is_control();
+        if extension.is_empty() || !extension.chars().all(ends_names) {
+            return Err(MediaTypeError::Extension(extension.to_owned()));
+        }
+        let Some(content_type) = normal(content_type) else {
+            return Err(MediaTypeError::Type(content_type.to_owned()));
+        };
+        match self.0.insert(extension.to_ascii_lowercase(), content_type) {
+            None => Ok(()),
+            Some(_) => Err(MediaTypeError::Repeated(extension.to_owned())),
+        }
+    }
+
+    /// The Content-Type of a file with this name, see [`content_type`].
+    pub fn of(&self, name: &[u8]) -> Cow<'static, str> {
+        match self.own(name) {
+            Some(own) => Cow::Owned(own.to_owned()),
+            None => Cow::Borrowed(content_type(name)),
+        }
+    }
+
+    fn own(&self, name: &[u8]) -> Option<&str> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let extension = std::str::from_utf8(extension(name)?).ok()?.to_ascii_lowercase();
+        self.0.get(&extension).map(String::as_str)
+    }
+
+    /// What an operator has said: extensions in lower case, each with its Content-Type.
+    pub fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(extension, content_type)| (extension.as_str(), content_type.as_str()))
+    }
+}
+
+/// What stands behind the last dot of a name. One such as `.profile` has no extension, it has a dot before it.
+fn extension(name: &[u8]) -> Option<&[u8]> {
+    let dot = name.iter().rposition(|byte| *byte == b'.').filter(|dot| *dot > 0)?;
+    name.get(dot + 1..)
+}
+
+/// A Content-Type with its type in lower case, as it is looked at elsewhere; `None`: it is none.
+fn normal(content_type: &str) -> Option<String> {
+    let (media_type, parameters) =
+        content_type.split_at(content_type.find(';').unwrap_or(content_type.len()));
+    let (kind, subtype) = media_type.trim_end().split_once('/')?;
+    let mut rest = parameters;
+    while let Some(parameter) = rest.strip_prefix(';') {
+        let (name, value) = parameter.split_once('=')?;
+        let end = match value.strip_prefix('"') {
+            // Escapes are of no use here.
+            Some(quoted) => quoted.find('"').filter(|end| quoted[..*end].bytes().all(is_plain))? + 2,
+            None => value.find([';', ' ']).unwrap_or(value.len()),
+        };
+        let is_sound = value.starts_with('"') || is_text_token(&value[..end]);
+        if !is_sound || !is_text_token(name.trim_start_matches(' ')) {
+            return None;
+        }
+        rest = value[end..].trim_start_matches(' ');
+    }
+    let is_sound = rest.is_empty() && is_text_token(kind) && is_text_token(subtype);
+    is_sound.then(|| format!("{}{parameters}", media_type.to_ascii_lowercase()))
+}
+
+fn is_text_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(is_token)
+}
+
+/// What a quoted text may have in it as it is.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && byte != b'\\'
+}
+
 /// The Content-Type of a file, from the extension of its name; text types with their charset. What is not known is
 /// `application/octet-stream`.
 pub fn content_type(name: &[u8]) -> &'static str {
-    let mut extension = [0u8; EXTENSION_BYTES_MAX];
-    let Some(dot) = name.iter().rposition(|byte| *byte == b'.') else { return UNKNOWN };
-    let written = &name[dot + 1..];
-    // A name such as `.profile` has no extension, it has a dot before it.
-    let Some(extension) = extension.get_mut(..written.len()).filter(|_| dot > 0) else { return UNKNOWN };
-    extension.copy_from_slice(written);
-    extension.make_ascii_lowercase();
-    match TYPES.binary_search_by(|(known, _)| known.as_bytes().cmp(extension)) {
+    let mut lower = [0u8; EXTENSION_BYTES_MAX];
+    let Some(written) = extension(name) else { return UNKNOWN };
+    let Some(lower) = lower.get_mut(..written.len()) else { return UNKNOWN };
+    lower.copy_from_slice(written);
+    lower.make_ascii_lowercase();
+    match TYPES.binary_search_by(|(known, _)| known.as_bytes().cmp(lower)) {
         Ok(at) => TYPES[at].1,
         Err(_) => UNKNOWN,
     }
@@ -163,6 +265,52 @@ mod tests {
                 media_type.starts_with("text/") == media_type.ends_with("; charset=utf-8"),
                 "{media_type}"
             );
+        }
+    }
+
+    #[test]
+    fn what_an_operator_says_goes_before_the_table() {
+        let mut types = MediaTypes::default();
+        types.set("root", "application/x-root").unwrap();
+        types.set("LOG", "Text/Plain; charset=\"us-ascii\"").unwrap();
+        assert_eq!(types.of(b"run.42.Root"), "application/x-root");
+        assert_eq!(types.of(b"a.log"), "text/plain; charset=\"us-ascii\"");
+        assert_eq!(types.of(b"a.html"), "text/html; charset=utf-8");
+        for name in [&b"root"[..], b".root", b"a.root.", b"a.r\xff", b""] {
+            assert_eq!(types.of(name), UNKNOWN);
+        }
+        assert_eq!(types.set("log", "text/plain"), Err(MediaTypeError::Repeated("log".to_owned())));
+    }
+
+    #[test]
+    fn what_is_no_media_type_is_none() {
+        let set = |extension: &str, content_type: &str| MediaTypes::default().set(extension, content_type);
+        for sound in
+            ["a/b", "text/x-y+z; charset=utf-8", "text/a;b=c;d=e", "text/a; b=\"c; d\" ; e=f", "text/a ; b=c"]
+        {
+            assert_eq!(set("a", sound), Ok(()), "{sound}");
+        }
+        for wrong in [
+            "",
+            "text",
+            "text/",
+            "/plain",
+            "a/b/c",
+            "te xt/plain",
+            "text/plain;",
+            "text/plain; charset",
+            "text/plain; charset=",
+            "text/plain; a=b c",
+            "text/plain; a=\"b",
+            "text/plain\r\nA: b",
+            "text/\u{e4}",
+            "text/plain; a=\"\n\"",
+            " text/plain",
+        ] {
+            assert_eq!(set("a", wrong), Err(MediaTypeError::Type(wrong.to_owned())), "{wrong}");
+        }
+        for wrong in ["", ".a", "tar.gz", "a/b", "a b", "a\n"] {
+            assert_eq!(set(wrong, "a/b"), Err(MediaTypeError::Extension(wrong.to_owned())), "{wrong}");
         }
     }
 

@@ -3,7 +3,6 @@ use std::sync::Arc;
 use weir_dav::digest::Algorithm;
 use weir_dav::etag::EntityTag;
 use weir_dav::lock::{Lock, LockTable};
-use weir_dav::mime::content_type;
 use weir_dav::outcome::Outcome;
 use weir_dav::path::DavPath;
 use weir_dav::xml::{Fragment, LiveProperty, PropName, Property, Propfind, Response};
@@ -113,7 +112,9 @@ impl Describer {
                 }
             }
             LiveProperty::ContentLength => give(&Property::ContentLength(metadata.size)),
-            LiveProperty::ContentType => give(&Property::ContentType(content_type(&name()))),
+            LiveProperty::ContentType => {
+                give(&Property::ContentType(&self.area.plan.mime_types.of(&name())));
+            }
             LiveProperty::Etag => match EntityTag::strong(&metadata.version()) {
                 Some(etag) => give(&Property::Etag(&etag)),
                 None => return false,

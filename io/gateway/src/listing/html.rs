@@ -1,5 +1,5 @@
 use weir_dav::date::rfc3339;
-use weir_dav::mime::content_type;
+use weir_dav::mime::MediaTypes;
 use weir_dav::path::DavPath;
 use weir_storage::Entry;
 
@@ -20,6 +20,8 @@ pub(super) struct Html {
     tools: Option<Tools>,
     /// Where the area begins in URLs.
     prefix: DavPath,
+    /// What files are, by their names.
+    types: MediaTypes,
     is_empty: bool,
 }
 
@@ -35,9 +37,17 @@ const ICONS: &str = "<svg hidden><symbol id=\"d\" viewBox=\"0 0 24 24\"><path d=
 <symbol id=\"z\" viewBox=\"0 0 24 24\"><path d=\"M4 4h16v4H4zM5 8h14v12H5zM10 12h4\"/></symbol></svg>\n";
 
 impl Html {
-    pub(super) fn new(place: &Place, order: Order, is_sorted: bool, tools: Option<Tools>) -> Self {
+    /// `is_sorted`: it can be.
+    pub(super) fn new(
+        place: &Place,
+        order: Order,
+        is_sorted: bool,
+        tools: Option<Tools>,
+        types: MediaTypes,
+    ) -> Self {
         let (directory, prefix) = (place.full.clone(), place.prefix());
-        Self { directory, is_root: place.path.is_root(), order, is_sorted, tools, prefix, is_empty: true }
+        let is_root = place.path.is_root();
+        Self { directory, is_root, order, is_sorted, tools, prefix, types, is_empty: true }
     }
 
     /// The path, with a link for each directory on the way.
@@ -113,7 +123,7 @@ impl Page for Html {
         let Ok(path) = self.directory.join(&entry.name) else { return };
         self.is_empty = false;
         let is_directory = entry.metadata.is_directory();
-        let kind = if is_directory { "d" } else { kind(content_type(&entry.name)) };
+        let kind = if is_directory { "d" } else { kind(&self.types.of(&entry.name)) };
         // An href is ASCII without quotes, `&` and `<`.
         let href = path.href(is_directory);
         out.push_str(&format!("<tr><td><a href=\"{href}\">{}", icon(kind)));

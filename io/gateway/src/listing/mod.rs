@@ -62,7 +62,10 @@ pub(crate) async fn answer(call: &Call, place: &Place, is_head: bool) -> Result<
     // The page needs its own style, and nothing else but the script of its tools; names in it are text, whatever they contain.
     let policy = tools.as_ref().map_or_else(|| PLAIN_POLICY.to_owned(), Tools::policy);
     let mut page: Box<dyn Page> = match form {
-        Form::Html => Box::new(html::Html::new(place, order, is_whole, tools)),
+        Form::Html => {
+            let types = call.area.plan.mime_types.clone();
+            Box::new(html::Html::new(place, order, is_whole, tools, types))
+        }
         Form::Json => Box::new(json::Json::new(place)),
     };
     let mut text = String::new();

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use weir_dav::conditional::{Access, Conditions, Verdict};
@@ -20,7 +21,7 @@ pub(super) async fn answer(
     call: &Call,
     place: &Place,
     file: Arc<OpenFile>,
-    (prefix, content_type): (&DavPath, &'static str),
+    (prefix, content_type): (&DavPath, Cow<'static, str>),
     is_head: bool,
 ) -> Result<Answer, Refusal> {
     let served = ServedFile::new(file, &call.area);
@@ -43,7 +44,7 @@ pub(super) async fn answer(
     let wanted = Wanted::of(&call.request);
     let digests = wanted.look_up(call, &place.path, &served.file).await?;
     let mut answer = wanted.say(answer, &digests);
-    answer.headers.extend(guard(&call.area, content_type));
+    answer.headers.extend(guard(&call.area, &content_type));
     let uri = prefix.append(&place.path).href(false);
     Ok(answer.with("X-Accel-Redirect", uri).content(content_type, Content::Empty))
 }

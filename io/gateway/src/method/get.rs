@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use weir_access::Action;
 use weir_dav::conditional::{Access, Verdict};
-use weir_dav::mime;
 use weir_dav::negotiate::Coding;
 use weir_dav::outcome::Outcome;
 use weir_dav::path::DavPath;
@@ -104,7 +103,7 @@ fn location(call: &Call, place: &Place) -> String {
 }
 
 async fn of_file(call: &Call, place: &Place, file: Opened, is_head: bool) -> Result<Answer, Refusal> {
-    let content_type = mime::content_type(place.path.name().unwrap_or_default());
+    let content_type = call.area.plan.mime_types.of(place.path.name().unwrap_or_default());
     if let Some(accel) = call.area.accel_redirect(&call.request) {
         return Box::pin(accel::answer(call, place, file.file, (accel, content_type), is_head)).await;
     }
@@ -123,7 +122,7 @@ async fn of_file(call: &Call, place: &Place, file: Opened, is_head: bool) -> Res
     if let Some(value) = &call.area.plan.cache_control {
         wrapping.always.push(("Cache-Control", value.clone().into()));
     }
-    wrapping.with_content.extend(guard(&call.area, content_type));
+    wrapping.with_content.extend(guard(&call.area, &wrapping.content_type));
     if let Some(coding) = coding {
         wrapping.with_content.push(("Content-Encoding", coding.name().into()));
     }
@@ -159,9 +158,9 @@ pub(crate) struct Wrapping {
 }
 
 impl Wrapping {
-    pub(crate) fn new(content_type: &'static str, wanted: Wanted) -> Self {
+    pub(crate) fn new(content_type: Cow<'static, str>, wanted: Wanted) -> Self {
         Self {
-            content_type: content_type.into(),
+            content_type,
             always: Vec::new(),
             with_content: Vec::new(),
             ranges: true,

@@ -153,7 +153,7 @@ impl Offload {
         }
         let place =
             Place { full: found.path.clone(), path: found.path, trailing_slash: found.trailing_slash };
-        let mut wrapping = wrapping(&request, &place, order);
+        let mut wrapping = wrapping(&location.area, &request, &place, order);
         guarded(&location.area, &mut wrapping);
         let call = Call {
             disk: disk_of(&location.area),
@@ -204,9 +204,9 @@ fn failed(mut answer: Answer, of_client: Vec<(&'static str, Value)>) -> Answer {
 }
 
 /// What the server has said of the file, or else what its name says.
-fn wrapping(request: &Request, place: &Place, order: FileOrder) -> Wrapping {
+fn wrapping(area: &Area, request: &Request, place: &Place, order: FileOrder) -> Wrapping {
     let wanted = Wanted::of(request).beside(&order.headers);
-    let by_name = mime::content_type(place.path.name().unwrap_or_default());
+    let by_name = area.plan.mime_types.of(place.path.name().unwrap_or_default());
     let mut wrapping = Wrapping { chosen: true, ..Wrapping::new(by_name, wanted) };
     for (name, value) in order.headers {
         match name {

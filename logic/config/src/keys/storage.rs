@@ -69,6 +69,14 @@ pub(crate) static AREA: Section = Section {
             "The Cache-Control header of files.",
         ),
         key(
+            "mime-types",
+            Map("extensions", &Text("a media type")),
+            Otherwise("those of a table of the usual ones, else `application/octet-stream`"),
+            "{ root = \"application/x-root\", log = \"text/plain; charset=us-ascii\" }",
+            "What files are (Content-Type), by what stands behind the last dot of their names, in upper or lower case. It goes before the \
+             table.",
+        ),
+        key(
             "symlinks",
             Choice(&["never", "inside-root", "owner-match"]),
             Default("\"never\""),

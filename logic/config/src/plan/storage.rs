@@ -6,6 +6,7 @@ use serde::Serialize;
 use weir_access::jwt::{Algorithm as JwtAlgorithm, Audiences, Issuer, ProfileRule};
 use weir_access::rule::AreaSpec;
 use weir_dav::digest::Algorithm;
+use weir_dav::mime::MediaTypes;
 use weir_model::{ByteSize, Millis, Name};
 
 use super::SecretPlace;
@@ -29,6 +30,8 @@ pub struct AreaPlan {
     pub precompressed: bool,
     /// The Cache-Control header of files.
     pub cache_control: Option<String>,
+    /// What files are, by the ends of their names.
+    pub mime_types: MediaTypes,
     /// Which symbolic links are followed.
     pub symlinks: Symlinks,
     /// What is on the disk for certain when an upload is confirmed.
@@ -92,6 +95,7 @@ impl AreaPlan {
             listing: false,
             precompressed: false,
             cache_control: None,
+            mime_types: MediaTypes::default(),
             symlinks,
             durability: Durability::None,
             checksums: Vec::new(),

@@ -19,6 +19,11 @@ pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
     writer.key("listing", area.listing);
     writer.key("precompressed", area.precompressed);
     writer.key_if("cache-control", area.cache_control.as_ref());
+    let mut mime_types = area.mime_types.entries().peekable();
+    if mime_types.peek().is_some() {
+        let types = mime_types.map(|(extension, media_type)| (extension.to_owned(), media_type.spelled()));
+        writer.key("mime-types", Value::Table(types.collect()));
+    }
     writer.key("symlinks", symlinks(area.symlinks));
     writer.key(
         "durability",

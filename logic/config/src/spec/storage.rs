@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use weir_access::jwt::{Algorithm as JwtAlgorithm, Issuer};
 use weir_access::rule::{AreaSpec, Effect, PolicyAction, PolicySpec, Principal, RuleError};
 use weir_dav::digest::Algorithm;
+use weir_dav::mime::{MediaTypeError, MediaTypes};
 use weir_model::Millis;
 
 use super::header::check_value;
@@ -69,6 +70,7 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         listing: table.flag("listing"),
         precompressed: table.flag("precompressed"),
         cache_control: cache_control.map(|value| value.value),
+        mime_types: mime_types(&table),
         symlinks: symlinks(&table),
         durability: match table.text("durability").as_str() {
             "none" => Durability::None,
@@ -168,6 +170,18 @@ pub(super) fn symlinks(table: &Table<'_, '_>) -> Symlinks {
         "owner-match" => Symlinks::OwnerMatch,
         _ => Symlinks::Never,
     }
+}
+
+fn mime_types(table: &Table<'_, '_>) -> MediaTypes {
+    let mut types = MediaTypes::default();
+    for (extension, node) in table.get("mime-types").map_or(&[][..], Node::entries) {
+        let Some(content_type) = node.text() else { continue };
+        if let Err(cause) = types.set(&extension.value, content_type) {
+            let span = if matches!(cause, MediaTypeError::Type(_)) { node.span } else { extension.span };
+            table.error("mime-types", span, cause);
+        }
+    }
+    types
 }
 
 /// Whoever opens them says what is wrong with their texts.

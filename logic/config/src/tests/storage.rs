@@ -99,6 +99,15 @@ fn what_is_wrong_is_said_with_its_place() {
             "checksums = []\nchecksum-interval = '1d'",
             "storage area data: checksum-interval: checksums names none that could be computed",
         ),
+        (
+            "mime-types = { root = 'root' }",
+            "storage area data: mime-types: \"root\" is not a media type such as \"text/plain; charset=utf-8\"",
+        ),
+        (
+            "mime-types = { 'tar.gz' = 'application/gzip' }",
+            "storage area data: mime-types: \"tar.gz\" is not the extension of a name: expected one such as \"dat\", without a dot",
+        ),
+        ("mime-types = { a = 'a/b', A = 'a/b' }", "storage area data: mime-types: \"A\" is there twice"),
         ("vo-maps = { cms = '' }", "storage area data: vo-maps: expected a path"),
         (
             "identity-from = 'proxy'",

@@ -21,6 +21,22 @@ fn a_file_comes_with_its_type_length_and_validators() {
 }
 
 #[test]
+fn an_area_says_what_its_files_are_by_the_ends_of_their_names() {
+    let types = "{ root = \"application/x-root\", txt = \"text/plain; charset=us-ascii\" }";
+    let site = Site::readable(&format!("listing = true\nmime-types = {types}"));
+    let says = |path: &str| site.get(path).header("content-type").unwrap().to_owned();
+    for name in ["run.ROOT", "a.txt", "a.css", "a.unheardof"] {
+        site.write(name, "content");
+    }
+    assert_eq!(says("/run.ROOT"), "application/x-root");
+    assert_eq!(says("/a.txt"), "text/plain; charset=us-ascii");
+    assert_eq!(says("/a.css"), "text/css; charset=utf-8");
+    assert_eq!(says("/a.unheardof"), "application/octet-stream");
+    let found = site.request("PROPFIND", "/run.ROOT", &[("Depth", "0")], b"").text();
+    assert!(found.contains("getcontenttype>application/x-root<"), "{found}");
+}
+
+#[test]
 fn head_says_what_get_would_and_sends_no_body() {
     let site = Site::readable("");
     site.write("f.bin", pattern(100_000));
