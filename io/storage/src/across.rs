@@ -48,7 +48,7 @@ impl Tree {
             return Err(at_source(StorageError::Changed));
         }
         let parent = from.parent().unwrap_or_default();
-        match Displaced::take(self, &source, &parent, old) {
+        match Displaced::take(self, &source, &parent, old, None) {
             Ok(hidden) => {
                 let made = still_is(hidden.inside(), old, &before, copy.seen()).and_then(|()| {
                     self.put_in_place(copy, options.durability, gate).map_err(|failure| failure.error)

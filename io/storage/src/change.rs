@@ -129,6 +129,8 @@ impl Tree {
         there: Option<&Found>,
     ) -> Result<Option<Displaced<'s>>, StorageError> {
         let &Renaming { source, old, home, new, to } = renaming;
+        // Where something makes room first, nobody else of this process comes in between.
+        let _turn = self.turn(to);
         // Told apart from other errors: EXDEV means something here.
         let failed = |errno| match errno {
             Errno::XDEV => StorageError::Io("rename", errno),
@@ -146,7 +148,7 @@ impl Tree {
         if there.device() != moved.device() {
             return Err(StorageError::Io("rename", Errno::XDEV));
         }
-        let displaced = Displaced::take(self, home, &to.parent().unwrap_or_default(), new)?;
+        let displaced = Displaced::take(self, home, &to.parent().unwrap_or_default(), new, Some(moved))?;
         if let Err(errno) = rename(source, old, home, new, Replace::Never) {
             displaced.restore()?;
             return Err(failed(errno));

@@ -137,6 +137,8 @@ impl Tree {
         let failed = |error: StorageError| Failure { path: to.clone(), error };
         let mut replaced = None;
         let displaced = pass(gate, || {
+            // As in a renaming.
+            let _turn = self.turn(to);
             self.require_home(to, &home)?;
             // What had the name when the copying began may have gone since, or have become another.
             let now = Self::look(&home, name)?;
@@ -181,7 +183,8 @@ impl Tree {
         if made.swap(name, there)? {
             return Ok(None);
         }
-        match Displaced::take(self, home, &to.parent().unwrap_or_default(), name) {
+        let successor = Found::of(made.fd()?)?;
+        match Displaced::take(self, home, &to.parent().unwrap_or_default(), name, Some(&successor)) {
             Ok(displaced) => match made.place(name, Replace::Never) {
                 Ok(()) => Ok(Some(displaced)),
                 Err(error) => {

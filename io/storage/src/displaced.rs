@@ -5,12 +5,13 @@ use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, flock, mkdirat, unlinkat};
 use rustix::io::Errno;
 use weir_dav::path::DavPath;
 
+use crate::metadata::Found;
 use crate::remove::{open_directory, remove_tree};
 use crate::rename::{Replace, rename};
 use crate::{StorageError, Tree};
 
 /// A file or directory in a reserved directory of its own, under its own name. Until it is discarded it is nobody's to remove:
-/// if the process dies, the next start of the node gives it back its place.
+/// if the process dies, the next start of the node gives it back its place, unless what it made room for has that.
 #[derive(Debug)]
 pub(crate) struct Displaced<'a> {
     tree: &'a Tree,
@@ -23,7 +24,8 @@ pub(crate) struct Displaced<'a> {
 }
 
 impl<'a> Displaced<'a> {
-    /// Takes what has this name in `home`, which is the directory at `path`, out of sight.
+    /// Takes what has this name in `home`, which is the directory at `path`, out of sight, to make room for `successor` if there
+    /// is one.
     ///
     /// # Errors
     /// Nothing has changed; EXDEV of a file system that cannot rename directories is [`StorageError::Io`].
@@ -32,9 +34,14 @@ impl<'a> Displaced<'a> {
         home: &'a OwnedFd,
         path: &DavPath,
         name: &'a [u8],
+        successor: Option<&Found>,
     ) -> Result<Self, StorageError> {
         tree.journal(path);
-        let holder = tree.displaced_name();
+        let mut holder = tree.displaced_name();
+        if let Some(successor) = successor.and_then(Found::identity) {
+            holder.push('~');
+            holder.push_str(&successor);
+        }
         mkdirat(home, &holder, Mode::RWXU).map_err(StorageError::from_errno("mkdir"))?;
         let taken = open_directory(home, holder.as_bytes()).and_then(|inside| {
             // Where there are no such locks, the name alone has to do.
@@ -82,18 +89,38 @@ impl<'a> Displaced<'a> {
     }
 }
 
-/// Gives what a process that died has left in the reserved directory `holder` back its place in `home`; false if it has to
-/// stay, because something else is there.
-pub(crate) fn give_back(home: &OwnedFd, holder: &[u8]) -> Result<bool, Errno> {
+/// What has become of what a process that died had out of sight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It has its place again, and the reserved directory is gone.
+    GivenBack,
+    /// What it made room for has its place: it is to be removed.
+    Replaced,
+    /// Something else has its place, and nobody can tell which of the two is wanted.
+    Stays,
+}
+
+/// Gives what a process that died has left in the reserved directory `holder` back its place in `home`, if that is free.
+pub(crate) fn give_back(home: &OwnedFd, holder: &[u8]) -> Result<Fate, Errno> {
     let inside = open_directory(home, holder)?;
-    let mut all = true;
+    let mut fate = Fate::GivenBack;
     for name in members(inside.as_fd())? {
-        all &= rename(&inside, &name, home, &name, Replace::Never).is_ok();
+        if rename(&inside, &name, home, &name, Replace::Never).is_err() {
+            let is_replaced = fate != Fate::Stays && has_successor(home, &name, holder);
+            fate = if is_replaced { Fate::Replaced } else { Fate::Stays };
+        }
     }
-    if all {
+    if fate == Fate::GivenBack {
         unlinkat(home, holder, AtFlags::REMOVEDIR)?;
     }
-    Ok(all)
+    Ok(fate)
+}
+
+/// Whether what made room, by the name of its reserved directory, did so for what has this name now.
+fn has_successor(home: &OwnedFd, name: &[u8], holder: &[u8]) -> bool {
+    let Some(successor) = holder.split(|byte| *byte == b'~').nth(4) else { return false };
+    let there = Found::in_directory(home, name).ok().and_then(|there| there.identity());
+    there.is_some_and(|there| there.as_bytes() == successor)
 }
 
 fn members(directory: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {

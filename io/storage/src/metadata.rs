@@ -172,6 +172,13 @@ impl Found {
         self.0.stx_nlink
     }
 
+    /// Tells it from whatever else this file system has or will have, whatever becomes of its name and content. `None`: this
+    /// cannot be told, because an inode number alone may be another's later.
+    pub(crate) fn identity(&self) -> Option<String> {
+        let Timestamp { seconds, nanoseconds } = self.created()?;
+        Some(format!("{:x}-{seconds:x}.{nanoseconds:x}", self.inode()))
+    }
+
     /// Whether both are one file or directory.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
         (self.device(), self.inode()) == (other.device(), other.inode())

@@ -10,7 +10,8 @@ const PREFIX: &[u8] = b".weir-";
 /// What is not complete, or on its way out: `.weir-tmp~NODE~BOOT~NUMBER`.
 pub(crate) const TEMPORARY: &str = ".weir-tmp~";
 
-/// What is out of sight for a moment and comes back if the process dies: `.weir-old~NODE~BOOT~NUMBER/NAME`.
+/// What is out of sight for a moment and comes back if the process dies: `.weir-old~NODE~BOOT~NUMBER/NAME`; with `~SUCCESSOR`
+/// behind the number it is removed if that, see [`Found::identity`](crate::metadata::Found::identity), has its place by then.
 pub(crate) const DISPLACED: &str = ".weir-old~";
 
 /// What has come of an upload that comes in several requests: `.weir-part~ID`.

@@ -9,10 +9,11 @@ use rustix::io::Errno;
 use weir_dav::path::{DavPath, PathLimits};
 
 use crate::acting::as_user;
-use crate::displaced::give_back;
+use crate::displaced::{Fate, give_back};
 use crate::metadata::Found;
 use crate::notes::read_all;
 use crate::remove::{open_directory, open_up, remove_tree};
+use crate::rename::{Replace, rename};
 use crate::{LocalUser, StorageError, Tree, journal, reserved};
 
 /// What a sweep found.
@@ -25,7 +26,8 @@ pub struct Swept {
 }
 
 impl Tree {
-    /// Removes what earlier starts of this node did not complete, and brings back what they had out of sight; nothing of other nodes, and nothing that another process
+    /// Removes what earlier starts of this node did not complete, and brings back what they had out of sight, or removes it too if
+    /// what it made room for is there; nothing of other nodes, and nothing that another process
     /// is still at work on (one that drains after an upgrade). Looks where their journals say; everywhere if the machine has
     /// been started since, because the journals may be incomplete then. Blocks, in that case for long.
     pub fn sweep(&self) -> Result<Swept, StorageError> {
@@ -132,7 +134,7 @@ impl Tree {
             let done = if is_old(reserved::TEMPORARY) {
                 is_abandoned() && self.remove_any(directory, &name)
             } else if is_old(reserved::DISPLACED) {
-                is_abandoned() && give_back(directory, &name).unwrap_or(false)
+                is_abandoned() && self.settle_displaced(directory, &name)
             } else {
                 continue;
             };
@@ -143,6 +145,21 @@ impl Tree {
 }
 
 impl Tree {
+    /// Gives back, or removes, what is in a reserved directory; false if it has to stay.
+    fn settle_displaced(&self, directory: &OwnedFd, holder: &[u8]) -> bool {
+        match give_back(directory, holder) {
+            Ok(Fate::GivenBack) => true,
+            Ok(Fate::Replaced) => {
+                // From here on no start gives it back any more, whatever has its place by then.
+                let number = holder.strip_prefix(reserved::DISPLACED.as_bytes()).unwrap_or_default();
+                let doomed = [reserved::TEMPORARY.as_bytes(), number].concat();
+                rename(directory, holder, directory, &doomed, Replace::Never).is_ok()
+                    && self.remove_any(directory, &doomed)
+            }
+            Ok(Fate::Stays) | Err(_) => false,
+        }
+    }
+
     fn remove_any(&self, directory: &OwnedFd, name: &[u8]) -> bool {
         match unlinkat(directory, name, AtFlags::empty()) {
             Err(Errno::ISDIR | Errno::PERM) if self.options().as_users => remove_as_owner(directory, name),

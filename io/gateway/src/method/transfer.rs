@@ -20,6 +20,9 @@ use crate::headers::{judge, validators};
 use crate::place::Place;
 use crate::refusal::Refusal;
 
+/// So often a renaming is judged anew because others have changed its destination in between.
+const RACES_MAX: usize = 16;
+
 /// COPY or MOVE, as `method` says.
 pub(super) async fn answer(call: &mut Call, method: Method) -> Result<Answer, Refusal> {
     let depth_use = if method == Method::Copy { DepthUse::Copy } else { DepthUse::Whole };
@@ -78,6 +81,25 @@ struct Transfer {
 
 impl Transfer {
     fn carry_out(&self, act: &Act) -> Result<Reply, Refusal> {
+        for _ in 1..RACES_MAX {
+            match self.attempt(act)? {
+                Ok(reply) => return Ok(reply),
+                // What has come may be something that this client may not replace.
+                Err(failure) if self.was_outrun(&failure) => {}
+                Err(failure) => return self.failed(act, failure),
+            }
+        }
+        self.attempt(act)?.or_else(|failure| self.failed(act, failure))
+    }
+
+    /// Whether something has come to the destination, or gone from there, after it was looked at: then nothing has been done.
+    fn was_outrun(&self, failure: &Failure) -> bool {
+        let has_changed = matches!(failure.error, StorageError::Exists | StorageError::NotFound);
+        self.method == Method::Move && self.overwrite && has_changed && failure.path == self.destination.path
+    }
+
+    /// Judges it all, and does it. An error within: it was permitted, and did not work.
+    fn attempt(&self, act: &Act) -> Result<Result<Reply, Failure>, Refusal> {
         let (from, to) = (&act.place, &self.destination);
         let found = act.look()?;
         let directory = found.is_some_and(|metadata| metadata.is_directory());
@@ -105,7 +127,7 @@ impl Transfer {
         let changes = changes(self.method, (&from.path, source_kind), Some((&to.path, destination_kind)));
         act.locked(&changes, |_| Ok(()))?;
         if let Some(refused) = self.denied_members(act, directory, there.as_ref())? {
-            return Ok(refused);
+            return Ok(Ok(refused));
         }
         let still_meant = |now: Option<&Metadata>| {
             // Of a copy the content is taken already.
@@ -114,15 +136,11 @@ impl Transfer {
         let mut again = Again::new(act, changes, &still_meant);
         let transferred = self.transfer(act, &mut |step| again.pass(step));
         again.refusal()?;
-        match transferred {
-            Ok(done) => {
-                // It is done, whatever becomes of the locks: they end by themselves.
-                let _ = self.forget_locks(act);
-                let outcome = if done.created { Outcome::Created } else { Outcome::Replaced };
-                Ok(Reply::new(outcome))
-            }
-            Err(failure) => self.failed(act, failure),
-        }
+        Ok(transferred.map(|done| {
+            // It is done, whatever becomes of the locks: they end by themselves.
+            let _ = self.forget_locks(act);
+            Reply::new(if done.created { Outcome::Created } else { Outcome::Replaced })
+        }))
     }
 
     fn fails_conditions(&self, source: Option<&Metadata>) -> bool {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use weir_storage::{CopyOptions, Durability, Gate, Step, StorageError, Tree};
+use weir_storage::{CopyOptions, Durability, Gate, Step, StorageError, Swept, Tree};
 
 use crate::support::*;
 
@@ -88,4 +88,47 @@ fn a_change_is_seen_when_the_gate_lets_it_and_not_before() {
         assert!(!hidden.iter().any(|name| name.starts_with(".weir-old~")), "{what}: {hidden:?}");
         assert!(temporaries(directory.path()).is_empty(), "{what}");
     }
+}
+
+#[test]
+fn a_directory_that_was_replaced_goes_with_the_next_start_if_its_node_died_before_it_could_remove_it() {
+    let directory = world();
+    let root = directory.path();
+    let died = tree(root);
+    // The step was done, and after it nothing else: that is all that a process leaves which is killed then.
+    let mut done_for = |step: &mut Step<'_>| {
+        step()?;
+        Err(StorageError::Changed)
+    };
+    assert_eq!(rename(&died, "/a", "/d", &mut done_for), Err(StorageError::Changed));
+    drop(died);
+    let holders = |root: &Path| {
+        let names = raw_names(root);
+        names.into_iter().filter(|name| name.starts_with(".weir-old~")).collect::<Vec<_>>()
+    };
+    assert_eq!(holders(root).len(), 1);
+    let next = Tree::open_root(root, options("one", 2)).unwrap();
+    assert_eq!(next.sweep().unwrap(), Swept { removed: 1, kept: 0 });
+    assert_eq!(fs::read(root.join("d/1")).unwrap(), b"a/1");
+    assert!(!root.join("a").exists() && holders(root).is_empty() && temporaries(root).is_empty());
+}
+
+#[test]
+fn a_directory_that_made_room_stays_if_something_else_has_come_in_its_place() {
+    let directory = world();
+    let root = directory.path();
+    let died = tree(root);
+    let mut done_for = |step: &mut Step<'_>| {
+        step()?;
+        Err(StorageError::Changed)
+    };
+    assert_eq!(rename(&died, "/a", "/d", &mut done_for), Err(StorageError::Changed));
+    drop(died);
+    fs::rename(root.join("d"), root.join("elsewhere")).unwrap();
+    fs::create_dir(root.join("d")).unwrap();
+    let next = Tree::open_root(root, options("one", 2)).unwrap();
+    assert_eq!(next.sweep().unwrap(), Swept { removed: 0, kept: 1 });
+    fs::remove_dir(root.join("d")).unwrap();
+    assert_eq!(next.sweep().unwrap(), Swept { removed: 1, kept: 0 });
+    assert_eq!(fs::read(root.join("d/1")).unwrap(), b"d/1");
 }

@@ -18,6 +18,7 @@ mod litmus;
 mod missing;
 mod paths;
 mod put;
+mod racing;
 mod ranges;
 mod redirect;
 mod resumable;
