@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use weir_e2e::Weir;
-use weir_testkit::TempDir;
+use weir_testkit::{RawClient, TempDir};
 
 use crate::access::{ISSUER, Issuer, bearer};
 use crate::config;
@@ -142,6 +142,35 @@ fn anonymous_clients_are_not_all_one() {
     };
     let told = ["192.0.2.1", "198.51.100.1", "192.0.2.1", "198.51.100.1"].map(ask);
     assert_eq!(told, [200, 403, 200, 403]);
+}
+
+#[test]
+fn whom_a_listed_proxy_names_is_the_client_that_is_judged() {
+    let (root, beside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    std::fs::write(root.path().join("x"), "content").unwrap();
+    std::fs::write(
+        beside.path().join("data.cedar"),
+        "permit(principal, action, resource)\n\
+         when { context has client && context.client.isInRange(ip(\"192.0.2.0/24\")) };",
+    )
+    .unwrap();
+    let text = area(root.path(), beside.path(), "").replace("htpasswd =", "# htpasswd =");
+    let weir = Weir::start(
+        &text
+            .replace("storage = \"data\"\n", "storage = \"data\"\nforwarded = { trusted = \"127.0.0.1\" }\n"),
+    );
+    let ask = |from: [u8; 4], forwarded: &str| {
+        let mut client = RawClient::connect_from(from.into(), weir.addr("web"));
+        client.send(crate::message("GET", "/x", &[("Forwarded", forwarded)], b""));
+        client.response().status
+    };
+    let (proxy, stranger) = ([127, 0, 0, 1], [127, 0, 0, 2]);
+    assert_eq!(ask(proxy, "for=192.0.2.7"), 200);
+    assert_eq!(ask(proxy, "for=\"192.0.2.7:4711\";proto=https"), 200);
+    // What the proxy has been told by its client is hearsay.
+    assert_eq!(ask(proxy, "for=192.0.2.7, for=198.51.100.1"), 403);
+    assert_eq!(ask(proxy, "for=_hidden"), 403);
+    assert_eq!(ask(stranger, "for=192.0.2.7"), 403);
 }
 
 #[test]
