@@ -45,13 +45,9 @@ pub(super) async fn patch(call: &mut Call) -> Result<Answer, Refusal> {
 async fn store(call: &mut Call, start: Start, part: Option<BodyPart>) -> Result<Answer, Refusal> {
     let Start { method, mut expected, expect, is_conditional, act, changes } = start;
     let (upload, base) = begin(call, &act, changes.clone(), part).await?;
-    let expect = match (part, base) {
-        // A part belongs to the file that the rest is from.
-        (Some(_), Some(base)) => Expectation::Version(base),
-        // It was there before.
-        (Some(_), None) if method == Method::Patch => return Err(Outcome::NotFound.into()),
-        (Some(_), None) => Expectation::Nothing,
-        (None, _) => expect,
+    let expect = match part {
+        Some(_) => expect_of_part(method, base, expect, is_conditional)?,
+        None => expect,
     };
     if let Some(part) = part
         && part.complete.is_some_and(|complete| complete < base.map_or(0, |base| base.size))
@@ -92,6 +88,29 @@ async fn store(call: &mut Call, start: Start, part: Option<BodyPart>) -> Result<
         Err(StorageError::Exists) if is_conditional => Err(Outcome::PreconditionFailed.into()),
         Err(StorageError::Exists) => Err(Outcome::Forbidden.into()),
         Err(error) => Err(error.into()),
+    }
+}
+
+/// What must be there for a part to become visible: the file that the rest is from. Between the judgement of the request and the
+/// look at that file it may have waited; so what was judged still counts.
+fn expect_of_part(
+    method: Method,
+    base: Option<Metadata>,
+    judged: Expectation,
+    is_conditional: bool,
+) -> Result<Expectation, Refusal> {
+    match (base, judged) {
+        (Some(base), Expectation::Version(seen)) if !base.is_same_version(&seen) => {
+            Err(Outcome::PreconditionFailed.into())
+        }
+        // It has come since, and must not be there, or may not be overwritten.
+        (Some(_), Expectation::Nothing) if is_conditional => Err(Outcome::PreconditionFailed.into()),
+        (Some(_), Expectation::Nothing) => Err(Outcome::Forbidden.into()),
+        (Some(base), Expectation::Version(_) | Expectation::Anything) => Ok(Expectation::Version(base)),
+        // It has gone since.
+        (None, Expectation::Version(_)) => Err(Outcome::PreconditionFailed.into()),
+        (None, _) if method == Method::Patch => Err(Outcome::NotFound.into()),
+        (None, _) => Ok(Expectation::Nothing),
     }
 }
 

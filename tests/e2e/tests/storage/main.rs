@@ -16,6 +16,7 @@ mod large;
 mod life;
 mod litmus;
 mod missing;
+mod parts;
 mod paths;
 mod put;
 mod racing;

@@ -1,0 +1,99 @@
+//! Parts of files that are put while somebody else replaces the file.
+
+use std::fs::{self, File};
+
+use serde_json::json;
+use weir_testkit::{PATIENCE, Response, wait_until};
+
+use crate::access::{ISSUER, Issuer, bearer};
+use crate::{Site, message};
+
+/// What the answer to this request is if the site is changed after the request was judged and before its file is looked at again.
+fn overtaken(site: &Site, request: &[u8], change: impl FnOnce()) -> Response {
+    let store = site.root.path().join(".weir-store");
+    let open =
+        |name: &str| File::options().write(true).create(true).truncate(false).open(store.join(name)).unwrap();
+    let (guard, line) = (open("locks.guard"), open("locks.guard.line"));
+    // As another node does while it changes locks.
+    guard.lock().unwrap();
+    let mut client = site.weir.client();
+    client.send(request);
+    wait_until("the request stands in line for the guard", PATIENCE, || {
+        let stands = line.try_lock().is_err();
+        if !stands {
+            line.unlock().unwrap();
+        }
+        stands
+    });
+    change();
+    guard.unlock().unwrap();
+    client.final_response()
+}
+
+/// As an upload through another node does.
+fn replace(site: &Site, name: &str, content: &str) {
+    let next = site.root.path().join("next");
+    fs::write(&next, content).unwrap();
+    fs::rename(next, site.root.path().join(name)).unwrap();
+}
+
+fn remove(site: &Site, name: &str) {
+    fs::remove_file(site.root.path().join(name)).unwrap();
+}
+
+const PUT: [(&str, &str); 1] = [("Content-Range", "bytes 0-2/*")];
+const PATCH: [(&str, &str); 2] =
+    [("Content-Type", "application/x-sabredav-partialupdate"), ("X-Update-Range", "bytes=0-2")];
+
+#[test]
+fn a_part_goes_into_the_version_that_its_client_names_or_nowhere() {
+    let site = Site::open("");
+    for (method, headers) in [("PUT", &PUT[..]), ("PATCH", &PATCH[..])] {
+        let request = |condition: Option<(&str, &str)>| {
+            let headers: Vec<_> = headers.iter().copied().chain(condition).collect();
+            message(method, "/f", &headers, b"abc")
+        };
+        let made = site.put("/f", &[], b"first");
+        let etag = made.header("etag").unwrap().to_owned();
+        let condition = Some(("If-Match", etag.as_str()));
+        let answer = overtaken(&site, &request(condition), || replace(&site, "f", "other"));
+        assert_eq!((answer.status, site.read("f").unwrap()), (412, b"other".to_vec()), "{method}");
+
+        let made = site.put("/f", &[], b"first");
+        let etag = made.header("etag").unwrap().to_owned();
+        let condition = Some(("If-Match", etag.as_str()));
+        let answer = overtaken(&site, &request(condition), || remove(&site, "f"));
+        assert_eq!((answer.status, site.read("f")), (412, None), "{method}");
+
+        // Who names none gets the one that is there then.
+        assert_eq!(site.put("/f", &[], b"first").status, 201);
+        let answer = overtaken(&site, &request(None), || replace(&site, "f", "other"));
+        assert_eq!((answer.status, site.read("f").unwrap()), (204, b"abcer".to_vec()), "{method}");
+        let answer = overtaken(&site, &request(None), || remove(&site, "f"));
+        assert_eq!(answer.status, if method == "PATCH" { 404 } else { 201 });
+    }
+}
+
+#[test]
+fn a_part_of_what_must_be_new_does_not_go_into_a_file_that_came_meanwhile() {
+    let issuer = Issuer::new();
+    let site = Site::new(&format!(
+        "[storage-area.data.access]\nissuers = \"{ISSUER}\"\ntoken-scopes = true\n{}",
+        issuer.config()
+    ));
+    let token = |scope: &str| bearer(&issuer.token(&json!({ "scope": scope })));
+    let (create, modify) = (token("storage.create:/"), token("storage.modify:/"));
+    let request = |name: &str, headers: &[(&str, &str)]| {
+        message("PUT", &format!("/{name}"), &[&PUT[..], headers].concat(), b"abc")
+    };
+    // The directory that the guard is in comes with the first file.
+    assert_eq!(site.put("/first", &[("Authorization", &create)], b"x").status, 201);
+    let new = request("a", &[("Authorization", &create)]);
+    let answer = overtaken(&site, &new, || site.write("a", "other"));
+    assert_eq!((answer.status, site.read("a").unwrap()), (403, b"other".to_vec()), "{}", answer.text());
+    let new = request("b", &[("Authorization", &modify), ("If-None-Match", "*")]);
+    let answer = overtaken(&site, &new, || site.write("b", "other"));
+    assert_eq!((answer.status, site.read("b").unwrap()), (412, b"other".to_vec()), "{}", answer.text());
+    let new = request("c", &[("Authorization", &create)]);
+    assert_eq!(overtaken(&site, &new, || {}).status, 201);
+}
