@@ -18,6 +18,7 @@ mod raw_client;
 mod raw_server;
 mod response;
 mod stream;
+mod trace;
 mod untested;
 mod wait;
 
@@ -33,5 +34,6 @@ pub use raw_server::{RawServer, Step};
 pub use response::{BodyFraming, Response, ResponseError};
 pub use stream::Ending;
 pub use tempfile::TempDir;
+pub use trace::Trace;
 pub use untested::untested;
 pub use wait::{PATIENCE, wait_until};

@@ -17,4 +17,5 @@ mod properties;
 mod quotas;
 mod support;
 mod sweep;
+mod traced;
 mod uploads;

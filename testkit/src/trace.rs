@@ -1,0 +1,103 @@
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::process::{Child, Signal};
+use crate::untested::untested;
+use crate::wait::{PATIENCE, wait_until};
+
+/// What a process asks of the kernel, as strace tells it: a call in a line, descriptors with what they are of.
+#[derive(Debug)]
+pub struct Trace {
+    strace: Child,
+    directory: TempDir,
+}
+
+impl Trace {
+    /// Follows all threads of a running process, in calls of these names. `None`, and said by [`untested`], where nobody may.
+    ///
+    /// # Panics
+    /// strace neither follows nor ends.
+    #[track_caller]
+    pub fn attach(pid: u32, calls: &[&str]) -> Option<Self> {
+        if !is_possible() {
+            return None;
+        }
+        let directory = TempDir::new().expect("temporary directory");
+        let mut command = strace(&directory, calls);
+        command.arg("-p").arg(pid.to_string());
+        let mut trace = Self { strace: Child::spawn(command), directory };
+        let mut follows = false;
+        // It says when it has all threads; before that, calls would be missed.
+        wait_until("strace follows", PATIENCE, || {
+            let is_over = trace.strace.is_over();
+            follows = trace.strace.output().iter().any(|line| line.contains(" attached"));
+            follows || is_over
+        });
+        if !follows {
+            untested(trace.strace.output().join(" "));
+            return None;
+        }
+        Some(trace)
+    }
+
+    /// Ends following; the calls since it began.
+    ///
+    /// # Panics
+    /// strace does not end.
+    #[track_caller]
+    pub fn end(mut self) -> Vec<String> {
+        self.strace.signal(Signal::INT);
+        self.strace.wait(PATIENCE);
+        lines(&self.directory)
+    }
+
+    /// Runs a program, with its arguments and the variables of its environment that are set, to its end, and tells its calls of these names.
+    /// `None`, and said by [`untested`], where nobody may follow it.
+    ///
+    /// # Panics
+    /// The program fails.
+    #[track_caller]
+    pub fn of_run(program: &Command, calls: &[&str]) -> Option<Vec<String>> {
+        if !is_possible() {
+            return None;
+        }
+        let directory = TempDir::new().expect("temporary directory");
+        let mut command = strace(&directory, calls);
+        command.arg("--").arg(program.get_program()).args(program.get_args());
+        let variables = program.get_envs();
+        command.envs(variables.filter_map(|(name, value)| Some((name, value?))));
+        let run = command.output().expect("run strace");
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+        Some(lines(&directory))
+    }
+}
+
+/// Whether strace is there, and may follow a process of its own.
+fn is_possible() -> bool {
+    match Command::new("strace").args(["-o", "/dev/null", "true"]).output() {
+        Ok(done) if done.status.success() => true,
+        Ok(done) => {
+            untested(String::from_utf8_lossy(&done.stderr));
+            false
+        }
+        Err(cause) => {
+            untested(format_args!("strace: {cause}"));
+            false
+        }
+    }
+}
+
+fn strace(directory: &TempDir, calls: &[&str]) -> Command {
+    let mut command = Command::new("strace");
+    command.arg("-f").arg("-y").arg("-o").arg(directory.path().join("calls"));
+    // Not every architecture has all of them.
+    let calls: Vec<_> = calls.iter().map(|call| format!("?{call}")).collect();
+    command.arg("-e").arg(format!("trace={}", calls.join(",")));
+    command
+}
+
+fn lines(directory: &TempDir) -> Vec<String> {
+    let bytes = std::fs::read(directory.path().join("calls")).expect("strace writes");
+    String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
+}
