@@ -25,6 +25,7 @@ mod redirect;
 mod resumable;
 mod tls;
 mod tokens;
+mod traced;
 mod trouble;
 mod usage;
 mod webdav;
