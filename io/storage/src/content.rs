@@ -5,16 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fd::BorrowedFd;
 use rustix::fs::{SeekFrom, copy_file_range, ftruncate, ioctl_ficlone, seek};
 use rustix::io::Errno;
+use weir_dav::digest::Digest;
 use weir_net::PageBuffer;
 
 use crate::notes::write_all;
-use crate::{OpenFile, StorageError};
+use crate::{Metadata, OpenFile, StorageError};
 
 /// Between two looks at whether to go on.
 const STEP_BYTES: u64 = 64 << 20;
 
 /// Makes the empty file `to` a copy of `from`: by sharing its blocks, by letting the kernel or the server copy them, or by
-/// reading and writing. Holes stay holes.
+/// reading and writing. Holes stay holes. Returns what was copied.
 ///
 /// # Errors
 /// [`StorageError::Changed`] if another program wrote into the source meanwhile.
@@ -22,7 +23,7 @@ pub(crate) fn copy_content(
     from: &OpenFile,
     to: BorrowedFd<'_>,
     cancelled: &AtomicBool,
-) -> Result<(), StorageError> {
+) -> Result<Metadata, StorageError> {
     let before = from.metadata_now()?;
     if ioctl_ficlone(to, from).is_err() {
         ftruncate(to, before.size).map_err(StorageError::from_errno("ftruncate"))?;
@@ -32,7 +33,21 @@ pub(crate) fn copy_content(
             at = end;
         }
     }
-    if from.metadata_now()?.is_same_version(&before) { Ok(()) } else { Err(StorageError::Changed) }
+    if from.metadata_now()?.is_same_version(&before) { Ok(before) } else { Err(StorageError::Changed) }
+}
+
+/// The same; returns the checksums of the copy. They are those that `known` finds of the source, unless another program has changed it
+/// between that and the copying: then there are none.
+pub(crate) fn copy_with_checksums(
+    from: &OpenFile,
+    to: BorrowedFd<'_>,
+    known: impl FnOnce() -> Result<Vec<Digest>, StorageError>,
+    cancelled: &AtomicBool,
+) -> Result<Vec<Digest>, StorageError> {
+    let before = from.metadata_now()?;
+    let digests = known()?;
+    let copied = copy_content(from, to, cancelled)?;
+    Ok(if copied.is_same_version(&before) { digests } else { Vec::new() })
 }
 
 /// The next stretch with data, from `at` on.
@@ -99,4 +114,39 @@ fn copy_by_hand(
         at += read as u64;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+
+    use rustix::fd::{AsFd, OwnedFd};
+    use weir_dav::digest::Algorithm;
+
+    use super::*;
+    use crate::metadata::Found;
+
+    #[test]
+    fn a_copy_has_the_checksums_of_its_source_only_if_they_are_of_what_was_copied() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = directory.path().join("f");
+        fs::write(&at, "hello").unwrap();
+        let known = || vec![Digest::from_hex(Algorithm::Adler32, b"062c0215").unwrap()];
+        let copy = |name: &str, meanwhile: &dyn Fn()| {
+            let source = OwnedFd::from(File::open(&at).unwrap());
+            let source = OpenFile::new(source.try_clone().unwrap(), &Found::of(&source).unwrap()).unwrap();
+            let to = File::create(directory.path().join(name)).unwrap();
+            let look = || {
+                let digests = known();
+                meanwhile();
+                Ok(digests)
+            };
+            copy_with_checksums(&source, to.as_fd(), look, &AtomicBool::new(false)).unwrap()
+        };
+        assert_eq!(copy("same", &|| {}), known());
+        // Another program writes into it as soon as they are found.
+        let told = copy("other", &|| fs::write(&at, "another content").unwrap());
+        assert_eq!(fs::read(directory.path().join("other")).unwrap(), b"another content");
+        assert!(told.is_empty(), "{told:?}");
+    }
 }

@@ -5,7 +5,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{OFlags, mkdirat, openat};
 use weir_dav::path::DavPath;
 
-use crate::content::copy_content;
+use crate::content::copy_with_checksums;
 use crate::displaced::Displaced;
 use crate::fingerprint::Fingerprint;
 use crate::gate::{Gate, pass};
@@ -207,9 +207,8 @@ impl Tree {
         room: &mut Room,
     ) -> Result<(), StorageError> {
         room.take(source.metadata().size)?;
-        // Before the content: what is stale before it is copied is stale after.
-        let digests = self.checksums(from, source)?;
-        copy_content(source, to.fd, copying.cancelled)?;
+        let known = || self.checksums(from, source);
+        let digests = copy_with_checksums(source, to.fd, known, copying.cancelled)?;
         copying.purpose.give_time(source.metadata(), to.fd);
         let content = Found::of(to.fd)?.metadata()?;
         let side = || Ok(Side::of_file(own(to.home)?, to.name, content.inode));
