@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 use weir_dav::digest::Algorithm;
 use weir_dav::path::DavPath;
-use weir_storage::{Listing, StorageError, Tree};
+use weir_storage::{Listing, Metadata, StorageError, Tree};
 
 use crate::area::Area;
 use crate::call::unix_now_s;
@@ -112,12 +112,11 @@ fn members(tree: &Arc<Tree>, place: Place, algorithms: &[Algorithm]) -> Found {
     if batch.is_empty() {
         return found;
     }
-    let settled_s = unix_now_s().saturating_sub(SETTLED_S);
     for entry in batch.into_iter().filter(|entry| !entry.link) {
         let Ok(full) = path.join(&entry.name) else { continue };
         if entry.metadata.is_directory() {
             found.directories.push(full);
-        } else if entry.metadata.modified.unix_s() <= settled_s
+        } else if is_settled(&entry.metadata)
             && missing(tree, &full, algorithms).is_ok_and(|missing| !missing.is_empty())
         {
             found.files.push(full);
@@ -125,6 +124,11 @@ fn members(tree: &Arc<Tree>, place: Place, algorithms: &[Algorithm]) -> Found {
     }
     found.rest = Some((path, listing));
     found
+}
+
+/// Whether nobody seems to be writing to a file.
+fn is_settled(file: &Metadata) -> bool {
+    file.modified.unix_s() <= unix_now_s().saturating_sub(SETTLED_S)
 }
 
 /// Which of these a file has not. Blocks.
@@ -152,6 +156,10 @@ async fn compute(area: &Weak<Area>, path: DavPath) -> Result<bool, String> {
         let missing_before = missing(&tree, &at, &algorithms)?;
         if !missing_before.is_empty() {
             let file = tree.open(&at)?;
+            if !is_settled(file.metadata()) {
+                // Written to since it was found: for the next time.
+                return Ok(true);
+            }
             tree.compute_checksums(&at, &file, &missing_before, &stops)?;
         }
         Ok(missing(&tree, &at, &algorithms)?.is_empty())

@@ -2,6 +2,7 @@
 //! changed by another program has none.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fd::AsFd;
 use rustix::fs::{XattrFlags, fsetxattr};
@@ -18,6 +19,9 @@ const STORM_ADLER32: &str = "user.storm.checksum.adler32";
 
 /// Bytes that are read at once.
 const CHUNK_BYTES: usize = 1 << 20;
+
+/// File systems count time in steps, of two seconds at most (FAT).
+const STEP_S: u64 = 2;
 
 /// The checksums of a content, and how to recognise it.
 #[derive(Serialize, Deserialize)]
@@ -48,7 +52,8 @@ impl Tree {
     }
 
     /// Reads the whole file, computes its checksums and stores them beside those that it has. Blocks, for long. Ends early with
-    /// [`StorageError::Cancelled`] when `cancelled` is set.
+    /// [`StorageError::Cancelled`] when `cancelled` is set. Of a file that was written to within the last two seconds they are not stored:
+    /// its size and its time may stay as they are when it is written to once more.
     ///
     /// # Errors
     /// [`StorageError::Changed`] if another program wrote into the file meanwhile. A file that cannot be written to is no
@@ -61,9 +66,13 @@ impl Tree {
         cancelled: &AtomicBool,
     ) -> Result<Vec<Digest>, StorageError> {
         let before = file.metadata_now()?;
+        let is_settled = is_settled(&before);
         let digests = hash(file, algorithms, cancelled)?;
         if !file.metadata_now()?.is_same_version(&before) {
             return Err(StorageError::Changed);
+        }
+        if !is_settled {
+            return Ok(digests);
         }
         let mut all = self.checksums(path, file)?;
         all.retain(|digest| !algorithms.contains(&digest.algorithm()));
@@ -73,6 +82,14 @@ impl Tree {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether every later change of a content will show in its stamp.
+fn is_settled(content: &Metadata) -> bool {
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    // Who gives a file a time that is still to come changes it nevertheless now.
+    let last = content.modified.min(content.changed);
+    last.unix_s().saturating_add(STEP_S) < now_s
 }
 
 /// Stores the checksums of a content that the file is known to have.

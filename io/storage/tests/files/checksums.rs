@@ -1,5 +1,7 @@
 use std::fs;
 use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use weir_dav::digest::{Algorithm, Digest};
 use weir_storage::{Tree, TreeOptions, Upload};
@@ -24,6 +26,12 @@ fn known() -> Vec<Digest> {
 
 fn stored(tree: &Tree, at: &str) -> Vec<Digest> {
     tree.checksums(&path(at), &tree.open(&path(at)).unwrap()).unwrap()
+}
+
+/// As if it had been written to so many seconds after 1970, and not now.
+fn age(file: &Path, seconds: u64) {
+    let file = fs::File::options().write(true).open(file).unwrap();
+    file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
 }
 
 #[test]
@@ -52,16 +60,14 @@ fn a_change_behind_our_back_makes_checksums_stale() {
     let mut file = fs::OpenOptions::new().append(true).open(directory.path().join("f")).unwrap();
     file.write_all(b"d").unwrap();
     assert!(stored(&tree, "/f").is_empty());
+    age(&directory.path().join("f"), 1);
     let opened = tree.open(&path("/f")).unwrap();
     let computed = tree.compute_checksums(&path("/f"), &opened, &[Algorithm::Adler32], &GO_ON).unwrap();
     assert_eq!(computed[0].to_hex(), "03d8018b");
     assert_eq!(stored(&tree, "/f"), computed);
     // Same length, other content, other time.
     fs::write(directory.path().join("f"), "wxyz").unwrap();
-    fs::File::open(directory.path().join("f"))
-        .unwrap()
-        .set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1))
-        .unwrap();
+    age(&directory.path().join("f"), 2);
     assert!(stored(&tree, "/f").is_empty());
 }
 
@@ -69,11 +75,44 @@ fn a_change_behind_our_back_makes_checksums_stale() {
 fn computing_adds_to_what_is_there() {
     let directory = tempfile::tempdir().unwrap();
     let tree = tree(directory.path());
-    put(&tree, "/f", b"abc").unwrap();
+    fs::write(directory.path().join("f"), "abc").unwrap();
+    age(&directory.path().join("f"), 1);
     let file = tree.open(&path("/f")).unwrap();
-    tree.compute_checksums(&path("/f"), &file, &[Algorithm::Md5], &GO_ON).unwrap();
+    for algorithm in [Algorithm::Adler32, Algorithm::Md5] {
+        tree.compute_checksums(&path("/f"), &file, &[algorithm], &GO_ON).unwrap();
+    }
     let names: Vec<_> = stored(&tree, "/f").iter().map(Digest::algorithm).collect();
     assert_eq!(names, [Algorithm::Adler32, Algorithm::Md5]);
+}
+
+#[test]
+fn checksums_of_what_may_still_change_unnoticed_are_told_and_not_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let tree = tree(directory.path());
+    let file = directory.path().join("f");
+    let compute = || {
+        let opened = tree.open(&path("/f")).unwrap();
+        tree.compute_checksums(&path("/f"), &opened, &[Algorithm::Adler32], &GO_ON).unwrap()
+    };
+    loop {
+        let began = Instant::now();
+        fs::write(&file, "abc").unwrap();
+        let written = fs::metadata(&file).unwrap().modified().unwrap();
+        assert_eq!(compute(), known()[..1]);
+        // Once more, within one tick of the file system's clock.
+        fs::write(&file, "xyz").unwrap();
+        fs::File::options().write(true).open(&file).unwrap().set_modified(written).unwrap();
+        let kept = stored(&tree, "/f");
+        // A machine that had to do something else in between shows nothing.
+        if began.elapsed() < Duration::from_secs(1) {
+            assert!(kept.is_empty(), "{kept:?}");
+            break;
+        }
+    }
+    age(&file, 1);
+    let computed = compute();
+    assert_eq!(stored(&tree, "/f"), computed);
+    assert_ne!(computed, known()[..1]);
 }
 
 #[test]
