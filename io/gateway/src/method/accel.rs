@@ -41,8 +41,8 @@ pub(super) async fn answer(
         answer.status = 304;
         return Ok(answer);
     }
-    let wanted = Wanted::of(&call.request);
-    let digests = wanted.look_up(call, &place.path, &served.file).await?;
+    let wanted = Wanted::of(&call.request).within_rights(call, place)?;
+    let (wanted, digests) = wanted.look_up(call, &place.path, &served.file).await?;
     let mut answer = wanted.say(answer, &digests);
     answer.headers.extend(guard(&call.area, &content_type));
     let uri = prefix.append(&place.path).href(false);

@@ -115,7 +115,12 @@ async fn of_file(call: &Call, place: &Place, file: Opened, is_head: bool) -> Res
         Some((path, file, coding)) => (path, file.clone(), Some(*coding)),
         None => (&place.path, file, None),
     };
-    let mut wrapping = Wrapping::new(content_type, Wanted::of(&call.request));
+    let mut wanted = Wanted::of(&call.request);
+    if wanted.is_any() {
+        // Of what is sent, which may be the sibling.
+        wanted = wanted.within_rights(call, &place.sibling(path.name().unwrap_or_default())?)?;
+    }
+    let mut wrapping = Wrapping::new(content_type, wanted);
     if call.area.plan.precompressed {
         wrapping.always.push(("Vary", "Accept-Encoding".into()));
     }
@@ -206,9 +211,9 @@ async fn send(
     let range = call.request.list("Range").filter(|_| range_applies && ranges);
     let selection = range.map_or(Selection::Whole, |range| RangePolicy::default().select(&range, length));
     // A range of a representation has the digest of the representation.
-    let digests = match wanted.is_any() {
+    let (wanted, digests) = match wanted.is_any() {
         true => Box::pin(wanted.look_up(call, path, &served.file)).await?,
-        false => Vec::new(),
+        false => (wanted, Vec::new()),
     };
     let first = match &selection {
         Selection::Whole if !is_head => Some(0),

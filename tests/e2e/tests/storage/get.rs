@@ -1,7 +1,9 @@
 //! GET and HEAD of files.
 
+use serde_json::json;
 use weir_testkit::{Ending, RawClient};
 
+use crate::access::{ISSUER, Issuer, bearer};
 use crate::{Site, message, pattern};
 
 #[test]
@@ -152,6 +154,33 @@ fn a_digest_is_told_to_those_who_want_one() {
     site.write("a", "another content");
     let told = site.get_with("/a", &[("Want-Digest", "adler32")]);
     assert_ne!(told.header("digest"), Some("adler32=11e60398"));
+}
+
+#[test]
+fn a_digest_that_is_not_kept_is_told_only_to_those_who_may_read_the_file() {
+    let issuer = Issuer::new();
+    let site = Site::new(&format!(
+        "checksums = \"adler32\"\n[storage-area.data.access]\nissuers = \"{ISSUER}\"\ntoken-scopes = true\n{}",
+        issuer.config()
+    ));
+    let token = |scope: &str| bearer(&issuer.token(&json!({ "scope": scope })));
+    assert_eq!(site.put("/a", &[("Authorization", &token("storage.create:/"))], b"Wikipedia").status, 201);
+    let told = |scope: &str, wanted: &str| {
+        let token = token(scope);
+        let headers = [("Authorization", token.as_str()), ("Want-Digest", wanted)];
+        let told = site.request("HEAD", "/a", &headers, b"");
+        assert_eq!(told.status, 200, "{scope} {wanted}");
+        told.header("digest").map(str::to_owned)
+    };
+    for scope in ["storage.create:/", "storage.stage:/"] {
+        assert_eq!(told(scope, "sha-256"), None, "{scope}");
+        // Who has brought it has to see whether it has come well.
+        for wanted in ["adler32", "sha-256, adler32;q=0.1"] {
+            assert_eq!(told(scope, wanted).as_deref(), Some("adler32=11e60398"), "{scope} {wanted}");
+        }
+    }
+    let read = told("storage.read:/", "sha-256, adler32;q=0.1");
+    assert!(read.as_ref().is_some_and(|digest| digest.starts_with("sha-256=")), "{read:?}");
 }
 
 #[test]
