@@ -228,7 +228,13 @@ fn a_page_has_tables_with_rows_plots_with_marks_and_no_markup_of_others() {
     let page = report::html(&analysis(0.8));
     assert!(page.contains("<h1>Known &lt;results&gt;</h1>") && !page.contains("<results>"));
     assert!(page.contains("a &lt; b;"));
-    assert!(page.matches("<rect class").count() == 0 && page.matches("fill=\"currentColor\"").count() == 12);
+    assert!(page.matches("<rect class").count() == 0 && page.matches("fill=\"currentColor\"").count() == 24);
+    // Of each figure that the verdict goes by, bars with intervals, and bars in percent of the best without.
+    assert_eq!(page.matches("style=\"stroke: var(--text)\"").count(), 12);
+    for plot in ["Mean latency, ms", "In percent of the best: mean", "In percent of the best: rate"] {
+        assert_eq!(page.matches(&format!("aria-label=\"{plot}\"")).count(), 1, "{plot}");
+    }
+    assert!(page.contains("<title>none: 100.0%</title>"), "without a balancer it is the quickest");
     assert!(page.matches("<path class=\"curve").count() >= 6, "latency over time of each rival and case");
     assert!(page.contains("published: pound") && page.contains("9.50"));
     assert!(!page.contains("<script") && !page.contains("http"), "nothing is fetched");

@@ -73,6 +73,13 @@ fn plots_have_marks_and_tables_have_rows() {
         // A bar for each case and rival.
         assert_eq!((bars.len(), &bars[0]["marks"]), (1, &Value::from(figures[0] + figures[1])), "{shown}");
     }
+    for shares in ["In percent of the best: mean", "In percent of the best: rate"].map(of) {
+        assert_eq!(
+            (shares.len(), &shares[0]["marks"]),
+            (1, &Value::from(figures[0] + figures[1])),
+            "{shown}"
+        );
+    }
     assert!(!of("latency, ms").is_empty() && !of("processors used").is_empty(), "{shown}");
     for plot in plots {
         assert!(plot["marks"].as_u64().unwrap() > 0 && plot["marks"] == plot["seen"], "{plot}");

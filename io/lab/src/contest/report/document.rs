@@ -65,6 +65,7 @@ pub(super) fn of(analysis: &Analysis) -> Vec<Block> {
         let relative = tables::relative(analysis, *measure);
         if !relative.rows.is_empty() {
             blocks.push(Block::Text("In percent of the best:".to_owned()));
+            blocks.push(Block::Plot(plots::bars_of_the_best(analysis, *measure)));
             blocks.push(Block::Table(relative));
         }
     }

@@ -8,7 +8,7 @@ use weir_sim::chart::{self, Axis, Curve, escaped};
 use weir_stats::compare::median;
 
 use super::super::analysis::Analysis;
-use super::tables::short;
+use super::tables::{self, short};
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 300.0;
@@ -32,25 +32,53 @@ fn legend(names: &[&str]) -> String {
     format!("<p class=\"legend\">{}</p>\n", names.iter().enumerate().map(entry).collect::<String>())
 }
 
+/// What a bar shows.
+struct Bar {
+    value: f64,
+    /// Where its median lies, drawn on top of it.
+    interval: Option<(f64, f64)>,
+}
+
 /// A bar for each case and rival, with its interval on top.
 pub(super) fn bars(analysis: &Analysis, measure: Measure) -> String {
+    let bar = |case: &str, rival: &str| {
+        let estimate = analysis.cell(case, rival, measure)?.estimate;
+        Some(Bar { value: estimate.median, interval: Some((estimate.low, estimate.high)) })
+    };
+    drawn(analysis, measure.title(), "", bar)
+}
+
+/// A bar for each case and rival: its median, in percent of the best of the case.
+pub(super) fn bars_of_the_best(analysis: &Analysis, measure: Measure) -> String {
+    let bar = |case: &str, rival: &str| {
+        let value = tables::percent_of_the_best(analysis, measure, case, rival)?;
+        Some(Bar { value, interval: None })
+    };
+    drawn(analysis, &format!("In percent of the best: {}", measure.name()), "%", bar)
+}
+
+/// Bars in groups, one for each case; `label` is for those who do not see them.
+fn drawn(analysis: &Analysis, label: &str, unit: &str, bar_of: impl Fn(&str, &str) -> Option<Bar>) -> String {
     let scenario = &analysis.scenario;
     let names: Vec<&str> = scenario.rivals.iter().map(|rival| rival.name.as_str()).collect();
-    let cells = analysis.cells.iter().filter(|cell| cell.measure == measure);
-    let most = cells.map(|cell| cell.estimate.high).fold(0.0, f64::max);
-    let axis = Axis::linear(measure.title(), most * 1.05);
+    let mut most = 0.0_f64;
+    for case in &scenario.cases {
+        let own = names.iter().filter_map(|name| bar_of(&case.name, name));
+        most = own.map(|bar| bar.interval.map_or(bar.value, |(_, high)| high)).fold(most, f64::max);
+    }
+    let axis = Axis::linear("", most * 1.05);
     let at_y = |value: f64| HEIGHT - BOTTOM - (value / axis.to).clamp(0.0, 1.0) * (HEIGHT - BOTTOM - TOP);
     let mut svg = format!(
         "{}<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">\n",
         legend(&names),
-        escaped(measure.title())
+        escaped(label)
     );
     // Writing into a string cannot fail, here and below.
     for (value, text) in &axis.ticks {
         let at = at_y(*value);
         let _ = writeln!(
             svg,
-            "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{WIDTH}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
+            "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{WIDTH}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}{unit}</text>",
             LEFT - 8.0,
             at + 4.0
         );
@@ -67,22 +95,26 @@ pub(super) fn bars(analysis: &Analysis, measure: Measure) -> String {
             escaped(&case.name)
         );
         for (place, name) in names.iter().enumerate() {
-            let Some(cell) = analysis.cell(&case.name, name, measure) else { continue };
-            let estimate = cell.estimate;
+            let Some(Bar { value, interval }) = bar_of(&case.name, name) else { continue };
             let x = from + group * 0.1 + place as f64 * bar;
-            let (y, middle) = (at_y(estimate.median), x + bar * 0.45);
+            let (y, middle) = (at_y(value), x + bar * 0.45);
             let _ = writeln!(
                 svg,
-                "<g class=\"{}\"><title>{}: {}</title><rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"currentColor\"/></g>\
-                 <path class=\"grid\" style=\"stroke: var(--text)\" d=\"M{middle:.1} {:.1}V{:.1}\"/>",
+                "<g class=\"{}\"><title>{}: {}{unit}</title><rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"currentColor\"/></g>",
                 colour(place),
                 escaped(name),
-                short(estimate.median),
+                short(value),
                 bar * 0.9,
                 (HEIGHT - BOTTOM - y).max(0.5),
-                at_y(estimate.low),
-                at_y(estimate.high),
             );
+            if let Some((low, high)) = interval {
+                let _ = writeln!(
+                    svg,
+                    "<path class=\"grid\" style=\"stroke: var(--text)\" d=\"M{middle:.1} {:.1}V{:.1}\"/>",
+                    at_y(low),
+                    at_y(high)
+                );
+            }
         }
     }
     svg.push_str("</svg>\n");

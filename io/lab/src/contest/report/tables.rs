@@ -67,19 +67,10 @@ fn survivors(cell: &Cell, repeats: u32) -> String {
 /// Each median, in percent of the best of its case.
 pub(super) fn relative(analysis: &Analysis, measure: Measure) -> Table {
     let scenario = &analysis.scenario;
-    let middle = |case: &str, rival: &str| {
-        let cell = analysis.cell(case, rival, measure)?;
-        (cell.estimate.median > 0.0).then_some(cell.estimate.median)
-    };
-    let best = |case: &str| {
-        let all = scenario.rivals.iter().filter_map(|rival| middle(case, &rival.name));
-        if measure.is_more_better() { all.reduce(f64::max) } else { all.reduce(f64::min) }
-    };
     let mut table = Table { head: head(analysis, "rival"), rows: Vec::new() };
     for rival in &scenario.rivals {
         let cells = scenario.cases.iter().map(|case| {
-            let share =
-                middle(&case.name, &rival.name).zip(best(&case.name)).map(|(own, best)| own / best * 100.0);
+            let share = percent_of_the_best(analysis, measure, &case.name, &rival.name);
             share.map_or("-".to_owned(), |share| format!("{share:.0}%"))
         });
         let cells: Vec<String> = cells.collect();
@@ -88,6 +79,22 @@ pub(super) fn relative(analysis: &Analysis, measure: Measure) -> Table {
         }
     }
     table
+}
+
+/// A median in percent of the best of its case; none where nothing can be a share of it.
+pub(super) fn percent_of_the_best(
+    analysis: &Analysis,
+    measure: Measure,
+    case: &str,
+    rival: &str,
+) -> Option<f64> {
+    let middle = |rival: &str| {
+        let cell = analysis.cell(case, rival, measure)?;
+        (cell.estimate.median > 0.0).then_some(cell.estimate.median)
+    };
+    let all = analysis.scenario.rivals.iter().filter_map(|rival| middle(&rival.name));
+    let best = if measure.is_more_better() { all.reduce(f64::max) } else { all.reduce(f64::min) };
+    Some(middle(rival)? / best? * 100.0)
 }
 
 /// Comparisons that were made, of those that are wanted.
