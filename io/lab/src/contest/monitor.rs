@@ -172,6 +172,22 @@ mod tests {
     }
 
     #[test]
+    fn looks_that_lie_outside_of_the_run_are_a_flaw() {
+        let look = |at_s| Sample {
+            at_s,
+            source: "host",
+            subject: "machine".to_owned(),
+            figure: "cpu_idle_s",
+            value: 1.0,
+        };
+        let every = Duration::from_secs(1);
+        // The last look comes when the run is over, on a busy machine a moment later.
+        assert_eq!(flaw(&[0.0, 1.0, 2.0, 3.0, 3.5].map(look), 3.0, every), None);
+        let said = flaw(&[0.0, 1.0, 2.0, 3.0, 3.5, 7.0, 8.0].map(look), 3.0, every).unwrap();
+        assert_eq!(said, "2 of 7 looks of monitors lie outside of the run");
+    }
+
+    #[test]
     fn the_cpu_of_a_process_is_counted_from_the_first_look_to_the_last() {
         let own = std::process::id();
         let monitor = Monitor::start(Duration::from_millis(10), vec![own, u32::MAX], Vec::new()).unwrap();

@@ -61,3 +61,21 @@ fn a_file_that_was_cut_off_is_an_invalid_run() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output).contains("the result file ends before the run does"), "{}", text(&output));
 }
+
+#[test]
+fn a_file_in_which_requests_are_missing_because_of_its_disk_is_an_invalid_run() {
+    let (origin, directory) = (origin(), TempDir::new().unwrap());
+    let kept = directory.path().join("run.weir");
+    let url = format!("http://{}/bytes/10", origin.addr());
+    weir(&["-c", "2", "-n", "100", "-o", kept.to_str().unwrap(), &url]);
+    let whole = fs::read_to_string(&kept).unwrap();
+    assert_eq!(whole.matches("\"unrecorded\":0").count(), 1, "{whole}");
+    fs::write(&kept, whole.replace("\"unrecorded\":0", "\"unrecorded\":7")).unwrap();
+    let output = weir(&["report", kept.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output).contains("7 requests are missing in the result file: its disk did not keep up"),
+        "{}",
+        text(&output)
+    );
+}

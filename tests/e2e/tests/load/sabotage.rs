@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use weir_testkit::{PATIENCE, untested, wait_until};
+use weir_testkit::{PATIENCE, TempDir, untested, wait_until};
 
 use crate::{flaws, json, origin, text};
 
@@ -134,6 +134,31 @@ fn a_generator_without_descriptors_says_so() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let summary = json(&output);
     assert!(flaws(&summary).contains(&"descriptors"), "{summary}");
+}
+
+/// With a view of the machine of its own, in which hardly any memory is left.
+const NO_MEMORY: &str = r#"
+grep -v ^MemAvailable: /proc/meminfo > "$1" && echo 'MemAvailable: 1000 kB' >> "$1" && mount --bind "$1" /proc/meminfo || exit 3
+shift
+exec "$0" "$@"
+"#;
+
+#[test]
+fn a_generator_on_a_machine_without_memory_says_so() {
+    if !rustix::process::geteuid().is_root() {
+        return untested("needs root, to see another /proc/meminfo");
+    }
+    let (origin, directory) = (origin(), TempDir::new().unwrap());
+    let url = format!("http://{}/bytes/100", origin.addr());
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", NO_MEMORY]).arg(weir_e2e::program());
+    command.arg(directory.path().join("meminfo"));
+    let output = command.args(["load", "-c", "1", "-n", "50", "--json", &url]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let summary = json(&output);
+    assert!(flaws(&summary).contains(&"memory"), "{summary}");
+    assert!(text(&output).contains("the machine was out of memory"), "{}", text(&output));
+    assert_eq!(summary["requests"]["succeeded"], 50, "its requests were answered nonetheless");
 }
 
 /// In a network of its own, with ten ports for connections.
