@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use weir_e2e::Lab;
 use weir_testkit::{PATIENCE, wait_until};
 
@@ -73,6 +75,20 @@ impl Sshd {
         sshd
     }
 
+    /// Stops one of the agents that were brought: its machine says nothing any more.
+    fn freeze(&self) -> Frozen {
+        let place = self.temporary.display().to_string();
+        let is_agent = |entry: &fs::DirEntry| {
+            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            line.starts_with(&place) && line.ends_with("/weir lab agent ")
+        };
+        let agent = fs::read_dir("/proc").unwrap().flatten().find(is_agent).expect("an agent");
+        let pid = Pid::from_raw(agent.file_name().to_str().unwrap().parse().unwrap()).unwrap();
+        kill_process(pid, Signal::STOP).unwrap();
+        Frozen(pid)
+    }
+
     /// Whether nothing of what was brought is left: no program, and nobody who runs one.
     fn is_left_alone(&self) -> bool {
         let is_empty = fs::read_dir(&self.temporary).unwrap().next().is_none();
@@ -83,6 +99,15 @@ impl Sshd {
             program.display().to_string().starts_with(&place)
         };
         is_empty && !processes.into_iter().any(runs)
+    }
+}
+
+/// A process that is stopped until this is dropped.
+struct Frozen(Pid);
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        let _ = kill_process(self.0, Signal::CONT);
     }
 }
 
@@ -123,6 +148,71 @@ fn a_lab_that_is_killed_leaves_nothing_on_other_machines() {
     running.kill().unwrap();
     running.wait().unwrap();
     wait_until("the end of the agents", PATIENCE, || sshd.is_left_alone());
+}
+
+#[test]
+fn a_machine_that_says_nothing_any_more_is_named_and_the_lab_ends() {
+    let scenario = SCENARIO.replace(", \"haproxy\"", "").replace("repeats = 2", "repeats = 500");
+    let lab = Lab::new(&scenario.replace("ssh-config =", "timeout = \"10s\"\nssh-config ="));
+    let sshd = Sshd::start(lab.directory());
+    let mut command = lab.command(&["run", "tiny.toml"]);
+    let mut running = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(running.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.starts_with("[1/")), "it ended before its first run");
+    let frozen = sshd.freeze();
+    let said: Vec<String> = lines.collect();
+    let said = said.join("\n");
+    assert_eq!(running.wait().unwrap().code(), Some(2), "{said}");
+    let is_named =
+        ["first", "second"].iter().any(|name| said.contains(&format!("{name}: no answer within 10s")));
+    assert!(is_named, "{said}");
+    // When it goes on, it finds that nobody asks any more.
+    drop(frozen);
+    wait_until("the end of the agents", PATIENCE, || sshd.is_left_alone());
+}
+
+#[test]
+fn what_needs_one_machine_is_refused_with_its_line_before_any_machine_is_asked() {
+    let rival = |text: &str| {
+        SCENARIO.replace("rivals = [\"weir\", \"haproxy\"]", &format!("rivals = [\n\"haproxy\",\n{text},\n]"))
+    };
+    let storage = |text: &str| rival(text).replace("[servers]\n", "[servers]\nkind = \"storage\"\n");
+    let pair = format!("{SCENARIO}[balancer]\npair = {{ interval = \"1s\" }}\n");
+    for (scenario, at, wanted) in [
+        (
+            rival("{ product = \"weir\", fleet = { max = 2, capacity = 10 } }"),
+            "fleet",
+            "weir has a fleet: not with",
+        ),
+        (
+            storage("{ product = \"weir\", way = \"offloaded\" }"),
+            "offloaded",
+            "sends files in the servers' place: not with",
+        ),
+        (
+            storage("{ product = \"weir\", way = \"redirected\" }"),
+            "redirected",
+            "shares a secret with the servers: not with",
+        ),
+        (
+            rival("\"nftables\""),
+            "nftables",
+            "nftables works on packets: [topology] needs kind = \"namespaces\"",
+        ),
+        (rival("\"lvs\""), "lvs", "lvs works on packets: [topology] needs kind = \"namespaces\""),
+        (
+            pair,
+            "interval",
+            "a pair has a network for each of the two: [topology] needs kind = \"namespaces\"",
+        ),
+    ] {
+        let line = scenario.lines().position(|line| line.contains(at)).unwrap() + 1;
+        // There is no ssh.config, and nobody who would answer.
+        let said = Lab::new(&scenario).run(&["run", "tiny.toml"]);
+        assert_eq!(said.code(), Some(2), "{}", said.text());
+        let is_told = said.text().contains(wanted) && said.text().contains(&format!("tiny.toml:{line}"));
+        assert!(is_told && !said.text().contains("ssh.config"), "{at}, line {line}: {}", said.text());
+    }
 }
 
 #[test]

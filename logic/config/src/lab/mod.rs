@@ -9,6 +9,7 @@ mod rival_keys;
 mod rivals;
 mod scenario;
 mod topology;
+mod topology_keys;
 
 pub use rival::{FleetPolicy, FleetSetup, Product, Rival, Scheme, Way};
 pub use scenario::{

@@ -69,6 +69,8 @@ pub struct Hosts {
     pub servers: Vec<Host>,
     /// A configuration of ssh's to use instead of the usual one.
     pub ssh_config: Option<PathBuf>,
+    /// How long one that is asked for something may say nothing.
+    pub timeout: Millis,
 }
 
 /// One of them.

@@ -9,7 +9,8 @@ use crate::table::Table;
 use crate::tree::Node;
 
 const RATES: [&str; 3] = ["client-rate", "balancer-rate", "server-rate"];
-const OF_HOSTS: [&str; 5] = ["balancer", "balancer-address", "servers", "server-addresses", "ssh-config"];
+const OF_HOSTS: [&str; 6] =
+    ["balancer", "balancer-address", "servers", "server-addresses", "ssh-config", "timeout"];
 
 pub(super) fn read(root: &Table<'_, '_>) -> (Topology, Option<Mark>) {
     let table = root.table("topology");
@@ -48,6 +49,7 @@ pub(super) fn hosts(root: &Table<'_, '_>, topology: Topology) -> Option<Hosts> {
     let parse = |node: &Node| table.parse_node("server-addresses", node).map(|address| address.value);
     let addresses: Vec<IpAddr> = table.many("server-addresses").iter().filter_map(parse).collect();
     let ssh_config = table.text_if("ssh-config").map(|text| PathBuf::from(text.value));
+    let timeout = table.duration("timeout");
     if topology != Topology::Hosts {
         return None;
     }
@@ -67,7 +69,7 @@ pub(super) fn hosts(root: &Table<'_, '_>, topology: Topology) -> Option<Hosts> {
     let servers = destinations.into_iter().enumerate();
     let servers =
         servers.map(|(at, destination)| Host { destination, address: addresses.get(at).copied() }).collect();
-    Some(Hosts { balancer: Host { destination: balancer?, address: own }, servers, ssh_config })
+    Some(Hosts { balancer: Host { destination: balancer?, address: own }, servers, ssh_config, timeout })
 }
 
 /// ssh would take a leading dash for an option.

@@ -100,6 +100,7 @@ fn machines_have_their_addresses_and_what_needs_one_machine_is_refused() {
     assert_eq!((scenario.topology, hosts.balancer.destination.as_str()), (Topology::Hosts, "root@b"));
     let second = &hosts.servers[1];
     assert_eq!((second.destination.as_str(), second.address), ("c", "fd00::3".parse().ok()));
+    assert_eq!(hosts.timeout.0, 30_000);
     let said = |topology: &str, more: &str| {
         load(&format!("topology = {{ {topology} }}\n{more}{SMALL}")).unwrap_err()
     };
@@ -134,6 +135,18 @@ fn machines_have_their_addresses_and_what_needs_one_machine_is_refused() {
             "rivals = { product = \"weir\", way = \"redirected\" }\nservers = { kind = \"storage\" }\n",
             "shares a secret with the servers",
         ),
+        (
+            "kind = \"ssh\", balancer = \"b\", servers = \"s\"",
+            "rivals = { product = \"nginx\", way = \"offloaded\" }\nservers = { kind = \"storage\" }\n",
+            "nginx sends files in the servers' place",
+        ),
+        (
+            "kind = \"ssh\", balancer = \"b\", servers = \"s\"",
+            "rivals = { product = \"weir\", fleet = { max = 3, capacity = 10 } }\n",
+            "weir has a fleet: not with kind = \"ssh\"",
+        ),
+        ("kind = \"ssh\", balancer = \"b\", servers = \"s\", timeout = \"0s\"", "", "timeout"),
+        ("timeout = \"1s\"", "", "only kind = \"ssh\" has machines"),
     ] {
         let said = said(topology, more);
         assert!(said.contains(wanted), "{wanted}: {said}");
