@@ -111,6 +111,8 @@ impl Expected {
 pub enum Balance {
     /// The same for each of so many servers; 0 = of as many as answer, at least two.
     Equal(usize),
+    /// All to one server, whichever it is.
+    One,
     /// By name, as shares of 1.
     Shares(Vec<(String, f64)>),
 }
@@ -118,11 +120,13 @@ pub enum Balance {
 impl std::str::FromStr for Balance {
     type Err = String;
 
-    /// `equal`, `equal:3` or `a=2,b=1`.
+    /// `equal`, `equal:3`, `one` or `a=2,b=1`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?}: write equal, equal:3 or a=2,b=1");
-        if text == "equal" {
-            return Ok(Self::Equal(0));
+        let wrong = || format!("{text:?}: write equal, equal:3, one or a=2,b=1");
+        match text {
+            "equal" => return Ok(Self::Equal(0)),
+            "one" => return Ok(Self::One),
+            _ => {}
         }
         if let Some(count) = text.strip_prefix("equal:") {
             return count.parse().ok().filter(|count| *count > 0).map(Self::Equal).ok_or_else(wrong);

@@ -281,6 +281,17 @@ fn imbalance(balance: &Balance, tally: &Tally, servers: &[String]) -> Option<Str
             }
             named().map(|(name, _)| (name.clone(), 1.0 / found as f64)).collect()
         }
+        Balance::One => {
+            let most = named().map(|(_, (requests, _))| *requests).max().unwrap_or(0);
+            // A request that a server did not answer may have been tried again on another one.
+            return ((total - most) as f64 > total as f64 * TOLERATED).then(|| {
+                format!(
+                    "requests per server are not as expected: {} servers answered ({}), not one",
+                    named().count(),
+                    shown()
+                )
+            });
+        }
         Balance::Shares(shares) => {
             if let Some((name, got)) =
                 named().find(|(name, _)| !shares.iter().any(|(other, _)| other == *name))

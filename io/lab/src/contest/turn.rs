@@ -274,13 +274,8 @@ impl Ring<'_> {
             || self.scenario.servers.kind == ServerKind::Command;
         // A file that is sent in a server's place does not say whose it is.
         let is_told = rival.product != Product::None && rival.way != Way::Offloaded;
-        let is_even = rival.scheme == Scheme::RoundRobin
-            && rival.scheduler.is_none()
-            && is_told
-            && rival.fleet.is_none()
-            && case.servers > 1
-            && case.check_balance
-            && !may_be_uneven;
+        let is_seen =
+            is_told && rival.fleet.is_none() && case.servers > 1 && case.check_balance && !may_be_uneven;
         let delay = self.scenario.servers.delay;
         let cores = thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
         let threads = match case.demand {
@@ -348,10 +343,30 @@ impl Ring<'_> {
                 // What fails when something is lost is what is measured, and no flaw.
                 body_bytes: case.size.filter(|_| has_size && !case.has_trouble()),
                 think_ns: (delay.0 > 0).then_some(delay.0 * 1_000_000),
-                balance: is_even.then_some(Balance::Equal(case.servers as usize)),
+                balance: balance_of(rival, &self.park.addresses(case.servers)).filter(|_| is_seen),
             },
             output: None,
         })
+    }
+}
+
+/// How requests must be spread over servers of these names by what a rival chooses by; `None` = that does not say.
+fn balance_of(rival: &Rival, servers: &[(String, SocketAddr)]) -> Option<Balance> {
+    use Product::{Caddy, Envoy, Haproxy, Nginx, Weir};
+    match rival.scheme {
+        // One that only LVS has.
+        _ if rival.scheduler.is_some() => None,
+        Scheme::RoundRobin => Some(Balance::Equal(servers.len())),
+        // These choose for each request. Others may do so for each connection, of which there are few.
+        Scheme::Random if matches!(rival.product, Weir | Haproxy | Nginx | Envoy | Caddy) => {
+            // Of few requests a server may get none by chance.
+            let share = |(name, _): &(String, SocketAddr)| (name.clone(), 1.0 / servers.len() as f64);
+            Some(Balance::Shares(servers.iter().map(share).collect()))
+        }
+        // The client has one address.
+        Scheme::Source => Some(Balance::One),
+        // It goes by how long each takes, or nobody knows.
+        Scheme::LeastConnections | Scheme::Random => None,
     }
 }
 

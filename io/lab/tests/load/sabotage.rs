@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use weir_lab::{Fault, FlawKind};
+use weir_lab::{Fault, FlawKind, Run};
 use weir_origin::Origin;
 use weir_testkit::{RawServer, RefusingPort};
 
@@ -91,17 +91,33 @@ fn servers_that_have_not_their_share_make_a_run_invalid() {
         let name = if number % 3 == 2 { "b" } else { "a" };
         format!("HTTP/1.1 200 OK\r\nX-Origin: {name}\r\nContent-Length: 0\r\n\r\n").into_bytes()
     });
-    for (balance, is_right) in
-        [("a=2,b=1", true), ("equal", false), ("equal:3", false), ("a=1", false), ("a=2,b=1,c=1", false)]
-    {
-        let mut load = load(server.addr(), "/", closed(1));
-        load.requests_max = Some(300);
-        load.server_header = "x-origin".to_owned();
-        load.expected.balance = Some(balance.parse().unwrap());
-        let run = run(load);
+    for (balance, is_right) in [
+        ("a=2,b=1", true),
+        ("equal", false),
+        ("equal:3", false),
+        ("one", false),
+        ("a=1", false),
+        ("a=2,b=1,c=1", false),
+    ] {
+        let run = spread(&server, balance);
         assert_eq!(run.summary().servers.len(), 2);
         assert_eq!(kinds(&run).contains(&FlawKind::Balance), !is_right, "{balance}: {:?}", run.flaws());
     }
+    let alone =
+        RawServer::responding(|_| b"HTTP/1.1 200 OK\r\nX-Origin: a\r\nContent-Length: 0\r\n\r\n".to_vec());
+    for (balance, is_right) in [("one", true), ("a=1", true), ("equal", false)] {
+        let run = spread(&alone, balance);
+        assert_eq!(kinds(&run).contains(&FlawKind::Balance), !is_right, "{balance}: {:?}", run.flaws());
+    }
+}
+
+/// 300 requests one after another, whose servers are expected to be so.
+fn spread(server: &RawServer, balance: &str) -> Run {
+    let mut load = load(server.addr(), "/", closed(1));
+    load.requests_max = Some(300);
+    load.server_header = "x-origin".to_owned();
+    load.expected.balance = Some(balance.parse().unwrap());
+    run(load)
 }
 
 #[test]

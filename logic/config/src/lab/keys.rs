@@ -338,7 +338,7 @@ pub(super) static TEST: Section = Section {
             Flag,
             Default("true"),
             "false",
-            "A run of round robin whose servers did not get equal shares is invalid.",
+            "A run whose servers did not get the shares that the algorithm gives them is invalid: equal ones by `round-robin` and `random`, all of it for one by `source`.",
         ),
         key(
             "kill-for",

@@ -190,7 +190,7 @@ pub struct Case {
     pub keep_alive: bool,
     /// How long an answer may take.
     pub timeout: Millis,
-    /// Whether round robin must be seen in the servers' shares.
+    /// Whether the algorithm must be seen in the servers' shares.
     pub check_balance: bool,
     /// Kills the first server in the middle, and starts it again after so long.
     pub kill_for: Option<Millis>,
