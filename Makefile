@@ -1,7 +1,7 @@
 # Thin targets for people; the work lives in `cargo xtask` and in the crates. Each installs what it lacks.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-decisions bench-reaction bench-fleet bench-generators bench-servers bench-storage bench-soak lab-lvs package release
+.PHONY: help demo test test-kubernetes test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-decisions bench-reaction bench-fleet bench-generators bench-servers bench-storage bench-watch bench-soak lab-lvs package release
 
 # The version that `make check` runs; compiled once into Cargo's own bin directory.
 CARGO_DENY_VERSION := 0.20.2
@@ -68,7 +68,7 @@ bench: ## paired measurements against HAProxy and NGINX; HAPROXY=... NGINX=... c
 	@# All of them, whatever the answer of the others is; those after the first only where everything is measured.
 	cargo build --profile demo --package weir-bench
 	bench=$${CARGO_TARGET_DIR:-target}/demo/weir-bench; worst=0; \
-	for part in 'compare $(BENCH)' $(if $(BENCH),,storage simulation 'servers --repeats 3 --seconds 2' generators fleet decisions reaction); do \
+	for part in 'compare $(BENCH)' $(if $(BENCH),,storage simulation 'servers --repeats 3 --seconds 2' generators fleet decisions reaction watch); do \
 		$$bench $$part || { kept=$$?; [ $$kept -gt $$worst ] && worst=$$kept; }; \
 	done; exit $$worst
 
@@ -109,6 +109,11 @@ bench-storage: ## what serving and storing files costs, beside NGINX and, STORM=
 	@scripts/setup bench
 	cargo build --release --package weir
 	cargo run --profile demo --package weir-bench -- storage $(BENCH)
+
+bench-watch: ## what a fast loop of weir watch costs
+	@scripts/setup bench
+	cargo build --release --package weir
+	cargo run --profile demo --package weir-bench -- watch
 
 bench-soak: ## ten minutes of mixed traffic; memory and descriptors must stay flat
 	@scripts/setup bench

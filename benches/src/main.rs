@@ -32,6 +32,7 @@ mod stalls;
 mod statistics;
 mod storage;
 mod syscalls;
+mod watching;
 mod workshop;
 mod wrk;
 
@@ -67,6 +68,7 @@ fn run(options: &Options) -> error::Result<ExitCode> {
         Command::Servers(options) => servers::run(options),
         Command::Soak(options) => soak::run(options),
         Command::Storage(options) => storage::run(options),
+        Command::Watch => watching::run(),
         Command::LookOut => Ok(true),
     };
     // 1: the answer is no, a ratio or a limit was not kept.

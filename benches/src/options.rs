@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Soak(Soak),
     /// Files from storage areas beside NGINX's, uploads with a checksum and without, large directories and files
     Storage(Storage),
+    /// What a fast loop of `weir watch` costs
+    Watch,
     /// Says on stdout when this core stands still; this program starts it itself
     #[command(hide = true)]
     LookOut,
