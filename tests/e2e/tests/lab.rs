@@ -97,6 +97,38 @@ fn shares_of_servers_are_those_of_the_algorithm() {
     assert!(invalid || markdown.contains("s1 40, s2 40"), "{markdown}");
 }
 
+#[test]
+fn what_a_comparison_was_made_with_is_kept_and_told() {
+    let bench = Lab::new(&format!("rivals = \"weir\"\n{}", TINY.replace("repeats = 2", "repeats = 1")));
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command
+            .args(["-c", "user.name=a", "-c", "user.email=a@b.example", "-c", "commit.gpgsign=false"])
+            .args(arguments);
+        let output = command.current_dir(bench.directory()).output().unwrap();
+        assert!(output.status.success(), "git {arguments:?}: {}", text(&output));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    git(&["init", "--quiet"]);
+    git(&["commit", "--quiet", "--allow-empty", "--message", "a state of things"]);
+    bench.run(&["run", "tiny.toml", "--quiet", "--markdown", "r.md"]);
+    let report = bench.read("r.md");
+    let line = |path: &str| fs::read_to_string(path).unwrap().trim().replace('\t', " ");
+    let version = Command::new(weir_e2e::program()).arg("--version").output().unwrap();
+    let version = text(&version).trim().trim_start_matches("weir ").to_owned();
+    for (what, value) in [
+        ("commit", git(&["rev-parse", "HEAD"])),
+        ("kernel", line("/proc/sys/kernel/osrelease")),
+        ("net.core.somaxconn", line("/proc/sys/net/core/somaxconn")),
+        ("net.ipv4.tcp_rmem", line("/proc/sys/net/ipv4/tcp_rmem")),
+        ("processors", std::thread::available_parallelism().unwrap().to_string()),
+        ("weir", version),
+    ] {
+        assert!(report.contains(&format!("\n| {what} | {value}")), "{what}, {value}: {report}");
+    }
+    assert!(report.contains("bind = \"127.0.0.1:"), "the configuration: {report}");
+}
+
 /// Weir, that takes one algorithm for the other.
 const LIAR: &str = r#"#!/bin/sh
 for argument; do
