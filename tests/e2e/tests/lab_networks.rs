@@ -1,0 +1,44 @@
+//! `weir lab` in network namespaces: they go with their lab, however that ends.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::{Pid, Signal, kill_process};
+use weir_e2e::{Lab, text};
+
+/// One run, and then a long rest.
+const SCENARIO: &str = "topology = { kind = \"namespaces\", server-rate = 1000 }\nrivals = \"weir\"\nrepeats = 2\nwarm-up = \"20ms\"\n\
+    pause = \"10m\"\nwatch = \"50ms\"\n[servers]\ncount = 2\n[[test]]\nconnections = 2\nrequests = 40\nsize = \"1KiB\"\n";
+/// Of client, balancer, two servers, and the bridge between them.
+const NETWORKS: usize = 5;
+
+/// Namespaces of the lab with this number.
+fn networks_of(lab: u32) -> usize {
+    let list = Command::new("ip").args(["netns", "list"]).output().unwrap();
+    let prefix = format!("weir-lab-{lab}-");
+    text(&list).lines().filter(|line| line.starts_with(&prefix)).count()
+}
+
+#[test]
+fn networks_go_with_a_lab_that_is_interrupted_and_those_of_a_killed_one_at_the_next_start() {
+    if !rustix::process::geteuid().is_root() || !Path::new("/usr/sbin/ip").exists() {
+        return weir_testkit::untested("needs root and ip");
+    }
+    let bench = Lab::new(SCENARIO);
+    let mut interrupted = bench.start(&["run", "tiny.toml"], 1);
+    assert_eq!(networks_of(interrupted.id()), NETWORKS);
+    kill_process(Pid::from_child(&interrupted), Signal::INT).unwrap();
+    assert_eq!(interrupted.wait().unwrap().code(), Some(2));
+    assert_eq!(networks_of(interrupted.id()), 0);
+
+    let mut killed = bench.start(&["run", "tiny.toml", "--output", "killed.sqlite"], 1);
+    assert_eq!(networks_of(killed.id()), NETWORKS);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    // Whatever is played next, and if it has no networks itself.
+    bench.write(&SCENARIO.replace("kind = \"namespaces\", server-rate = 1000", "").replace("10m", "0ms"));
+    let said = bench.run(&["run", "tiny.toml", "--output", "next.sqlite"]).text();
+    assert_eq!(networks_of(killed.id()), 0, "{said}");
+}
