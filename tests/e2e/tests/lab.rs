@@ -129,37 +129,6 @@ fn what_a_comparison_was_made_with_is_kept_and_told() {
     assert!(report.contains("bind = \"127.0.0.1:"), "the configuration: {report}");
 }
 
-/// Weir, that takes one algorithm for the other.
-const LIAR: &str = r#"#!/bin/sh
-for argument; do
-    [ ! -f "$argument" ] ||
-        sed -i -e 's/"round-robin"/"other"/' -e 's/"source"/"round-robin"/' -e 's/"other"/"source"/' "$argument"
-done
-exec PROGRAM "$@"
-"#;
-
-#[test]
-fn who_does_not_choose_as_it_was_told_has_only_invalid_runs() {
-    let bench = Lab::new("");
-    let liar = bench.path("liar");
-    fs::write(&liar, LIAR.replace("PROGRAM", &weir_e2e::program().display().to_string())).unwrap();
-    fs::set_permissions(&liar, fs::Permissions::from_mode(0o755)).unwrap();
-    let liar =
-        format!("{{ product = \"weir\", name = \"liar\", program = {:?} }}", liar.display().to_string());
-    bench.write(&format!("rivals = [\"weir\", {liar}]\nalgorithms = [\"round-robin\", \"source\"]\n{TINY}"));
-    let output = bench.run(&["run", "tiny.toml", "--json"]);
-    let (report, said) = (output.json(), output.text());
-    assert_eq!(report["runs"], 16, "{said}");
-    let contradicts = |run: &&serde_json::Value| {
-        run["flaws"].to_string().contains("requests per server are not as expected")
-    };
-    let invalid = report["invalid"].as_array().unwrap();
-    let liars: Vec<&str> =
-        invalid.iter().filter(contradicts).map(|run| run["rival"].as_str().unwrap()).collect();
-    assert_eq!(liars.len(), 8, "{said}");
-    assert!(liars.iter().all(|rival| rival.starts_with("liar ")), "{liars:?}");
-}
-
 #[test]
 fn an_interrupted_lab_leaves_nothing_and_is_gone_on_with() {
     let slow = TINY.replace("repeats = 2", "repeats = 1").replace("pause = \"0ms\"", "pause = \"6s\"");

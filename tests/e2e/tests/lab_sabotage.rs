@@ -1,0 +1,94 @@
+//! `weir lab` believes no balancer and no server that does not do what the scenario says: such runs are invalid, and say why.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+use weir_e2e::Lab;
+use weir_origin::Origin;
+use weir_testkit::RawServer;
+
+/// Weir, but for what it is told, which is changed on the way.
+const LIAR: &str = r#"#!/bin/sh
+for argument; do
+    [ ! -f "$argument" ] || sed -i EDITS "$argument"
+done
+exec PROGRAM "$@"
+"#;
+
+const TESTS: &str = "repeats = 2\nwarm-up = \"0ms\"\npause = \"0ms\"\nwatch = \"50ms\"\n\
+    [[test]]\nname = \"closed\"\nconnections = 2\nrequests = 40\nsize = \"1KiB\"\n\
+    [[test]]\nname = \"open\"\nrate = 100\nrequests = 20\nsize = \"1KiB\"\n";
+
+/// Plays Weir beside a liar whose configurations sed edits so. All runs of the liar, and none of the other, are invalid for a reason
+/// that has these words.
+fn all_are_found_out(edits: &[String], algorithms: &str, servers: &str, wanted: &str) {
+    let bench = Lab::new("");
+    let path = bench.path("liar");
+    let edits: String = edits.iter().map(|edit| format!(" -e '{edit}'")).collect();
+    let program = weir_e2e::program().display().to_string();
+    fs::write(&path, LIAR.replace("EDITS", &edits).replace("PROGRAM", &program)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let liar =
+        format!("{{ product = \"weir\", name = \"liar\", program = {:?} }}", path.display().to_string());
+    bench.write(&format!(
+        "rivals = [\"weir\", {liar}]\nalgorithms = {algorithms}\nservers = {{ {servers} }}\n{TESTS}"
+    ));
+    let output = bench.run(&["run", "tiny.toml", "--json"]);
+    let (report, said) = (output.json(), output.text());
+    let is_why = |run: &&Value| run["flaws"].to_string().contains(wanted);
+    let found: Vec<&str> = report["invalid"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(is_why)
+        .map(|run| run["rival"].as_str().unwrap())
+        .collect();
+    assert!(found.iter().all(|rival| rival.starts_with("liar")), "{wanted}: {said}");
+    // The other half is the honest one's.
+    assert_eq!(report["runs"].as_u64().unwrap(), found.len() as u64 * 2, "{wanted}: {said}");
+    assert!(!found.is_empty(), "{wanted}: {said}");
+}
+
+/// Edits that put these in place of the scenario's servers.
+fn in_place(servers: [SocketAddr; 2]) -> Vec<String> {
+    let edit = |(at, address): (usize, SocketAddr)| {
+        format!("/name = \"s{}\"/s/address = \"[^\"]*\"/address = \"{address}\"/", at + 1)
+    };
+    servers.into_iter().enumerate().map(edit).collect()
+}
+
+#[test]
+fn who_chooses_by_another_algorithm_has_only_invalid_runs() {
+    // One is taken for the other.
+    let edits = ["s/\"round-robin\"/\"other\"/", "s/\"source\"/\"round-robin\"/", "s/\"other\"/\"source\"/"];
+    let edits = edits.map(str::to_owned);
+    all_are_found_out(
+        &edits,
+        "[\"round-robin\", \"source\"]",
+        "count = 2",
+        "requests per server are not as expected",
+    );
+}
+
+#[test]
+fn who_asks_servers_that_do_not_think_has_only_invalid_runs() {
+    let quick = ["s1", "s2"].map(|name| Origin::builder().name(name).start().unwrap());
+    let edits = in_place([quick[0].addr(), quick[1].addr()]);
+    let servers = "count = 2, delay = \"30ms\"";
+    all_are_found_out(&edits, "\"least-connections\"", servers, "answers came sooner than the 30");
+}
+
+#[test]
+fn who_brings_other_bytes_has_only_invalid_runs() {
+    let answer = |name: &str| {
+        let answer = format!("HTTP/1.1 200 OK\r\nX-Origin: {name}\r\nContent-Length: 10\r\n\r\n0123456789");
+        RawServer::responding(move |_| answer.clone().into_bytes())
+    };
+    let small = ["s1", "s2"].map(answer);
+    let edits = in_place([small[0].addr(), small[1].addr()]);
+    all_are_found_out(&edits, "\"least-connections\"", "count = 2", "bytes are not rate x time");
+}
