@@ -185,7 +185,7 @@ fn take_turns(
             }
             Err(TurnError::PortTaken(address, cause)) => {
                 let said = format!("{} cannot listen on {address}: {cause}", rival.name);
-                return Err(at_line(source, scenario.balancer.port_mark, said));
+                return Err(at_line(source, scenario.balancer.port_mark.or(rival.mark), said));
             }
             Err(TurnError::Rival(cause)) => {
                 ended.push(turn.rival);

@@ -301,8 +301,25 @@ fn every_scenario_that_comes_with_weir_can_be_played_in_full_and_quickly() {
             scenario.cases.len() * scenario.rivals.len() * scenario.repeats as usize
         };
         assert!(runs(&quick) <= 120, "{}: {} runs", shipped.name, runs(&quick));
+        assert!(minutes(&quick) < 7.0, "{}: {:.1} minutes", shipped.name, minutes(&quick));
     }
     assert!(SHIPPED.is_sorted_by_key(|shipped| shipped.name));
+}
+
+/// How long loads, warm-ups and pauses take. A closed loop that ends by a count takes as long as it does: a hundredth of a second for each
+/// request is much.
+fn minutes(scenario: &lab::Scenario) -> f64 {
+    let lasts = |case: &lab::Case| match (case.requests, case.demand) {
+        _ if !case.phases.is_empty() => {
+            case.phases.iter().map(|(_, lasts)| lasts.duration().as_secs_f64()).sum::<f64>()
+        }
+        (Some(requests), lab::Demand::Connections(_)) => requests as f64 * 0.01,
+        (Some(requests), lab::Demand::Rate { per_s, .. }) => requests as f64 / per_s,
+        (None, _) => case.duration.duration().as_secs_f64(),
+    };
+    let rest = scenario.warm_up.duration() + scenario.pause.duration();
+    let turn: f64 = scenario.cases.iter().map(|case| lasts(case) + rest.as_secs_f64()).sum();
+    turn * scenario.rivals.len() as f64 * f64::from(scenario.repeats) / 60.0
 }
 
 /// Every comparison over all cases of a scenario, with runs of which all are valid and the first rival always the fastest.
