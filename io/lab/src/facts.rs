@@ -172,7 +172,7 @@ pub struct Facts {
     pub closed_idle: u64,
     /// The longest time in which requests were under way and not a byte came, in nanoseconds.
     pub silence_ns: u64,
-    /// The least memory that the machine had available while it ran, in bytes; `None` = unknown.
+    /// The least memory that could be had while it ran, of the machine or within the limits of its control groups, in bytes; `None` = unknown.
     pub memory_available_min: Option<u64>,
     /// The user ended it early.
     pub stopped: bool,

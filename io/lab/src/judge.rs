@@ -211,8 +211,14 @@ fn resources(facts: &Facts, add: &mut impl FnMut(FlawKind, String)) {
             );
         }
     }
-    if facts.memory_available_min.is_some_and(|bytes| bytes < MEMORY_MIN) {
-        add(FlawKind::Memory, "the machine was out of memory".to_owned());
+    if let Some(bytes) = facts.memory_available_min.filter(|bytes| *bytes < MEMORY_MIN) {
+        add(
+            FlawKind::Memory,
+            format!(
+                "memory ran short: {} MiB could be had at the least, on the machine or within the limit of a control group",
+                bytes >> 20
+            ),
+        );
     }
     if facts.unrecorded > 0 {
         let text =

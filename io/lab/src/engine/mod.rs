@@ -8,6 +8,7 @@ mod http2;
 mod job;
 mod lane;
 mod live;
+mod memory;
 mod onward;
 mod output;
 mod places;
@@ -51,8 +52,10 @@ pub struct Running {
 
 /// Threads are there before the first request is due.
 const START_DELAY: Duration = Duration::from_millis(30);
-/// How often the machine's memory is looked at.
+/// How often it is looked at how much memory there is.
 const MEMORY_PERIOD: Duration = Duration::from_secs(1);
+/// With less, in bytes, the kernel is about to kill somebody: a run that has ended can say why it says nothing.
+const MEMORY_LEAST: u64 = 16 << 20;
 
 impl Running {
     /// Resolves names, reads certificates, opens the result file, and starts. Raises this process's limit of open
@@ -118,11 +121,15 @@ impl Running {
         self.shared.stop.store(true, Relaxed);
     }
 
-    /// Whether all threads have ended. Also looks at the machine's memory: call it often.
+    /// Whether all threads have ended. Also looks at how much memory there is, and ends the run
+    /// where there is hardly any: call it often.
     pub fn is_finished(&mut self) -> bool {
         if self.memory_seen.is_none_or(|seen| seen.elapsed() >= MEMORY_PERIOD) {
             self.memory_seen = Some(Instant::now());
-            let available = process::memory_available();
+            let available = memory::available();
+            if available.is_some_and(|bytes| bytes < MEMORY_LEAST) {
+                self.stop();
+            }
             self.memory_available_min = match (self.memory_available_min, available) {
                 (Some(least), Some(available)) => Some(least.min(available)),
                 (least, available) => least.or(available),

@@ -43,10 +43,3 @@ pub(crate) fn raise_descriptor_limit() {
     // If the kernel refuses, the old limit holds, and a run that needs more will say so.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }
-
-/// Memory that could be had without swapping (MemAvailable, proc_meminfo(5)), in bytes.
-pub(super) fn memory_available() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.split_ascii_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
-}

@@ -46,19 +46,26 @@ fn a_generator_without_cpu_time_says_so() {
     assert!(flaws.contains(&"late") || flaws.contains(&"cpu"), "{summary}");
 }
 
-/// A group of processes that together have a tenth of a CPU.
-struct Quota(PathBuf);
+/// A group of processes with a limit.
+struct Group(PathBuf);
 
-impl Quota {
+/// Limits of groups of version 2, then of version 1: where, in which file, and how much.
+type Limits = [(&'static str, &'static str, &'static str); 2];
+
+/// A tenth of a CPU.
+const CPU: Limits =
+    [("/sys/fs/cgroup", "cpu.max", "10000 100000"), ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "10000")];
+/// A little less than a run wants to be left.
+const MEMORY: Limits = [
+    ("/sys/fs/cgroup", "memory.max", "62914560"),
+    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "62914560"),
+];
+
+impl Group {
     /// `None` where this machine has no such groups, or does not let us make one.
-    fn new(name: &str) -> Option<Self> {
+    fn new(name: &str, limits: &Limits) -> Option<Self> {
         let name = format!("weir-{name}-{}", std::process::id());
-        // Of version 2, then of version 1.
-        let kinds = [
-            ("/sys/fs/cgroup", "cpu.max", "10000 100000"),
-            ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "10000"),
-        ];
-        kinds.into_iter().find_map(|(root, file, quota)| {
+        limits.iter().find_map(|(root, file, quota)| {
             let group = PathBuf::from(root).join(&name);
             fs::create_dir(&group).ok()?;
             let group = Self(group);
@@ -76,7 +83,7 @@ impl Quota {
     }
 }
 
-impl Drop for Quota {
+impl Drop for Group {
     fn drop(&mut self) {
         wait_until("the group is empty", PATIENCE, || fs::remove_dir(&self.0).is_ok() || !self.0.exists());
     }
@@ -86,7 +93,7 @@ impl Drop for Quota {
 fn a_generator_that_has_used_up_its_quota_of_cpu_time_says_so() {
     let origin = origin();
     let url = format!("http://{}/bytes/100", origin.addr());
-    let Some(quota) = Quota::new("quota") else {
+    let Some(quota) = Group::new("quota", &CPU) else {
         return untested("no control group for CPU time can be made here");
     };
     for mode in [&["--rate", "4000"][..], &["-c", "8"]] {
@@ -136,29 +143,47 @@ fn a_generator_without_descriptors_says_so() {
     assert!(flaws(&summary).contains(&"descriptors"), "{summary}");
 }
 
-/// With a view of the machine of its own, in which hardly any memory is left.
-const NO_MEMORY: &str = r#"
-grep -v ^MemAvailable: /proc/meminfo > "$1" && echo 'MemAvailable: 1000 kB' >> "$1" && mount --bind "$1" /proc/meminfo || exit 3
-shift
+/// With a view of the machine of its own, in which little memory is left.
+const LITTLE_MEMORY: &str = r#"
+grep -v ^MemAvailable: /proc/meminfo > "$1" && echo "MemAvailable: $2 kB" >> "$1" && mount --bind "$1" /proc/meminfo || exit 3
+shift 2
 exec "$0" "$@"
 "#;
 
 #[test]
-fn a_generator_on_a_machine_without_memory_says_so() {
+fn a_generator_on_a_machine_without_memory_says_so_and_ends_before_it_is_killed() {
     if !rustix::process::geteuid().is_root() {
         return untested("needs root, to see another /proc/meminfo");
     }
     let (origin, directory) = (origin(), TempDir::new().unwrap());
     let url = format!("http://{}/bytes/100", origin.addr());
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", NO_MEMORY]).arg(weir_e2e::program());
-    command.arg(directory.path().join("meminfo"));
-    let output = command.args(["load", "-c", "1", "-n", "50", "--json", &url]).output().unwrap();
+    let weir = |kib: &str, how_long: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", LITTLE_MEMORY]).arg(weir_e2e::program());
+        command.arg(directory.path().join("meminfo")).arg(kib);
+        let output = command.args(["load", "-c", "1", "--json"]).args(how_long).arg(&url).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+        assert!(text(&output).contains("memory ran short"), "{}", text(&output));
+        json(&output)
+    };
+    let little = weir("32768", &["-n", "50"]);
+    assert!(flaws(&little).contains(&"memory"), "{little}");
+    assert_eq!(little["requests"]["succeeded"], 50, "it could go on: {little}");
+    let nothing = weir("1000", &["--duration", "1h"]);
+    assert!(flaws(&nothing).contains(&"memory") && flaws(&nothing).contains(&"cut-off"), "{nothing}");
+}
+
+#[test]
+fn a_generator_in_a_group_without_memory_says_so() {
+    let origin = origin();
+    let url = format!("http://{}/bytes/100", origin.addr());
+    let Some(group) = Group::new("memory", &MEMORY) else {
+        return untested("no control group for memory can be made here");
+    };
+    let output = group.weir(&["load", "-c", "1", "-n", "50", "--json", &url]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", text(&output));
     let summary = json(&output);
     assert!(flaws(&summary).contains(&"memory"), "{summary}");
-    assert!(text(&output).contains("the machine was out of memory"), "{}", text(&output));
-    assert_eq!(summary["requests"]["succeeded"], 50, "its requests were answered nonetheless");
 }
 
 /// In a network of its own, with ten ports for connections.
