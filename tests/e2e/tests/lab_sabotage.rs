@@ -5,10 +5,12 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 use weir_e2e::Lab;
-use weir_origin::Origin;
+use weir_origin::{Origin, ServiceTime, Spread};
 use weir_testkit::RawServer;
 
 /// Weir, but for what it is told, which is changed on the way.
@@ -23,15 +25,21 @@ const TESTS: &str = "repeats = 2\nwarm-up = \"0ms\"\npause = \"0ms\"\nwatch = \"
     [[test]]\nname = \"closed\"\nconnections = 2\nrequests = 40\nsize = \"1KiB\"\n\
     [[test]]\nname = \"open\"\nrate = 100\nrequests = 20\nsize = \"1KiB\"\n";
 
+/// Such a program; without edits it is honest.
+fn write_liar(path: &Path, edits: &[String]) {
+    let edits: String = edits.iter().map(|edit| format!(" -e '{edit}'")).collect();
+    let edits = if edits.is_empty() { "-e ''" } else { edits.as_str() };
+    let program = weir_e2e::program().display().to_string();
+    fs::write(path, LIAR.replace("EDITS", edits).replace("PROGRAM", &program)).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 /// Plays Weir beside a liar whose configurations sed edits so. All runs of the liar, and none of the other, are invalid for a reason
 /// that has these words.
 fn all_are_found_out(edits: &[String], algorithms: &str, servers: &str, wanted: &str) {
     let bench = Lab::new("");
     let path = bench.path("liar");
-    let edits: String = edits.iter().map(|edit| format!(" -e '{edit}'")).collect();
-    let program = weir_e2e::program().display().to_string();
-    fs::write(&path, LIAR.replace("EDITS", &edits).replace("PROGRAM", &program)).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    write_liar(&path, edits);
     let liar =
         format!("{{ product = \"weir\", name = \"liar\", program = {:?} }}", path.display().to_string());
     bench.write(&format!(
@@ -91,4 +99,39 @@ fn who_brings_other_bytes_has_only_invalid_runs() {
     let small = ["s1", "s2"].map(answer);
     let edits = in_place([small[0].addr(), small[1].addr()]);
     all_are_found_out(&edits, "\"least-connections\"", "count = 2", "bytes are not rate x time");
+}
+
+#[test]
+fn the_gate_closes_for_who_has_become_slower() {
+    let bench = Lab::new("");
+    let program = bench.path("balancer");
+    bench.write(&format!(
+        "rivals = {{ product = \"weir\", program = {:?} }}\nrepeats = 6\njudge = \"mean\"\nwarm-up = \"20ms\"\npause = \"0ms\"\n\
+         watch = \"50ms\"\n[servers]\ncount = 2\n[[test]]\nname = \"open\"\nrate = 100\nrequests = 20\nsize = \"1KiB\"\n",
+        program.display().to_string()
+    ));
+    write_liar(&program, &[]);
+    bench.run(&["run", "tiny.toml", "--quiet", "--output", "before.sqlite"]);
+    let service = ServiceTime { concurrency: 100, mean: Duration::from_millis(50), spread: Spread::Fixed };
+    let slow = ["s1", "s2"].map(|name| Origin::builder().name(name).service(service).start().unwrap());
+    write_liar(&program, &in_place([slow[0].addr(), slow[1].addr()]));
+    bench.run(&["run", "tiny.toml", "--quiet", "--output", "after.sqlite"]);
+    for file in ["before.sqlite", "after.sqlite"] {
+        let report = bench.run(&["report", file, "--json"]).json();
+        assert_eq!(report["runs"], 6, "{report}");
+        if report["invalid"].as_array().unwrap().len() > 1 {
+            return weir_testkit::untested("too busy for valid runs");
+        }
+    }
+    let compared = bench.run(&["compare", "before.sqlite", "after.sqlite"]);
+    assert_eq!(compared.code(), Some(1), "{}", compared.text());
+    let said = compared.text();
+    assert!(
+        said.lines().any(|line| line.starts_with("open, weir, mean: ") && line.ends_with(": WORSE")),
+        "{said}"
+    );
+    assert!(said.contains("1 of 1 figures are worse by over 2% beyond chance"), "{said}");
+    // The other way round it is better, and nothing is said against that.
+    let compared = bench.run(&["compare", "after.sqlite", "before.sqlite"]);
+    assert!(compared.code() == Some(0) && compared.text().contains(": better"), "{}", compared.text());
 }
