@@ -1,5 +1,5 @@
 //! What a round of scaling decisions costs: a thousand fleets of ten servers each, every policy, in one thread. A round comes once a
-//! second.
+//! second, and one fleet after the other has its forecast made anew in it, from eight seasons of 288 steps each.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -16,8 +16,12 @@ use crate::statistics::quantile;
 const FLEETS: usize = 1_000;
 const SERVERS: usize = 10;
 const ROUNDS: u64 = 500;
-/// Seasons are known by then, memory is warm.
+/// Memory is warm by then.
 const ROUNDS_BEFORE: u64 = 100;
+/// Seconds of a step of the forecast, steps of a season, and of all that is known when it begins.
+const STEP_S: i64 = 10;
+const SEASON_STEPS: i64 = 288;
+const STEPS_KNOWN: i64 = 8 * SEASON_STEPS;
 const MEDIAN_MAX: Duration = Duration::from_millis(10);
 
 /// `decisions`. The answer is whether the median of all policies is within what a round may take.
@@ -51,8 +55,14 @@ pub(crate) fn run() -> Result<bool> {
 fn rounds(policies: Vec<Policy>) -> Result<Vec<u64>> {
     let rules = Arc::new(Rules { policies, ..Rules::by_requests(2, 20, 10.0) });
     let mut fleets = Vec::with_capacity(FLEETS);
-    for _ in 0..FLEETS {
-        fleets.push((Scaler::new(Arc::clone(&rules)), servers()?, 0_u64));
+    for fleet in 0..FLEETS {
+        let mut scaler = Scaler::new(Arc::clone(&rules));
+        for step in -STEPS_KNOWN..0 {
+            let of_season = step.rem_euclid(SEASON_STEPS) as f64 / SEASON_STEPS as f64;
+            let chance = ((step * 31 + fleet as i64) % 7) as f64 / 10.0;
+            scaler.remember(step * STEP_S, 7.0 + 3.0 * (std::f64::consts::TAU * of_season).sin() + chance);
+        }
+        fleets.push((scaler, servers()?, 0_u64));
     }
     let mut took_ns = Vec::with_capacity(ROUNDS as usize);
     for second in 1..=ROUNDS_BEFORE + ROUNDS {
@@ -63,6 +73,9 @@ fn rounds(policies: Vec<Policy>) -> Result<Vec<u64>> {
             *requests += 60 + (at as u64 * 7 + second * 13) % 80;
             scaler.observe(now, &Sample::of_requests(*requests));
             black_box(scaler.decide(Now::at(now), servers));
+        }
+        if let Some((scaler, ..)) = fleets.get_mut(second as usize % FLEETS) {
+            black_box(scaler.refit());
         }
         if second > ROUNDS_BEFORE {
             took_ns.push(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
@@ -89,12 +102,10 @@ fn servers() -> Result<Vec<Server>> {
 
 fn policies() -> Vec<(&'static str, Vec<Policy>)> {
     let target = || Policy::Target(Target::default());
-    // A season short enough that its forecast is at work.
-    let predictive = Predictive {
-        season: Duration::from_secs(60),
-        step: Duration::from_secs(10),
-        ..Predictive::default()
-    };
+    // Steps short enough that some are over while it is measured.
+    let seconds = |seconds: i64| Duration::from_secs(seconds.unsigned_abs());
+    let predictive =
+        Predictive { season: seconds(STEP_S * SEASON_STEPS), step: seconds(STEP_S), ..Predictive::default() };
     vec![
         ("reactive", vec![Policy::Reactive(Reactive::default())]),
         ("target", vec![target()]),

@@ -9,6 +9,7 @@
 //!   decision is to hold.
 //! - `policy`: demand becomes a number of servers. One small file each: [`policy::Reactive`], [`policy::Target`],
 //!   [`policy::Predictive`], [`policy::Schedule`]; several of them become the most that any wants.
+//! - `forecast`: what demand will be, for [`policy::Predictive`]; the costly part of it is done by [`Scaler::refit`], between decisions.
 //! - `scaler`: bounds, cool-downs, and what the parts said.
 //! - `plan`: the number becomes actions: who is called back, woken, created, drained, stopped, deleted, replaced.
 //! - `capacity`: what one server can do, given or learned from latencies.

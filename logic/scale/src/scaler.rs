@@ -82,6 +82,13 @@ impl Scaler {
         self.trackers.iter_mut().for_each(|tracker| tracker.remember(wall_s, demand));
     }
 
+    /// Makes one forecast anew, if that is worth it by now, and returns whether it did so. It takes a millisecond or so, some times a
+    /// day: no part of a decision, which never waits for it, but to be called after each. Whoever decides for many fleets in one
+    /// thread gives one of them a turn each round.
+    pub fn refit(&mut self) -> bool {
+        self.trackers.iter_mut().any(Tracker::refit)
+    }
+
     /// A new server (or, `woken`, a stopped one) took so long until it got requests.
     pub fn started(&mut self, woken: bool, took: Duration) {
         let expected = if woken { &mut self.wake_up } else { &mut self.start_up };

@@ -264,6 +264,8 @@ impl<B: Balancer> Live<B> {
             round.done = self.act(now.at, &machines, &decision, &mut round.troubles).await;
         }
         round.decision = Some(decision);
+        // What was decided is under way: now there is time for it.
+        self.scaler.refit();
         round
     }
 

@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use toml::{Table, Value};
 use weir_model::Millis;
+use weir_scale::forecast::Method;
 use weir_scale::policy::{Floor, Predictive, Step, Target};
 use weir_scale::{Capacity, Combination, Leaver, Policy, Rules, SignalKind, SignalRule, Statistic};
 
@@ -204,12 +205,13 @@ fn policy(policy: &Policy) -> Value {
             keys.extend([("period", time(rule.period)), ("baseline", whole(rule.baseline))]);
         }
         Policy::Target(rule) => keys.extend(target(rule)),
-        Policy::Predictive(Predictive { target: rule, season, step, confidence }) => {
+        Policy::Predictive(Predictive { target: rule, season, step, confidence, forecast }) => {
             keys.extend(target(rule));
             keys.extend([
                 ("season", time(*season)),
                 ("step", time(*step)),
                 ("confidence", share(*confidence)),
+                ("forecast", method(*forecast).spelled()),
             ]);
         }
         Policy::Schedule(rule) => {
@@ -217,6 +219,10 @@ fn policy(policy: &Policy) -> Value {
         }
     }
     table(keys)
+}
+
+fn method(forecast: Method) -> &'static str {
+    Method::ALL.into_iter().find(|(_, known)| *known == forecast).map_or("auto", |(name, _)| name)
 }
 
 fn target(rule: &Target) -> Vec<(&'static str, Value)> {

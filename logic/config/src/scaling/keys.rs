@@ -218,6 +218,14 @@ pub(super) static POLICY: Section = Section {
             "`predictive`: how sure it is that demand stays below what the forecast provides for.",
         ),
         key(
+            "forecast",
+            Choice(&weir_scale::forecast::Method::NAMES),
+            Default("\"auto\""),
+            "\"holt-winters\"",
+            "`predictive`: how the forecast is made. `mstl`: by a decomposition of the last seasons into season, trend and remainder, from two whole \
+             seasons on. `holt-winters`: by exponential smoothing, from one season on. `auto`: by `mstl` when it can be, by `holt-winters` until then.",
+        ),
+        key(
             "floors",
             Tables(&FLOOR),
             Otherwise("none; `schedule` needs one"),

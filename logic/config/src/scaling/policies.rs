@@ -1,3 +1,4 @@
+use weir_scale::forecast::Method;
 use weir_scale::policy::{Cron, Floor, Predictive, Reactive, Schedule, Step, Target};
 use weir_scale::{Bounds, Policy};
 
@@ -6,7 +7,7 @@ use crate::table::Table;
 use crate::tree::Node;
 
 /// Which keys are whose.
-const OWNERS: [(&str, &[&str]); 16] = [
+const OWNERS: [(&str, &[&str]); 17] = [
     ("period", &["reactive"]),
     ("baseline", &["reactive"]),
     ("utilisation", FOLLOWERS),
@@ -21,6 +22,7 @@ const OWNERS: [(&str, &[&str]); 16] = [
     ("season", &["predictive"]),
     ("step", &["predictive"]),
     ("confidence", &["predictive"]),
+    ("forecast", &["predictive"]),
     ("floors", &["schedule"]),
     ("kind", &Policy::NAMES),
 ];
@@ -134,7 +136,13 @@ fn predictive(table: &Table<'_, '_>) -> Predictive {
         season: season.duration(),
         step: step.duration(),
         confidence: f64::from(table.share("confidence")) / 100.0,
+        forecast: method(&table.text("forecast")),
     }
+}
+
+/// A name that there is not was reported before.
+fn method(name: &str) -> Method {
+    Method::ALL.into_iter().find(|(known, _)| *known == name).map_or(Method::default(), |(_, method)| method)
 }
 
 fn schedule(table: &Table<'_, '_>, bounds: Bounds) -> Schedule {

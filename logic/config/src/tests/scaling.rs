@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use weir_scale::forecast::Method;
 use weir_scale::policy::{Predictive, Reactive, Target};
 use weir_scale::{Policy, Rules};
 
@@ -50,6 +51,18 @@ fn the_defaults_of_the_tables_are_those_of_the_policies() {
     assert_eq!(rules("predictive").policies, [Policy::Predictive(Predictive::default())]);
     assert_eq!(rules("reactive").policies, [Policy::Reactive(Reactive::default())]);
     assert_eq!(rules("target"), Rules::by_requests(1, 5, 10.0));
+}
+
+#[test]
+fn every_way_to_forecast_has_its_name() {
+    for (name, forecast) in Method::ALL {
+        let policy = format!("{{ kind = \"predictive\", forecast = {name:?} }}");
+        let rules = load(&format!("[rules.a]\nmax = 5\ncapacity = 10\npolicy = {policy}")).unwrap().remove(0);
+        let expected = Predictive { forecast, ..Predictive::default() };
+        assert_eq!(rules.rules.policies, [Policy::Predictive(expected)]);
+    }
+    let wrong = "[rules.a]\nmax = 5\ncapacity = 10\npolicy = { kind = \"target\", forecast = \"mstl\" }";
+    assert!(load(wrong).unwrap_err().contains("forecast: target has none; it is for predictive"));
 }
 
 #[test]

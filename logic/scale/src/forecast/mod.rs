@@ -1,6 +1,19 @@
-//! What demand will be: exponential smoothing with a damped trend and a season (Holt, 1957; Winters, 1960; Gardner and
-//! McKenzie, 1985), one step in constant time, and how far off it may be (Hyndman, Koehler, Ord, Snyder: "Forecasting with
-//! exponential smoothing", 2008, the class with additive errors).
+//! What demand will be, and how far off that may be.
+//!
+//! - [`Seasonal`]: a decomposition of several seasons (MSTL), by a library; made anew now and then.
+//! - [`HoltWinters`]: exponential smoothing with a damped trend and a season (Holt, 1957; Winters, 1960; Gardner and McKenzie,
+//!   1985), one step in constant time; its band is that of Hyndman, Koehler, Ord, Snyder: "Forecasting with exponential smoothing",
+//!   2008, the class with additive errors.
+//! - `outlook`: which of the two a fleet goes by. `past`: what the first is made from. `trend`: how it goes on without the season.
+
+mod mstl;
+mod outlook;
+mod past;
+mod trend;
+
+pub use mstl::{Band, Seasonal, Unfit};
+pub use outlook::Method;
+pub(crate) use outlook::Outlook;
 
 /// How fast a forecast follows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -101,8 +114,14 @@ impl HoltWinters {
         self.seasons[self.at] += season * (1.0 - level) * error;
     }
 
-    /// What the `step`-th next value will be, from 1.
+    /// What the `step`-th next value will be, from 1; demand is never below 0.
     pub fn ahead(&self, step: usize) -> Forecast {
+        let Forecast { mean, deviation } = self.expected(step);
+        Forecast { mean: mean.max(0.0), deviation }
+    }
+
+    /// The same of values that may be below 0.
+    fn expected(&self, step: usize) -> Forecast {
         let step = step.max(1);
         let Smoothing { level, trend, season, damping } = self.smoothing;
         let seasons = self.seasons.len();
@@ -124,7 +143,7 @@ impl HoltWinters {
         } else {
             self.seasons[phase]
         };
-        Forecast { mean: mean.max(0.0), deviation: (self.variance * spread).sqrt() }
+        Forecast { mean, deviation: (self.variance * spread).sqrt() }
     }
 }
 

@@ -111,6 +111,14 @@ impl Tracker {
             tracker.remember(wall_s, demand);
         }
     }
+
+    /// Makes its forecast anew if that is worth it by now; returns whether it did so.
+    pub(crate) fn refit(&mut self) -> bool {
+        match self {
+            Self::Predictive(tracker) => tracker.refit(),
+            Self::Reactive(_) | Self::Target(_) | Self::Schedule(_) => false,
+        }
+    }
 }
 
 /// The least number of servers that can do so much; what rounding has added to a whole number does not call for another one.

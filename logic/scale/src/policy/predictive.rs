@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::{Proposal, Situation, Target, servers_for, target};
-use crate::forecast::{HoltWinters, Smoothing};
+use crate::forecast::{Band, Method, Outlook};
 
 /// Target tracking, and ahead of it: as many servers as the forecast says will be needed when a server that is ordered now
 /// takes its first request.
@@ -15,6 +15,8 @@ pub struct Predictive {
     pub step: Duration,
     /// Demand stays below what is provided for with this probability, as far as the forecast is concerned; 0.5 to below 1.
     pub confidence: f64,
+    /// How the forecast is made.
+    pub forecast: Method,
 }
 
 /// The policy at work.
@@ -22,7 +24,7 @@ pub struct Predictive {
 pub(crate) struct Tracker {
     rule: Predictive,
     target: target::Tracker,
-    forecast: Option<HoltWinters>,
+    outlook: Outlook,
     /// The step that values are gathered for, by the clock on the wall.
     step: i64,
     sum: f64,
@@ -33,6 +35,8 @@ pub(crate) struct Tracker {
 
 /// A gap that is longer than so many seasons is no gap but another beginning.
 const GAP_SEASONS: i64 = 2;
+/// In servers: the last digits of a decomposition, which counts in single precision, are no reason for another one.
+const ROUNDING: f64 = 0.01;
 
 impl Default for Predictive {
     fn default() -> Self {
@@ -41,6 +45,7 @@ impl Default for Predictive {
             season: Duration::from_secs(86_400),
             step: Duration::from_secs(300),
             confidence: 0.9,
+            forecast: Method::default(),
         }
     }
 }
@@ -56,6 +61,10 @@ impl Predictive {
     fn steps(&self) -> usize {
         (self.season.as_secs() / self.step.as_secs().max(1)).clamp(1, Self::STEPS_MAX) as usize
     }
+
+    fn outlook(&self) -> Outlook {
+        Outlook::new(self.forecast, self.steps(), self.confidence)
+    }
 }
 
 impl Tracker {
@@ -63,7 +72,7 @@ impl Tracker {
         Self {
             rule: *rule,
             target: target::Tracker::new(&rule.target),
-            forecast: None,
+            outlook: rule.outlook(),
             step: 0,
             sum: 0.0,
             count: 0,
@@ -76,16 +85,20 @@ impl Tracker {
             self.remember(situation.now.wall_s, demand);
         }
         let followed = self.target.propose(situation);
-        let Some((needed, demand)) = self.needed_at(situation.now.plus(situation.start_up).wall_s) else {
-            return Proposal {
-                reason: format!("{}; no whole season was seen yet", followed.reason),
-                ..followed
-            };
+        let wall_s = situation.now.plus(situation.start_up).wall_s;
+        let expected = self.outlook.at(wall_s.div_euclid(self.rule.step_s()), self.step);
+        let (Band { likely, at_most }, by) = match expected {
+            Ok(expected) => (expected.band, expected.by),
+            Err(why) => return Proposal { reason: format!("{}; {why}", followed.reason), ..followed },
         };
-        let ahead_s = situation.start_up.as_secs();
-        let percent = self.rule.confidence * 100.0;
-        let forecast =
-            format!("in {ahead_s} s demand is at most work for {demand:.2} servers ({percent:.0}% sure)");
+        let demand = at_most / self.rule.target.utilisation;
+        let needed = servers_for(demand - ROUNDING);
+        let forecast = format!(
+            "in {} s demand is at most work for {demand:.2} servers ({:.0}% sure; most likely {:.2}, by {by})",
+            situation.start_up.as_secs(),
+            self.rule.confidence * 100.0,
+            likely / self.rule.target.utilisation,
+        );
         if needed > followed.wanted {
             Proposal { wanted: needed.min(situation.most), reason: forecast }
         } else {
@@ -108,29 +121,20 @@ impl Tracker {
         self.count = self.count.saturating_add(1);
     }
 
-    fn close_steps(&mut self, next: i64) {
-        let steps = self.rule.steps();
-        let missing = next - self.step - 1;
-        if missing > GAP_SEASONS * steps as i64 {
-            self.forecast = None;
-        }
-        let phase = self.step.rem_euclid(steps as i64) as usize;
-        let forecast =
-            self.forecast.get_or_insert_with(|| HoltWinters::new(Smoothing::default(), steps, phase));
-        forecast.push(self.sum / f64::from(self.count));
-        if missing <= GAP_SEASONS * steps as i64 {
-            (0..missing).for_each(|_| forecast.push(f64::NAN));
-        }
-        (self.sum, self.count) = (0.0, 0);
+    /// Makes the forecast anew if that is worth it by now, and returns whether it did so: a millisecond or so.
+    pub(crate) fn refit(&mut self) -> bool {
+        self.outlook.refit()
     }
 
-    /// Servers that will be needed at a moment, and the demand that this is.
-    fn needed_at(&self, wall_s: i64) -> Option<(u32, f64)> {
-        let forecast = self.forecast.as_ref().filter(|forecast| forecast.is_ready())?;
-        let steps = wall_s.div_euclid(self.rule.step_s()) - self.step + 1;
-        let demand = forecast.ahead(usize::try_from(steps).unwrap_or(1)).quantile(self.rule.confidence)
-            / self.rule.target.utilisation;
-        Some((servers_for(demand), demand))
+    fn close_steps(&mut self, next: i64) {
+        if next - self.step > GAP_SEASONS * self.rule.steps() as i64 {
+            // Nothing is known of where in its season demand is by now.
+            self.outlook = self.rule.outlook();
+        } else {
+            self.outlook.push(self.step, self.sum / f64::from(self.count));
+            (self.step + 1..next).for_each(|step| self.outlook.push(step, f64::NAN));
+        }
+        (self.sum, self.count) = (0.0, 0);
     }
 }
 
@@ -152,8 +156,8 @@ mod tests {
         tracker
     }
 
-    fn wanted(tracker: &mut Tracker, wall_s: i64) -> u32 {
-        let situation = Situation {
+    fn proposed(tracker: &mut Tracker, wall_s: i64) -> Proposal {
+        tracker.propose(&Situation {
             now: Now { at: Duration::from_secs(wall_s as u64), wall_s },
             passed: Duration::from_secs(1),
             demand: Some(demand(wall_s)),
@@ -162,8 +166,11 @@ mod tests {
             start_up: Duration::from_secs(120),
             least: 1,
             most: 50,
-        };
-        tracker.propose(&situation).wanted
+        })
+    }
+
+    fn wanted(tracker: &mut Tracker, wall_s: i64) -> u32 {
+        proposed(tracker, wall_s).wanted
     }
 
     #[test]
@@ -178,6 +185,17 @@ mod tests {
     }
 
     #[test]
+    fn the_same_by_mstl_and_it_says_so() {
+        let mut tracker = tracker_after(5);
+        assert!(tracker.refit() && !tracker.refit());
+        assert_eq!(wanted(&mut tracker, 5 * DAY + 60), 2);
+        // Not by following: it was quiet until now.
+        let morning = proposed(&mut tracker, 5 * DAY + 8 * 3_600 - 100);
+        assert!((10..=11).contains(&morning.wanted), "{morning:?}");
+        assert!(morning.reason.contains("90% sure") && morning.reason.ends_with("by MSTL)"), "{morning:?}");
+    }
+
+    #[test]
     fn without_a_whole_season_it_only_follows() {
         let mut tracker = tracker_after(0);
         assert_eq!(wanted(&mut tracker, 8 * 3_600 - 100), 2);
@@ -189,6 +207,23 @@ mod tests {
         tracker.remember(0, 1e6);
         tracker.remember(4_000 * DAY, 3.0);
         tracker.remember(4_000 * DAY + 600, 3.0);
-        assert!(tracker.needed_at(4_000 * DAY + 700).is_none());
+        let told = proposed(&mut tracker, 4_000 * DAY + 700);
+        assert!(told.reason.contains("no whole season was seen yet"), "{told:?}");
+    }
+
+    #[test]
+    fn after_a_long_gap_the_season_is_that_of_the_clock() {
+        for forecast in [Method::HoltWinters, Method::Mstl] {
+            let mut tracker = Tracker::new(&Predictive { forecast, ..Predictive::default() });
+            tracker.remember(0, 2.0);
+            // Ten days and some hours later, for three days.
+            let begins = 10 * DAY + 5 * 3_600;
+            (0..3 * DAY / 60).for_each(|minute| {
+                tracker.remember(begins + minute * 60, demand(begins + minute * 60));
+            });
+            assert_eq!(tracker.refit(), forecast == Method::Mstl);
+            let morning = 13 * DAY + 8 * 3_600 - 100;
+            assert!(wanted(&mut tracker, morning) >= 10, "{forecast:?}");
+        }
     }
 }

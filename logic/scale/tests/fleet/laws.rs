@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::support::{Fleet, s};
 use proptest::prelude::*;
+use weir_scale::forecast::{Method, Seasonal};
 use weir_scale::policy::{Predictive, Reactive, Target};
 use weir_scale::{Now, Policy, Rules, Sample, Scaler, Server, ServerState};
 
@@ -13,6 +14,12 @@ fn policies() -> impl Strategy<Value = Vec<Policy>> {
         Just(vec![Policy::default()]),
         Just(vec![Policy::Reactive(Reactive { period: s(10), baseline: 1 })]),
         Just(vec![Policy::Predictive(Predictive { season: s(60), step: s(5), ..Predictive::default() })]),
+        Just(vec![Policy::Predictive(Predictive {
+            season: s(60),
+            step: s(5),
+            forecast: Method::Mstl,
+            ..Predictive::default()
+        })]),
         Just(vec![Policy::default(), Policy::Reactive(Reactive::default())]),
         Just(vec![Policy::Target(Target {
             utilisation: 0.7,
@@ -134,6 +141,34 @@ proptest! {
             scaler.observe(now, &Sample { requests: Some(requests), cpu, ..Sample::default() });
             let decision = scaler.decide(Now::at(now), &[]);
             prop_assert!((1..=10).contains(&decision.wanted));
+        }
+    }
+
+    #[test]
+    fn no_forecast_is_absurd(
+        values in proptest::collection::vec(
+            prop_oneof![
+                8 => 0.0..100.0_f64,
+                2 => Just(0.0),
+                1 => 0.0..1e9_f64,
+                1 => any::<f64>(),
+            ],
+            0..200,
+        ),
+        season in 0_usize..60, confidence in 0.5..0.99_f64,
+    ) {
+        let is_possible = values.iter().all(|value| (0.0..=Seasonal::VALUE_MAX).contains(value));
+        let most = values.iter().copied().fold(0.0, f64::max) * Seasonal::GROWTH_MAX;
+        match Seasonal::new(&values, season, confidence) {
+            Ok(forecast) => {
+                prop_assert!(is_possible && season >= 2 && values.len() >= 2 * season);
+                for step in 0..season {
+                    let band = forecast.ahead(step).unwrap();
+                    prop_assert!((0.0..=most).contains(&band.likely), "{band:?}");
+                    prop_assert!((band.likely..=most).contains(&band.at_most), "{band:?}");
+                }
+            }
+            Err(_) => prop_assert!(!is_possible || season < 2 || values.len() < 2 * season),
         }
     }
 

@@ -63,6 +63,7 @@ impl Fleet {
         }
         self.advance();
         let decision = self.scaler.decide(Now::at(self.now), &self.servers);
+        self.scaler.refit();
         decision.actions.iter().for_each(|action| self.act(action));
         decision
     }

@@ -139,6 +139,7 @@ pub fn backtest(rules: &Arc<Rules>, world: &World, demand: &Demand, seed: u64) -
         let now = now + Duration::from_secs(1);
         scaler.observe(now, &sample);
         let decision = scaler.decide(Now::at(now), provider.servers());
+        scaler.refit();
         for action in &decision.actions {
             outcome.counts.note(action);
             provider.act(now, action, &scaler);

@@ -1,10 +1,14 @@
+use std::f64::consts::TAU;
 use std::sync::Arc;
+use std::time::Duration;
 
 use weir_config::simulation::{LogFormat, LoggedTimes, Replay};
-use weir_scale::policy::Reactive;
+use weir_scale::forecast::Method;
+use weir_scale::policy::{Predictive, Reactive};
 use weir_scale::{Policy, Rules};
 
 use super::*;
+use crate::rng::{Rng, Stream};
 
 fn rules(policy: Policy) -> Arc<Rules> {
     Arc::new(Rules { policies: vec![policy], ..Rules::by_requests(2, 13, 10.0) })
@@ -155,6 +159,67 @@ fn what_cannot_be_a_recording_is_told_with_its_line() {
     ] {
         let error = recorded(text).unwrap_err();
         assert!(error.contains(cause), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn a_season_that_is_known_is_provided_for_before_it_comes() {
+    let mut demand = Demand::synthetic(Pattern::Published, 1, 0.9);
+    demand.rates_per_s = demand.rates_per_s.repeat(8);
+    let play = |policy: Policy| backtest(&rules(policy), &World::default(), &demand, 1);
+    let published = play(Policy::Reactive(Reactive::default()));
+    let following = play(Policy::default());
+    for forecast in [Method::Auto, Method::Mstl] {
+        let predictive = Predictive {
+            season: Duration::from_secs(1_200),
+            step: Duration::from_secs(30),
+            forecast,
+            ..Predictive::default()
+        };
+        let outcome = play(Policy::Predictive(predictive));
+        // The first two seasons have nothing to go by.
+        let (ours, theirs) = (outcome.overloaded_s, following.overloaded_s.min(published.overloaded_s));
+        assert!(ours * 4 < theirs * 3, "{forecast:?}: {ours} {theirs}");
+        assert!(outcome.refused <= following.refused.min(published.refused), "{outcome:?} {following:?}");
+        assert!(outcome.server_s < 1.5 * published.server_s, "{} {}", outcome.server_s, published.server_s);
+        assert_eq!(outcome, play(Policy::Predictive(predictive)));
+    }
+}
+
+/// Days of two hours, one like the other but for chance that comes and goes within minutes.
+fn short_days(seed: u64, days: usize) -> Demand {
+    const DAY: usize = 7_200;
+    let mut rng = Rng::new(seed, Stream::Demand);
+    let (low, high) = (5.0 + 10.0 * rng.unit(), 80.0 + 25.0 * rng.unit());
+    let mut drift = 0.0;
+    let rate = |second: usize| {
+        drift += -drift / 300.0 + rng.normal() * 0.05 * (2.0_f64 / 300.0).sqrt();
+        let day = (1.0 - (TAU * second as f64 / DAY as f64).cos()) / 2.0;
+        ((low + (high - low) * day) * (1.0 + drift)).max(0.0)
+    };
+    Demand {
+        name: "short days".to_owned(),
+        rates_per_s: (0..days * DAY).map(rate).collect(),
+        is_counted: false,
+    }
+}
+
+#[test]
+fn on_days_that_nobody_has_seen_a_forecast_is_never_worse_than_the_published_rule_and_costs_little() {
+    for seed in 101..=104 {
+        let demand = short_days(seed, 5);
+        let play = |policy: Policy| backtest(&rules(policy), &World::default(), &demand, seed);
+        let published = play(Policy::Reactive(Reactive::default()));
+        let predictive = play(Policy::Predictive(Predictive {
+            season: Duration::from_secs(7_200),
+            step: Duration::from_secs(60),
+            ..Predictive::default()
+        }));
+        let (ours, theirs) = (predictive.overloaded_s, published.overloaded_s);
+        assert!(ours < theirs, "{seed}: {ours} {theirs}");
+        assert!(predictive.refused <= published.refused, "{seed}: {predictive:?} {published:?}");
+        let (ours, theirs) = (predictive.server_s, published.server_s);
+        assert!(ours < 1.3 * theirs, "{seed}: {ours} {theirs}");
     }
 }
 

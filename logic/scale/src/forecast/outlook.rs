@@ -1,0 +1,219 @@
+//! What a fleet goes by: the decomposition of what was seen, and exponential smoothing as long as there is none.
+
+use super::past::Past;
+use super::{Band, HoltWinters, Seasonal, Smoothing, Unfit};
+
+/// How forecasts are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Method {
+    /// By MSTL when two whole seasons were seen, by Holt-Winters until then, or if MSTL fails.
+    #[default]
+    Auto,
+    /// By MSTL, or not at all.
+    Mstl,
+    /// By Holt-Winters.
+    HoltWinters,
+}
+
+/// What is known of a fleet's demand, and what follows from it.
+#[derive(Debug, Clone)]
+pub(crate) struct Outlook {
+    method: Method,
+    /// How sure it is to be that no more comes; 0.5 to below 1.
+    confidence: f64,
+    /// Steps in a season.
+    steps: usize,
+    smoothed: Option<HoltWinters>,
+    past: Past,
+    decomposed: Result<Decomposed, Unfit>,
+    /// Points that have come since the last fit.
+    fresh: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Decomposed {
+    season: Seasonal,
+    /// The first point that it tells of.
+    first: i64,
+}
+
+/// What will be, and by which method that is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Expected {
+    pub(crate) band: Band,
+    pub(crate) by: String,
+}
+
+/// No more fits than so many in a season, however many points it has.
+const FITS_MAX: usize = 96;
+/// A value is never more than what there are servers for.
+const VALUE_MAX: f64 = Seasonal::VALUE_MAX;
+
+impl Method {
+    /// Every method, by the name that configs use.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("auto", Self::Auto), ("mstl", Self::Mstl), ("holt-winters", Self::HoltWinters)];
+
+    /// The names of all methods.
+    pub const NAMES: [&'static str; 3] = [Self::ALL[0].0, Self::ALL[1].0, Self::ALL[2].0];
+}
+
+impl Outlook {
+    pub(crate) fn new(method: Method, steps: usize, confidence: f64) -> Self {
+        let steps = steps.max(1);
+        Self {
+            method,
+            confidence,
+            steps,
+            smoothed: None,
+            past: Past::new(steps),
+            decomposed: Err(Unfit::Short),
+            fresh: 0,
+        }
+    }
+
+    /// Takes in the mean of the step after the last one, steps counted since 1970. What is no number is taken for what was expected.
+    pub(crate) fn push(&mut self, step: i64, value: f64) {
+        let steps = self.steps;
+        let phase = step.rem_euclid(steps as i64) as usize;
+        let smoothed =
+            self.smoothed.get_or_insert_with(|| HoltWinters::new(Smoothing::default(), steps, phase));
+        let value = if value.is_finite() { value } else { smoothed.ahead(1).mean };
+        let value = value.clamp(0.0, VALUE_MAX);
+        smoothed.push(value);
+        self.fresh += usize::from(self.past.push(step, value));
+    }
+
+    /// Decomposes anew what was seen, if that is worth it by now; returns whether it did so. A millisecond or so.
+    pub(crate) fn refit(&mut self) -> bool {
+        let season = self.past.season();
+        let is_due = self.method != Method::HoltWinters
+            && self.past.is_enough()
+            && self.fresh >= season.div_ceil(FITS_MAX).max(1);
+        if is_due {
+            self.fresh = 0;
+            self.decomposed = Seasonal::new(&self.past.points(), season, self.confidence)
+                .map(|season| Decomposed { season, first: self.past.next() });
+        }
+        is_due
+    }
+
+    /// What demand will be in a step; `next`: the step that is to be pushed next.
+    ///
+    /// # Errors
+    /// Why nobody can tell.
+    pub(crate) fn at(&self, step: i64, next: i64) -> Result<Expected, String> {
+        let decomposed = if self.method == Method::HoltWinters { None } else { self.decomposed(step) };
+        match (decomposed, self.method) {
+            (Some(band), _) => Ok(Expected { band, by: "MSTL".to_owned() }),
+            (None, Method::Mstl) => Err(self.why_not()),
+            (None, method) => {
+                let ahead = usize::try_from(step.saturating_sub(next).saturating_add(1)).unwrap_or(1);
+                let band = self.smoothed(ahead).ok_or("no whole season was seen yet")?;
+                let by = match method {
+                    Method::Auto => format!("Holt-Winters: {}", self.why_not()),
+                    _ => "Holt-Winters".to_owned(),
+                };
+                Ok(Expected { band, by })
+            }
+        }
+    }
+
+    fn decomposed(&self, step: i64) -> Option<Band> {
+        let Decomposed { season, first } = self.decomposed.as_ref().ok()?;
+        let ahead = self.past.point_of(step).saturating_sub(*first);
+        // A point that is over by now is told of by the next fit only.
+        season.ahead(usize::try_from(ahead).ok()?)
+    }
+
+    fn smoothed(&self, ahead: usize) -> Option<Band> {
+        let smoothed = self.smoothed.as_ref().filter(|smoothed| smoothed.is_ready())?;
+        let forecast = smoothed.ahead(ahead);
+        let (likely, at_most) = (forecast.mean, forecast.quantile(self.confidence));
+        let is_sane = likely.is_finite() && at_most.is_finite();
+        is_sane.then(|| Band { likely, at_most: at_most.max(likely) })
+    }
+
+    /// Why it is not told by MSTL.
+    fn why_not(&self) -> String {
+        match &self.decomposed {
+            Err(why) => why.to_string(),
+            Ok(_) => "MSTL does not reach so far".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: i64 = 24;
+
+    fn usual(step: i64) -> f64 {
+        if (8..18).contains(&step.rem_euclid(DAY)) { 10.0 } else { 2.0 }
+    }
+
+    fn after(method: Method, steps: i64) -> Outlook {
+        let mut outlook = Outlook::new(method, DAY as usize, 0.9);
+        for step in 0..steps {
+            outlook.push(step, usual(step));
+            outlook.refit();
+        }
+        outlook
+    }
+
+    #[test]
+    fn it_is_told_by_holt_winters_until_two_seasons_were_seen_and_then_by_mstl() {
+        assert_eq!(
+            after(Method::Auto, DAY - 1).at(DAY, DAY - 1),
+            Err("no whole season was seen yet".to_owned())
+        );
+        let one = after(Method::Auto, 2 * DAY).at(2 * DAY, 2 * DAY).unwrap();
+        assert_eq!(one.by, "Holt-Winters: two whole seasons were not seen yet");
+        let two = after(Method::Auto, 3 * DAY).at(3 * DAY, 3 * DAY).unwrap();
+        assert_eq!(two.by, "MSTL");
+    }
+
+    #[test]
+    fn a_method_that_is_asked_for_is_the_only_one() {
+        let waits = after(Method::Mstl, 2 * DAY);
+        assert_eq!(waits.at(2 * DAY, 2 * DAY), Err("two whole seasons were not seen yet".to_owned()));
+        assert_eq!(after(Method::Mstl, 3 * DAY).at(3 * DAY, 3 * DAY).unwrap().by, "MSTL");
+        let mut smoothed = after(Method::HoltWinters, 3 * DAY);
+        assert!(!smoothed.refit());
+        assert_eq!(smoothed.at(3 * DAY, 3 * DAY).unwrap().by, "Holt-Winters");
+    }
+
+    #[test]
+    fn both_know_when_the_day_begins() {
+        for method in [Method::Mstl, Method::HoltWinters] {
+            let outlook = after(method, 6 * DAY + 6);
+            for step in 6 * DAY + 6..7 * DAY {
+                let band = outlook.at(step, 6 * DAY + 6).unwrap().band;
+                assert!((band.likely - usual(step)).abs() < 1.0, "{method:?} {step}: {band:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn fits_are_few() {
+        let mut outlook = Outlook::new(Method::Auto, 10_080, 0.9);
+        let mut fits = 0;
+        for step in 0..3 * 10_080 {
+            outlook.push(step, 3.0);
+            fits += usize::from(outlook.refit());
+        }
+        assert!((FITS_MAX / 2..=FITS_MAX + 1).contains(&fits), "{fits}");
+    }
+
+    #[test]
+    fn a_fit_that_is_too_old_gives_way_to_holt_winters() {
+        let mut outlook = after(Method::Auto, 4 * DAY);
+        // Nobody has asked for another fit for more than a season.
+        (4 * DAY..5 * DAY + 2).for_each(|step| outlook.push(step, usual(step)));
+        let told = outlook.at(5 * DAY + 2, 5 * DAY + 2).unwrap();
+        assert_eq!(told.by, "Holt-Winters: MSTL does not reach so far");
+        assert!(outlook.refit());
+        assert_eq!(outlook.at(5 * DAY + 2, 5 * DAY + 2).unwrap().by, "MSTL");
+    }
+}
