@@ -21,11 +21,24 @@ pub struct Wish {
 #[derive(Debug)]
 pub struct WishFile {
     path: PathBuf,
+    /// There are others, who must be told of it.
+    is_shared: bool,
+    /// They were not told yet of what is known here.
+    is_untold: bool,
     /// As it was read or written last.
     known: Wish,
     /// The file was read, or is not there: it holds nothing that is not known.
     is_read: bool,
     version: Option<Version>,
+}
+
+/// What stands in the file.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    #[serde(flatten)]
+    wish: Wish,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    untold: bool,
 }
 
 /// Which file it is: each wish is a new one.
@@ -37,7 +50,21 @@ const BYTES_MAX: u64 = 4_096;
 impl WishFile {
     /// That of the fleet with this directory. Nothing is read yet.
     pub fn new(directory: &Path) -> Self {
-        Self { path: directory.join("wish.json"), known: Wish::default(), is_read: false, version: None }
+        Self {
+            path: directory.join("wish.json"),
+            is_shared: false,
+            is_untold: false,
+            known: Wish::default(),
+            is_read: false,
+            version: None,
+        }
+    }
+
+    /// Whether others, with directories of their own, must be told of each wish.
+    #[must_use]
+    pub fn shared(mut self, is_shared: bool) -> Self {
+        self.is_shared = is_shared;
+        self
     }
 
     /// Whether it was ever found out what is wished.
@@ -48,6 +75,11 @@ impl WishFile {
     /// What is wished now. One that cannot be written down counts until the next one is.
     pub fn known(&self) -> Wish {
         self.known
+    }
+
+    /// Whether others must be told yet of what is wished here.
+    pub fn is_untold(&self) -> bool {
+        self.is_shared && self.is_untold
     }
 
     /// Looks whether somebody else has wished something, or an earlier process.
@@ -61,8 +93,9 @@ impl WishFile {
             return Ok(());
         }
         if let Some(text) = storage::read(&self.path, BYTES_MAX)? {
-            let wish = serde_json::from_slice(&text);
-            self.known = wish.map_err(|cause| storage::named(&self.path, &io::Error::other(cause)))?;
+            let written = serde_json::from_slice::<Written>(&text);
+            let written = written.map_err(|cause| storage::named(&self.path, &io::Error::other(cause)))?;
+            (self.known, self.is_untold) = (written.wish, written.untold);
         }
         (self.version, self.is_read) = (version, true);
         Ok(())
@@ -73,11 +106,37 @@ impl WishFile {
     /// # Errors
     /// It is not, and is lost at the next restart; names the file.
     pub fn set(&mut self, wish: Wish) -> io::Result<()> {
-        (self.known, self.is_read) = (wish, true);
+        self.write(wish, self.is_shared)
+    }
+
+    /// Others wish this. What they were not told of yet counts more.
+    ///
+    /// # Errors
+    /// As of [`WishFile::set`].
+    pub fn heard(&mut self, wish: Wish) -> io::Result<()> {
+        match self.is_untold() || (self.is_read && self.known == wish) {
+            true => Ok(()),
+            false => self.write(wish, false),
+        }
+    }
+
+    /// Others were told of this.
+    ///
+    /// # Errors
+    /// It cannot be written down, and they will be told again; names the file.
+    pub fn told(&mut self, wish: Wish) -> io::Result<()> {
+        match self.is_untold() && self.known == wish {
+            true => self.write(wish, false),
+            false => Ok(()),
+        }
+    }
+
+    fn write(&mut self, wish: Wish, untold: bool) -> io::Result<()> {
+        (self.known, self.is_untold, self.is_read) = (wish, untold, true);
         if let Some(directory) = self.path.parent() {
             storage::make_directory(directory)?;
         }
-        storage::replace(&self.path, &serde_json::to_vec(&wish)?)?;
+        storage::replace(&self.path, &serde_json::to_vec(&Written { wish, untold })?)?;
         self.version = version(&self.path)?;
         Ok(())
     }

@@ -7,7 +7,7 @@ use weir_config::plan::{FleetPlan, LeasePlan, LeaseStorePlan};
 use weir_net::tls::ClientTls;
 
 use super::keeper::Keeper;
-use super::store::{Asked, Claim, Store, password, patience, place};
+use super::store::{Asked, Claim, Store, late, password, patience, place};
 use super::{Hold, Lease, LeaseError, epoch, holder};
 
 /// Somebody who would lead a fleet. Asks again and again over the same connection, where there is one.
@@ -86,10 +86,6 @@ impl Candidate {
         let looked = timeout(patience(plan), store.look()).await.unwrap_or_else(|_| Err(late(plan)));
         looked.map_err(LeaseError::Unreachable)
     }
-}
-
-fn late(plan: &LeaseStorePlan) -> String {
-    format!("{}: no answer within {} ms", place(plan), patience(plan).as_millis())
 }
 
 /// What was granted is renewed from now on.

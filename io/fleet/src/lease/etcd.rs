@@ -115,6 +115,17 @@ impl Etcd {
         self.call("/v3/kv/range", &json!({ "key": encoded(&self.plan.key) })).await.map(drop)
     }
 
+    pub(super) async fn get(&mut self, key: &str) -> Result<Option<String>, String> {
+        let found = self.call("/v3/kv/range", &json!({ "key": encoded(key) })).await?;
+        let there = &found["kvs"][0];
+        Ok((!there.is_null()).then(|| decoded(&there["value"])))
+    }
+
+    pub(super) async fn put(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let put = json!({ "key": encoded(key), "value": encoded(value) });
+        self.call("/v3/kv/put", &put).await.map(drop)
+    }
+
     /// Asks one member after the other, until one answers.
     async fn call(&mut self, path: &str, body: &Value) -> Result<Value, String> {
         let mut last = String::new();

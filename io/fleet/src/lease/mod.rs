@@ -13,6 +13,7 @@ mod file;
 mod holder;
 mod keeper;
 mod redis;
+mod shared;
 mod store;
 
 use std::cell::RefCell;
@@ -21,6 +22,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use candidate::Candidate;
+pub use shared::{Heard, SharedWish};
 
 use self::file::FileLock;
 use self::keeper::Keeper;

@@ -93,8 +93,30 @@ impl Redis {
         answer.map(drop).map_err(|why| self.named(why))
     }
 
+    pub(super) async fn get(&mut self, key: &str) -> Result<Option<String>, String> {
+        match self.command(&[b"GET", key.as_bytes()]).await? {
+            Reply::Bulk(value) => Ok(value.map(|value| String::from_utf8_lossy(&value).into_owned())),
+            _ => Err(self.named("an answer that is not understood")),
+        }
+    }
+
+    pub(super) async fn put(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match self.command(&[b"SET", key.as_bytes(), value.as_bytes()]).await? {
+            Reply::Simple(_) => Ok(()),
+            _ => Err(self.named("an answer that is not understood")),
+        }
+    }
+
     pub(super) fn disconnect(&mut self) {
         self.connection = None;
+    }
+
+    async fn command(&mut self, words: &[&[u8]]) -> Result<Reply, String> {
+        let answer = self.connected().await?.ask(words).await;
+        if answer.is_err() {
+            self.disconnect();
+        }
+        answer.map_err(|why| self.named(why))
     }
 
     async fn script(&mut self, script: &str, holder: &str) -> Result<Reply, String> {
@@ -103,13 +125,7 @@ impl Redis {
         let first = UNIX_EPOCH.elapsed().unwrap_or_default().as_secs().max(1).to_string();
         let words =
             ["EVAL", script, "2", key.as_str(), epoch.as_str(), holder, lasts_ms.as_str(), first.as_str()];
-        let words = words.map(str::as_bytes);
-        let connection = self.connected().await?;
-        let answer = connection.ask(&words).await;
-        if answer.is_err() {
-            self.disconnect();
-        }
-        answer.map_err(|why| self.named(why))
+        self.command(&words.map(str::as_bytes)).await
     }
 
     /// The connection; a new one if there is none.

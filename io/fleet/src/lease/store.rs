@@ -84,6 +84,22 @@ impl Store {
         }
     }
 
+    /// What stands in a key; `None` = nothing.
+    pub(super) async fn get(&mut self, key: &str) -> Result<Option<String>, String> {
+        match self {
+            Self::Redis(redis) => redis.get(key).await,
+            Self::Etcd(etcd) => etcd.get(key).await,
+        }
+    }
+
+    /// Writes a key that stays.
+    pub(super) async fn put(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match self {
+            Self::Redis(redis) => redis.put(key, value).await,
+            Self::Etcd(etcd) => etcd.put(key, value).await,
+        }
+    }
+
     /// Forgets the connection: what comes over it may be an answer to something else.
     pub(super) fn disconnect(&mut self) {
         match self {
@@ -97,6 +113,11 @@ impl Store {
 pub(super) fn place(plan: &LeaseStorePlan) -> String {
     let addresses: Vec<String> = plan.addresses.iter().map(ToString::to_string).collect();
     format!("{} {}, key {}", plan.kind.name(), addresses.join(", "), plan.key)
+}
+
+/// Of a try that took too long.
+pub(super) fn late(plan: &LeaseStorePlan) -> String {
+    format!("{}: no answer within {} ms", place(plan), patience(plan).as_millis())
 }
 
 /// How long one try may take.

@@ -63,3 +63,32 @@ fn a_wish_that_cannot_be_kept_counts_all_the_same() {
     assert!(file.set(wish).is_err());
     assert_eq!(file.known(), wish);
 }
+
+#[test]
+fn a_wish_is_untold_until_others_were_told_and_counts_more_than_theirs_so_long() {
+    let directory = TempDir::new().unwrap();
+    let open = || WishFile::new(directory.path()).shared(true);
+    let (paused, three) =
+        (Wish { paused: Some(true), servers: None }, Wish { paused: None, servers: Some(3) });
+    let mut file = open();
+    file.refresh().unwrap();
+    assert!(!file.is_untold());
+    file.set(paused).unwrap();
+    // Killed before anybody was told.
+    let mut file = open();
+    file.refresh().unwrap();
+    assert!(file.is_untold());
+    file.heard(three).unwrap();
+    file.told(three).unwrap();
+    assert_eq!((file.known(), file.is_untold()), (paused, true));
+    file.told(paused).unwrap();
+    assert!(!file.is_untold());
+    file.heard(three).unwrap();
+    let mut later = open();
+    later.refresh().unwrap();
+    assert_eq!((later.known(), later.is_untold()), (three, false));
+    // Where all share a directory, nobody must be told.
+    let mut alone = WishFile::new(directory.path());
+    alone.set(paused).unwrap();
+    assert!(!alone.is_untold());
+}

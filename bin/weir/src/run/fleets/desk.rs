@@ -28,6 +28,10 @@ struct State {
     is_wish_read: bool,
     /// Why what was wished last could not be found out.
     unread: Option<String>,
+    /// It was found out what others wish, or there are none.
+    is_shared: bool,
+    /// Why others could not be told or asked last.
+    unshared: Option<String>,
     acts: bool,
     over: bool,
 }
@@ -62,10 +66,13 @@ impl Desk {
             wish: Wish::default(),
             is_wish_read: false,
             unread: None,
+            is_shared: plan.lease.store().is_none(),
+            unshared: None,
             acts: plan.act,
             over: false,
         };
-        let wishes = Mutex::new(WishFile::new(&plan.directory));
+        let wishes = WishFile::new(&plan.directory).shared(plan.lease.store().is_some());
+        let wishes = Mutex::new(wishes);
         Self { state: Mutex::new(state), wishes, news: Notify::new() }
     }
 
@@ -115,6 +122,39 @@ impl Desk {
         wished
     }
 
+    /// What others must be told of, if anything; `nothing_there`: they know of no wish at all. Blocks on the disk.
+    pub(super) fn untold(&self, nothing_there: bool) -> Option<Wish> {
+        let mut file = self.wishes();
+        // What cannot be read is told to nobody.
+        file.refresh().ok()?;
+        let known = file.known();
+        (file.is_untold() || (nothing_there && known != Wish::default())).then_some(known)
+    }
+
+    /// Others were told of this. Blocks on the disk.
+    pub(super) fn told(&self, wish: Wish) -> Result<(), String> {
+        self.wishes().told(wish).map_err(|cause| cause.to_string())
+    }
+
+    /// Others wish this. Blocks on the disk.
+    pub(super) fn heard(&self, wish: Wish) -> Result<(), String> {
+        let mut file = self.wishes();
+        let before = file.known();
+        let kept = file.heard(wish);
+        if file.known() != before {
+            self.news.notify_one();
+        }
+        kept.map_err(|cause| format!("this is lost at a restart: {cause}"))
+    }
+
+    /// Others were told and asked; `failed`: why not.
+    pub(super) fn shared(&self, failed: Option<String>) {
+        let mut state = self.state();
+        state.is_shared |= failed.is_none();
+        state.unshared =
+            failed.map(|why| format!("what is wished here and elsewhere is not exchanged: {why}"));
+    }
+
     /// Waits so long, or until somebody wants something; `true` = somebody does.
     pub(super) async fn wait(&self, span: Duration) -> bool {
         timeout(span, self.news.notified()).await.is_ok()
@@ -129,6 +169,7 @@ impl Desk {
             pinned: state.wish.servers,
             looked_ms_ago: looked,
             alarms: state.unread.iter().chain(&state.snapshot.alarms).cloned().collect(),
+            troubles: state.snapshot.troubles.iter().chain(&state.unshared).cloned().collect(),
             ..state.snapshot.clone()
         }
     }
@@ -190,8 +231,9 @@ impl Desk {
 impl State {
     fn is_paused(&self) -> bool {
         // A pause that cannot be read must not end by that.
-        let is_unknown = self.unread.is_some() && !self.is_wish_read;
-        is_unknown || self.wish.paused.unwrap_or(!self.acts)
+        let is_unread = self.unread.is_some() && !self.is_wish_read;
+        let is_unheard = self.unshared.is_some() && !self.is_shared;
+        is_unread || is_unheard || self.wish.paused.unwrap_or(!self.acts)
     }
 
     /// Takes over what the file says. Returns what is wished, and whether decisions are only shown.
@@ -219,6 +261,8 @@ mod tests {
             wish: Wish::default(),
             is_wish_read: false,
             unread: None,
+            is_shared: true,
+            unshared: None,
             acts: true,
             over: false,
         };
@@ -253,6 +297,26 @@ mod tests {
         let desk = desk(directory.path());
         let _slow = desk.wishes();
         assert!(!desk.snapshot().paused && !desk.is_over());
+    }
+
+    #[test]
+    fn until_it_is_known_what_others_wish_decisions_are_only_shown() {
+        let directory = TempDir::new().unwrap();
+        let mut desk = desk(directory.path());
+        desk.state.get_mut().unwrap().is_shared = false;
+        desk.wishes.get_mut().unwrap().refresh().unwrap();
+        desk.shared(Some("no answer".to_owned()));
+        assert!(desk.wished().1);
+        assert!(desk.snapshot().troubles[0].contains("no answer"));
+        let three = Wish { paused: None, servers: Some(3) };
+        desk.heard(three).unwrap();
+        desk.shared(None);
+        assert_eq!((desk.wished(), desk.snapshot().troubles), ((three, false), Vec::new()));
+        // What was known once counts on while nobody can be asked.
+        desk.shared(Some("no answer".to_owned()));
+        assert_eq!(desk.wished(), (three, false));
+        // They have lost it, or never knew.
+        assert_eq!((desk.untold(false), desk.untold(true)), (None, Some(three)));
     }
 
     #[test]

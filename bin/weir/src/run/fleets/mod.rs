@@ -6,6 +6,7 @@
 mod balance;
 mod chronicle;
 mod desk;
+mod exchange;
 mod latency;
 mod moved;
 mod pool;

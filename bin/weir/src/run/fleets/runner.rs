@@ -19,6 +19,7 @@ use weir_scale::{Capacity, Now, Scaler, SignalKind};
 use super::balance::Balance;
 use super::chronicle::Chronicle;
 use super::desk::Desk;
+use super::exchange::Exchange;
 use super::moved::Moved;
 use super::pool::{Before, Pool};
 use super::tell::Teller;
@@ -54,8 +55,10 @@ impl Runner {
         let latest = self.plan.history.iter().map(|plan| History::latest(plan).map_err(complain));
         self.recall(latest.filter_map(Result::ok));
         let mut candidate = Candidate::new(&self.plan);
+        let mut exchange = Exchange::new(&self.plan, &self.desk);
         while !self.desk.is_over() {
-            if let Err(Idle { why: cause, is_alarm }) = self.lead(&mut candidate, &mut why).await {
+            let led = self.lead(&mut candidate, &mut exchange, &mut why).await;
+            if let Err(Idle { why: cause, is_alarm }) = led {
                 if cause != why {
                     let alarm = if is_alarm { "alarm: " } else { "" };
                     self.desk.tell(format!("{alarm}not led from here: {cause}"));
@@ -71,14 +74,22 @@ impl Runner {
             if !self.desk.is_over() {
                 self.desk.wait(RETRY).await;
                 // Others may be told as well as the one that leads.
+                exchange.look(false).await;
                 self.desk.wished();
             }
         }
     }
 
     /// Leads as long as nobody ends it or takes the lease away. `why`: for what reason it did not lead until now.
-    async fn lead(&self, candidate: &mut Candidate, why: &mut String) -> Result<(), Idle> {
+    async fn lead(
+        &self,
+        candidate: &mut Candidate,
+        exchange: &mut Exchange,
+        why: &mut String,
+    ) -> Result<(), Idle> {
         let mut live = self.open(candidate).await?;
+        // Whoever led before may have been told to pause.
+        exchange.look(true).await;
         self.desk.tell("led from here");
         self.desk.show(false, |snapshot| snapshot.alarms.clear());
         why.clear();
@@ -103,11 +114,12 @@ impl Runner {
                 }
                 self.desk.remember(row);
             }
-            if self.desk.is_over() {
-                return Ok(());
-            }
-            // Rounds may be hours apart: whether it leads is known sooner.
+            // Rounds may be hours apart: whether it leads, and what is wished elsewhere, is known sooner.
             loop {
+                if self.desk.is_over() {
+                    return Ok(());
+                }
+                exchange.look(false).await;
                 live.actuator().leads()?;
                 let left = next.saturating_duration_since(Instant::now());
                 if self.desk.wait(left.min(RETRY)).await || left <= RETRY {

@@ -60,6 +60,47 @@ fn of_two_weirs_one_leads_by_etcd_and_the_other_takes_over_when_it_is_killed() {
     one_leads_and_the_other_takes_over(Kind::Etcd);
 }
 
+fn what_is_wished_of_one_is_known_to_all_and_to_whoever_leads_next(kind: Kind) {
+    let cloud = Cloud::new();
+    let store = Store::start(kind, cloud.place().path("store"), &[]);
+    let first = Weir::start(&cloud.config("first", &store.lease(""), TWO));
+    wait_until("two servers", PATIENCE, || has_settled_at(&first, 2));
+    let mut second = Weir::start(&cloud.config("second", &store.lease(""), TWO));
+    second.wait_for_log("not led from here");
+
+    // Of one that does not lead.
+    told(&second, &["scale", "3"]);
+    wait_until("the leader has heard it", PATIENCE, || has_settled_at(&first, 3));
+    told(&first, &["pause"]);
+    wait_until("the other has heard it", PATIENCE, || fleet(&second)["paused"] == true);
+    kill(first);
+    second.wait_for_log("fleet web: led from here");
+    wait_until("it has the servers", PATIENCE, || fleet(&second)["active"] == 3);
+    let now = fleet(&second);
+    assert_eq!((&now["paused"], &now["pinned"]), (&json!(true), &json!(3)), "{now}");
+
+    // One that comes later, and knows nothing.
+    told(&second, &["scale", "4"]);
+    wait_until("it is decided", PATIENCE, || fleet(&second)["wanted"] == 4);
+    let third = Weir::start(&cloud.config("third", &store.lease(""), TWO));
+    wait_until("it has heard it", PATIENCE, || {
+        fleet(&third)["pinned"] == 4 && fleet(&third)["paused"] == true
+    });
+    assert_eq!((cloud.ordered(), cloud.machines()), (3, 3), "it is paused");
+    told(&third, &["resume"]);
+    wait_until("a fourth is made", PATIENCE, || has_settled_at(&second, 4));
+}
+
+#[test]
+fn what_is_wished_of_one_of_several_weirs_is_known_to_all_through_redis() {
+    what_is_wished_of_one_is_known_to_all_and_to_whoever_leads_next(Kind::Redis);
+}
+
+#[test]
+fn what_is_wished_of_one_of_several_weirs_is_known_to_all_through_etcd() {
+    what_is_wished_of_one_is_known_to_all_and_to_whoever_leads_next(Kind::Etcd);
+}
+
 #[test]
 fn what_a_killed_leader_had_ordered_is_waited_for_and_not_ordered_again() {
     let cloud = Cloud::new();
