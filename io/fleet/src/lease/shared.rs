@@ -67,6 +67,11 @@ impl SharedWish {
         Ok(())
     }
 
+    /// What was heard last could not be kept: the next look tells it again.
+    pub fn forget(&mut self) {
+        self.seen = None;
+    }
+
     fn answered<T>(&mut self, answer: Result<Result<T, String>, Elapsed>) -> Result<T, String> {
         let answer = answer.unwrap_or_else(|_| Err(late(&self.plan)));
         if answer.is_err() {

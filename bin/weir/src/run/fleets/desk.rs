@@ -137,8 +137,13 @@ impl Desk {
     }
 
     /// Others wish this. Blocks on the disk.
+    ///
+    /// # Errors
+    /// What was wished here cannot be read, and is not written over; or this cannot be kept, and counts all the same.
     pub(super) fn heard(&self, wish: Wish) -> Result<(), String> {
         let mut file = self.wishes();
+        file.refresh().map_err(|cause| cause.to_string())?;
+        self.state().is_shared = true;
         let before = file.known();
         let kept = file.heard(wish);
         if file.known() != before {
@@ -283,6 +288,7 @@ mod tests {
         // Told once.
         assert_eq!(snapshot.events.len(), 1, "{snapshot:?}");
         assert!(desk.wish(|wish| wish.servers = Some(3)).unwrap_err().contains("wish.json"));
+        assert!(desk.heard(Wish::default()).unwrap_err().contains("wish.json"));
         assert_eq!(fs::read_to_string(&path).unwrap(), "{");
 
         fs::write(&path, r#"{"paused": true}"#).unwrap();

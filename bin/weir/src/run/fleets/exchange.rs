@@ -46,7 +46,13 @@ impl Exchange {
 async fn hear(shared: &mut SharedWish, desk: &Desk) -> Result<(), String> {
     match shared.look().await? {
         Heard::Same => Ok(()),
-        Heard::Wish(wish) => desk.heard(wish),
+        Heard::Wish(wish) => {
+            let kept = desk.heard(wish);
+            if kept.is_err() {
+                shared.forget();
+            }
+            kept
+        }
         Heard::Nothing => match desk.untold(true) {
             Some(wish) => tell(shared, desk, wish).await,
             None => Ok(()),
