@@ -82,6 +82,11 @@ impl Scaler {
         self.trackers.iter_mut().for_each(|tracker| tracker.remember(wall_s, demand));
     }
 
+    /// Forgets what forecasts were made from: what is to be remembered next is older than that.
+    pub fn forget(&mut self) {
+        self.trackers.iter_mut().for_each(Tracker::forget);
+    }
+
     /// Makes one forecast anew, if that is worth it by now, and returns whether it did so. It takes a millisecond or so, some times a
     /// day: no part of a decision, which never waits for it, but to be called after each. Whoever decides for many fleets in one
     /// thread gives one of them a turn each round.

@@ -112,6 +112,13 @@ impl Tracker {
         }
     }
 
+    /// Forgets what demand was in the past.
+    pub(crate) fn forget(&mut self) {
+        if let Self::Predictive(tracker) = self {
+            tracker.forget();
+        }
+    }
+
     /// Makes its forecast anew if that is worth it by now; returns whether it did so.
     pub(crate) fn refit(&mut self) -> bool {
         match self {

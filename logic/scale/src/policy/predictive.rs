@@ -121,6 +121,12 @@ impl Tracker {
         self.count = self.count.saturating_add(1);
     }
 
+    /// Nothing is known of what demand was: what is remembered next may be as old as it likes.
+    pub(crate) fn forget(&mut self) {
+        self.outlook = self.rule.outlook();
+        (self.sum, self.count, self.remembered) = (0.0, 0, None);
+    }
+
     /// Makes the forecast anew if that is worth it by now, and returns whether it did so: a millisecond or so.
     pub(crate) fn refit(&mut self) -> bool {
         self.outlook.refit()
@@ -209,6 +215,16 @@ mod tests {
         tracker.remember(4_000 * DAY + 600, 3.0);
         let told = proposed(&mut tracker, 4_000 * DAY + 700);
         assert!(told.reason.contains("no whole season was seen yet"), "{told:?}");
+    }
+
+    #[test]
+    fn what_was_forgotten_can_be_remembered_from_the_beginning() {
+        let mut tracker = tracker_after(0);
+        tracker.remember(4 * DAY, 2.0);
+        tracker.forget();
+        (0..5 * DAY / 60).for_each(|minute| tracker.remember(minute * 60, demand(minute * 60)));
+        assert!(tracker.refit());
+        assert!(wanted(&mut tracker, 5 * DAY + 8 * 3_600 - 100) >= 10);
     }
 
     #[test]

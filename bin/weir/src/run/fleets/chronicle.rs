@@ -14,6 +14,8 @@ pub(super) struct Chronicle {
     tried: Option<Duration>,
     /// What was said of it last.
     told: String,
+    /// What was in it, if it could be opened only later.
+    late: Option<Vec<Row>>,
 }
 
 /// Before it is tried again to open a file.
@@ -23,7 +25,17 @@ impl Chronicle {
     /// Goes on in the file; `None` = it could not be opened, and that was said.
     pub(super) fn new(plan: HistoryPlan, file: Option<History>) -> Self {
         let told = if file.is_none() { "it could not be opened" } else { "" };
-        Self { plan, file, tried: None, told: told.to_owned() }
+        Self { plan, file, tried: None, told: told.to_owned(), late: None }
+    }
+
+    /// Which file it is.
+    pub(super) fn plan(&self) -> &HistoryPlan {
+        &self.plan
+    }
+
+    /// The latest rows that were in it, if it could not be opened until now; told once.
+    pub(super) fn late(&mut self) -> Option<Vec<Row>> {
+        self.late.take()
     }
 
     /// Writes a row if it is time for one. Returns what is new and should be told. `at`: of a clock that does not go back.
@@ -34,7 +46,10 @@ impl Chronicle {
             None => {
                 self.tried = Some(at);
                 match History::open(&self.plan) {
-                    Ok((file, _)) => file,
+                    Ok((file, rows)) => {
+                        self.late = Some(rows);
+                        file
+                    }
                     Err(cause) => return self.news(format!("no history is kept: {cause}")),
                 }
             }
@@ -81,6 +96,23 @@ mod tests {
     #[test]
     fn a_database_that_cannot_be_written_is_tried_again_and_told_once() {
         is_tried_again_and_told_once("history.sqlite");
+    }
+
+    #[test]
+    fn a_file_that_can_be_opened_only_later_tells_what_was_in_it() {
+        let directory = TempDir::new().unwrap();
+        let file = directory.path().join("history.csv");
+        let form = HistoryForm::of(&file);
+        let plan = HistoryPlan { file, form, interval: Millis(1), bytes_max: ByteSize(1 << 20) };
+        let mut chronicle = Chronicle::new(plan.clone(), None);
+        let row = |timestamp| Row { timestamp, ..Row::default() };
+        assert_eq!((chronicle.note(Duration::ZERO, &row(9.0)), chronicle.late()), (None, None));
+        // As on a disk that comes late.
+        let (mut before, _) = History::open(&plan).unwrap();
+        assert!(before.note(Duration::ZERO, &row(1.0)).unwrap());
+        drop(before);
+        assert!(chronicle.note(Duration::from_secs(60), &row(69.0)).is_some());
+        assert_eq!((chronicle.late(), chronicle.late()), (Some(vec![row(1.0)]), None));
     }
 
     fn is_tried_again_and_told_once(name: &str) {

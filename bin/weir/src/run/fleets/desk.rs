@@ -208,6 +208,17 @@ impl Desk {
         self.state().rows = rows.into_iter().skip(skipped).collect();
     }
 
+    /// Rows that were there before those so far. Returns whether any is older than they are.
+    pub(super) fn precede(&self, mut rows: Vec<Row>) -> bool {
+        let mut state = self.state();
+        let began = state.rows.front().map_or(f64::INFINITY, |row| row.timestamp);
+        rows.retain(|row| row.timestamp < began);
+        let is_older = !rows.is_empty();
+        rows.extend(std::mem::take(&mut state.rows));
+        state.rows = rows.split_off(rows.len().saturating_sub(ROWS_MAX)).into();
+        is_older
+    }
+
     /// A row more.
     pub(super) fn remember(&self, row: Row) {
         let mut state = self.state();
@@ -323,6 +334,20 @@ mod tests {
         assert_eq!(desk.wished(), (three, false));
         // They have lost it, or never knew.
         assert_eq!((desk.untold(false), desk.untold(true)), (None, Some(three)));
+    }
+
+    #[test]
+    fn rows_that_are_found_later_come_before_those_so_far() {
+        let directory = TempDir::new().unwrap();
+        let desk = desk(directory.path());
+        let row = |timestamp| Row { timestamp, ..Row::default() };
+        let times = || desk.history(ROWS_MAX).iter().map(|row| row.timestamp).collect::<Vec<_>>();
+        desk.remember(row(5.0));
+        desk.remember(row(6.0));
+        assert!(desk.precede(vec![row(1.0), row(2.0), row(5.5)]));
+        assert_eq!(times(), [1.0, 2.0, 5.0, 6.0]);
+        assert!(!desk.precede(vec![row(3.0)]));
+        assert_eq!(times(), [1.0, 2.0, 5.0, 6.0]);
     }
 
     #[test]

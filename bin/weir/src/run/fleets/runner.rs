@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::runtime::Handle;
-use weir_config::plan::{FleetBalancer, FleetPlan};
+use weir_config::plan::{FleetBalancer, FleetPlan, HistoryPlan};
 use weir_fleet::live::Live;
 use weir_fleet::{Actuator, Candidate, History, LeaseError, Steps};
 use weir_model::PoolName;
@@ -109,8 +109,13 @@ impl Runner {
             round.done.cut += cut;
             round.troubles.extend(troubles);
             if let Some(row) = teller.tell(now.at, &round, &live) {
-                for news in chronicles.iter_mut().filter_map(|chronicle| chronicle.note(now.at, &row)) {
-                    self.desk.tell(news);
+                for chronicle in &mut chronicles {
+                    if let Some(news) = chronicle.note(now.at, &row) {
+                        self.desk.tell(news);
+                    }
+                    if let Some(rows) = chronicle.late() {
+                        self.catch_up(chronicle.plan(), rows, live.scaler_mut());
+                    }
                 }
                 self.desk.remember(row);
             }
@@ -208,6 +213,25 @@ impl Runner {
         }
         self.recall(known.into_iter().map(|(_, rows)| rows));
         chronicles
+    }
+
+    /// A file could not be opened until now: what it tells was before all that was seen since.
+    fn catch_up(&self, plan: &HistoryPlan, rows: Vec<Row>, scaler: &mut Scaler) {
+        let seen = self.desk.history(usize::MAX);
+        let began = seen.first().map_or(f64::INFINITY, |row| row.timestamp);
+        if !self.desk.precede(rows) || !scaler.rules().forecasts() {
+            return;
+        }
+        scaler.forget();
+        let replayed = History::replay(plan, |row| {
+            if row.timestamp < began {
+                remember(scaler, &row);
+            }
+        });
+        if let Err(cause) = replayed {
+            self.desk.tell(format!("forecasts begin anew: {cause}"));
+        }
+        seen.iter().for_each(|row| remember(scaler, row));
     }
 
     /// The rows of the file that has the most.
