@@ -175,6 +175,14 @@ impl CapacityRule {
     pub const fn given(requests_per_s: f64) -> Self {
         Self { flavour: None, standard: Capacity::Given(requests_per_s), others: Vec::new() }
     }
+
+    /// Whether what servers of any kind can do is to be learned.
+    pub fn is_learned(&self) -> bool {
+        let others = self.others.iter().map(|(_, capacity)| capacity);
+        std::iter::once(&self.standard)
+            .chain(others)
+            .any(|capacity| matches!(capacity, Capacity::Learned { .. }))
+    }
 }
 
 /// What is believed of every kind right now.

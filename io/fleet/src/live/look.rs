@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use weir_model::{ServerName, ZoneName};
+use weir_model::{Name, ServerName, ZoneName};
 use weir_scale::{Server, ServerState};
 
 use super::absent::Verdict;
@@ -92,6 +92,7 @@ impl<B: Balancer> Live<B> {
             let created = self.memory.of(&machine.id, now).ordered;
             let active = member.map_or(0, |member| member.active);
             servers.push(Server {
+                flavour: machine.flavour.as_ref().and_then(|flavour| Name::new(flavour).ok()),
                 zone: machine.zone.as_ref().and_then(|zone| ZoneName::new(zone).ok()),
                 cost_per_hour: machine.cost_per_hour.unwrap_or(0.0),
                 active,

@@ -30,7 +30,7 @@ pub trait Balancer {
     fn sample(&self) -> Sample;
 
     /// How single servers have done since it was asked last, where their capacity is to be learned.
-    fn observations(&self) -> Vec<Observation> {
+    fn observations(&self) -> Vec<(ServerName, Observation)> {
         Vec::new()
     }
 
@@ -248,8 +248,9 @@ impl<B: Balancer> Live<B> {
         self.recalled.look(now.at, &members, self.scaler.rules().replace_after);
         round.servers = self.servers(now.at, &machines, &members);
         self.scaler.observe(now.at, &round.sample);
-        for observation in self.balancer.observations() {
-            self.scaler.learn(None, &observation);
+        for (name, observation) in self.balancer.observations() {
+            let server = round.servers.iter().find(|server| server.name == name);
+            self.scaler.learn(server.and_then(|server| server.flavour.as_ref()), &observation);
         }
         let mut decision = self.scaler.decide(now, &round.servers);
         self.absent.decided(decision.wanted);

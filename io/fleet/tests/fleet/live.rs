@@ -1,5 +1,6 @@
 //! The loop in virtual time, over machines that take their time to start and a balancer that checks them.
 
+mod flavours;
 mod listing;
 mod trouble;
 
@@ -14,7 +15,7 @@ use weir_fleet::{
     Actuator, Answer, Failure, FailureKind, Lease, Machine, MachineId, MachineState, Order, Provider, Steps,
 };
 use weir_model::ServerName;
-use weir_scale::{Leaver, Now, Policy, Rules, Sample, Scaler, policy};
+use weir_scale::{Leaver, Now, Observation, Policy, Rules, Sample, Scaler, policy};
 use weir_testkit::TempDir;
 
 use crate::tools::run_virtually;
@@ -47,6 +48,10 @@ struct World {
     hides_new: bool,
     /// Where machines stand.
     zones: BTreeMap<String, &'static str>,
+    /// Machines that are not small.
+    flavours: BTreeMap<String, &'static str>,
+    /// How servers have done.
+    observed: Vec<(ServerName, Observation)>,
     /// What is made fails.
     spoilt: bool,
     /// Of so many that are made the answer is lost.
@@ -70,7 +75,7 @@ impl World {
             ip: Some(IpAddr::from([10, 0, 0, 1])),
             port: self.port,
             state: if booting { MachineState::Building } else { state },
-            flavour: Some("small".to_owned()),
+            flavour: Some(self.flavours.get(name).copied().unwrap_or("small").to_owned()),
             zone: self.zones.get(name).map(|zone| (*zone).to_owned()),
             cost_per_hour: None,
             tags: BTreeMap::new(),
@@ -166,6 +171,10 @@ impl Provider for Shared {
 impl Balancer for Shared {
     fn sample(&self) -> Sample {
         Sample::of_requests(self.0.borrow().requests)
+    }
+
+    fn observations(&self) -> Vec<(ServerName, Observation)> {
+        std::mem::take(&mut self.0.borrow_mut().observed)
     }
 
     fn members(&self) -> Result<Vec<Member>, String> {

@@ -14,14 +14,16 @@ pub(crate) static FLEET: Section = Section {
     meaning: "Servers of a pool that come and go with demand. Exactly one of `process`, `exec`, `openstack` and `kubernetes` says where they come from. \
               They are balanced in a pool, which needs a check (a new server gets requests when it passes), or by a HAProxy. What a fleet has made stays when Weir ends, and is taken \
               over by the next start.",
-    keys: &joined::<19, 12, 31>(OWN, SHARED),
+    keys: &joined::<20, 12, 32>(OWN, SHARED),
 };
 
 static CAPACITIES: [Kind; 3] = [CAPACITY, Choice(&["auto"]), Table(&LEARNED)];
 
+static FLAVOURS: Kind = AnyOf(&[CAPACITY, Choice(&["auto"])]);
+
 static LEASES: [Kind; 2] = [Text("an absolute path"), Table(&LEASE)];
 
-const OWN: [Key; 19] = [
+const OWN: [Key; 20] = [
     key(
         "pool",
         Text("the name of a pool"),
@@ -77,6 +79,14 @@ const OWN: [Key; 19] = [
         Required,
         "10",
         "Requests per second that one server can do; `\"auto\"` = found out from how long answers take.",
+    ),
+    key(
+        "flavours",
+        Map("names of flavours", &FLAVOURS),
+        Otherwise("all servers are alike"),
+        "{ \"m1.large\" = 40 }",
+        "The same of servers that are of another size than those that the fleet makes now, by the flavour that `openstack` or an `exec` program (`flavour`) tells. `\"auto\"` has \
+         the bounds of `capacity`.",
     ),
     key(
         "signals",

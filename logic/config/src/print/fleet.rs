@@ -155,8 +155,12 @@ fn map(writer: &mut Writer, key: &str, entries: &BTreeMap<String, String>) {
 pub(crate) fn rules(rules: &Rules) -> Vec<(&'static str, Value)> {
     let mut keys = vec![("min", whole(rules.bounds.min)), ("max", whole(rules.bounds.max))];
     keys.extend(rules.bounds.quota.map(|quota| ("quota", whole(quota))));
+    keys.extend([("capacity", capacity(rules.capacity.standard))]);
+    if !rules.capacity.others.is_empty() {
+        let flavours = rules.capacity.others.iter().map(|(name, of)| (name.to_string(), flavour(*of)));
+        keys.push(("flavours", Value::Table(flavours.collect())));
+    }
     keys.extend([
-        ("capacity", capacity(rules.capacity.standard)),
         ("policy", one_or_many(rules.policies.iter().map(policy).collect())),
         ("signals", one_or_many(rules.signals.iter().map(signal).collect())),
         (
@@ -191,6 +195,14 @@ fn capacity(capacity: Capacity) -> Value {
             ("most", Value::Float(most)),
             ("slower", Value::Float(slower)),
         ]),
+    }
+}
+
+/// Its bounds are those of the others.
+fn flavour(capacity: Capacity) -> Value {
+    match capacity {
+        Capacity::Given(requests_per_s) => Value::Float(requests_per_s),
+        Capacity::Learned { .. } => "auto".spelled(),
     }
 }
 

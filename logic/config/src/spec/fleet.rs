@@ -82,24 +82,44 @@ fn balancer(table: &Table<'_, '_>, fleet: &Name) -> Option<FleetBalancer> {
 }
 
 fn capacity(table: &Table<'_, '_>) -> CapacityRule {
-    let Some(node) = table.get("capacity") else { return CapacityRule::given(1.0) };
-    if let Some(given) = node.decimal() {
-        return CapacityRule::given(given);
+    let learned = learned(table);
+    let of = |node: &Node| node.decimal().map_or(learned, Capacity::Given);
+    CapacityRule {
+        flavour: None,
+        standard: table.get("capacity").map_or(Capacity::Given(1.0), of),
+        others: flavours(table).into_iter().map(|(name, node)| (name, of(node))).collect(),
     }
-    // Of a text, the table below has nothing but defaults.
+}
+
+/// The bounds for what is found out: of a number or a text, the table has nothing but defaults.
+fn learned(table: &Table<'_, '_>) -> Capacity {
     let learned = table.table("capacity");
     let (least, initial, most) =
         (learned.decimal("least"), learned.decimal("initial"), learned.decimal("most"));
-    if least > initial || initial > most {
+    if let (Some(node), true) = (table.get("capacity"), least > initial || initial > most) {
         let message = format!("least {least}, initial {initial} and most {most} are not in this order");
         table.error("capacity", node.span, message);
     }
-    let slower = learned.decimal("slower");
-    CapacityRule {
-        flavour: None,
-        standard: Capacity::Learned { initial, least, most, slower },
-        others: Vec::new(),
+    Capacity::Learned { initial, least, most, slower: learned.decimal("slower") }
+}
+
+/// Of which servers the size is another one, and what is written of them.
+fn flavours<'t>(table: &Table<'t, '_>) -> Vec<(Name, &'t Node)> {
+    let own = table.table("openstack").text_if("flavor");
+    let mut flavours = Vec::new();
+    for (name, node) in table.get("flavours").map_or(&[][..], Node::entries) {
+        match Name::new(&name.value) {
+            Ok(flavour) if own.as_ref().is_none_or(|own| own.value != name.value) => {
+                flavours.push((flavour, node));
+            }
+            Ok(flavour) => {
+                let message = format!("{flavour} is what the fleet makes: capacity says what it can do");
+                table.error("flavours", name.span, message);
+            }
+            Err(cause) => table.error("flavours", name.span, cause.to_string()),
+        }
     }
+    flavours
 }
 
 fn leaver(name: &str) -> Leaver {

@@ -116,6 +116,19 @@ fn a_fleet_of_pods_keeps_none_in_reserve_and_lets_the_last_of_a_stateful_set_go(
 }
 
 #[test]
+fn a_flavour_that_the_fleet_makes_itself_is_no_other_one() {
+    let complaints = complaints(&with(
+        "[fleet.web]\npool = \"web\"\nmax = 5\ncapacity = 10\nport = 80\n\
+         flavours = { small = 5, \"a b\" = 3, large = 40 }\n\
+         openstack = { image = \"web\", flavor = \"small\" }\n",
+    ));
+    for why in ["small is what the fleet makes: capacity says what it can do", "' ' cannot stand in a name"] {
+        assert!(complaints.contains(why), "{complaints}");
+    }
+    assert!(!complaints.contains("large is"), "{complaints}");
+}
+
+#[test]
 fn fleets_that_share_a_pool_or_a_directory_are_refused() {
     insta::assert_snapshot!(complaints(&with(
         r#"

@@ -33,7 +33,7 @@ impl Balancer for Balance {
         self.inner().sample()
     }
 
-    fn observations(&self) -> Vec<Observation> {
+    fn observations(&self) -> Vec<(ServerName, Observation)> {
         self.inner().observations()
     }
 

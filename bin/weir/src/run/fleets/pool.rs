@@ -112,7 +112,7 @@ impl Balancer for Pool {
         }
     }
 
-    fn observations(&self) -> Vec<Observation> {
+    fn observations(&self) -> Vec<(ServerName, Observation)> {
         let Some(pool) = self.learns.then(|| self.snapshot()).flatten() else { return Vec::new() };
         let now = Instant::now();
         let mut before = self.before.borrow_mut();
@@ -127,11 +127,15 @@ impl Balancer for Pool {
                 continue;
             }
             // One that rises or drains does not show what it can do.
-            if answers > 0 && server.weight_percent.is_none() && server.admin == AdminState::Ready {
-                observations.push(Observation {
+            let name = ServerName::new(&server.name).ok();
+            let is_telling =
+                answers > 0 && server.weight_percent.is_none() && server.admin == AdminState::Ready;
+            if let (Some(name), true) = (name, is_telling) {
+                let observation = Observation {
                     rate_per_s: answers as f64 / passed.as_secs_f64(),
                     latency: Duration::from_micros(sum_us.saturating_sub(last.2) / answers),
-                });
+                };
+                observations.push((name, observation));
             }
             *last = (now, count, sum_us);
         }

@@ -14,7 +14,7 @@ use weir_fleet::{Actuator, Candidate, History, LeaseError, Steps};
 use weir_model::PoolName;
 use weir_proxy::control::Controller;
 use weir_scale::history::Row;
-use weir_scale::{Capacity, Now, Scaler, SignalKind};
+use weir_scale::{Now, Scaler, SignalKind};
 
 use super::balance::Balance;
 use super::chronicle::Chronicle;
@@ -169,7 +169,7 @@ impl Runner {
                 controller: Arc::clone(&self.controller),
                 control_plane: self.control_plane.clone(),
                 wants_latency: plan.rules.signals.iter().any(|signal| signal.kind == SignalKind::Latency),
-                learns: matches!(plan.rules.capacity.standard, Capacity::Learned { .. }),
+                learns: plan.rules.capacity.is_learned(),
                 stale_after: plan.rules.stale_after,
                 before: RefCell::new(Before::default()),
             })),

@@ -35,7 +35,11 @@ impl Teller {
         let (start_up, wake_up) = (live.scaler().expected(false), live.scaler().expected(true));
         let silent: Option<String> = round.silent.as_ref().map(ToString::to_string);
         self.news(silent.as_slice(), |teller| &mut teller.silence, "alarm: ");
-        let capacity = live.scaler().capacities().into_iter().map(|(_, why)| why).collect();
+        let capacity = live.scaler().capacities().into_iter().map(|(flavour, why)| match flavour {
+            Some(flavour) => format!("{why} (flavour {flavour})"),
+            None => why,
+        });
+        let capacity = capacity.collect();
         self.desk.show(true, |snapshot| {
             snapshot.leads = true;
             snapshot.looks += 1;
