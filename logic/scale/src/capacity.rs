@@ -1,4 +1,4 @@
-//! What one server can do: given, or learned from how latency grows with the rate.
+//! What one server can do: given, or learned from how latency grows with the number of requests at a time.
 
 use std::time::Duration;
 
@@ -44,8 +44,10 @@ pub struct Observation {
 
 /// Learns what a server can do from what servers of its kind did.
 ///
-/// Observations are put into bins by rate, a quarter of an octave each. The latency of a bin is the moving mean of what was
-/// seen there. The knee is where two bins in a row are slower than `slower` times the fastest: one alone may be chance.
+/// Observations are put into bins by concurrency (rate times latency, Little's law), a quarter of an octave each: a server that can do no
+/// more keeps its rate, and has more and more requests at a time. Latency and rate of a bin are moving means of what was
+/// seen there. The knee is where two bins in a row are slower than `slower` times the fastest: one alone may be chance. What a server can
+/// do is the highest rate before it.
 #[derive(Debug, Clone)]
 pub struct Learner {
     capacity: f64,
@@ -54,20 +56,22 @@ pub struct Learner {
     most: f64,
     slower: f64,
     bins: Vec<Bin>,
+    /// In requests at a time.
     knee: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Bin {
+    rate_per_s: f64,
     latency_s: f64,
     seen: u32,
 }
 
-/// Of each doubling of the rate.
+/// Of each doubling of the concurrency.
 const BINS_PER_OCTAVE: f64 = 4.0;
-/// Rates down to 1/64 of the least capacity tell what a server is like when little is to do.
-const OCTAVES_BELOW: f64 = 6.0;
-const BINS_MAX: usize = 256;
+/// Fewer requests at a time than a thousandth tell what a server is like when little is to do; more than 100,000 are as many.
+const LEAST_LOG2: f64 = -10.0;
+const BINS: usize = 27 * BINS_PER_OCTAVE as usize;
 /// How much of a bin's latency is the newest observation.
 const NEWEST_SHARE: f64 = 0.1;
 /// A bin that was seen less often says nothing.
@@ -79,26 +83,25 @@ impl Learner {
     /// For a kind of servers of which the capacity is to be learned; `None` if it is given.
     pub fn new(capacity: Capacity) -> Option<Self> {
         let Capacity::Learned { initial, least, most, slower } = capacity else { return None };
-        let octaves = OCTAVES_BELOW + (most / least).log2().max(0.0) + 1.0;
-        let bins = ((octaves * BINS_PER_OCTAVE).ceil() as usize).clamp(1, BINS_MAX);
         Some(Self {
             capacity: initial.clamp(least, most.max(least)),
             initial,
             least,
             most: most.max(least),
             slower,
-            bins: vec![Bin::default(); bins],
+            bins: vec![Bin::default(); BINS],
             knee: None,
         })
     }
 
     /// Takes an observation in. What cannot be true is passed over.
     pub fn take(&mut self, observation: &Observation) {
-        let latency_s = observation.latency.as_secs_f64();
-        let Some(at) = self.bin(observation.rate_per_s).filter(|_| latency_s > 0.0) else { return };
+        let (rate_per_s, latency_s) = (observation.rate_per_s, observation.latency.as_secs_f64());
+        let Some(at) = bin(rate_per_s, latency_s) else { return };
         let bin = &mut self.bins[at];
         // The first ones count in full, or what a cold start was like would stay for long.
         let share = NEWEST_SHARE.max(1.0 / f64::from(bin.seen + 1));
+        bin.rate_per_s += (rate_per_s - bin.rate_per_s) * share;
         bin.latency_s += (latency_s - bin.latency_s) * share;
         bin.seen = bin.seen.saturating_add(1);
         self.learn();
@@ -115,12 +118,12 @@ impl Learner {
         match (self.fastest(), self.knee) {
             (None, _) => format!("{capacity:.1}/s: as given, nothing was seen yet"),
             (Some(fastest), None) => format!(
-                "{capacity:.1}/s: no rate was seen at which latency is above {:.1} times {:.1} ms",
+                "{capacity:.1}/s: it was never seen that latency is above {:.1} times {:.1} ms",
                 self.slower,
                 fastest * 1e3
             ),
             (Some(fastest), Some(knee)) => format!(
-                "{capacity:.1}/s: from {knee:.1}/s on latency is above {:.1} times {:.1} ms",
+                "{capacity:.1}/s: from {knee:.2} requests at a time on latency is above {:.1} times {:.1} ms",
                 self.slower,
                 fastest * 1e3
             ),
@@ -130,19 +133,15 @@ impl Learner {
     fn learn(&mut self) {
         let Some(fastest) = self.fastest() else { return };
         let limit = fastest * self.slower;
-        let seen: Vec<(usize, bool)> = self.known().map(|(at, bin)| (at, bin.latency_s > limit)).collect();
-        let slow_pair = seen.windows(2).find(|pair| pair[0].1 && pair[1].1);
-        self.knee = slow_pair.map(|pair| self.rate(pair[0].0));
-        let learned = match self.knee {
-            Some(knee) => knee,
-            // Nobody has seen a limit: it is at least what was done without trouble.
-            None => seen
-                .iter()
-                .rev()
-                .find(|(_, slow)| !slow)
-                .map_or(0.0, |(at, _)| self.rate(*at))
-                .max(self.initial),
-        };
+        let seen: Vec<(usize, Bin)> = self.known().map(|(at, bin)| (at, *bin)).collect();
+        let is_slow = |bin: &Bin| bin.latency_s > limit;
+        let knee = seen.windows(2).position(|pair| is_slow(&pair[0].1) && is_slow(&pair[1].1));
+        let before = &seen[..knee.unwrap_or(seen.len())];
+        let done = before.iter().filter(|(_, bin)| !is_slow(bin)).map(|(_, bin)| bin.rate_per_s);
+        let done = done.fold(0.0, f64::max);
+        self.knee = knee.map(|at| concurrency(seen[at].0));
+        // If nobody has seen a limit, it is at least what was done without trouble.
+        let learned = if knee.is_some() { done } else { done.max(self.initial) };
         let learned = learned.clamp(self.least, self.most);
         let step = self.capacity * STEP_MAX;
         self.capacity += (learned - self.capacity).clamp(-step, step);
@@ -155,19 +154,20 @@ impl Learner {
     fn fastest(&self) -> Option<f64> {
         self.known().map(|(_, bin)| bin.latency_s).min_by(f64::total_cmp)
     }
+}
 
-    fn bin(&self, rate: f64) -> Option<usize> {
-        if !(rate.is_finite() && rate > 0.0) {
-            return None;
-        }
-        let at = ((rate / self.least).log2() + OCTAVES_BELOW) * BINS_PER_OCTAVE;
-        Some((at.max(0.0) as usize).min(self.bins.len() - 1))
+/// The bin of what was seen; `None` = it cannot be.
+fn bin(rate_per_s: f64, latency_s: f64) -> Option<usize> {
+    if !(rate_per_s.is_finite() && rate_per_s > 0.0 && latency_s > 0.0) {
+        return None;
     }
+    let at = ((rate_per_s * latency_s).log2() - LEAST_LOG2) * BINS_PER_OCTAVE;
+    Some((at.max(0.0) as usize).min(BINS - 1))
+}
 
-    /// Where a bin begins.
-    fn rate(&self, bin: usize) -> f64 {
-        self.least * (bin as f64 / BINS_PER_OCTAVE - OCTAVES_BELOW).exp2()
-    }
+/// How many requests at a time a bin begins with.
+fn concurrency(bin: usize) -> f64 {
+    (bin as f64 / BINS_PER_OCTAVE + LEAST_LOG2).exp2()
 }
 
 impl CapacityRule {
@@ -292,6 +292,20 @@ mod tests {
         // Twice the latency of an idle server is at half of what it can do at most; bins are a quarter of an octave wide.
         assert!((40.0..=62.0).contains(&learner.capacity()), "{}", learner.explain());
         assert!(learner.explain().contains("from "), "{}", learner.explain());
+    }
+
+    #[test]
+    fn a_server_that_can_do_no_more_shows_it_by_what_it_has_at_a_time() {
+        let mut learner = Learner::new(RULE).unwrap();
+        for tenths in (0..20).flat_map(|_| 1..=100) {
+            // Never more than 100 a second, and from one at a time on they wait for each other.
+            let at_a_time = f64::from(tenths) / 10.0;
+            let latency = (at_a_time / 100.0).max(0.01);
+            let rate_per_s = at_a_time / latency;
+            learner.take(&Observation { rate_per_s, latency: Duration::from_secs_f64(latency) });
+        }
+        assert!((95.0..=100.5).contains(&learner.capacity()), "{}", learner.explain());
+        assert!(learner.explain().contains("from 2.00 requests at a time on"), "{}", learner.explain());
     }
 
     #[test]

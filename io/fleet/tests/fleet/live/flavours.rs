@@ -62,6 +62,6 @@ fn what_servers_can_do_is_learned_for_each_flavour_by_itself() {
         let known = play.live.scaler().capacities();
         assert_eq!((known[0].0.as_ref(), known[0].1.as_str()), (None, "10/s: as given"));
         assert_eq!(known[1].0.as_ref().map(Name::as_str), Some("large"));
-        assert!(known[1].1.contains("/s on latency is above 2.0 times 1.0 ms"), "{known:?}");
+        assert!(known[1].1.contains("requests at a time on latency is above 2.0 times 1.0 ms"), "{known:?}");
     });
 }
