@@ -28,6 +28,8 @@ pub(crate) struct Outlook {
     decomposed: Result<Decomposed, Unfit>,
     /// Points that have come since the last fit.
     fresh: usize,
+    /// The greatest value so far.
+    greatest: f64,
 }
 
 #[derive(Debug, Clone)]
@@ -69,6 +71,7 @@ impl Outlook {
             past: Past::new(steps),
             decomposed: Err(Unfit::Short),
             fresh: 0,
+            greatest: 0.0,
         }
     }
 
@@ -80,6 +83,7 @@ impl Outlook {
             self.smoothed.get_or_insert_with(|| HoltWinters::new(Smoothing::default(), steps, phase));
         let value = if value.is_finite() { value } else { smoothed.ahead(1).mean };
         let value = value.clamp(0.0, VALUE_MAX);
+        self.greatest = self.greatest.max(value);
         smoothed.push(value);
         self.fresh += usize::from(self.past.push(step, value));
     }
@@ -130,8 +134,12 @@ impl Outlook {
         let smoothed = self.smoothed.as_ref().filter(|smoothed| smoothed.is_ready())?;
         let forecast = smoothed.ahead(ahead);
         let (likely, at_most) = (forecast.mean, forecast.quantile(self.confidence));
+        let most = self.greatest * Seasonal::GROWTH_MAX;
         let is_sane = likely.is_finite() && at_most.is_finite();
-        is_sane.then(|| Band { likely, at_most: at_most.max(likely) })
+        is_sane.then(|| {
+            let likely = likely.clamp(0.0, most);
+            Band { likely, at_most: at_most.clamp(likely, most) }
+        })
     }
 
     /// Why it is not told by MSTL.
@@ -192,6 +200,22 @@ mod tests {
                 let band = outlook.at(step, 6 * DAY + 6).unwrap().band;
                 assert!((band.likely - usual(step)).abs() < 1.0, "{method:?} {step}: {band:?}");
             }
+        }
+    }
+
+    #[test]
+    fn no_method_expects_more_than_twice_what_was_seen() {
+        for method in [Method::Mstl, Method::HoltWinters] {
+            let mut outlook = Outlook::new(method, 4, 0.99);
+            for step in 0..20 {
+                outlook.push(step, f64::from(1 << step));
+                outlook.refit();
+            }
+            let seen = f64::from(1 << 19);
+            // What comes right after, and as far ahead as the method reaches.
+            let expected = (20..60).filter_map(|step| outlook.at(step, 20).ok());
+            let most = expected.map(|expected| expected.band.at_most).fold(0.0, f64::max);
+            assert!(most > 0.0 && most <= 2.0 * seen, "{method:?}: {most} of {seen}");
         }
     }
 
