@@ -208,10 +208,10 @@ mod tests {
         for method in [Method::Mstl, Method::HoltWinters] {
             let mut outlook = Outlook::new(method, 4, 0.99);
             for step in 0..20 {
-                outlook.push(step, f64::from(1 << step));
+                outlook.push(step, f64::from(1_u32 << step));
                 outlook.refit();
             }
-            let seen = f64::from(1 << 19);
+            let seen = f64::from(1_u32 << 19);
             // What comes right after, and as far ahead as the method reaches.
             let expected = (20..60).filter_map(|step| outlook.at(step, 20).ok());
             let most = expected.map(|expected| expected.band.at_most).fold(0.0, f64::max);
