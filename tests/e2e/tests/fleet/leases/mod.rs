@@ -102,6 +102,24 @@ fn what_is_wished_of_one_of_several_weirs_is_known_to_all_through_etcd() {
 }
 
 #[test]
+fn a_redis_that_was_emptied_is_told_again_what_is_wished() {
+    const WISH: &str = "weir/fleet/web/wish";
+    let cloud = Cloud::new();
+    let mut store = Store::start(Kind::Redis, cloud.place().path("store"), &[]);
+    let first = Weir::start(&cloud.config("first", &store.lease(""), TWO));
+    wait_until("two servers", PATIENCE, || has_settled_at(&first, 2));
+    told(&first, &["scale", "3"]);
+    wait_until("three servers", PATIENCE, || has_settled_at(&first, 3));
+    wait_until("it is told", PATIENCE, || store.has(WISH));
+    store.fail();
+    store.go_on();
+    wait_until("it is told again", PATIENCE, || store.has(WISH));
+    let second = Weir::start(&cloud.config("second", &store.lease(""), TWO));
+    wait_until("another one has heard it", PATIENCE, || fleet(&second)["pinned"] == 3);
+    assert_eq!((cloud.ordered(), cloud.machines()), (3, 3));
+}
+
+#[test]
 fn what_a_killed_leader_had_ordered_is_waited_for_and_not_ordered_again() {
     let cloud = Cloud::new();
     let store = Store::start(Kind::Etcd, cloud.place().path("store"), &[]);
