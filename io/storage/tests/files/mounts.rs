@@ -1,9 +1,11 @@
 //! What needs file systems of its own. Only root can mount them; without that these tests say so and end.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use weir_dav::digest::Algorithm;
 use weir_storage::{CopyOptions, Disk, Durability, StorageError, Transferred, Tree, Upload};
@@ -120,6 +122,25 @@ fn without_extended_attributes_a_side_store_keeps_properties_and_checksums() {
     assert_eq!(stored("/e/sum")[0].to_hex(), "024d0127");
     fs::write(mount.path.join("e/sum"), "changed").unwrap();
     assert!(stored("/e/sum").is_empty());
+}
+
+#[test]
+fn checksums_for_which_there_is_no_room_are_computed_all_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    // Attributes take of the room for inodes, as the directory of a side store does.
+    let Some(mount) = Mount::new(&directory.path().join("small"), "tmpfs", "size=4m,nr_inodes=16") else {
+        return;
+    };
+    let tree = tree(&mount.path);
+    fs::write(mount.path.join("f"), "abc").unwrap();
+    let long_ago = UNIX_EPOCH + Duration::from_secs(1);
+    fs::File::open(mount.path.join("f")).unwrap().set_modified(long_ago).unwrap();
+    let full = (0..100).find_map(|number| fs::write(mount.path.join(format!("{number}")), "").err());
+    assert_eq!(full.map(|error| error.kind()), Some(ErrorKind::StorageFull));
+    let file = tree.open(&path("/f")).unwrap();
+    let computed = tree.compute_checksums(&path("/f"), &file, &[Algorithm::Adler32], &GO_ON).unwrap();
+    assert_eq!(computed[0].to_hex(), "024d0127");
+    assert!(tree.checksums(&path("/f"), &file).unwrap().is_empty());
 }
 
 #[test]
