@@ -22,6 +22,19 @@ pub fn thread_count(pid: u32) -> u64 {
     status_number(pid, "Threads:")
 }
 
+/// CPU time that those of its threads have used whose names begin so, in nanoseconds. Threads that have ended are not in it.
+pub fn threads_cpu_ns(pid: u32, name: &str) -> u64 {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("process is there and ours");
+    let used = threads.map(|thread| {
+        let thread = thread.expect("threads can be listed").path();
+        // One may have ended since.
+        let read = |file: &str| fs::read_to_string(thread.join(file)).unwrap_or_default();
+        let account = if read("comm").starts_with(name) { read("schedstat") } else { String::new() };
+        account.split_whitespace().next().and_then(|number| number.parse::<u64>().ok()).unwrap_or_default()
+    });
+    used.sum()
+}
+
 fn status_number(pid: u32, field: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("process is there");
     let line = status.lines().find_map(|line| line.strip_prefix(field)).expect("field is there");

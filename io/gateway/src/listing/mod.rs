@@ -26,8 +26,9 @@ const BATCH: usize = 1_000;
 /// What a page may do that only shows.
 const PLAIN_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Writes one form of page. Each call appends to what was written before.
-trait Page {
+/// Writes one form of page, on the threads that wait for the disk: a large page takes long to write, with the rules asked about
+/// each of its members. Each call appends to what was written before.
+trait Page: Send {
     fn begin(&self, out: &mut String);
     fn entry(&mut self, out: &mut String, entry: &Entry);
     fn end(&self, out: &mut String);
@@ -37,54 +38,47 @@ trait Page {
 pub(crate) async fn answer(call: &Call, place: &Place, is_head: bool) -> Result<Answer, Refusal> {
     let form = Form::choose(call.request.list("Accept").as_deref());
     let order = Order::of(call.request.query().unwrap_or_default());
-    let path = place.path.clone();
     let sight = Sight { asker: Asker::of(call), directory: place.full.clone() };
-    let eyes = sight.clone();
-    let (listing, mut entries) = call
-        .on_disk(move |tree| {
-            let mut listing = tree.list(&path)?;
-            let mut entries = Vec::new();
-            while entries.len() < SORTED_MAX {
-                let batch = eyes.next_batch(&mut listing)?;
-                if batch.is_empty() {
-                    return Ok((None, entries));
-                }
-                entries.extend(batch);
-            }
-            Ok((Some(listing), entries))
-        })
-        .await?;
-    let is_whole = listing.is_none();
-    if is_whole {
-        order.sort(&mut entries);
-    }
     let tools = if form == Form::Html { Tools::of(call, place) } else { None };
     // The page needs its own style, and nothing else but the script of its tools; names in it are text, whatever they contain.
     let policy = tools.as_ref().map_or_else(|| PLAIN_POLICY.to_owned(), Tools::policy);
-    let mut page: Box<dyn Page> = match form {
-        Form::Html => {
-            let types = call.area.plan.mime_types.clone();
-            Box::new(html::Html::new(place, order, is_whole, tools, types))
-        }
-        Form::Json => Box::new(json::Json::new(place)),
-    };
-    let mut text = String::new();
-    page.begin(&mut text);
-    entries.iter().for_each(|entry| page.entry(&mut text, entry));
-    let content = match listing {
-        None => {
-            page.end(&mut text);
-            Content::Bytes(text.into_bytes())
-        }
-        Some(listing) if is_head => {
-            drop(listing);
-            Content::Stream { length: None, source: unfold((), |()| async { Ok(None) }) }
-        }
-        Some(listing) => {
-            let disk = call.disk.clone();
-            let rest = Rest { page, listing: Some(listing), sight, first: Some(text), disk };
-            Content::Stream { length: None, source: unfold(rest, Rest::next) }
-        }
+    let place = place.clone();
+    let types = call.area.plan.mime_types.clone();
+    let (text, rest) = call
+        .on_disk(move |tree| {
+            let mut listing = tree.list(&place.path)?;
+            let mut entries = Vec::new();
+            let is_whole = loop {
+                let batch = sight.next_batch(&mut listing)?;
+                if batch.is_empty() {
+                    break true;
+                }
+                entries.extend(batch);
+                if entries.len() >= SORTED_MAX {
+                    break false;
+                }
+            };
+            if is_whole {
+                order.sort(&mut entries);
+            }
+            let mut page: Box<dyn Page> = match form {
+                Form::Html => Box::new(html::Html::new(&place, order, is_whole, tools, types)),
+                Form::Json => Box::new(json::Json::new(&place)),
+            };
+            let mut text = String::new();
+            page.begin(&mut text);
+            entries.iter().for_each(|entry| page.entry(&mut text, entry));
+            if is_whole {
+                page.end(&mut text);
+                return Ok((text, None));
+            }
+            Ok((text, Some(Rest { page, listing, sight })))
+        })
+        .await?;
+    let content = match rest {
+        None => Content::Bytes(text.into_bytes()),
+        Some(_) if is_head => Content::Stream { length: None, source: unfold((), |()| async { Ok(None) }) },
+        Some(rest) => stream(call.disk.clone(), text, rest),
     };
     let answer = Answer::new(200)
         .with("X-Content-Type-Options", "nosniff")
@@ -95,7 +89,6 @@ pub(crate) async fn answer(call: &Call, place: &Place, is_head: bool) -> Result<
 }
 
 /// What the client may see of a directory: as in PROPFIND, a member that it may not look at is not there.
-#[derive(Clone)]
 struct Sight {
     asker: Asker,
     /// As URLs have it.
@@ -122,33 +115,39 @@ impl Sight {
 /// What is still to come of a page.
 struct Rest {
     page: Box<dyn Page>,
-    /// `None` = all of it was read.
-    listing: Option<Listing>,
+    listing: Listing,
     sight: Sight,
-    first: Option<String>,
-    disk: Disk,
 }
 
 impl Rest {
-    async fn next(mut self) -> std::io::Result<Option<(Vec<u8>, Self)>> {
-        if let Some(first) = self.first.take() {
-            return Ok(Some((first.into_bytes(), self)));
-        }
-        let Some(mut listing) = self.listing.take() else { return Ok(None) };
-        let sight = self.sight.clone();
-        let read = self.disk.run_on(move || {
-            let batch = sight.next_batch(&mut listing)?;
-            Ok((listing, batch))
-        });
-        let (listing, batch) =
-            read.await.map_err(|error: StorageError| std::io::Error::other(error.to_string()))?;
+    /// The next piece, and what makes the ones after it; `None` after the last. Blocks.
+    fn piece(mut self) -> Result<(String, Option<Self>), StorageError> {
+        let batch = self.sight.next_batch(&mut self.listing)?;
         let mut text = String::new();
         if batch.is_empty() {
             self.page.end(&mut text);
-        } else {
-            batch.iter().for_each(|entry| self.page.entry(&mut text, entry));
-            self.listing = Some(listing);
+            return Ok((text, None));
         }
-        Ok(Some((text.into_bytes(), self)))
+        batch.iter().for_each(|entry| self.page.entry(&mut text, entry));
+        Ok((text, Some(self)))
     }
+}
+
+/// A page in pieces, each made when the one before it has been sent. One that cannot be made breaks the answer off.
+fn stream(disk: Disk, first: String, rest: Rest) -> Content {
+    let source = unfold((Some(first), Some(rest)), move |(ready, rest)| {
+        let disk = disk.clone();
+        async move {
+            match (ready, rest) {
+                (Some(piece), rest) => Ok(Some((piece.into_bytes(), (None, rest)))),
+                (None, None) => Ok(None),
+                (None, Some(rest)) => {
+                    let made = disk.run_on(move || rest.piece()).await;
+                    let (piece, rest) = made.map_err(|error| std::io::Error::other(error.to_string()))?;
+                    Ok(Some((piece.into_bytes(), (None, rest))))
+                }
+            }
+        }
+    });
+    Content::Stream { length: None, source }
 }

@@ -1,8 +1,9 @@
 //! GET of directories: index files, listings, slashes.
 
 use serde_json::Value;
+use weir_testkit::threads_cpu_ns;
 
-use crate::Site;
+use crate::{OPEN, Site};
 
 #[test]
 fn a_directory_is_its_index_file_or_a_listing_or_nobodys_business() {
@@ -99,4 +100,29 @@ fn a_directory_of_many_is_listed_whole_while_it_is_read() {
     assert_eq!(client.response_to_head().status, 200);
     client.send("GET /17 HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(client.response().status, 200);
+}
+
+#[test]
+fn a_large_page_is_made_by_the_threads_of_the_disk_and_not_by_those_that_serve_everybody() {
+    // Each button of the page is asked about with all of these rules.
+    let rules: String = (0..300)
+        .map(|number| {
+            format!(
+                "[[storage-area.data.access.policy]]\ndescription = \"{number}\"\neffect = \"permit\"\n\
+                 actions = \"delete\"\npaths = \"/**/*-{number}\"\nprincipals = {{ type = \"anyone\" }}\n"
+            )
+        })
+        .collect();
+    let table = "[storage-area.data.access]\n";
+    let site = Site::new(&format!("listing = true\n{}", OPEN.replace(table, &format!("{table}{rules}"))));
+    for number in 0..2_000 {
+        std::fs::File::create(site.root.path().join(format!("f{number}"))).unwrap();
+    }
+    let used = || ["disk", "worker"].map(|name| threads_cpu_ns(site.weir.pid(), name));
+    let before = used();
+    assert_eq!(site.get("/").text().matches("data-delete=").count(), 2_000);
+    let after = used();
+    let (disk, workers) = (after[0] - before[0], after[1] - before[1]);
+    assert!(disk > 0, "the kernel does not tell what threads use");
+    assert!(workers < disk, "workers {workers} ns, disk {disk} ns");
 }
