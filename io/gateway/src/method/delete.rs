@@ -41,9 +41,11 @@ pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
         let changes = weir_dav::lock::changes(Method::Delete, (&act.place.path, kind), None);
         act.locked(&changes, |_| Ok(()))?;
         let still_meant = |now: Option<&Metadata>| {
-            directory
-                || judge(&request, Access::Other, now.map(validators).as_ref(), unix_now_s())
-                    != Verdict::Failed
+            let holds = || {
+                judge(&request, Access::Other, now.map(validators).as_ref(), unix_now_s()) != Verdict::Failed
+            };
+            // A file that has become a directory has members that nobody was asked about.
+            now.is_none_or(|now| now.is_directory() == directory) && (directory || holds())
         };
         remove(act, directory, Again::new(act, changes, &still_meant), &cancelled)
     };

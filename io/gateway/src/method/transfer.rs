@@ -130,11 +130,21 @@ impl Transfer {
             return Ok(Ok(refused));
         }
         let still_meant = |now: Option<&Metadata>| {
+            // A file that has become a directory has members that nobody was asked about.
+            let is_as_judged = now.is_none_or(|now| now.is_directory() == directory);
             // Of a copy the content is taken already.
-            directory || self.method == Method::Copy || !self.fails_conditions(now)
+            self.method == Method::Copy || is_as_judged && (directory || !self.fails_conditions(now))
         };
         let mut again = Again::new(act, changes, &still_meant);
-        let transferred = self.transfer(act, &mut |step| again.pass(step));
+        let transferred = self.transfer(act, &mut |step| {
+            again.pass(&mut || {
+                // And so has what would make room; what has come meanwhile was not asked about at all.
+                if kind(look(act.tree(), &to.path)?.as_ref()) != destination_kind {
+                    return Err(StorageError::Changed);
+                }
+                step()
+            })
+        });
         again.refusal()?;
         Ok(transferred.map(|done| {
             // It is done, whatever becomes of the locks: they end by themselves.

@@ -15,6 +15,7 @@ mod holders;
 mod large;
 mod life;
 mod litmus;
+mod meanwhile;
 mod missing;
 mod parts;
 mod paths;
