@@ -34,6 +34,9 @@ impl Crypto for AwsLc {
             PublicKey::P384(point) => {
                 UnparsedPublicKey::new(&signature::ECDSA_P384_SHA384_FIXED, point).verify(message, made)
             }
+            PublicKey::P521(point) => {
+                UnparsedPublicKey::new(&signature::ECDSA_P521_SHA512_FIXED, point).verify(message, made)
+            }
             PublicKey::Ed25519(key) => UnparsedPublicKey::new(&signature::ED25519, key).verify(message, made),
         };
         verified.is_ok()

@@ -37,6 +37,8 @@ pub enum PublicKey {
     P256(Vec<u8>),
     /// An uncompressed point of P-384.
     P384(Vec<u8>),
+    /// An uncompressed point of P-521.
+    P521(Vec<u8>),
     /// 32 bytes.
     Ed25519(Vec<u8>),
 }

@@ -22,6 +22,8 @@ pub enum Algorithm {
     Es256,
     /// ECDSA over P-384 with SHA-384.
     Es384,
+    /// ECDSA over P-521 with SHA-512.
+    Es512,
     /// Ed25519.
     #[serde(rename = "EdDSA")]
     EdDsa,
@@ -31,7 +33,7 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// Those that an issuer may be permitted.
-    pub const PUBLIC_KEY: [Self; 9] = [
+    pub const PUBLIC_KEY: [Self; 10] = [
         Self::Rs256,
         Self::Rs384,
         Self::Rs512,
@@ -40,6 +42,7 @@ impl Algorithm {
         Self::Ps512,
         Self::Es256,
         Self::Es384,
+        Self::Es512,
         Self::EdDsa,
     ];
 
@@ -54,6 +57,7 @@ impl Algorithm {
             Self::Ps512 => "PS512",
             Self::Es256 => "ES256",
             Self::Es384 => "ES384",
+            Self::Es512 => "ES512",
             Self::EdDsa => "EdDSA",
             Self::Hs256 => "HS256",
         }

@@ -59,6 +59,7 @@ impl VerificationKey {
             }
             ("EC", Some("P-256")) => PublicKey::P256(point(32)?),
             ("EC", Some("P-384")) => PublicKey::P384(point(48)?),
+            ("EC", Some("P-521")) => PublicKey::P521(point(66)?),
             ("OKP", Some("Ed25519")) => PublicKey::Ed25519(bytes(&jwk.x).filter(|x| x.len() == 32)?),
             _ => return None,
         };
@@ -76,12 +77,13 @@ impl VerificationKey {
 
     /// Whether it can have made a signature with that algorithm.
     pub(super) fn fits(&self, algorithm: Algorithm) -> bool {
-        use Algorithm::{EdDsa, Es256, Es384, Ps256, Ps384, Ps512, Rs256, Rs384, Rs512};
+        use Algorithm::{EdDsa, Es256, Es384, Es512, Ps256, Ps384, Ps512, Rs256, Rs384, Rs512};
         let meant = self.algorithm.is_none_or(|only| only == algorithm);
         let able = match &self.material {
             PublicKey::Rsa { .. } => matches!(algorithm, Rs256 | Rs384 | Rs512 | Ps256 | Ps384 | Ps512),
             PublicKey::P256(_) => algorithm == Es256,
             PublicKey::P384(_) => algorithm == Es384,
+            PublicKey::P521(_) => algorithm == Es512,
             PublicKey::Ed25519(_) => algorithm == EdDsa,
         };
         meant && able

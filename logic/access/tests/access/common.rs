@@ -2,7 +2,7 @@
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{
-    self, ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RsaKeyPair,
+    self, EcdsaKeyPair, EcdsaSigningAlgorithm, Ed25519KeyPair, KeyPair as _, RsaKeyPair,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,14 +15,27 @@ pub(crate) const NOW: u64 = 1_800_000_000;
 pub(crate) const ISSUER: &str = "https://tokens.example/cms";
 
 pub(crate) enum Signer {
-    P256(EcdsaKeyPair),
+    /// On this curve.
+    Ec(EcdsaKeyPair, &'static str),
     Ed25519(Ed25519KeyPair),
     Rsa(Box<RsaKeyPair>),
 }
 
 impl Signer {
     pub(crate) fn p256() -> Self {
-        Self::P256(EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap())
+        Self::ec(&signature::ECDSA_P256_SHA256_FIXED_SIGNING, "P-256")
+    }
+
+    pub(crate) fn p384() -> Self {
+        Self::ec(&signature::ECDSA_P384_SHA384_FIXED_SIGNING, "P-384")
+    }
+
+    pub(crate) fn p521() -> Self {
+        Self::ec(&signature::ECDSA_P521_SHA512_FIXED_SIGNING, "P-521")
+    }
+
+    fn ec(algorithm: &'static EcdsaSigningAlgorithm, curve: &'static str) -> Self {
+        Self::Ec(EcdsaKeyPair::generate(algorithm).unwrap(), curve)
     }
 
     pub(crate) fn ed25519() -> Self {
@@ -35,7 +48,7 @@ impl Signer {
 
     pub(crate) fn sign(&self, algorithm: &str, message: &[u8]) -> Vec<u8> {
         match self {
-            Self::P256(pair) => pair.sign(&SystemRandom::new(), message).unwrap().as_ref().to_vec(),
+            Self::Ec(pair, _) => pair.sign(&SystemRandom::new(), message).unwrap().as_ref().to_vec(),
             Self::Ed25519(pair) => pair.sign(message).as_ref().to_vec(),
             Self::Rsa(pair) => {
                 let encoding = match algorithm {
@@ -57,9 +70,11 @@ impl Signer {
     pub(crate) fn jwk(&self, more: Value) -> Value {
         let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         let mut jwk = match self {
-            Self::P256(pair) => {
-                let point = pair.public_key().as_ref();
-                json!({ "kty": "EC", "crv": "P-256", "x": text(&point[1..33]), "y": text(&point[33..]) })
+            // A 4, and two numbers of the same length.
+            Self::Ec(pair, curve) => {
+                let point: &[u8] = pair.public_key().as_ref();
+                let (x, y) = point[1..].split_at(point.len() / 2);
+                json!({ "kty": "EC", "crv": curve, "x": text(x), "y": text(y) })
             }
             Self::Ed25519(pair) => {
                 json!({ "kty": "OKP", "crv": "Ed25519", "x": text(pair.public_key().as_ref()) })

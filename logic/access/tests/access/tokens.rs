@@ -57,6 +57,8 @@ impl Case {
 fn every_public_key_algorithm_verifies_what_it_signed_and_nothing_else() {
     let signers = [
         (Signer::p256(), vec![Algorithm::Es256]),
+        (Signer::p384(), vec![Algorithm::Es384]),
+        (Signer::p521(), vec![Algorithm::Es512]),
         (Signer::ed25519(), vec![Algorithm::EdDsa]),
         (
             Signer::rsa(),
@@ -70,6 +72,8 @@ fn every_public_key_algorithm_verifies_what_it_signed_and_nothing_else() {
             ],
         ),
     ];
+    let known: Vec<_> = signers.iter().flat_map(|(_, algorithms)| algorithms.clone()).collect();
+    assert!(Algorithm::PUBLIC_KEY.iter().all(|algorithm| known.contains(algorithm)), "{known:?}");
     for (signer, algorithms) in signers {
         let keys = key_set(&[signer.jwk(json!({ "use": "sig" }))]);
         let issuer = issuer(&Algorithm::PUBLIC_KEY);

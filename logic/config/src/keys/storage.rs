@@ -410,7 +410,7 @@ pub(crate) static TOKEN_ISSUER: Section = Section {
         key(
             "algorithms",
             OneOrMany(&Choice(&[
-                "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA",
+                "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
             ])),
             Default("[\"RS256\", \"ES256\", \"EdDSA\"]"),
             "[\"ES256\"]",
