@@ -1,7 +1,5 @@
 //! Where a request leads: the path as the client wrote it, as the tree has it, and as access is judged by it.
 
-use std::fmt::Write as _;
-
 use weir_access::AccessPath;
 use weir_dav::outcome::Outcome;
 use weir_dav::path::{DavPath, PathError, PathLimits};
@@ -84,23 +82,12 @@ impl Place {
     }
 }
 
-/// A path as rules have it. Names are compared as text; what is no text in one (bytes that are not UTF-8, control characters,
-/// backslashes) stands there percent-encoded.
+/// A path as rules have it. Names are compared as text; what is no text in one stands there percent-encoded.
 pub(crate) fn access_path(path: &DavPath, directory: bool) -> Result<AccessPath, Outcome> {
     let mut text = String::new();
     for segment in path.segments() {
         text.push('/');
-        for chunk in segment.utf8_chunks() {
-            for c in chunk.valid().chars() {
-                match c {
-                    c if c.is_control() || c == '\\' => {
-                        escape(&mut text, c.encode_utf8(&mut [0; 4]).as_bytes());
-                    }
-                    c => text.push(c),
-                }
-            }
-            escape(&mut text, chunk.invalid());
-        }
+        text.push_str(&AccessPath::name(segment));
     }
     if directory || text.is_empty() {
         text.push('/');
@@ -109,13 +96,6 @@ pub(crate) fn access_path(path: &DavPath, directory: bool) -> Result<AccessPath,
         weir_access::PathError::TooLong => Outcome::PathTooLong,
         _ => Outcome::BadPath,
     })
-}
-
-fn escape(text: &mut String, bytes: &[u8]) {
-    for byte in bytes {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "%{byte:02X}");
-    }
 }
 
 fn outcome_of(error: PathError) -> Outcome {
@@ -139,6 +119,9 @@ mod tests {
         assert_eq!(judged_as(b"/a%20b/c"), "/a b/c");
         assert_eq!(judged_as(b"/caf%C3%A9/"), "/caf\u{e9}/");
         assert_eq!(judged_as(b"/caf%E9"), "/caf%E9");
+        // A name that consists of these characters is another one.
+        assert_eq!(judged_as(b"/caf%25E9"), "/caf%25E9");
+        assert_eq!(judged_as(b"/100%25/a%2520b"), "/100%/a%20b");
         assert_eq!(judged_as(b"/a%5Cb%07"), "/a%5Cb%07");
         assert_eq!(judged_as(b"/"), "/");
     }

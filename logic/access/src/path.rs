@@ -28,8 +28,6 @@ pub enum PathError {
     EncodedSlash,
     /// A NUL, another control character, or a backslash, which some readers take for a slash.
     Character,
-    /// Not UTF-8 once decoded.
-    NotUtf8,
 }
 
 impl AccessPath {
@@ -42,7 +40,8 @@ impl AccessPath {
     }
 
     /// Reads the path of a URL or of a scope (RFC 3986 section 3.3): percent-decoded once, `.` and empty components left
-    /// out. No part of a query belongs here.
+    /// out. What is not UTF-8 once decoded is a name like others: [`AccessPath::name`] says how rules write it. No part of a
+    /// query belongs here.
     ///
     /// # Errors
     /// It is not absolute, or two readers could take it for two different paths.
@@ -52,11 +51,26 @@ impl AccessPath {
             if decoded.contains(&b'/') {
                 return Err(PathError::EncodedSlash);
             }
-            String::from_utf8(decoded).map_err(|_| PathError::NotUtf8)
+            literal(&decoded)
         })
     }
 
-    /// Reads a path that is written plainly, as config files have it: `%` is a character like others.
+    /// Reads a path whose names are written as they are: `%` is a character like others.
+    ///
+    /// # Errors
+    /// As [`AccessPath::from_encoded`].
+    pub fn from_literal(text: &str) -> Result<Self, PathError> {
+        Self::build(text, |component| literal(component.as_bytes()))
+    }
+
+    /// A name of the file system as rules write it: as text, and what is none in it (bytes that are not UTF-8, control
+    /// characters, backslashes) percent-encoded. A `%` that stands before such a byte's two digits in the name itself is `%25`,
+    /// so that no two names are written alike.
+    pub fn name(bytes: &[u8]) -> String {
+        percent::write_name(bytes)
+    }
+
+    /// Reads a path as rules write it, in config files: with names as [`AccessPath::name`] has them.
     ///
     /// # Errors
     /// As [`AccessPath::from_encoded`].
@@ -130,6 +144,12 @@ impl AccessPath {
     }
 }
 
+/// A name without what some readers take for something else.
+fn literal(name: &[u8]) -> Result<String, PathError> {
+    let mut text = name.utf8_chunks().flat_map(|chunk| chunk.valid().chars());
+    if text.any(percent::is_no_text) { Err(PathError::Character) } else { Ok(percent::write_name(name)) }
+}
+
 /// Decoded, for people.
 impl fmt::Display for AccessPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -149,7 +169,6 @@ impl fmt::Display for PathError {
             Self::Escape => "the path has a % without two hexadecimal digits",
             Self::EncodedSlash => "the path has an encoded slash",
             Self::Character => "the path has a control character or a backslash",
-            Self::NotUtf8 => "the path is not UTF-8",
         })
     }
 }

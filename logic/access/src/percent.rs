@@ -1,5 +1,7 @@
 //! Percent-decoding (RFC 3986 section 2.1), once. A `%` without two hexadecimal digits is an error here, never a guess.
 
+use std::fmt::Write as _;
+
 /// Decodes every `%XX` of `text` once. `None`: a `%` that no two hexadecimal digits follow.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
@@ -40,6 +42,59 @@ pub(crate) fn decode_leniently(text: &[u8]) -> Vec<u8> {
 /// Decodes one name or value of `application/x-www-form-urlencoded` (WHATWG URL section 5.1): `+` is a space.
 pub(crate) fn decode_form(text: &str) -> Option<String> {
     String::from_utf8(decode(&text.replace('+', " "))?).ok()
+}
+
+/// A name as rules have it: text, and what is none (bytes that are not UTF-8, control characters, backslashes) as escapes. A `%`
+/// that would begin one of these is itself written as `%25`, so that no two names are written alike.
+pub(crate) fn write_name(name: &[u8]) -> String {
+    let mut text = String::with_capacity(name.len());
+    for chunk in name.utf8_chunks() {
+        for (at, c) in chunk.valid().char_indices() {
+            match c {
+                c if is_no_text(c) => escape(&mut text, c.encode_utf8(&mut [0; 4]).as_bytes()),
+                '%' if escaped(chunk.valid().as_bytes().get(at..).unwrap_or_default()).is_some() => {
+                    text.push_str("%25")
+                }
+                c => text.push(c),
+            }
+        }
+        escape(&mut text, chunk.invalid());
+    }
+    text
+}
+
+/// The name that [`write_name`] writes so.
+pub(crate) fn read_name(text: &str) -> Vec<u8> {
+    let mut name = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let escaped = escaped(rest);
+        name.push(escaped.unwrap_or(first));
+        rest = if escaped.is_some() { after.get(2..).unwrap_or_default() } else { after };
+    }
+    name
+}
+
+/// What stands in a name as rules have it only in escapes.
+pub(crate) fn is_no_text(c: char) -> bool {
+    c.is_control() || c == '\\'
+}
+
+/// The byte for which a text begins with an escape that [`write_name`] writes.
+fn escaped(text: &[u8]) -> Option<u8> {
+    let &[b'%', high, low, ..] = text else { return None };
+    if high.is_ascii_lowercase() || low.is_ascii_lowercase() {
+        return None;
+    }
+    let byte = hex(high)? << 4 | hex(low)?;
+    (byte.is_ascii_control() || matches!(byte, b'%' | b'\\' | 0x80..)).then_some(byte)
+}
+
+fn escape(text: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "%{byte:02X}");
+    }
 }
 
 fn hex(digit: u8) -> Option<u8> {

@@ -77,7 +77,7 @@ impl MacaroonRequest {
                     });
                 }
                 Some(("path", text)) => {
-                    let narrower = AccessPath::from_plain(text).map_err(|_| MacaroonError::Path)?;
+                    let narrower = AccessPath::from_literal(text).map_err(|_| MacaroonError::Path)?;
                     if !path.contains(&narrower) {
                         return Err(MacaroonError::Path);
                     }

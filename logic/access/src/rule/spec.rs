@@ -97,7 +97,7 @@ impl AreaSpec {
         }
         let path = |place: &str, text: &str| {
             let path =
-                AccessPath::from_plain(text).map_err(|error| fail(place, format!("{text}: {error}")))?;
+                AccessPath::from_literal(text).map_err(|error| fail(place, format!("{text}: {error}")))?;
             Ok(path.as_directory())
         };
         let points =

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::{AccessPath, PathError};
+use crate::{AccessPath, PathError, percent};
 
 /// What a storage scope permits (WLCG profile, "Capability based Authorization: scope").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,7 +101,7 @@ impl fmt::Display for StorageScope {
         write!(f, "{}:", self.operation.name())?;
         for component in self.path.components() {
             f.write_str("/")?;
-            for byte in component.bytes() {
+            for byte in percent::read_name(component) {
                 match byte {
                     b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
                         write!(f, "{}", char::from(byte))?;

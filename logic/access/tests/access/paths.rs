@@ -20,7 +20,6 @@ fn what_two_readers_could_take_for_two_paths_is_refused() {
         ("/a%2", PathError::Escape),
         ("/a%zz", PathError::Escape),
         ("/a%+1", PathError::Escape),
-        ("/a%ff", PathError::NotUtf8),
     ] {
         assert_eq!(AccessPath::from_encoded(text), Err(error), "{text}");
     }
@@ -34,6 +33,27 @@ fn it_is_decoded_once_and_normalised() {
     assert_eq!(path("/a/.").to_string(), "/a/");
     assert_eq!(path("/").to_string(), "/");
     assert_eq!(AccessPath::from_plain("/100%/a").unwrap().to_string(), "/100%/a");
+}
+
+#[test]
+fn no_two_names_are_written_alike() {
+    let cases: [(&[u8], &str); 8] = [
+        (b"caf\xE9", "caf%E9"),
+        (b"caf%E9", "caf%25E9"),
+        (b"caf%25E9", "caf%2525E9"),
+        (b"caf%e9", "caf%e9"),
+        (b"%\xE9%4\xE9%", "%%E9%4%E9%"),
+        (b"a\\b\x07", "a%5Cb%07"),
+        (b"a%20b 100%", "a%20b 100%"),
+        ("caf\u{e9}".as_bytes(), "caf\u{e9}"),
+    ];
+    for (name, written) in cases {
+        assert_eq!(AccessPath::name(name), written);
+    }
+    // As a URL or a scope has them, they are told apart as well.
+    assert_eq!(path("/caf%E9").to_string(), "/caf%E9");
+    assert_eq!(path("/caf%25E9").to_string(), "/caf%25E9");
+    assert_eq!(path("/caf%C3%A9").to_string(), "/caf\u{e9}");
 }
 
 #[test]
@@ -59,6 +79,16 @@ proptest! {
         let model = format!("{right}/").starts_with(&format!("{left}/"));
         prop_assert_eq!(whole(&left).contains(&whole(&right)), model);
         prop_assert_eq!(whole(&left).is_above(&whole(&right)), model && left != right);
+    }
+
+    #[test]
+    fn names_of_any_bytes_are_told_apart(
+        one in "([%2E59Fa\\\\]|\u{e9}){0,8}", other in "([%2E59Fa\\\\]|\u{e9}){0,8}", cut in 0_usize..4,
+    ) {
+        // Cut within a character, it is no UTF-8.
+        let bytes = |text: &str| text.as_bytes()[cut.min(text.len())..].to_vec();
+        let (one, other) = (bytes(&one), bytes(&other));
+        prop_assert_eq!(AccessPath::name(&one) == AccessPath::name(&other), one == other);
     }
 
     #[test]
