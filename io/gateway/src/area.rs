@@ -244,16 +244,9 @@ impl Area {
         self.tree.ledger().set_quota(self.plan.quota.map(|quota| quota.0));
     }
 
-    /// Has what earlier starts of this process left removed, the first time that it is asked to.
-    pub(crate) fn sweep_once(&self) {
-        if self.plan.read_only || self.swept.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        let tree = Arc::clone(&self.tree);
-        self.own_disk.always(move || {
-            // What cannot be cleaned up now is found by the next start.
-            let _ = tree.sweep();
-        });
+    /// Whether what earlier starts of this process left is to be removed: the first time that this is asked.
+    pub(crate) fn is_to_be_swept(&self) -> bool {
+        !self.plan.read_only && !self.swept.swap(true, Ordering::Relaxed)
     }
 }
 

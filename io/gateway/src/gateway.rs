@@ -125,7 +125,6 @@ impl Gateway {
         }
         for area in names.iter().filter_map(|name| by_name.get(name)) {
             area.apply();
-            area.sweep_once();
             if let Some(upkeep) = self.upkeep.get() {
                 upkeep.keep(area);
             }

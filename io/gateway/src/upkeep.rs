@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::sleep;
 use weir_dav::path::DavPath;
-use weir_storage::{Count, StorageError};
+use weir_storage::{Count, StorageError, Sweep};
 
 use crate::area::Area;
 use crate::call::unix_now_s;
@@ -29,6 +29,9 @@ const SWEEP_S: u64 = 60;
 /// and never a thread for long.
 const BATCH: usize = 250;
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// The pause after as many names that are looked at for leftovers: others want the disk as well.
+const SWEEP_PAUSE: Duration = Duration::from_millis(5);
 
 /// The thread for it. It waits for no disk itself: that is for the areas' own. Ends with the last handle.
 #[derive(Debug)]
@@ -78,6 +81,7 @@ impl Upkeep {
             LocalSet::new().block_on(&runtime, async move {
                 while let Some(area) = received.recv().await {
                     spawn_local(close_unused(Weak::clone(&area)));
+                    spawn_local(sweep(Weak::clone(&area)));
                     spawn_local(missing::keep(Weak::clone(&area)));
                     spawn_local(share_usage(Weak::clone(&area)));
                     spawn_local(keep(area));
@@ -95,6 +99,26 @@ impl Upkeep {
     pub(crate) fn keep(&self, area: &Arc<Area>) {
         // The thread lives as long as this handle.
         let _ = self.areas.send(Arc::downgrade(area));
+    }
+}
+
+/// Removes what earlier starts of this process left, a few names at a time. Whoever has the tree later takes it for done, so it
+/// goes on to its end. What cannot be cleaned up now is found by the next start.
+async fn sweep(area: Weak<Area>) {
+    let Some(held) = area.upgrade().filter(|area| area.is_to_be_swept()) else { return };
+    let (tree, disk) = (Arc::clone(&held.tree), held.own_disk.clone());
+    drop(held);
+    let Ok(Some(mut sweep)) = disk.run_long_on(move || Sweep::begin(&tree)).await else { return };
+    loop {
+        let looked = disk.run_on(move || {
+            let done = sweep.step(BATCH);
+            Ok((sweep, done))
+        });
+        match looked.await {
+            Ok((rest, false)) => sweep = rest,
+            Ok((_, true)) | Err(_) => return,
+        }
+        sleep(SWEEP_PAUSE).await;
     }
 }
 

@@ -101,7 +101,7 @@ pub(crate) enum Fate {
 }
 
 /// Gives what a process that died has left in the reserved directory `holder` back its place in `home`, if that is free.
-pub(crate) fn give_back(home: &OwnedFd, holder: &[u8]) -> Result<Fate, Errno> {
+pub(crate) fn give_back(home: BorrowedFd<'_>, holder: &[u8]) -> Result<Fate, Errno> {
     let inside = open_directory(home, holder)?;
     let mut fate = Fate::GivenBack;
     for name in members(inside.as_fd())? {
@@ -117,7 +117,7 @@ pub(crate) fn give_back(home: &OwnedFd, holder: &[u8]) -> Result<Fate, Errno> {
 }
 
 /// Whether what made room, by the name of its reserved directory, did so for what has this name now.
-fn has_successor(home: &OwnedFd, name: &[u8], holder: &[u8]) -> bool {
+fn has_successor(home: BorrowedFd<'_>, name: &[u8], holder: &[u8]) -> bool {
     let Some(successor) = holder.split(|byte| *byte == b'~').nth(4) else { return false };
     let there = Found::in_directory(home, name).ok().and_then(|there| there.identity());
     there.is_some_and(|there| there.as_bytes() == successor)

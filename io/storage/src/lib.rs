@@ -65,7 +65,7 @@ pub use open_file::OpenFile;
 pub use open_files::OpenFiles;
 pub use partial::{Partial, PartialId, PartialState, StartedFrom};
 pub use residency::PORTION_BYTES;
-pub use sweep::Swept;
+pub use sweep::{Sweep, Swept};
 pub use tree::{SymlinkPolicy, Tree, TreeOptions};
 pub use upload::{Commit, Committed, Expectation, Prepared, Upload};
 pub use usage::Usage;

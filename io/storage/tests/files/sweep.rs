@@ -1,6 +1,6 @@
 use std::fs;
 
-use weir_storage::{Disk, Swept, Tree, Upload};
+use weir_storage::{Disk, Sweep, Swept, Tree, Upload};
 
 use crate::support::*;
 
@@ -62,6 +62,32 @@ fn after_a_start_of_the_machine_everything_is_searched() {
     let tree = Tree::open_root(root, options("one", 2)).unwrap();
     assert_eq!(tree.sweep().unwrap(), Swept { removed: 1, kept: 0 });
     assert!(temporaries(root).is_empty() && !journal.exists());
+}
+
+#[test]
+fn a_search_everywhere_is_made_of_short_steps() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    for number in 0..20 {
+        let home = root.join(format!("a/{number}"));
+        fs::create_dir_all(&home).unwrap();
+        fs::write(home.join(format!(".weir-tmp~one~0000000000000001~{number}")), "half").unwrap();
+    }
+    fs::create_dir(root.join(".weir-store")).unwrap();
+    fs::write(root.join(".weir-store/journal~one~0000000000000001"), "another boot\n").unwrap();
+    let tree = Tree::open_root(root, options("one", 2)).unwrap();
+    let mut sweep = Sweep::begin(&tree).unwrap().unwrap();
+    let mut left = 20;
+    loop {
+        let done = sweep.step(3);
+        let now = temporaries(root).len();
+        assert!(now + 3 >= left, "{left}, {now}");
+        left = now;
+        if done {
+            break;
+        }
+    }
+    assert_eq!((left, sweep.swept()), (0, Swept { removed: 20, kept: 0 }));
 }
 
 #[test]
