@@ -24,6 +24,7 @@ mod ledger;
 mod listing;
 mod locks;
 mod metadata;
+mod mode;
 mod name_watch;
 mod node;
 mod notes;

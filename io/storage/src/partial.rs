@@ -5,9 +5,7 @@
 use std::sync::Arc;
 
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{
-    AtFlags, Dir, FlockOperation, Mode, OFlags, chmodat, flock, ftruncate, mkdirat, openat, unlinkat,
-};
+use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags, flock, ftruncate, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use weir_dav::digest::{Algorithm, Digest};
@@ -17,6 +15,7 @@ use crate::acting::as_self;
 use crate::journal::machine_boot;
 use crate::ledger::Tally;
 use crate::metadata::Found;
+use crate::mode::set_mode;
 use crate::notes::{read_all, replace_file};
 use crate::permissions::PRIVATE;
 use crate::remove::open_directory;
@@ -286,17 +285,14 @@ fn open_data(home: &OwnedFd, id: PartialId) -> Result<OwnedFd, StorageError> {
     let open = || openat(home, data_name(id), flags, Mode::empty());
     let opened = match open() {
         // It had the permissions of what it was about to replace already, when that failed.
-        Err(Errno::ACCESS) if is_file(home, &data_name(id)) => {
-            chmodat(home, data_name(id), PRIVATE, AtFlags::empty()).and_then(|()| open())
+        Err(Errno::ACCESS) => {
+            let is_file = |found: &Found| found.file_bytes().is_some();
+            let set = set_mode(home, data_name(id).as_bytes(), PRIVATE, is_file);
+            set.map_err(|_| Errno::ACCESS).and_then(|()| open())
         }
         opened => opened,
     };
     opened.map_err(StorageError::from_errno("open"))
-}
-
-fn is_file(home: &OwnedFd, name: &str) -> bool {
-    Tree::look(home, name.as_bytes())
-        .is_ok_and(|found| found.is_some_and(|found| found.file_bytes().is_some()))
 }
 
 /// Nobody sees the file yet: it has the name of what has come of the upload, and no other. Between opening and locking it,

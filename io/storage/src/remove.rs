@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, chmodat, openat2, unlinkat};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, ResolveFlags, openat2, unlinkat};
 use rustix::io::Errno;
 use weir_dav::path::DavPath;
 
 use crate::gate::{Gate, pass};
 use crate::ledger::Tally;
 use crate::metadata::Found;
+use crate::mode::set_mode;
 use crate::notes;
 use crate::temporary::Temporary;
 use crate::{Durability, Failure, StorageError, Tree, reserved};
@@ -148,8 +149,7 @@ pub(crate) fn open_up(home: impl AsFd, name: &[u8]) {
 }
 
 fn open_up_at_depth(home: BorrowedFd<'_>, name: &[u8], depth: usize) {
-    let is_directory = Found::in_directory(home, name).is_ok_and(|found| found.is_directory());
-    if !is_directory || depth > DEPTH_MAX || chmodat(home, name, Mode::RWXU, AtFlags::empty()).is_err() {
+    if depth > DEPTH_MAX || set_mode(home, name, Mode::RWXU, Found::is_directory).is_err() {
         return;
     }
     let Ok(directory) = open_directory(home, name) else { return };
