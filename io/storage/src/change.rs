@@ -35,6 +35,7 @@ impl Tree {
         }
         let (home, name) = self.resolve_parent(path)?;
         let mode = Mode::from_raw_mode(self.options().directory_mode.into());
+        let _turn = self.turn(path);
         mkdirat(&home, name, mode).map_err(StorageError::from_errno("mkdir"))?;
         durability.sync_directory(&home)
     }
@@ -129,7 +130,8 @@ impl Tree {
         there: Option<&Found>,
     ) -> Result<Option<Displaced<'s>>, StorageError> {
         let &Renaming { source, old, home, new, to } = renaming;
-        // Where something makes room first, nobody else of this process comes in between.
+        // Where something makes room first, or the kernel has no renaming that does not replace, nobody else of this process
+        // comes in between.
         let _turn = self.turn(to);
         // Told apart from other errors: EXDEV means something here.
         let failed = |errno| match errno {
@@ -226,4 +228,63 @@ fn carry_notes(
         &Side::of_file(own(source)?, old, moved.inode()),
         &Side::of_file(own(home)?, new, moved.inode()),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::sync::mpsc;
+
+    use weir_dav::path::PathLimits;
+    use weir_testkit::{PATIENCE, wait_until};
+
+    use super::*;
+    use crate::{NodeId, TreeOptions};
+
+    const OVERWRITE: CopyOptions = CopyOptions { deep: true, overwrite: true, durability: Durability::None };
+    static GO_ON: AtomicBool = AtomicBool::new(false);
+
+    fn path(text: &str) -> DavPath {
+        DavPath::parse(text.as_bytes(), &PathLimits::NONE).unwrap().path
+    }
+
+    #[test]
+    fn a_move_and_a_copy_wait_for_who_is_about_to_replace_the_same_file() {
+        let changes: [fn(&Arc<Tree>); 2] = [
+            |tree| {
+                tree.rename(&path("/from"), &path("/to"), true, Durability::None, &GO_ON).unwrap();
+            },
+            |tree| {
+                tree.copy(&path("/from"), &path("/to"), OVERWRITE, &mut |_, _| true, &GO_ON).unwrap();
+            },
+        ];
+        for change in changes {
+            let directory = tempfile::tempdir().unwrap();
+            for name in ["from", "to"] {
+                fs::write(directory.path().join(name), name).unwrap();
+            }
+            let options = TreeOptions::new(NodeId::new("one").unwrap(), 1);
+            let tree = Tree::open_root(directory.path(), options).unwrap();
+            let (told, thread) = mpsc::channel();
+            let turn = tree.turn(&path("/to"));
+            std::thread::scope(|scope| {
+                let changing = scope.spawn(|| {
+                    told.send(fs::read_link("/proc/thread-self").unwrap()).unwrap();
+                    change(&tree);
+                });
+                let stat = Path::new("/proc").join(thread.recv().unwrap()).join("stat");
+                let is_asleep = || {
+                    // The state stands behind the name, which is in brackets.
+                    let stat = fs::read_to_string(&stat).unwrap_or_default();
+                    stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" S"))
+                };
+                wait_until("it waits", PATIENCE, || changing.is_finished() || is_asleep());
+                assert!(!changing.is_finished());
+                assert_eq!(fs::read(directory.path().join("to")).unwrap(), b"to");
+                drop(turn);
+            });
+            assert_eq!(fs::read(directory.path().join("to")).unwrap(), b"from");
+        }
+    }
 }
