@@ -35,8 +35,10 @@ impl Tree {
         }
         let (home, name) = self.resolve_parent(path)?;
         let mode = Mode::from_raw_mode(self.options().directory_mode.into());
-        let _turn = self.turn(path);
-        mkdirat(&home, name, mode).map_err(StorageError::from_errno("mkdir"))?;
+        {
+            let _turn = self.turn(path);
+            mkdirat(&home, name, mode).map_err(StorageError::from_errno("mkdir"))?;
+        }
         durability.sync_directory(&home)
     }
 
