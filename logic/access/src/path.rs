@@ -1,5 +1,6 @@
 //! Paths that access is judged by: absolute, decoded once, normalised, compared by whole components.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::percent;
@@ -66,7 +67,7 @@ impl AccessPath {
     /// A name of the file system as rules write it: as text, and what is none in it (bytes that are not UTF-8, control
     /// characters, backslashes) percent-encoded. A `%` that stands before such a byte's two digits in the name itself is `%25`,
     /// so that no two names are written alike.
-    pub fn name(bytes: &[u8]) -> String {
+    pub fn name(bytes: &[u8]) -> Cow<'_, str> {
         percent::write_name(bytes)
     }
 
@@ -147,7 +148,11 @@ impl AccessPath {
 /// A name without what some readers take for something else.
 fn literal(name: &[u8]) -> Result<String, PathError> {
     let mut text = name.utf8_chunks().flat_map(|chunk| chunk.valid().chars());
-    if text.any(percent::is_no_text) { Err(PathError::Character) } else { Ok(percent::write_name(name)) }
+    if text.any(percent::is_no_text) {
+        Err(PathError::Character)
+    } else {
+        Ok(percent::write_name(name).into_owned())
+    }
 }
 
 /// Decoded, for people.

@@ -1,5 +1,6 @@
 //! Percent-decoding (RFC 3986 section 2.1), once. A `%` without two hexadecimal digits is an error here, never a guess.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Decodes every `%XX` of `text` once. `None`: a `%` that no two hexadecimal digits follow.
@@ -46,7 +47,13 @@ pub(crate) fn decode_form(text: &str) -> Option<String> {
 
 /// A name as rules have it: text, and what is none (bytes that are not UTF-8, control characters, backslashes) as escapes. A `%`
 /// that would begin one of these is itself written as `%25`, so that no two names are written alike.
-pub(crate) fn write_name(name: &[u8]) -> String {
+pub(crate) fn write_name(name: &[u8]) -> Cow<'_, str> {
+    // Nearly all are.
+    if let Ok(plain) = std::str::from_utf8(name)
+        && !plain.contains(|c: char| c == '%' || is_no_text(c))
+    {
+        return Cow::Borrowed(plain);
+    }
     let mut text = String::with_capacity(name.len());
     for chunk in name.utf8_chunks() {
         for (at, c) in chunk.valid().char_indices() {
@@ -60,7 +67,7 @@ pub(crate) fn write_name(name: &[u8]) -> String {
         }
         escape(&mut text, chunk.invalid());
     }
-    text
+    Cow::Owned(text)
 }
 
 /// The name that [`write_name`] writes so.
