@@ -7,6 +7,7 @@ mod accept;
 pub mod access_log;
 mod connect;
 pub mod control;
+mod early;
 mod http;
 mod log;
 mod pump;

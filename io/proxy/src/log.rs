@@ -11,16 +11,45 @@ use weir_http::access_log::{
 use weir_http::{Peer, RefusalRule, RequestHead, Version};
 
 use crate::http::{
-    Answer, Asker, ClientTlsFacts, Connection, Exchange, Hedged, Offloaded, RequestCopy, RequestFacts,
-    Timing, Unread,
+    Answer, AnsweredRequest, ClientTlsFacts, Connection, Exchange, Hedged, Offloaded, RequestCopy,
+    RequestFacts, Timing, Unread,
 };
-use crate::state::{OpenConnections, QueueAhead, ServerState};
+use crate::state::{ListenerState, ModeState, OpenConnections, QueueAhead, ServerState};
 use crate::worker::{LocalLive, Worker};
+
+/// A connection that ended before there was a request, in TCP mode before there was a pool.
+pub(crate) struct EarlyRecord<'a> {
+    pub(crate) listener: &'a ListenerState,
+    pub(crate) client: Option<SocketAddr>,
+    pub(crate) tls: Option<&'a ClientTlsFacts>,
+    pub(crate) started: Instant,
+    pub(crate) bytes_in: u64,
+    pub(crate) termination: Termination,
+    pub(crate) refused_by: Option<RefusalRule>,
+}
+
+/// Writes the line of a connection that ended so early.
+pub(crate) fn early(worker: &Worker, live: &LocalLive, early: &EarlyRecord<'_>) {
+    let Some(log) = &live.log else { return };
+    let base = connection(worker, early.listener, (early.client, early.tls), early.started);
+    let (subject, head_us) = match early.listener.mode {
+        ModeState::Http(_) => (Subject::BadRequest { request_id: None }, Some(base.timings.total_us)),
+        ModeState::Tcp(_) => (Subject::Connection, None),
+    };
+    log.borrow_mut().append(&AccessRecord {
+        subject,
+        bytes_in: early.bytes_in,
+        timings: Timings { head_us, ..base.timings },
+        termination: early.termination,
+        refused_by: early.refused_by,
+        ..base
+    });
+}
 
 /// A TCP connection that has ended.
 pub(crate) struct TcpRecord<'a> {
-    pub(crate) listener: &'a str,
-    pub(crate) listener_open: &'a OpenConnections,
+    pub(crate) listener: &'a ListenerState,
+    pub(crate) tls: Option<&'a ClientTlsFacts>,
     pub(crate) pool: &'a str,
     pub(crate) server: Option<&'a ServerState>,
     pub(crate) retries: u32,
@@ -39,46 +68,61 @@ pub(crate) struct TcpRecord<'a> {
 pub(crate) fn tcp(worker: &Worker, live: &LocalLive, record: &TcpRecord<'_>) {
     let Some(log) = &live.log else { return };
     let address = record.server.map(ServerState::address);
-    let total = record.started.elapsed();
-    let timings = Timings {
-        head_us: None,
-        queue_us: record.queue_us,
-        connect_us: record.connected_us,
-        first_byte_us: None,
-        total_us: total.as_micros() as u64,
-    };
+    let base = connection(worker, record.listener, (record.client, record.tls), record.started);
     log.borrow_mut().append(&AccessRecord {
-        start_unix_us: unix_us_ago(total),
-        client: record.client.map_or(Client::Unix, Client::Inet),
-        peer: None,
-        subject: Subject::Connection,
-        status: None,
         bytes_in: record.bytes_in,
         bytes_out: record.bytes_out,
         body_bytes_out: record.bytes_out,
-        listener: record.listener,
-        route: None,
         pool: Some(record.pool),
         server: record.server.map(|server| server.name.as_str()),
         server_address: address.as_ref().map(|address| address.as_str()),
-        tls: None,
-        timings,
+        timings: Timings { queue_us: record.queue_us, connect_us: record.connected_us, ..base.timings },
         retries: record.retries,
         redispatched: record.redispatched,
-        hedge_won: None,
-        offloaded: false,
         termination: record.termination,
-        refused_by: None,
-        active: active(worker, record.listener_open, record.server, record.queue_ahead),
+        active: active(worker, &record.listener.open, record.server, record.queue_ahead),
+        ..base
     });
 }
 
+/// What lines have in common that are of a connection and not of a request.
+fn connection<'a>(
+    worker: &Worker,
+    listener: &'a ListenerState,
+    (client, facts): (Option<SocketAddr>, Option<&'a ClientTlsFacts>),
+    started: Instant,
+) -> AccessRecord<'a> {
+    let total = started.elapsed();
+    AccessRecord {
+        start_unix_us: unix_us_ago(total),
+        client: client.map_or(Client::Unix, Client::Inet),
+        peer: None,
+        subject: Subject::Connection,
+        status: None,
+        bytes_in: 0,
+        bytes_out: 0,
+        body_bytes_out: 0,
+        listener: listener.plan.name.as_str(),
+        route: None,
+        pool: None,
+        server: None,
+        server_address: None,
+        tls: facts.map(tls),
+        timings: Timings { total_us: total.as_micros() as u64, ..Timings::default() },
+        retries: 0,
+        redispatched: false,
+        hedge_won: None,
+        offloaded: false,
+        termination: Termination::NORMAL,
+        refused_by: None,
+        active: active(worker, &listener.open, None, QueueAhead::default()),
+    }
+}
+
 /// What the client got of an exchange.
-pub(crate) enum Given<'a> {
+pub(crate) enum Given {
     /// The server's response, as far as it came.
     Response,
-    /// What Weir says in its place.
-    Answer(&'a Answer),
     /// A change of protocol, and then so many bytes from and to the client, the response's head included.
     Tunnel { bytes_in: u64, bytes_out: u64 },
 }
@@ -92,14 +136,13 @@ pub(crate) struct Ended {
 }
 
 /// Writes the line of a request that was sent to a server, or was to be.
-pub(crate) fn exchange(connection: &Connection, exchange: &Exchange, given: &Given<'_>, ended: Ended) {
+pub(crate) fn exchange(connection: &Connection, exchange: &Exchange, given: &Given, ended: Ended) {
     let Some(log) = &connection.live.log else { return };
     let taken = exchange.taken_bytes();
     let request =
         u64::from(exchange.request.head_bytes) + exchange.upload.bytes_read + taken.unwrap_or_default();
     let (bytes_in, bytes_out, body_bytes_out) = match given {
         Given::Response => (request, exchange.download_bytes(), exchange.download_read()),
-        Given::Answer(answer) => (request, answer.bytes_total() as u64, answer.body_bytes() as u64),
         Given::Tunnel { bytes_in, bytes_out } => (request + bytes_in, *bytes_out, *bytes_out),
     };
     let server = exchange.lease().map(|lease| &*lease.server.shared);
@@ -109,12 +152,8 @@ pub(crate) fn exchange(connection: &Connection, exchange: &Exchange, given: &Giv
     let fields = copy.zip(urls.as_ref()).map(|(copy, urls)| fields(copy, urls, &exchange.request.id));
     let fields = fields.map_or(UNREAD, Subject::Request);
     let route = connection.listener.http.routes.get(exchange.request.route);
-    let status = match (&exchange.response, exchange.fault_status()) {
-        (Some(response), _) => Some(response.status),
-        (None, status) => status,
-    };
     log.borrow_mut().append(&AccessRecord {
-        status,
+        status: exchange.response.as_ref().map(|response| response.status),
         bytes_in,
         bytes_out,
         body_bytes_out,
@@ -194,27 +233,54 @@ pub(crate) fn service(
     });
 }
 
-/// Writes the line of a request that Weir answered itself, and of whose body so many bytes were read.
+/// Writes the line of a request that Weir answered itself, once the answer has gone out as far as it does.
 pub(crate) fn answered(
     connection: &Connection,
-    (copy, body_bytes_in): (&RequestCopy, u64),
-    asker: Asker<'_>,
-    route: Option<usize>,
-    timing: &Timing,
+    request: &AnsweredRequest,
     answer: &Answer,
+    termination: Termination,
 ) {
     let Some(log) = &connection.live.log else { return };
-    let route = route.and_then(|route| connection.listener.http.routes.get(route));
-    let urls = Urls::of(copy);
+    let copy = request.copy.as_deref();
+    let urls = copy.map(Urls::of);
+    let fields = copy.zip(urls.as_ref()).map(|(copy, urls)| fields(copy, urls, &request.id));
+    let fields = fields.map_or(UNREAD, Subject::Request);
+    let route = request.route.and_then(|route| connection.listener.http.routes.get(route));
+    let tried = request.tried.as_ref();
+    let server = tried.and_then(|tried| tried.server.as_deref());
+    let address = server.map(ServerState::address);
+    let ahead = tried.map(|tried| tried.queue_ahead).unwrap_or_default();
+    let counts = active(&connection.worker, &connection.listener.shared.open, None, ahead);
+    let at_server = tried.map_or(0, |tried| tried.active);
+    let bytes_out = answer.bytes_sent() as u64;
     log.borrow_mut().append(&AccessRecord {
-        status: Some(answer.status),
-        bytes_in: copy.head.len() as u64 + body_bytes_in,
-        bytes_out: answer.bytes_total() as u64,
-        body_bytes_out: answer.body_bytes() as u64,
+        status: (bytes_out > 0).then_some(answer.status),
+        bytes_in: request.bytes_in,
+        bytes_out,
+        body_bytes_out: answer.body_bytes_sent() as u64,
         route: route.map(|route| route.plan.name.as_str()),
-        termination: answer.termination(),
+        pool: tried.map(|tried| tried.pool.plan.name.as_str()),
+        server: server.map(|server| server.name.as_str()),
+        server_address: address.as_ref().map(|address| address.as_str()),
+        retries: tried.map_or(0, |tried| tried.retries.into()),
+        redispatched: tried.is_some_and(|tried| tried.redispatched),
+        hedge_won: tried.and_then(|tried| hedge_won(tried.hedged)),
+        offloaded: tried.is_some_and(|tried| tried.offloaded),
+        termination,
         refused_by: answer.refused_by,
-        ..record(connection, asker.client, timing, Subject::Request(fields(copy, &urls, asker.id)))
+        active: ActiveCounts { pool: at_server, server: at_server, ..counts },
+        ..record(connection, request.client.as_deref(), &request.timing, fields)
+    });
+}
+
+/// Writes the line of a head within which the client went away, or the process stopped, after so many bytes.
+pub(crate) fn broken_off(connection: &Connection, bytes_in: u64, timing: &Timing, termination: Termination) {
+    let Some(log) = &connection.live.log else { return };
+    let subject = Subject::BadRequest { request_id: None };
+    log.borrow_mut().append(&AccessRecord {
+        bytes_in,
+        termination,
+        ..record(connection, None, timing, subject)
     });
 }
 

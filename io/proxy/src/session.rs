@@ -11,6 +11,7 @@ use weir_net::tls::ServerTls;
 use weir_net::{Deadline, Peer, Socket, Stream};
 use weir_wire::proxy::{self, Command, Endpoints, Parsed};
 
+use crate::early::{self, Early, EarlyEnd};
 use crate::http::{self, ClientTlsFacts, Connection};
 use crate::state::ListenerState;
 use crate::tcp;
@@ -25,6 +26,8 @@ pub(crate) struct Arrival {
     /// The address it connected to, if a PROXY header told it.
     pub(crate) destination: Option<SocketAddr>,
     pub(crate) tls: Option<Box<ClientTlsFacts>>,
+    /// When the connection was taken up.
+    pub(crate) started: Instant,
 }
 
 impl Arrival {
@@ -51,15 +54,17 @@ pub(crate) async fn serve(
         Peer::Local => None,
     };
     let deadline = worker.timers.deadline();
-    let plain = Arrival { stream: Stream::Plain(socket), deadline, client, destination: None, tls: None };
+    let started = worker.look_at_clock();
+    let stream = Stream::Plain(socket);
+    let plain = Arrival { stream, deadline, client, destination: None, tls: None, started };
     let state = listener.shared();
     // The plain case needs no room for a handshake in the task of every idle connection.
     let arrival = if state.plan.proxy_protocol.is_none() && state.tls.is_none() {
         plain
     } else {
-        match Box::pin(prepare(&worker, state, plain)).await {
-            Ok(arrival) => arrival,
-            Err(_) => return,
+        match Box::pin(prepare(&worker, &live, state, plain)).await {
+            Some(arrival) => arrival,
+            None => return,
         }
     };
     match listener {
@@ -100,19 +105,25 @@ impl Drop for Counted {
     }
 }
 
-/// Reads the PROXY header and completes the TLS handshake, within the listener's time for heads.
-async fn prepare(worker: &Rc<Worker>, listener: &ListenerState, mut arrival: Arrival) -> io::Result<Arrival> {
+/// Reads the PROXY header and completes the TLS handshake, within the listener's time for heads. `None`: there is nobody to
+/// serve.
+async fn prepare(
+    worker: &Rc<Worker>,
+    live: &LocalLive,
+    listener: &ListenerState,
+    mut arrival: Arrival,
+) -> Option<Arrival> {
     arrival.deadline.arm(Instant::now(), listener.head_timeout());
     if let Some(rule) = &listener.plan.proxy_protocol {
         let trusted =
             arrival.client.is_none_or(|client| rule.trusted.iter().any(|net| net.contains(&client.ip())));
-        if trusted {
-            read_proxy_header(&mut arrival).await.inspect_err(|_| {
-                listener.counters.of(worker.thread).request_errors.one();
-            })?;
+        if trusted && let Err((why, bytes_in)) = read_proxy_header(&mut arrival).await {
+            let Arrival { client, started, .. } = arrival;
+            early::ended(worker, live, listener, &Early { client, tls: None, started, bytes_in, why });
+            return None;
         }
     }
-    let Some(tls) = &listener.tls else { return Ok(arrival) };
+    let Some(tls) = &listener.tls else { return Some(arrival) };
     let counters = listener.counters.of(worker.thread);
     match accept_tls(tls, arrival).await {
         Ok(arrival) => {
@@ -120,17 +131,17 @@ async fn prepare(worker: &Rc<Worker>, listener: &ListenerState, mut arrival: Arr
             if matches!(&arrival.stream, Stream::Tls(tls) if tls.is_resumed()) {
                 counters.tls_resumed.one();
             }
-            Ok(arrival)
+            Some(arrival)
         }
-        Err(error) => {
+        Err(_) => {
             counters.tls_failures.one();
-            Err(error)
+            None
         }
     }
 }
 
 async fn accept_tls(tls: &ServerTls, arrival: Arrival) -> io::Result<Arrival> {
-    let Arrival { stream, deadline, client, destination, .. } = arrival;
+    let Arrival { stream, deadline, client, destination, started, .. } = arrival;
     let Stream::Plain(socket) = stream else { return Err(io::ErrorKind::InvalidInput.into()) };
     let mut stream = tls.accept(socket).map_err(io::Error::other)?;
     poll_fn(|cx| match stream.poll_handshake(cx) {
@@ -140,38 +151,40 @@ async fn accept_tls(tls: &ServerTls, arrival: Arrival) -> io::Result<Arrival> {
     .await?;
     let facts = Box::new(ClientTlsFacts::of(&stream));
     let stream = Stream::Tls(Box::new(stream));
-    Ok(Arrival { stream, deadline, client, destination, tls: Some(facts) })
+    Ok(Arrival { stream, deadline, client, destination, tls: Some(facts), started })
 }
 
-/// Reads exactly the header, so that what follows it is still in the socket for TLS or for splice.
-async fn read_proxy_header(arrival: &mut Arrival) -> io::Result<()> {
+/// Reads exactly the header, so that what follows it is still in the socket for TLS or for splice. If there is none: why, and
+/// how many bytes have come in its place.
+async fn read_proxy_header(arrival: &mut Arrival) -> Result<(), (EarlyEnd, usize)> {
     let Arrival { stream: Stream::Plain(socket), deadline, .. } = arrival else { return Ok(()) };
-    let mut header = Vec::new();
+    let mut header: Vec<u8> = Vec::new();
     let command = loop {
         let mut window = [0; PEEK_BYTES];
         let peeked = poll_fn(|cx| {
             let peeked = socket.poll_peek(cx, &mut window);
             or_late(cx, deadline, peeked)
         })
-        .await?;
+        .await
+        .map_err(|error| (EarlyEnd::of(&error), header.len()))?;
         let kept = header.len();
         header.extend_from_slice(&window[..peeked]);
-        let parsed =
-            proxy::parse(&header).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let parsed = proxy::parse(&header).map_err(|error| (EarlyEnd::ProxyHeader(error), header.len()))?;
         let take = match &parsed {
             Parsed::Incomplete => peeked,
             Parsed::Complete { consumed, .. } => consumed.saturating_sub(kept),
         };
         if peeked == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+            return Err((EarlyEnd::Left, header.len()));
         }
         let taken = poll_fn(|cx| {
             let taken = socket.poll_read(cx, &mut window[..take]);
             or_late(cx, deadline, taken)
         })
-        .await?;
+        .await
+        .map_err(|error| (EarlyEnd::of(&error), header.len()))?;
         if taken < take {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+            return Err((EarlyEnd::Left, header.len()));
         }
         if let Parsed::Complete { command, .. } = parsed {
             break command;

@@ -29,8 +29,12 @@ macro_rules! refusals {
 }
 
 refusals! {
-    /// The request's head did not come in time.
+    /// The request's head did not come in time, or what is waited for before it: a PROXY header, in TCP mode the ClientHello.
     HeadTimeout = "head-timeout",
+    /// A peer that must send a PROXY header has sent none, or a malformed one.
+    ProxyHeader = "proxy-header",
+    /// No `sni` entry of a TCP listener takes the server name that was asked for, or that none was.
+    ServerName = "server-name",
     /// The head is over `limits.head`.
     HeadTooLarge = "head-too-large",
     /// More header lines than `limits.headers`.

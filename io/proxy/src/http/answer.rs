@@ -11,6 +11,7 @@ use weir_http::{
     ResponseTo, Version, append_trace, parse_response,
 };
 
+use super::answered::Line;
 use super::connection::{ClientTlsFacts, Connection};
 use super::exchange::Exchange;
 use super::outcome::Fault;
@@ -42,8 +43,8 @@ pub(crate) struct Answer {
     pub(super) denied: bool,
     /// What was wrong with the request, if that is why it is answered like this.
     pub(crate) refused_by: Option<RefusalRule>,
-    /// What was not read as a request: then its line of the access log is written when this has gone out.
-    pub(super) unread: Option<Box<Unread>>,
+    /// Whose line of the access log is to be written when this has gone out. `None` = nobody wants it.
+    pub(super) line: Option<Line>,
 }
 
 /// Something that could not be read as a request, or did not come in time.
@@ -85,7 +86,7 @@ impl Answer {
         let mut answer = Self::error(connection, status, to, &[]);
         answer.linger = true;
         answer.refused_by = Some(rule);
-        answer.unread = Some(Box::new(Unread { id, ..unread }));
+        answer.line = Some(Line::Unread(Box::new(Unread { id, ..unread })));
         answer
     }
 
@@ -319,18 +320,13 @@ impl Answer {
             linger: false,
             denied: false,
             refused_by: None,
-            unread: None,
+            line: None,
         }
     }
 
     /// How the access log has it, unless a server was to answer.
     pub(crate) fn termination(&self) -> Termination {
         if self.denied { Termination::BAD_REQUEST } else { Termination::ANSWERED }
-    }
-
-    /// How long it is.
-    pub(crate) fn bytes_total(&self) -> usize {
-        self.bytes.len()
     }
 
     /// How long its body is.

@@ -11,13 +11,13 @@ use weir_http::{
 };
 
 use super::answer::{Answer, Unread};
+use super::answered::{AnsweredRequest, Line};
 use super::connection::Connection;
 use super::exchange::{Exchange, Message, PendingUpload, Place, Question};
 use super::question;
 use super::request::{Asker, RequestCopy, RequestFacts};
 use super::service::Call;
 use super::timing::Timing;
-use crate::log;
 use crate::pump::Pump;
 use crate::redirect::{Asked, Redirect};
 use crate::sticky::{Bond, Request};
@@ -298,8 +298,16 @@ fn local(
     let mut answer = answer(connection, keep);
     answer.linger |= !whole;
     if connection.live.log.is_some() {
-        let copy = RequestCopy::of(buf, head, table, &connection.worker.buffers);
-        log::answered(connection, (&copy, body_bytes), request.asker(), route, timing, &answer);
+        answer.line = Some(Line::Request(Box::new(AnsweredRequest {
+            copy: Some(RequestCopy::of(buf, head, table, &connection.worker.buffers)),
+            id: request.id.clone(),
+            client: request.client.clone(),
+            route,
+            timing: *timing,
+            bytes_in: u64::from(head.head_bytes) + body_bytes,
+            tried: None,
+            termination: answer.termination(),
+        })));
     }
     Begun::Answer(Box::new(answer))
 }

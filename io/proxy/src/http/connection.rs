@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use weir_config::plan::TlsVersion;
+use weir_http::access_log::{Cause, Phase, Termination};
 use weir_http::{Exchange as Names, HeaderTable, Peer, RefusalRule, TlsNames, is_worth_parsing};
 use weir_net::tls::TlsStream;
 use weir_net::{Deadline, Socket, Stream};
@@ -22,6 +23,7 @@ use super::request::Asker;
 use super::service::{self, Call};
 use super::upgrade::tunnel;
 use crate::connect::ProxiedClient;
+use crate::log;
 use crate::session::Arrival;
 use crate::worker::{Drain, LocalHttp, LocalListener, LocalLive, Worker};
 
@@ -333,6 +335,11 @@ impl Connection {
         if nothing_came && (expired || self.worker.drain.get() >= Drain::CloseIdle || self.is_orphan()) {
             return Poll::Ready(Next::Close);
         }
+        if expired && self.worker.drain.get() == Drain::Cut {
+            // All time is over now, and not the client's alone.
+            self.broken_off(Termination::new(Cause::Killed, Phase::Request));
+            return Poll::Ready(Next::Close);
+        }
         if expired {
             let now = self.worker.look_at_clock();
             let unread = Unread::new(self.received.len(), now, self.head_started.unwrap_or(now));
@@ -352,14 +359,23 @@ impl Connection {
             let counters = self.listener.counters(&self.worker);
             counters.request_errors.one();
             counters.client_aborts.one();
+            self.broken_off(Termination::CLIENT_LEFT_IN_REQUEST);
         }
         Next::Close
+    }
+
+    /// Counts and logs what has come of a head whose rest will not come.
+    fn broken_off(&self, termination: Termination) {
+        let now = self.worker.look_at_clock();
+        let unread = Unread::new(self.received.len(), now, self.head_started.unwrap_or(now));
+        self.listener.counters(&self.worker).bytes_in.add(unread.bytes_in);
+        log::broken_off(self, unread.bytes_in, &unread.timing, termination);
     }
 
     /// Sends an answer of Weir's own.
     pub(super) async fn send(&mut self, mut answer: Box<Answer>) -> After {
         let sent = poll_fn(|cx| answer.poll(cx, self)).await;
-        finish_answer(self, &answer);
+        finish_answer(self, &mut answer, &sent);
         match sent {
             Err(_) => After::Reset,
             Ok(()) if answer.linger => After::Linger,

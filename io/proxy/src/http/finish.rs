@@ -1,5 +1,6 @@
 //! The end of a request: counted, logged, and what becomes of the connection.
 
+use std::io;
 use std::time::Duration;
 
 use weir_health::TrafficOutcome;
@@ -7,12 +8,14 @@ use weir_http::OffloadOrder;
 use weir_http::access_log::{Cause, Phase, Termination};
 
 use super::answer::Answer;
+use super::answered::{AnsweredRequest, Line};
 use super::connection::Connection;
 use super::exchange::{Exchange, Hedged, Offloaded};
 use super::outcome::End;
 use super::request::RequestFacts;
 use crate::log::{self, Ended, Given};
 use crate::report;
+use crate::worker::Drain;
 
 /// What becomes of the client's connection.
 pub(crate) enum After {
@@ -40,7 +43,7 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
     if !pipelined.is_empty() {
         connection.received.extend_from_slice(&pipelined);
     }
-    let after = match end {
+    let mut after = match end {
         End::Tunnel => return After::Tunnel(exchange),
         End::Offload(order) => {
             count_server(connection, &exchange, true, false);
@@ -59,22 +62,24 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
         End::Complete { .. } => After::Close,
         End::Cut(ref cut) if cut.leaves_client() => After::ResetWhenDelivered,
         End::Cut(_) => After::Reset,
-        End::Answer(ref fault) => {
-            let answer = Answer::fault(connection, &exchange, fault);
-            exchange.set_fault_status(answer.status);
-            After::Answer(Box::new(answer))
-        }
+        End::Answer(ref fault) => After::Answer(Box::new(Answer::fault(connection, &exchange, fault))),
     };
     count(connection, &mut exchange, &end);
     if let Some(complaint) = end.complaint() {
         report::throttled(|| named(&exchange, &complaint));
     }
-    let given = match &after {
-        After::Answer(answer) => Given::Answer(answer),
-        _ => Given::Response,
-    };
-    let ended = Ended { termination: end.termination(phase(&exchange)), refused_by: end.refused_by() };
-    log::exchange(connection, &exchange, &given, ended);
+    let termination = end.termination(phase(&exchange));
+    match &mut after {
+        After::Answer(_) if connection.live.log.is_none() => {}
+        After::Answer(answer) => {
+            let request = AnsweredRequest::of_exchange(&mut exchange, termination);
+            answer.line = Some(Line::Request(Box::new(request)));
+        }
+        _ => {
+            let ended = Ended { termination, refused_by: end.refused_by() };
+            log::exchange(connection, &exchange, &Given::Response, ended);
+        }
+    }
     exchange.release(&connection.worker);
     after
 }
@@ -133,8 +138,10 @@ pub(crate) fn finish_tunnel(
     log::exchange(connection, exchange, &Given::Tunnel { bytes_in, bytes_out }, ended);
 }
 
-/// Counts an answer of Weir's own; logs it, unless that was done.
-pub(crate) fn finish_answer(connection: &Connection, answer: &Answer) {
+/// Counts and logs an answer of Weir's own that has gone out as far as it does.
+pub(crate) fn finish_answer(connection: &Connection, answer: &mut Answer, sent: &io::Result<()>) {
+    connection.worker.look_at_clock();
+    let stops = connection.worker.drain.get() == Drain::Cut;
     let counters = connection.listener.counters(&connection.worker);
     counters.responses.count(answer.status);
     counters.answered.count(answer.status);
@@ -145,8 +152,18 @@ pub(crate) fn finish_answer(connection: &Connection, answer: &Answer) {
         counters.refused.count(rule);
     }
     counters.bytes_out.add(answer.bytes_sent() as u64);
-    if let Some(unread) = &answer.unread {
-        log::unread(connection, unread, answer);
+    if sent.is_err() && !stops {
+        counters.client_aborts.one();
+    }
+    match answer.line.take() {
+        None => {}
+        Some(Line::Unread(unread)) => log::unread(connection, &unread, answer),
+        Some(Line::Request(request)) => {
+            log::answered(connection, &request, answer, request.ended(sent, stops));
+            if let Some(copy) = request.copy {
+                connection.worker.buffers.give(copy.head);
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! HTTP/1 between a client and the servers of a pool, or a service of this process.
 
 mod answer;
+mod answered;
 mod begin;
 mod connection;
 mod exchange;
@@ -14,8 +15,9 @@ mod timing;
 mod upgrade;
 
 pub(crate) use answer::{Answer, Unread};
+pub(crate) use answered::AnsweredRequest;
 pub(crate) use connection::{ClientTlsFacts, Connection, serve};
 pub(crate) use exchange::{Exchange, Hedged, Offloaded, Place};
 pub(crate) use outcome::Fault;
-pub(crate) use request::{Asker, RequestCopy, RequestFacts};
+pub(crate) use request::{RequestCopy, RequestFacts};
 pub(crate) use timing::Timing;

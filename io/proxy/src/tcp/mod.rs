@@ -11,7 +11,8 @@ use weir_http::BodyScanner;
 use weir_net::{Deadline, Stream};
 
 use crate::connect::ProxiedClient;
-use crate::http::Place;
+use crate::early::{self, Early, EarlyEnd};
+use crate::http::{ClientTlsFacts, Place};
 use crate::log::{self, TcpRecord};
 use crate::pump::Pump;
 use crate::session::Arrival;
@@ -28,6 +29,7 @@ struct Session {
     deadline: Deadline,
     source: Option<std::net::SocketAddr>,
     destination: Option<std::net::SocketAddr>,
+    tls: Option<Box<ClientTlsFacts>>,
     /// Read already: it goes to the server first.
     received: Vec<u8>,
     started: Instant,
@@ -38,7 +40,7 @@ struct Session {
 /// Serves a client's connection to its end.
 pub(crate) async fn serve(worker: Rc<Worker>, live: Rc<LocalLive>, listener: Rc<LocalTcp>, arrival: Arrival) {
     let head_runs = arrival.head_runs();
-    let Arrival { stream, deadline, client, destination, .. } = arrival;
+    let Arrival { stream, deadline, client, destination, tls, started } = arrival;
     let mut session = Session {
         worker,
         listener,
@@ -46,33 +48,38 @@ pub(crate) async fn serve(worker: Rc<Worker>, live: Rc<LocalLive>, listener: Rc<
         deadline,
         source: client,
         destination,
+        tls,
         received: Vec::new(),
-        started: Instant::now(),
+        started,
         head_runs,
     };
     session.listener.counters(&session.worker).requests.one();
-    let Some(pool) = session.choose_pool(&live).await else {
-        session.listener.counters(&session.worker).request_errors.one();
-        session.client.socket().reset_on_close();
-        return;
-    };
-    session.pass_on(live, &pool).await;
+    match session.choose_pool(&live).await {
+        Ok(pool) => session.pass_on(live, &pool).await,
+        Err(why) => {
+            let Session { worker, listener, client, source, tls, received, .. } = &session;
+            let (client_address, tls, bytes_in) = (*source, tls.as_deref(), received.len());
+            let early = Early { client: client_address, tls, started, bytes_in, why };
+            early::ended(worker, &live, &listener.shared, &early);
+            client.socket().reset_on_close();
+        }
+    }
 }
 
 impl Session {
-    /// The pool for this connection; `None` = nobody takes it.
-    async fn choose_pool(&mut self, live: &LocalLive) -> Option<Rc<LocalPool>> {
+    /// The pool for this connection, or why nobody takes it.
+    async fn choose_pool(&mut self, live: &LocalLive) -> Result<Rc<LocalPool>, EarlyEnd> {
         let listener = Rc::clone(&self.listener);
         let index = match listener.tcp.sni_routes.as_slice() {
             [] => listener.tcp.pool,
             routes => {
                 self.arm_head();
-                let name = self.read_server_name().await.ok()?;
+                let name = self.read_server_name().await.map_err(|error| EarlyEnd::of(&error))?;
                 let found = routes.iter().find(|route| first_bytes::takes(route, name.as_deref()));
                 found.map(|route| route.pool).or(listener.tcp.pool)
             }
-        }?;
-        live.pool(index).map(Rc::clone)
+        };
+        index.and_then(|index| live.pool(index)).map(Rc::clone).ok_or(EarlyEnd::ServerName)
     }
 
     async fn pass_on(mut self, live: Rc<LocalLive>, pool: &Rc<LocalPool>) {
@@ -90,12 +97,14 @@ impl Session {
             tries: server::Tries::default(),
         };
         let place = Place { key, rank };
+        // What the client was waited for is no time of a server.
+        let asked = Instant::now();
         let reached = server::reach(&self.worker, pool, place, bond, proxied, &mut wait).await;
         let (queue_us, queue_ahead, tries) = (wait.queue_us, wait.queue_ahead, wait.tries);
         let mut reached = match reached {
             Ok(reached) => reached,
             Err(why) => {
-                if matches!(why, server::Unreached::ClientGone) {
+                if matches!(why, server::Unreached::ClientGone(_)) {
                     self.listener.counters(&self.worker).client_aborts.one();
                 }
                 log::tcp(&self.worker, &live, &self.record(pool, &tries, (0, 0), why.termination()));
@@ -103,7 +112,7 @@ impl Session {
                 return;
             }
         };
-        let connected_us = self.started.elapsed().as_micros() as u64;
+        let reached_us = asked.elapsed().as_micros() as u64;
         let mut upload = Pump::new(BodyScanner::UntilClose);
         if !self.received.is_empty() {
             upload.take_over(&self.worker, &self.received);
@@ -127,11 +136,11 @@ impl Session {
         let counters = self.listener.counters(&self.worker);
         counters.bytes_in.add(bytes_in);
         counters.bytes_out.add(bytes_out);
-        counters.duration.record(self.started.elapsed().as_micros() as u64);
+        counters.duration.record(asked.elapsed().as_micros() as u64);
         let server = reached.lease.server.counters();
         server.bytes_in.add(bytes_out);
         server.bytes_out.add(bytes_in);
-        server.total.record(self.started.elapsed().as_micros() as u64);
+        server.total.record(asked.elapsed().as_micros() as u64);
         if matches!(end, TunnelEnd::Client) {
             counters.client_aborts.one();
             server.client_aborts.one();
@@ -140,7 +149,7 @@ impl Session {
             server.server_aborts.one();
         }
         let mut record = self.record(pool, &tries, (bytes_in, bytes_out), end.termination());
-        record.connected_us = Some(connected_us.saturating_sub(queue_us));
+        record.connected_us = Some(reached_us.saturating_sub(queue_us));
         record.queue_us = Some(queue_us);
         record.queue_ahead = queue_ahead;
         log::tcp(&self.worker, &live, &record);
@@ -183,8 +192,8 @@ impl Session {
         termination: weir_http::access_log::Termination,
     ) -> TcpRecord<'a> {
         TcpRecord {
-            listener: self.listener.shared.plan.name.as_str(),
-            listener_open: &self.listener.shared.open,
+            listener: &self.listener.shared,
+            tls: self.tls.as_deref(),
             pool: pool.shared.plan.name.as_str(),
             server: tries.server.as_ref().map(|server| &*server.shared),
             retries: tries.retries,

@@ -2,11 +2,11 @@
 
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use weir_balance::Rank;
-use weir_http::access_log::Termination;
+use weir_http::access_log::{Cause, Phase, Termination};
 use weir_net::{Deadline, Socket};
 
 use crate::connect::{ProxiedClient, connect};
@@ -47,7 +47,8 @@ pub(super) struct Tries {
 /// Why no server was reached.
 pub(super) enum Unreached {
     Fault(Fault),
-    ClientGone,
+    /// The client has broken the connection meanwhile.
+    ClientGone(Phase),
 }
 
 impl Unreached {
@@ -55,7 +56,7 @@ impl Unreached {
     pub(super) fn termination(&self) -> Termination {
         match self {
             Self::Fault(fault) => fault.termination(),
-            Self::ClientGone => Termination::CLIENT_LEFT_IN_QUEUE,
+            Self::ClientGone(phase) => Termination::new(Cause::Client, *phase),
         }
     }
 }
@@ -73,6 +74,8 @@ pub(super) async fn reach(
     let mut tried = Vec::new();
     let mut tries = 0;
     let mut retrying = None;
+    // The server that failed the last try; whether the connection leaves it is seen when another is chosen.
+    let mut left: Option<Rc<LocalServer>> = None;
     pool.counters().requests.one();
     let mut pass =
         Pass::ask(pool, Instant::now()).map_err(|wait| Unreached::Fault(Fault::BreakerOpen(wait)))?;
@@ -84,10 +87,17 @@ pub(super) async fn reach(
     loop {
         let lease = choose(worker, pool, place, &tried, bond.as_mut(), wait).await?;
         wait.tries.server = Some(Rc::clone(&lease.server));
+        if let Some(left) = left.take()
+            && left.shared.uid != lease.server.shared.uid
+        {
+            wait.tries.redispatched = true;
+            pool.counters().redispatches.one();
+            left.counters().redispatches.one();
+        }
         let opening = connect(Rc::clone(pool), Rc::clone(&lease.server), client);
         wait.deadline.arm(Instant::now(), plan.timeouts.connect.duration());
         lease.server.counters().requests.one();
-        let fault = match before(wait.deadline, opening).await {
+        let fault = match wait.connected(opening).await? {
             Some(Ok(connection)) => {
                 lease.server.shared.succeeded();
                 pool.server_serves(&lease);
@@ -117,10 +127,8 @@ pub(super) async fn reach(
         tries += 1;
         wait.tries.retries += 1;
         if !bond.as_ref().is_some_and(Bond::is_faithful) {
-            wait.tries.redispatched = true;
-            pool.counters().redispatches.one();
-            lease.server.counters().redispatches.one();
             tried.push(lease.server.shared.slot);
+            left = Some(Rc::clone(&lease.server));
         }
     }
 }
@@ -228,13 +236,28 @@ impl Wait<'_> {
             Poll::Pending if self.deadline.poll_expired(cx) => {
                 Poll::Ready(Err(Unreached::Fault(Fault::QueueTimeout)))
             }
-            Poll::Pending => match self.client.poll_peek(cx, &mut [0]) {
-                Poll::Ready(Err(_)) => Poll::Ready(Err(Unreached::ClientGone)),
-                // One that has only ended its own direction may still want what the server says.
-                _ => Poll::Pending,
-            },
+            Poll::Pending => self.gone(cx, Phase::Queue),
         })
         .await
+    }
+
+    /// What connecting yields; `None` = nothing in time.
+    async fn connected<T>(&self, opening: impl Future<Output = T>) -> Result<Option<T>, Unreached> {
+        let mut opening = Box::pin(opening);
+        poll_fn(|cx| match opening.as_mut().poll(cx) {
+            Poll::Ready(opened) => Poll::Ready(Ok(Some(opened))),
+            Poll::Pending if self.deadline.poll_expired(cx) => Poll::Ready(Ok(None)),
+            Poll::Pending => self.gone(cx, Phase::Connect),
+        })
+        .await
+    }
+
+    /// Ready if the client has broken the connection. One that has only ended its own direction may still want what the server says.
+    fn gone<T>(&self, cx: &mut Context<'_>, phase: Phase) -> Poll<Result<T, Unreached>> {
+        match self.client.poll_peek(cx, &mut [0]) {
+            Poll::Ready(Err(_)) => Poll::Ready(Err(Unreached::ClientGone(phase))),
+            _ => Poll::Pending,
+        }
     }
 }
 
@@ -242,17 +265,6 @@ impl Wait<'_> {
 /// together: a client waits no longer because a server could not be reached, too.
 fn left(patience: Duration, before_us: u64, waited: Duration) -> Duration {
     patience.saturating_sub(Duration::from_micros(before_us)).saturating_sub(waited)
-}
-
-/// What `future` yields, or `None` once the deadline has passed.
-async fn before<T>(deadline: &Deadline, future: impl Future<Output = T>) -> Option<T> {
-    let mut future = Box::pin(future);
-    poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(done) => Poll::Ready(Some(done)),
-        Poll::Pending if deadline.poll_expired(cx) => Poll::Ready(None),
-        Poll::Pending => Poll::Pending,
-    })
-    .await
 }
 
 #[cfg(test)]

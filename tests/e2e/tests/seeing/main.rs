@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod access_log;
+mod answers;
 mod blame;
 mod clients;
+mod connections;
 mod control_reference;
 mod metrics;
 mod refusals;

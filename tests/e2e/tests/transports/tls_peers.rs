@@ -156,10 +156,10 @@ fn tls_is_ended_in_tcp_mode_too() {
     let certificate = pki.issue("a", Request::names(&["a.example"]));
     let config = format!(
         "[listener.web]\nbind = \"127.0.0.1:0\"\nmode = \"tcp\"\npool = \"db\"\ntls = {{ certificates = {certificate} }}\n\n\
-         [pool.db]\nservers = \"{}\"\n",
+         [pool.db]\nservers = \"{}\"\n\n[access-log]\nformat = \"json\"\nto = \"stdout\"\n",
         server.addr()
     );
-    let weir = Weir::start(&config);
+    let mut weir = Weir::start(&config);
     let mut openssl = std::process::Command::new("sh");
     openssl.arg("-c").arg(format!(
         "(echo hello; sleep 1) | timeout 10 openssl s_client -quiet -connect {} -servername a.example -CAfile {} 2>/dev/null",
@@ -168,6 +168,8 @@ fn tls_is_ended_in_tcp_mode_too() {
     ));
     let output = openssl.output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "server first\nhello\n");
+    let line = weir.wait_for_log("\"kind\":\"connection\"");
+    assert!(line.contains("\"tls_version\":\"TLSv1.3\""), "{line}");
 }
 
 #[test]

@@ -94,7 +94,6 @@ pub(crate) struct Exchange {
     /// Without any movement until then, somebody is too slow.
     idle_until: Instant,
     rate: RateWindow,
-    fault_status: Option<u16>,
     /// What its server is asked, if the body of the request stays here.
     question: Option<Box<Question>>,
 }
@@ -186,7 +185,6 @@ impl Exchange {
             unsent_at_arm: 0,
             idle_until: timing.start,
             rate: RateWindow::default(),
-            fault_status: None,
             question: None,
         };
         exchange.hedge = exchange.wants_hedge();
@@ -285,15 +283,6 @@ impl Exchange {
     /// Bytes of the body that went to the client.
     pub(crate) fn download_bytes(&self) -> u64 {
         self.download.as_ref().map_or(0, |download| download.bytes_written)
-    }
-
-    /// The status of an answer that Weir gives in the server's place.
-    pub(crate) fn fault_status(&self) -> Option<u16> {
-        self.fault_status
-    }
-
-    pub(crate) fn set_fault_status(&mut self, status: u16) {
-        self.fault_status = Some(status);
     }
 
     /// Gives all buffers back.

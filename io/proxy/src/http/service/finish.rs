@@ -10,6 +10,7 @@ use super::body::Incoming;
 use super::pace::{Halt, Pace, WaitsFor};
 use super::send::Sending;
 use crate::http::answer::Answer;
+use crate::http::answered::{AnsweredRequest, Line};
 use crate::http::connection::Connection;
 use crate::http::exchange::Offloaded;
 use crate::http::finish::After;
@@ -42,19 +43,20 @@ impl Finish {
         if let Fault::Service(_) = fault {
             self.complain(&fault.to_string());
         }
-        let answer = Answer::in_place_of_service(&self.connection, &self.facts, fault);
+        let mut answer = Answer::in_place_of_service(&self.connection, &self.facts, fault);
         let counters = self.connection.listener.counters(&self.connection.worker);
         counters.bytes_in.add(self.incoming.bytes_read);
         if matches!(fault, Fault::BodyFraming(_) | Fault::BodyTimeout) {
             counters.request_errors.one();
         }
-        self.log(&ServiceRecord {
-            status: Some(answer.status),
-            bytes_out: answer.bytes_total() as u64,
-            body_bytes_out: answer.body_bytes() as u64,
-            termination: fault.termination(),
-            refused_by: fault.refused_by(),
-        });
+        self.tell(Some(answer.status), answer.body_bytes() as u64, fault.termination());
+        if self.connection.live.log.is_some() {
+            let bytes_in = self.bytes_in();
+            let (facts, offloaded) = (&mut self.facts, self.offloaded.as_deref());
+            let request =
+                AnsweredRequest::of_service(facts, self.timing, bytes_in, offloaded, fault.termination());
+            answer.line = Some(Line::Request(Box::new(request)));
+        }
         After::Answer(Box::new(answer))
     }
 
@@ -134,32 +136,36 @@ impl Finish {
     }
 
     fn log(&mut self, record: &ServiceRecord) {
-        let bytes_in = u64::from(self.facts.head_bytes) + self.incoming.bytes_read;
         log::service(
             &self.connection,
             &self.facts,
             &self.timing,
-            bytes_in,
+            self.bytes_in(),
             record,
             self.offloaded.as_deref(),
         );
-        self.tell(record);
+        self.tell(record.status, record.body_bytes_out, record.termination);
         if let Some(copy) = self.facts.copy.take() {
             self.connection.worker.buffers.give(copy.head);
         }
     }
 
+    /// What has come of the request, its head included.
+    fn bytes_in(&self) -> u64 {
+        u64::from(self.facts.head_bytes) + self.incoming.bytes_read
+    }
+
     /// Tells the service what became of its request.
-    fn tell(&self, record: &ServiceRecord) {
+    fn tell(&self, status: Option<u16>, response_bytes: u64, termination: Termination) {
         let Connection { listener, worker, .. } = &self.connection;
         let route = listener.http.routes.get(self.facts.route).map(|route| &route.plan.action);
         if let (Some(service), Some(Action::Storage(name))) = (&worker.shared.service, route) {
             let done = Done {
                 method: self.facts.method.bytes(&[]),
-                status: record.status,
+                status,
                 request_bytes: self.incoming.bytes_read,
-                response_bytes: record.body_bytes_out,
-                whole: record.termination == Termination::ANSWERED,
+                response_bytes,
+                whole: termination == Termination::ANSWERED,
             };
             service.done(name.as_str(), &done);
         }

@@ -26,7 +26,7 @@ pub(super) const PHASES: [(Phase, &str); 8] = [
 ];
 
 /// The codes that are written, and what they say.
-pub(super) const CODES: [(Termination, &str); 27] = [
+pub(super) const CODES: [(Termination, &str); 29] = [
     (Termination::NORMAL, "as it should be"),
     (
         Termination::ANSWERED,
@@ -34,7 +34,7 @@ pub(super) const CODES: [(Termination, &str); 27] = [
     ),
     (
         Termination::BAD_REQUEST,
-        "the request is broken, or denied: a fixed response with 4xx, or a body that is too large",
+        "the request is broken, or denied: a fixed response with 4xx, or a body that is too large; a connection that does not begin as it must",
     ),
     (Termination::BAD_RESPONSE, "the response is broken"),
     (Termination::NO_SERVER, "no server could be connected to, or none is left"),
@@ -50,7 +50,14 @@ pub(super) const CODES: [(Termination, &str); 27] = [
     (Termination::RESPONSE_TIMEOUT, "the response did not begin in time"),
     (Termination::SERVER_BROKE_OFF, "the server broke off in the middle"),
     (Termination::SERVER_STALLED, "the server was silent for too long in the middle"),
-    (Termination::REQUEST_TIMEOUT, "the request's head did not come in time"),
+    (
+        Termination::REQUEST_TIMEOUT,
+        "the request's head did not come in time, or what is waited for before it",
+    ),
+    (
+        Termination::CLIENT_LEFT_IN_REQUEST,
+        "the client went away within its request's head, or within what is waited for before it",
+    ),
     (Termination::CLIENT_LEFT_IN_QUEUE, "the client went away while it waited for a server"),
     (
         Termination::CLIENT_LEFT_IN_CONNECT,
@@ -65,6 +72,10 @@ pub(super) const CODES: [(Termination, &str); 27] = [
     (
         Termination::CLIENT_STALLED,
         "the client took nothing for too long; TCP and tunnels: neither side sent anything",
+    ),
+    (
+        Termination::new(Cause::Killed, Phase::Request),
+        "the process stopped while the request's head was coming",
     ),
     (Termination::new(Cause::Killed, Phase::Queue), "the process stopped while it waited for a server"),
     (

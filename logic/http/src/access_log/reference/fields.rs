@@ -74,7 +74,7 @@ pub(super) const HTTPLOG: &[Field] = &[
 pub(super) const TCPLOG: &[Field] = &[
     CLIENT_PORT,
     field("accept_date", "UTC, ms", "when the connection was accepted"),
-    field("listener", "name", "who took it"),
+    field("listener", "name", "who took it; `~` = over TLS"),
     POOL_SERVER,
     field("Tw/Tc/Tt", "ms", "waiting for a server, connecting, all of it"),
     field("bytes_read", "bytes", "sent to the client"),
@@ -96,7 +96,8 @@ pub(super) const JSON: &[Field] = &[
     field(
         "kind",
         "",
-        "`request`; `connection` in TCP mode; `bad-request` = could not be read, or did not come in time",
+        "`request`; `connection` in TCP mode; `bad-request` = could not be read, or did not come in time or not at all, or a connection that did not \
+         get as far as a request",
     ),
     field("method", "", "requests only, as the client sent it"),
     field("target", "", "requests only, as the client sent it"),

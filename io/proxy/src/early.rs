@@ -1,0 +1,131 @@
+//! Connections that end before there is a request, in TCP mode before there is a pool: why, counted and logged.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use weir_http::RefusalRule;
+use weir_http::access_log::{Cause, Phase, Termination};
+use weir_wire::proxy::ProxyError;
+
+use crate::http::ClientTlsFacts;
+use crate::log::{self, EarlyRecord};
+use crate::report;
+use crate::state::ListenerState;
+use crate::worker::{Drain, LocalLive, Worker};
+
+/// A connection that gets no further, as far as it is known.
+pub(crate) struct Early<'a> {
+    pub(crate) client: Option<SocketAddr>,
+    pub(crate) tls: Option<&'a ClientTlsFacts>,
+    pub(crate) started: Instant,
+    /// So much of what was waited for has come.
+    pub(crate) bytes_in: usize,
+    pub(crate) why: EarlyEnd,
+}
+
+/// Why a connection gets no further.
+#[derive(Debug)]
+pub(crate) enum EarlyEnd {
+    /// The client has ended it.
+    Left,
+    /// The time was over.
+    Late,
+    /// What came is no PROXY header.
+    ProxyHeader(ProxyError),
+    /// Nobody takes the server name that was asked for.
+    ServerName,
+}
+
+impl EarlyEnd {
+    /// What an error of a read comes to.
+    pub(crate) fn of(error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::TimedOut { Self::Late } else { Self::Left }
+    }
+
+    fn refused_by(&self) -> Option<RefusalRule> {
+        match self {
+            Self::Left => None,
+            Self::Late => Some(RefusalRule::HeadTimeout),
+            Self::ProxyHeader(_) => Some(RefusalRule::ProxyHeader),
+            Self::ServerName => Some(RefusalRule::ServerName),
+        }
+    }
+
+    fn termination(&self) -> Termination {
+        match self {
+            Self::Left => Termination::CLIENT_LEFT_IN_REQUEST,
+            Self::Late => Termination::REQUEST_TIMEOUT,
+            Self::ProxyHeader(_) | Self::ServerName => Termination::BAD_REQUEST,
+        }
+    }
+}
+
+/// Counts and logs that `listener` has lost a connection so early. One on which nothing came was no request: somebody has
+/// looked whether there is a listener.
+pub(crate) fn ended(worker: &Worker, live: &LocalLive, listener: &ListenerState, early: &Early<'_>) {
+    if early.bytes_in == 0 {
+        return;
+    }
+    let counters = listener.counters.of(worker.thread);
+    counters.bytes_in.add(early.bytes_in as u64);
+    // At the end of a stop all time is over: that is not the client's doing.
+    let stops = matches!(early.why, EarlyEnd::Late) && worker.drain.get() == Drain::Cut;
+    let refused_by = if stops { None } else { early.why.refused_by() };
+    let termination =
+        if stops { Termination::new(Cause::Killed, Phase::Request) } else { early.why.termination() };
+    if !stops {
+        counters.request_errors.one();
+    }
+    if let Some(rule) = refused_by {
+        counters.refused.count(rule);
+    }
+    match &early.why {
+        EarlyEnd::Left => counters.client_aborts.one(),
+        EarlyEnd::ProxyHeader(error) => {
+            report::throttled(|| {
+                format!("listener {}, {}: {error}", listener.plan.name, named(early.client))
+            });
+        }
+        EarlyEnd::Late | EarlyEnd::ServerName => {}
+    }
+    let (client, tls, started) = (early.client, early.tls, early.started);
+    let bytes_in = early.bytes_in as u64;
+    log::early(
+        worker,
+        live,
+        &EarlyRecord { listener, client, tls, started, bytes_in, termination, refused_by },
+    );
+}
+
+fn named(client: Option<SocketAddr>) -> String {
+    client.map_or_else(|| "a client of its Unix socket".to_owned(), |client| format!("client {client}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_the_log_is_told_is_in_its_reference() {
+        for why in [
+            EarlyEnd::Left,
+            EarlyEnd::Late,
+            EarlyEnd::ProxyHeader(ProxyError::NotProxy),
+            EarlyEnd::ServerName,
+        ] {
+            assert!(why.termination().is_documented(), "{why:?}");
+            // Who has left was not refused.
+            assert_eq!(why.refused_by().is_none(), matches!(why, EarlyEnd::Left), "{why:?}");
+        }
+        assert!(Termination::new(Cause::Killed, Phase::Request).is_documented());
+    }
+
+    #[test]
+    fn only_a_deadline_is_late() {
+        let of = |kind: io::ErrorKind| EarlyEnd::of(&kind.into());
+        assert!(matches!(of(io::ErrorKind::TimedOut), EarlyEnd::Late));
+        assert!(matches!(of(io::ErrorKind::UnexpectedEof), EarlyEnd::Left));
+        assert!(matches!(of(io::ErrorKind::ConnectionReset), EarlyEnd::Left));
+    }
+}

@@ -1,0 +1,51 @@
+//! Weir's own answers, in the log with what went out of them.
+
+use weir_e2e::{get, web};
+use weir_testkit::RefusingPort;
+
+use crate::access_log::Logged;
+
+/// More than the kernels between a client and Weir have room for.
+const LARGE: usize = 8_000_000;
+
+#[test]
+fn of_an_answer_that_its_client_does_not_take_the_log_has_what_went_out() {
+    let large = "x".repeat(LARGE);
+    let refusing = RefusingPort::new();
+    let config = format!(
+        "{}retry = false\n\n[[route]]\npath = \"/fixed\"\nrespond = {{ status = 200, body = \"{large}\" }}\n\n\
+         [error-page.502]\nbody = \"{large}\"\n[weir]\nworkers = 1\n",
+        web(&[refusing.addr()])
+    );
+    let logged = Logged::start(&config, "json");
+    // Where something was wrong before, that stays the reason.
+    for (at, (path, status, termination)) in
+        [("/fixed", 200, "CD--"), ("/", 502, "SC--")].into_iter().enumerate()
+    {
+        let mut client = logged.weir.client().receive_buffer(4 * 1024);
+        client.send(get(path)).read_exact(1_000);
+        client.reset();
+        let line = logged.json(at + 1).remove(at);
+        assert_eq!((&line["kind"], &line["status"]), (&"request".into(), &status.into()), "{line}");
+        assert_eq!(line["termination"], termination, "{line}");
+        let (sent, of_body) = (line["bytes_out"].as_u64().unwrap(), line["body_bytes_out"].as_u64().unwrap());
+        assert!((1_000..LARGE as u64).contains(&sent) && of_body < sent, "{line}");
+    }
+    let aborts = logged.weir.metrics().get("weir_listener_client_aborts_total", &["listener=\"web\""]);
+    assert_eq!(aborts, 2.0);
+}
+
+#[test]
+fn a_head_that_its_client_breaks_off_has_a_line_and_silence_has_none() {
+    let logged =
+        Logged::start("[listener.web]\nbind = \"127.0.0.1:0\"\n\n[[route]]\nrespond = 204\n", "json");
+    logged.weir.client().half_close().read_to_end();
+    let begun = "GET / HTTP/1.1\r\nHo";
+    assert_eq!(logged.weir.client().send(begun).half_close().read_to_end().0, b"");
+    let line = logged.json(1).remove(0);
+    assert_eq!((&line["kind"], &line["termination"]), (&"bad-request".into(), &"CR--".into()), "{line}");
+    assert_eq!((&line["bytes_in"], &line["bytes_out"]), (&begun.len().into(), &0.into()), "{line}");
+    assert!(line.get("status").is_none() && line.get("refused_by").is_none(), "{line}");
+    assert_eq!(logged.weir.client().exchange(get("/")).status, 204);
+    assert_eq!(logged.json(2).len(), 2);
+}
