@@ -1,9 +1,11 @@
 //! A process that runs out of descriptors: who is in is served, who comes waits or is told, and nothing dies.
 
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use weir_e2e::{Weir, get, web};
-use weir_testkit::{PATIENCE, RawClient, RawServer, ResponseError, wait_until};
+use weir_testkit::{PATIENCE, RawClient, RawServer, RefusingPort, ResponseError, wait_until};
 
 /// So many may be open at a time.
 const DESCRIPTORS: usize = 60;
@@ -19,6 +21,26 @@ fn open(weir: &Weir) -> usize {
     let all = std::fs::read_dir(format!("/proc/{}/fd", weir.pid())).unwrap();
     let numbers = all.map(|entry| entry.unwrap().file_name().to_string_lossy().parse::<usize>().unwrap());
     numbers.filter(|number| *number < DESCRIPTORS).count()
+}
+
+/// All descriptors but one go to clients that ask for nothing yet.
+fn take_all_but_one(weir: &Weir) -> Vec<RawClient> {
+    let mut idle = Vec::new();
+    while open(weir) < DESCRIPTORS - 1 {
+        let before = open(weir);
+        let mut client = weir.client();
+        client.send("GET / HT");
+        wait_until("it is let in", PATIENCE, || open(weir) > before);
+        idle.push(client);
+    }
+    idle
+}
+
+/// A metric, over a connection to the admin face that is open already and takes no further descriptor.
+fn metric(admin: &mut RawClient, series: &str) -> f64 {
+    let page = admin.exchange("GET /metrics HTTP/1.1\r\nHost: admin\r\n\r\n").text();
+    let value = page.lines().find_map(|line| line.strip_prefix(series));
+    value.unwrap_or_else(|| panic!("no {series} in:\n{page}")).trim().parse().unwrap()
 }
 
 /// More connections than there are descriptors for: a mistake in the config, or descriptors that went elsewhere.
@@ -97,15 +119,7 @@ fn a_request_for_which_no_connection_can_be_opened_is_told_503_and_its_server_is
     let mut held = weir.client();
     held.send(get("/held"));
     server.wait_for_bytes(0, 10);
-    // All descriptors but one go to clients that ask for nothing yet.
-    let mut idle = Vec::new();
-    while open(&weir) < DESCRIPTORS - 1 {
-        let before = open(&weir);
-        let mut client = weir.client();
-        client.send("GET / HT");
-        wait_until("it is let in", PATIENCE, || open(&weir) > before);
-        idle.push(client);
-    }
+    let mut idle = take_all_but_one(&weir);
     let mut client = weir.client();
     for _ in 0..10 {
         let told = client.exchange(get("/"));
@@ -120,6 +134,59 @@ fn a_request_for_which_no_connection_can_be_opened_is_told_503_and_its_server_is
     let metrics = weir.metrics();
     for name in ["connect_errors", "response_errors", "ejections"] {
         assert_eq!(metrics.get(&format!("weir_server_{name}_total"), &[]), 0.0, "{name}");
+    }
+}
+
+#[test]
+fn a_second_try_for_which_no_connection_can_be_opened_blames_nobody_and_leaves_the_first_one_alone() {
+    let (tell, told) = channel::<()>();
+    let told = Mutex::new(told);
+    let slow = RawServer::start(move |peer| {
+        peer.request()?;
+        let _ = told.lock().unwrap().recv_timeout(PATIENCE);
+        peer.respond("slow")
+    });
+    let (other, refusing) = (RawServer::answering("other"), [RefusingPort::new(), RefusingPort::new()]);
+    let eject = "eject = { failures = 1, max-share = \"100%\" }";
+    let config = format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\ntimeouts = {{ head = \"10m\" }}\n\n\
+         [[route]]\npath = \"/refused\"\npool = \"refusing\"\n\n\
+         [pool.web]\nservers = [\"{}\", \"{}\"]\nbalance = \"first\"\nhedge = {{ delay = \"50ms\" }}\n\
+         retry = {{ min-per-second = 100 }}\n{eject}\n\n\
+         [pool.refusing]\nservers = [\"{}\", \"{}\"]\nretry = false\n{eject}\n\n[weir]\nworkers = 1\n{NO_LIMIT}",
+        slow.addr(),
+        other.addr(),
+        refusing[0].addr(),
+        refusing[1].addr()
+    );
+    let weir = Weir::launcher(&config).descriptors_max(DESCRIPTORS as u32).start();
+    let mut admin = RawClient::connect(weir.admin_addr());
+    assert_eq!(metric(&mut admin, "weir_pool_hedges_total{pool=\"web\"}"), 0.0);
+    // One that has begun, so that the last descriptor is for the first try.
+    let before = open(&weir);
+    let mut client = weir.client();
+    client.send("GET / HT");
+    wait_until("it is let in", PATIENCE, || open(&weir) > before);
+    let idle = take_all_but_one(&weir);
+    client.send("TP/1.1\r\nHost: a\r\n\r\n");
+    slow.wait_for_bytes(0, 10);
+    wait_until("the second try has been made", PATIENCE, || {
+        metric(&mut admin, "weir_pool_hedges_total{pool=\"web\"}") == 1.0
+    });
+    tell.send(()).unwrap();
+    assert_eq!(client.response().text(), "slow");
+    assert_eq!(metric(&mut admin, "weir_pool_hedges_won_total{pool=\"web\"}"), 0.0);
+    assert_eq!(other.connections(), 0);
+    drop(idle);
+    wait_until("descriptors are free", PATIENCE, || open(&weir) < DESCRIPTORS - 5);
+    // When this failure has had its effect, an earlier one would have had it, too.
+    assert_eq!(weir.client().exchange(get("/refused")).status, 502);
+    wait_until("it is ejected", PATIENCE, || {
+        weir.metrics().get("weir_server_ejections_total", &["pool=\"refusing\""]) == 1.0
+    });
+    for name in ["connect_errors", "response_errors", "ejections"] {
+        let name = format!("weir_server_{name}_total");
+        assert_eq!(weir.metrics().get(&name, &["pool=\"web\""]), 0.0, "{name}");
     }
 }
 
