@@ -43,7 +43,6 @@ impl<'a> Context<'a> {
         self.report(Problem::error(span, message));
     }
 
-    /// From now on parts of the config are known to be lost: what seems to be missing need not be.
     /// Whether to look for what a wrong name was meant to be; with thousands of wrong names among thousands of right
     /// ones that would take forever.
     pub(crate) fn may_suggest(&self) -> bool {
@@ -56,6 +55,7 @@ impl<'a> Context<'a> {
         self.problems.borrow().iter().any(|problem| problem.severity == Severity::Error)
     }
 
+    /// From now on parts of the config are known to be lost: what seems to be missing need not be.
     pub(crate) fn set_incomplete(&self) {
         self.incomplete.set(true);
     }

@@ -20,6 +20,7 @@ mod merge;
 mod outline;
 pub mod plan;
 mod print;
+mod quantity;
 mod read;
 mod reference;
 mod render;

@@ -187,6 +187,9 @@ fn unknown_key(
     cx.report(match &meant {
         Some(Meant::Key(key)) => problem.help(suggest::did_you_mean(key)),
         Some(Meant::Below(key)) => problem.help(format!("{:?} belongs into {key:?}", name.value)),
+        Some(Meant::Above(title)) => {
+            problem.help(format!("{:?} is a key of {title}: write it above this table", name.value))
+        }
         None => problem,
     });
     match meant {

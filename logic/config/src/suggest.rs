@@ -1,7 +1,8 @@
 //! "Did you mean ...?"
 
-use crate::keys::{Key, Kind, Section};
+use crate::keys::{Key, Kind, ROOT, Section};
 use crate::tree::Value;
+use crate::{quantity, scalar};
 
 /// The name that `wrong` was probably meant to be.
 pub fn closest<'n>(wrong: &str, names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
@@ -9,6 +10,9 @@ pub fn closest<'n>(wrong: &str, names: impl Iterator<Item = &'n str> + Clone) ->
     const LENGTH_MAX: usize = 64;
     if wrong.len() > LENGTH_MAX {
         return None;
+    }
+    if let Some(name) = names.clone().find(|name| is_alike(name, wrong)) {
+        return Some(name);
     }
     let wrong = wrong.to_ascii_lowercase().replace('_', "-");
     let edits_max = (wrong.len() / 3).clamp(1, 3);
@@ -24,6 +28,15 @@ pub fn closest<'n>(wrong: &str, names: impl Iterator<Item = &'n str> + Clone) ->
         .map(|(_, name)| name)
 }
 
+/// Whether two names differ in nothing but case, and in how their words are joined.
+fn is_alike(one: &str, other: &str) -> bool {
+    let plain = |byte: u8| match byte {
+        b'_' | b' ' => b'-',
+        byte => byte.to_ascii_lowercase(),
+    };
+    one.len() == other.len() && one.bytes().zip(other.bytes()).all(|(one, other)| plain(one) == plain(other))
+}
+
 pub(crate) fn did_you_mean(name: &str) -> String {
     format!("did you mean {name:?}?")
 }
@@ -34,47 +47,88 @@ pub(crate) enum Meant {
     Key(&'static str),
     /// A key of that name in the table below this key.
     Below(&'static str),
+    /// A key of that name in this table, which is around the one where it stands.
+    Above(&'static str),
 }
 
 /// What to do about an unknown key of a section.
 pub(crate) fn for_key(section: &'static Section, wrong: &str) -> Option<Meant> {
-    let lower = wrong.to_ascii_lowercase().replace('_', "-");
-    let foreign = FOREIGN.iter().find(|(foreign, ours)| *foreign == lower && section.key(ours).is_some());
+    let names = || section.keys.iter().map(|key| key.name);
+    if let Some(same) = names().find(|name| is_alike(name, wrong)) {
+        return Some(Meant::Key(same));
+    }
+    let foreign =
+        FOREIGN.iter().find(|(foreign, ours)| is_alike(foreign, wrong) && section.key(ours).is_some());
     if let Some((_, ours)) = foreign {
         return Some(Meant::Key(ours));
     }
-    if let Some(name) = closest(wrong, section.keys.iter().map(|key| key.name)) {
+    // In TOML every key belongs to the last heading: what is written behind that of a table below is not of the pool any more.
+    if let Some(title) = above(section, wrong) {
+        return Some(Meant::Above(title));
+    }
+    if let Some(name) = closest(wrong, names()) {
         return Some(Meant::Key(name));
     }
     let below = |key: &&Key| table_of(key.kind).is_some_and(|inner| inner.key(wrong).is_some());
     section.keys.iter().find(below).map(|key| Meant::Below(key.name))
 }
 
+/// The table around `section` that has such a key.
+fn above(section: &'static Section, wrong: &str) -> Option<&'static str> {
+    let path = section.title.strip_prefix('[')?.trim_start_matches('[');
+    if !path.contains('.') {
+        return None;
+    }
+    let mut outer = Vec::new();
+    around(&ROOT, path, &mut outer);
+    outer.into_iter().rev().find(|section| section.key(wrong).is_some()).map(|section| section.title)
+}
+
+/// The tables around the one of this path, from the outermost one to the innermost.
+fn around(within: &'static Section, path: &str, found: &mut Vec<&'static Section>) {
+    for key in within.keys {
+        let Some(section) = section_of(key.kind) else { continue };
+        let own = section.title.trim_matches(['[', ']']);
+        if path.strip_prefix(own).is_some_and(|rest| rest.starts_with('.')) {
+            found.push(section);
+            return around(section, path, found);
+        }
+    }
+}
+
 /// What to write instead of a value.
 pub(crate) fn for_value(kind: Kind, value: &Value) -> Option<String> {
     let text = |text: &crate::tree::Text| text.text.trim().to_ascii_lowercase();
     match (kind, value) {
-        (Kind::Duration { .. }, Value::Integer(Some(number @ 0..))) => {
-            Some(format!("write \"{number}s\" or \"{number}ms\""))
+        (Kind::Duration { min_ms, max_ms }, value) => {
+            let is_right = |text: &str| scalar::duration(text, min_ms, max_ms).is_ok();
+            write_one_of(&quantity::durations(value), is_right)
         }
-        (Kind::Duration { .. }, Value::Text(there)) => with_unit(&text(there), DURATION_UNITS),
-        (Kind::Size { .. }, Value::Integer(Some(number @ 0..))) => {
-            Some(format!("write \"{number}B\" or \"{number}KiB\""))
+        (Kind::Size { min, max }, value) => {
+            let is_right = |text: &str| scalar::size(text, min, max).is_ok();
+            write_one_of(&quantity::sizes(value), is_right)
         }
-        (Kind::Size { .. }, Value::Text(there)) => with_unit(&text(there), SIZE_UNITS),
-        (Kind::Percent { min, max }, Value::Integer(Some(number)))
-            if (i64::from(min)..=i64::from(max)).contains(number) =>
-        {
-            Some(format!("write \"{number}%\""))
+        (Kind::ByteRate, value) => {
+            write_one_of(&quantity::byte_rates(value), |text| scalar::byte_rate(text).is_ok())
+        }
+        (Kind::Percent { min, max }, value) => {
+            write_one_of(&quantity::percents(value), |text| scalar::percent(text, min, max).is_ok())
         }
         (Kind::Integer { .. } | Kind::Signed { .. }, Value::Text(there)) => {
             text(there).parse::<i64>().ok().map(|number| format!("write {number}, without quotes"))
+        }
+        (Kind::Number { min, max }, Value::Text(there)) => {
+            let number = text(there).parse::<f64>().ok().filter(|number| (min..=max).contains(number));
+            number.map(|number| format!("write {number}, without quotes"))
         }
         (Kind::Flag, Value::Text(there)) => match text(there).as_str() {
             "true" | "yes" | "on" => Some("write true".to_owned()),
             "false" | "no" | "off" => Some("write false".to_owned()),
             _ => None,
         },
+        (Kind::On, Value::Text(there)) if ["on", "true", "yes"].contains(&text(there).as_str()) => {
+            Some("write true".to_owned())
+        }
         (Kind::Off, Value::Text(there)) if ["off", "none", "no"].contains(&text(there).as_str()) => {
             Some("write false".to_owned())
         }
@@ -82,13 +136,15 @@ pub(crate) fn for_value(kind: Kind, value: &Value) -> Option<String> {
             Some(format!("write \"{number}\""))
         }
         (Kind::Choice(names), Value::Text(there)) => {
-            let lower = text(there);
-            let foreign =
-                FOREIGN_VALUES.iter().find(|(foreign, ours)| *foreign == lower && names.contains(ours));
-            if let Some((_, ours)) = foreign {
-                return Some(did_you_mean(ours));
-            }
-            closest(&there.text, names.iter().copied()).map(did_you_mean)
+            let there = there.text.trim();
+            let same = names.iter().copied().find(|name| is_alike(name, there));
+            let foreign = || {
+                let known = FOREIGN_VALUES
+                    .iter()
+                    .find(|(foreign, ours)| is_alike(foreign, there) && names.contains(ours));
+                known.map(|(_, ours)| *ours)
+            };
+            same.or_else(foreign).or_else(|| closest(there, names.iter().copied())).map(did_you_mean)
         }
         (Kind::OneOrMany(kind), value) => for_value(*kind, value),
         (Kind::AnyOf(kinds), value) => kinds.iter().find_map(|kind| for_value(*kind, value)),
@@ -96,21 +152,22 @@ pub(crate) fn for_value(kind: Kind, value: &Value) -> Option<String> {
     }
 }
 
-/// A quantity whose unit is spelled in another way.
-fn with_unit(text: &str, units: &[(&str, &str)]) -> Option<String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit())?;
-    let (number, unit) = text.split_at(digits);
-    let (_, ours) = units.iter().find(|(theirs, _)| *theirs == unit.trim())?;
-    (!number.is_empty()).then(|| format!("write \"{number}{ours}\""))
+/// Those that are right.
+fn write_one_of(texts: &[String], is_right: impl Fn(&str) -> bool) -> Option<String> {
+    let right: Vec<String> =
+        texts.iter().filter(|text| is_right(text)).map(|text| format!("\"{text}\"")).collect();
+    (!right.is_empty()).then(|| format!("write {}", right.join(" or ")))
 }
 
-/// What HAProxy, NGINX, Envoy and IPVS call it, in lower case.
+/// What HAProxy, NGINX, Envoy, IPVS and others call it.
 const FOREIGN_VALUES: &[(&str, &str)] = &[
     ("leastconn", "least-connections"),
-    ("least_conn", "least-connections"),
     ("least-conn", "least-connections"),
     ("roundrobin", "round-robin"),
     ("rr", "round-robin"),
+    ("weighted-round-robin", "round-robin"),
+    ("smooth-weighted-round-robin", "round-robin"),
+    ("swrr", "round-robin"),
     ("wrr", "ipvs-wrr"),
     ("lc", "ipvs-lc"),
     ("wlc", "ipvs-wlc"),
@@ -119,57 +176,43 @@ const FOREIGN_VALUES: &[(&str, &str)] = &[
     ("mh", "ipvs-mh"),
     ("fo", "failover"),
     ("ovf", "overflow"),
-    ("ip_hash", "nginx-ip-hash"),
     ("ip-hash", "nginx-ip-hash"),
-    ("ring_hash", "ring"),
-    ("least_time", "least-response-time"),
+    ("source-hash", "source"),
+    ("source-ip", "source"),
+    ("ring-hash", "ring"),
+    ("consistent", "ring"),
+    ("consistent-hash", "ring"),
+    ("hrw", "rendezvous"),
+    ("p2c", "random"),
+    ("power-of-two", "random"),
+    ("random-two", "random"),
+    ("ewma", "peak-ewma"),
+    ("least-time", "least-response-time"),
     ("uri", "hash"),
-    ("url_param", "hash"),
+    ("url-param", "hash"),
     ("hdr", "hash"),
-];
-
-/// In lower case.
-const DURATION_UNITS: &[(&str, &str)] = &[
-    ("msec", "ms"),
-    ("millis", "ms"),
-    ("milliseconds", "ms"),
-    ("sec", "s"),
-    ("secs", "s"),
-    ("second", "s"),
-    ("seconds", "s"),
-    ("min", "m"),
-    ("mins", "m"),
-    ("minute", "m"),
-    ("minutes", "m"),
-    ("hr", "h"),
-    ("hour", "h"),
-    ("hours", "h"),
-    ("day", "d"),
-    ("days", "d"),
-];
-
-/// In lower case.
-const SIZE_UNITS: &[(&str, &str)] = &[
-    ("b", "B"),
-    ("bytes", "B"),
-    ("k", "KiB"),
-    ("kb", "KiB"),
-    ("kib", "KiB"),
-    ("m", "MiB"),
-    ("mb", "MiB"),
-    ("mib", "MiB"),
-    ("g", "GiB"),
-    ("gb", "GiB"),
-    ("gib", "GiB"),
-    ("t", "TiB"),
-    ("tb", "TiB"),
-    ("tib", "TiB"),
+    ("tlsv1.2", "1.2"),
+    ("tls1.2", "1.2"),
+    ("tlsv1.3", "1.3"),
+    ("tls1.3", "1.3"),
+    ("clf", "common"),
+    ("tcplog", "httplog"),
 ];
 
 fn table_of(kind: Kind) -> Option<&'static Section> {
     match kind {
         Kind::Table(section) => Some(section),
         Kind::AnyOf(kinds) => kinds.iter().find_map(|kind| table_of(*kind)),
+        _ => None,
+    }
+}
+
+/// The table, or each of the tables, that a value of this kind is.
+fn section_of(kind: Kind) -> Option<&'static Section> {
+    match kind {
+        Kind::Table(section) | Kind::Named(_, section) | Kind::Tables(section) => Some(section),
+        Kind::AnyOf(kinds) => kinds.iter().find_map(|kind| section_of(*kind)),
+        Kind::OneOrMany(kind) => section_of(*kind),
         _ => None,
     }
 }

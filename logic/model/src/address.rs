@@ -46,6 +46,8 @@ pub enum BadAddress {
     Port(String),
     /// An IPv6 address without brackets.
     Brackets,
+    /// More colons than one, and no IPv6 address.
+    Colons,
     /// Neither an IP address nor a host name.
     Host(String),
     /// `unix:` without an absolute path, or with one over 107 bytes (the kernel's limit).
@@ -108,7 +110,11 @@ fn split_port(text: &str) -> Result<(&str, &str), BadAddress> {
             }
         };
     }
-    if host.contains(':') { Err(BadAddress::Brackets) } else { Ok((host, port)) }
+    match host.contains(':') {
+        false => Ok((host, port)),
+        true if [text, host].iter().any(|text| text.parse::<Ipv6Addr>().is_ok()) => Err(BadAddress::Brackets),
+        true => Err(BadAddress::Colons),
+    }
 }
 
 fn parse_ip(host: &str) -> Option<IpAddr> {
@@ -153,6 +159,7 @@ impl fmt::Display for BadAddress {
             Self::NoPort => f.write_str("the port is missing: write address:port"),
             Self::Port(port) => write!(f, "{port:?} is not a port (1 to 65535)"),
             Self::Brackets => f.write_str("an IPv6 address stands in brackets: [2001:db8::1]:80"),
+            Self::Colons => f.write_str("there is a colon too many: write address:port"),
             Self::Host(host) => write!(f, "{host:?} is neither an IP address nor a host name"),
             Self::UnixPath(path) => {
                 write!(f, "{path:?} is not a Unix socket path: absolute, at most 107 bytes")
@@ -203,6 +210,8 @@ mod tests {
         assert_eq!(wrong("10.0.0.1:http"), BadAddress::Port("http".into()));
         assert_eq!(wrong("10.0.0.300:80"), BadAddress::Host("10.0.0.300".into()));
         assert_eq!(wrong("::1:80"), BadAddress::Brackets);
+        assert_eq!(wrong("2001:db8:0:0:0:0:0:1:80"), BadAddress::Brackets);
+        assert_eq!(wrong("10.0.0.1:80:"), BadAddress::Colons);
         assert_eq!(wrong("we b:80"), BadAddress::Host("we b".into()));
         assert_eq!(wrong("unix:run/a"), BadAddress::UnixPath("run/a".into()));
     }

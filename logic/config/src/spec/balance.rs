@@ -10,6 +10,7 @@ use crate::expression;
 use crate::keys::EXPRESSION;
 use crate::plan::{HashPlan, KeyPlan};
 use crate::source::Located;
+use crate::suggest;
 use crate::table::Table;
 use crate::tree::{Value, short};
 
@@ -179,18 +180,24 @@ fn parse(table: &Table<'_, '_>, text: &Located<String>) -> Result<KeyPlan, (Stri
     }
 }
 
-/// What other balancers call it, or the list.
+/// What other balancers call it, or what it is mistyped for, or the list.
 fn help(kind: &str) -> String {
+    const KINDS: [&str; 9] =
+        ["source", "destination", "uri", "host", "path", "url-param", "header", "cookie", "rdp-cookie"];
     let ours = match kind {
-        "hdr" => "header NAME",
-        "url_param" | "query" | "param" => "url-param NAME",
-        "src" | "ip" | "client" | "client_ip" => "source",
-        "dst" => "destination",
-        "url" => "uri",
-        "rdp_cookie" | "mstshash" => "rdp-cookie",
-        _ => return KEYS.to_owned(),
+        "hdr" => Some("header"),
+        "query" | "param" => Some("url-param"),
+        "src" | "ip" | "client" | "client_ip" => Some("source"),
+        "dst" => Some("destination"),
+        "url" => Some("uri"),
+        "mstshash" => Some("rdp-cookie"),
+        kind => suggest::closest(kind, KINDS.into_iter()),
     };
-    format!("did you mean {ours:?}?")
+    match ours {
+        Some(ours @ ("url-param" | "header" | "cookie")) => suggest::did_you_mean(&format!("{ours} NAME")),
+        Some(ours) => suggest::did_you_mean(ours),
+        None => KEYS.to_owned(),
+    }
 }
 
 fn uri_part(table: &Table<'_, '_>) -> UriPart {

@@ -6,6 +6,7 @@ use weir_model::Millis;
 use super::header::{check_name, check_value, is_token, texts};
 use super::route::exactly_one;
 use crate::plan::{CheckKind, CheckPlan, HttpCheck};
+use crate::suggest;
 use crate::table::Table;
 use crate::tree::{Node, Value, short};
 
@@ -33,8 +34,29 @@ fn short_kind(pool: &Table<'_, '_>, table: &Table<'_, '_>, node: &Node) -> Optio
     match node.text()? {
         "tcp" => Some(CheckKind::Tcp),
         "tls" => Some(CheckKind::Tls),
-        _ => http(table, pool.parse_node::<Request>("check", node)?.value),
+        text => match text.parse::<Request>() {
+            Ok(request) => http(table, request),
+            Err(message) => {
+                pool.report("check", node.span, message, short_help(text));
+                None
+            }
+        },
     }
+}
+
+/// What a check in its short form was probably meant to be.
+fn short_help(text: &str) -> Option<String> {
+    let text = text.trim();
+    if let Some(kind) = suggest::closest(text, ["tcp", "tls"].into_iter()) {
+        return Some(suggest::did_you_mean(kind));
+    }
+    let request = match text.split_once(' ') {
+        Some((method, path)) => format!("{method} /{}", path.trim_start()),
+        None if ["http", "https"].contains(&text.to_ascii_lowercase().as_str()) => "GET /".to_owned(),
+        None => format!("GET /{text}"),
+    };
+    let is_right = !text.is_empty() && request.parse::<Request>().is_ok();
+    is_right.then(|| format!("write {request:?}"))
 }
 
 fn long_kind(table: &Table<'_, '_>) -> Option<CheckKind> {
@@ -73,7 +95,12 @@ fn http(table: &Table<'_, '_>, request: Request) -> Option<CheckKind> {
 fn expect_status(table: &Table<'_, '_>) -> Vec<(u16, u16)> {
     let range = |node: &Node| match node.integer().and_then(|status| u16::try_from(status).ok()) {
         Some(status) => Some((status, status)),
-        None => table.parse_node::<StatusRange>("status", node).map(|range| range.value.0),
+        None => {
+            let text = node.text()?;
+            let range = text.parse::<StatusRange>();
+            let range = range.map_err(|message| table.report("status", node.span, message, class(text)));
+            range.ok().map(|range| range.0)
+        }
     };
     if let (Some(node), []) = (table.get("status"), table.many("status")) {
         table.error("status", node.span, "an empty list accepts nothing");
@@ -82,6 +109,12 @@ fn expect_status(table: &Table<'_, '_>) -> Vec<(u16, u16)> {
         Some(_) => table.many("status").iter().filter_map(range).collect(),
         None => table.text("status").parse::<StatusRange>().map(|range| range.0).into_iter().collect(),
     }
+}
+
+/// What to write for a class of statuses.
+fn class(text: &str) -> Option<String> {
+    let digit = text.trim().to_ascii_lowercase().strip_suffix("xx")?.parse::<u16>().ok()?;
+    (1..=5).contains(&digit).then(|| format!("write \"{digit}00-{digit}99\""))
 }
 
 fn expect_header(table: &Table<'_, '_>) -> Option<(String, String)> {

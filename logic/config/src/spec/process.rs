@@ -15,6 +15,7 @@ use crate::plan::{
 };
 use crate::source::Located;
 use crate::subject::Subject;
+use crate::suggest;
 use crate::table::Table;
 use crate::tree::{Node, short};
 
@@ -62,10 +63,10 @@ pub(super) fn access_log(table: &Table<'_, '_>) -> AccessLogPlan {
         "httplog" => AccessLogFormat::Httplog,
         _ => AccessLogFormat::Combined,
     };
-    let target = match table.parse("to") {
-        Some(Located { value: To::Stdout, .. }) | None => LogTarget::Stdout,
-        Some(Located { value: To::File(path), .. }) => LogTarget::File(path),
-        Some(Located { value: To::Syslog(address), .. }) => {
+    let target = match log_target(table) {
+        Some(To::Stdout) | None => LogTarget::Stdout,
+        Some(To::File(path)) => LogTarget::File(path),
+        Some(To::Syslog(address)) => {
             LogTarget::Syslog { address, facility: facility(&table.text("facility")) }
         }
     };
@@ -73,6 +74,18 @@ pub(super) fn access_log(table: &Table<'_, '_>) -> AccessLogPlan {
         table.error("facility", node.span, "only syslog has facilities: to = \"syslog:...\"");
     }
     AccessLogPlan { format, target }
+}
+
+fn log_target(table: &Table<'_, '_>) -> Option<To> {
+    let text = table.text_if("to")?;
+    match text.value.parse::<To>() {
+        Ok(to) => Some(to),
+        Err(message) => {
+            let help = suggest::closest(&text.value, ["stdout"].into_iter()).map(suggest::did_you_mean);
+            table.report("to", text.span, message, help);
+            None
+        }
+    }
 }
 
 pub(super) fn resolver(table: &Table<'_, '_>) -> ResolverPlan {

@@ -71,7 +71,7 @@ fn values_of(section: &'static Section, found: &mut Vec<(String, Kind, &'static 
     }
 }
 
-fn tables(kind: Kind) -> Vec<&'static Section> {
+pub(super) fn tables(kind: Kind) -> Vec<&'static Section> {
     match kind {
         Kind::Table(section) | Kind::Named(_, section) | Kind::Tables(section) => vec![section],
         Kind::OneOrMany(kind) | Kind::Map(_, kind) => tables(*kind),

@@ -20,6 +20,7 @@ mod simulation;
 mod spread;
 mod sticky;
 mod storage;
+mod suggestions;
 
 use crate::{Diagnostic, Loaded, Outside, Source, load_with};
 
