@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use weir_http::RefusalRule;
 use weir_http::access_log::{Cause, Phase, Termination};
+use weir_net::tls::HandshakeFault;
 use weir_wire::proxy::ProxyError;
 
 use crate::http::ClientTlsFacts;
@@ -33,6 +34,8 @@ pub(crate) enum EarlyEnd {
     Late,
     /// What came is no PROXY header.
     ProxyHeader(ProxyError),
+    /// The TLS handshake failed, and it was the client's doing.
+    Tls(HandshakeFault),
     /// Nobody takes the server name that was asked for.
     ServerName,
 }
@@ -48,6 +51,12 @@ impl EarlyEnd {
             Self::Left => None,
             Self::Late => Some(RefusalRule::HeadTimeout),
             Self::ProxyHeader(_) => Some(RefusalRule::ProxyHeader),
+            Self::Tls(HandshakeFault::PlainHttp) => Some(RefusalRule::TlsPlainHttp),
+            Self::Tls(HandshakeFault::NoCertificate) => Some(RefusalRule::TlsNoCertificate),
+            Self::Tls(HandshakeFault::Certificate) => Some(RefusalRule::TlsCertificate),
+            Self::Tls(HandshakeFault::NothingInCommon) => Some(RefusalRule::TlsNothingInCommon),
+            Self::Tls(HandshakeFault::Alert) => Some(RefusalRule::TlsAlert),
+            Self::Tls(HandshakeFault::Protocol) => Some(RefusalRule::TlsProtocol),
             Self::ServerName => Some(RefusalRule::ServerName),
         }
     }
@@ -56,7 +65,7 @@ impl EarlyEnd {
         match self {
             Self::Left => Termination::CLIENT_LEFT_IN_REQUEST,
             Self::Late => Termination::REQUEST_TIMEOUT,
-            Self::ProxyHeader(_) | Self::ServerName => Termination::BAD_REQUEST,
+            Self::ProxyHeader(_) | Self::Tls(_) | Self::ServerName => Termination::BAD_REQUEST,
         }
     }
 }
@@ -64,7 +73,9 @@ impl EarlyEnd {
 /// Counts and logs that `listener` has lost a connection so early. One on which nothing came was no request: somebody has
 /// looked whether there is a listener.
 pub(crate) fn ended(worker: &Worker, live: &LocalLive, listener: &ListenerState, early: &Early<'_>) {
-    if early.bytes_in == 0 {
+    // How many bytes a handshake took is not known; it has counters of its own.
+    let is_tls = matches!(early.why, EarlyEnd::Tls(_));
+    if early.bytes_in == 0 && !is_tls {
         return;
     }
     let counters = listener.counters.of(worker.thread);
@@ -74,7 +85,7 @@ pub(crate) fn ended(worker: &Worker, live: &LocalLive, listener: &ListenerState,
     let refused_by = if stops { None } else { early.why.refused_by() };
     let termination =
         if stops { Termination::new(Cause::Killed, Phase::Request) } else { early.why.termination() };
-    if !stops {
+    if !stops && !is_tls {
         counters.request_errors.one();
     }
     if let Some(rule) = refused_by {
@@ -87,7 +98,7 @@ pub(crate) fn ended(worker: &Worker, live: &LocalLive, listener: &ListenerState,
                 format!("listener {}, {}: {error}", listener.plan.name, named(early.client))
             });
         }
-        EarlyEnd::Late | EarlyEnd::ServerName => {}
+        EarlyEnd::Late | EarlyEnd::Tls(_) | EarlyEnd::ServerName => {}
     }
     let (client, tls, started) = (early.client, early.tls, early.started);
     let bytes_in = early.bytes_in as u64;
@@ -112,6 +123,7 @@ mod tests {
             EarlyEnd::Left,
             EarlyEnd::Late,
             EarlyEnd::ProxyHeader(ProxyError::NotProxy),
+            EarlyEnd::Tls(HandshakeFault::Certificate),
             EarlyEnd::ServerName,
         ] {
             assert!(why.termination().is_documented(), "{why:?}");

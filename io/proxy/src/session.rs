@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use weir_net::tls::ServerTls;
+use weir_net::tls::{ServerTls, TlsFailure};
 use weir_net::{Deadline, Peer, Socket, Stream};
 use weir_wire::proxy::{self, Command, Endpoints, Parsed};
 
@@ -125,6 +125,7 @@ async fn prepare(
     }
     let Some(tls) = &listener.tls else { return Some(arrival) };
     let counters = listener.counters.of(worker.thread);
+    let (client, started) = (arrival.client, arrival.started);
     match accept_tls(tls, arrival).await {
         Ok(arrival) => {
             counters.tls_handshakes.one();
@@ -133,8 +134,12 @@ async fn prepare(
             }
             Some(arrival)
         }
-        Err(_) => {
+        Err(error) => {
             counters.tls_failures.one();
+            if let Some(fault) = TlsFailure::of(&error).and_then(TlsFailure::handshake_fault) {
+                let why = EarlyEnd::Tls(fault);
+                early::ended(worker, live, listener, &Early { client, tls: None, started, bytes_in: 0, why });
+            }
             None
         }
     }

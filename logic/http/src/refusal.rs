@@ -33,6 +33,18 @@ refusals! {
     HeadTimeout = "head-timeout",
     /// A peer that must send a PROXY header has sent none, or a malformed one.
     ProxyHeader = "proxy-header",
+    /// Plain HTTP where TLS is spoken.
+    TlsPlainHttp = "tls-plain-http",
+    /// A TLS client without the certificate that it must have.
+    TlsNoCertificate = "tls-no-certificate",
+    /// The certificate of a TLS client is not accepted: expired, revoked, or of another authority.
+    TlsCertificate = "tls-certificate",
+    /// A TLS client with which there is no version, cipher suite or the like in common.
+    TlsNothingInCommon = "tls-nothing-in-common",
+    /// A TLS client has broken the handshake off with an alert: it does not trust the certificate, for instance.
+    TlsAlert = "tls-alert",
+    /// What comes in place of a TLS handshake breaks the protocol, or is of another one.
+    TlsProtocol = "tls-protocol",
     /// No `sni` entry of a TCP listener takes the server name that was asked for, or that none was.
     ServerName = "server-name",
     /// The head is over `limits.head`.

@@ -27,7 +27,41 @@ pub enum TlsFailure {
     Handshaking,
 }
 
+/// What was wrong with a client in its handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandshakeFault {
+    /// It speaks plain HTTP.
+    PlainHttp,
+    /// It has shown no certificate, and must.
+    NoCertificate,
+    /// Its certificate is not accepted.
+    Certificate,
+    /// There is no version, cipher suite or the like that both sides have.
+    NothingInCommon,
+    /// It has broken the handshake off with an alert.
+    Alert,
+    /// It breaks the protocol, or speaks another one.
+    Protocol,
+}
+
 impl TlsFailure {
+    /// What was wrong with the client, if that is why its handshake failed. `None` = it went away, or the fault is elsewhere.
+    pub fn handshake_fault(&self) -> Option<HandshakeFault> {
+        use rustls::Error;
+        match self {
+            Self::PlainHttp => Some(HandshakeFault::PlainHttp),
+            Self::Protocol(Error::NoCertificatesPresented) => Some(HandshakeFault::NoCertificate),
+            Self::Protocol(Error::InvalidCertificate(_)) => Some(HandshakeFault::Certificate),
+            // The general one is that no certificate of ours suits the client.
+            Self::Protocol(Error::PeerIncompatible(_) | Error::NoApplicationProtocol | Error::General(_)) => {
+                Some(HandshakeFault::NothingInCommon)
+            }
+            Self::Protocol(Error::AlertReceived(_)) => Some(HandshakeFault::Alert),
+            Self::Protocol(_) | Self::TooLarge => Some(HandshakeFault::Protocol),
+            Self::EndInHandshake | Self::Truncated | Self::Ended | Self::Handshaking => None,
+        }
+    }
+
     /// The failure that an error of a TLS stream carries; `None` = the error is the socket's.
     pub fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
@@ -46,5 +80,27 @@ impl TlsFailure {
 impl From<TlsFailure> for io::Error {
     fn from(failure: TlsFailure) -> Self {
         Self::new(failure.kind(), failure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
+
+    use super::*;
+
+    #[test]
+    fn whose_fault_a_handshake_is_can_be_told() {
+        let of = |error: Error| TlsFailure::from(error).handshake_fault();
+        assert_eq!(of(Error::NoCertificatesPresented), Some(HandshakeFault::NoCertificate));
+        let expired = Error::InvalidCertificate(CertificateError::Expired);
+        assert_eq!(of(expired), Some(HandshakeFault::Certificate));
+        let too_old = Error::PeerIncompatible(PeerIncompatible::Tls12NotOffered);
+        assert_eq!(of(too_old), Some(HandshakeFault::NothingInCommon));
+        let distrusts = Error::AlertReceived(AlertDescription::UnknownCA);
+        assert_eq!(of(distrusts), Some(HandshakeFault::Alert));
+        assert_eq!(of(Error::DecryptError), Some(HandshakeFault::Protocol));
+        assert_eq!(TlsFailure::PlainHttp.handshake_fault(), Some(HandshakeFault::PlainHttp));
+        assert_eq!(TlsFailure::EndInHandshake.handshake_fault(), None);
     }
 }

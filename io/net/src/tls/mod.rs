@@ -31,7 +31,7 @@ pub use check::{TlsReport, check_certificate, check_tls_in, check_tls_out};
 pub use client::{ClientTls, TlsConnector};
 pub use error::{FileProblem, FileRole, TlsError};
 pub use expiry::{EXPIRY_WARNING_DAYS, Expiry};
-pub use failure::TlsFailure;
+pub use failure::{HandshakeFault, TlsFailure};
 pub use provider::cipher_names;
 pub use raw_io::RawIo;
 pub use server::ServerTls;

@@ -287,3 +287,38 @@ fn sessions_are_resumed() {
     };
     assert_eq!((shaken("full"), shaken("resumed"), shaken("failed")), (2.0, 2.0, 0.0));
 }
+
+#[test]
+fn a_handshake_that_fails_by_the_clients_doing_tells_why_in_the_log_and_in_the_metrics() {
+    let pki = Pki::new();
+    let server = RawServer::answering("hi");
+    let certificate = pki.issue("a", Request::names(&["a.example"]));
+    let another = Authority::new("another");
+    let stranger = another.issue(&Request::names(&["you"])).write_to(pki.directory.path(), "you");
+    let other_ca = pki.directory.path().join("other-ca.pem");
+    std::fs::write(&other_ca, another.pem()).unwrap();
+    let rules = format!(
+        "min-version = \"1.3\"\nclient-auth = {{ ca = \"{}\", mode = \"required\" }}",
+        pki.ca().display()
+    );
+    let log = "\n[access-log]\nformat = \"json\"\nto = \"stdout\"\n";
+    let mut weir = Weir::start(&format!("{}{log}", tls(&server, &certificate, &rules)));
+    weir.client().send(weir_e2e::get("/")).read_to_end();
+    weir.client().send([0x80; 64]).read_to_end();
+    let (cert, key) = (stranger.certificate.display().to_string(), stranger.key.display().to_string());
+    let other_ca = other_ca.display().to_string();
+    let curls: [&[&str]; 4] =
+        [&[], &["--cert", &cert, "--key", &key], &["--tls-max", "1.2"], &["--cacert", &other_ca]];
+    for arguments in curls {
+        assert!(!pki.curl(&weir, "a.example", arguments).status.success(), "{arguments:?}");
+    }
+    for rule in ["plain-http", "protocol", "no-certificate", "certificate", "nothing-in-common", "alert"] {
+        let line = weir.wait_for_log(&format!("\"refused_by\":\"tls-{rule}\""));
+        assert!(line.contains("\"kind\":\"bad-request\"") && line.contains("PR--"), "{line}");
+        let label = format!("rule=\"tls-{rule}\"");
+        assert_eq!(weir.metrics().get("weir_listener_refused_total", &[&label]), 1.0, "{rule}");
+    }
+    let failed = ["listener=\"web\"", "result=\"failed\""];
+    assert_eq!(weir.metrics().get("weir_listener_tls_handshakes_total", &failed), 6.0);
+    assert_eq!(weir.metrics().get("weir_listener_request_errors_total", &[]), 0.0);
+}
