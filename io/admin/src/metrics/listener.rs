@@ -64,7 +64,8 @@ pub(super) fn write(text: &mut Text, listeners: &[ListenerSnapshot]) {
     let own = "Answers of Weir's own, those in a failed server's place included, by class of status.";
     responses(text, "weir_listener_answered", own, &things, |l| &l.answered);
     let refused = "weir_listener_refused";
-    let help = "Requests refused for what was wrong with them, by the rules that the reference of the access log lists.";
+    let help = "Requests, and connections before their first one, refused for what was wrong with them, by the rules that the \
+                reference of the access log lists.";
     text.family(refused, Kind::Counter, help);
     for (labels, listener) in &things {
         for count in &listener.refused {
