@@ -126,8 +126,10 @@ fn a_tcp_connection_that_is_tried_again_at_its_only_server_has_not_moved() {
     let refusing = RefusingPort::new();
     let pool = "eject = false\nretry = { attempts = 1 }";
     let logged = Logged::start(&tcp(refusing.addr(), "pool = \"db\"", pool), "json");
-    let mut client = RawClient::connect(logged.weir.addr("db"));
-    assert_eq!(client.read_to_end().0, b"");
+    // Its reset may even come before connecting has ended.
+    if let Ok(mut client) = RawClient::try_connect(logged.weir.addr("db")) {
+        assert_eq!(client.read_to_end().0, b"");
+    }
     let line = logged.json(1).remove(0);
     assert_eq!((&line["retries"], &line["redispatched"]), (&1.into(), &false.into()), "{line}");
     let metrics = logged.weir.metrics();
