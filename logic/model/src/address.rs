@@ -42,6 +42,8 @@ pub struct ServerHost {
 pub enum BadAddress {
     /// `host` without `:port`.
     NoPort,
+    /// A port without an address.
+    PortOnly(String),
     /// A port outside 1 to 65535 (0 to 65535 for a listener).
     Port(String),
     /// An IPv6 address without brackets.
@@ -101,7 +103,10 @@ fn unix_path(path: &str) -> Result<PathBuf, BadAddress> {
 }
 
 fn split_port(text: &str) -> Result<(&str, &str), BadAddress> {
-    let (host, port) = text.rsplit_once(':').ok_or(BadAddress::NoPort)?;
+    let is_port = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let Some((host, port)) = text.rsplit_once(':') else {
+        return Err(if is_port { BadAddress::PortOnly(text.to_owned()) } else { BadAddress::NoPort });
+    };
     if let Some(inner) = host.strip_prefix('[') {
         return match inner.strip_suffix(']') {
             Some(ip) if ip.parse::<Ipv6Addr>().is_ok() => Ok((host, port)),
@@ -157,6 +162,7 @@ impl fmt::Display for BadAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoPort => f.write_str("the port is missing: write address:port"),
+            Self::PortOnly(port) => write!(f, "{port:?} is only a port: write address:{port}"),
             Self::Port(port) => write!(f, "{port:?} is not a port (1 to 65535)"),
             Self::Brackets => f.write_str("an IPv6 address stands in brackets: [2001:db8::1]:80"),
             Self::Colons => f.write_str("there is a colon too many: write address:port"),
@@ -206,6 +212,7 @@ mod tests {
     fn a_mistyped_address_says_what_is_wrong() {
         let wrong = |text: &str| text.parse::<ServerAddress>().unwrap_err();
         assert_eq!(wrong("10.0.0.1"), BadAddress::NoPort);
+        assert_eq!(wrong("8080"), BadAddress::PortOnly("8080".into()));
         assert_eq!(wrong("10.0.0.1:0"), BadAddress::Port("0".into()));
         assert_eq!(wrong("10.0.0.1:http"), BadAddress::Port("http".into()));
         assert_eq!(wrong("10.0.0.300:80"), BadAddress::Host("10.0.0.300".into()));

@@ -53,6 +53,7 @@ fn short_help(text: &str) -> Option<String> {
     let request = match text.split_once(' ') {
         Some((method, path)) => format!("{method} /{}", path.trim_start()),
         None if ["http", "https"].contains(&text.to_ascii_lowercase().as_str()) => "GET /".to_owned(),
+        None if text.bytes().all(|byte| byte.is_ascii_uppercase()) => format!("{text} /"),
         None => format!("GET /{text}"),
     };
     let is_right = !text.is_empty() && request.parse::<Request>().is_ok();

@@ -118,6 +118,8 @@ fn values_that_are_nearly_right_are_told_how_they_are_written() {
         ("[pool.web.retry]\nbudget = \"20\"", "write \"20%\""),
         ("[pool.b]\nservers = \"b:1\"\ncheck = \"TCP\"", "did you mean \"tcp\"?"),
         ("[pool.b]\nservers = \"b:1\"\ncheck = \"health\"", "write \"GET /health\""),
+        ("[pool.b]\nservers = \"b:1\"\ncheck = \"HEAD\"", "write \"HEAD /\""),
+        ("[pool.b]\nservers = \"b:1\"\ncheck = \"http\"", "write \"GET /\""),
         (
             "[pool.b]\nservers = \"b:1\"\ncheck = { http = \"/\", expect = { status = \"2xx\" } }",
             "write \"200-299\"",
