@@ -43,6 +43,8 @@ pub(crate) struct Answer {
     pub(super) denied: bool,
     /// What was wrong with the request, if that is why it is answered like this.
     pub(crate) refused_by: Option<RefusalRule>,
+    /// When the head of its request was complete. `None` = no request was read.
+    pub(super) asked: Option<Instant>,
     /// Whose line of the access log is to be written when this has gone out. `None` = nobody wants it.
     pub(super) line: Option<Line>,
 }
@@ -320,6 +322,7 @@ impl Answer {
             linger: false,
             denied: false,
             refused_by: None,
+            asked: None,
             line: None,
         }
     }

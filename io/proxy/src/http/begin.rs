@@ -297,6 +297,7 @@ fn local(
     let keep = head.keep_alive && whole && connection.worker.drain.get() == Drain::No;
     let mut answer = answer(connection, keep);
     answer.linger |= !whole;
+    answer.asked = Some(timing.start);
     if connection.live.log.is_some() {
         answer.line = Some(Line::Request(Box::new(AnsweredRequest {
             copy: Some(RequestCopy::of(buf, head, table, &connection.worker.buffers)),

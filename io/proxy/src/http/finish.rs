@@ -62,7 +62,11 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
         End::Complete { .. } => After::Close,
         End::Cut(ref cut) if cut.leaves_client() => After::ResetWhenDelivered,
         End::Cut(_) => After::Reset,
-        End::Answer(ref fault) => After::Answer(Box::new(Answer::fault(connection, &exchange, fault))),
+        End::Answer(ref fault) => {
+            let mut answer = Answer::fault(connection, &exchange, fault);
+            answer.asked = Some(exchange.timing.start);
+            After::Answer(Box::new(answer))
+        }
     };
     count(connection, &mut exchange, &end);
     if let Some(complaint) = end.complaint() {
@@ -140,7 +144,7 @@ pub(crate) fn finish_tunnel(
 
 /// Counts and logs an answer of Weir's own that has gone out as far as it does.
 pub(crate) fn finish_answer(connection: &Connection, answer: &mut Answer, sent: &io::Result<()>) {
-    connection.worker.look_at_clock();
+    let now = connection.worker.look_at_clock();
     let stops = connection.worker.drain.get() == Drain::Cut;
     let counters = connection.listener.counters(&connection.worker);
     counters.responses.count(answer.status);
@@ -152,6 +156,9 @@ pub(crate) fn finish_answer(connection: &Connection, answer: &mut Answer, sent: 
         counters.refused.count(rule);
     }
     counters.bytes_out.add(answer.bytes_sent() as u64);
+    if let Some(asked) = answer.asked {
+        counters.duration.record(now.saturating_duration_since(asked).as_micros() as u64);
+    }
     if sent.is_err() && !stops {
         counters.client_aborts.one();
     }

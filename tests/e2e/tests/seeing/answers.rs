@@ -1,7 +1,7 @@
 //! Weir's own answers, in the log with what went out of them.
 
-use weir_e2e::{get, web};
-use weir_testkit::RefusingPort;
+use weir_e2e::{Weir, get, web};
+use weir_testkit::{PATIENCE, RefusingPort, wait_until};
 
 use crate::access_log::Logged;
 
@@ -48,4 +48,22 @@ fn a_head_that_its_client_breaks_off_has_a_line_and_silence_has_none() {
     assert!(line.get("status").is_none() && line.get("refused_by").is_none(), "{line}");
     assert_eq!(logged.weir.client().exchange(get("/")).status, 204);
     assert_eq!(logged.json(2).len(), 2);
+}
+
+#[test]
+fn answers_of_weirs_own_are_timed_like_all_others() {
+    let refusing = RefusingPort::new();
+    let config = format!(
+        "{}retry = false\n\n[[route]]\npath = \"/fixed\"\nrespond = 200\n[weir]\nworkers = 1\n",
+        web(&[refusing.addr()])
+    );
+    let weir = Weir::start(&config);
+    let mut client = weir.client();
+    assert_eq!(client.exchange(get("/fixed")).status, 200);
+    assert_eq!(client.exchange(get("/")).status, 502);
+    // Both happen when an answer has gone out.
+    for name in ["answered_total", "request_duration_seconds_count"] {
+        let name = format!("weir_listener_{name}");
+        wait_until(&name, PATIENCE, || weir.metrics().get(&name, &["listener=\"web\""]) == 2.0);
+    }
 }

@@ -44,6 +44,7 @@ impl Finish {
             self.complain(&fault.to_string());
         }
         let mut answer = Answer::in_place_of_service(&self.connection, &self.facts, fault);
+        answer.asked = Some(self.timing.start);
         let counters = self.connection.listener.counters(&self.connection.worker);
         counters.bytes_in.add(self.incoming.bytes_read);
         if matches!(fault, Fault::BodyFraming(_) | Fault::BodyTimeout) {
