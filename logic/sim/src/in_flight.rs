@@ -1,6 +1,7 @@
 use std::net::IpAddr;
 
 use weir_balance::Watch;
+use weir_health::Probe;
 
 use crate::waiting::Spot;
 
@@ -25,6 +26,8 @@ pub(crate) struct Flight {
     pub(crate) spot: Option<Spot>,
     /// An event will tell when it has waited long enough.
     pub(crate) is_timed: bool,
+    /// It finds out for the breaker whether the pool works again.
+    pub(crate) probe: Option<Probe>,
 }
 
 /// A request at a server, as the balancer sees it.
@@ -109,6 +112,7 @@ pub(crate) mod testing {
             wanted: None,
             spot: None,
             is_timed: false,
+            probe: None,
         }
     }
 }

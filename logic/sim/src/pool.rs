@@ -41,6 +41,9 @@ struct Member {
     /// As far as checks know.
     is_up: bool,
     is_ejected: bool,
+    /// How many drains of the operator hold at the moment: they may overlap. Those to maintenance apart.
+    drains: u32,
+    maintenances: u32,
     /// While it is half open: no more requests than this at once.
     probes: Option<u32>,
     /// What counts of its weight and its limit.
@@ -196,14 +199,28 @@ impl Pool {
         self.change(slot, now_ns, |member| member.is_there = true);
     }
 
+    /// The operator takes it out of traffic.
+    pub(crate) fn drain(&mut self, slot: usize, is_maintenance: bool, now_ns: u64) {
+        self.change(slot, now_ns, |member| *member.drains_of(is_maintenance) += 1);
+    }
+
+    /// The operator puts it back.
+    pub(crate) fn undrain(&mut self, slot: usize, is_maintenance: bool, now_ns: u64) {
+        self.change(slot, now_ns, |member| {
+            let drains = member.drains_of(is_maintenance);
+            *drains = drains.saturating_sub(1);
+        });
+    }
+
     /// Whether the server in `slot` comes or goes by that.
     fn change(&mut self, slot: usize, now_ns: u64, change: impl FnOnce(&mut Member)) -> bool {
         let greatest = self.concurrency.map(|rule| rule.max);
         let Some(member) = self.members.get_mut(slot) else { return false };
         change(member);
         let was_in = member.candidate.eligible;
-        let is_in = member.is_up && !member.is_ejected && member.is_there;
-        (member.candidate.eligible, member.candidate.keeps_clients) = (is_in, is_in);
+        let serves = member.is_up && !member.is_ejected && member.is_there && member.maintenances == 0;
+        let is_in = serves && member.drains == 0;
+        (member.candidate.eligible, member.candidate.keeps_clients) = (is_in, serves);
         if is_in != was_in {
             member.up_since_ns = is_in.then_some(now_ns);
         }
@@ -285,6 +302,8 @@ impl Member {
             is_there,
             is_up: true,
             is_ejected: false,
+            drains: 0,
+            maintenances: 0,
             probes: None,
             portion: Portion::WHOLE,
             requests_max: group.connections_max,
@@ -293,6 +312,10 @@ impl Member {
         };
         member.set_limit(balancer.concurrency.map(|rule| rule.max));
         member
+    }
+
+    fn drains_of(&mut self, is_maintenance: bool) -> &mut u32 {
+        if is_maintenance { &mut self.maintenances } else { &mut self.drains }
     }
 
     /// `greatest`: that of the limits that are found, which hold only where there is one at all.

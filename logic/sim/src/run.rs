@@ -55,12 +55,14 @@ pub struct Errors {
     pub queue_full: u64,
     /// They would have waited for too long, and were turned away at once.
     pub hopeless: u64,
+    /// The breaker turned them away, because too many before them had failed.
+    pub breaker: u64,
 }
 
 impl Errors {
     /// All of them.
     pub fn total(&self) -> u64 {
-        self.refused + self.broken + self.timed_out + self.queue_full + self.hopeless
+        self.refused + self.broken + self.timed_out + self.queue_full + self.hopeless + self.breaker
     }
 }
 

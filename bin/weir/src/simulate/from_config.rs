@@ -6,7 +6,7 @@ use weir_config::plan::{
     Fairness, KeyPlan, PoolPlan, ServerPlan, StickyBy, StickyCookie, StickyPlan, StickyTablePlan,
 };
 use weir_config::simulation::{
-    Disturbance, Failure, Group, PoolRules, Scenario, SimKey, SimTime, SlowDown, StickySessions,
+    Disturbance, Drain, Failure, Group, PoolRules, Scenario, SimKey, SimTime, SlowDown, StickySessions,
 };
 use weir_http::RequestKey;
 use weir_model::Millis;
@@ -72,7 +72,6 @@ fn left_out(pool: &PoolPlan, key: SimKey) -> Vec<&'static str> {
         ("queue.fair by a header (clients take turns)", matches!(pool.queue.fair, Fairness::Header(_))),
         ("weight = \"auto\"", pool.auto_weight.is_on),
         ("agent", pool.agent.is_some()),
-        ("breaker", pool.breaker.is_some()),
         ("hedge", pool.hedge.is_some()),
     ];
     said.into_iter().filter(|(_, is_said)| *is_said).map(|(key, _)| key).collect()
@@ -127,6 +126,9 @@ fn group(at: usize, server: &ServerPlan, pool: &PoolPlan, like: &Group) -> Group
         Disturbance::Slow(slow) => {
             concerns(slow.span).map(|span| Disturbance::Slow(SlowDown { span, ..slow }))
         }
+        Disturbance::Drain(drain) => {
+            concerns(drain.span).map(|span| Disturbance::Drain(Drain { span, ..drain }))
+        }
     });
     Group {
         name: server.name.to_string(),
@@ -159,6 +161,7 @@ fn balancer(scenario: &mut Scenario, pool: &PoolPlan) {
     scenario.balancer.slow_start = pool.slow_start;
     scenario.balancer.concurrency = pool.concurrency;
     scenario.balancer.ejection = pool.ejection.clone();
+    scenario.balancer.breaker = pool.breaker.clone();
     if pool.check.is_none() {
         // Only requests find out, if anybody does.
         scenario.balancer.down_after = SimTime::MAX;

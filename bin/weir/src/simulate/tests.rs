@@ -151,7 +151,9 @@ slow-start = "30s"
 max-connections = 50
 queue = { max-length = 7, fair = "client" }
 concurrency = {}
-breaker = {}
+breaker = { errors = "30%" }
+hedge = false
+agent = { port = 9999 }
 servers = [
     { address = "10.0.0.1:80", zone = "a" },
     { address = "10.0.0.2:80", zone = "b", priority = 3 },
@@ -169,7 +171,8 @@ servers = [
     }
     let places: Vec<_> = got.groups.iter().map(|group| (group.priority, group.is_remote)).collect();
     assert_eq!(places, [(0, false), (3, true)]);
-    assert_eq!(got.pool.left_out, ["breaker"]);
+    assert_eq!(got.pool.left_out, ["agent"]);
+    assert_eq!(got.balancer.breaker.unwrap().error_percent, 30);
     assert_eq!(got.balancer.ejection.unwrap().consecutive_failures, 5);
     assert_eq!(
         got.balancer.sticky,

@@ -72,38 +72,41 @@ pub(crate) static BREAKER: Section = Section {
     meaning: "Keeps requests away from a pool that fails them. It goes by what became of requests after all their tries: \
               no connection, no response, or 502, 503 or 504 from a server. Single servers are `eject`'s matter, which \
               leaves the last of them in; requests that found no server or no room do not count.",
-    keys: &[
-        key(
-            "errors",
-            Percent { min: 1, max: 100 },
-            Default("\"50%\""),
-            "\"30%\"",
-            "Share of failed requests within `window` that opens it.",
-        ),
-        key(
-            "min-requests",
-            COUNT,
-            Default("20"),
-            "100",
-            "The share is judged only from this many requests within `window`.",
-        ),
-        key(
-            "window",
-            Duration { min_ms: 100, max_ms: DAY_MS },
-            Default("\"10s\""),
-            "\"30s\"",
-            "What the share looks back on.",
-        ),
-        key("open", DURATION, Default("\"5s\""), "\"30s\"", "How long it is open; then it is half open."),
-        key(
-            "half-open-requests",
-            Integer { min: 1, max: 1_000 },
-            Default("3"),
-            "1",
-            "So many requests are then let pass. When all of them succeed it closes; when one fails it opens again.",
-        ),
-    ],
+    keys: BREAKER_KEYS,
 };
+
+/// Those of the scenario file, too.
+pub(crate) const BREAKER_KEYS: &[Key] = &[
+    key(
+        "errors",
+        Percent { min: 1, max: 100 },
+        Default("\"50%\""),
+        "\"30%\"",
+        "Share of failed requests within `window` that opens it.",
+    ),
+    key(
+        "min-requests",
+        COUNT,
+        Default("20"),
+        "100",
+        "The share is judged only from this many requests within `window`.",
+    ),
+    key(
+        "window",
+        Duration { min_ms: 100, max_ms: DAY_MS },
+        Default("\"10s\""),
+        "\"30s\"",
+        "What the share looks back on.",
+    ),
+    key("open", DURATION, Default("\"5s\""), "\"30s\"", "How long it is open; then it is half open."),
+    key(
+        "half-open-requests",
+        Integer { min: 1, max: 1_000 },
+        Default("3"),
+        "1",
+        "So many requests are then let pass. When all of them succeed it closes; when one fails it opens again.",
+    ),
+];
 
 pub(crate) static RETRY: Section = Section {
     noun: "",

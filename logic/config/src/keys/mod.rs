@@ -24,7 +24,7 @@ mod tls;
 mod token_endpoint;
 
 pub(crate) use balance::{ALGORITHM_NAMES, EXPRESSION};
-pub(crate) use failures::EJECT_KEYS;
+pub(crate) use failures::{BREAKER_KEYS, EJECT_KEYS};
 pub(crate) use fleet::{FLEET, FLEET_SIGNAL};
 pub(crate) use limits::CONCURRENCY_KEYS;
 pub(crate) use listener::{LISTENER, SNI};

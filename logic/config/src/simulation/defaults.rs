@@ -48,6 +48,7 @@ impl Default for BalancerPlan {
             slow_start: None,
             concurrency: None,
             ejection: None,
+            breaker: None,
             down_after: SimTime(6_000_000_000),
             up_after: SimTime(4_000_000_000),
             network: SimTime(0),

@@ -343,6 +343,13 @@ pub(super) static SERVERS: Section = Section {
             "{ at = \"30s\", for = \"10s\", speed = 0.1 }",
             "When servers of the group are slower, and for how long.",
         ),
+        key(
+            "drain",
+            Tables(&DRAIN),
+            Otherwise("never"),
+            "{ at = \"30s\", for = \"10s\" }",
+            "When servers of the group are taken out of traffic, and for how long.",
+        ),
     ],
 };
 
@@ -387,6 +394,24 @@ static SLOW: Section = Section {
             Required,
             "0.1",
             "Their speed in the meantime, as a multiple of their own.",
+        ),
+    ],
+};
+
+static DRAIN: Section = Section {
+    noun: "",
+    title: "A drain",
+    meaning: "The operator takes servers out of traffic: they finish what they have and get nothing new, but from clients that are bound to them.",
+    keys: &[
+        key("at", TIME, Required, "\"30s\"", "When, from the start."),
+        key("for", TIME, Required, "\"10s\"", "For how long."),
+        key("servers", COUNT, Default("1"), "2", "How many of the group: the first ones."),
+        key(
+            "maintenance",
+            Flag,
+            Default("false"),
+            "true",
+            "Whether clients that are bound to them go elsewhere, too (`weir ctl maintenance`).",
         ),
     ],
 };

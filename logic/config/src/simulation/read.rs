@@ -5,8 +5,8 @@ use weir_model::Weight;
 
 use super::keys::{SCENARIO, SERVERS};
 use super::{
-    Arrivals, BalancerPlan, Burst, CachePlan, Disturbance, Failure, Group, LogFormat, LoggedTimes, Measure,
-    Pattern, PoolRules, Population, Replay, Scenario, Service, ServiceLaw, Sharing, SimKey, SimTime,
+    Arrivals, BalancerPlan, Burst, CachePlan, Disturbance, Drain, Failure, Group, LogFormat, LoggedTimes,
+    Measure, Pattern, PoolRules, Population, Replay, Scenario, Service, ServiceLaw, Sharing, SimKey, SimTime,
     SlowDown, StickySessions, Volume,
 };
 use crate::context::Context;
@@ -224,6 +224,7 @@ fn balancer(table: &Table<'_, '_>) -> BalancerPlan {
         slow_start: spec::slow_start(table),
         concurrency: spec::concurrency(table),
         ejection: (!table.is_off("eject")).then(|| spec::ejection(&table.table("eject"))),
+        breaker: spec::breaker(table),
         down_after: time(table, "down-after"),
         up_after: time(table, "up-after"),
         network: time(table, "network"),
@@ -274,6 +275,11 @@ fn group(table: &Table<'_, '_>, index: usize) -> Group {
         let slow = table.nth("slow", at);
         disturbances
             .push(Disturbance::Slow(SlowDown { span: span(&slow, count), speed: slow.decimal("speed") }));
+    }
+    for at in 0..table.many("drain").len() {
+        let drain = table.nth("drain", at);
+        let is_maintenance = drain.flag("maintenance");
+        disturbances.push(Disturbance::Drain(Drain { span: span(&drain, count), is_maintenance }));
     }
     Group {
         name: table.text_if("name").map_or_else(|| format!("group {}", index + 1), |name| name.value),

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use weir_balance::{Algorithm, ConcurrencyRule, Membership, Scheduling, SlowStart};
-use weir_health::EjectionRule;
+use weir_health::{BreakerRule, EjectionRule};
 use weir_model::Weight;
 
 use super::SimTime;
@@ -256,6 +256,8 @@ pub struct BalancerPlan {
     pub concurrency: Option<ConcurrencyRule>,
     /// Ejection of servers that refuse requests or break them off; `None` = off.
     pub ejection: Option<EjectionRule>,
+    /// Turns requests away while too many fail; `None` = off.
+    pub breaker: Option<BreakerRule>,
     /// From a server's failure until the balancer's checks know; `SimTime::MAX` = they never do.
     pub down_after: SimTime,
     /// From its recovery until they know.
@@ -335,6 +337,8 @@ pub enum Disturbance {
     Fail(Failure),
     /// They are slower for a while.
     Slow(SlowDown),
+    /// The operator takes them out of traffic for a while.
+    Drain(Drain),
 }
 
 /// Servers that die and come back.
@@ -355,6 +359,15 @@ pub struct SlowDown {
     pub span: Failure,
     /// Their speed in the meantime, as a multiple of their own; above 0.
     pub speed: f64,
+}
+
+/// Servers that the operator takes out of traffic and puts back. What they have they finish.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Drain {
+    /// When, how long, how many.
+    pub span: Failure,
+    /// They are in maintenance: clients that are bound to them go elsewhere, too.
+    pub is_maintenance: bool,
 }
 
 impl Measure {
@@ -398,6 +411,7 @@ impl Disturbance {
         match self {
             Self::Fail(span) => span,
             Self::Slow(slow) => &slow.span,
+            Self::Drain(drain) => &drain.span,
         }
     }
 }

@@ -95,7 +95,8 @@ pub(crate) fn concurrency(pool: &Table<'_, '_>) -> Option<ConcurrencyRule> {
     Some(ConcurrencyRule { algorithm, min, max })
 }
 
-pub(super) fn breaker(pool: &Table<'_, '_>) -> Option<BreakerRule> {
+/// `breaker = { ... }`, of a pool or of a scenario's balancer.
+pub(crate) fn breaker(pool: &Table<'_, '_>) -> Option<BreakerRule> {
     let table = pool.table("breaker");
     (!pool.is_off("breaker")).then(|| BreakerRule {
         error_percent: table.percent("errors"),

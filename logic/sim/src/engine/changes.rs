@@ -1,9 +1,9 @@
 //! What happens to servers, and when the balancer learns of it.
 
-use weir_config::simulation::{Disturbance, SlowDown};
+use weir_config::simulation::{Disturbance, Drain};
 
 use super::ejection::JUDGED_EVERY_NS;
-use super::{Engine, Event};
+use super::{Blame, Engine, Event};
 use crate::waiting::Goal;
 
 impl Engine<'_> {
@@ -18,7 +18,7 @@ impl Engine<'_> {
                     .for_each(|server| self.schedule(group.added.0, Event::Add { server }));
             }
             for (number, disturbance) in group.disturbances.iter().enumerate() {
-                let (Disturbance::Fail(span) | Disturbance::Slow(SlowDown { span, .. })) = disturbance;
+                let span = disturbance.span();
                 let end_ns = span.at.0.saturating_add(span.lasts.0);
                 for server in first..first + span.servers.min(group.count) {
                     let (begin, end) = match disturbance {
@@ -26,6 +26,10 @@ impl Engine<'_> {
                         Disturbance::Slow(_) => (
                             Event::Slow { server, slow_down: number },
                             Event::Recover { server, slow_down: number },
+                        ),
+                        Disturbance::Drain(Drain { is_maintenance, .. }) => (
+                            Event::Drain { server, is_maintenance: *is_maintenance },
+                            Event::Undrain { server, is_maintenance: *is_maintenance },
                         ),
                     };
                     self.schedule(span.at.0, begin);
@@ -47,7 +51,7 @@ impl Engine<'_> {
         while let Some(id) = self.with_queue(server as usize, |server, now_ns| server.lose(now_ns)) {
             let stay = self.flights.get_mut(id).and_then(|flight| flight.stay);
             self.pool.end(server as usize, stay, None);
-            self.fail(id, |errors| errors.broken += 1);
+            self.fail(id, Blame::Servers, |errors| errors.broken += 1);
             self.note_failure(server);
         }
         let notice_ns = self.now_ns.saturating_add(self.scenario.balancer.down_after.0);
@@ -82,6 +86,22 @@ impl Engine<'_> {
 
     pub(super) fn add(&mut self, server: u32) {
         self.pool.add(server as usize, self.now_ns);
+        self.waiting.forget_pace();
+        self.rise(server);
+        self.serve_all(server);
+    }
+
+    /// The operator takes a server out of traffic. What it has it finishes.
+    pub(super) fn drain(&mut self, server: u32, is_maintenance: bool) {
+        self.pool.drain(server as usize, is_maintenance, self.now_ns);
+        self.waiting.forget_pace();
+        // Those who wait for it may have to go elsewhere.
+        self.serve_all(server);
+    }
+
+    /// The operator puts it back.
+    pub(super) fn undrain(&mut self, server: u32, is_maintenance: bool) {
+        self.pool.undrain(server as usize, is_maintenance, self.now_ns);
         self.waiting.forget_pace();
         self.rise(server);
         self.serve_all(server);

@@ -3,7 +3,7 @@
 use weir_balance::{Pick, Rank, RefusalCause, Standing};
 use weir_config::plan::{WhenBusy, WhenGone};
 
-use super::{Engine, Event};
+use super::{Blame, Engine, Event};
 use crate::in_flight::{Flight, FlightId};
 use crate::waiting::{Goal, Terms};
 use crate::workload::{Request, client_key};
@@ -33,6 +33,10 @@ impl Engine<'_> {
         self.arrived += 1;
         self.run.measured += u64::from(is_measured);
         let worker = self.worker_rng.below(self.scenario.balancer.workers.into()) as u32;
+        let Some(probe) = self.admit() else {
+            self.run.errors.breaker += u64::from(is_measured);
+            return;
+        };
         let bonds = self.bonds.as_ref();
         let wanted = bonds.and_then(|bonds| bonds.find(client_key(request.client), self.now_ns));
         let id = self.flights.add(Flight {
@@ -48,6 +52,7 @@ impl Engine<'_> {
             wanted,
             spot: None,
             is_timed: false,
+            probe,
         });
         if let Fate::Waits(goal) = self.dispatch(id, None) {
             self.wait(id, goal);
@@ -79,7 +84,8 @@ impl Engine<'_> {
             self.note_failure(slot as u32);
             self.tried.push(slot);
         }
-        self.fail(id, |errors| errors.refused += 1);
+        let blame = if self.tried.is_empty() { Blame::Nobody } else { Blame::Servers };
+        self.fail(id, blame, |errors| errors.refused += 1);
         Fate::Settled
     }
 
@@ -147,7 +153,7 @@ impl Engine<'_> {
     fn wait(&mut self, id: FlightId, goal: Goal) {
         let balancer = &self.scenario.balancer;
         if balancer.queue.0 == 0 {
-            self.fail(id, |errors| errors.timed_out += 1);
+            self.fail(id, Blame::Nobody, |errors| errors.timed_out += 1);
             return;
         }
         let now_us = self.now_us();
@@ -168,8 +174,8 @@ impl Engine<'_> {
                     self.schedule(until_ns, Event::OutOfPatience { flight: id });
                 }
             }
-            Err(RefusalCause::Full) => self.fail(id, |errors| errors.queue_full += 1),
-            Err(RefusalCause::Hopeless) => self.fail(id, |errors| errors.hopeless += 1),
+            Err(RefusalCause::Full) => self.fail(id, Blame::Nobody, |errors| errors.queue_full += 1),
+            Err(RefusalCause::Hopeless) => self.fail(id, Blame::Nobody, |errors| errors.hopeless += 1),
         }
     }
 
@@ -201,7 +207,7 @@ impl Engine<'_> {
         let Some(spot) = self.flights.get_mut(id).and_then(|flight| flight.spot.take()) else { return };
         if self.waiting.leave(&spot) {
             self.change_queue(-1);
-            self.fail(id, |errors| errors.timed_out += 1);
+            self.fail(id, Blame::Nobody, |errors| errors.timed_out += 1);
         }
     }
 

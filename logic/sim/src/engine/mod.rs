@@ -1,5 +1,6 @@
 //! One run: what happens, in the order in which it happens.
 
+mod breaker;
 mod changes;
 mod dispatch;
 mod ejection;
@@ -23,6 +24,7 @@ use crate::server::Server;
 use crate::sticky::Sticky;
 use crate::waiting::Waiting;
 use crate::workload::Workload;
+use breaker::PoolBreaker;
 use ejection::Traffic;
 use gauge::Gauge;
 
@@ -66,6 +68,7 @@ struct Engine<'s> {
     health: Vec<Health>,
     /// By server, where they are ejected by it; else empty.
     traffic: Vec<Traffic>,
+    breaker: PoolBreaker,
     flights: Flights,
     /// Requests that wait in the balancer for servers that are at their limits.
     waiting: Waiting,
@@ -94,9 +97,20 @@ enum Event {
     Revise { server: u32 },
     Judge,
     Add { server: u32 },
+    Drain { server: u32, is_maintenance: bool },
+    Undrain { server: u32, is_maintenance: bool },
     Rise { server: u32, since_ns: u64 },
     Slow { server: u32, slow_down: usize },
     Recover { server: u32, slow_down: usize },
+}
+
+/// Whose fault it is that a request was not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Blame {
+    /// One that was tried refused it, or died.
+    Servers,
+    /// There was no server, or no room.
+    Nobody,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -120,6 +134,7 @@ impl<'s> Engine<'s> {
                 Some(_) => vec![Traffic::default(); servers.len()],
                 None => Vec::new(),
             },
+            breaker: PoolBreaker::default(),
             servers,
             flights: Flights::default(),
             waiting: Waiting::default(),
@@ -179,6 +194,8 @@ impl<'s> Engine<'s> {
             Event::Revise { server } => self.serve_all(server),
             Event::Judge => self.judge_all(),
             Event::Add { server } => self.add(server),
+            Event::Drain { server, is_maintenance } => self.drain(server, is_maintenance),
+            Event::Undrain { server, is_maintenance } => self.undrain(server, is_maintenance),
             Event::Rise { server, since_ns } => self.rise_further(server, since_ns),
             Event::Slow { server, slow_down } => self.slow(server, slow_down),
             Event::Recover { server, slow_down } => self.recover(server, slow_down),
@@ -196,6 +213,7 @@ impl<'s> Engine<'s> {
                 self.pool.end(server as usize, flight.stay, Some(Answer { at_ns: self.now_ns, bytes }));
                 self.note_latency(&flight);
                 self.note_success(server);
+                self.tell_breaker(flight.probe, Some(true));
             }
         }
         self.promise(server);
@@ -212,8 +230,11 @@ impl<'s> Engine<'s> {
         self.run.latency_sum_ns += u128::from(latency_ns);
     }
 
-    fn fail(&mut self, id: FlightId, count: impl FnOnce(&mut crate::Errors)) {
-        if self.flights.remove(id).is_some_and(|flight| flight.is_measured) {
+    /// Ends a request without an answer.
+    fn fail(&mut self, id: FlightId, blame: Blame, count: impl FnOnce(&mut crate::Errors)) {
+        let Some(flight) = self.flights.remove(id) else { return };
+        self.tell_breaker(flight.probe, (blame == Blame::Servers).then_some(false));
+        if flight.is_measured {
             count(&mut self.run.errors);
         }
     }

@@ -121,6 +121,7 @@ impl AlgorithmReport {
             errors.timed_out += run.errors.timed_out;
             errors.queue_full += run.errors.queue_full;
             errors.hopeless += run.errors.hopeless;
+            errors.breaker += run.errors.breaker;
         }
         let servers = runs.first().map_or(0, |run| run.utilisation.len());
         let of_server =

@@ -53,6 +53,9 @@ fn pool(balancer: &BalancerPlan) -> Option<String> {
     if balancer.ejection.is_some() {
         told.push("servers that fail requests are ejected".to_owned());
     }
+    if balancer.breaker.is_some() {
+        told.push("a breaker turns requests away while too many fail".to_owned());
+    }
     if balancer.concurrency.is_some() {
         told.push("servers' limits are found by latency".to_owned());
     }
@@ -99,6 +102,10 @@ fn servers(group: &Group) -> String {
         let (what, span) = match disturbance {
             Disturbance::Fail(span) => ("dead".to_owned(), span),
             Disturbance::Slow(slow) => (format!("at {} of the speed", percent(slow.speed)), &slow.span),
+            Disturbance::Drain(drain) => {
+                let what = if drain.is_maintenance { "in maintenance" } else { "drained" };
+                (what.to_owned(), &drain.span)
+            }
         };
         let end = SimTime(span.at.0.saturating_add(span.lasts.0));
         text.push_str(&format!("; {} of them {what} from {} to {end}", span.servers, span.at));

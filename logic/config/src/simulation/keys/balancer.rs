@@ -3,7 +3,7 @@
 use super::{COUNT, TIME, key};
 use crate::keys::Kind::{AnyOf, Choice, Duration, Flag, Integer, Off, Table};
 use crate::keys::Presence::{Default, Otherwise};
-use crate::keys::{CONCURRENCY_KEYS, EJECT_KEYS, SLOW_START_KEYS, Section};
+use crate::keys::{BREAKER_KEYS, CONCURRENCY_KEYS, EJECT_KEYS, SLOW_START_KEYS, Section};
 
 pub(super) static BALANCER: Section = Section {
     noun: "",
@@ -90,6 +90,13 @@ pub(super) static BALANCER: Section = Section {
             "Whether servers that refuse requests, or break them off, are ejected for a while, whatever checks know of them; `true` = with the defaults.",
         ),
         key(
+            "breaker",
+            AnyOf(&[Table(&BREAKER), Off]),
+            Default("false"),
+            "{ errors = \"30%\" }",
+            "Whether requests are turned away at once while too many fail; `{}` = with the defaults.",
+        ),
+        key(
             "down-after",
             TIME,
             Default("\"6s\""),
@@ -149,6 +156,14 @@ static EJECT: Section = Section {
     title: "[balancer.eject]",
     meaning: "When traffic takes a server out, and for how long, as in a pool. Judged each second, and when a row of failures is long enough.",
     keys: EJECT_KEYS,
+};
+
+static BREAKER: Section = Section {
+    noun: "",
+    title: "[balancer.breaker]",
+    meaning: "When so many requests fail that further ones are turned away at once, and for how long, as a pool's. Those fail that every server \
+              refuses that was tried, and those whose server dies; who finds no server or no room does not count.",
+    keys: BREAKER_KEYS,
 };
 
 static CONCURRENCY: Section = Section {
