@@ -49,6 +49,13 @@ impl SlowStart {
         Some(next.saturating_sub(up_for).max(Duration::from_millis(1)))
     }
 
+    /// From one rise in a pool to the next, where making its roster took so long: a step's length, but rosters take no more than a tenth of the
+    /// time. A pool whose roster is dear to make, such as a `maglev` table with a million places, rises in fewer and larger steps.
+    pub fn pause(&self, roster_took: Duration) -> Duration {
+        const PAUSE_FACTOR: u32 = 10;
+        self.step_length().max(roster_took.saturating_mul(PAUSE_FACTOR))
+    }
+
     fn step(&self, up_for: Duration) -> u32 {
         let steps = up_for.as_nanos() / self.step_length().as_nanos().max(1);
         u32::try_from(steps).unwrap_or(u32::MAX).min(Self::STEPS - 1)
@@ -84,6 +91,24 @@ mod tests {
         let at =
             |aggression| slow_start(100_000, aggression, 1).portion(Duration::from_secs(25)).as_percent();
         assert_eq!([200, 100, 50].map(at), [50, 25, 7]);
+    }
+
+    #[test]
+    fn rosters_that_are_dear_to_make_are_made_less_often_and_weights_end_whole_all_the_same() {
+        let made = |window_ms, took_ms| {
+            let rule = slow_start(window_ms, 100, 1);
+            let (mut up_for, mut made) = (Duration::ZERO, 1);
+            while rule.next_rise(up_for).is_some() {
+                up_for += rule.pause(Duration::from_millis(took_ms));
+                made += 1;
+            }
+            assert_eq!(rule.portion(up_for), Portion::WHOLE);
+            made
+        };
+        assert_eq!([0, 1, 10, 100].map(|took_ms| made(20_000, took_ms)), [21; 4]);
+        assert_eq!((made(20_000, 200), made(20_000, 1_000)), (11, 3));
+        assert_eq!((made(100, 0), made(100, 200)), (21, 2));
+        assert_eq!(slow_start(100, 100, 1).pause(Duration::MAX), Duration::MAX);
     }
 
     proptest! {

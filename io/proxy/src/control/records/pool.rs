@@ -1,7 +1,7 @@
 use std::sync::{Arc, Weak};
 
 use tokio::time::Instant;
-use weir_balance::{RequestMix, Roster, SlowStart};
+use weir_balance::{RequestMix, Roster};
 use weir_config::plan::PoolPlan;
 use weir_health::{BreakerRule, BreakerState};
 use weir_model::PoolName;
@@ -207,15 +207,18 @@ impl PoolRecord {
     }
 
     fn view(&mut self, plan: &PoolPlan, now: Instant) -> PoolView {
+        // All of them are looked at, whoever rises.
         let rising =
             self.members.iter_mut().filter_map(|record| record.look_at_rise(plan, now).then_some(()));
-        let step = plan.slow_start.map(|rule| rule.window.duration() / SlowStart::STEPS);
-        self.rises_at = if rising.count() > 0 { step.map(|step| now + step) } else { None };
+        let is_rising = rising.count() > 0;
         let records = self.members.slots();
         let candidates =
             self.members.iter().enumerate().map(|(rank, record)| record.candidate(rank, plan)).collect();
         let previous = self.shared.view();
+        // By the true clock: the runtime's stands still while a roster is made under a paused one.
+        let began = std::time::Instant::now();
         let roster = Arc::new(Roster::new(plan.scheduling(), candidates, Some(&previous.roster)));
+        self.rises_at = plan.slow_start.filter(|_| is_rising).map(|rule| now + rule.pause(began.elapsed()));
         for record in self.members.iter() {
             let state = &record.state;
             roster.limit(state.slot, &state.load, state.limit_to_start_with(plan.concurrency.as_ref()));

@@ -58,6 +58,23 @@ async fn a_server_that_is_added_rises_and_many_that_rise_at_once_share_their_ros
     assert!(made <= 24, "{made} rosters");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_server_rises_in_fewer_steps_where_a_roster_is_dear_to_make() {
+    let rig = Rig::running(plan(
+        "[pool.web]\nservers = [{ name = \"a\", address = \"10.0.0.1:80\" }, { name = \"b\", address = \"10.0.0.2:80\" }]\n\
+         balance = { algorithm = \"maglev\", table-size = 1000003 }\nslow-start = \"4s\"",
+    ));
+    rig.done(&drain("drain")).await;
+    rig.done(&drain("ready")).await;
+    assert_eq!(percent(&rig, "a"), Some(25));
+    let before = rig.pool("web").generation();
+    // Far more than ten times what twenty tables take.
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(percent(&rig, "a"), None, "it ends whole");
+    let made = rig.pool("web").generation() - before;
+    assert!((1..=12).contains(&made), "{made} tables");
+}
+
 #[tokio::test]
 async fn tiers_zones_and_subsets_reach_the_roster_and_the_faces() {
     let servers = "[pool.web]\nservers = [\
