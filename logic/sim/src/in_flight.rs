@@ -14,6 +14,8 @@ pub(crate) struct Flight {
     pub(crate) bytes: Option<u64>,
     pub(crate) client: IpAddr,
     pub(crate) uri: u64,
+    /// As its request has it.
+    pub(crate) priority: u32,
     pub(crate) worker: u32,
     pub(crate) is_measured: bool,
     /// Where it is; `None` while it waits in the balancer.
@@ -105,6 +107,7 @@ pub(crate) mod testing {
             bytes: None,
             client: IpAddr::from([10, 0, 0, 1]),
             uri: 0,
+            priority: 0,
             worker: 0,
             is_measured: true,
             server: None,

@@ -43,6 +43,8 @@ pub use fleet::{
     fleet_html,
 };
 pub use replay::{LogError, date};
-pub use report::{AlgorithmReport, Figure, Latency, Recommendation, Report, Tie, Utilisation, chart, html};
-pub use run::{Errors, Run};
+pub use report::{
+    AlgorithmReport, Figure, Latency, PriorityReport, Recommendation, Report, Tie, Utilisation, chart, html,
+};
+pub use run::{Errors, PriorityRun, Run};
 pub use series::Series;

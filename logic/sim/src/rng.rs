@@ -16,6 +16,7 @@ pub(crate) enum Stream {
     Picks = 5,
     Workers = 6,
     Demand = 7,
+    Priorities = 8,
 }
 
 impl Rng {

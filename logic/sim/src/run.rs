@@ -16,6 +16,8 @@ pub struct Run {
     pub measured: u64,
     /// Those that were not answered.
     pub errors: Errors,
+    /// The same apart for requests of none of the scenario's priorities, and of each; empty where it has none.
+    pub priorities: Vec<PriorityRun>,
     /// The share of each server's slots that was in use, in the scenario's order.
     pub utilisation: Vec<f64>,
     /// Mean number of requests that waited, at servers and in the balancer.
@@ -40,6 +42,17 @@ pub struct Run {
     pub bytes: u128,
     /// Lines of the replayed log that were passed over, because they asked no server.
     pub skipped: u64,
+}
+
+/// Measured requests of one priority.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PriorityRun {
+    /// As [`Run::latency`].
+    pub latency: Histogram,
+    /// How many there were, answered or not.
+    pub measured: u64,
+    /// Those that were not answered.
+    pub failed: u64,
 }
 
 /// Measured requests that were not answered, by cause.
@@ -73,6 +86,7 @@ impl Default for Run {
             latency_sum_ns: 0,
             measured: 0,
             errors: Errors::default(),
+            priorities: Vec::new(),
             utilisation: Vec::new(),
             queue_mean: 0.0,
             queue_max: 0,
@@ -86,6 +100,12 @@ impl Default for Run {
             bytes: 0,
             skipped: 0,
         }
+    }
+}
+
+impl Default for PriorityRun {
+    fn default() -> Self {
+        Self { latency: Histogram::new(Resolution::Precise), measured: 0, failed: 0 }
     }
 }
 

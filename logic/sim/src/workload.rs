@@ -1,7 +1,7 @@
 use std::io::BufRead;
 use std::net::{IpAddr, Ipv4Addr};
 
-use weir_config::simulation::{Arrivals as Plan, LoggedTimes, Scenario, Volume};
+use weir_config::simulation::{Arrivals as Plan, LoggedTimes, PriorityShare, Scenario, Volume};
 
 use crate::arrivals::Arrivals;
 use crate::replay::{LogError, Replayed};
@@ -20,6 +20,8 @@ pub(crate) struct Request {
     pub(crate) client: IpAddr,
     /// The hash of what is asked for.
     pub(crate) uri: u64,
+    /// Which of the scenario's priorities it has, counted from 1; 0 = none of them.
+    pub(crate) priority: u32,
 }
 
 /// Requests in the order of their arrival, made or read as they are asked for.
@@ -31,6 +33,8 @@ pub(crate) struct Workload<'l> {
     client_rng: Rng,
     uris: Zipf,
     uri_rng: Rng,
+    priorities: Vec<PriorityShare>,
+    priority_rng: Rng,
 }
 
 enum Source<'l> {
@@ -67,6 +71,8 @@ impl<'l> Workload<'l> {
             client_rng: Rng::new(seed, Stream::Clients),
             uris: Zipf::new(scenario.uris),
             uri_rng: Rng::new(seed, Stream::Uris),
+            priorities: scenario.priorities.clone(),
+            priority_rng: Rng::new(seed, Stream::Priorities),
         })
     }
 
@@ -96,7 +102,20 @@ impl<'l> Workload<'l> {
             bytes: logged_bytes.or(drawn_bytes),
             client: logged.and_then(|line| line.client).unwrap_or(client),
             uri: logged.and_then(|line| line.uri).unwrap_or(uri),
+            priority: self.draw_priority(),
         }))
+    }
+
+    fn draw_priority(&mut self) -> u32 {
+        if self.priorities.is_empty() {
+            return 0;
+        }
+        let mut left = self.priority_rng.unit();
+        let drawn = self.priorities.iter().position(|part| {
+            left -= part.share;
+            left <= 0.0
+        });
+        drawn.map_or(0, |at| at as u32 + 1)
     }
 
     /// Lines of the log that were passed over: no server was asked.

@@ -104,7 +104,9 @@ impl SimulateArgs {
                 );
             };
             if disturbances.iter().any(|disturbance| disturbance.span().servers > servers) {
-                return Err(format!("--servers {servers}: more of them fail or are slow in the scenario"));
+                return Err(format!(
+                    "--servers {servers}: more of them fail, are slow or drain in the scenario"
+                ));
             }
             *count = servers;
         }

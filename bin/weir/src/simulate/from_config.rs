@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
+use weir_config::Plan;
 use weir_config::plan::{
-    Fairness, KeyPlan, PoolPlan, ServerPlan, StickyBy, StickyCookie, StickyPlan, StickyTablePlan,
+    Fairness, KeyPlan, Mode, PoolPlan, Priority, ServerPlan, StickyBy, StickyCookie, StickyPlan,
+    StickyTablePlan,
 };
 use weir_config::simulation::{
     Disturbance, Drain, Failure, Group, PoolRules, Scenario, SimKey, SimTime, SlowDown, StickySessions,
 };
-use weir_http::RequestKey;
+use weir_http::{Action, RequestKey};
 use weir_model::Millis;
 
 use crate::check::{self, Refusal, print_diagnostics};
@@ -47,11 +49,12 @@ pub(super) fn apply(scenario: &mut Scenario, config: &Path, pool: Option<&str>) 
     scenario.groups =
         found.servers.iter().enumerate().map(|(at, server)| group(at, server, found, like)).collect();
     scenario.in_use = Some(found.algorithm);
-    scenario.pool = PoolRules {
-        scheduling: Some(found.scheduling()),
-        membership: found.membership,
-        left_out: left_out(found, scenario.balancer.key),
-    };
+    let mut left_out = left_out(found, scenario.balancer.key);
+    if scenario.priorities.is_empty() && has_priorities(&plan, found) {
+        left_out.push("the priority of routes (a scenario says in priorities how many requests have which)");
+    }
+    scenario.pool =
+        PoolRules { scheduling: Some(found.scheduling()), membership: found.membership, left_out };
     balancer(scenario, found);
     Ok(())
 }
@@ -75,6 +78,18 @@ fn left_out(pool: &PoolPlan, key: SimKey) -> Vec<&'static str> {
         ("hedge", pool.hedge.is_some()),
     ];
     said.into_iter().filter(|(_, is_said)| *is_said).map(|(key, _)| key).collect()
+}
+
+/// Whether some requests go before others, or after, when they wait for the pool.
+fn has_priorities(plan: &Plan, pool: &PoolPlan) -> bool {
+    let mut routes = plan.listeners.iter().flat_map(|listener| match &listener.mode {
+        Mode::Http(http) => http.routes.as_slice(),
+        Mode::Tcp(_) => &[],
+    });
+    routes.any(|route| {
+        let leads_there = matches!(route.action, Action::Pool(to) if plan.pools.get(to).is_some_and(|to| to.name == pool.name));
+        leads_there && route.priority != Priority::default()
+    })
 }
 
 /// Whether one client may have several sessions, or several clients one.

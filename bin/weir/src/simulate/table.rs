@@ -2,7 +2,7 @@
 
 use weir_config::simulation::SimTime;
 use weir_control::Tone;
-use weir_sim::{AlgorithmReport, Figure, Report};
+use weir_sim::{AlgorithmReport, Figure, PriorityReport, Report};
 
 use crate::ctl::table::{Align, Cell, Style, Table, printable};
 
@@ -18,6 +18,10 @@ pub(super) fn render(report: &Report, style: Style) -> String {
     out.push('\n');
     if let Some(servers) = servers(report) {
         out.push_str(&servers.render("", style));
+        out.push('\n');
+    }
+    if let Some(priorities) = priorities(report) {
+        out.push_str(&priorities.render("", style));
         out.push('\n');
     }
     for (at, line) in report.recommendation.text.iter().enumerate() {
@@ -124,6 +128,27 @@ fn servers(report: &Report) -> Option<Table> {
         table.row(vec![algorithm.algorithm.name().into(), used.join(between).into()]);
     }
     Some(table)
+}
+
+/// How requests of each priority fared, where there are several.
+fn priorities(report: &Report) -> Option<Table> {
+    report.algorithms.first().filter(|first| !first.priorities.is_empty())?;
+    let mut table =
+        Table::new(&[("ALGORITHM", Align::Left), ("P50, P99, ERRORS OF EACH PRIORITY", Align::Left)]);
+    for algorithm in &report.algorithms {
+        let told: Vec<String> = algorithm.priorities.iter().map(priority).collect();
+        table.row(vec![algorithm.algorithm.name().into(), told.join(" / ").into()]);
+    }
+    Some(table)
+}
+
+fn priority(part: &PriorityReport) -> String {
+    let offset = match part.offset_ms {
+        0 => String::new(),
+        offset_ms => format!(" ({offset_ms:+} ms)"),
+    };
+    let (p50, p99, errors) = (time(part.p50_s), time(part.p99_s), share(Some(part.error_share)));
+    format!("{}{offset}: {}, {}, {}", part.class, p50.text, p99.text, errors.text)
 }
 
 fn each(used: &[f64]) -> String {

@@ -190,6 +190,17 @@ servers = [
 }
 
 #[test]
+fn priorities_of_routes_are_told_unless_the_scenario_says_how_many_have_them() {
+    let text = "[listener.web]\nbind = \"127.0.0.1:0\"\n[pool.web]\ncheck = \"tcp\"\nmax-connections = 5\nservers = \"10.0.0.1:80\"\n\
+                [pool.other]\ncheck = \"tcp\"\nservers = \"10.0.0.2:80\"\n\
+                [[route]]\nlistener = \"web\"\npath = \"/pay/\"\npool = \"web\"\npriority = -5\n\
+                [[route]]\nlistener = \"web\"\npool = \"other\"\n";
+    let told = "the priority of routes (a scenario says in priorities how many requests have which)";
+    assert_eq!(with_config(text, Some("web")).unwrap().pool.left_out, [told]);
+    assert!(with_config(text, Some("other")).unwrap().pool.left_out.is_empty());
+}
+
+#[test]
 fn cookies_are_never_forgotten_and_sessions_that_are_no_clients_are_told() {
     let of = |sticky: &str| {
         let text = format!(

@@ -22,6 +22,7 @@ impl Default for Scenario {
             service: Service::default(),
             clients: Population { count: 10_000, zipf: 0.0 },
             uris: Population { count: 10_000, zipf: 1.0 },
+            priorities: Vec::new(),
             balancer: BalancerPlan::default(),
             groups: vec![Group::default()],
         }

@@ -1,11 +1,13 @@
 //! Every key of the scenario file.
 
 mod balancer;
+mod priorities;
 
 use crate::keys::Kind::{Choice, Flag, Integer, Number, OneOrMany, Size, Table, Tables, Text};
 use crate::keys::Presence::{Default, Otherwise, Required};
 use crate::keys::{ALGORITHM_NAMES, Key, Kind, Presence, Section};
 use balancer::BALANCER;
+use priorities::PRIORITIES;
 
 const TIME: Kind = Text("a time such as \"1.5ms\"");
 const COUNT: Kind = Integer { min: 1, max: u32::MAX as u64 };
@@ -91,6 +93,13 @@ pub(super) static SCENARIO: Section = Section {
             Otherwise("10000, by Zipf's law"),
             "{ count = 100000, zipf = 0.9 }",
             "What is asked for. Caches remember these. A replay has its own, where its lines have them.",
+        ),
+        key(
+            "priorities",
+            Tables(&PRIORITIES),
+            Otherwise("all requests have 0"),
+            "{ share = 0.1, class = -5 }",
+            "Parts of the requests that go first, or last, when requests have to wait in the balancer, as those of a route with a `priority`.",
         ),
         key(
             "balancer",

@@ -9,8 +9,8 @@ mod time;
 
 pub use scenario::{
     Arrivals, BalancerPlan, Burst, CachePlan, Disturbance, Drain, Failure, Group, LogFormat, LoggedTimes,
-    Measure, Pattern, PoolRules, Population, Replay, Scenario, Service, ServiceLaw, Sharing, SimKey,
-    SlowDown, StickySessions, Volume,
+    Measure, Pattern, PoolRules, Population, PriorityShare, Replay, Scenario, Service, ServiceLaw, Sharing,
+    SimKey, SlowDown, StickySessions, Volume,
 };
 pub use time::{BadTime, SimTime};
 

@@ -6,8 +6,8 @@ use weir_model::Weight;
 use super::keys::{SCENARIO, SERVERS};
 use super::{
     Arrivals, BalancerPlan, Burst, CachePlan, Disturbance, Drain, Failure, Group, LogFormat, LoggedTimes,
-    Measure, Pattern, PoolRules, Population, Replay, Scenario, Service, ServiceLaw, Sharing, SimKey, SimTime,
-    SlowDown, StickySessions, Volume,
+    Measure, Pattern, PoolRules, Population, PriorityShare, Replay, Scenario, Service, ServiceLaw, Sharing,
+    SimKey, SimTime, SlowDown, StickySessions, Volume,
 };
 use crate::context::Context;
 use crate::plan::{WhenBusy, WhenGone};
@@ -59,6 +59,7 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node) -> Scenario {
         service: service(&table.table("service")),
         clients: population(&table.table("clients")),
         uris: population(&table.table("uris")),
+        priorities: priorities(&table),
         balancer: balancer(&table.table("balancer")),
         groups: groups(&table),
     }
@@ -209,6 +210,24 @@ fn service(table: &Table<'_, '_>) -> Service {
 
 fn population(table: &Table<'_, '_>) -> Population {
     Population { count: table.number("count"), zipf: table.decimal("zipf") }
+}
+
+fn priorities(root: &Table<'_, '_>) -> Vec<PriorityShare> {
+    let part = |at| {
+        let table = root.nth("priorities", at);
+        PriorityShare {
+            share: table.decimal("share"),
+            class: table.number("class"),
+            offset_ms: table.number("offset-ms"),
+        }
+    };
+    let parts: Vec<PriorityShare> = (0..root.many("priorities").len()).map(part).collect();
+    let whole: f64 = parts.iter().map(|part| part.share).sum();
+    if whole > 1.0 + 1e-9 {
+        let message = format!("the shares are {whole} in all; at most 1");
+        root.error("priorities", span_of(root, "priorities"), message);
+    }
+    parts
 }
 
 fn balancer(table: &Table<'_, '_>) -> BalancerPlan {

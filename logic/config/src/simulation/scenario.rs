@@ -35,6 +35,8 @@ pub struct Scenario {
     pub clients: Population,
     /// For what.
     pub uris: Population,
+    /// Parts of the requests that have another place among those who wait in the balancer; the others have that of 0.
+    pub priorities: Vec<PriorityShare>,
     /// The balancer.
     pub balancer: BalancerPlan,
     /// The servers; at least one in all.
@@ -216,6 +218,17 @@ pub struct Population {
     pub count: u64,
     /// Zipf's exponent: the n-th of them asks (is asked for) in proportion to 1 / n^zipf. 0 = all alike.
     pub zipf: f64,
+}
+
+/// A part of the requests, with its place among those who wait for a server.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct PriorityShare {
+    /// Of all requests, above 0; all parts together are no more than 1.
+    pub share: f64,
+    /// The lowest is served first, however long others wait.
+    pub class: i16,
+    /// Within its class, and of one client where they take turns, it counts as having come so much later (negative: earlier).
+    pub offset_ms: i32,
 }
 
 /// What the algorithms that can go by any key go by. Those that go by the client's address alone do so in any case.

@@ -2,6 +2,7 @@
 
 use weir_balance::{Pick, Rank, RefusalCause, Standing};
 use weir_config::plan::{WhenBusy, WhenGone};
+use weir_config::simulation::Scenario;
 
 use super::{Blame, Engine, Event};
 use crate::in_flight::{Flight, FlightId};
@@ -32,9 +33,11 @@ impl Engine<'_> {
         }
         self.arrived += 1;
         self.run.measured += u64::from(is_measured);
+        self.note_priority(request.priority, is_measured, |of| of.measured += 1);
         let worker = self.worker_rng.below(self.scenario.balancer.workers.into()) as u32;
         let Some(probe) = self.admit() else {
             self.run.errors.breaker += u64::from(is_measured);
+            self.note_priority(request.priority, is_measured, |of| of.failed += 1);
             return;
         };
         let bonds = self.bonds.as_ref();
@@ -45,6 +48,7 @@ impl Engine<'_> {
             bytes: request.bytes,
             client: request.client,
             uri: request.uri,
+            priority: request.priority,
             worker,
             is_measured,
             server: None,
@@ -151,7 +155,7 @@ impl Engine<'_> {
     }
 
     fn wait(&mut self, id: FlightId, goal: Goal) {
-        let balancer = &self.scenario.balancer;
+        let Scenario { balancer, priorities, .. } = self.scenario;
         if balancer.queue.0 == 0 {
             self.fail(id, Blame::Nobody, |errors| errors.timed_out += 1);
             return;
@@ -160,8 +164,10 @@ impl Engine<'_> {
         let Some(flight) = self.flights.get_mut(id) else { return };
         let until_ns = flight.arrived_ns.saturating_add(balancer.queue.0);
         let client = if balancer.is_fair { client_key(flight.client) } else { 0 };
+        let priority = flight.priority.checked_sub(1).and_then(|at| priorities.get(at as usize));
+        let (class, offset_ms) = priority.map_or((0, 0), |part| (part.class, part.offset_ms));
         let terms = Terms {
-            rank: Rank { client, ..Rank::default() },
+            rank: Rank { class, client, offset_ms },
             length_max: balancer.queue_length_max.unwrap_or(u32::MAX),
             patience_us: until_ns.saturating_sub(self.now_ns) / 1_000,
         };

@@ -19,7 +19,7 @@ use crate::in_flight::{Flight, FlightId, Flights};
 use crate::pool::{Answer, Pool};
 use crate::replay::LogError;
 use crate::rng::{Rng, Stream};
-use crate::run::Run;
+use crate::run::{PriorityRun, Run};
 use crate::server::Server;
 use crate::sticky::Sticky;
 use crate::waiting::Waiting;
@@ -153,6 +153,9 @@ impl<'s> Engine<'s> {
         if scenario.groups.iter().any(|group| group.cache.is_some()) {
             engine.run.cache = Some((0, 0));
         }
+        if !scenario.priorities.is_empty() {
+            engine.run.priorities = vec![PriorityRun::default(); scenario.priorities.len() + 1];
+        }
         engine.plan_changes();
         engine
     }
@@ -226,7 +229,9 @@ impl<'s> Engine<'s> {
         }
         let latency_ns =
             self.now_ns.saturating_sub(flight.arrived_ns).saturating_add(self.scenario.balancer.network.0);
-        self.run.latency.record(latency_ns.saturating_add(500) / 1000);
+        let latency_us = latency_ns.saturating_add(500) / 1000;
+        self.run.latency.record(latency_us);
+        self.note_priority(flight.priority, true, |of| of.latency.record(latency_us));
         self.run.latency_sum_ns += u128::from(latency_ns);
     }
 
@@ -236,6 +241,14 @@ impl<'s> Engine<'s> {
         self.tell_breaker(flight.probe, (blame == Blame::Servers).then_some(false));
         if flight.is_measured {
             count(&mut self.run.errors);
+        }
+        self.note_priority(flight.priority, flight.is_measured, |of| of.failed += 1);
+    }
+
+    /// Notes something of a request among those of its priority, where these are told apart.
+    fn note_priority(&mut self, priority: u32, is_measured: bool, note: impl FnOnce(&mut PriorityRun)) {
+        if is_measured && let Some(of) = self.run.priorities.get_mut(priority as usize) {
+            note(of);
         }
     }
 

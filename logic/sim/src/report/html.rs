@@ -6,7 +6,7 @@ use weir_config::simulation::{Measure, SimTime};
 
 use super::chart::{self, Axis, Curve, escaped};
 use super::recommendation::percent;
-use super::{AlgorithmReport, Figure, Report};
+use super::{AlgorithmReport, Figure, PriorityReport, Report};
 
 /// The report as a page.
 pub fn html(report: &Report) -> String {
@@ -101,7 +101,40 @@ fn table(report: &Report) -> String {
         let _ = writeln!(out, "<td>{}</td></tr>", share(algorithm.moved_share));
     }
     out.push_str("</tbody>\n</table></div>\n");
+    out.push_str(&priorities(report));
     out
+}
+
+/// How requests of each priority fared; empty where there is one only.
+fn priorities(report: &Report) -> String {
+    let Some(first) = report.algorithms.first().filter(|first| !first.priorities.is_empty()) else {
+        return String::new();
+    };
+    let mut out =
+        String::from("<div class=\"scroll\"><table>\n<thead><tr><th class=\"name\">by priority</th>");
+    for part in &first.priorities {
+        let _ = write!(out, "<th>{}: p50, p99, errors</th>", priority(part));
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for algorithm in &report.algorithms {
+        let _ = write!(out, "<tr><td class=\"name\">{}</td>", algorithm.algorithm);
+        for part in &algorithm.priorities {
+            let has_errors = part.error_share.mean > 0.0;
+            let errors = if has_errors { share(Some(part.error_share)) } else { "0".to_owned() };
+            let _ = write!(out, "<td>{} &ensp;{} &ensp;{errors}</td>", time(part.p50_s), time(part.p99_s));
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody>\n</table></div>\n");
+    out
+}
+
+/// What a priority is called.
+fn priority(part: &PriorityReport) -> String {
+    match part.offset_ms {
+        0 => part.class.to_string(),
+        offset_ms => format!("{} (offset {offset_ms} ms)", part.class),
+    }
 }
 
 fn latency(algorithm: &AlgorithmReport, measure: Measure) -> Figure {

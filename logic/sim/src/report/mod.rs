@@ -3,6 +3,7 @@
 pub mod chart;
 mod figures;
 mod html;
+mod priorities;
 mod recommendation;
 #[cfg(test)]
 mod tests;
@@ -10,12 +11,13 @@ mod words;
 
 use serde::Serialize;
 use weir_balance::Algorithm;
-use weir_config::simulation::{Measure, Scenario};
+use weir_config::simulation::Scenario;
 use weir_stats::{Histogram, Resolution};
 
 use crate::{Errors, Run, Series};
 pub use figures::{Figure, Latency, Utilisation};
 pub use html::html;
+pub use priorities::PriorityReport;
 pub use recommendation::{Recommendation, Tie};
 
 /// What a comparison came to.
@@ -60,6 +62,8 @@ pub struct AlgorithmReport {
     pub cache_hit_share: Option<Figure>,
     /// The share of clients who came again and were moved: without need, or with `sticky` at all; `None` if nobody came again.
     pub moved_share: Option<Figure>,
+    /// Those of none of the scenario's priorities, then those of each; empty where it has none.
+    pub priorities: Vec<PriorityReport>,
     /// Requests that were measured, of all seeds.
     pub measured: u64,
     /// Latencies of all seeds together.
@@ -90,7 +94,7 @@ impl Report {
         }
         let mut algorithms: Vec<AlgorithmReport> = results
             .iter()
-            .map(|(algorithm, runs)| AlgorithmReport::new(*algorithm, runs, scenario.rank_by))
+            .map(|(algorithm, runs)| AlgorithmReport::new(*algorithm, runs, scenario))
             .collect();
         rank(&mut algorithms);
         let recommendation = Recommendation::new(scenario, &algorithms);
@@ -107,7 +111,7 @@ impl Report {
 }
 
 impl AlgorithmReport {
-    fn new(algorithm: Algorithm, runs: &[Run], rank_by: Measure) -> Self {
+    fn new(algorithm: Algorithm, runs: &[Run], scenario: &Scenario) -> Self {
         let figure = |value: fn(&Run) -> f64| Figure::of(&runs.iter().map(value).collect::<Vec<_>>());
         let optional = |value: fn(&Run) -> Option<f64>| {
             runs.iter().map(value).collect::<Option<Vec<f64>>>().map(|values| Figure::of(&values))
@@ -146,11 +150,12 @@ impl AlgorithmReport {
             queue_peak: figure(|run| run.queue_max as f64),
             cache_hit_share: optional(|run| run.cache.map(|(hits, asked)| hits as f64 / asked.max(1) as f64)),
             moved_share: optional(|run| run.moved_share),
+            priorities: priorities::of(runs, &scenario.priorities),
             measured: runs.iter().map(|run| run.measured).sum(),
             latencies,
             servers: (0..servers).map(of_server).collect(),
             queue: runs.first().map_or_else(Series::new, |run| run.queue.clone()),
-            ranked: runs.iter().map(|run| figures::latency(run, rank_by)).collect(),
+            ranked: runs.iter().map(|run| figures::latency(run, scenario.rank_by)).collect(),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use weir_balance::Algorithm;
 use weir_config::simulation::{
-    Arrivals, BalancerPlan, Disturbance, Group, LoggedTimes, Pattern, Scenario, Service, ServiceLaw, Sharing,
-    SimTime, Volume,
+    Arrivals, BalancerPlan, Disturbance, Group, LoggedTimes, Pattern, PriorityShare, Scenario, Service,
+    ServiceLaw, Sharing, SimTime, Volume,
 };
 
 use super::AlgorithmReport;
@@ -37,6 +37,7 @@ pub(super) fn describe(scenario: &Scenario) -> Vec<String> {
         scenario.warm_up
     ));
     lines.extend(pool(&scenario.balancer));
+    lines.extend(priorities(&scenario.priorities));
     lines
 }
 
@@ -69,6 +70,18 @@ fn pool(balancer: &BalancerPlan) -> Option<String> {
         told.push("clients take turns where they wait".to_owned());
     }
     (!told.is_empty()).then(|| format!("pool: {}", told.join("; ")))
+}
+
+fn priorities(parts: &[PriorityShare]) -> Option<String> {
+    let part = |part: &PriorityShare| {
+        let offset = match part.offset_ms {
+            0 => String::new(),
+            offset_ms => format!(" (offset {offset_ms} ms)"),
+        };
+        format!("{} of the requests have {}{offset}", percent(part.share), part.class)
+    };
+    let told: Vec<String> = parts.iter().map(part).collect();
+    (!told.is_empty()).then(|| format!("priorities: {}, the others 0", told.join(", ")))
 }
 
 fn servers(group: &Group) -> String {
