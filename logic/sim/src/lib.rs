@@ -12,7 +12,7 @@
 //!
 //! What is simulated: arrivals, work, clients, URIs, servers with slots, queues, speeds and caches, deaths, slow-downs, drains and additions, the
 //! balancer's workers, its retries and the time until it knows that a server is dead. Who is bound to which server, who waits and in what
-//! order, who is turned away, how weights rise and how limits are found is decided by `weir_balance`, too. Of a pool's config: tiers, zone,
+//! order, who is turned away, how weights rise, and how weights and limits are found is decided by `weir_balance`, too. Of a pool's config: tiers, zone,
 //! subset, and the options of its algorithm. Who is ejected for refused requests, and when a breaker
 //! opens, is decided by `weir_health`. What is not: connections,
 //! bandwidth between balancer and servers, and the balancer's own work.
@@ -34,6 +34,7 @@ mod server;
 mod service;
 mod sticky;
 mod waiting;
+mod weights;
 mod workload;
 mod zipf;
 

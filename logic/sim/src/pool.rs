@@ -2,8 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use weir_balance::{
-    Algorithm, Candidate, Concurrency, ConcurrencyRule, HashFunction, Key, Pick, PickInput, Picker, Portion,
-    Roster, Scheduling, ServerLoad, SlowStart, Standing,
+    Algorithm, AutoWeightRule, Candidate, Concurrency, ConcurrencyRule, HashFunction, Key, Pick, PickInput,
+    Picker, Portion, RequestMix, Roster, Scheduling, ServerLoad, SlowStart, Standing,
 };
 use weir_config::simulation::{BalancerPlan, Group, Scenario, SimKey};
 use weir_health::PoolEjections;
@@ -11,6 +11,7 @@ use weir_model::ServerAddress;
 
 use crate::in_flight::{Flight, Stay};
 use crate::rng::{Rng, Stream};
+use crate::weights::{Measured, judge};
 
 /// The balancer's side: the roster that all workers share, and each worker's picker. As in the proxy, but that everybody
 /// works in turn.
@@ -23,6 +24,8 @@ pub(crate) struct Pool {
     ejections: [PoolEjections; 2],
     slow_start: Option<SlowStart>,
     concurrency: Option<ConcurrencyRule>,
+    /// What requests are, for the judges of weights.
+    mix: RequestMix,
     /// Requests at once, in all.
     requests_max: u32,
     requests: u32,
@@ -52,6 +55,8 @@ struct Member {
     requests_max: Option<u32>,
     /// Where its limit is found by measurement.
     found: Option<Concurrency>,
+    /// Where its weight is.
+    measured: Option<Measured>,
     /// When it came up, if it was not up from the start.
     up_since_ns: Option<u64>,
 }
@@ -81,6 +86,7 @@ impl Pool {
             ejections: [PoolEjections { ejected: 0, servers: 0 }; 2],
             slow_start: balancer.slow_start,
             concurrency: balancer.concurrency,
+            mix: RequestMix::default(),
             requests_max: balancer.connections_max.unwrap_or(u32::MAX),
             requests: 0,
             roster,
@@ -167,6 +173,9 @@ impl Pool {
                 watch.answered(&self.roster, load, now_ms, took_us, true);
                 watch.moved(&self.roster, load, now_ms, bytes);
                 watch.completed(&self.roster, load, now_ms, true);
+                if let Some(measured) = &member.measured {
+                    measured.took(took_us);
+                }
                 if let (Some(rule), Some(found)) = (&self.concurrency, &mut member.found)
                     && found.ended(rule, at_ns / 1_000, took_us, load.active(), false)
                 {
@@ -228,6 +237,22 @@ impl Pool {
         self.is_stale = true;
         self.count_ejections();
         is_in != was_in
+    }
+
+    /// Finds anew the weights that are found by measurement.
+    pub(crate) fn judge_weights(&mut self, rule: &AutoWeightRule) {
+        let servers = self.members.iter_mut().filter(|member| member.is_there);
+        let servers =
+            servers.filter_map(|member| Some((&mut member.candidate.weight, member.measured.as_mut()?)));
+        self.is_stale |= judge(rule, &mut self.mix, servers.collect());
+    }
+
+    /// What each server weighs now, in the order of slots, if any weight is found.
+    pub(crate) fn found_weights(&self) -> Vec<u32> {
+        match self.members.iter().any(|member| member.measured.is_some()) {
+            true => self.members.iter().map(|member| member.candidate.weight.get()).collect(),
+            false => Vec::new(),
+        }
     }
 
     /// What ejection has to know of the others of a server's kind; `None` if it is out for another reason.
@@ -308,6 +333,7 @@ impl Member {
             portion: Portion::WHOLE,
             requests_max: group.connections_max,
             found: balancer.concurrency.as_ref().map(Concurrency::new),
+            measured: group.auto_weight.map(Measured::new),
             up_since_ns: None,
         };
         member.set_limit(balancer.concurrency.map(|rule| rule.max));

@@ -32,6 +32,8 @@ pub struct Run {
     pub cache: Option<(u64, u64)>,
     /// The share of clients who came again and were moved: without need, or where clients stay with their servers, at all.
     pub moved_share: Option<f64>,
+    /// What each server weighed in the end, in the scenario's order, where weights are found by measurement; else empty.
+    pub found_weights: Vec<u32>,
     /// How long was measured, in simulated seconds.
     pub span_s: f64,
     /// The most requests in flight at the same time.
@@ -94,6 +96,7 @@ impl Default for Run {
             crowd: [0.0; Crowd::LEVELS],
             cache: None,
             moved_share: None,
+            found_weights: Vec::new(),
             span_s: 0.0,
             in_flight_max: 0,
             events_max: 0,

@@ -8,7 +8,8 @@ use weir_config::plan::{
     StickyTablePlan,
 };
 use weir_config::simulation::{
-    Disturbance, Drain, Failure, Group, PoolRules, Scenario, SimKey, SimTime, SlowDown, StickySessions,
+    Disturbance, Drain, Failure, FoundWeights, Group, PoolRules, Scenario, SimKey, SimTime, SlowDown,
+    StickySessions,
 };
 use weir_http::{Action, RequestKey};
 use weir_model::Millis;
@@ -73,7 +74,7 @@ fn left_out(pool: &PoolPlan, key: SimKey) -> Vec<&'static str> {
             pool.sticky.as_ref().and_then(cookie).is_some_and(|cookie| cookie.life_max.is_some()),
         ),
         ("queue.fair by a header (clients take turns)", matches!(pool.queue.fair, Fairness::Header(_))),
-        ("weight = \"auto\"", pool.auto_weight.is_on),
+        ("auto-weight.static (all requests make servers compute)", pool.auto_weight.is_on),
         ("agent", pool.agent.is_some()),
         ("hedge", pool.hedge.is_some()),
     ];
@@ -84,12 +85,13 @@ fn left_out(pool: &PoolPlan, key: SimKey) -> Vec<&'static str> {
 fn has_priorities(plan: &Plan, pool: &PoolPlan) -> bool {
     let mut routes = plan.listeners.iter().flat_map(|listener| match &listener.mode {
         Mode::Http(http) => http.routes.as_slice(),
-        Mode::Tcp(_) => &[],
+        Mode::Tcp(_) => &[][..],
     });
-    routes.any(|route| {
-        let leads_there = matches!(route.action, Action::Pool(to) if plan.pools.get(to).is_some_and(|to| to.name == pool.name));
-        leads_there && route.priority != Priority::default()
-    })
+    let leads_there = |action: &Action| match action {
+        Action::Pool(to) => plan.pools.get(*to).is_some_and(|to| to.name == pool.name),
+        _ => false,
+    };
+    routes.any(|route| leads_there(&route.action) && route.priority != Priority::default())
 }
 
 /// Whether one client may have several sessions, or several clients one.
@@ -149,6 +151,7 @@ fn group(at: usize, server: &ServerPlan, pool: &PoolPlan, like: &Group) -> Group
         name: server.name.to_string(),
         count: 1,
         weight: server.weight,
+        auto_weight: server.auto_weight,
         backup: server.backup,
         priority: server.priority,
         is_remote: pool.zone.is_some() && server.zone != pool.zone,
@@ -174,6 +177,8 @@ fn balancer(scenario: &mut Scenario, pool: &PoolPlan) {
     scenario.balancer.connections_max = pool.connections_max;
     scenario.balancer.sticky = pool.sticky.as_ref().map(sessions);
     scenario.balancer.slow_start = pool.slow_start;
+    scenario.balancer.auto_weight =
+        FoundWeights { interval: pool.auto_weight.interval, rule: pool.auto_weight.rule };
     scenario.balancer.concurrency = pool.concurrency;
     scenario.balancer.ejection = pool.ejection.clone();
     scenario.balancer.breaker = pool.breaker.clone();

@@ -201,6 +201,18 @@ fn priorities_of_routes_are_told_unless_the_scenario_says_how_many_have_them() {
 }
 
 #[test]
+fn weights_that_are_found_come_with_their_rule() {
+    let text = "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n[pool.web]\ncheck = \"tcp\"\nauto-weight = { interval = \"2m\", max = 64 }\n\
+                servers = [{ address = \"10.0.0.1:80\", weight = \"auto\", processor = \"150%\" }, \"10.0.0.2:80\"]\n";
+    let got = with_config(text, None).unwrap();
+    let speeds: Vec<_> =
+        got.groups.iter().map(|group| group.auto_weight.map(|known| known.processor)).collect();
+    assert_eq!(speeds, [Some(Some(weir_balance::Hundredths(150))), None]);
+    assert_eq!((got.balancer.auto_weight.interval.0, got.balancer.auto_weight.rule.max.get()), (120_000, 64));
+    assert_eq!(got.pool.left_out, ["auto-weight.static (all requests make servers compute)"]);
+}
+
+#[test]
 fn cookies_are_never_forgotten_and_sessions_that_are_no_clients_are_told() {
     let of = |sticky: &str| {
         let text = format!(

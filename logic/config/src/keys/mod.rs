@@ -33,7 +33,7 @@ pub(crate) use policy::{AREA_POLICY, PRINCIPAL};
 pub(crate) use pool::{POOL, SERVER};
 pub(crate) use process::{ERROR_PAGE, FACILITIES, ROOT};
 pub(crate) use route::{HEADER_TEST, PATH, ROUTE};
-pub(crate) use spread::{SLOW_START_KEYS, STATIC_PATHS};
+pub(crate) use spread::{AUTO_WEIGHT_KEYS, SLOW_START_KEYS, STATIC_PATHS};
 pub(crate) use storage::{AREA, TOKEN_ISSUER};
 pub(crate) use third_party::THIRD_PARTY_COPY;
 pub(crate) use tls::CERTIFICATE;

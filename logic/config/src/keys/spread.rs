@@ -51,25 +51,33 @@ pub(crate) static AUTO_WEIGHT: Section = Section {
             "\"/static/**\"",
             "GET and HEAD requests for these make servers fetch; all others make them compute.",
         ),
-        key(
-            "interval",
-            super::Kind::Duration { min_ms: 1_000, max_ms: DAY_MS },
-            Default("\"30s\""),
-            "\"2m\"",
-            "How often weights are judged. Each moves by a quarter of itself at most.",
-        ),
-        key(
-            "min-requests",
-            super::COUNT,
-            Default("20"),
-            "100",
-            "Requests of a class that a server must have answered for its speed at them to be judged anew, and requests that the pool must have answered \
-             for `a` to be. Fewer are kept until they are enough.",
-        ),
-        key("min", Integer { min: 1, max: 256 }, Default("1"), "4", "No weight is below it."),
-        key("max", Integer { min: 1, max: 256 }, Default("256"), "64", "No weight is above it."),
+        AUTO_WEIGHT_KEYS[0],
+        AUTO_WEIGHT_KEYS[1],
+        AUTO_WEIGHT_KEYS[2],
+        AUTO_WEIGHT_KEYS[3],
     ],
 };
+
+/// Those of the scenario file, too.
+pub(crate) const AUTO_WEIGHT_KEYS: [Key; 4] = [
+    key(
+        "interval",
+        super::Kind::Duration { min_ms: 1_000, max_ms: DAY_MS },
+        Default("\"30s\""),
+        "\"2m\"",
+        "How often weights are judged. Each moves by a quarter of itself at most.",
+    ),
+    key(
+        "min-requests",
+        super::COUNT,
+        Default("20"),
+        "100",
+        "Requests of a class that a server must have answered for its speed at them to be judged anew, and requests that the pool must have answered \
+             for `a` to be. Fewer are kept until they are enough.",
+    ),
+    key("min", Integer { min: 1, max: 256 }, Default("1"), "4", "No weight is below it."),
+    key("max", Integer { min: 1, max: 256 }, Default("256"), "64", "No weight is above it."),
+];
 
 pub(crate) static ZONE: Section = Section {
     noun: "",

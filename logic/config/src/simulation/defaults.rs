@@ -1,10 +1,10 @@
 use super::{
-    Arrivals, BalancerPlan, Group, Measure, Pattern, PoolRules, Population, Scenario, Service, ServiceLaw,
-    Sharing, SimKey, SimTime, StickySessions, Volume,
+    Arrivals, BalancerPlan, FoundWeights, Group, Measure, Pattern, PoolRules, Population, Scenario, Service,
+    ServiceLaw, Sharing, SimKey, SimTime, StickySessions, Volume,
 };
 use crate::plan::{WhenBusy, WhenGone};
-use weir_balance::Algorithm;
-use weir_model::Weight;
+use weir_balance::{Algorithm, AutoWeightRule};
+use weir_model::{Millis, Weight};
 
 impl Default for Scenario {
     /// What an empty file says; a test proves it.
@@ -47,6 +47,7 @@ impl Default for BalancerPlan {
             connections_max: None,
             sticky: None,
             slow_start: None,
+            auto_weight: FoundWeights::default(),
             concurrency: None,
             ejection: None,
             breaker: None,
@@ -68,6 +69,13 @@ impl Default for StickySessions {
     }
 }
 
+impl Default for FoundWeights {
+    fn default() -> Self {
+        let rule = AutoWeightRule { min: Weight::ONE, max: Weight::MAX, requests_min: 20 };
+        Self { interval: Millis::from_secs(30), rule }
+    }
+}
+
 impl Default for Group {
     fn default() -> Self {
         Self {
@@ -77,6 +85,7 @@ impl Default for Group {
             concurrency: 1,
             sharing: Sharing::Fifo,
             weight: Weight::ONE,
+            auto_weight: None,
             backup: false,
             priority: 0,
             is_remote: false,

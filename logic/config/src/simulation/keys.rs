@@ -3,7 +3,9 @@
 mod balancer;
 mod priorities;
 
-use crate::keys::Kind::{Choice, Flag, Integer, Number, OneOrMany, Size, Table, Tables, Text};
+use crate::keys::Kind::{
+    AnyOf, Choice, Flag, Integer, Number, OneOrMany, Percent, Size, Table, Tables, Text,
+};
 use crate::keys::Presence::{Default, Otherwise, Required};
 use crate::keys::{ALGORITHM_NAMES, Key, Kind, Presence, Section};
 use balancer::BALANCER;
@@ -321,7 +323,27 @@ pub(super) static SERVERS: Section = Section {
             "\"shared\"",
             "What becomes of more: `fifo`: they wait in line at the server. `shared`: all are worked on, each the slower.",
         ),
-        key("weight", Integer { min: 0, max: 256 }, Default("1"), "2", "Its share of the traffic."),
+        key(
+            "weight",
+            AnyOf(&[Integer { min: 0, max: 256 }, Choice(&["auto"])]),
+            Default("1"),
+            "2",
+            "Its share of the traffic; `\"auto\"` = from its speed, which is measured: 16 = average.",
+        ),
+        key(
+            "processor",
+            Percent { min: 1, max: 10_000 },
+            Otherwise("measured"),
+            "\"150%\"",
+            "With `weight = \"auto\"`: how fast it is, in relation to an average server.",
+        ),
+        key(
+            "storage",
+            Percent { min: 1, max: 10_000 },
+            Otherwise("measured"),
+            "\"80%\"",
+            "With `weight = \"auto\"`: how fast it is at requests that make it fetch a file, of which there are none here.",
+        ),
         key("backup", Flag, Default("false"), "true", "Gets requests only when no other server can."),
         key(
             "max-connections",

@@ -1,13 +1,12 @@
 //! Reads a scenario out of a tree whose shape has been checked, and reports what does not fit together.
 
 use weir_balance::Algorithm;
-use weir_model::Weight;
 
 use super::keys::{SCENARIO, SERVERS};
 use super::{
-    Arrivals, BalancerPlan, Burst, CachePlan, Disturbance, Drain, Failure, Group, LogFormat, LoggedTimes,
-    Measure, Pattern, PoolRules, Population, PriorityShare, Replay, Scenario, Service, ServiceLaw, Sharing,
-    SimKey, SimTime, SlowDown, StickySessions, Volume,
+    Arrivals, BalancerPlan, Burst, CachePlan, Disturbance, Drain, Failure, FoundWeights, Group, LogFormat,
+    LoggedTimes, Measure, Pattern, PoolRules, Population, PriorityShare, Replay, Scenario, Service,
+    ServiceLaw, Sharing, SimKey, SimTime, SlowDown, StickySessions, Volume,
 };
 use crate::context::Context;
 use crate::plan::{WhenBusy, WhenGone};
@@ -241,6 +240,7 @@ fn balancer(table: &Table<'_, '_>) -> BalancerPlan {
         connections_max: table.number_if("max-connections"),
         sticky: (!table.is_off("sticky")).then(|| sticky(&table.table("sticky"))),
         slow_start: spec::slow_start(table),
+        auto_weight: found_weights(&table.table("auto-weight")),
         concurrency: spec::concurrency(table),
         ejection: (!table.is_off("eject")).then(|| spec::ejection(&table.table("eject"))),
         breaker: spec::breaker(table),
@@ -248,6 +248,10 @@ fn balancer(table: &Table<'_, '_>) -> BalancerPlan {
         up_after: time(table, "up-after"),
         network: time(table, "network"),
     }
+}
+
+fn found_weights(table: &Table<'_, '_>) -> FoundWeights {
+    FoundWeights { interval: table.duration("interval"), rule: spec::auto_weight_rule(table) }
 }
 
 fn sticky(table: &Table<'_, '_>) -> StickySessions {
@@ -286,6 +290,7 @@ fn groups(root: &Table<'_, '_>) -> Vec<Group> {
 }
 
 fn group(table: &Table<'_, '_>, index: usize) -> Group {
+    let (weight, auto_weight) = spec::server_weight(table);
     let count = table.number("count");
     let fails = table.many("fail").len();
     let mut disturbances: Vec<Disturbance> =
@@ -311,7 +316,8 @@ fn group(table: &Table<'_, '_>, index: usize) -> Group {
             &[("fifo", Sharing::Fifo), ("shared", Sharing::Shared)],
             Sharing::Fifo,
         ),
-        weight: Weight::new(table.number("weight")).unwrap_or_default(),
+        weight,
+        auto_weight,
         backup: table.flag("backup"),
         priority: 0,
         is_remote: false,

@@ -1,9 +1,11 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use weir_balance::{Algorithm, ConcurrencyRule, Membership, Scheduling, SlowStart};
+use weir_balance::{
+    Algorithm, AutoWeightRule, ConcurrencyRule, KnownSpeeds, Membership, Scheduling, SlowStart,
+};
 use weir_health::{BreakerRule, EjectionRule};
-use weir_model::Weight;
+use weir_model::{Millis, Weight};
 
 use super::SimTime;
 use crate::plan::{WhenBusy, WhenGone};
@@ -265,6 +267,8 @@ pub struct BalancerPlan {
     pub sticky: Option<StickySessions>,
     /// How the weight of a server rises that has come up; `None` = at once.
     pub slow_start: Option<SlowStart>,
+    /// How the weights of servers are found that have `auto_weight`.
+    pub auto_weight: FoundWeights,
     /// A limit for each server that follows its latency; `None` = off.
     pub concurrency: Option<ConcurrencyRule>,
     /// Ejection of servers that refuse requests or break them off; `None` = off.
@@ -277,6 +281,15 @@ pub struct BalancerPlan {
     pub up_after: SimTime,
     /// Added to each request's latency.
     pub network: SimTime,
+}
+
+/// How weights are found by measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct FoundWeights {
+    /// From one judgement to the next.
+    pub interval: Millis,
+    /// Between which weights, and from how many requests on.
+    pub rule: AutoWeightRule,
 }
 
 /// Sessions: each client has one.
@@ -305,8 +318,10 @@ pub struct Group {
     pub concurrency: u32,
     /// What becomes of further ones.
     pub sharing: Sharing,
-    /// Its share of the traffic.
+    /// Its share of the traffic; what it begins with where that is found.
     pub weight: Weight,
+    /// Its weight is found by measurement; what is known of its speed.
+    pub auto_weight: Option<KnownSpeeds>,
     /// Gets requests only when no other server can.
     pub backup: bool,
     /// Gets requests only when no server of a lower number can.

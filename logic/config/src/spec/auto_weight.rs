@@ -12,7 +12,7 @@ use crate::source::Span;
 use crate::table::Table;
 
 /// A server's weight, and what is known of its speed if it is to be measured.
-pub(super) fn weight(server: &Table<'_, '_>) -> (Weight, Option<KnownSpeeds>) {
+pub(crate) fn weight(server: &Table<'_, '_>) -> (Weight, Option<KnownSpeeds>) {
     let speed = |key| server.get(key).map(|_| Hundredths(server.share(key).into()));
     let known = KnownSpeeds { processor: speed("processor"), storage: speed("storage") };
     // Of the texts, only "auto" has passed the check of the shape.
@@ -72,6 +72,16 @@ pub(super) fn read(pool: &Table<'_, '_>) -> AutoWeightPlan {
         Some(_) => written.map(|path| path.value.0).collect(),
         None => STATIC_PATHS.iter().map(|glob| PathPattern::Glob((*glob).to_owned())).collect(),
     };
+    AutoWeightPlan {
+        is_on: on_at(pool).is_some(),
+        static_paths,
+        interval: table.duration("interval"),
+        rule: rule(&table),
+    }
+}
+
+/// Between which weights, and from how many requests on: of a pool or of a scenario's balancer.
+pub(crate) fn rule(table: &Table<'_, '_>) -> AutoWeightRule {
     let bound = |key| Weight::new(table.number(key)).unwrap_or_default();
     let rule =
         AutoWeightRule { min: bound("min"), max: bound("max"), requests_min: table.number("min-requests") };
@@ -80,5 +90,5 @@ pub(super) fn read(pool: &Table<'_, '_>) -> AutoWeightPlan {
         let span = table.get(key).map_or(table.span(), |node| node.span);
         table.error(key, span, format!("min {} is above max {}", rule.min, rule.max));
     }
-    AutoWeightPlan { is_on: on_at(pool).is_some(), static_paths, interval: table.duration("interval"), rule }
+    rule
 }

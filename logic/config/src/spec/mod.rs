@@ -35,6 +35,7 @@ use crate::subject::Subject;
 use crate::table::Table;
 use crate::tree::Node;
 
+pub(crate) use auto_weight::{rule as auto_weight_rule, weight as server_weight};
 pub(crate) use balance::{default_key, needs_key};
 pub(crate) use fleet::FleetSpec;
 pub(crate) use limits::{LIMIT_HELP, breaker, concurrency};

@@ -11,6 +11,9 @@ impl Engine<'_> {
         if self.scenario.balancer.ejection.is_some() {
             self.schedule(JUDGED_EVERY_NS, Event::Judge);
         }
+        if self.scenario.groups.iter().any(|group| group.auto_weight.is_some()) {
+            self.weigh_later();
+        }
         let mut first = 0;
         for group in &self.scenario.groups {
             if group.added.0 > 0 {
@@ -89,6 +92,17 @@ impl Engine<'_> {
         self.waiting.forget_pace();
         self.rise(server);
         self.serve_all(server);
+    }
+
+    /// The weights that are found by measurement are judged.
+    pub(super) fn weigh(&mut self) {
+        self.pool.judge_weights(&self.scenario.balancer.auto_weight.rule);
+        self.weigh_later();
+    }
+
+    fn weigh_later(&mut self) {
+        let interval_ns = self.scenario.balancer.auto_weight.interval.0.saturating_mul(1_000_000);
+        self.schedule(self.now_ns.saturating_add(interval_ns.max(1)), Event::Weigh);
     }
 
     /// The operator takes a server out of traffic. What it has it finishes.

@@ -96,6 +96,7 @@ enum Event {
     Noticed { server: u32, episode: u32 },
     Revise { server: u32 },
     Judge,
+    Weigh,
     Add { server: u32 },
     Drain { server: u32, is_maintenance: bool },
     Undrain { server: u32, is_maintenance: bool },
@@ -196,6 +197,7 @@ impl<'s> Engine<'s> {
             Event::Noticed { server, episode } => self.notice(server, episode),
             Event::Revise { server } => self.serve_all(server),
             Event::Judge => self.judge_all(),
+            Event::Weigh => self.weigh(),
             Event::Add { server } => self.add(server),
             Event::Drain { server, is_maintenance } => self.drain(server, is_maintenance),
             Event::Undrain { server, is_maintenance } => self.undrain(server, is_maintenance),
@@ -272,6 +274,7 @@ impl<'s> Engine<'s> {
 
     fn into_run(mut self) -> Run {
         self.run.moved_share = self.sticky.moved_share();
+        self.run.found_weights = self.pool.found_weights();
         self.run.in_flight_max = self.flights.peak();
         self.run
     }

@@ -72,6 +72,8 @@ pub struct AlgorithmReport {
     /// Each server's utilisation in the scenario's order.
     #[serde(rename = "server_utilisation")]
     pub servers: Vec<Figure>,
+    /// What each server weighed in the end, in the same order, where weights are found by measurement; else empty.
+    pub found_weights: Vec<Figure>,
     /// Waiting requests over time, of the first seed.
     #[serde(skip)]
     pub queue: Series,
@@ -154,6 +156,7 @@ impl AlgorithmReport {
             measured: runs.iter().map(|run| run.measured).sum(),
             latencies,
             servers: (0..servers).map(of_server).collect(),
+            found_weights: found_weights(runs),
             queue: runs.first().map_or_else(Series::new, |run| run.queue.clone()),
             ranked: runs.iter().map(|run| figures::latency(run, scenario.rank_by)).collect(),
         }
@@ -163,6 +166,15 @@ impl AlgorithmReport {
     pub fn ranked_s(&self) -> f64 {
         weir_stats::mean(&self.ranked).unwrap_or(0.0)
     }
+}
+
+fn found_weights(runs: &[Run]) -> Vec<Figure> {
+    let servers = runs.first().map_or(0, |run| run.found_weights.len());
+    let of_server = |at: usize| {
+        let weights = runs.iter().filter_map(|run| run.found_weights.get(at));
+        Figure::of(&weights.copied().map(f64::from).collect::<Vec<_>>())
+    };
+    (0..servers).map(of_server).collect()
 }
 
 /// More errors than the best has, by this share of all requests, outweigh any latency.

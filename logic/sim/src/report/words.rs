@@ -92,7 +92,10 @@ fn servers(group: &Group) -> String {
     if group.sharing == Sharing::Shared {
         text.push_str(", shared");
     }
-    text.push_str(&format!(", weight {}", group.weight));
+    match group.auto_weight {
+        Some(_) => text.push_str(", weight found by measurement"),
+        None => text.push_str(&format!(", weight {}", group.weight)),
+    }
     if group.backup {
         text.push_str(", backup");
     }

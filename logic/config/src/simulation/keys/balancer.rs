@@ -3,7 +3,7 @@
 use super::{COUNT, TIME, key};
 use crate::keys::Kind::{AnyOf, Choice, Duration, Flag, Integer, Off, Table};
 use crate::keys::Presence::{Default, Otherwise};
-use crate::keys::{BREAKER_KEYS, CONCURRENCY_KEYS, EJECT_KEYS, SLOW_START_KEYS, Section};
+use crate::keys::{AUTO_WEIGHT_KEYS, BREAKER_KEYS, CONCURRENCY_KEYS, EJECT_KEYS, SLOW_START_KEYS, Section};
 
 pub(super) static BALANCER: Section = Section {
     noun: "",
@@ -74,6 +74,13 @@ pub(super) static BALANCER: Section = Section {
             Default("false"),
             "\"30s\"",
             "How long the weight of a server takes to rise that comes back or is added, and its `max-connections` with it.",
+        ),
+        key(
+            "auto-weight",
+            Table(&AUTO_WEIGHT),
+            Otherwise("every key has its default"),
+            "{ interval = \"10s\" }",
+            "How the weights of servers with `weight = \"auto\"` are found.",
         ),
         key(
             "concurrency",
@@ -149,6 +156,13 @@ static SLOW_START: Section = Section {
     title: "[balancer.slow-start]",
     meaning: "How the weight of a server rises that comes back or is added, as a pool's; never at the start.",
     keys: SLOW_START_KEYS,
+};
+
+static AUTO_WEIGHT: Section = Section {
+    noun: "",
+    title: "[balancer.auto-weight]",
+    meaning: "How weights are found by measurement, as a pool's; by the time until the end of the answer. All requests make servers compute.",
+    keys: &AUTO_WEIGHT_KEYS,
 };
 
 static EJECT: Section = Section {
