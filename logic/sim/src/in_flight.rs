@@ -19,9 +19,11 @@ pub(crate) struct Flight {
     pub(crate) worker: u32,
     pub(crate) is_measured: bool,
     /// Where it is; `None` while it waits in the balancer.
-    pub(crate) server: Option<u32>,
-    /// Measures it at its server, for algorithms that go by that.
-    pub(crate) stay: Option<Stay>,
+    pub(crate) at: Option<Try>,
+    /// Where it is besides, as the first server has not answered for long.
+    pub(crate) second: Option<Try>,
+    /// When it was first given to a server.
+    pub(crate) sent_ns: u64,
     /// The server that its client was bound to when it came.
     pub(crate) wanted: Option<u32>,
     /// Where it waits in the balancer.
@@ -30,6 +32,24 @@ pub(crate) struct Flight {
     pub(crate) is_timed: bool,
     /// It finds out for the breaker whether the pool works again.
     pub(crate) probe: Option<Probe>,
+}
+
+/// A request at one server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Try {
+    pub(crate) server: u32,
+    /// Measures it there, for algorithms that go by that.
+    pub(crate) stay: Stay,
+}
+
+impl Flight {
+    /// Its try at this server, and the other one, if there is one.
+    pub(crate) fn tries(&self, server: u32) -> (Option<Stay>, Option<Try>) {
+        match self.second {
+            Some(second) if second.server == server => (Some(second.stay), self.at),
+            second => (self.at.map(|first| first.stay), second),
+        }
+    }
 }
 
 /// A request at a server, as the balancer sees it.
@@ -110,8 +130,9 @@ pub(crate) mod testing {
             priority: 0,
             worker: 0,
             is_measured: true,
-            server: None,
-            stay: None,
+            at: None,
+            second: None,
+            sent_ns: 0,
             wanted: None,
             spot: None,
             is_timed: false,

@@ -188,6 +188,24 @@ impl Pool {
         self.requests = self.requests.saturating_sub(1);
     }
 
+    /// Nobody waits any longer for the answer of the server in `slot`: another one was faster. It would have taken at least as long.
+    pub(crate) fn overtaken(&mut self, slot: usize, stay: Stay, now_ns: u64) {
+        let Some(member) = self.members.get_mut(slot) else { return };
+        let load = &member.candidate.load;
+        let Stay { begun_ns, mut watch } = stay;
+        let waited_ns = now_ns.saturating_sub(begun_ns);
+        watch.overtaken(&self.roster, load, now_ns / 1_000_000, waited_ns / 1_000);
+        if let (Some(rule), Some(found)) = (&self.concurrency, &mut member.found)
+            && rule.is_too_long(Duration::from_nanos(waited_ns))
+            && found.ended(rule, now_ns / 1_000, waited_ns / 1_000, load.active(), false)
+        {
+            self.roster.limit(slot, load, found.limit(rule));
+        }
+        watch.end(load);
+        self.roster.end(slot, load);
+        self.requests = self.requests.saturating_sub(1);
+    }
+
     /// The balancer's checks learn that a server is dead, or back. Whether it comes or goes by that.
     pub(crate) fn set_up(&mut self, slot: usize, is_up: bool, now_ns: u64) -> bool {
         self.change(slot, now_ns, |member| member.is_up = is_up)

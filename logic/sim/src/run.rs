@@ -32,6 +32,10 @@ pub struct Run {
     pub cache: Option<(u64, u64)>,
     /// The share of clients who came again and were moved: without need, or where clients stay with their servers, at all.
     pub moved_share: Option<f64>,
+    /// Second tries of measured requests, beside slow first ones.
+    pub hedges: u64,
+    /// Those of them that were answered first.
+    pub hedges_won: u64,
     /// What each server weighed in the end, in the scenario's order, where weights are found by measurement; else empty.
     pub found_weights: Vec<u32>,
     /// How long was measured, in simulated seconds.
@@ -96,6 +100,8 @@ impl Default for Run {
             crowd: [0.0; Crowd::LEVELS],
             cache: None,
             moved_share: None,
+            hedges: 0,
+            hedges_won: 0,
             found_weights: Vec::new(),
             span_s: 0.0,
             in_flight_max: 0,

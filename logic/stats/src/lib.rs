@@ -9,10 +9,12 @@ pub mod compare;
 mod histogram;
 mod interval;
 mod nanos;
+mod recent;
 mod shared;
 
 pub use buckets::{MICROS_MAX, Resolution};
 pub use histogram::Histogram;
 pub use interval::{Interval, mean, student_t_975};
 pub use nanos::NanosHistogram;
+pub use recent::RecentPercentile;
 pub use shared::SharedHistogram;

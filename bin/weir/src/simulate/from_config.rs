@@ -8,8 +8,8 @@ use weir_config::plan::{
     StickyTablePlan,
 };
 use weir_config::simulation::{
-    Disturbance, Drain, Failure, FoundWeights, Group, PoolRules, Scenario, SimKey, SimTime, SlowDown,
-    StickySessions,
+    Disturbance, Drain, Failure, FoundWeights, Group, HedgeRule, PoolRules, Scenario, SimKey, SimTime,
+    SlowDown, StickySessions,
 };
 use weir_http::{Action, RequestKey};
 use weir_model::Millis;
@@ -76,7 +76,7 @@ fn left_out(pool: &PoolPlan, key: SimKey) -> Vec<&'static str> {
         ("queue.fair by a header (clients take turns)", matches!(pool.queue.fair, Fairness::Header(_))),
         ("auto-weight.static (all requests make servers compute)", pool.auto_weight.is_on),
         ("agent", pool.agent.is_some()),
-        ("hedge", pool.hedge.is_some()),
+        ("retry.at-once", pool.hedge.is_some() && pool.retry.at_once_percent.is_some()),
     ];
     said.into_iter().filter(|(_, is_said)| *is_said).map(|(key, _)| key).collect()
 }
@@ -182,6 +182,11 @@ fn balancer(scenario: &mut Scenario, pool: &PoolPlan) {
     scenario.balancer.concurrency = pool.concurrency;
     scenario.balancer.ejection = pool.ejection.clone();
     scenario.balancer.breaker = pool.breaker.clone();
+    scenario.balancer.hedge = pool.hedge.as_ref().map(|hedge| HedgeRule {
+        delay: hedge.delay,
+        budget_percent: pool.retry.budget_percent,
+        budget_per_second: pool.retry.budget_min_per_second,
+    });
     if pool.check.is_none() {
         // Only requests find out, if anybody does.
         scenario.balancer.down_after = SimTime::MAX;

@@ -201,6 +201,16 @@ fn priorities_of_routes_are_told_unless_the_scenario_says_how_many_have_them() {
 }
 
 #[test]
+fn second_tries_come_with_the_budget_of_retries() {
+    let text = "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n[pool.web]\ncheck = \"tcp\"\nhedge = { delay = \"70ms\" }\n\
+                retry = { budget = \"5%\", min-per-second = 3, at-once = \"20%\" }\nservers = [\"10.0.0.1:80\", \"10.0.0.2:80\"]\n";
+    let got = with_config(text, None).unwrap();
+    let hedge = got.balancer.hedge.unwrap();
+    assert_eq!((hedge.delay.unwrap().0, hedge.budget_percent, hedge.budget_per_second), (70, 5, 3));
+    assert_eq!(got.pool.left_out, ["retry.at-once"]);
+}
+
+#[test]
 fn weights_that_are_found_come_with_their_rule() {
     let text = "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n[pool.web]\ncheck = \"tcp\"\nauto-weight = { interval = \"2m\", max = 64 }\n\
                 servers = [{ address = \"10.0.0.1:80\", weight = \"auto\", processor = \"150%\" }, \"10.0.0.2:80\"]\n";

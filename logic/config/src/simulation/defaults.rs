@@ -51,6 +51,7 @@ impl Default for BalancerPlan {
             concurrency: None,
             ejection: None,
             breaker: None,
+            hedge: None,
             down_after: SimTime(6_000_000_000),
             up_after: SimTime(4_000_000_000),
             network: SimTime(0),

@@ -4,9 +4,9 @@ use weir_balance::Algorithm;
 
 use super::keys::{SCENARIO, SERVERS};
 use super::{
-    Arrivals, BalancerPlan, Burst, CachePlan, Disturbance, Drain, Failure, FoundWeights, Group, LogFormat,
-    LoggedTimes, Measure, Pattern, PoolRules, Population, PriorityShare, Replay, Scenario, Service,
-    ServiceLaw, Sharing, SimKey, SimTime, SlowDown, StickySessions, Volume,
+    Arrivals, BalancerPlan, Burst, CachePlan, Disturbance, Drain, Failure, FoundWeights, Group, HedgeRule,
+    LogFormat, LoggedTimes, Measure, Pattern, PoolRules, Population, PriorityShare, Replay, Scenario,
+    Service, ServiceLaw, Sharing, SimKey, SimTime, SlowDown, StickySessions, Volume,
 };
 use crate::context::Context;
 use crate::plan::{WhenBusy, WhenGone};
@@ -244,10 +244,21 @@ fn balancer(table: &Table<'_, '_>) -> BalancerPlan {
         concurrency: spec::concurrency(table),
         ejection: (!table.is_off("eject")).then(|| spec::ejection(&table.table("eject"))),
         breaker: spec::breaker(table),
+        hedge: hedge(table),
         down_after: time(table, "down-after"),
         up_after: time(table, "up-after"),
         network: time(table, "network"),
     }
+}
+
+fn hedge(balancer: &Table<'_, '_>) -> Option<HedgeRule> {
+    let plan = spec::hedge(balancer)?;
+    let table = balancer.table("hedge");
+    Some(HedgeRule {
+        delay: plan.delay,
+        budget_percent: table.percent("budget"),
+        budget_per_second: table.number("min-per-second"),
+    })
 }
 
 fn found_weights(table: &Table<'_, '_>) -> FoundWeights {

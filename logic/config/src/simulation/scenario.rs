@@ -275,6 +275,8 @@ pub struct BalancerPlan {
     pub ejection: Option<EjectionRule>,
     /// Turns requests away while too many fail; `None` = off.
     pub breaker: Option<BreakerRule>,
+    /// A second try at another server, beside the first; `None` = off. Every request may have one.
+    pub hedge: Option<HedgeRule>,
     /// From a server's failure until the balancer's checks know; `SimTime::MAX` = they never do.
     pub down_after: SimTime,
     /// From its recovery until they know.
@@ -290,6 +292,17 @@ pub struct FoundWeights {
     pub interval: Millis,
     /// Between which weights, and from how many requests on.
     pub rule: AutoWeightRule,
+}
+
+/// Second tries beside slow first ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct HedgeRule {
+    /// When no answer has come for so long; `None` = for longer than 95 of 100 take.
+    pub delay: Option<Millis>,
+    /// They may be this share of the requests, 0 to 100 percent, once `budget_per_second` is used.
+    pub budget_percent: u8,
+    /// So many a second are always permitted.
+    pub budget_per_second: u32,
 }
 
 /// Sessions: each client has one.

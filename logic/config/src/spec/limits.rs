@@ -108,7 +108,7 @@ pub(crate) fn breaker(pool: &Table<'_, '_>) -> Option<BreakerRule> {
 }
 
 /// A second try cannot keep a client with its server: whoever is sticky has none.
-pub(super) fn hedge(pool: &Table<'_, '_>) -> Option<HedgePlan> {
+pub(crate) fn hedge(pool: &Table<'_, '_>) -> Option<HedgePlan> {
     if pool.is_off("hedge") {
         return None;
     }

@@ -38,7 +38,7 @@ use crate::tree::Node;
 pub(crate) use auto_weight::{rule as auto_weight_rule, weight as server_weight};
 pub(crate) use balance::{default_key, needs_key};
 pub(crate) use fleet::FleetSpec;
-pub(crate) use limits::{LIMIT_HELP, breaker, concurrency};
+pub(crate) use limits::{LIMIT_HELP, breaker, concurrency, hedge};
 pub(crate) use listener::{ListenerSpec, ModeSpec, SniSpec};
 pub(crate) use pool::{PoolSpec, ejection};
 pub(crate) use route::{ActionSpec, RouteSpec};

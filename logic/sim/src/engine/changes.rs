@@ -4,6 +4,7 @@ use weir_config::simulation::{Disturbance, Drain};
 
 use super::ejection::JUDGED_EVERY_NS;
 use super::{Blame, Engine, Event};
+use crate::in_flight::FlightId;
 use crate::waiting::Goal;
 
 impl Engine<'_> {
@@ -13,6 +14,9 @@ impl Engine<'_> {
         }
         if self.scenario.groups.iter().any(|group| group.auto_weight.is_some()) {
             self.weigh_later();
+        }
+        if self.scenario.balancer.hedge.is_some_and(|rule| rule.delay.is_none()) {
+            self.measure_answers_later();
         }
         let mut first = 0;
         for group in &self.scenario.groups {
@@ -52,14 +56,24 @@ impl Engine<'_> {
         health.episode += 1;
         let episode = health.episode;
         while let Some(id) = self.with_queue(server as usize, |server, now_ns| server.lose(now_ns)) {
-            let stay = self.flights.get_mut(id).and_then(|flight| flight.stay);
-            self.pool.end(server as usize, stay, None);
-            self.fail(id, Blame::Servers, |errors| errors.broken += 1);
-            self.note_failure(server);
+            self.lose(id, server);
         }
         let notice_ns = self.now_ns.saturating_add(self.scenario.balancer.down_after.0);
         self.schedule(notice_ns, Event::Noticed { server, episode });
         self.serve_all(server);
+    }
+
+    /// A server has lost a request. Its other try goes on alone, if there is one.
+    fn lose(&mut self, id: FlightId, server: u32) {
+        // If it was answered by another one, nobody has waited for this.
+        let Some(flight) = self.flights.get_mut(id) else { return };
+        let (lost, other) = flight.tries(server);
+        (flight.at, flight.second) = (other, None);
+        self.pool.end(server as usize, lost, None);
+        if other.is_none() {
+            self.fail(id, Blame::Servers, |errors| errors.broken += 1);
+        }
+        self.note_failure(server);
     }
 
     pub(super) fn revive(&mut self, server: u32) {

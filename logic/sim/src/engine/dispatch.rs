@@ -5,7 +5,7 @@ use weir_config::plan::{WhenBusy, WhenGone};
 use weir_config::simulation::Scenario;
 
 use super::{Blame, Engine, Event};
-use crate::in_flight::{Flight, FlightId};
+use crate::in_flight::{Flight, FlightId, Try};
 use crate::waiting::{Goal, Terms};
 use crate::workload::{Request, client_key};
 
@@ -51,8 +51,9 @@ impl Engine<'_> {
             priority: request.priority,
             worker,
             is_measured,
-            server: None,
-            stay: None,
+            at: None,
+            second: None,
+            sent_ns: 0,
             wanted,
             spot: None,
             is_timed: false,
@@ -141,17 +142,24 @@ impl Engine<'_> {
             // A client that is bound leaves its server in need only.
             self.sticky.sent(client, slot as u32, |server| is_bound || pool.could_take(server as usize));
         }
+        let first = self.begin_try(id, flight, slot);
+        if let Some(flight) = self.flights.get_mut(id) {
+            (flight.at, flight.spot, flight.sent_ns) = (Some(first), None, self.now_ns);
+        }
+        self.hedge_later(id);
+    }
+
+    /// A server gets a request that has been counted there.
+    pub(super) fn begin_try(&mut self, id: FlightId, flight: &Flight, slot: usize) -> Try {
         let (hit, work_ns) = self.servers[slot].look_up(flight.uri, flight.work_ns);
         if let (Some(hit), Some((hits, lookups)), true) = (hit, &mut self.run.cache, flight.is_measured) {
             *hits += u64::from(hit);
             *lookups += 1;
         }
         let stay = self.pool.stay(slot, self.now_ns);
-        if let Some(flight) = self.flights.get_mut(id) {
-            (flight.server, flight.stay, flight.spot) = (Some(slot as u32), Some(stay), None);
-        }
         self.with_queue(slot, |server, now_ns| server.take(now_ns, id, work_ns));
         self.promise(slot as u32);
+        Try { server: slot as u32, stay }
     }
 
     fn wait(&mut self, id: FlightId, goal: Goal) {

@@ -5,6 +5,7 @@ mod changes;
 mod dispatch;
 mod ejection;
 mod gauge;
+mod hedge;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,6 +28,7 @@ use crate::workload::Workload;
 use breaker::PoolBreaker;
 use ejection::Traffic;
 use gauge::Gauge;
+use hedge::Hedging;
 
 /// Plays `scenario` with one algorithm. `log` is the text to be replayed, if the scenario says so. `progress` is told now
 /// and then how many requests have come.
@@ -69,6 +71,8 @@ struct Engine<'s> {
     /// By server, where they are ejected by it; else empty.
     traffic: Vec<Traffic>,
     breaker: PoolBreaker,
+    /// Where there are second tries.
+    hedging: Option<Hedging>,
     flights: Flights,
     /// Requests that wait in the balancer for servers that are at their limits.
     waiting: Waiting,
@@ -97,6 +101,8 @@ enum Event {
     Revise { server: u32 },
     Judge,
     Weigh,
+    Hedge { flight: FlightId },
+    MeasureAnswers,
     Add { server: u32 },
     Drain { server: u32, is_maintenance: bool },
     Undrain { server: u32, is_maintenance: bool },
@@ -136,6 +142,7 @@ impl<'s> Engine<'s> {
                 None => Vec::new(),
             },
             breaker: PoolBreaker::default(),
+            hedging: scenario.balancer.hedge.as_ref().map(Hedging::new),
             servers,
             flights: Flights::default(),
             waiting: Waiting::default(),
@@ -198,6 +205,8 @@ impl<'s> Engine<'s> {
             Event::Revise { server } => self.serve_all(server),
             Event::Judge => self.judge_all(),
             Event::Weigh => self.weigh(),
+            Event::Hedge { flight } => self.hedge(flight),
+            Event::MeasureAnswers => self.measure_answers(),
             Event::Add { server } => self.add(server),
             Event::Drain { server, is_maintenance } => self.drain(server, is_maintenance),
             Event::Undrain { server, is_maintenance } => self.undrain(server, is_maintenance),
@@ -212,10 +221,13 @@ impl<'s> Engine<'s> {
             return;
         }
         while let Some(id) = self.with_queue(server as usize, |server, now_ns| server.finish(now_ns)) {
+            // Another server may have answered before.
             if let Some(flight) = self.flights.remove(id) {
                 let bytes = flight.bytes.unwrap_or(0);
                 self.run.bytes += u128::from(bytes);
-                self.pool.end(server as usize, flight.stay, Some(Answer { at_ns: self.now_ns, bytes }));
+                let (stay, other) = flight.tries(server);
+                self.pool.end(server as usize, stay, Some(Answer { at_ns: self.now_ns, bytes }));
+                self.end_hedge(server, &flight, other);
                 self.note_latency(&flight);
                 self.note_success(server);
                 self.tell_breaker(flight.probe, Some(true));

@@ -62,6 +62,10 @@ pub struct AlgorithmReport {
     pub cache_hit_share: Option<Figure>,
     /// The share of clients who came again and were moved: without need, or with `sticky` at all; `None` if nobody came again.
     pub moved_share: Option<Figure>,
+    /// Second tries beside slow first ones / requests; `None` without `hedge`.
+    pub hedge_share: Option<Figure>,
+    /// The share of the second tries that were answered first; `None` without `hedge`.
+    pub hedge_won_share: Option<Figure>,
     /// Those of none of the scenario's priorities, then those of each; empty where it has none.
     pub priorities: Vec<PriorityReport>,
     /// Requests that were measured, of all seeds.
@@ -118,6 +122,7 @@ impl AlgorithmReport {
         let optional = |value: fn(&Run) -> Option<f64>| {
             runs.iter().map(value).collect::<Option<Vec<f64>>>().map(|values| Figure::of(&values))
         };
+        let hedge = scenario.balancer.hedge;
         let mut latencies = Histogram::new(Resolution::Precise);
         runs.iter().for_each(|run| latencies.merge(&run.latency));
         let mut errors = Errors::default();
@@ -152,6 +157,8 @@ impl AlgorithmReport {
             queue_peak: figure(|run| run.queue_max as f64),
             cache_hit_share: optional(|run| run.cache.map(|(hits, asked)| hits as f64 / asked.max(1) as f64)),
             moved_share: optional(|run| run.moved_share),
+            hedge_share: hedge.map(|_| figure(|run| run.hedges as f64 / run.measured.max(1) as f64)),
+            hedge_won_share: hedge.map(|_| figure(|run| run.hedges_won as f64 / run.hedges.max(1) as f64)),
             priorities: priorities::of(runs, &scenario.priorities),
             measured: runs.iter().map(|run| run.measured).sum(),
             latencies,

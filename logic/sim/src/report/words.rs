@@ -57,6 +57,9 @@ fn pool(balancer: &BalancerPlan) -> Option<String> {
     if balancer.breaker.is_some() {
         told.push("a breaker turns requests away while too many fail".to_owned());
     }
+    if balancer.hedge.is_some() {
+        told.push("who is not answered for long goes to another server as well".to_owned());
+    }
     if balancer.concurrency.is_some() {
         told.push("servers' limits are found by latency".to_owned());
     }
@@ -220,6 +223,16 @@ pub(super) fn notes(
         .collect();
     if !failed.is_empty() {
         notes.push(format!("Requests that were not answered: {}.", failed.join(", ")));
+    }
+    let hedged: Vec<String> = ranked
+        .iter()
+        .filter_map(|report| {
+            let (tries, won) = (report.hedge_share?.mean, report.hedge_won_share?.mean);
+            Some(format!("{} {} ({} of them won)", report.algorithm, percent(tries), percent(won)))
+        })
+        .collect();
+    if !hedged.is_empty() {
+        notes.push(format!("Second tries, of all requests: {}.", hedged.join(", ")));
     }
     if skipped > 0 {
         notes.push(format!("{skipped} lines of the log asked no server and were passed over."));

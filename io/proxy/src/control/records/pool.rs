@@ -5,13 +5,13 @@ use weir_balance::{RequestMix, Roster};
 use weir_config::plan::PoolPlan;
 use weir_health::{BreakerRule, BreakerState};
 use weir_model::PoolName;
+use weir_stats::RecentPercentile;
 
 use super::departed::Departed;
 use super::members::Members;
 use super::outdated::Outdated;
 use super::weights::judge_weights;
 use super::{LevelMeter, RateMeter, Rotation, ServerRecord, UpClock};
-use crate::control::hedging::FirstBytes;
 use crate::control::parts::PoolTls;
 use crate::redirect::Redirect;
 use crate::state::{PoolCounters, PoolState, PoolView, ServerState, Shards};
@@ -36,7 +36,8 @@ pub(in crate::control) struct PoolRecord {
     pub(super) rotation: Rotation,
     /// How often its breaker had opened, and whether it was closed, when the log was last told.
     breaker_told: (u64, bool),
-    pub(in crate::control) first_bytes: FirstBytes,
+    /// How fast its responses begin, for second tries.
+    pub(in crate::control) first_bytes: RecentPercentile,
     is_stale: bool,
     /// When weights rise next; `None` = all have risen.
     rises_at: Option<Instant>,
@@ -75,7 +76,7 @@ impl PoolRecord {
             active: LevelMeter::default(),
             rotation: Rotation::default(),
             breaker_told: (0, true),
-            first_bytes: FirstBytes::default(),
+            first_bytes: RecentPercentile::for_hedges(),
             is_stale: true,
             rises_at: None,
             judges_at: None,

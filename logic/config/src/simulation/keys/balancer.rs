@@ -1,7 +1,7 @@
 //! Those of the balancer.
 
 use super::{COUNT, TIME, key};
-use crate::keys::Kind::{AnyOf, Choice, Duration, Flag, Integer, Off, Table};
+use crate::keys::Kind::{AnyOf, Choice, Duration, Flag, Integer, Off, Percent, Table};
 use crate::keys::Presence::{Default, Otherwise};
 use crate::keys::{AUTO_WEIGHT_KEYS, BREAKER_KEYS, CONCURRENCY_KEYS, EJECT_KEYS, SLOW_START_KEYS, Section};
 
@@ -104,6 +104,13 @@ pub(super) static BALANCER: Section = Section {
             "Whether requests are turned away at once while too many fail; `{}` = with the defaults.",
         ),
         key(
+            "hedge",
+            AnyOf(&[Table(&HEDGE), Off]),
+            Default("false"),
+            "{ delay = \"50ms\" }",
+            "Whether a request that is not answered for long goes to another server as well; `{}` = with the defaults. Not with `sticky`.",
+        ),
+        key(
             "down-after",
             TIME,
             Default("\"6s\""),
@@ -178,6 +185,36 @@ static BREAKER: Section = Section {
     meaning: "When so many requests fail that further ones are turned away at once, and for how long, as a pool's. Those fail that every server \
               refuses that was tried, and those whose server dies; who finds no server or no room does not count.",
     keys: BREAKER_KEYS,
+};
+
+static HEDGE: Section = Section {
+    noun: "",
+    title: "[balancer.hedge]",
+    meaning: "Second tries, as a pool's. All requests are taken for such as may be sent twice. Whoever answers first wins; the other server goes on working for \
+              nobody, as servers do that do not notice that a connection was closed.",
+    keys: &[
+        key(
+            "delay",
+            Duration { min_ms: 1, max_ms: 86_400_000 },
+            Otherwise("as long as 95 of 100 requests take, measured over the last ten seconds or more"),
+            "\"50ms\"",
+            "How long the first server may take.",
+        ),
+        key(
+            "budget",
+            Percent { min: 0, max: 100 },
+            Default("\"20%\""),
+            "\"5%\"",
+            "Second tries may be this share of the requests, beyond `min-per-second` (a pool's `retry.budget`).",
+        ),
+        key(
+            "min-per-second",
+            Integer { min: 0, max: 1_000_000 },
+            Default("10"),
+            "1",
+            "Second tries each second that are always permitted; those of the last ten seconds are kept if they were not used.",
+        ),
+    ],
 };
 
 static CONCURRENCY: Section = Section {

@@ -1,0 +1,99 @@
+//! Second tries at other servers, beside first ones that take long.
+
+use weir_balance::Pick;
+use weir_config::simulation::HedgeRule;
+use weir_http::RetryBudget;
+use weir_stats::{Histogram, RecentPercentile};
+
+use super::{Engine, Event};
+use crate::in_flight::{Flight, FlightId, Try};
+use crate::waiting::Goal;
+
+/// As often as the proxy does.
+const MEASURED_EVERY_NS: u64 = 1_000_000_000;
+
+/// What second tries go by.
+#[derive(Debug)]
+pub(super) struct Hedging {
+    budget: RetryBudget,
+    /// How long requests took since they were first sent, in microseconds.
+    answers: Histogram,
+    recent: RecentPercentile,
+    /// How long a first try may take; `None` = that is not known yet.
+    delay_ns: Option<u64>,
+}
+
+impl Hedging {
+    pub(super) fn new(rule: &HedgeRule) -> Self {
+        Self {
+            budget: RetryBudget::new(rule.budget_percent, rule.budget_per_second, 0, 0),
+            answers: Histogram::default(),
+            recent: RecentPercentile::for_hedges(),
+            delay_ns: rule.delay.map(|delay| delay.0.saturating_mul(1_000_000)),
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// A request has been sent: from now on its server may take so long.
+    pub(super) fn hedge_later(&mut self, id: FlightId) {
+        if let Some(delay_ns) = self.hedging.as_ref().and_then(|hedging| hedging.delay_ns) {
+            self.schedule(self.now_ns.saturating_add(delay_ns), Event::Hedge { flight: id });
+        }
+    }
+
+    /// A request was not answered for long, if it still is not: it goes to another server as well, where one has room, nobody waits for that, and the
+    /// budget permits it.
+    pub(super) fn hedge(&mut self, id: FlightId) {
+        let Some(flight) = self.flights.get_mut(id).copied() else { return };
+        let Some(first) = flight.at.map(|first| first.server as usize) else { return };
+        if !self.waiting.is_empty(Goal::Any) || !self.pool.has_room() {
+            return;
+        }
+        let Pick::Server(slot) = self.pool.choose(&flight, self.now_ns, &[first]) else { return };
+        let (now_ms, requests_total) = (self.now_ns / 1_000_000, self.arrived);
+        // Where nobody else has room, one that is excluded is chosen all the same.
+        let is_permitted = slot != first
+            && self.hedging.as_mut().is_some_and(|hedging| hedging.budget.take(now_ms, requests_total));
+        if !is_permitted {
+            self.pool.end(slot, None, None);
+            return;
+        }
+        self.run.hedges += u64::from(flight.is_measured);
+        if self.health[slot].failures > 0 {
+            self.pool.end(slot, None, None);
+            self.note_failure(slot as u32);
+            return;
+        }
+        let second = self.begin_try(id, &flight, slot);
+        if let Some(flight) = self.flights.get_mut(id) {
+            flight.second = Some(second);
+        }
+    }
+
+    /// A server has answered a request; `other` is what is no longer waited for.
+    pub(super) fn end_hedge(&mut self, server: u32, flight: &Flight, other: Option<Try>) {
+        let Some(hedging) = &mut self.hedging else { return };
+        // For the pool, a request took as long as since it was first sent.
+        hedging.answers.record(self.now_ns.saturating_sub(flight.sent_ns) / 1_000);
+        if let Some(Try { server, stay }) = other {
+            self.pool.overtaken(server as usize, stay, self.now_ns);
+        }
+        let has_won = flight.second.is_some_and(|second| second.server == server);
+        self.run.hedges_won += u64::from(has_won && flight.is_measured);
+    }
+
+    /// Measures what second tries wait for.
+    pub(super) fn measure_answers(&mut self) {
+        if let Some(hedging) = &mut self.hedging
+            && let Some(us) = hedging.recent.read(&hedging.answers)
+        {
+            hedging.delay_ns = Some(us.max(1).saturating_mul(1_000));
+        }
+        self.measure_answers_later();
+    }
+
+    pub(super) fn measure_answers_later(&mut self) {
+        self.schedule(self.now_ns.saturating_add(MEASURED_EVERY_NS), Event::MeasureAnswers);
+    }
+}
