@@ -177,7 +177,8 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         formula: "The client address's 32-bit words are XORed; the result modulo the sum of the usable servers' \
                   weights (their common divisor taken out) is a place in the weighted map, filled as HAProxy fills \
                   it. Most clients change servers when one comes or goes. A server that is busy or has just failed \
-                  the request is passed over for the next in the map (HAProxy waits for it).",
+                  the request is passed over for the next in the map; with `fallback = false` the request waits for one that is \
+                  busy (HAProxy: hash-preserve-affinity maxconn, and always, its default).",
         when_to_use: "Clients that should keep their server without cookies, where addresses are many and stable.",
         cost: "O(1)",
     },
@@ -186,7 +187,7 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         origin: "HAProxy (uri, hdr, url_param, rdp-cookie and hash; hash-type map-based)",
         formula: "As source, by any `key`: its bytes are hashed by `function` (sdbm, djb2, wt6 or crc32, as HAProxy has them; or none: they are a number, its own hash), \
                   and mixed once more with `avalanche`. A request without the key goes to the next server in the map \
-                  (HAProxy: the same). By the client's address it is source.",
+                  (HAProxy: the same). By the client's address it is source. `fallback` is as there.",
         when_to_use: "Requests for one thing at one server (caches: `key = \"uri\"`), where servers seldom change; otherwise ring.",
         cost: "O(1), and the length of the key",
     },
@@ -196,7 +197,8 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         formula: "Each server has 16 points on a ring of 2^32 places for each unit of its weight, hashed from its address (HAProxy: \
                   hash-key addr-port; of servers with one address each has its own), or with `points = \"position\"` or `\"id\"` from its place in \
                   the pool (hash-key id, HAProxy's default: up to 2.9, and from 3.0 on). The `key`, the client's address without one, is hashed as for hash, and mixed unless \
-                  `avalanche = false`; the nearest point's server is chosen, the next on the ring if that one is busy. When \
+                  `avalanche = false`; the nearest point's server is chosen, the next on the ring if that one is busy, or with \
+                  `fallback = false` the request waits for it (as for source). When \
                   a server leaves, only its own keys move. Above a million points all servers have fewer, in steps of some percent. With \
                   `bounded-load` (HAProxy: hash-balance-factor) a server that has its share of ceil((active + 1) * F / 100) \
                   places is passed over, active being all requests in the pool; where all that are within have no room the request waits. \

@@ -42,6 +42,11 @@ const HAPROXY: &[Counterpart] = &[
         "`function`, `avalanche`",
     ),
     is("hash-balance-factor", &[Algorithm::Ring, Algorithm::Random], "`bounded-load`"),
+    is(
+        "hash-preserve-affinity",
+        &[Algorithm::Source, Algorithm::Hash, Algorithm::Ring],
+        "`always`: `fallback = false`; `maxconn`: without it",
+    ),
     is("log-hash, sticky", &[], "logs are no protocol here"),
 ];
 

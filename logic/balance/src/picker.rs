@@ -7,7 +7,7 @@ use crate::mix::{mix, nth};
 use crate::round_robin::RoundRobin;
 use crate::schedule::Schedule;
 use crate::static_rr::StaticRr;
-use crate::{Algorithm, Candidate, Key, Roster, locality};
+use crate::{Algorithm, Candidate, HashOptions, Key, Roster, locality};
 
 /// One worker's way of choosing in one pool: its own place in round robin, so that workers share nothing here.
 ///
@@ -81,10 +81,11 @@ impl Picker {
         let is_open = |slot: usize| roster.is_open(slot, exclude);
         let is_open_member = |slot: usize| roster.is_member(slot) && is_open(slot);
         let options = &roster.scheduling().hash;
-        let key = input.key.map(|key| {
-            let hash = key.hash();
-            if options.avalanche { avalanche(hash) } else { hash }
-        });
+        // A server that has failed the request is no longer waited for.
+        if let Some(own) = Self::only_server(roster, input.key).filter(|own| !exclude.contains(own)) {
+            return if roster.is_open(own, &[]) { Pick::Server(own) } else { Pick::Busy };
+        }
+        let key = input.key.map(|key| hashed(key, options));
         let candidate = |slot: usize| roster.candidate(slot);
         let measure = &roster.scheduling().measure;
         let now_ms = input.now_ms;
@@ -172,8 +173,18 @@ impl Picker {
 
     /// The one server that may have a request of this key, be it open or not; `None` = several may.
     pub fn only_server(roster: &Roster, key: Option<Key>) -> Option<usize> {
+        let options = &roster.scheduling().hash;
+        if options.fallback {
+            return None;
+        }
+        let key = key?;
+        let hash = || hashed(key, options);
         match roster.schedule() {
-            Schedule::Ipvs(table) if !roster.scheduling().hash.fallback => table.pick(key?, false, |_| true),
+            Schedule::Ipvs(table) => table.pick(key, false, |_| true),
+            Schedule::Map(map) => map.pick(hash() as usize, |_| true),
+            Schedule::Ring(ring) => ring.pick(hash(), |_| true),
+            Schedule::Maglev(table) => table.pick(mix(u64::from(hash())), |_| true),
+            Schedule::Rendezvous(draws) => draws.pick(hash(), |_| true),
             _ => None,
         }
     }
@@ -217,6 +228,12 @@ impl Picker {
         self.generation = Some(roster.generation());
         self.rosters_seen += 1;
     }
+}
+
+/// What a key is to the algorithms that hash.
+fn hashed(key: Key, options: &HashOptions) -> u32 {
+    let hash = key.hash();
+    if options.avalanche { avalanche(hash) } else { hash }
 }
 
 fn edf_weight(roster: &Roster, slot: usize) -> f64 {

@@ -28,7 +28,8 @@ pub struct HashOptions {
     /// No server may have more than this share of its fair part of all requests, in percent, over 100; `None` = no bound.
     /// Used by `ring`, `ketama` and `random` (HAProxy's hash-balance-factor).
     pub bounded_load_percent: Option<u32>,
-    /// Whether another server is sought when the key's own has no room; else the request waits. Used by IPVS's hashes.
+    /// Whether another server is sought when the key's own has no room; else the request waits for that one. Used by `source`, `hash`, `ring`,
+    /// `maglev`, `rendezvous` and IPVS's hashes.
     pub fallback: bool,
     /// Whether the client's port counts as well as its address, where it is known. Used by `ipvs-sh` and `ipvs-mh`.
     pub port: bool,

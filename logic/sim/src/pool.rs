@@ -111,6 +111,15 @@ impl Pool {
         }
     }
 
+    /// The one server that may have a request, be it open or not; `None` = several may.
+    pub(crate) fn only_server(&mut self, flight: &Flight) -> Option<usize> {
+        if self.scheduling.hash.fallback {
+            return None;
+        }
+        self.refresh();
+        Picker::only_server(&self.roster, Some(self.key(flight)))
+    }
+
     /// How the server in `slot` stands towards a request that is bound to it; one that it is open for is counted there.
     pub(crate) fn claim(&mut self, slot: usize) -> Standing {
         self.refresh();

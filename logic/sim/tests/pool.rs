@@ -3,10 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use weir_balance::{Algorithm, ConcurrencyAlgorithm, ConcurrencyRule, Hundredths, SlowStart};
+use weir_balance::{Algorithm, ConcurrencyAlgorithm, ConcurrencyRule, Hundredths, Scheduling, SlowStart};
 use weir_config::plan::{WhenBusy, WhenGone};
 use weir_config::simulation::{
-    Arrivals, BalancerPlan, Disturbance, Failure, Group, Pattern, Population, Scenario, SimTime,
+    Arrivals, BalancerPlan, Disturbance, Failure, Group, Pattern, PoolRules, Population, Scenario, SimTime,
     StickySessions, Volume,
 };
 use weir_health::EjectionRule;
@@ -143,6 +143,23 @@ fn keys_go_to_an_added_server_when_it_comes_and_to_nobody_for_its_sake_before() 
             (play(&minute(three.clone()), algorithm), play(&minute(with_one_more.clone()), algorithm));
         assert_eq!(without.utilisation, before.utilisation[..3], "{algorithm}");
     }
+}
+
+#[test]
+fn a_key_that_waits_for_its_own_server_holds_up_nobody_else() {
+    let of = |connections_max, fallback| {
+        let mut scheduling = Scheduling::from(Algorithm::Ring);
+        scheduling.hash.fallback = fallback;
+        let groups = vec![Group { count: 4, connections_max, ..Group::default() }];
+        let balancer = BalancerPlan { queue: SimTime(600 * SECOND), ..BalancerPlan::default() };
+        let pool = PoolRules { scheduling: Some(scheduling), ..PoolRules::default() };
+        play(&Scenario { pool, balancer, ..minute(groups) }, Algorithm::Ring)
+    };
+    // Whether they wait at the server or in front of it is all the same.
+    let (there, here, elsewhere) = (of(None, true), of(Some(1), false), of(Some(1), true));
+    assert!((there.mean_s() - here.mean_s()).abs() < 1e-6, "{} {}", there.mean_s(), here.mean_s());
+    assert!(elsewhere.mean_s() < 0.9 * here.mean_s(), "{} {}", elsewhere.mean_s(), here.mean_s());
+    assert_eq!((here.errors.total(), here.moved_share), (0, Some(0.0)));
 }
 
 /// Half more than two servers can do, which take one request each.

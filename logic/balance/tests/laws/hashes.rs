@@ -106,6 +106,45 @@ fn ipvs_without_fallback_waits_for_the_keys_own_server() {
     }
 }
 
+/// Of a hash that keeps keys where they are, come what may.
+fn strict(algorithm: Algorithm) -> Scheduling {
+    Scheduling { hash: HashOptions { fallback: false, ..HashOptions::of(algorithm) }, ..algorithm.into() }
+}
+
+#[test]
+fn without_fallback_a_key_waits_for_its_own_server_and_for_no_other() {
+    let hashes =
+        [Algorithm::Source, Algorithm::Hash, Algorithm::Ring, Algorithm::Maglev, Algorithm::Rendezvous];
+    for algorithm in hashes {
+        let mut pool = Pool::new(strict(algorithm), &[1; 5]);
+        pool.candidates.iter_mut().for_each(|candidate| candidate.connections_max = Some(1));
+        let roster = pool.roster();
+        let loose = Pool { scheduling: algorithm.into(), candidates: pool.candidates.clone() }.roster();
+        for index in 0..200 {
+            let key = match algorithm {
+                Algorithm::Source => IpAddr::V4(Ipv4Addr::from_bits(index.wrapping_mul(0x9e37_79b1))).into(),
+                _ => key(&roster, index),
+            };
+            let Pick::Server(own) = of_key(&roster, key, &[]) else { panic!("{algorithm}") };
+            assert_eq!(of_key(&loose, key, &[]), Pick::Server(own), "{algorithm}: the same server");
+            assert_eq!(Picker::only_server(&roster, Some(key)), Some(own), "{algorithm}");
+            assert_eq!(Picker::only_server(&loose, Some(key)), None, "{algorithm}");
+            assert!(roster.try_begin(own));
+            assert_eq!(of_key(&roster, key, &[]), Pick::Busy, "{algorithm}");
+            assert!(matches!(of_key(&loose, key, &[]), Pick::Server(other) if other != own), "{algorithm}");
+            // One that has failed the request is not waited for.
+            assert!(
+                matches!(of_key(&roster, key, &[own]), Pick::Server(other) if other != own),
+                "{algorithm}"
+            );
+            roster.end(own, &pool.candidates[own].load);
+        }
+        // Without a key there is nobody to wait for.
+        let nothing = PickInput::default();
+        assert!(matches!(Picker::new(0).pick(&roster, &nothing), Pick::Server(_)), "{algorithm}");
+    }
+}
+
 /// The servers in the order of `names`, in slots of their own as a pool has them that was started with these.
 fn listed(pool: &mut Pool, names: &[u8]) {
     pool.candidates.truncate(names.len());

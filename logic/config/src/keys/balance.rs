@@ -80,7 +80,7 @@ pub(crate) static BALANCE: Section = Section {
             Flag,
             Default("true"),
             "false",
-            "Whether another server is sought where the key's own has no room; else the request waits. For `ipvs-sh`, `ipvs-dh` and `ipvs-mh`.",
+            "Whether another server is sought where the key's own has no room; else the request waits for that one. For `source`, `hash`, `ring`, `maglev`, `rendezvous`, `ipvs-sh`, `ipvs-dh` and `ipvs-mh`.",
         ),
         key(
             "port",

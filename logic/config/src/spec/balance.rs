@@ -253,6 +253,9 @@ fn check_fit(table: &Table<'_, '_>, algorithm: Algorithm, key: &KeyPlan) {
     if takes("function") {
         only("function", !is_number, "for keys that are not addresses: those are numbers already");
     }
+    if takes("bounded-load") && !table.flag("fallback") {
+        only("bounded-load", false, "with fallback = true: it is about which other server to take");
+    }
     if takes("port") {
         only("port", matches!(key, KeyPlan::Source), "for key = \"source\"");
     }
@@ -266,7 +269,7 @@ fn no_key(algorithm: Algorithm) -> &'static str {
 fn takes_option(algorithm: Algorithm, option: &str) -> bool {
     use Algorithm::{
         Hash, IpvsDh, IpvsMh, IpvsSh, Ketama, Lblc, Lblcr, LeastRequest, LeastResponseTime, Maglev,
-        NginxHash, NginxIpHash, PeakEwma, Random, Ring, Source,
+        NginxHash, NginxIpHash, PeakEwma, Random, Rendezvous, Ring, Source,
     };
     match option {
         "key" => algorithm.takes_key() && !matches!(algorithm, Source | NginxIpHash),
@@ -274,7 +277,9 @@ fn takes_option(algorithm: Algorithm, option: &str) -> bool {
         "avalanche" => matches!(algorithm, Source | Hash | Ring),
         "points" => algorithm == Ring,
         "bounded-load" => matches!(algorithm, Ring | Ketama | Random),
-        "fallback" => matches!(algorithm, IpvsSh | IpvsDh | IpvsMh),
+        "fallback" => {
+            matches!(algorithm, Source | Hash | Ring | Maglev | Rendezvous | IpvsSh | IpvsDh | IpvsMh)
+        }
         "port" => matches!(algorithm, IpvsSh | IpvsMh),
         "table-size" => algorithm == Maglev,
         "expiration" => matches!(algorithm, Lblc | Lblcr),

@@ -109,13 +109,17 @@ impl Engine<'_> {
                 Standing::Busy | Standing::Gone => *wanted = None,
             }
         }
+        let own = self.pool.only_server(flight).map_or(Goal::Any, |slot| Goal::Server(slot as u32));
         // Nobody overtakes those who wait.
-        if called != Some(Goal::Any) && self.tried.is_empty() && !self.waiting.is_empty(Goal::Any) {
-            return Choice::Wait(Goal::Any);
+        let is_called = called == Some(own) || !self.tried.is_empty();
+        for line in [Goal::Any, own] {
+            if !is_called && called != Some(line) && !self.waiting.is_empty(line) {
+                return Choice::Wait(line);
+            }
         }
         match self.pool.choose(flight, self.now_ns, &self.tried) {
             Pick::Server(slot) => Choice::Server(slot),
-            Pick::Busy => Choice::Wait(Goal::Any),
+            Pick::Busy => Choice::Wait(own),
             Pick::Nobody => Choice::Nobody,
         }
     }
