@@ -48,7 +48,7 @@ impl LiveThread {
             answered: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             bytes_in: AtomicU64::new(0),
-            latency: SharedHistogram::new(Resolution::Fine),
+            latency: SharedHistogram::default(),
         }
     }
 

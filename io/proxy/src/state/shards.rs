@@ -137,15 +137,31 @@ pub struct PoolCounters {
     pub queue_time: LazyHistogram,
 }
 
-/// What one thread has counted for a server.
+/// What one thread has counted for a server. What every request changes stands first: with thousands of servers no cache holds these counters, and each
+/// line of memory that a request needs has to be waited for.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct ServerCounters {
     /// Tries that it was chosen for: a request that is tried here again counts again.
     pub requests: Counter,
-    /// Connections opened.
-    pub connections: Counter,
     /// Requests sent over a connection that had been used before.
     pub reuses: Counter,
+    /// Idle connections kept.
+    pub idle: Counter,
+    /// To the server.
+    pub bytes_out: Counter,
+    /// From the server.
+    pub bytes_in: Counter,
+    /// Responses by class.
+    pub responses: StatusClasses,
+    /// From the request's last byte to the response's first.
+    pub first_byte: LazyHistogram,
+    /// From the choice of the server to the response's last byte.
+    pub total: LazyHistogram,
+    /// Connections opened.
+    pub connections: Counter,
+    /// From the start of a connect to its end, TLS included.
+    pub connect: LazyHistogram,
     /// Connections that could not be opened.
     pub connect_errors: Counter,
     /// Responses that did not come, or came broken.
@@ -160,18 +176,18 @@ pub struct ServerCounters {
     pub server_aborts: Counter,
     /// Outcomes that count for passive ejection.
     pub failures: Counter,
-    /// To the server.
-    pub bytes_out: Counter,
-    /// From the server.
-    pub bytes_in: Counter,
-    /// Idle connections kept.
-    pub idle: Counter,
-    /// Responses by class.
-    pub responses: StatusClasses,
-    /// From the start of a connect to its end, TLS included.
-    pub connect: LazyHistogram,
-    /// From the request's last byte to the response's first.
-    pub first_byte: LazyHistogram,
-    /// From the choice of the server to the response's last byte.
-    pub total: LazyHistogram,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::*;
+
+    #[test]
+    fn what_every_request_changes_of_a_servers_counters_is_on_one_pair_of_cache_lines() {
+        let end = offset_of!(ServerCounters, total) + size_of::<LazyHistogram>();
+        assert!(end <= align_of::<Padded<ServerCounters>>(), "{end}");
+        assert!(end <= offset_of!(ServerCounters, connections));
+    }
 }
