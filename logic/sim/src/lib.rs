@@ -14,7 +14,8 @@
 //! balancer's workers, its retries and the time until it knows that a server is dead. Who is bound to which server, who waits and in what
 //! order, who is turned away, how weights rise, and how weights and limits are found is decided by `weir_balance`, too. Of a pool's config: tiers, zone,
 //! subset, and the options of its algorithm. Who is ejected for refused requests, and when a breaker
-//! opens, is decided by `weir_health`; how many second tries there may be by `weir_http`. What is not: connections,
+//! opens, is decided by `weir_health`; how many second tries there may be by `weir_http`, and
+//! what an agent's words mean by `weir_wire`. What is not: connections,
 //! bandwidth between balancer and servers, and the balancer's own work.
 
 mod arrivals;

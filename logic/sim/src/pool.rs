@@ -8,6 +8,7 @@ use weir_balance::{
 use weir_config::simulation::{BalancerPlan, Group, Scenario, SimKey};
 use weir_health::PoolEjections;
 use weir_model::ServerAddress;
+use weir_wire::agent::{AgentReply, AgentState, AgentWish};
 
 use crate::in_flight::{Flight, Stay};
 use crate::rng::{Rng, Stream};
@@ -47,6 +48,8 @@ struct Member {
     /// How many drains of the operator hold at the moment: they may overlap. Those to maintenance apart.
     drains: u32,
     maintenances: u32,
+    /// What its agent has said.
+    agent: AgentState,
     /// While it is half open: no more requests than this at once.
     probes: Option<u32>,
     /// What counts of its weight and its limit.
@@ -248,14 +251,22 @@ impl Pool {
         });
     }
 
+    /// Its agent says something. Whether it comes or goes by that.
+    pub(crate) fn hear(&mut self, slot: usize, reply: &AgentReply, now_ns: u64) -> bool {
+        let weighs_portions = self.scheduling.algorithm.weighs_moving_portions();
+        self.change(slot, now_ns, |member| {
+            member.agent.on_reply(reply);
+            member.set_portion(weighs_portions);
+        })
+    }
+
     /// Whether the server in `slot` comes or goes by that.
     fn change(&mut self, slot: usize, now_ns: u64, change: impl FnOnce(&mut Member)) -> bool {
         let greatest = self.concurrency.map(|rule| rule.max);
         let Some(member) = self.members.get_mut(slot) else { return false };
         change(member);
         let was_in = member.candidate.eligible;
-        let serves = member.is_up && !member.is_ejected && member.is_there && member.maintenances == 0;
-        let is_in = serves && member.drains == 0;
+        let (serves, is_in) = member.takes();
         (member.candidate.eligible, member.candidate.keeps_clients) = (is_in, serves);
         if is_in != was_in {
             member.up_since_ns = is_in.then_some(now_ns);
@@ -306,14 +317,13 @@ impl Pool {
     /// Works out how far the weight of a server has risen that has come up. Returns when it rises next.
     pub(crate) fn rise(&mut self, slot: usize, now_ns: u64) -> Option<u64> {
         let greatest = self.concurrency.map(|rule| rule.max);
+        let weighs_portions = self.scheduling.algorithm.weighs_moving_portions();
         let (rule, member) = (self.slow_start?, self.members.get_mut(slot)?);
         let up_for = Duration::from_nanos(now_ns.saturating_sub(member.up_since_ns?));
         member.portion = rule.portion(up_for);
         // Its limit rises whatever the algorithm.
         member.set_limit(greatest);
-        if self.scheduling.algorithm.weighs_moving_portions() {
-            member.candidate.portion = member.portion;
-        }
+        member.set_portion(weighs_portions);
         self.is_stale = true;
         let wait = rule.next_rise(up_for)?;
         Some(now_ns.saturating_add(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)))
@@ -356,6 +366,7 @@ impl Member {
             is_ejected: false,
             drains: 0,
             maintenances: 0,
+            agent: AgentState::default(),
             probes: None,
             portion: Portion::WHOLE,
             requests_max: group.connections_max,
@@ -367,13 +378,30 @@ impl Member {
         member
     }
 
+    /// Whether it takes requests of clients that are bound to it, and whether it takes others.
+    fn takes(&self) -> (bool, bool) {
+        let is_up = self.is_up && !self.is_ejected && self.agent.is_up();
+        let serves = is_up && self.is_there && self.maintenances == 0;
+        let serves = serves && self.agent.wish() != AgentWish::Maintenance;
+        let is_wanted = self.agent.wish() == AgentWish::Ready && self.agent.weight_percent() > 0;
+        (serves, serves && self.drains == 0 && is_wanted)
+    }
+
+    /// Works out what counts of its weight, where the algorithm bears that this changes all the time.
+    fn set_portion(&mut self, weighs_portions: bool) {
+        if weighs_portions {
+            self.candidate.portion = self.portion.of(Portion::percent(self.agent.weight_percent()));
+        }
+    }
+
     fn drains_of(&mut self, is_maintenance: bool) -> &mut u32 {
         if is_maintenance { &mut self.maintenances } else { &mut self.drains }
     }
 
     /// `greatest`: that of the limits that are found, which hold only where there is one at all.
     fn set_limit(&mut self, greatest: Option<u32>) {
-        let risen = self.requests_max.map(|max| self.portion.of_limit(max));
+        let requests_max = self.agent.connections_max().unwrap_or(self.requests_max);
+        let risen = requests_max.map(|max| self.portion.of_limit(max));
         self.candidate.connections_max = risen.into_iter().chain(self.probes).chain(greatest).min();
     }
 }

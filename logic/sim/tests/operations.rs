@@ -4,8 +4,8 @@
 
 use weir_balance::{Algorithm, Hundredths, SlowStart};
 use weir_config::simulation::{
-    Arrivals, BalancerPlan, Disturbance, Drain, Failure, Group, Pattern, Population, Scenario, SimTime,
-    StickySessions, Volume,
+    AgentWord, Arrivals, BalancerPlan, Disturbance, Drain, Failure, Group, Pattern, Population, Scenario,
+    SimTime, StickySessions, Volume,
 };
 use weir_health::BreakerRule;
 use weir_model::Millis;
@@ -68,6 +68,51 @@ fn clients_stay_with_a_server_that_drains_and_leave_one_in_maintenance() {
     assert!((0.2..0.3).contains(&moved), "a quarter of them: {moved}");
     assert!(leaves.utilisation[0] < 0.6 * leaves.utilisation[1], "{:?}", leaves.utilisation);
     assert_eq!(leaves.errors.total() + stays.errors.total(), 0);
+}
+
+/// What the agent of the first of four servers says.
+fn said(words: &[(u64, &str)], balancer: BalancerPlan) -> Scenario {
+    let word = |(at_s, says): &(u64, &str)| AgentWord {
+        at: SimTime(at_s * SECOND),
+        servers: 1,
+        says: (*says).to_owned(),
+    };
+    let mut scenario = minute(vec![], balancer);
+    scenario.groups[0].agent = words.iter().map(word).collect();
+    scenario
+}
+
+#[test]
+fn an_agent_takes_a_part_of_its_servers_weight_and_gives_it_back() {
+    for algorithm in [Algorithm::RoundRobin, Algorithm::Random, Algorithm::Ring] {
+        let used = |words: &[(u64, &str)]| {
+            let run = play(&said(words, BalancerPlan::default()), algorithm);
+            assert_eq!(run.errors.total(), 0, "{algorithm}");
+            run.utilisation[0]
+        };
+        let whole = used(&[]);
+        assert!(used(&[(0, "25%")]) < 0.6 * whole, "{algorithm}");
+        let half_the_time = used(&[(0, "25%"), (30, "100%")]);
+        assert!((0.5..0.9).contains(&(half_the_time / whole)), "{algorithm}: {half_the_time} {whole}");
+        assert!(used(&[(0, "drain"), (30, "50%")]) == 0.0, "{algorithm}: nothing has taken that back");
+        assert!(used(&[(0, "down"), (30, "up")]) > 0.3 * whole, "{algorithm}");
+        assert!(used(&[(0, "0%")]) == 0.0, "{algorithm}");
+    }
+    // In a weighted map a part of a weight would move most keys: it does not count.
+    let used =
+        |words: &[(u64, &str)]| play(&said(words, BalancerPlan::default()), Algorithm::Hash).utilisation;
+    assert_eq!(used(&[(0, "25%")]), used(&[]));
+}
+
+#[test]
+fn an_agent_limits_its_server_and_keeps_or_sends_away_its_clients() {
+    let run = play(&said(&[(0, "maxconn:1")], BalancerPlan::default()), Algorithm::RoundRobin);
+    let free = play(&said(&[], BalancerPlan::default()), Algorithm::RoundRobin);
+    assert!(run.utilisation[0] < free.utilisation[0], "who is busy loses its turn");
+    let bound = || BalancerPlan { sticky: Some(StickySessions::default()), ..BalancerPlan::default() };
+    let moved = |says| play(&said(&[(20, says)], bound()), Algorithm::RoundRobin).moved_share.unwrap();
+    assert_eq!(moved("drain"), 0.0);
+    assert!((0.2..0.3).contains(&moved("maint")) && (0.2..0.3).contains(&moved("down")));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use weir_config::plan::{
     StickyTablePlan,
 };
 use weir_config::simulation::{
-    Disturbance, Drain, Failure, FoundWeights, Group, HedgeRule, PoolRules, Scenario, SimKey, SimTime,
-    SlowDown, StickySessions,
+    AgentWord, Disturbance, Drain, Failure, FoundWeights, Group, HedgeRule, PoolRules, Scenario, SimKey,
+    SimTime, SlowDown, StickySessions,
 };
 use weir_http::{Action, RequestKey};
 use weir_model::Millis;
@@ -50,7 +50,8 @@ pub(super) fn apply(scenario: &mut Scenario, config: &Path, pool: Option<&str>) 
     scenario.groups =
         found.servers.iter().enumerate().map(|(at, server)| group(at, server, found, like)).collect();
     scenario.in_use = Some(found.algorithm);
-    let mut left_out = left_out(found, scenario.balancer.key);
+    let is_said = scenario.groups.iter().any(|group| !group.agent.is_empty());
+    let mut left_out = left_out(found, scenario.balancer.key, is_said);
     if scenario.priorities.is_empty() && has_priorities(&plan, found) {
         left_out.push("the priority of routes (a scenario says in priorities how many requests have which)");
     }
@@ -61,7 +62,9 @@ pub(super) fn apply(scenario: &mut Scenario, config: &Path, pool: Option<&str>) 
 }
 
 /// What the pool's config says and nothing simulates, by its keys.
-fn left_out(pool: &PoolPlan, key: SimKey) -> Vec<&'static str> {
+///
+/// `is_said`: the scenario has what agents say.
+fn left_out(pool: &PoolPlan, key: SimKey, is_said: bool) -> Vec<&'static str> {
     let stands_for_clients = key == SimKey::Auto && pool.algorithm.takes_key() && !has_key(&pool.hash.key);
     let said = [
         ("the key (each client stands for one value of it)", stands_for_clients),
@@ -75,7 +78,7 @@ fn left_out(pool: &PoolPlan, key: SimKey) -> Vec<&'static str> {
         ),
         ("queue.fair by a header (clients take turns)", matches!(pool.queue.fair, Fairness::Header(_))),
         ("auto-weight.static (all requests make servers compute)", pool.auto_weight.is_on),
-        ("agent", pool.agent.is_some()),
+        ("what agents say (a scenario says it in agent)", pool.agent.is_some() && !is_said),
         ("retry.at-once", pool.hedge.is_some() && pool.retry.at_once_percent.is_some()),
     ];
     said.into_iter().filter(|(_, is_said)| *is_said).map(|(key, _)| key).collect()
@@ -147,6 +150,8 @@ fn group(at: usize, server: &ServerPlan, pool: &PoolPlan, like: &Group) -> Group
             concerns(drain.span).map(|span| Disturbance::Drain(Drain { span, ..drain }))
         }
     });
+    let own = like.agent.iter().filter(|word| at < word.servers as usize);
+    let agent = own.map(|word| AgentWord { servers: 1, ..word.clone() }).collect();
     Group {
         name: server.name.to_string(),
         count: 1,
@@ -157,6 +162,7 @@ fn group(at: usize, server: &ServerPlan, pool: &PoolPlan, like: &Group) -> Group
         is_remote: pool.zone.is_some() && server.zone != pool.zone,
         connections_max: server.connections_max,
         disturbances: disturbances.collect(),
+        agent,
         ..like.clone()
     }
 }

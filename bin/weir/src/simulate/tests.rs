@@ -171,7 +171,7 @@ servers = [
     }
     let places: Vec<_> = got.groups.iter().map(|group| (group.priority, group.is_remote)).collect();
     assert_eq!(places, [(0, false), (3, true)]);
-    assert_eq!(got.pool.left_out, ["agent"]);
+    assert_eq!(got.pool.left_out, ["what agents say (a scenario says it in agent)"]);
     assert_eq!(got.balancer.breaker.unwrap().error_percent, 30);
     assert_eq!(got.balancer.ejection.unwrap().consecutive_failures, 5);
     assert_eq!(

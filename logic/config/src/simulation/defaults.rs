@@ -94,6 +94,7 @@ impl Default for Group {
             added: SimTime(0),
             cache: None,
             disturbances: Vec::new(),
+            agent: Vec::new(),
         }
     }
 }

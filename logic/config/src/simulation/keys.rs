@@ -1,5 +1,6 @@
 //! Every key of the scenario file.
 
+mod agent;
 mod balancer;
 mod priorities;
 
@@ -8,6 +9,7 @@ use crate::keys::Kind::{
 };
 use crate::keys::Presence::{Default, Otherwise, Required};
 use crate::keys::{ALGORITHM_NAMES, Key, Kind, Presence, Section};
+use agent::AGENT;
 use balancer::BALANCER;
 use priorities::PRIORITIES;
 
@@ -380,6 +382,13 @@ pub(super) static SERVERS: Section = Section {
             Otherwise("never"),
             "{ at = \"30s\", for = \"10s\" }",
             "When servers of the group are taken out of traffic, and for how long.",
+        ),
+        key(
+            "agent",
+            Tables(&AGENT),
+            Otherwise("nothing"),
+            "{ at = \"30s\", says = \"50%\" }",
+            "What the agents beside servers of the group say of them, and when.",
         ),
     ],
 };

@@ -4,9 +4,9 @@ use weir_balance::Algorithm;
 
 use super::keys::{SCENARIO, SERVERS};
 use super::{
-    Arrivals, BalancerPlan, Burst, CachePlan, Disturbance, Drain, Failure, FoundWeights, Group, HedgeRule,
-    LogFormat, LoggedTimes, Measure, Pattern, PoolRules, Population, PriorityShare, Replay, Scenario,
-    Service, ServiceLaw, Sharing, SimKey, SimTime, SlowDown, StickySessions, Volume,
+    AgentWord, Arrivals, BalancerPlan, Burst, CachePlan, Disturbance, Drain, Failure, FoundWeights, Group,
+    HedgeRule, LogFormat, LoggedTimes, Measure, Pattern, PoolRules, Population, PriorityShare, Replay,
+    Scenario, Service, ServiceLaw, Sharing, SimKey, SimTime, SlowDown, StickySessions, Volume,
 };
 use crate::context::Context;
 use crate::plan::{WhenBusy, WhenGone};
@@ -338,15 +338,35 @@ fn group(table: &Table<'_, '_>, index: usize) -> Group {
             .table_if("cache")
             .map(|cache| CachePlan { uris: cache.number("uris"), speed_up: cache.decimal("speed-up") }),
         disturbances,
+        agent: (0..table.many("agent").len()).map(|at| agent(&table.nth("agent", at), count)).collect(),
     }
 }
 
+fn agent(table: &Table<'_, '_>, count: u32) -> AgentWord {
+    let says = table.text("says");
+    // As the proxy reads it, but that a word that means nothing is an error here.
+    let complaint = match weir_wire::agent::parse(says.as_bytes()) {
+        None => Some("says nothing".to_owned()),
+        Some(reply) => reply.unknown.map(|word| format!("{word:?} means nothing; an agent says up, down, fail, stopped, ready, drain, maint, 75% or maxconn:30")),
+    };
+    if let (Some(node), Some(complaint)) = (table.get("says").filter(|node| node.text().is_some()), complaint)
+    {
+        table.error("says", node.span, complaint);
+    }
+    AgentWord { at: time(table, "at"), servers: servers(table, count), says }
+}
+
 fn span(table: &Table<'_, '_>, count: u32) -> Failure {
+    Failure { at: time(table, "at"), lasts: long(table, "for"), servers: servers(table, count) }
+}
+
+/// How many of a group, the first ones.
+fn servers(table: &Table<'_, '_>, count: u32) -> u32 {
     let servers: u32 = table.number("servers");
     if servers > count {
         table.error("servers", span_of(table, "servers"), format!("the group has {count} only"));
     }
-    Failure { at: time(table, "at"), lasts: long(table, "for"), servers }
+    servers
 }
 
 /// A time; what is no time is reported.

@@ -349,6 +349,8 @@ pub struct Group {
     pub cache: Option<CachePlan>,
     /// What happens to it.
     pub disturbances: Vec<Disturbance>,
+    /// What its agent says, in no certain order.
+    pub agent: Vec<AgentWord>,
 }
 
 /// What a server does with more requests than it has slots.
@@ -400,6 +402,17 @@ pub struct SlowDown {
     pub span: Failure,
     /// Their speed in the meantime, as a multiple of their own; above 0.
     pub speed: f64,
+}
+
+/// What the agents beside servers say of them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AgentWord {
+    /// When, from the start. What they say then and not take back holds from there on.
+    pub at: SimTime,
+    /// The agents of how many of the group, the first ones; at most its `count`.
+    pub servers: u32,
+    /// In the words of HAProxy's agent-check protocol; all of them mean something.
+    pub says: String,
 }
 
 /// Servers that the operator takes out of traffic and puts back. What they have they finish.

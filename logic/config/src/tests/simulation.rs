@@ -73,6 +73,38 @@ fail = { at = "1s", for = "0", servers = 4 }
 }
 
 #[test]
+fn what_a_pool_of_a_scenario_cannot_do_is_told_with_its_place() {
+    for (text, complaint) in [
+        (
+            "[[servers]]\nagent = { at = \"1s\", says = \"50% fast\" }",
+            "\"fast\" means nothing; an agent says up, down",
+        ),
+        ("[[servers]]\nagent = { at = \"1s\", says = \" \" }", "says nothing"),
+        (
+            "[[servers]]\ncount = 2\nagent = { at = \"1s\", says = \"up\", servers = 3 }",
+            "the group has 2 only",
+        ),
+        (
+            "[[servers]]\ncount = 2\ndrain = { at = \"1s\", for = \"1s\", servers = 3 }",
+            "the group has 2 only",
+        ),
+        ("[[servers]]\nprocessor = \"150%\"", "only with weight = \"auto\""),
+        ("[[servers]]\nweight = \"car\"", "car"),
+        ("[[priorities]]\nshare = 0.6\n[[priorities]]\nshare = 0.6", "in all; at most 1"),
+        ("[[priorities]]\nshare = 0.6\nclass = 1025", "out of range: -1024 to 1024"),
+        ("[balancer]\nsticky = true\nhedge = {}", "a pool with sticky has none"),
+        ("[balancer]\nauto-weight = { min = 9, max = 5 }", "min 9 is above max 5"),
+        ("[balancer]\nbreaker = true", "breaker"),
+    ] {
+        let complaints = load(text).unwrap_err();
+        assert!(
+            complaints.contains(complaint) && complaints.contains("scenario.toml:"),
+            "{text}: {complaints}"
+        );
+    }
+}
+
+#[test]
 fn what_does_not_fit_together_is_told() {
     insta::assert_snapshot!(golden(
         r#"

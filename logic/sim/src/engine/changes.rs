@@ -1,6 +1,6 @@
 //! What happens to servers, and when the balancer learns of it.
 
-use weir_config::simulation::{Disturbance, Drain};
+use weir_config::simulation::{Disturbance, Drain, Group};
 
 use super::ejection::JUDGED_EVERY_NS;
 use super::{Blame, Engine, Event};
@@ -23,6 +23,10 @@ impl Engine<'_> {
             if group.added.0 > 0 {
                 (first..first + group.count)
                     .for_each(|server| self.schedule(group.added.0, Event::Add { server }));
+            }
+            for (word, said) in group.agent.iter().enumerate() {
+                (first..first + said.servers.min(group.count))
+                    .for_each(|server| self.schedule(said.at.0, Event::Says { server, word }));
             }
             for (number, disturbance) in group.disturbances.iter().enumerate() {
                 let span = disturbance.span();
@@ -150,13 +154,30 @@ impl Engine<'_> {
         }
     }
 
-    pub(super) fn slow(&mut self, server: u32, slow_down: usize) {
+    /// The agent beside a server says something.
+    pub(super) fn hear(&mut self, server: u32, word: usize) {
+        let said = self.group_of(server).and_then(|group| group.agent.get(word));
+        let Some(reply) = said.and_then(|said| weir_wire::agent::parse(said.says.as_bytes())) else { return };
+        if self.pool.hear(server as usize, &reply, self.now_ns) {
+            self.waiting.forget_pace();
+            self.rise(server);
+        }
+        self.serve_all(server);
+    }
+
+    fn group_of(&self, server: u32) -> Option<&Group> {
         let mut first = 0;
-        let group = self.scenario.groups.iter().find(|group| {
+        self.scenario.groups.iter().find(|group| {
             first += group.count;
             server < first
-        });
-        if let Some(Disturbance::Slow(slow)) = group.and_then(|group| group.disturbances.get(slow_down)) {
+        })
+    }
+
+    pub(super) fn slow(&mut self, server: u32, slow_down: usize) {
+        let group = self.group_of(server);
+        if let Some(Disturbance::Slow(slow)) =
+            group.and_then(|group| group.disturbances.get(slow_down)).copied()
+        {
             self.health[server as usize].slow_downs.push((slow_down, slow.speed));
             self.set_speed(server);
         }

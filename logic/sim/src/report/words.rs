@@ -2,8 +2,8 @@
 
 use weir_balance::Algorithm;
 use weir_config::simulation::{
-    Arrivals, BalancerPlan, Disturbance, Group, LoggedTimes, Pattern, PriorityShare, Scenario, Service,
-    ServiceLaw, Sharing, SimTime, Volume,
+    AgentWord, Arrivals, BalancerPlan, Disturbance, Group, LoggedTimes, Pattern, PriorityShare, Scenario,
+    Service, ServiceLaw, Sharing, SimTime, Volume,
 };
 
 use super::AlgorithmReport;
@@ -116,6 +116,9 @@ fn servers(group: &Group) -> String {
     }
     if let Some(cache) = group.cache {
         text.push_str(&format!(", cache of {} URIs ({} times as fast)", cache.uris, cache.speed_up));
+    }
+    for AgentWord { at, servers, says } in &group.agent {
+        text.push_str(&format!("; {servers} agents say {says:?} at {at}"));
     }
     for disturbance in &group.disturbances {
         let (what, span) = match disturbance {

@@ -1,0 +1,23 @@
+//! Those of what agents say.
+
+use super::{COUNT, TIME, key};
+use crate::keys::Kind::Text;
+use crate::keys::Presence::{Default, Required};
+use crate::keys::Section;
+
+pub(super) static AGENT: Section = Section {
+    noun: "",
+    title: "What an agent says",
+    meaning: "The words of HAProxy's agent-check protocol, as a pool's `agent` hears them. What they do not mention stays as it was.",
+    keys: &[
+        key("at", TIME, Required, "\"30s\"", "When, from the start."),
+        key(
+            "says",
+            Text("words of the agent-check protocol"),
+            Required,
+            "\"50%\"",
+            "`75%` of its weight counts from then on, `maxconn:30`, `drain` and `maint` until `ready`, `down`, `fail` and `stopped` until `up`.",
+        ),
+        key("servers", COUNT, Default("1"), "2", "The agents of how many of the group: the first ones."),
+    ],
+};
