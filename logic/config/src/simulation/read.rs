@@ -342,12 +342,14 @@ fn group(table: &Table<'_, '_>, index: usize) -> Group {
     }
 }
 
+const AGENT_WORDS: &str = "an agent says up, down, fail, stopped, ready, drain, maint, 75% or maxconn:30";
+
 fn agent(table: &Table<'_, '_>, count: u32) -> AgentWord {
     let says = table.text("says");
     // As the proxy reads it, but that a word that means nothing is an error here.
     let complaint = match weir_wire::agent::parse(says.as_bytes()) {
         None => Some("says nothing".to_owned()),
-        Some(reply) => reply.unknown.map(|word| format!("{word:?} means nothing; an agent says up, down, fail, stopped, ready, drain, maint, 75% or maxconn:30")),
+        Some(reply) => reply.unknown.map(|word| format!("{word:?} means nothing; {AGENT_WORDS}")),
     };
     if let (Some(node), Some(complaint)) = (table.get("says").filter(|node| node.text().is_some()), complaint)
     {
