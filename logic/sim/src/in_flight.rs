@@ -24,6 +24,10 @@ pub(crate) struct Flight {
     pub(crate) second: Option<Try>,
     /// When it was first given to a server.
     pub(crate) sent_ns: u64,
+    /// Further tries so far, second ones beside the first not counted.
+    pub(crate) retries: u32,
+    /// The server that has died with it, if it was tried again since.
+    pub(crate) lost_at: Option<u32>,
     /// The server that its client was bound to when it came.
     pub(crate) wanted: Option<u32>,
     /// Where it waits in the balancer.
@@ -133,6 +137,8 @@ pub(crate) mod testing {
             at: None,
             second: None,
             sent_ns: 0,
+            retries: 0,
+            lost_at: None,
             wanted: None,
             spot: None,
             is_timed: false,

@@ -132,6 +132,11 @@ impl Pool {
         }
     }
 
+    /// How many tries are under way.
+    pub(crate) fn requests(&self) -> u32 {
+        self.requests
+    }
+
     /// Whether all servers together have room for one more request.
     pub(crate) fn has_room(&self) -> bool {
         self.requests < self.requests_max

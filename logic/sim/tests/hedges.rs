@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use weir_balance::Algorithm;
+use weir_config::plan::HedgePlan;
 use weir_config::simulation::{
-    Arrivals, BalancerPlan, Disturbance, Failure, Group, HedgeRule, Pattern, Scenario, SimTime, SlowDown,
+    Arrivals, BalancerPlan, BudgetRule, Disturbance, Failure, Group, Pattern, Scenario, SimTime, SlowDown,
     Volume,
 };
 use weir_model::Millis;
@@ -18,7 +19,7 @@ fn play(scenario: &Scenario) -> Run {
     run
 }
 
-fn servers(load: f64, group: Group, hedge: Option<HedgeRule>) -> Scenario {
+fn servers(load: f64, group: Group, hedge: Option<HedgePlan>) -> Scenario {
     Scenario {
         requests: Some(40_000),
         warm_up: 0,
@@ -29,12 +30,17 @@ fn servers(load: f64, group: Group, hedge: Option<HedgeRule>) -> Scenario {
     }
 }
 
-fn after(ms: u64) -> HedgeRule {
-    HedgeRule { delay: Some(Millis(ms)), budget_percent: 20, budget_per_second: 10 }
+fn after(ms: u64) -> HedgePlan {
+    HedgePlan { delay: Some(Millis(ms)) }
+}
+
+fn within(percent: u8, scenario: Scenario) -> Scenario {
+    let retry_budget = Some(BudgetRule { percent, per_second: 0 });
+    Scenario { balancer: BalancerPlan { retry_budget, ..scenario.balancer }, ..scenario }
 }
 
 /// Ten servers, one of which is hardly there.
-fn one_is_slow(hedge: Option<HedgeRule>) -> Scenario {
+fn one_is_slow(hedge: Option<HedgePlan>) -> Scenario {
     let span = Failure { at: SimTime(0), lasts: SimTime(3_600 * SECOND), servers: 1 };
     let slow = Disturbance::Slow(SlowDown { span, speed: 0.02 });
     servers(0.4, Group { count: 10, concurrency: 4, disturbances: vec![slow], ..Group::default() }, hedge)
@@ -54,17 +60,15 @@ fn who_is_not_answered_for_long_is_answered_by_another_server() {
 
 #[test]
 fn there_are_no_more_second_tries_than_the_budget_permits() {
-    let none = HedgeRule { budget_percent: 0, budget_per_second: 0, ..after(60) };
-    assert_eq!(play(&one_is_slow(Some(none))).hedges, 0);
-    let few = HedgeRule { budget_percent: 2, budget_per_second: 0, ..after(60) };
-    let run = play(&one_is_slow(Some(few)));
+    assert_eq!(play(&within(0, one_is_slow(Some(after(60))))).hedges, 0);
+    let run = play(&within(2, one_is_slow(Some(after(60)))));
     let share = run.hedges as f64 / run.measured as f64;
     assert!((0.015..=0.021).contains(&share), "{share}");
 }
 
 #[test]
 fn without_a_delay_it_is_what_19_of_20_requests_take() {
-    let rule = HedgeRule { delay: None, ..after(0) };
+    let rule = HedgePlan { delay: None };
     let calm = Group { count: 10, concurrency: 4, ..Group::default() };
     let run = play(&servers(0.4, calm, Some(rule)));
     let share = run.hedges as f64 / run.measured as f64;
@@ -84,8 +88,7 @@ fn a_request_whose_server_dies_goes_on_at_the_other_one() {
         };
         play(&servers(0.3, group, hedge)).errors.broken
     };
-    let all = HedgeRule { budget_percent: 100, budget_per_second: 1_000_000, ..after(1) };
-    let (alone, hedged) = (of(None), of(Some(all)));
+    let (alone, hedged) = (of(None), of(Some(after(1))));
     assert!(alone > 4 && hedged * 2 < alone, "{hedged} {alone}");
 }
 

@@ -205,8 +205,9 @@ fn second_tries_come_with_the_budget_of_retries() {
     let text = "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n[pool.web]\ncheck = \"tcp\"\nhedge = { delay = \"70ms\" }\n\
                 retry = { budget = \"5%\", min-per-second = 3, at-once = \"20%\" }\nservers = [\"10.0.0.1:80\", \"10.0.0.2:80\"]\n";
     let got = with_config(text, None).unwrap();
-    let hedge = got.balancer.hedge.unwrap();
-    assert_eq!((hedge.delay.unwrap().0, hedge.budget_percent, hedge.budget_per_second), (70, 5, 3));
+    assert_eq!(got.balancer.hedge.unwrap().delay.unwrap().0, 70);
+    let budget = got.balancer.retry_budget.unwrap();
+    assert_eq!((budget.percent, budget.per_second, got.balancer.retries_lost), (5, 3, true));
     assert_eq!(got.pool.left_out, ["retry.at-once"]);
 }
 

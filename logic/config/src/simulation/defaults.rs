@@ -41,6 +41,8 @@ impl Default for BalancerPlan {
             workers: 1,
             key: SimKey::default(),
             retries: 2,
+            retries_lost: false,
+            retry_budget: None,
             queue: SimTime(1_000_000_000),
             queue_length_max: None,
             is_fair: false,

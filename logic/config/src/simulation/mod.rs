@@ -8,9 +8,9 @@ mod scenario;
 mod time;
 
 pub use scenario::{
-    AgentWord, Arrivals, BalancerPlan, Burst, CachePlan, Disturbance, Drain, Failure, FoundWeights, Group,
-    HedgeRule, LogFormat, LoggedTimes, Measure, Pattern, PoolRules, Population, PriorityShare, Replay,
-    Scenario, Service, ServiceLaw, Sharing, SimKey, SlowDown, StickySessions, Volume,
+    AgentWord, Arrivals, BalancerPlan, BudgetRule, Burst, CachePlan, Disturbance, Drain, Failure,
+    FoundWeights, Group, LogFormat, LoggedTimes, Measure, Pattern, PoolRules, Population, PriorityShare,
+    Replay, Scenario, Service, ServiceLaw, Sharing, SimKey, SlowDown, StickySessions, Volume,
 };
 pub use time::{BadTime, SimTime};
 

@@ -4,9 +4,9 @@ use weir_balance::Algorithm;
 
 use super::keys::{SCENARIO, SERVERS};
 use super::{
-    AgentWord, Arrivals, BalancerPlan, Burst, CachePlan, Disturbance, Drain, Failure, FoundWeights, Group,
-    HedgeRule, LogFormat, LoggedTimes, Measure, Pattern, PoolRules, Population, PriorityShare, Replay,
-    Scenario, Service, ServiceLaw, Sharing, SimKey, SimTime, SlowDown, StickySessions, Volume,
+    AgentWord, Arrivals, BalancerPlan, BudgetRule, Burst, CachePlan, Disturbance, Drain, Failure,
+    FoundWeights, Group, LogFormat, LoggedTimes, Measure, Pattern, PoolRules, Population, PriorityShare,
+    Replay, Scenario, Service, ServiceLaw, Sharing, SimKey, SimTime, SlowDown, StickySessions, Volume,
 };
 use crate::context::Context;
 use crate::plan::{WhenBusy, WhenGone};
@@ -234,6 +234,8 @@ fn balancer(table: &Table<'_, '_>) -> BalancerPlan {
         workers: table.number("workers"),
         key: choice(table, "key", &[("client", SimKey::Client), ("uri", SimKey::Uri)], SimKey::Auto),
         retries: table.number("retries"),
+        retries_lost: table.flag("retry-lost"),
+        retry_budget: (!table.is_off("retry-budget")).then(|| budget(&table.table("retry-budget"))),
         queue: time(table, "queue"),
         queue_length_max: table.number_if("queue-length"),
         is_fair: table.flag("fair"),
@@ -244,21 +246,15 @@ fn balancer(table: &Table<'_, '_>) -> BalancerPlan {
         concurrency: spec::concurrency(table),
         ejection: (!table.is_off("eject")).then(|| spec::ejection(&table.table("eject"))),
         breaker: spec::breaker(table),
-        hedge: hedge(table),
+        hedge: spec::hedge(table),
         down_after: time(table, "down-after"),
         up_after: time(table, "up-after"),
         network: time(table, "network"),
     }
 }
 
-fn hedge(balancer: &Table<'_, '_>) -> Option<HedgeRule> {
-    let plan = spec::hedge(balancer)?;
-    let table = balancer.table("hedge");
-    Some(HedgeRule {
-        delay: plan.delay,
-        budget_percent: table.percent("budget"),
-        budget_per_second: table.number("min-per-second"),
-    })
+fn budget(table: &Table<'_, '_>) -> BudgetRule {
+    BudgetRule { percent: table.percent("share"), per_second: table.number("min-per-second") }
 }
 
 fn found_weights(table: &Table<'_, '_>) -> FoundWeights {

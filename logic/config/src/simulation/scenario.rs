@@ -8,7 +8,7 @@ use weir_health::{BreakerRule, EjectionRule};
 use weir_model::{Millis, Weight};
 
 use super::SimTime;
-use crate::plan::{WhenBusy, WhenGone};
+use crate::plan::{HedgePlan, WhenBusy, WhenGone};
 
 /// What is simulated.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -255,6 +255,10 @@ pub struct BalancerPlan {
     pub key: SimKey,
     /// Further tries of a request that found its server dead.
     pub retries: u32,
+    /// What a dying server had is tried again, too.
+    pub retries_lost: bool,
+    /// For all further tries together; `None` = no limit.
+    pub retry_budget: Option<BudgetRule>,
     /// How long a request may wait when all servers are at their limits; 0 = not at all.
     pub queue: SimTime,
     /// So many may wait at once; `None` = any number.
@@ -276,7 +280,7 @@ pub struct BalancerPlan {
     /// Turns requests away while too many fail; `None` = off.
     pub breaker: Option<BreakerRule>,
     /// A second try at another server, beside the first; `None` = off. Every request may have one.
-    pub hedge: Option<HedgeRule>,
+    pub hedge: Option<HedgePlan>,
     /// From a server's failure until the balancer's checks know; `SimTime::MAX` = they never do.
     pub down_after: SimTime,
     /// From its recovery until they know.
@@ -294,15 +298,13 @@ pub struct FoundWeights {
     pub rule: AutoWeightRule,
 }
 
-/// Second tries beside slow first ones.
+/// How many further tries there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct HedgeRule {
-    /// When no answer has come for so long; `None` = for longer than 95 of 100 take.
-    pub delay: Option<Millis>,
-    /// They may be this share of the requests, 0 to 100 percent, once `budget_per_second` is used.
-    pub budget_percent: u8,
+pub struct BudgetRule {
+    /// This share of the requests, 0 to 100 percent, once `per_second` is used.
+    pub percent: u8,
     /// So many a second are always permitted.
-    pub budget_per_second: u32,
+    pub per_second: u32,
 }
 
 /// Sessions: each client has one.

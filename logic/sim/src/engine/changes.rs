@@ -15,7 +15,7 @@ impl Engine<'_> {
         if self.scenario.groups.iter().any(|group| group.auto_weight.is_some()) {
             self.weigh_later();
         }
-        if self.scenario.balancer.hedge.is_some_and(|rule| rule.delay.is_none()) {
+        if self.scenario.balancer.hedge.as_ref().is_some_and(|rule| rule.delay.is_none()) {
             self.measure_answers_later();
         }
         let mut first = 0;
@@ -73,11 +73,18 @@ impl Engine<'_> {
         let Some(flight) = self.flights.get_mut(id) else { return };
         let (lost, other) = flight.tries(server);
         (flight.at, flight.second) = (other, None);
+        let is_tried_again = other.is_none() && self.scenario.balancer.retries_lost && self.may_retry(id);
         self.pool.end(server as usize, lost, None);
-        if other.is_none() {
+        self.note_failure(server);
+        if is_tried_again {
+            if let Some(flight) = self.flights.get_mut(id) {
+                // The word that told when it had waited long enough may have come.
+                (flight.lost_at, flight.is_timed) = (Some(server), false);
+            }
+            self.send(id);
+        } else if other.is_none() {
             self.fail(id, Blame::Servers, |errors| errors.broken += 1);
         }
-        self.note_failure(server);
     }
 
     pub(super) fn revive(&mut self, server: u32) {

@@ -54,11 +54,18 @@ impl Engine<'_> {
             at: None,
             second: None,
             sent_ns: 0,
+            retries: 0,
+            lost_at: None,
             wanted,
             spot: None,
             is_timed: false,
             probe,
         });
+        self.send(id);
+    }
+
+    /// Sends a request that has not waited to a server, or lets it wait.
+    pub(super) fn send(&mut self, id: FlightId) {
         if let Fate::Waits(goal) = self.dispatch(id, None) {
             self.wait(id, goal);
         }
@@ -69,7 +76,7 @@ impl Engine<'_> {
         let Some(flight) = self.flights.get_mut(id).copied() else { return Fate::Settled };
         let mut wanted = flight.wanted;
         self.tried.clear();
-        for _ in 0..=self.scenario.balancer.retries {
+        loop {
             let slot = match self.choose(&flight, &mut wanted, called) {
                 Choice::Wait(goal) if self.tried.is_empty() => {
                     if let Some(flight) = self.flights.get_mut(id) {
@@ -85,9 +92,13 @@ impl Engine<'_> {
                 self.give(id, &flight, slot);
                 return Fate::Settled;
             }
+            let may_retry = self.may_retry(id);
             self.pool.end(slot, None, None);
             self.note_failure(slot as u32);
             self.tried.push(slot);
+            if !may_retry {
+                break;
+            }
         }
         let blame = if self.tried.is_empty() { Blame::Nobody } else { Blame::Servers };
         self.fail(id, blame, |errors| errors.refused += 1);
@@ -100,7 +111,7 @@ impl Engine<'_> {
             return Choice::Wait(Goal::Any);
         }
         if let (Some(server), Some(rules)) = (*wanted, &self.scenario.balancer.sticky) {
-            match self.claim(server, called) {
+            match self.claim(server, called, flight.lost_at) {
                 Standing::Open => return Choice::Server(server as usize),
                 Standing::Busy if rules.when_busy == WhenBusy::Wait => {
                     return Choice::Wait(Goal::Server(server));
@@ -117,7 +128,9 @@ impl Engine<'_> {
                 return Choice::Wait(line);
             }
         }
-        match self.pool.choose(flight, self.now_ns, &self.tried) {
+        let lost_at = flight.lost_at.map(|server| server as usize);
+        let exclude = if self.tried.is_empty() { lost_at.as_slice() } else { self.tried.as_slice() };
+        match self.pool.choose(flight, self.now_ns, exclude) {
             Pick::Server(slot) => Choice::Server(slot),
             Pick::Busy => Choice::Wait(own),
             Pick::Nobody => Choice::Nobody,
@@ -125,9 +138,9 @@ impl Engine<'_> {
     }
 
     /// Counts a request at the server that it is bound to, if that takes it.
-    fn claim(&mut self, server: u32, called: Option<Goal>) -> Standing {
+    fn claim(&mut self, server: u32, called: Option<Goal>, lost_at: Option<u32>) -> Standing {
         let (slot, own) = (server as usize, Goal::Server(server));
-        if self.tried.contains(&slot) {
+        if self.tried.contains(&slot) || lost_at == Some(server) {
             return Standing::Gone;
         }
         if called != Some(own) && !self.waiting.is_empty(own) {
@@ -174,7 +187,8 @@ impl Engine<'_> {
         }
         let now_us = self.now_us();
         let Some(flight) = self.flights.get_mut(id) else { return };
-        let until_ns = flight.arrived_ns.saturating_add(balancer.queue.0);
+        // One that was tried again may have been here for longer.
+        let until_ns = flight.arrived_ns.saturating_add(balancer.queue.0).max(self.now_ns);
         let client = if balancer.is_fair { client_key(flight.client) } else { 0 };
         let priority = flight.priority.checked_sub(1).and_then(|at| priorities.get(at as usize));
         let (class, offset_ms) = priority.map_or((0, 0), |part| (part.class, part.offset_ms));

@@ -1,8 +1,7 @@
 //! Second tries at other servers, beside first ones that take long.
 
 use weir_balance::Pick;
-use weir_config::simulation::HedgeRule;
-use weir_http::RetryBudget;
+use weir_config::plan::HedgePlan;
 use weir_stats::{Histogram, RecentPercentile};
 
 use super::{Engine, Event};
@@ -15,7 +14,6 @@ const MEASURED_EVERY_NS: u64 = 1_000_000_000;
 /// What second tries go by.
 #[derive(Debug)]
 pub(super) struct Hedging {
-    budget: RetryBudget,
     /// How long requests took since they were first sent, in microseconds.
     answers: Histogram,
     recent: RecentPercentile,
@@ -24,9 +22,8 @@ pub(super) struct Hedging {
 }
 
 impl Hedging {
-    pub(super) fn new(rule: &HedgeRule) -> Self {
+    pub(super) fn new(rule: &HedgePlan) -> Self {
         Self {
-            budget: RetryBudget::new(rule.budget_percent, rule.budget_per_second, 0, 0),
             answers: Histogram::default(),
             recent: RecentPercentile::for_hedges(),
             delay_ns: rule.delay.map(|delay| delay.0.saturating_mul(1_000_000)),
@@ -47,15 +44,13 @@ impl Engine<'_> {
     pub(super) fn hedge(&mut self, id: FlightId) {
         let Some(flight) = self.flights.get_mut(id).copied() else { return };
         let Some(first) = flight.at.map(|first| first.server as usize) else { return };
-        if !self.waiting.is_empty(Goal::Any) || !self.pool.has_room() {
+        // Where it was tried again since, there was a word for each time that it was sent.
+        if flight.second.is_some() || !self.waiting.is_empty(Goal::Any) || !self.pool.has_room() {
             return;
         }
         let Pick::Server(slot) = self.pool.choose(&flight, self.now_ns, &[first]) else { return };
-        let (now_ms, requests_total) = (self.now_ns / 1_000_000, self.arrived);
         // Where nobody else has room, one that is excluded is chosen all the same.
-        let is_permitted = slot != first
-            && self.hedging.as_mut().is_some_and(|hedging| hedging.budget.take(now_ms, requests_total));
-        if !is_permitted {
+        if slot == first || !self.may_hedge() {
             self.pool.end(slot, None, None);
             return;
         }

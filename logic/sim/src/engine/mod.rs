@@ -6,6 +6,7 @@ mod dispatch;
 mod ejection;
 mod gauge;
 mod hedge;
+mod retry;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,6 +14,7 @@ use std::io::BufRead;
 
 use weir_balance::Algorithm;
 use weir_config::simulation::Scenario;
+use weir_http::RetryBudget;
 
 use crate::bonds::Bonds;
 use crate::crowd::Crowd;
@@ -71,6 +73,8 @@ struct Engine<'s> {
     /// By server, where they are ejected by it; else empty.
     traffic: Vec<Traffic>,
     breaker: PoolBreaker,
+    /// Where there is one for further tries.
+    budget: Option<RetryBudget>,
     /// Where there are second tries.
     hedging: Option<Hedging>,
     flights: Flights,
@@ -143,6 +147,10 @@ impl<'s> Engine<'s> {
                 None => Vec::new(),
             },
             breaker: PoolBreaker::default(),
+            budget: scenario
+                .balancer
+                .retry_budget
+                .map(|rule| RetryBudget::new(rule.percent, rule.per_second, 0, 0)),
             hedging: scenario.balancer.hedge.as_ref().map(Hedging::new),
             servers,
             flights: Flights::default(),

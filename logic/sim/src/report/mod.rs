@@ -122,7 +122,7 @@ impl AlgorithmReport {
         let optional = |value: fn(&Run) -> Option<f64>| {
             runs.iter().map(value).collect::<Option<Vec<f64>>>().map(|values| Figure::of(&values))
         };
-        let hedge = scenario.balancer.hedge;
+        let hedge = scenario.balancer.hedge.as_ref();
         let mut latencies = Histogram::new(Resolution::Precise);
         runs.iter().for_each(|run| latencies.merge(&run.latency));
         let mut errors = Errors::default();

@@ -30,7 +30,21 @@ pub(super) static BALANCER: Section = Section {
             Integer { min: 0, max: 10 },
             Default("2"),
             "0",
-            "Further tries of a request that found its server dead. What a dying server had is lost.",
+            "Further tries of a request that found its server dead.",
+        ),
+        key(
+            "retry-lost",
+            Flag,
+            Default("false"),
+            "true",
+            "Whether what a dying server had is tried again, too, as the proxy does with requests that may be sent twice; else it is lost.",
+        ),
+        key(
+            "retry-budget",
+            AnyOf(&[Table(&RETRY_BUDGET), Off]),
+            Default("false"),
+            "{ share = \"10%\" }",
+            "How many further tries there may be; without it any number.",
         ),
         key(
             "queue",
@@ -187,34 +201,41 @@ static BREAKER: Section = Section {
     keys: BREAKER_KEYS,
 };
 
-static HEDGE: Section = Section {
+static RETRY_BUDGET: Section = Section {
     noun: "",
-    title: "[balancer.hedge]",
-    meaning: "Second tries, as a pool's. All requests are taken for such as may be sent twice. Whoever answers first wins; the other server goes on working for \
-              nobody, as servers do that do not notice that a connection was closed.",
+    title: "[balancer.retry-budget]",
+    meaning: "How many further tries there may be, second tries of `hedge` included, as a pool's `retry` says it.",
     keys: &[
         key(
-            "delay",
-            Duration { min_ms: 1, max_ms: 86_400_000 },
-            Otherwise("as long as 95 of 100 requests take, measured over the last ten seconds or more"),
-            "\"50ms\"",
-            "How long the first server may take.",
-        ),
-        key(
-            "budget",
+            "share",
             Percent { min: 0, max: 100 },
             Default("\"20%\""),
             "\"5%\"",
-            "Second tries may be this share of the requests, beyond `min-per-second` (a pool's `retry.budget`).",
+            "This share of the requests, beyond `min-per-second`. When a server is lost, as many more as there are requests in flight are lent (for each of the `retries`), and \
+             paid back before others are made.",
         ),
         key(
             "min-per-second",
             Integer { min: 0, max: 1_000_000 },
             Default("10"),
             "1",
-            "Second tries each second that are always permitted; those of the last ten seconds are kept if they were not used.",
+            "So many each second are always permitted; those of the last ten seconds are kept if they were not used.",
         ),
     ],
+};
+
+static HEDGE: Section = Section {
+    noun: "",
+    title: "[balancer.hedge]",
+    meaning: "Second tries, as a pool's, within the `retry-budget`. All requests are taken for such as may be sent twice. Whoever answers first wins; the other server goes on working for \
+              nobody, as servers do that do not notice that a connection was closed.",
+    keys: &[key(
+        "delay",
+        Duration { min_ms: 1, max_ms: 86_400_000 },
+        Otherwise("as long as 95 of 100 requests take, measured over the last ten seconds or more"),
+        "\"50ms\"",
+        "How long the first server may take.",
+    )],
 };
 
 static CONCURRENCY: Section = Section {
