@@ -120,7 +120,7 @@ fn without_fallback_a_key_waits_for_its_own_server_and_for_no_other() {
         pool.candidates.iter_mut().for_each(|candidate| candidate.connections_max = Some(1));
         let roster = pool.roster();
         let loose = Pool { scheduling: algorithm.into(), candidates: pool.candidates.clone() }.roster();
-        for index in 0..200 {
+        for index in 0..200_u32 {
             let key = match algorithm {
                 Algorithm::Source => IpAddr::V4(Ipv4Addr::from_bits(index.wrapping_mul(0x9e37_79b1))).into(),
                 _ => key(&roster, index),
