@@ -132,8 +132,7 @@ impl Tree {
         there: Option<&Found>,
     ) -> Result<Option<Displaced<'s>>, StorageError> {
         let &Renaming { source, old, home, new, to } = renaming;
-        // Where something makes room first, or the kernel has no renaming that does not replace, nobody else of this process
-        // comes in between.
+        // Where something makes room first, nobody else of this process comes in between.
         let _turn = self.turn(to);
         // Told apart from other errors: EXDEV means something here.
         let failed = |errno| match errno {

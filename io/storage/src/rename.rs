@@ -40,8 +40,8 @@ pub(crate) fn rename(
                     Err(Errno::NOENT) => Ok(()),
                     done => done,
                 },
-                // Neither of them, as on some FUSE and SMB mounts. In this process nothing comes in between: whoever calls
-                // this for a name that clients see has its turn. Other processes can.
+                // Neither of them, as on some FUSE and SMB mounts. Other requests of this process do not come in between:
+                // who uploads, moves, copies or makes a directory there waits for its turn. Other processes can.
                 Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS) => {
                     match statat(&to, new, AtFlags::SYMLINK_NOFOLLOW) {
                         Ok(_) => Err(Errno::EXIST),

@@ -7,7 +7,7 @@ use weir_access::Action;
 use weir_dav::conditional::{Access, Verdict};
 use weir_dav::header::{Depth, DepthUse, Destination, HeaderError, overwrites};
 use weir_dav::lock::changes;
-use weir_dav::method::Method;
+use weir_dav::method::{Kind, Method};
 use weir_dav::outcome::Outcome;
 use weir_dav::path::{DavPath, PathLimits};
 use weir_net::service::{Answer, Request};
@@ -139,10 +139,12 @@ impl Transfer {
         let transferred = self.transfer(act, &mut |step| {
             again.pass(&mut || {
                 // And so has what would make room; what has come meanwhile was not asked about at all.
-                if kind(look(act.tree(), &to.path)?.as_ref()) != destination_kind {
-                    return Err(StorageError::Changed);
+                let now = kind(look(act.tree(), &to.path)?.as_ref());
+                if now == destination_kind || now == Kind::Missing {
+                    step()
+                } else {
+                    Err(StorageError::Exists)
                 }
-                step()
             })
         });
         again.refusal()?;
