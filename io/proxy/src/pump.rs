@@ -14,10 +14,13 @@ const SPLICE_MIN: u64 = 8 * 1024;
 /// One read when copying: large enough to spread the cost of the calls, small enough to stay in the cache.
 const COPY_BYTES: usize = 64 * 1024;
 
-/// While so much of a body is still to come, its source wakes us for every [`BULK_BATCH`] only, not for every segment:
-/// fewer calls and fewer acknowledgements. A small body, and the end of a large one, is passed on as it comes.
+/// While so much of a body is still to come, and comes fast, its source wakes us for every [`BULK_BATCH`] only, not for every
+/// segment: fewer calls and fewer acknowledgements. A small body, and the end of a large one, is passed on as it comes.
 const BULK_MIN: u64 = 512 * 1024;
 const BULK_BATCH: u32 = 256 * 1024;
+/// A source that has had so much ready at a time will not keep us waiting for a batch. Over a slow link the first batch would
+/// cost more time than all of its wake-ups.
+const FAST_READ: u64 = 128 * 1024;
 
 /// After so many bytes it is the turn of the worker's other tasks.
 const TURN_BYTES: u64 = 512 * 1024;
@@ -37,6 +40,8 @@ pub(crate) struct Pump {
     splice_denied: bool,
     /// The source tells of nothing less than [`BULK_BATCH`].
     in_bulk: bool,
+    /// What was last there to be taken from the source was [`FAST_READ`] or more.
+    comes_fast: bool,
     /// Whether batches may be waited for: not once one has taken too long.
     may_batch: bool,
     /// The sink's kernel keeps bytes back that were to go out together with the first spliced ones.
@@ -91,6 +96,7 @@ impl Pump {
             pipe: None,
             splice_denied: false,
             in_bulk: false,
+            comes_fast: false,
             may_batch: false,
             sink_holds: false,
             sink_unsent: 0,
@@ -212,7 +218,7 @@ impl Pump {
     }
 
     fn enter_or_leave_bulk(&mut self, source: &Socket) {
-        let bulk = self.wants_batches();
+        let bulk = self.comes_fast && self.wants_batches();
         if bulk != self.in_bulk {
             self.in_bulk = bulk;
             source.tell_of_input_from(if bulk { BULK_BATCH } else { 1 });
@@ -352,6 +358,9 @@ impl Pump {
                 if progress.source_ended {
                     self.end_of_source()?;
                 }
+                if progress.read > 0 {
+                    self.comes_fast = progress.read >= FAST_READ;
+                }
                 self.enter_or_leave_bulk(from);
                 Ok(Poll::Ready(()))
             }
@@ -445,8 +454,9 @@ mod tests {
         poll(&mut polled, Some(&Timespec::default())).unwrap() > 0
     }
 
+    /// A pump for a large body that comes fast.
     fn large() -> Pump {
-        Pump::new(BodyScanner::of_response(Framing::Length(LARGE)))
+        Pump { comes_fast: true, ..Pump::new(BodyScanner::of_response(Framing::Length(LARGE))) }
     }
 
     #[test]
@@ -459,6 +469,15 @@ mod tests {
         in_batches.batch();
         in_batches.enter_or_leave_bulk(&source);
         assert!(!is_told(&source) && in_batches.is_in_bulk());
+    }
+
+    #[test]
+    fn a_byte_of_a_large_body_that_comes_in_small_pieces_waits_for_no_batch() {
+        let (_peer, source) = source();
+        let mut slow = Pump { comes_fast: false, ..large() };
+        slow.batch();
+        slow.enter_or_leave_bulk(&source);
+        assert!(is_told(&source) && !slow.is_in_bulk());
     }
 
     #[test]
