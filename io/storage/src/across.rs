@@ -10,23 +10,24 @@ use weir_dav::path::DavPath;
 use crate::copy::CopyOptions;
 use crate::displaced::Displaced;
 use crate::fingerprint::Fingerprint;
-use crate::gate::Gate;
+use crate::gate::MoveGate;
 use crate::metadata::Found;
 use crate::purpose::Purpose;
 use crate::remove::{open_directory, survey_found};
 use crate::reserved::is_reserved;
-use crate::{Failure, FileKind, Metadata, StorageError, Transferred, Tree, notes};
+use crate::{Failure, FileKind, Metadata, Moving, StorageError, Transferred, Tree, notes};
 
 impl Tree {
     /// Copies out of sight, takes the source out of sight, proves that it still is what was copied, gives the copy its name
-    /// and removes the source. If anything fails, or is in the source that the copy has not, the source is back in its place.
+    /// and removes the source. If anything fails, or is in the source that the copy has not, the source is back in its place. The
+    /// gate is told what was copied, and the source is proved to be: it cannot let one go and another be moved.
     pub(crate) fn move_across(
         self: &Arc<Self>,
         from: &DavPath,
         to: &DavPath,
         options: CopyOptions,
         cancelled: &AtomicBool,
-        gate: &mut Gate<'_>,
+        gate: &mut MoveGate<'_>,
     ) -> Result<Transferred, Failure> {
         let at_source = |error: StorageError| Failure { path: from.clone(), error };
         let at_destination = |error: StorageError| Failure { path: to.clone(), error };
@@ -50,8 +51,10 @@ impl Tree {
         let parent = from.parent().unwrap_or_default();
         match Displaced::take(self, &source, &parent, old, None) {
             Ok(hidden) => {
-                let made = still_is(hidden.inside(), old, &before, copy.seen()).and_then(|()| {
-                    self.put_in_place(copy, options.durability, gate).map_err(|failure| failure.error)
+                let moving = Moving { path: from, source: &before, home: hidden.inside(), name: old };
+                let made = still_is(moving.home, old, &before, copy.seen()).and_then(|()| {
+                    self.put_in_place(copy, options.durability, &mut |step| gate(step, Some(&moving)))
+                        .map_err(|failure| failure.error)
                 });
                 match made {
                     Ok(made) => {
@@ -69,8 +72,9 @@ impl Tree {
             // An overlay cannot rename directories of its lower layer at all: then as near to it as can be.
             Err(StorageError::Io(_, Errno::XDEV)) => {
                 still_is(&source, old, &before, copy.seen()).map_err(at_source)?;
+                let moving = Moving { path: from, source: &before, home: &source, name: old };
                 let made = self
-                    .put_in_place(copy, options.durability, gate)
+                    .put_in_place(copy, options.durability, &mut |step| gate(step, Some(&moving)))
                     .map_err(|failure| at_destination(failure.error))?;
                 self.remove(from, options.durability)?;
                 Ok(made)

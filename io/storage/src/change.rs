@@ -10,7 +10,7 @@ use weir_dav::path::DavPath;
 
 use crate::copy::CopyOptions;
 use crate::displaced::Displaced;
-use crate::gate::{Gate, pass};
+use crate::gate::{MoveGate, pass};
 use crate::ledger::Tally;
 use crate::metadata::Found;
 use crate::notes::{self, Side};
@@ -59,7 +59,7 @@ impl Tree {
         cancelled: &AtomicBool,
     ) -> Result<Transferred, Failure> {
         let options = CopyOptions { deep: true, overwrite, durability };
-        self.rename_through(from, to, options, cancelled, &mut |step| step())
+        self.rename_through(from, to, options, cancelled, &mut |step, _| step())
     }
 
     /// The same, with a gate before what is seen of it. A directory is always moved with all that is in it.
@@ -69,7 +69,7 @@ impl Tree {
         to: &DavPath,
         options: CopyOptions,
         cancelled: &AtomicBool,
-        gate: &mut Gate<'_>,
+        gate: &mut MoveGate<'_>,
     ) -> Result<Transferred, Failure> {
         let CopyOptions { overwrite, durability, .. } = options;
         let at_source = |error: StorageError| Failure { path: from.clone(), error };
@@ -93,7 +93,8 @@ impl Tree {
         }
         carry_notes(&source, old, &home, new, &moved).map_err(at_destination)?;
         let renaming = Renaming { source: &source, old, home: &home, new, to };
-        match pass(gate, || self.step(&renaming, &moved, there.as_ref())) {
+        let renamed = pass(&mut |step| gate(step, None), || self.step(&renaming, &moved, there.as_ref()));
+        match renamed {
             Ok(displaced) => {
                 if let Some(displaced) = displaced {
                     displaced.discard();

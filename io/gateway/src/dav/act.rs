@@ -5,7 +5,7 @@ use weir_dav::lock::LockTable;
 use weir_dav::method::{Kind, Method};
 use weir_dav::outcome::Outcome;
 use weir_dav::path::DavPath;
-use weir_storage::{LockStore, Metadata, Step, StorageError, Tree};
+use weir_storage::{LockStore, Metadata, Moving, Step, StorageError, Tree};
 
 use super::{Asker, Terms};
 use crate::call::Call;
@@ -116,8 +116,18 @@ impl Act {
         changes: &[(DavPath, weir_dav::lock::Change)],
         act: impl FnOnce(&LockTable) -> Result<T, Refusal>,
     ) -> Result<T, Refusal> {
+        self.locked_while(None, changes, act)
+    }
+
+    /// The same while something of the area is out of sight, on its way to another file system. Blocks.
+    fn locked_while<T>(
+        &self,
+        moving: Option<&Moving<'_>>,
+        changes: &[(DavPath, weir_dav::lock::Change)],
+        act: impl FnOnce(&LockTable) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
         self.locks().hold(|table| {
-            self.terms.check(&self.asker.area, table, &self.place, changes)?;
+            self.terms.check_while(moving, &self.asker.area, table, &self.place, changes)?;
             act(table)
         })?
     }
@@ -142,11 +152,19 @@ impl<'a> Again<'a> {
         Self { act, changes, still_meant, refusal: None }
     }
 
-    /// The gate that a change goes through.
-    pub(crate) fn pass(&mut self, step: &mut Step<'_>) -> Result<(), StorageError> {
+    /// The gate that a change goes through. `moving`: its target, if it has been taken out of sight; then that is judged.
+    pub(crate) fn pass(
+        &mut self,
+        step: &mut Step<'_>,
+        moving: Option<&Moving<'_>>,
+    ) -> Result<(), StorageError> {
         let (act, still_meant) = (self.act, self.still_meant);
-        let done = act.locked(&self.changes, |_| {
-            if !still_meant(act.look()?.as_ref()) {
+        let done = act.locked_while(moving, &self.changes, |_| {
+            let now = match moving {
+                Some(moving) => Some(*moving.source()),
+                None => act.look()?,
+            };
+            if !still_meant(now.as_ref()) {
                 return Err(Outcome::PreconditionFailed.into());
             }
             Ok(step())

@@ -8,6 +8,7 @@ use weir_dav::outcome::Outcome;
 use weir_dav::path::{DavPath, PathLimits};
 use weir_dav::xml::Condition;
 use weir_net::service::Request;
+use weir_storage::Moving;
 
 use crate::area::Area;
 use crate::call::unix_now_s;
@@ -56,7 +57,20 @@ impl Terms {
         target: &Place,
         changes: &[(DavPath, Change)],
     ) -> Result<(), Refusal> {
-        let view = View { area, locks, own: &self.own, now_s: unix_now_s() };
+        self.check_while(None, area, locks, target, changes)
+    }
+
+    /// The same while something of the area is out of sight, on its way to another file system: for this request it still is where
+    /// it was.
+    pub(crate) fn check_while(
+        &self,
+        moving: Option<&Moving<'_>>,
+        area: &Area,
+        locks: &LockTable,
+        target: &Place,
+        changes: &[(DavPath, Change)],
+    ) -> Result<(), Refusal> {
+        let view = View { area, moving, locks, own: &self.own, now_s: unix_now_s() };
         if let Some(if_header) = &self.if_header
             && !if_header.holds(&target.path, &view)
         {
@@ -89,6 +103,7 @@ pub(crate) fn own_names(request: &Request) -> OwnNames {
 /// What If headers ask about.
 struct View<'a> {
     area: &'a Area,
+    moving: Option<&'a Moving<'a>>,
     locks: &'a LockTable,
     own: &'a OwnNames,
     now_s: u64,
@@ -96,7 +111,9 @@ struct View<'a> {
 
 impl StateView for View<'_> {
     fn etag(&self, path: &DavPath) -> Option<EntityTag> {
-        let metadata = self.area.tree.metadata(path).ok().filter(|metadata| !metadata.is_directory())?;
+        let moved = self.moving.and_then(|moving| moving.metadata(path));
+        let found = moved.unwrap_or_else(|| self.area.tree.metadata(path));
+        let metadata = found.ok().filter(|metadata| !metadata.is_directory())?;
         EntityTag::strong(&metadata.version())
     }
 

@@ -71,7 +71,8 @@ fn remove(
         }
     }
     let path = &act.place.path;
-    let removed = act.tree().remove_through(path, act.asker.area.durability(), &mut |step| again.pass(step));
+    let durability = act.asker.area.durability();
+    let removed = act.tree().remove_through(path, durability, &mut |step| again.pass(step, None));
     again.refusal()?;
     match removed {
         Ok(()) => {}

@@ -11,7 +11,7 @@ use weir_dav::method::{Kind, Method};
 use weir_dav::outcome::Outcome;
 use weir_dav::path::{DavPath, PathLimits};
 use weir_net::service::{Answer, Request};
-use weir_storage::{CopyOptions, Failure, FileKind, Gate, Metadata, StorageError, Transferred};
+use weir_storage::{CopyOptions, Failure, FileKind, Metadata, MoveGate, StorageError, Transferred};
 
 use super::digest::GivenUp;
 use crate::call::{Call, unix_now_s};
@@ -136,8 +136,8 @@ impl Transfer {
             self.method == Method::Copy || is_as_judged && (directory || !self.fails_conditions(now))
         };
         let mut again = Again::new(act, changes, &still_meant);
-        let transferred = self.transfer(act, &mut |step| {
-            again.pass(&mut || {
+        let transferred = self.transfer(act, &mut |step, moving| {
+            let mut step = || {
                 // And so has what would make room; what has come meanwhile was not asked about at all.
                 let now = kind(look(act.tree(), &to.path)?.as_ref());
                 if now == destination_kind || now == Kind::Missing {
@@ -145,7 +145,8 @@ impl Transfer {
                 } else {
                     Err(StorageError::Exists)
                 }
-            })
+            };
+            again.pass(&mut step, moving)
         });
         again.refusal()?;
         Ok(transferred.map(|done| {
@@ -239,7 +240,7 @@ impl Transfer {
         }
     }
 
-    fn transfer(&self, act: &Act, gate: &mut Gate<'_>) -> Result<Transferred, Failure> {
+    fn transfer(&self, act: &Act, gate: &mut MoveGate<'_>) -> Result<Transferred, Failure> {
         let (from, to, tree) = (&act.place.path, &self.destination.path, act.tree());
         let durability = act.asker.area.durability();
         let options = CopyOptions { deep: self.deep, overwrite: self.overwrite, durability };
@@ -251,7 +252,7 @@ impl Transfer {
         let mut may = |path: &DavPath, kind: FileKind| {
             self.may_take(act, &prefix.append(path), kind == FileKind::Directory)
         };
-        tree.copy_through(from, to, options, &mut may, &self.cancelled, gate)
+        tree.copy_through(from, to, options, &mut may, &self.cancelled, &mut |step| gate(step, None))
     }
 
     /// Locks do not move along, and what was overwritten has none below it any more (RFC 4918 section 7.6).

@@ -28,7 +28,7 @@ fn remove(tree: &Arc<Tree>, at: &str, gate: &mut Gate<'_>) -> Result<(), Storage
 }
 
 fn rename(tree: &Arc<Tree>, from: &str, to: &str, gate: &mut Gate<'_>) -> Result<(), StorageError> {
-    let renamed = tree.rename_through(&path(from), &path(to), OVERWRITE, &GO_ON, gate);
+    let renamed = tree.rename_through(&path(from), &path(to), OVERWRITE, &GO_ON, &mut |step, _| gate(step));
     renamed.map(|_| ()).map_err(|failure| failure.error)
 }
 

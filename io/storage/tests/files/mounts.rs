@@ -160,6 +160,49 @@ fn a_move_to_another_file_system_takes_nothing_that_it_cannot_take_along() {
 }
 
 #[test]
+fn what_goes_to_another_file_system_is_what_its_move_was_judged_by() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let Some(_mount) = Mount::new(&root.join("other"), "tmpfs", "size=16m") else { return };
+    let tree = tree(root);
+    put(&tree, "/f", b"first").unwrap();
+    let options = CopyOptions { deep: true, overwrite: false, durability: Durability::None };
+    let mut judged = None;
+    let moved = tree.rename_through(&path("/f"), &path("/other/f"), options, &GO_ON, &mut |step, moving| {
+        let Some(moving) = moving else {
+            // It cannot be renamed to there. After it was judged, another comes into its place.
+            let done = step();
+            put(&tree, "/f", b"second").unwrap();
+            return done;
+        };
+        assert_eq!(tree.metadata(&path("/f")), Err(StorageError::NotFound));
+        assert_eq!(moving.metadata(&path("/f")), Some(Ok(*moving.source())));
+        assert_eq!(moving.metadata(&path("/other")), None);
+        judged = Some(moving.source().version());
+        Err(StorageError::Changed)
+    });
+    assert_eq!(moved.map_err(|failure| failure.error), Err(StorageError::Changed));
+    assert_eq!(judged, Some(tree.metadata(&path("/f")).unwrap().version()));
+    assert_eq!(get(&tree, "/f").unwrap(), b"second");
+    assert_eq!(tree.metadata(&path("/other/f")), Err(StorageError::NotFound));
+    assert!(temporaries(root).is_empty());
+
+    tree.create_directory(&path("/d"), Durability::None).unwrap();
+    put(&tree, "/d/inner", b"inner").unwrap();
+    let inner = tree.metadata(&path("/d/inner")).unwrap();
+    let moved = tree.rename_through(&path("/d"), &path("/other/d"), options, &GO_ON, &mut |step, moving| {
+        if let Some(moving) = moving {
+            assert!(moving.source().is_directory());
+            assert_eq!(moving.metadata(&path("/d/inner")), Some(Ok(inner)));
+            assert_eq!(moving.metadata(&path("/d/none")), Some(Err(StorageError::NotFound)));
+        }
+        step()
+    });
+    assert_eq!(moved, Ok(Transferred { created: true }));
+    assert_eq!(get(&tree, "/other/d/inner").unwrap(), b"inner");
+}
+
+#[test]
 fn a_directory_is_not_moved_into_itself_by_way_of_a_second_mount() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();

@@ -1,11 +1,9 @@
 //! What is large, and what is full.
 
-use std::path::PathBuf;
-use std::process::Command;
-
 use weir_e2e::Weir;
 use weir_testkit::{TempDir, peak_rss_bytes};
 
+use crate::mounts::Mount;
 use crate::{OPEN, Site, config, message};
 
 #[test]
@@ -46,28 +44,11 @@ fn members_with_large_properties_are_told_one_after_the_other() {
     assert!(after < before + (12 << 20), "{before} bytes before, {after} after");
 }
 
-/// A small file system, as long as it lives.
-struct Small(PathBuf);
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_full_disk_is_507_and_what_was_there_stays() {
     let directory = TempDir::new().unwrap();
-    let root = directory.path().join("small");
-    std::fs::create_dir(&root).unwrap();
-    let mount =
-        Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "none"]).arg(&root).output().unwrap();
-    if !mount.status.success() {
-        let told = String::from_utf8_lossy(&mount.stderr);
-        return weir_testkit::untested(format_args!("no right to mount: {told}"));
-    }
-    let small = Small(root);
-    let weir = Weir::start(&config(&small.0, "", OPEN));
+    let Some(small) = Mount::new(&directory.path().join("small"), "size=2m") else { return };
+    let weir = Weir::start(&config(&small.path, "", OPEN));
     let request = |method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]| {
         let mut client = weir.client();
         client.send(message(method, path, headers, body));

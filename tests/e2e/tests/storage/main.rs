@@ -17,6 +17,7 @@ mod life;
 mod litmus;
 mod meanwhile;
 mod missing;
+mod mounts;
 mod parts;
 mod paths;
 mod put;
