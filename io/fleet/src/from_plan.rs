@@ -5,17 +5,16 @@ use std::io::Read;
 use std::path::Path;
 
 use weir_config::plan::{
-    FleetBalancer, FleetCloud, FleetPlan, FleetPods, FleetProcesses, FleetProgram, FleetProvider,
-    FleetRestart, FleetWorkload, HaproxyBackend,
+    FleetBalancer, FleetCloud, FleetPlan, FleetProcesses, FleetProgram, FleetProvider, FleetRestart,
+    HaproxyBackend,
 };
 
 use crate::exec::{ExecProvider, ExecSettings};
 use crate::haproxy::{self, Haproxy, Rendered};
-use crate::kubernetes::{self, KubernetesProvider, KubernetesSettings, Workload};
 use crate::live::Balancer;
 use crate::openstack::{AddressChoice, OpenStackProvider, OpenStackSettings, Park, Surroundings};
 use crate::process::{Limits, ProcessProvider, ProcessSettings, Restart};
-use crate::{Failure, FailureKind, Provider, Steps};
+use crate::{Failure, FailureKind, Provider, Steps, pods};
 
 /// Larger user data are refused by Nova.
 const USER_DATA_BYTES_MAX: u64 = 64 << 10;
@@ -34,9 +33,7 @@ pub fn open(plan: &FleetPlan) -> Result<Box<dyn Provider>, String> {
         FleetProvider::OpenStack(cloud) => {
             Box::new(OpenStackProvider::new(openstack_settings(plan, cloud)?)?)
         }
-        FleetProvider::Kubernetes(pods) => {
-            Box::new(KubernetesProvider::new(kubernetes_settings(plan, pods)?))
-        }
+        FleetProvider::Kubernetes(of) => pods::provider(plan, of)?,
     })
 }
 
@@ -53,7 +50,7 @@ pub fn check(plan: &FleetPlan) -> Result<(), String> {
         FleetProvider::OpenStack(cloud) => {
             openstack_settings(plan, cloud).and_then(OpenStackProvider::new).map(drop)
         }
-        FleetProvider::Kubernetes(pods) => kubernetes_settings(plan, pods).map(drop),
+        FleetProvider::Kubernetes(of) => pods::provider(plan, of).map(drop),
     }
 }
 
@@ -98,9 +95,7 @@ pub async fn verify(plan: &FleetPlan) -> Result<(), Failure> {
             let settings = openstack_settings(plan, cloud).map_err(wrong)?;
             OpenStackProvider::new(settings).map_err(wrong)?.verify().await
         }
-        FleetProvider::Kubernetes(pods) => {
-            KubernetesProvider::new(kubernetes_settings(plan, pods).map_err(wrong)?).verify().await
-        }
+        FleetProvider::Kubernetes(of) => pods::provider(plan, of).map_err(wrong)?.verify().await,
     }
 }
 
@@ -163,23 +158,6 @@ fn openstack_settings(plan: &FleetPlan, of: &FleetCloud) -> Result<OpenStackSett
         build_timeout: of.build_timeout.duration(),
         timeout: of.timeout.duration(),
         ..OpenStackSettings::new(plan.name.as_str(), cloud, &of.image, &of.flavor)
-    })
-}
-
-fn kubernetes_settings(plan: &FleetPlan, of: &FleetPods) -> Result<KubernetesSettings, String> {
-    let surroundings = kubernetes::Surroundings::of_process();
-    let cluster = surroundings.cluster(of.kubeconfig.as_deref(), of.context.as_deref())?;
-    let workload = match &of.workload {
-        FleetWorkload::Deployment(name) => Workload::Deployment(name.clone()),
-        FleetWorkload::StatefulSet(name) => Workload::StatefulSet(name.clone()),
-    };
-    Ok(KubernetesSettings {
-        namespace: of.namespace.clone(),
-        port_name: of.port_name.clone(),
-        port: plan.port,
-        start_timeout: of.start_timeout.duration(),
-        timeout: of.timeout.duration(),
-        ..KubernetesSettings::new(plan.name.as_str(), cluster, workload, &of.service)
     })
 }
 

@@ -13,6 +13,7 @@
 
 mod actuator;
 mod backoff;
+#[cfg(feature = "kubernetes")]
 mod batch;
 mod concurrent;
 mod dial;
@@ -23,11 +24,13 @@ mod haproxy;
 mod history;
 mod http;
 mod journal;
+#[cfg(feature = "kubernetes")]
 pub mod kubernetes;
 mod lease;
 pub mod live;
 mod machine;
 pub mod openstack;
+mod pods;
 pub mod process;
 mod program;
 mod provider;

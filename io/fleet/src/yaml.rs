@@ -1,4 +1,4 @@
-//! YAML into the values that JSON has, which is all that clouds.yaml and kubeconfigs use. Bounded in depth and size, aliases included.
+//! YAML into the values that JSON has, which is all that clouds.yaml uses. Bounded in depth and size, aliases included.
 
 use std::collections::HashMap;
 

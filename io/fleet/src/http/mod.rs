@@ -104,7 +104,7 @@ impl HttpClient {
                 HeaderValue::from_str(value).map_err(|_| lasting(format_args!("{name}: no header value")))?;
             request = request.header(HeaderName::from_static(name), value);
         }
-        if body.is_some() && headers.iter().all(|(name, _)| *name != "content-type") {
+        if body.is_some() {
             request = request.header("content-type", "application/json");
         }
         let request = request.body(Full::new(Bytes::from(body.unwrap_or_default()))).map_err(lasting)?;

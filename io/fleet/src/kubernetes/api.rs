@@ -1,132 +1,193 @@
 //! Requests to the API server, and what its refusals mean
 //! (<https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/>).
 
+use std::cell::RefCell;
+use std::error::Error as StdError;
+use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use hyper::header::{AUTHORIZATION, HeaderValue, USER_AGENT};
+use hyper_util::client::legacy;
+use kube::core::Status;
+use kube::{Client, Error};
+use secrecy::ExposeSecret;
+use tokio::runtime;
+use tokio::time::timeout;
 
-use super::cluster::{Cluster, Credentials};
-use crate::http::{Fault, HttpClient, Method, Reply, StatusCode};
+use super::cluster::Cluster;
+use crate::http::StatusCode;
 use crate::{Failure, FailureKind, storage};
 
 /// We, at a cluster.
-pub(super) struct Api {
+pub(super) struct ApiServer {
     cluster: Cluster,
-    http: HttpClient,
+    timeout: Duration,
+    session: RefCell<Option<Session>>,
 }
 
-/// What a request carries.
-pub(super) enum Body<'a> {
-    Nothing,
-    Json(&'a Value),
-    /// Keys that are named are set, or taken away by null (RFC 7386).
-    Merge(&'a Value),
+/// A client, and what it was made for.
+struct Session {
+    client: Client,
+    /// Its connections are tasks of this one, and end with it.
+    runtime: runtime::Id,
+    token: Option<String>,
 }
 
+/// For the name, the connection and TLS together: there must be time left in which it is known that nothing was sent.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// As much of the server's message as is shown.
 const MESSAGE_CHARS_MAX: usize = 400;
 const TOKEN_BYTES_MAX: u64 = 1 << 20;
 
-impl Api {
+impl ApiServer {
+    /// `timeout` is that of a whole request.
     pub(super) fn new(cluster: Cluster, timeout: Duration) -> Self {
-        let http = HttpClient::new(cluster.tls.clone(), timeout);
-        Self { cluster, http }
+        Self { cluster, timeout, session: RefCell::default() }
     }
 
-    /// Asks; the answer is JSON of the form of `T`.
-    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
-        self.send(&Method::GET, path, Body::Nothing).await
-    }
-
-    /// Sends a request; answers other than 2xx are failures.
-    pub(super) async fn send<T: DeserializeOwned>(
+    /// Asks for what changes nothing. `what` is put in front of a failure.
+    pub(super) async fn ask<T>(
         &self,
-        method: &Method,
-        path: &str,
-        body: Body<'_>,
+        what: impl fmt::Display,
+        request: impl AsyncFnOnce(Client) -> kube::Result<T>,
     ) -> Result<T, Failure> {
-        // What is asked by POST here is a question, too.
-        let changes = !matches!(*method, Method::GET | Method::POST);
-        let plain = path.split('?').next().unwrap_or(path);
-        let named = |failure: Failure| failure.of(format_args!("{}: {method} {plain}", self.cluster.name));
-        let authorization = self.authorization().map_err(named)?;
-        let mut headers = Vec::new();
-        if let Some(authorization) = &authorization {
-            headers.push(("authorization", authorization.as_str()));
-        }
-        let body = match body {
-            Body::Nothing => None,
-            Body::Json(value) => Some(value),
-            Body::Merge(value) => {
-                headers.push(("content-type", "application/merge-patch+json"));
-                Some(value)
+        self.send(&what, false, request).await
+    }
+
+    /// Changes something. `what` is put in front of a failure.
+    pub(super) async fn change<T>(
+        &self,
+        what: impl fmt::Display,
+        request: impl AsyncFnOnce(Client) -> kube::Result<T>,
+    ) -> Result<T, Failure> {
+        self.send(&what, true, request).await
+    }
+
+    async fn send<T>(
+        &self,
+        what: &impl fmt::Display,
+        changes: bool,
+        request: impl AsyncFnOnce(Client) -> kube::Result<T>,
+    ) -> Result<T, Failure> {
+        let named = |failure: Failure| failure.of(format_args!("{}: {what}", self.cluster.name));
+        let client = self.client().map_err(named)?;
+        let answered = match timeout(self.timeout, request(client)).await {
+            Ok(answered) => answered.map_err(|error| meaning(&error, changes)),
+            Err(_) => {
+                let kind = if changes { FailureKind::Uncertain } else { FailureKind::Transient };
+                Err(Failure::new(kind, format!("no answer within {} ms", self.timeout.as_millis())))
             }
         };
-        let body = body.map(|value| value.to_string().into_bytes());
-        let url = format!("{}{path}", self.cluster.url);
-        let reply = self.http.send(method, &url, &headers, body).await;
-        let reply = reply.map_err(|fault| unanswered(fault, changes))?;
-        if !reply.status.is_success() {
-            return Err(named(refusal(&reply, changes)));
+        answered.map_err(named)
+    }
+
+    /// The client of this runtime, with the token of this moment.
+    fn client(&self) -> Result<Client, Failure> {
+        let token = self.token()?;
+        let runtime = runtime::Handle::current().id();
+        let mut session = self.session.borrow_mut();
+        if let Some(session) = session.as_ref().filter(|of| of.runtime == runtime && of.token == token) {
+            return Ok(session.client.clone());
         }
-        serde_json::from_slice(&reply.body).map_err(|cause| {
-            let kind = if changes { FailureKind::Uncertain } else { FailureKind::Transient };
-            named(Failure::new(kind, format!("not what was asked for: {cause}")))
-        })
+        let mut config = self.cluster.config.clone();
+        // The library keeps what it has read from a file for a minute, also if that is refused, takes the end of its line for a part
+        // of it, and panics over a token that cannot be one.
+        (config.auth_info.token, config.auth_info.token_file) = (None, None);
+        if let Some(token) = &token {
+            config.headers.push((AUTHORIZATION, bearer(token)?));
+        }
+        config.connect_timeout = Some((self.timeout / 2).min(CONNECT_MAX));
+        // When it is tried again is for the fleet to say: it knows what else has to be done, and says that it waits.
+        config.default_retry = false;
+        // The server notes who has changed a field by this, too.
+        config.headers.push((USER_AGENT, HeaderValue::from_static("weir")));
+        let client = Client::try_from(config).map_err(|error| meaning(&error, false))?;
+        *session = Some(Session { client: client.clone(), runtime, token });
+        Ok(client)
     }
 
-    /// Files are read each time: the kubelet renews the token of a pod long before it ends.
-    fn authorization(&self) -> Result<Option<String>, Failure> {
-        let token = match &self.cluster.credentials {
-            Credentials::None => return Ok(None),
-            Credentials::Token(token) => token.trim().to_owned(),
-            Credentials::TokenFile(path) => {
-                let wrong = |why: String| Failure::new(FailureKind::Auth, why);
-                let read = storage::read(path, TOKEN_BYTES_MAX).map_err(|cause| wrong(cause.to_string()))?;
-                let read = read.ok_or_else(|| wrong(format!("{}: there is no token", path.display())))?;
-                String::from_utf8_lossy(&read).trim().to_owned()
-            }
+    /// A file is read each time: the kubelet renews the token of a pod long before it ends. Of a token beside it the file counts more
+    /// (client-go).
+    fn token(&self) -> Result<Option<String>, Failure> {
+        let user = &self.cluster.config.auth_info;
+        let Some(path) = user.token_file.as_deref().map(Path::new) else {
+            return Ok(user.token.as_ref().map(|token| token.expose_secret().trim().to_owned()));
         };
-        Ok(Some(format!("Bearer {token}")))
+        let wrong = |why: String| Failure::new(FailureKind::Auth, why);
+        let read = storage::read(path, TOKEN_BYTES_MAX).map_err(|cause| wrong(cause.to_string()))?;
+        let read = read.ok_or_else(|| wrong(format!("{}: there is no token", path.display())))?;
+        Ok(Some(String::from_utf8_lossy(&read).trim().to_owned()))
     }
 }
 
-impl std::fmt::Debug for Api {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Api").field("cluster", &self.cluster).finish_non_exhaustive()
+fn bearer(token: &str) -> Result<HeaderValue, Failure> {
+    let mut value = HeaderValue::try_from(format!("Bearer {token}"))
+        .map_err(|_| Failure::new(FailureKind::Auth, "the token has a character that no token has"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+impl fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiServer").field("cluster", &self.cluster).finish_non_exhaustive()
     }
 }
 
-fn unanswered(fault: Fault, changes: bool) -> Failure {
-    let kind = match fault {
-        Fault { lasting: true, .. } => FailureKind::Permanent,
-        Fault { sent: true, .. } if changes => FailureKind::Uncertain,
-        Fault { .. } => FailureKind::Transient,
-    };
-    Failure::new(kind, fault.message)
-}
-
-fn refusal(reply: &Reply, changes: bool) -> Failure {
-    let kind = match reply.status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => FailureKind::Auth,
-        StatusCode::NOT_FOUND => FailureKind::NotFound,
-        StatusCode::CONFLICT => FailureKind::Conflict,
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => FailureKind::Transient,
-        status if status.is_server_error() && changes => FailureKind::Uncertain,
-        status if status.is_server_error() => FailureKind::Transient,
+fn meaning(error: &Error, changes: bool) -> Failure {
+    let lost = if changes { FailureKind::Uncertain } else { FailureKind::Transient };
+    let kind = match error {
+        Error::Api(status) => return refusal(status, lost),
+        Error::Service(cause) => match cause.downcast_ref::<legacy::Error>() {
+            Some(cause) if cause.is_connect() => FailureKind::Transient,
+            _ => lost,
+        },
+        // Something has answered, or has begun to.
+        Error::HyperError(_) | Error::SerdeError(_) | Error::FromUtf8(_) => lost,
+        Error::Auth(_) => FailureKind::Auth,
         _ => FailureKind::Permanent,
     };
-    let retry_after =
-        reply.headers.get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    // "deployments.apps "web" is forbidden: User "x" cannot update ...": that says it all.
-    let said = match serde_json::from_slice::<Value>(&reply.body) {
-        Ok(status) => status["message"].as_str().unwrap_or_default().to_owned(),
-        Err(_) => String::from_utf8_lossy(&reply.body).into_owned(),
+    let message = match error {
+        Error::Service(cause) => with_causes(&**cause),
+        Error::HyperError(cause) => with_causes(cause),
+        Error::SerdeError(cause) => format!("not what was asked for: {cause}"),
+        // The others have their causes in their own text.
+        error => error.to_string(),
     };
-    let said: Vec<_> = said.split_whitespace().collect();
+    Failure::new(kind, message)
+}
+
+fn with_causes(error: &(dyn StdError + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        // Some repeat what is beneath them.
+        if !text.ends_with(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// `lost` is what it means if it may have been done.
+fn refusal(status: &Status, lost: FailureKind) -> Failure {
+    let kind = match status.code {
+        401 | 403 => FailureKind::Auth,
+        404 => FailureKind::NotFound,
+        409 => FailureKind::Conflict,
+        429 | 503 => FailureKind::Transient,
+        0 | 500.. => lost,
+        _ => FailureKind::Permanent,
+    };
+    let wait_s = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+    let retry_after = (wait_s > 0).then(|| Duration::from_secs(wait_s.into()));
+    // "deployments.apps "web" is forbidden: User "x" cannot update ...": that says it all.
+    let said: Vec<_> = status.message.split_whitespace().collect();
     let said: String = said.join(" ").chars().take(MESSAGE_CHARS_MAX).collect();
-    let message =
-        if said.is_empty() { reply.status.to_string() } else { format!("{}: {said}", reply.status) };
-    Failure { retry_after: retry_after.map(Duration::from_secs), ..Failure::new(kind, message) }
+    let code =
+        StatusCode::from_u16(status.code).map_or_else(|_| status.code.to_string(), |code| code.to_string());
+    let message = if said.is_empty() { code } else { format!("{code}: {said}") };
+    Failure { retry_after, ..Failure::new(kind, message) }
 }

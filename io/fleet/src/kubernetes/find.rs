@@ -1,20 +1,20 @@
 //! Where a cluster is written down: a kubeconfig, as kubectl reads it
 //! (<https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>), or, within a pod, the service
-//! account that is mounted into it. What is not understood is refused, and not passed over.
+//! account that is mounted into it. What is not supported is refused, and not passed over.
 
-use std::fs::File;
-use std::io::Write;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use serde_json::{Map, Value};
-use weir_config::plan::{Certificate, TlsOut, TlsVersion};
+use hyper::http::uri::Scheme;
+use kube::Config;
+use kube::client::ConfigExt;
+use kube::config::{
+    AuthInfo, Cluster as Written, Context, Kubeconfig, KubeconfigError, NamedAuthInfo, NamedCluster,
+    NamedContext,
+};
 
-use super::cluster::{Cluster, Credentials};
-use crate::{storage, yaml};
+use super::cluster::Cluster;
+use crate::storage;
 
 /// What the place of a cluster depends on.
 pub struct Surroundings<'a> {
@@ -26,7 +26,8 @@ pub struct Surroundings<'a> {
     pub service_account: PathBuf,
 }
 
-const FILE_BYTES_MAX: u64 = 4 << 20;
+/// What the cluster is called in which we are a pod.
+const IN_CLUSTER: &str = "in-cluster";
 
 impl Surroundings<'static> {
     /// Those of this process.
@@ -56,9 +57,13 @@ impl Surroundings<'_> {
             }
             return self.in_cluster();
         }
-        let loaded: Result<Vec<_>, String> = files.iter().map(|file| Kubeconfig::load(file)).collect();
-        let files = Files(loaded?);
-        files.cluster(context).map_err(|why| format!("{}: {why}", files.names()))
+        let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+        let named = |why: String| format!("{}: {why}", names.join(":"));
+        let mut all = Kubeconfig::default();
+        for file in &files {
+            all = all.merge(load(file)?).map_err(|cause| named(cause.to_string()))?;
+        }
+        chosen(all, context).map_err(named)
     }
 
     fn files(&self) -> Vec<PathBuf> {
@@ -69,6 +74,7 @@ impl Surroundings<'_> {
         own.into_iter().filter(|path| path.is_file()).collect()
     }
 
+    /// As a kubeconfig that nobody has written: the library has the places of a pod built in.
     fn in_cluster(&self) -> Result<Cluster, String> {
         let variable = |name: &str| (self.variable)(name);
         let (Some(host), Some(port)) =
@@ -87,180 +93,122 @@ impl Surroundings<'_> {
             ));
         }
         let host = if host.contains(':') { format!("[{host}]") } else { host };
-        let tls = TlsOut { ca: Some(ca), ..verified() };
-        let url = format!("https://{host}:{port}");
-        let mut cluster = Cluster::new("in-cluster", &url, Credentials::TokenFile(token), tls);
-        if let Ok(Some(namespace)) = storage::read(&self.service_account.join("namespace"), 1024) {
-            let namespace = String::from_utf8_lossy(&namespace).trim().to_owned();
-            cluster.namespace = Some(namespace).filter(|name| !name.is_empty()).unwrap_or(cluster.namespace);
-        }
+        let namespace = storage::read(&self.service_account.join("namespace"), 1024).ok().flatten();
+        let namespace = namespace.map(|name| String::from_utf8_lossy(&name).trim().to_owned());
+        let cluster = Written {
+            server: Some(format!("https://{host}:{port}")),
+            certificate_authority: Some(ca.display().to_string()),
+            ..Written::default()
+        };
+        let user = AuthInfo { token_file: Some(token.display().to_string()), ..AuthInfo::default() };
+        let name = || IN_CLUSTER.to_owned();
+        let context = Context { cluster: name(), user: Some(name()), namespace, ..Context::default() };
+        let account = Kubeconfig {
+            clusters: vec![NamedCluster { name: name(), cluster: Some(cluster), ..NamedCluster::default() }],
+            auth_infos: vec![NamedAuthInfo {
+                name: name(),
+                auth_info: Some(user),
+                ..NamedAuthInfo::default()
+            }],
+            contexts: vec![NamedContext { name: name(), context: Some(context), ..NamedContext::default() }],
+            ..Kubeconfig::default()
+        };
+        let mut cluster = chosen(account, Some(IN_CLUSTER))?;
+        // The kubelet renews it, as it does the token.
+        cluster.config.root_cert_file = Some(ca);
         Ok(cluster)
     }
 }
 
-fn verified() -> TlsOut {
-    TlsOut {
-        verify: true,
-        ca: None,
-        server_name: None,
-        client_certificate: None,
-        version_min: TlsVersion::V1_2,
-    }
-}
-
 /// One file of perhaps several.
-struct Kubeconfig {
-    path: PathBuf,
-    root: Map<String, Value>,
-}
-
-impl Kubeconfig {
-    fn load(path: &Path) -> Result<Self, String> {
-        let named = |why: String| format!("{}: {why}", path.display());
-        let text = storage::read(path, FILE_BYTES_MAX).map_err(|cause| cause.to_string())?;
-        let text = text.ok_or_else(|| named("there is no such file".to_owned()))?;
-        let text = String::from_utf8(text).map_err(|_| named("not UTF-8".to_owned()))?;
-        match yaml::parse(&text).map_err(named)? {
-            Value::Object(root) => Ok(Self { path: path.to_owned(), root }),
-            _ => Err(named("no kubeconfig".to_owned())),
+fn load(file: &Path) -> Result<Kubeconfig, String> {
+    let read = Kubeconfig::read_from(file).map_err(|cause| match cause {
+        KubeconfigError::ReadConfig(cause, _) if cause.kind() == io::ErrorKind::NotFound => {
+            "there is no such file".to_owned()
         }
-    }
-
-    /// What a list has under a name: `clusters: [{ name: a, cluster: {...} }]`.
-    fn named(&self, list: &str, kind: &str, name: &str) -> Option<Written<'_>> {
-        let entries = self.root.get(list)?.as_array()?;
-        let entry = entries.iter().find(|entry| entry["name"].as_str() == Some(name))?;
-        let directory = self.path.parent().unwrap_or(Path::new("."));
-        Some(Written { map: entry[kind].as_object()?, directory, what: format!("{kind} {name}") })
-    }
-
-    fn names(&self, list: &str) -> Vec<&str> {
-        let entries = self.root.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        entries.iter().filter_map(|entry| entry["name"].as_str()).collect()
-    }
+        KubeconfigError::ReadConfig(cause, _) => cause.to_string(),
+        // Not with the lines around it: there may be secrets in them.
+        KubeconfigError::Parse(cause) => cause.without_snippet().to_string(),
+        cause => cause.to_string(),
+    });
+    let mut read = read.map_err(|why| format!("{}: {why}", file.display()))?;
+    // kubectl writes an empty name where there is none: that of the next file counts.
+    read.current_context = read.current_context.filter(|name| !name.is_empty());
+    Ok(read)
 }
 
-/// Of several files the first that has something counts.
-struct Files(Vec<Kubeconfig>);
-
-impl Files {
-    fn names(&self) -> String {
-        let names: Vec<_> = self.0.iter().map(|file| file.path.display().to_string()).collect();
-        names.join(":")
+/// What the context names.
+fn chosen(mut all: Kubeconfig, context: Option<&str>) -> Result<Cluster, String> {
+    let name = context.map(str::to_owned).or_else(|| all.current_context.clone());
+    let name = name.ok_or("has no current-context: name a context")?;
+    let contexts = all.contexts.iter_mut().map(|of| (of.name.as_str(), of.context.as_mut()));
+    let context = named(contexts, "context", &name)?;
+    context.user = context.user.take().filter(|name| !name.is_empty());
+    context.namespace = context.namespace.take().filter(|name| !name.is_empty());
+    let clusters = all.clusters.iter_mut().map(|of| (of.name.as_str(), of.cluster.as_mut()));
+    let cluster = named(clusters, "cluster", &context.cluster)?;
+    if cluster.proxy_url.is_some() {
+        return Err(format!("cluster {}: proxy-url is not supported", context.cluster));
     }
-
-    fn named(&self, list: &str, kind: &str, name: &str) -> Result<Written<'_>, String> {
-        self.0.iter().find_map(|file| file.named(list, kind, name)).ok_or_else(|| {
-            let known: Vec<_> = self.0.iter().flat_map(|file| file.names(list)).collect();
-            format!("no {kind} {name:?}: one of {}", known.join(", "))
-        })
+    if let Some(user) = &context.user {
+        let users = all.auth_infos.iter_mut().map(|of| (of.name.as_str(), of.auth_info.as_mut()));
+        let written = named(users, "user", user)?;
+        refuse(written).map_err(|why| format!("user {user}: {why}"))?;
     }
+    all.current_context = Some(name.clone());
+    let mut config = Config::try_from(all).map_err(|cause| cause.to_string())?;
+    // Weir asks no proxies, of whichever service.
+    config.proxy_url = None;
+    // Nobody need be trusted, so that a system which trusts nobody will do.
+    if config.accept_invalid_certs || config.cluster_url.scheme() == Some(&Scheme::HTTP) {
+        config.root_cert = Some(config.root_cert.take().unwrap_or_default());
+    }
+    // Certificates and keys are there, and are what they should be.
+    config.rustls_client_config().map_err(|cause| cause.to_string())?;
+    Ok(Cluster { name, config })
+}
 
-    fn cluster(&self, context: Option<&str>) -> Result<Cluster, String> {
-        let current = || {
-            let mut all = self.0.iter().filter_map(|file| file.root.get("current-context")?.as_str());
-            all.find(|name| !name.is_empty())
-        };
-        let name = context.or_else(current).ok_or("has no current-context: name a context")?;
-        let context = self.named("contexts", "context", name)?;
-        let cluster = self.named("clusters", "cluster", &context.needed("cluster")?)?;
-        let user = match context.text("user") {
-            Some(user) => Some(self.named("users", "user", &user)?),
-            None => None,
-        };
-        cluster.refuse("proxy-url", "is not supported")?;
-        let mut tls = TlsOut {
-            verify: cluster.text("insecure-skip-tls-verify").as_deref() != Some("true"),
-            server_name: cluster.text("tls-server-name"),
-            ..verified()
-        };
-        let mut kept = Vec::new();
-        tls.ca = cluster.pem("certificate-authority", &mut kept)?;
-        let mut credentials = Credentials::None;
-        if let Some(user) = user {
-            credentials = user.credentials()?;
-            let (certificate, key) =
-                (user.pem("client-certificate", &mut kept)?, user.pem("client-key", &mut kept)?);
-            tls.client_certificate = match (certificate, key) {
-                (Some(certificate), Some(key)) => Some(Certificate { certificate, key }),
-                (None, None) => None,
-                (Some(_), None) => return Err(format!("{}: has no client-key", user.what)),
-                (None, Some(_)) => return Err(format!("{}: has no client-certificate", user.what)),
-            };
+/// What stands under a name in a list of the kubeconfig.
+fn named<'a, T>(
+    all: impl Iterator<Item = (&'a str, Option<&'a mut T>)>,
+    kind: &str,
+    name: &str,
+) -> Result<&'a mut T, String> {
+    let mut known = Vec::new();
+    for (of, written) in all {
+        if let (true, Some(written)) = (of == name, written) {
+            return Ok(written);
         }
-        let mut found = Cluster::new(name, &cluster.needed("server")?, credentials, tls);
-        found.namespace = context.text("namespace").unwrap_or(found.namespace);
-        found.kept = kept;
-        Ok(found)
+        known.push(of);
     }
+    Err(format!("no {kind} {name:?}: one of {}", known.join(", ")))
 }
 
-/// What stands under a name.
-struct Written<'a> {
-    map: &'a Map<String, Value>,
-    directory: &'a Path,
-    what: String,
-}
-
-impl Written<'_> {
-    fn text(&self, key: &str) -> Option<String> {
-        self.map.get(key)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
-    }
-
-    fn needed(&self, key: &str) -> Result<String, String> {
-        self.text(key).ok_or_else(|| format!("{}: has no {key}", self.what))
-    }
-
-    fn refuse(&self, key: &str, why: &str) -> Result<(), String> {
-        match self.map.get(key) {
-            None | Some(Value::Null) => Ok(()),
-            Some(_) => Err(format!("{}: {key} {why}", self.what)),
-        }
-    }
-
-    fn credentials(&self) -> Result<Credentials, String> {
-        self.refuse(
+/// Ways to say who we are that the library has, and we do not want.
+fn refuse(user: &AuthInfo) -> Result<(), String> {
+    let refused = |key: &str, why: &str| Err(format!("{key} is not supported{why}"));
+    if user.exec.is_some() {
+        return refused(
             "exec",
-            "is not supported: no programs are run for credentials; give a token, tokenFile or client-certificate",
-        )?;
-        self.refuse("auth-provider", "is not supported (nor is it by Kubernetes since 1.26)")?;
-        for key in ["username", "password"] {
-            self.refuse(key, "is not supported (nor is it by Kubernetes since 1.19)")?;
-        }
-        for key in ["as", "as-uid", "as-groups", "as-user-extra"] {
-            self.refuse(key, "is not supported: nobody else is impersonated")?;
-        }
-        // A file counts more than a token that stands beside it (client-go).
-        Ok(match (self.text("tokenFile"), self.text("token")) {
-            (Some(file), _) => Credentials::TokenFile(self.directory.join(file)),
-            (None, Some(token)) => Credentials::Token(token),
-            (None, None) => Credentials::None,
-        })
+            ": no programs are run for credentials; give a token, tokenFile or client-certificate",
+        );
     }
-
-    /// A file, or what the kubeconfig has of it under the same name with `-data`, which counts more.
-    fn pem(&self, key: &str, kept: &mut Vec<Arc<OwnedFd>>) -> Result<Option<PathBuf>, String> {
-        let data = format!("{key}-data");
-        let Some(encoded) = self.text(&data) else {
-            return Ok(self.text(key).map(|path| self.directory.join(path)));
-        };
-        let named = |why: String| format!("{}: {data}: {why}", self.what);
-        let compact: String = encoded.split_whitespace().collect();
-        let pem = STANDARD.decode(compact).map_err(|_| named("is no base64".to_owned()))?;
-        if !pem.windows(11).any(|window| window == b"-----BEGIN ") {
-            return Err(named("is no PEM".to_owned()));
-        }
-        let (fd, path) = nameless(&data, &pem).map_err(|cause| named(cause.to_string()))?;
-        kept.push(Arc::new(fd));
-        Ok(Some(path))
+    if user.auth_provider.is_some() {
+        return refused("auth-provider", " (nor is it by Kubernetes since 1.26)");
     }
-}
-
-/// A file in memory, which nobody else sees: TLS takes files, and a key must not come to the disk.
-fn nameless(name: &str, contents: &[u8]) -> std::io::Result<(OwnedFd, PathBuf)> {
-    let fd = rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC)?;
-    let mut file = File::from(fd);
-    file.write_all(contents)?;
-    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    Ok((OwnedFd::from(file), path))
+    for (key, is_there) in [("username", user.username.is_some()), ("password", user.password.is_some())] {
+        if is_there {
+            return refused(key, " (nor is it by Kubernetes since 1.19)");
+        }
+    }
+    let impersonated = [
+        ("as", user.impersonate.is_some()),
+        ("as-uid", user.impersonate_uid.is_some()),
+        ("as-groups", user.impersonate_groups.is_some()),
+        ("as-user-extra", user.impersonate_user_extra.is_some()),
+    ];
+    match impersonated.into_iter().find(|(_, is_there)| *is_there) {
+        Some((key, _)) => refused(key, ": nobody else is impersonated"),
+        None => Ok(()),
+    }
 }

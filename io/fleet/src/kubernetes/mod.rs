@@ -17,20 +17,30 @@ mod scale;
 mod settings;
 
 use std::cell::{Cell, RefCell};
+use std::fmt::Debug;
 use std::time::{Duration, SystemTime};
 
-use serde_json::json;
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+};
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use k8s_openapi::api::core::v1 as corev1;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::{ListParams, PostParams};
+use kube::core::{NamespaceResourceScope, Selector};
+use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use self::api::{Api, Body};
-pub use self::cluster::{Cluster, Credentials};
+use self::api::ApiServer;
+pub use self::cluster::Cluster;
 pub use self::find::Surroundings;
 use self::look::{Look, Places};
-use self::objects::{AccessReview, Autoscaler, EndpointSlice, List, Pod, Workload as Written};
+use self::objects::{Pod, Slice, Workload as Written};
 pub use self::settings::{KubernetesSettings, Workload};
 use crate::batch::Batch;
-use crate::http::{Method, encode};
 use crate::{Answer, Failure, FailureKind, Machine, MachineId, Order, Provider, Token};
 
 /// Pods of a workload.
@@ -38,7 +48,7 @@ use crate::{Answer, Failure, FailureKind, Machine, MachineId, Order, Provider, T
 pub struct KubernetesProvider {
     settings: KubernetesSettings,
     namespace: String,
-    api: Api,
+    server: ApiServer,
     /// The number is changed by one at a time.
     turn: Mutex<()>,
     raising: Batch<Token, Machine>,
@@ -64,12 +74,13 @@ const AUTOSCALERS_EVERY: Duration = Duration::from_secs(60);
 impl KubernetesProvider {
     /// Nothing is asked yet.
     pub fn new(settings: KubernetesSettings) -> Self {
-        let namespace = settings.namespace.clone().unwrap_or_else(|| settings.cluster.namespace.clone());
-        let api = Api::new(settings.cluster.clone(), settings.timeout);
+        let of_cluster = || settings.cluster.config.default_namespace.clone();
+        let namespace = settings.namespace.clone().unwrap_or_else(of_cluster);
+        let server = ApiServer::new(settings.cluster.clone(), settings.timeout);
         Self {
             settings,
             namespace,
-            api,
+            server,
             turn: Mutex::new(()),
             raising: Batch::default(),
             lowering: Batch::default(),
@@ -78,51 +89,63 @@ impl KubernetesProvider {
         }
     }
 
-    fn apps(&self) -> String {
-        format!("/apis/apps/v1/namespaces/{}", encode(&self.namespace))
-    }
-
-    fn workload_path(&self) -> String {
-        let workload = &self.settings.workload;
-        format!("{}/{}/{}", self.apps(), workload.resource(), encode(workload.name()))
+    /// What failures are about.
+    fn place(&self) -> String {
+        format!("{} in namespace {}", self.settings.workload, self.namespace)
     }
 
     async fn workload(&self) -> Result<Written, Failure> {
-        let asked = self.api.get::<Written>(&self.workload_path()).await;
+        let (what, namespace) = (format!("get {}", self.place()), self.namespace.as_str());
+        let asked = match &self.settings.workload {
+            Workload::Deployment(name) => {
+                let get = async |client| Api::<Deployment>::namespaced(client, namespace).get(name).await;
+                self.server.ask(what, get).await.map(Written::from)
+            }
+            Workload::StatefulSet(name) => {
+                let get = async |client| Api::<StatefulSet>::namespaced(client, namespace).get(name).await;
+                self.server.ask(what, get).await.map(Written::from)
+            }
+        };
         asked.map_err(|failure| match failure.kind {
             FailureKind::NotFound => {
-                let (workload, namespace) = (&self.settings.workload, &self.namespace);
-                let message = format!("there is no {workload} in namespace {namespace}");
-                Failure::new(FailureKind::Permanent, message)
+                Failure::new(FailureKind::Permanent, format!("there is no {}", self.place()))
             }
             _ => failure,
         })
+    }
+
+    /// The objects of a kind.
+    async fn list<K>(&self, wanted: &ListParams) -> Result<Vec<K>, Failure>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+    {
+        let what = format!("list {} in namespace {}", K::plural(&()), self.namespace);
+        let list = async |client| Api::<K>::namespaced(client, &self.namespace).list(wanted).await;
+        Ok(self.server.ask(what, list).await?.items)
     }
 
     /// The workload and its pods.
     async fn look(&self) -> Result<Look, Failure> {
         let workload = self.workload().await?;
         self.compare(&workload);
-        let selector = encode(&workload.selector());
-        let pods = format!("/api/v1/namespaces/{}/pods?labelSelector={selector}", encode(&self.namespace));
-        let sets = format!("{}/replicasets?labelSelector={selector}", self.apps());
-        let sets = async {
-            if self.settings.workload.is_stateful() {
-                return Ok(None);
-            }
-            self.api.get::<List<Written>>(&sets).await.map(Some)
-        };
+        let selector = Selector::try_from(workload.selector.clone()).map_err(|cause| {
+            Failure::new(FailureKind::Permanent, format!("{}: selector: {cause}", self.place()))
+        })?;
+        let labelled = ListParams::default().labels_from(&selector);
         // Sets first: a pod's set is there before it.
-        let (sets, pods) = (sets.await?, self.api.get::<List<Pod>>(&pods).await?);
-        Ok(Look::new(workload, sets, pods))
+        let sets = match self.settings.workload {
+            Workload::Deployment(_) => Some(self.list::<ReplicaSet>(&labelled).await?),
+            Workload::StatefulSet(_) => None,
+        };
+        let pods = self.list::<corev1::Pod>(&labelled).await?.into_iter().map(Pod::from).collect();
+        Ok(Look::new(workload, sets.as_deref(), pods))
     }
 
     /// Notices that somebody else has scaled.
     fn compare(&self, workload: &Written) {
-        let now = workload.replicas();
+        let now = workload.replicas;
         if let Some(before) = self.replicas.replace(Some(now)).filter(|before| *before != now) {
-            let by = workload.metadata.scaled_by();
-            let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+            let by = workload.scaled_by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
             self.others.borrow_mut().change = Some(format!(
                 "{} was scaled from {before} to {now}{by}, and not by this fleet: two that scale work against each other",
                 self.settings.workload
@@ -130,26 +153,22 @@ impl KubernetesProvider {
         }
     }
 
-    async fn slices(&self) -> Result<List<EndpointSlice>, Failure> {
-        let selector = encode(&format!("kubernetes.io/service-name={}", self.settings.service));
-        let namespace = encode(&self.namespace);
-        let path = format!(
-            "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices?labelSelector={selector}"
-        );
-        self.api.get(&path).await
+    async fn slices(&self) -> Result<Vec<Slice>, Failure> {
+        let of_service = format!("kubernetes.io/service-name={}", self.settings.service);
+        let slices = self.list::<EndpointSlice>(&ListParams::default().labels(&of_service)).await?;
+        Ok(slices.into_iter().map(Slice::from).collect())
     }
 
     /// An autoscaler of the cluster's that scales the same. Whoever may not ask is not told.
     async fn autoscaler(&self) -> Option<String> {
-        let namespace = encode(&self.namespace);
-        let path = format!("/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers");
-        let all: List<Autoscaler> = self.api.get(&path).await.ok()?;
+        let all = self.list::<HorizontalPodAutoscaler>(&ListParams::default()).await.ok()?;
         let workload = &self.settings.workload;
-        let found = all.items.iter().find(|of| of.scales(workload.kind(), workload.name()))?;
-        Some(format!(
-            "HorizontalPodAutoscaler {} scales {workload}, too: one of the two has to go",
-            found.metadata.name
-        ))
+        let found = all.into_iter().find(|of| {
+            let target = &of.spec.scale_target_ref;
+            target.kind == workload.kind() && target.name == workload.name()
+        })?;
+        let name = found.metadata.name.unwrap_or_default();
+        Some(format!("HorizontalPodAutoscaler {name} scales {workload}, too: one of the two has to go"))
     }
 
     /// Says what is known of others who scale.
@@ -172,14 +191,14 @@ impl KubernetesProvider {
         let look = self.look().await?;
         let slices = self.slices().await?;
         let service = &self.settings.service;
-        if slices.items.is_empty() {
+        if slices.is_empty() {
             let namespace = &self.namespace;
             return permanent(format!("there is no service {service:?} with EndpointSlices in {namespace}"));
         }
         if self.settings.port_name.is_none() && self.settings.port.is_none() {
-            let names: Vec<_> = slices.items.iter().flat_map(EndpointSlice::port_names).collect();
-            let mut names: Vec<_> = names.into_iter().map(str::to_owned).collect();
-            names.sort();
+            let ports = slices.iter().flat_map(|slice| &slice.ports);
+            let mut names: Vec<&str> = ports.map(|(name, _)| name.as_str()).collect();
+            names.sort_unstable();
             names.dedup();
             if names.len() > 1 {
                 let names = names.join(", ");
@@ -206,16 +225,20 @@ impl KubernetesProvider {
     }
 
     async fn may(&self, verb: &str, group: &str, resource: &str, subresource: &str) -> Result<(), Failure> {
-        let body = json!({
-            "apiVersion": "authorization.k8s.io/v1",
-            "kind": "SelfSubjectAccessReview",
-            "spec": { "resourceAttributes": {
-                "namespace": self.namespace, "verb": verb, "group": group, "resource": resource, "subresource": subresource,
-            } },
-        });
-        let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-        let review: AccessReview = self.api.send(&Method::POST, path, Body::Json(&body)).await?;
-        if review.status.allowed {
+        let attributes = ResourceAttributes {
+            namespace: Some(self.namespace.clone()),
+            verb: Some(verb.to_owned()),
+            group: Some(group.to_owned()),
+            resource: Some(resource.to_owned()),
+            subresource: Some(subresource.to_owned()),
+            ..ResourceAttributes::default()
+        };
+        let spec =
+            SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
+        let question = SelfSubjectAccessReview { spec, ..Default::default() };
+        let ask = async |client| Api::all(client).create(&PostParams::default(), &question).await;
+        let answer = self.server.ask("ask what is permitted", ask).await?;
+        if answer.status.is_some_and(|status| status.allowed) {
             return Ok(());
         }
         let of = if subresource.is_empty() { String::new() } else { format!("/{subresource}") };

@@ -1,200 +1,107 @@
-//! Kubernetes' objects, as far as we look at them (<https://kubernetes.io/docs/reference/kubernetes-api/>).
+//! What a fleet looks at of Kubernetes' objects (<https://kubernetes.io/docs/reference/kubernetes-api/>).
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::SystemTime;
 
-use serde::Deserialize;
-use serde_json::Value;
+use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
+use k8s_openapi::api::core::v1 as corev1;
+use k8s_openapi::api::discovery::v1 as discovery;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ManagedFieldsEntry, ObjectMeta, Time};
 
-#[derive(Debug, Deserialize)]
-pub(super) struct List<T> {
-    pub(super) items: Vec<T>,
-}
+use super::look::{COST_KEY, COST_LEAST};
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct Metadata {
-    pub(super) name: String,
-    pub(super) uid: String,
-    pub(super) resource_version: String,
-    pub(super) annotations: BTreeMap<String, String>,
-    pub(super) owner_references: Vec<Owner>,
-    pub(super) creation_timestamp: Option<String>,
-    pub(super) deletion_timestamp: Option<String>,
-    pub(super) managed_fields: Vec<ManagedFields>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Owner {
-    uid: String,
-    controller: bool,
-}
-
-/// Who has set which fields.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct ManagedFields {
-    manager: String,
-    subresource: String,
-    fields_v1: Value,
-}
-
-impl Metadata {
-    /// Whose it is.
-    pub(super) fn controller(&self) -> Option<&str> {
-        self.owner_references.iter().find(|owner| owner.controller).map(|owner| owner.uid.as_str())
-    }
-
-    /// Who has set `spec.replicas` last, as far as that is kept.
-    pub(super) fn scaled_by(&self) -> Option<String> {
-        let sets = |of: &&ManagedFields| of.fields_v1.pointer("/f:spec/f:replicas").is_some();
-        let of = self.managed_fields.iter().rfind(sets)?;
-        Some(match of.subresource.as_str() {
-            "" => of.manager.clone(),
-            subresource => format!("{} ({subresource})", of.manager),
-        })
-    }
-}
-
-/// A Deployment, a StatefulSet or a ReplicaSet.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+/// A Deployment or a StatefulSet.
+#[derive(Debug)]
 pub(super) struct Workload {
-    pub(super) metadata: Metadata,
-    spec: WorkloadSpec,
-    status: WorkloadStatus,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct WorkloadSpec {
-    /// Not written = 1.
-    replicas: Option<u32>,
-    selector: Selector,
-    ordinals: Ordinals,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Ordinals {
-    start: u32,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct WorkloadStatus {
-    conditions: Vec<Condition>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Condition {
-    #[serde(rename = "type")]
-    kind: String,
-    status: String,
-    message: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Selector {
-    match_labels: BTreeMap<String, String>,
-    match_expressions: Vec<Expression>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Expression {
-    key: String,
-    operator: String,
-    values: Vec<String>,
+    pub(super) uid: String,
+    /// It is another one with each change.
+    pub(super) version: Option<String>,
+    pub(super) replicas: u32,
+    /// The number of the first pod of a StatefulSet.
+    pub(super) first: u32,
+    /// What its pods carry.
+    pub(super) selector: LabelSelector,
+    /// Why its pods cannot be made.
+    pub(super) replica_failure: Option<String>,
+    /// Who has set the number of replicas last, as far as that is kept.
+    pub(super) scaled_by: Option<String>,
 }
 
 impl Workload {
-    pub(super) fn replicas(&self) -> u32 {
-        self.spec.replicas.unwrap_or(1)
-    }
-
-    /// The number of the first pod of a StatefulSet.
-    pub(super) fn first(&self) -> u32 {
-        self.spec.ordinals.start
-    }
-
-    /// Why its pods cannot be made.
-    pub(super) fn replica_failure(&self) -> Option<&str> {
-        let is = |of: &&Condition| of.kind == "ReplicaFailure" && of.status == "True";
-        self.status.conditions.iter().find(is).map(|of| of.message.as_str())
-    }
-
-    /// Its selector as a query has it.
-    pub(super) fn selector(&self) -> String {
-        let selector = &self.spec.selector;
-        let labels = selector.match_labels.iter().map(|(key, value)| format!("{key}={value}"));
-        let expressions = selector.match_expressions.iter().map(|of| {
-            let values = of.values.join(",");
-            match of.operator.as_str() {
-                "In" => format!("{} in ({values})", of.key),
-                "NotIn" => format!("{} notin ({values})", of.key),
-                "DoesNotExist" => format!("!{}", of.key),
-                _ => of.key.clone(),
-            }
-        });
-        labels.chain(expressions).collect::<Vec<_>>().join(",")
+    fn new(metadata: ObjectMeta, replicas: Option<i32>, selector: LabelSelector) -> Self {
+        Self {
+            uid: metadata.uid.unwrap_or_default(),
+            version: metadata.resource_version,
+            // Not written = 1.
+            replicas: count(replicas.unwrap_or(1)),
+            first: 0,
+            selector,
+            replica_failure: None,
+            scaled_by: scaled_by(&metadata.managed_fields.unwrap_or_default()),
+        }
     }
 }
 
-/// What is asked for when a workload is scaled.
-#[derive(Debug, Deserialize)]
-pub(super) struct Scale {
-    pub(super) spec: ScaleSpec,
+impl From<Deployment> for Workload {
+    fn from(of: Deployment) -> Self {
+        let spec = of.spec.unwrap_or_default();
+        let conditions = of.status.unwrap_or_default().conditions.unwrap_or_default();
+        let failure = conditions.into_iter().find(|of| of.type_ == "ReplicaFailure" && of.status == "True");
+        Self {
+            replica_failure: failure.map(|of| of.message.unwrap_or_default()),
+            ..Self::new(of.metadata, spec.replicas, spec.selector)
+        }
+    }
 }
 
-#[derive(Debug, Deserialize)]
-pub(super) struct ScaleSpec {
-    #[serde(default)]
-    pub(super) replicas: u32,
+impl From<StatefulSet> for Workload {
+    fn from(of: StatefulSet) -> Self {
+        let spec = of.spec.unwrap_or_default();
+        Self {
+            first: count(spec.ordinals.and_then(|ordinals| ordinals.start).unwrap_or(0)),
+            ..Self::new(of.metadata, spec.replicas, spec.selector)
+        }
+    }
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+/// Numbers of things are signed in Kubernetes.
+pub(super) fn count(number: i32) -> u32 {
+    u32::try_from(number).unwrap_or(0)
+}
+
+fn scaled_by(managed: &[ManagedFieldsEntry]) -> Option<String> {
+    let sets = |of: &&ManagedFieldsEntry| {
+        of.fields_v1.as_ref().is_some_and(|fields| fields.0.pointer("/f:spec/f:replicas").is_some())
+    };
+    let of = managed.iter().rfind(sets)?;
+    let manager = of.manager.clone().unwrap_or_default();
+    Some(match of.subresource.as_deref() {
+        None | Some("") => manager,
+        Some(subresource) => format!("{manager} ({subresource})"),
+    })
+}
+
+/// The uid of what has made it, and would make it again.
+pub(super) fn controller(metadata: &ObjectMeta) -> Option<&str> {
+    let mut owners = metadata.owner_references.iter().flatten();
+    owners.find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
+}
+
+#[derive(Debug)]
 pub(super) struct Pod {
-    pub(super) metadata: Metadata,
-    spec: PodSpec,
-    status: PodStatus,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PodSpec {
-    node_name: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct PodStatus {
+    pub(super) name: String,
+    pub(super) uid: String,
+    /// The uid of its ReplicaSet or StatefulSet.
+    pub(super) controller: Option<String>,
+    /// It was made the first to go.
+    pub(super) is_marked: bool,
+    pub(super) created: Option<SystemTime>,
+    pub(super) is_leaving: bool,
+    pub(super) node: Option<String>,
     phase: String,
-    conditions: Vec<Condition>,
-    container_statuses: Vec<ContainerStatus>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ContainerStatus {
-    state: ContainerState,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ContainerState {
-    waiting: Option<Waiting>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Waiting {
-    reason: String,
-    message: String,
+    is_ready: bool,
+    /// Why it does not run.
+    pub(super) reason: Option<String>,
 }
 
 /// By which of the pods of a ReplicaSet the next one to go is chosen: the least goes first
@@ -206,139 +113,111 @@ pub(super) struct Rank {
     is_ready: bool,
 }
 
+impl From<corev1::Pod> for Pod {
+    fn from(of: corev1::Pod) -> Self {
+        let metadata = of.metadata;
+        let status = of.status.unwrap_or_default();
+        let mut conditions = status.conditions.iter().flatten();
+        let cost = metadata.annotations.as_ref().and_then(|annotations| annotations.get(COST_KEY));
+        Self {
+            controller: controller(&metadata).map(str::to_owned),
+            is_marked: cost.is_some_and(|cost| cost == COST_LEAST),
+            created: metadata.creation_timestamp.map(|Time(at)| SystemTime::from(at)),
+            is_leaving: metadata.deletion_timestamp.is_some(),
+            name: metadata.name.unwrap_or_default(),
+            uid: metadata.uid.unwrap_or_default(),
+            node: of.spec.and_then(|spec| spec.node_name).filter(|node| !node.is_empty()),
+            is_ready: conditions.any(|of| of.type_ == "Ready" && of.status == "True"),
+            reason: reason(&status),
+            phase: status.phase.unwrap_or_default(),
+        }
+    }
+}
+
+fn reason(status: &corev1::PodStatus) -> Option<String> {
+    let mut containers = status.container_statuses.iter().flatten();
+    let Some(waiting) = containers.find_map(|of| of.state.as_ref()?.waiting.as_ref()) else {
+        let mut conditions = status.conditions.iter().flatten();
+        let of = conditions.find(|of| of.type_ == "PodScheduled" && of.status == "False")?;
+        return of.message.clone().filter(|message| !message.is_empty());
+    };
+    let reason = waiting.reason.clone().unwrap_or_default();
+    Some(match waiting.message.as_deref() {
+        None | Some("") => reason,
+        Some(message) => format!("{reason}: {message}"),
+    })
+}
+
 impl Pod {
-    pub(super) fn name(&self) -> &str {
-        &self.metadata.name
-    }
-
-    pub(super) fn node(&self) -> Option<&str> {
-        Some(self.spec.node_name.as_str()).filter(|node| !node.is_empty())
-    }
-
-    pub(super) fn is_leaving(&self) -> bool {
-        self.metadata.deletion_timestamp.is_some()
-    }
-
     /// It counts as one of the replicas.
     pub(super) fn is_active(&self) -> bool {
-        !self.is_leaving() && !self.is_over()
+        !self.is_leaving && !self.is_over()
     }
 
     /// It has ended, and is kept for people to look at.
     pub(super) fn is_over(&self) -> bool {
-        matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
-    }
-
-    pub(super) fn is_ready(&self) -> bool {
-        self.status.conditions.iter().any(|of| of.kind == "Ready" && of.status == "True")
+        matches!(self.phase.as_str(), "Succeeded" | "Failed")
     }
 
     pub(super) fn rank(&self) -> Rank {
-        let phase = match self.status.phase.as_str() {
+        let phase = match self.phase.as_str() {
             "Running" => 2,
             "Unknown" => 1,
             _ => 0,
         };
-        Rank { has_node: self.node().is_some(), phase, is_ready: self.is_ready() }
-    }
-
-    /// Why it does not run.
-    pub(super) fn reason(&self) -> Option<String> {
-        let waiting = self.status.container_statuses.iter().find_map(|of| of.state.waiting.as_ref());
-        let unscheduled = || {
-            let all = &self.status.conditions;
-            let of = all.iter().find(|of| of.kind == "PodScheduled" && of.status == "False")?;
-            Some(of.message.clone()).filter(|message| !message.is_empty())
-        };
-        match waiting {
-            Some(waiting) if waiting.message.is_empty() => Some(waiting.reason.clone()),
-            Some(waiting) => Some(format!("{}: {}", waiting.reason, waiting.message)),
-            None => unscheduled(),
-        }
+        Rank { has_node: self.node.is_some(), phase, is_ready: self.is_ready }
     }
 
     /// The number at the end of its name, if it is of a StatefulSet.
     pub(super) fn ordinal(&self) -> Option<u32> {
-        self.name().rsplit_once('-')?.1.parse().ok()
+        self.name.rsplit_once('-')?.1.parse().ok()
     }
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct EndpointSlice {
-    pub(super) address_type: String,
-    /// Null if there are none.
-    pub(super) endpoints: Option<Vec<Endpoint>>,
-    pub(super) ports: Option<Vec<Port>>,
+/// Where the pods of a Service listen: one of its EndpointSlices.
+#[derive(Debug)]
+pub(super) struct Slice {
+    pub(super) is_v4: bool,
+    /// Without those of which nobody knows the pod or the address.
+    pub(super) endpoints: Vec<Endpoint>,
+    /// With their names; empty where there is one only.
+    pub(super) ports: Vec<(String, Option<u16>)>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug)]
 pub(super) struct Endpoint {
-    #[serde(default)]
-    addresses: Vec<String>,
+    /// The uid of its pod.
+    pub(super) pod: String,
+    pub(super) ip: IpAddr,
     pub(super) zone: Option<String>,
-    target_ref: Option<Target>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Target {
-    kind: String,
-    uid: String,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct Port {
-    /// Empty where there is one only.
-    pub(super) name: Option<String>,
-    pub(super) port: Option<u16>,
-}
-
-impl Endpoint {
-    pub(super) fn is_of(&self, pod: &Pod) -> bool {
-        self.target_ref.as_ref().is_some_and(|of| of.kind == "Pod" && of.uid == pod.metadata.uid)
-    }
-
-    pub(super) fn ip(&self) -> Option<IpAddr> {
-        self.addresses.first()?.parse().ok()
+impl From<discovery::EndpointSlice> for Slice {
+    fn from(of: discovery::EndpointSlice) -> Self {
+        let port = |of: discovery::EndpointPort| {
+            (of.name.unwrap_or_default(), of.port.and_then(|port| u16::try_from(port).ok()))
+        };
+        Self {
+            is_v4: of.address_type == "IPv4",
+            endpoints: of.endpoints.into_iter().flatten().filter_map(endpoint).collect(),
+            ports: of.ports.into_iter().flatten().map(port).collect(),
+        }
     }
 }
 
-/// Somebody else who scales.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Autoscaler {
-    pub(super) metadata: Metadata,
-    spec: AutoscalerSpec,
+fn endpoint(of: discovery::Endpoint) -> Option<Endpoint> {
+    let target = of.target_ref.filter(|target| target.kind.as_deref() == Some("Pod"))?;
+    let ip = of.addresses.first()?.parse().ok()?;
+    Some(Endpoint { pod: target.uid?, ip, zone: of.zone })
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct AutoscalerSpec {
-    scale_target_ref: ScaleTarget,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ScaleTarget {
-    kind: String,
-    name: String,
-}
-
-impl Autoscaler {
-    pub(super) fn scales(&self, kind: &str, name: &str) -> bool {
-        self.spec.scale_target_ref.kind == kind && self.spec.scale_target_ref.name == name
+impl Slice {
+    /// Of several ports the one of that name.
+    pub(super) fn port(&self, name: Option<&str>) -> Option<u16> {
+        match (name, self.ports.as_slice()) {
+            (Some(name), ports) => ports.iter().find(|(of, _)| of == name)?.1,
+            (None, [(_, port)]) => *port,
+            (None, _) => None,
+        }
     }
-}
-
-/// Whether we may do something.
-#[derive(Debug, Deserialize)]
-pub(super) struct AccessReview {
-    pub(super) status: AccessStatus,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct AccessStatus {
-    pub(super) allowed: bool,
 }

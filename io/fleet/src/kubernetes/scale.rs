@@ -6,20 +6,25 @@
 use std::collections::HashSet;
 use std::time::SystemTime;
 
+use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
+use k8s_openapi::api::autoscaling::v1::{Scale, ScaleSpec};
+use k8s_openapi::api::core::v1 as corev1;
+use kube::Api;
+use kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::KubernetesProvider;
-use super::api::Body;
-use super::look::{COST_KEY, COST_LEAST, Look, awaited, by_name, is_marked, machine, pod_of};
-use super::objects::{Pod, Scale};
-use crate::http::{Method, encode};
+use super::look::{COST_KEY, COST_LEAST, Look, awaited, by_name, machine, pod_of};
+use super::objects::{Pod, count};
+use super::{KubernetesProvider, Workload};
 use crate::{Failure, FailureKind, Machine, MachineId, Token};
 
 /// A change that was refused because the workload has a newer version is tried again so often, after pauses that grow: its status changes
 /// all the time.
 const TRIES_MAX: u32 = 8;
 const CONFLICT_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+/// By what name the cluster keeps who has changed a field.
+const MANAGER: &str = "weir";
 /// Between two looks at what controllers do.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
 
@@ -36,23 +41,23 @@ impl KubernetesProvider {
 
     async fn raise_by(&self, count: u32) -> Result<Vec<Result<Machine, Failure>>, Failure> {
         let look = self.look().await?;
-        let from = look.workload.replicas();
+        let from = look.workload.replicas;
         let to = from.saturating_add(count);
         self.set_replicas(&look, to).await?;
         let workload = &self.settings.workload;
         if workload.is_stateful() {
             // Their names are known, and one may be made only when the one before is ready.
-            let first = look.workload.first();
+            let first = look.workload.first;
             let names = (from..to).map(|at| pod_of(workload.name(), first.saturating_add(at)));
             return Ok(names.map(|name| Ok(awaited(name, None))).collect());
         }
-        let before: HashSet<String> = look.pods.iter().map(|pod| pod.name().to_owned()).collect();
+        let before: HashSet<String> = look.pods.iter().map(|pod| pod.name.clone()).collect();
         let end = Instant::now() + self.settings.settle_timeout;
         loop {
             // It has happened: whoever cannot be asked now must not take it for undone.
             let uncertain = |failure| Failure { kind: FailureKind::Uncertain, ..failure };
             let look = self.look().await.map_err(uncertain)?;
-            let mut fresh: Vec<&Pod> = look.active().filter(|pod| !before.contains(pod.name())).collect();
+            let mut fresh: Vec<&Pod> = look.active().filter(|pod| !before.contains(&pod.name)).collect();
             if fresh.len() >= count as usize || Instant::now() >= end {
                 fresh.truncate(count as usize);
                 let found = fresh
@@ -72,14 +77,14 @@ impl KubernetesProvider {
 
     /// Pods that nobody makes are not asked for any longer: whoever decides must know that they do not come.
     async fn give_up(&self, look: &Look, missing: u32) -> Failure {
-        let why = look.workload.replica_failure().map(str::to_owned);
+        let why = look.workload.replica_failure.clone();
         let is_quota = why.as_ref().is_some_and(|why| why.contains("quota"));
         let kind = if is_quota { FailureKind::Quota } else { FailureKind::Transient };
         let waited = self.settings.settle_timeout.as_millis();
         let why = why.unwrap_or_else(|| "does the controller manager run?".to_owned());
         let failure =
             Failure::new(kind, format!("{}: no pod within {waited} ms: {why}", self.settings.workload));
-        let back = look.workload.replicas().saturating_sub(missing);
+        let back = look.workload.replicas.saturating_sub(missing);
         match self.set_replicas(look, back).await {
             Ok(()) => failure,
             Err(other) => failure.of(format_args!("{other}; {missing} are still asked for")),
@@ -103,17 +108,17 @@ impl KubernetesProvider {
     async fn lower_marked(&self, look: Look, ids: &[MachineId]) -> Result<Vec<Result<(), Failure>>, Failure> {
         let active = by_name(look.active());
         let goers: Vec<&Pod> = ids.iter().filter_map(|id| active.get(id.as_str()).copied()).collect();
-        let missing = look.workload.replicas().saturating_sub(active.len() as u32);
+        let missing = look.workload.replicas.saturating_sub(active.len() as u32);
         // Whoever is not there yet is taken back by asking for fewer.
         let prefix = format!("{}-awaited-", self.settings.workload.name());
         let unmade = ids.iter().filter(|id| id.as_str().starts_with(&prefix)).count() as u32;
         let unmade = unmade.min(missing);
         self.permit(&look, &goers)?;
-        let under_way = goers.iter().filter(|pod| is_marked(pod)).count() as u32;
+        let under_way = goers.iter().filter(|pod| pod.is_marked).count() as u32;
         let fewer = unmade + goers.len() as u32 - under_way.min(look.surplus());
-        let is_goer = |pod: &Pod| goers.iter().any(|goer| goer.name() == pod.name());
+        let is_goer = |pod: &Pod| goers.iter().any(|goer| goer.name == pod.name);
         for pod in look.active() {
-            match (is_goer(pod), is_marked(pod)) {
+            match (is_goer(pod), pod.is_marked) {
                 (true, false) => self.mark(pod, &json!(COST_LEAST)).await?,
                 // It was to go once, and stayed.
                 (false, true) => self.mark(pod, &Value::Null).await?,
@@ -121,10 +126,10 @@ impl KubernetesProvider {
             }
         }
         if fewer > 0 {
-            self.set_replicas(&look, look.workload.replicas().saturating_sub(fewer)).await?;
+            self.set_replicas(&look, look.workload.replicas.saturating_sub(fewer)).await?;
         }
         let others: HashSet<String> =
-            look.active().filter(|pod| !is_goer(pod)).map(|pod| pod.name().to_owned()).collect();
+            look.active().filter(|pod| !is_goer(pod)).map(|pod| pod.name.clone()).collect();
         let end = Instant::now() + self.settings.settle_timeout;
         let after = loop {
             // It is accepted: what has become of it, lists will tell.
@@ -163,11 +168,11 @@ impl KubernetesProvider {
         if look.is_rolling_out() {
             return conflict("a rollout is under way, in which any pod may go: it is waited for".to_owned());
         }
-        let is_goer = |pod: &Pod| goers.iter().any(|goer| goer.name() == pod.name());
+        let is_goer = |pod: &Pod| goers.iter().any(|goer| goer.name == pod.name);
         match look.active().find(|pod| !is_goer(pod) && pod.rank() < last) {
             Some(other) => conflict(format!(
                 "{} is not ready, and would go in place of one that has drained: it is waited for",
-                other.name()
+                other.name
             )),
             None => Ok(()),
         }
@@ -196,19 +201,28 @@ impl KubernetesProvider {
     }
 
     async fn renew(&self, look: &Look, id: &MachineId) -> Result<(), Failure> {
-        let Some(pod) = look.active().find(|pod| pod.name() == id.as_str()) else { return Ok(()) };
-        let path = self.pod_path(id.as_str());
-        let body = json!({ "preconditions": { "uid": pod.metadata.uid } });
-        match self.api.send::<Value>(&Method::DELETE, &path, Body::Json(&body)).await {
+        let Some(pod) = look.active().find(|pod| pod.name == id.as_str()) else { return Ok(()) };
+        let same = Preconditions { uid: Some(pod.uid.clone()), resource_version: None };
+        let wanted = DeleteParams { preconditions: Some(same), ..DeleteParams::default() };
+        let delete = async |client| {
+            Api::<corev1::Pod>::namespaced(client, &self.namespace).delete(&pod.name, &wanted).await
+        };
+        let what = format!("delete pod {} in namespace {}", pod.name, self.namespace);
+        match self.server.change(what, delete).await {
             Err(failure) if failure.kind == FailureKind::NotFound => Ok(()),
             result => result.map(drop),
         }
     }
 
     async fn mark(&self, pod: &Pod, cost: &Value) -> Result<(), Failure> {
-        let body = json!({ "metadata": { "uid": pod.metadata.uid, "annotations": { COST_KEY: cost } } });
-        let path = self.pod_path(pod.name());
-        match self.api.send::<Value>(&Method::PATCH, &path, Body::Merge(&body)).await {
+        let body = json!({ "metadata": { "uid": pod.uid, "annotations": { COST_KEY: cost } } });
+        let ours = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let patch = Patch::Merge(&body);
+        let mark = async |client| {
+            Api::<corev1::Pod>::namespaced(client, &self.namespace).patch(&pod.name, &ours, &patch).await
+        };
+        let what = format!("mark pod {} in namespace {}", pod.name, self.namespace);
+        match self.server.change(what, mark).await {
             Err(failure) if failure.kind == FailureKind::NotFound => Ok(()),
             // A mark does nothing by itself: it can be set again.
             Err(failure) if failure.kind == FailureKind::Uncertain => {
@@ -218,34 +232,22 @@ impl KubernetesProvider {
         }
     }
 
-    /// Through the scale subresource, for which alone we need a permission.
     async fn set_replicas(&self, look: &Look, to: u32) -> Result<(), Failure> {
-        let from = look.workload.replicas();
-        let path = format!("{}/scale?fieldManager=weir", self.workload_path());
-        let mut version = look.workload.metadata.resource_version.clone();
+        let from = look.workload.replicas;
+        let mut version = look.workload.version.clone();
         for tries in 0..TRIES_MAX {
-            let body = json!({
-                "apiVersion": "autoscaling/v1",
-                "kind": "Scale",
-                "metadata": {
-                    "name": self.settings.workload.name(),
-                    "namespace": self.namespace,
-                    "resourceVersion": version,
-                },
-                "spec": { "replicas": to },
-            });
-            match self.api.send::<Scale>(&Method::PUT, &path, Body::Json(&body)).await {
+            match self.put_scale(version, to).await {
                 Ok(scale) => {
-                    self.replicas.set(Some(scale.spec.replicas));
+                    self.replicas.set(Some(scale.spec.and_then(|spec| spec.replicas).map_or(0, count)));
                     return Ok(());
                 }
                 Err(failure) if failure.kind == FailureKind::Conflict => {
                     sleep(CONFLICT_PAUSE * (1 << tries)).await;
                     let now = self.workload().await?;
-                    if now.replicas() != from || now.metadata.uid != look.workload.metadata.uid {
+                    if now.replicas != from || now.uid != look.workload.uid {
                         return Err(failure.of("somebody else scales it, too: it is decided anew"));
                     }
-                    version = now.metadata.resource_version;
+                    version = now.version;
                 }
                 Err(failure) => {
                     // Whatever the number is next, it may be ours.
@@ -257,7 +259,29 @@ impl KubernetesProvider {
         Err(Failure::new(FailureKind::Conflict, format!("{} changes all the time", self.settings.workload)))
     }
 
-    fn pod_path(&self, name: &str) -> String {
-        format!("/api/v1/namespaces/{}/pods/{}", encode(&self.namespace), encode(name))
+    /// Through the scale subresource, for which alone we need a permission.
+    async fn put_scale(&self, version: Option<String>, to: u32) -> Result<Scale, Failure> {
+        let (workload, namespace) = (&self.settings.workload, self.namespace.as_str());
+        let wanted = Scale {
+            metadata: ObjectMeta {
+                name: Some(workload.name().to_owned()),
+                namespace: Some(namespace.to_owned()),
+                resource_version: version,
+                ..ObjectMeta::default()
+            },
+            spec: Some(ScaleSpec { replicas: Some(i32::try_from(to).unwrap_or(i32::MAX)) }),
+            status: None,
+        };
+        let ours = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+        let what = format!("scale {} to {to}", self.place());
+        let put = async |client| match workload {
+            Workload::Deployment(name) => {
+                Api::<Deployment>::namespaced(client, namespace).replace_scale(name, &ours, &wanted).await
+            }
+            Workload::StatefulSet(name) => {
+                Api::<StatefulSet>::namespaced(client, namespace).replace_scale(name, &ours, &wanted).await
+            }
+        };
+        self.server.change(what, put).await
     }
 }

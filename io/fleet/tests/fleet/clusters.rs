@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use weir_fleet::kubernetes::{Cluster, Credentials, Surroundings};
+use serde_json::to_value;
+use weir_fleet::kubernetes::{Cluster, Surroundings};
 use weir_testkit::TempDir;
+use weir_testkit::certificates::{Authority, Request};
 
 const KUBECONFIG: &str = "
 apiVersion: v1
@@ -18,6 +20,10 @@ contexts:
   context: { cluster: south, user: files }
 - name: program
   context: { cluster: south, user: program }
+- name: half
+  context: { cluster: south, user: half }
+- name: other
+  context: { cluster: south, user: other }
 - name: nobody
   context: { cluster: nowhere, user: robot }
 clusters:
@@ -29,9 +35,13 @@ users:
 - name: robot
   user: { token: 12345 }
 - name: files
-  user: { tokenFile: token, client-certificate: /etc/weir/tls.crt, client-key: tls.key }
+  user: { tokenFile: token, client-certificate: HOME/tls.crt, client-key: tls.key }
 - name: program
   user: { exec: { command: aws } }
+- name: half
+  user: { client-certificate: HOME/tls.crt }
+- name: other
+  user: { token: t, as: root }
 ";
 
 fn find(directory: &Path, variables: &[(&str, &str)], context: Option<&str>) -> Result<Cluster, String> {
@@ -46,26 +56,42 @@ fn find(directory: &Path, variables: &[(&str, &str)], context: Option<&str>) -> 
 
 fn home() -> TempDir {
     let home = TempDir::new().unwrap();
-    fs::create_dir(home.path().join(".kube")).unwrap();
-    fs::write(home.path().join(".kube/config"), KUBECONFIG).unwrap();
+    let kube = home.path().join(".kube");
+    fs::create_dir(&kube).unwrap();
+    fs::write(kube.join("config"), KUBECONFIG.replace("HOME", &home.path().display().to_string())).unwrap();
+    let authority = Authority::new("cluster");
+    let issued = authority.issue(&Request::names(&["weir"]));
+    fs::write(kube.join("ca.pem"), authority.pem()).unwrap();
+    fs::write(home.path().join("tls.crt"), issued.certificate_pem).unwrap();
+    fs::write(kube.join("tls.key"), issued.key_pem).unwrap();
     home
+}
+
+/// Where it is, and the namespace.
+fn place(cluster: &Cluster) -> (String, &str) {
+    (cluster.config.cluster_url.to_string(), &cluster.config.default_namespace)
+}
+
+fn token(cluster: &Cluster) -> String {
+    to_value(&cluster.config.auth_info).unwrap()["token"].as_str().unwrap().to_owned()
 }
 
 #[test]
 fn the_current_context_counts_unless_one_is_named() {
     let home = home();
     let north = find(home.path(), &[], None).unwrap();
-    assert_eq!((north.url.as_str(), north.namespace.as_str()), ("https://north.example:6443", "shop"));
-    assert!(north.credentials == Credentials::Token("12345".to_owned()) && !north.tls.verify);
+    assert_eq!(place(&north), ("https://north.example:6443/".to_owned(), "shop"));
+    assert!(token(&north) == "12345" && north.config.accept_invalid_certs);
     let south = find(home.path(), &[], Some("south")).unwrap();
-    let beside = |name: &str| home.path().join(".kube").join(name);
-    assert_eq!((south.url.as_str(), south.namespace.as_str()), ("https://south.example/k8s", "default"));
-    assert!(south.credentials == Credentials::TokenFile(beside("token")) && south.tls.verify);
-    assert_eq!(south.tls.ca, Some(beside("ca.pem")));
-    assert_eq!(south.tls.server_name.as_deref(), Some("kubernetes"));
-    let shown = south.tls.client_certificate.unwrap();
-    assert_eq!((shown.certificate.to_str(), shown.key), (Some("/etc/weir/tls.crt"), beside("tls.key")));
-    assert!(!format!("{:?}", north.credentials).contains("12345"));
+    let beside = |name: &str| Some(home.path().join(".kube").join(name).display().to_string());
+    assert_eq!(place(&south), ("https://south.example/k8s".to_owned(), "default"));
+    assert!(!south.config.accept_invalid_certs);
+    let user = &south.config.auth_info;
+    assert_eq!((&user.token_file, &user.client_key), (&beside("token"), &beside("tls.key")));
+    assert_eq!(user.client_certificate, Some(home.path().join("tls.crt").display().to_string()));
+    assert_eq!(south.config.root_cert.as_ref().map(Vec::len), Some(1));
+    assert_eq!(south.config.tls_server_name.as_deref(), Some("kubernetes"));
+    assert!(!format!("{north:?}").contains("12345"));
 }
 
 #[test]
@@ -73,10 +99,19 @@ fn what_is_not_understood_is_refused() {
     let home = home();
     let said = |context| find(home.path(), &[], Some(context)).unwrap_err();
     assert!(said("program").contains("user program: exec is not supported"), "{}", said("program"));
+    assert!(said("other").contains("user other: as is not supported"), "{}", said("other"));
+    assert!(said("half").contains("failed to load client key"), "{}", said("half"));
     assert!(said("nobody").ends_with("no cluster \"nowhere\": one of north, south"), "{}", said("nobody"));
-    assert!(said("west").ends_with("no context \"west\": one of north, south, program, nobody"));
-    fs::write(home.path().join(".kube/config"), "a: [").unwrap();
-    assert!(said("north").contains(".kube/config: line "), "{}", said("north"));
+    let west = said("west");
+    assert!(
+        west.ends_with("no context \"west\": one of north, south, program, half, other, nobody"),
+        "{west}"
+    );
+    fs::write(home.path().join(".kube/config"), "users: [{name: a, user: {token: s3cr3t}}]\ncontexts: {")
+        .unwrap();
+    let broken = said("north");
+    assert!(broken.contains(".kube/config: ") && broken.contains("line 2"), "{broken}");
+    assert!(!broken.contains("s3cr3t"), "{broken}");
 }
 
 #[test]
@@ -88,7 +123,7 @@ fn of_several_files_the_first_that_has_a_name_counts() {
     let variables = [("KUBECONFIG", list.as_str())];
     assert_eq!(find(home.path(), &variables, None).unwrap().name, "south");
     let north = find(home.path(), &variables, Some("north")).unwrap();
-    assert!(north.credentials == Credentials::Token("other".to_owned()));
+    assert_eq!(token(&north), "other");
     let missing = find(home.path(), &[("KUBECONFIG", "/nowhere/config")], None).unwrap_err();
     assert_eq!(missing, "/nowhere/config: there is no such file");
 }
@@ -105,8 +140,11 @@ fn within_a_pod_its_service_account_counts() {
     fs::create_dir(&account).unwrap();
     fs::write(account.join("token"), "t").unwrap();
     fs::write(account.join("namespace"), "shop\n").unwrap();
+    let untrusting = find(home.path(), &variables, None).unwrap_err();
+    assert!(untrusting.contains("account/ca.crt"), "{untrusting}");
+    fs::write(account.join("ca.crt"), Authority::new("cluster").pem()).unwrap();
     let cluster = find(home.path(), &variables, None).unwrap();
-    assert_eq!((cluster.url.as_str(), cluster.namespace.as_str()), ("https://[fd00::1]:443", "shop"));
-    assert!(cluster.credentials == Credentials::TokenFile(account.join("token")));
-    assert_eq!(cluster.tls.ca, Some(account.join("ca.crt")));
+    assert_eq!(place(&cluster), ("https://[fd00::1]:443/".to_owned(), "shop"));
+    assert_eq!(cluster.config.auth_info.token_file, Some(account.join("token").display().to_string()));
+    assert_eq!(cluster.config.root_cert_file, Some(account.join("ca.crt")));
 }

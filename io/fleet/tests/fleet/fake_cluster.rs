@@ -172,8 +172,8 @@ fn serve(stream: impl Read + Write, state: &Mutex<State>) {
     }
     let is_known = header("authorization") == Some(format!("Bearer {}", state.token));
     let (status, body) = match fault {
-        Some(Fault::Answer(status, message)) => (status, json!({ "kind": "Status", "message": message })),
-        _ if !is_known => (401, json!({ "kind": "Status", "message": "Unauthorized" })),
+        Some(Fault::Answer(status, message)) => error(status, message),
+        _ if !is_known => error(401, "Unauthorized"),
         _ => state.answer(method, path, &body),
     };
     state.control();
@@ -186,6 +186,24 @@ fn serve(stream: impl Read + Write, state: &Mutex<State>) {
         format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
     // A client that has gone is its own trouble.
     let _ = reader.get_mut().write_all(answer.as_bytes());
+}
+
+/// What is selected by labels, as a query has it.
+fn labels(query: &str) -> Option<String> {
+    let encoded = query.split('&').find_map(|pair| pair.strip_prefix("labelSelector="))?;
+    let mut bytes = encoded.bytes();
+    let mut decoded = Vec::new();
+    while let Some(byte) = bytes.next() {
+        decoded.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digits = [bytes.next()?, bytes.next()?];
+                u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+            }
+            plain => plain,
+        });
+    }
+    String::from_utf8(decoded).ok()
 }
 
 fn error(status: u16, message: &str) -> (u16, Value) {
@@ -239,12 +257,12 @@ impl State {
                 )
             }
             ("GET", ["api", "v1", "namespaces", "default", "pods"]) => {
-                assert_eq!(query, "labelSelector=app%3Dweb%2Ctier%20in%20%28a%2Cb%29");
+                assert_eq!(labels(query).as_deref(), Some("app=web,tier in (a,b)"));
                 (200, json!({ "items": self.pods }))
             }
             (method, ["api", "v1", "namespaces", "default", "pods", name]) => self.of_pod(method, name, body),
             ("GET", ["apis", "discovery.k8s.io", "v1", "namespaces", "default", "endpointslices"]) => {
-                if query != "labelSelector=kubernetes.io%2Fservice-name%3Dweb" {
+                if labels(query).as_deref() != Some("kubernetes.io/service-name=web") {
                     return (200, json!({ "items": [] }));
                 }
                 let endpoints: Vec<_> = self.pods.iter().filter_map(endpoint).collect();
@@ -264,7 +282,7 @@ impl State {
             }
             ("POST", ["apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"]) => {
                 let of = &body["spec"]["resourceAttributes"];
-                let text = |key: &str| of[key].as_str().unwrap().to_owned();
+                let text = |key: &str| of[key].as_str().unwrap_or_default().to_owned();
                 let mut what = format!("{} {}", text("verb"), text("resource"));
                 if !text("subresource").is_empty() {
                     what += &format!("/{}", text("subresource"));

@@ -9,10 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use serde_json::json;
-use weir_config::plan::{TlsOut, TlsVersion};
-use weir_fleet::kubernetes::{
-    Cluster, Credentials, KubernetesProvider, KubernetesSettings, Surroundings, Workload,
-};
+use weir_fleet::kubernetes::{Cluster, KubernetesProvider, KubernetesSettings, Surroundings, Workload};
 use weir_fleet::{
     Actuator, Failure, FailureKind, Lease, Machine, MachineId, MachineState, Order, Provider, Steps,
 };
@@ -24,16 +21,26 @@ use crate::tools::{run, token};
 
 const SCALE: &str = "/apis/apps/v1/namespaces/default/deployments/web/scale";
 
+/// Of a kubeconfig with this server and this user.
+fn cluster(server: &str, user: &str) -> Cluster {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("config");
+    let text = format!(
+        "current-context: test\ncontexts: [{{name: test, context: {{cluster: test, user: test}}}}]\n\
+         clusters: [{{name: test, cluster: {{server: '{server}'}}}}]\nusers: [{{name: test, user: {{{user}}}}}]\n"
+    );
+    fs::write(&file, text).unwrap();
+    let nowhere =
+        Surroundings { variable: &|_| None, home: None, service_account: directory.path().to_owned() };
+    nowhere.cluster(Some(&file), None).unwrap()
+}
+
+fn server(fake: &FakeCluster) -> String {
+    format!("http://{}", fake.address)
+}
+
 fn settings(fake: &FakeCluster) -> KubernetesSettings {
-    let tls = TlsOut {
-        verify: true,
-        ca: None,
-        server_name: None,
-        client_certificate: None,
-        version_min: TlsVersion::V1_2,
-    };
-    let url = format!("http://{}", fake.address);
-    let cluster = Cluster::new("test", &url, Credentials::Token("secret".to_owned()), tls);
+    let cluster = cluster(&server(fake), "token: secret");
     let workload = match fake.state().kind {
         "Deployment" => Workload::Deployment("web".to_owned()),
         _ => Workload::StatefulSet("web".to_owned()),
@@ -305,13 +312,57 @@ fn a_token_that_is_renewed_in_its_file_is_used_from_then_on() {
     let file = directory.path().join("token");
     fs::write(&file, "secret\n").unwrap();
     let mut settings = settings(&fake);
-    settings.cluster.credentials = Credentials::TokenFile(file.clone());
+    settings.cluster = cluster(&server(&fake), &format!("token: other, tokenFile: '{}'", file.display()));
     let provider = KubernetesProvider::new(settings);
     run(provider.machines()).unwrap();
     fake.state().token = "renewed".to_owned();
     assert_eq!(run(provider.machines()).unwrap_err().kind, FailureKind::Auth);
     fs::write(&file, "renewed\n").unwrap();
     run(provider.machines()).unwrap();
+}
+
+#[test]
+fn a_token_that_cannot_be_one_is_refused() {
+    let fake = FakeCluster::start("Deployment", 1);
+    for token in ["two\nlines", "a\u{7f}b"] {
+        let directory = TempDir::new().unwrap();
+        let file = directory.path().join("token");
+        fs::write(&file, token).unwrap();
+        let mut settings = settings(&fake);
+        settings.cluster = cluster(&server(&fake), &format!("tokenFile: '{}'", file.display()));
+        let failure = run(KubernetesProvider::new(settings).machines()).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Auth);
+        assert!(failure.message.ends_with("the token has a character that no token has"), "{failure}");
+    }
+    assert_eq!(fake.count("GET"), 0);
+}
+
+#[test]
+fn what_was_asked_where_is_said_with_a_refusal() {
+    let fake = FakeCluster::start("Deployment", 1);
+    fake.fail("GET", WEB, Fault::Answer(403, "no access"));
+    let failure = run(provider(&fake).machines()).unwrap_err();
+    assert_eq!(failure.message, "test: get Deployment web in namespace default: 403 Forbidden: no access");
+    fake.fail("GET", PODS, Fault::Answer(429, "too many requests"));
+    let failure = run(provider(&fake).machines()).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Transient);
+    assert_eq!(
+        failure.message,
+        "test: list pods in namespace default: 429 Too Many Requests: too many requests"
+    );
+    assert_eq!(fake.count(&format!("GET {PODS}")), 1, "when it is tried again is for the fleet to say");
+}
+
+#[test]
+fn what_could_not_be_sent_has_surely_not_happened() {
+    let fake = FakeCluster::start("Deployment", 1);
+    let mut settings = settings(&fake);
+    // Nobody listens there once it is closed.
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    settings.cluster = cluster(&format!("http://{closed}"), "token: secret");
+    let failure = create(&KubernetesProvider::new(settings), "a").unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Transient);
+    assert!(failure.message.contains("Connection refused"), "{failure}");
 }
 
 #[test]

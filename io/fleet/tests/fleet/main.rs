@@ -4,15 +4,19 @@
 
 mod actuator;
 mod clouds;
+#[cfg(feature = "kubernetes")]
 mod clusters;
 mod crash;
 mod exec;
 mod fake_cloud;
+#[cfg(feature = "kubernetes")]
 mod fake_cluster;
 mod history;
 mod history_database;
 mod journal;
+#[cfg(feature = "kubernetes")]
 mod kubernetes;
+#[cfg(feature = "kubernetes")]
 mod kubernetes_real;
 mod live;
 mod openstack;

@@ -1,0 +1,34 @@
+//! Fleets of pods, in builds that have them, and what the others say.
+
+use weir_config::plan::{FleetPlan, FleetPods};
+
+use crate::Provider;
+
+/// The provider of a fleet. Asks nobody yet.
+#[cfg(feature = "kubernetes")]
+pub(crate) fn provider(plan: &FleetPlan, of: &FleetPods) -> Result<Box<dyn Provider>, String> {
+    use weir_config::plan::FleetWorkload;
+
+    use crate::kubernetes::{KubernetesProvider, KubernetesSettings, Surroundings, Workload};
+
+    let surroundings = Surroundings::of_process();
+    let cluster = surroundings.cluster(of.kubeconfig.as_deref(), of.context.as_deref())?;
+    let workload = match &of.workload {
+        FleetWorkload::Deployment(name) => Workload::Deployment(name.clone()),
+        FleetWorkload::StatefulSet(name) => Workload::StatefulSet(name.clone()),
+    };
+    Ok(Box::new(KubernetesProvider::new(KubernetesSettings {
+        namespace: of.namespace.clone(),
+        port_name: of.port_name.clone(),
+        port: plan.port,
+        start_timeout: of.start_timeout.duration(),
+        timeout: of.timeout.duration(),
+        ..KubernetesSettings::new(plan.name.as_str(), cluster, workload, &of.service)
+    })))
+}
+
+/// The provider of a fleet, which this build has not.
+#[cfg(not(feature = "kubernetes"))]
+pub(crate) fn provider(_: &FleetPlan, _: &FleetPods) -> Result<Box<dyn Provider>, String> {
+    Err("this build has no Kubernetes: build with --features kubernetes".to_owned())
+}
