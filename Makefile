@@ -8,6 +8,8 @@ CARGO_DENY_VERSION := 0.20.2
 FUZZ_SECONDS ?= 30
 # What the random inputs grow from; 0 = another one each time.
 FUZZ_SEED ?= 1
+# Tests and packages have what a plain build has not.
+FEATURES := --features weir/kubernetes,weir-e2e/kubernetes
 # Passed on to the bench harness, e.g. BENCH='--only 1k-keepalive --repeats 3'.
 BENCH ?=
 
@@ -41,15 +43,18 @@ KUBERNETES := $(CURDIR)/target/kubernetes
 test-kubernetes: ## the fleet's Kubernetes provider with a real control plane; builds it with Go, takes minutes the first time
 	@scripts/setup kubernetes
 	tests/kubernetes/control_plane.py build $(KUBERNETES)
-	cargo test --workspace --bins --test fleet --no-run
-	tests/kubernetes/control_plane.py run $(KUBERNETES) cargo test --workspace --test fleet -- --ignored --test-threads 2 kubernetes_real
+	cargo test --workspace $(FEATURES) --bins --test fleet --no-run
+	tests/kubernetes/control_plane.py run $(KUBERNETES) \
+		cargo test --workspace $(FEATURES) --test fleet -- --ignored --test-threads 2 kubernetes_real
 
 check: ## format, lints, house rules, dependencies, documentation
 	@scripts/setup build
 	cargo fmt --all --check
 	cargo xtask tidy
-	cargo clippy --workspace --all-targets -- --deny warnings
-	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace --no-deps
+	cargo clippy --workspace $(FEATURES) --all-targets -- --deny warnings
+	@# The one crate that is another one without its features.
+	cargo clippy --package weir-fleet --all-targets -- --deny warnings
+	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace $(FEATURES) --no-deps
 	@cargo deny --version 2>/dev/null | grep -qF 'cargo-deny $(CARGO_DENY_VERSION)' \
 		|| cargo install --locked --debug cargo-deny@$(CARGO_DENY_VERSION)
 	cargo deny --log-level error check bans licenses sources
@@ -60,7 +65,7 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (30) or a third of it, from FUZZ_SEE
 
 docs: ## the code's documentation, in target/doc
 	@scripts/setup build
-	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace --no-deps --document-private-items
+	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace $(FEATURES) --no-deps --document-private-items
 
 bench: ## paired measurements against HAProxy and NGINX; HAPROXY=... NGINX=... choose other builds
 	@scripts/setup bench

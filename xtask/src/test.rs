@@ -7,12 +7,16 @@ use std::process::Stdio;
 use crate::arguments::Arguments;
 use crate::command;
 
+/// What a plain build has not, and packages have: the program, and the tests that start it.
+const FEATURES: &str = "weir/kubernetes,weir-e2e/kubernetes";
+
 /// `cargo test --workspace`, and a summary of all its `test result` lines.
 pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
     let untested = std::env::temp_dir().join(format!("weir-untested-{}", std::process::id()));
     let mut cargo = command::cargo();
     cargo.env("WEIR_UNTESTED", &untested);
-    cargo.current_dir(root).args(["test", "--workspace", "--no-fail-fast"]).args(arguments.rest());
+    cargo.current_dir(root).args(["test", "--workspace", "--features", FEATURES, "--no-fail-fast"]);
+    cargo.args(arguments.rest());
     let spelled = command::spelled(&cargo);
     let mut child = cargo.stdout(Stdio::piped()).spawn().map_err(|error| format!("{spelled}: {error}"))?;
 

@@ -58,6 +58,9 @@ fn build(profile: &Path) {
         "--profile",
         if name == "debug" { "dev" } else { name },
     ]);
+    if cfg!(feature = "kubernetes") {
+        cargo.args(["--features", "kubernetes"]);
+    }
     cargo.arg("--target-dir").arg(target);
     let status = cargo.status().unwrap_or_else(|cause| panic!("{cargo:?}: {cause}"));
     assert!(status.success(), "{cargo:?}: {status}");

@@ -59,9 +59,11 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// The release build, and where cargo put it.
+/// The release build with all that there is, and where cargo put it.
 fn build(root: &Path) -> Result<PathBuf, String> {
-    command::run(command::cargo().current_dir(root).args(["build", "--release", "--package", "weir"]))?;
+    let mut cargo = command::cargo();
+    cargo.current_dir(root).args(["build", "--release", "--package", "weir", "--features", "kubernetes"]);
+    command::run(&mut cargo)?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     Ok(target.join("release/weir"))
 }

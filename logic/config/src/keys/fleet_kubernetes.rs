@@ -6,7 +6,7 @@ pub(super) static KUBERNETES: Section = Section {
     noun: "",
     title: "[fleet.NAME.kubernetes]",
     meaning: "Pods of a Deployment or a StatefulSet, over its scale subresource. All of its pods are the fleet's; nothing else is changed. There is no standby: pods \
-              cannot be stopped and woken.",
+              cannot be stopped and woken. Packages have it; of the sources it is built with `--features kubernetes`.",
     keys: &[
         key(
             "deployment",

@@ -44,8 +44,20 @@ fn a_program_that_is_not_there_is_found_without_asking_anybody() {
     refused(&found, "fleet web: exec: /nowhere/cloud.py: no such program");
     let found = check(directory.path(), "port = 80\nopenstack = { image = \"a\", flavor = \"b\" }", &[]);
     refused(&found, "no clouds.yaml");
-    let found = check(directory.path(), "kubernetes = { deployment = \"a\", service = \"b\" }", &[]);
-    refused(&found, "fleet web: kubernetes: no kubeconfig (KUBECONFIG, ~/.kube/config)");
+}
+
+#[test]
+fn a_fleet_of_pods_needs_a_cluster_and_a_build_that_can_ask_it() {
+    let directory = TempDir::new().unwrap();
+    let pods = "kubernetes = { deployment = \"a\", service = \"b\" }";
+    let why = if cfg!(feature = "kubernetes") {
+        "no kubeconfig (KUBECONFIG, ~/.kube/config)"
+    } else {
+        "this build has no Kubernetes: build with --features kubernetes"
+    };
+    for more in [&[][..], &["--online"]] {
+        refused(&check(directory.path(), pods, more), &format!("fleet web: kubernetes: {why}"));
+    }
 }
 
 #[test]

@@ -222,18 +222,22 @@ fn pods_of_a_stateful_set_come_and_go_under_load_and_no_request_is_lost() {
 struct Gate {
     address: SocketAddr,
     shut: Arc<AtomicBool>,
+    connections: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Gate {
     fn open() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let gate = Self { address: listener.local_addr().unwrap(), shut: Arc::default() };
-        let shut = Arc::clone(&gate.shut);
+        let address = listener.local_addr().unwrap();
+        let gate = Self { address, shut: Arc::default(), connections: Arc::default() };
+        let (shut, connections) = (Arc::clone(&gate.shut), Arc::clone(&gate.connections));
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
+                let mut connections = connections.lock().unwrap();
                 if shut.load(Ordering::SeqCst) {
                     continue;
                 }
+                connections.push(client.try_clone().unwrap());
                 let server = TcpStream::connect("127.0.0.1:6443").unwrap();
                 for (mut from, mut to) in
                     [(client.try_clone().unwrap(), server.try_clone().unwrap()), (server, client)]
@@ -246,6 +250,15 @@ impl Gate {
             }
         });
         gate
+    }
+
+    /// Connections that are there end, too.
+    fn shut(&self) {
+        let mut connections = self.connections.lock().unwrap();
+        self.shut.store(true, Ordering::SeqCst);
+        for connection in connections.drain(..) {
+            let _ = connection.shutdown(Shutdown::Both);
+        }
     }
 
     /// As Weir has it.
@@ -267,10 +280,10 @@ fn while_the_api_server_is_away_everything_stays_as_it_is_and_that_is_said() {
     let weir = Weir::start(&config);
     scale(&weir, 2);
     wait_until("two servers", PATIENCE, || has_settled_at(&weir, 2));
-    gate.shut.store(true, Ordering::SeqCst);
+    gate.shut();
     wait_until("it is said", PATIENCE, || {
         let fleet = fleet(&weir);
-        fleet["troubles"].to_string().contains("/apis/apps/v1/namespaces/default/deployments/away")
+        fleet["troubles"].to_string().contains("get Deployment away in namespace default")
             && fleet["alarms"] != json!([])
     });
     scale(&weir, 4);
