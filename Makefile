@@ -26,16 +26,16 @@ test: check fuzz ## everything that must be green before a change goes in
 
 test-rclone: ## rclone with ten thousand files against a storage area; takes minutes
 	@scripts/setup test
-	WEIR_RCLONE_FILES=10000 cargo test --workspace --test storage -- --nocapture rclone_synchronises_many
+	WEIR_RCLONE_FILES=10000 cargo test --workspace $(FEATURES) --test storage -- --nocapture rclone_synchronises_many
 
 OPENSTACK := $(CURDIR)/target/openstack
 test-openstack: ## the fleet's OpenStack provider with a real control plane; downloads it, takes minutes
 	@scripts/setup openstack
-	cargo test --workspace --test fleet --no-run
+	cargo test --workspace $(FEATURES) --test fleet --no-run
 	@# Stopped whatever the tests say.
 	tests/openstack/control_plane.py up $(OPENSTACK) && { \
 		OS_CLIENT_CONFIG_FILE=$(OPENSTACK)/clouds.yaml WEIR_OPENSTACK_HOSTS=3 \
-			cargo test --workspace --test fleet -- --ignored --test-threads 2 openstack_real; \
+			cargo test --workspace $(FEATURES) --test fleet -- --ignored --test-threads 2 openstack_real; \
 		said=$$?; tests/openstack/control_plane.py down $(OPENSTACK); exit $$said; \
 	}
 

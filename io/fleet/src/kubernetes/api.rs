@@ -191,3 +191,29 @@ fn refusal(status: &Status, lost: FailureKind) -> Failure {
     let message = if said.is_empty() { code } else { format!("{code}: {said}") };
     Failure { retry_after, ..Failure::new(kind, message) }
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Pod;
+    use kube::api::DeleteParams;
+    use kube::{Api, Config};
+
+    use super::*;
+
+    #[test]
+    fn a_change_that_could_not_be_sent_has_surely_not_happened() {
+        // Nobody listens there once it is closed.
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let mut config = Config::new(format!("http://{closed}").parse().unwrap());
+        config.root_cert = Some(Vec::new());
+        let server = ApiServer::new(Cluster { name: "test".to_owned(), config }, Duration::from_secs(10));
+        let delete = async |client| {
+            Api::<Pod>::namespaced(client, "default").delete("a", &DeleteParams::default()).await
+        };
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let failure = runtime.block_on(server.change("delete it", delete)).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Transient);
+        assert!(failure.message.starts_with("test: delete it: "), "{failure}");
+        assert!(failure.message.contains("Connection refused"), "{failure}");
+    }
+}

@@ -354,18 +354,6 @@ fn what_was_asked_where_is_said_with_a_refusal() {
 }
 
 #[test]
-fn what_could_not_be_sent_has_surely_not_happened() {
-    let fake = FakeCluster::start("Deployment", 1);
-    let mut settings = settings(&fake);
-    // Nobody listens there once it is closed.
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    settings.cluster = cluster(&format!("http://{closed}"), "token: secret");
-    let failure = create(&KubernetesProvider::new(settings), "a").unwrap_err();
-    assert_eq!(failure.kind, FailureKind::Transient);
-    assert!(failure.message.contains("Connection refused"), "{failure}");
-}
-
-#[test]
 fn a_failure_of_the_list_is_never_an_empty_list() {
     let fake = FakeCluster::start("Deployment", 1);
     let provider = provider(&fake);
