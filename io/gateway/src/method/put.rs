@@ -44,9 +44,10 @@ pub(super) async fn patch(call: &mut Call) -> Result<Answer, Refusal> {
 /// Takes the body, and makes what it is, or what it is a part of, visible.
 async fn store(call: &mut Call, start: Start, part: Option<BodyPart>) -> Result<Answer, Refusal> {
     let Start { method, mut expected, expect, is_conditional, act, changes } = start;
-    let (upload, base) = begin(call, &act, changes.clone(), part).await?;
+    let of_part = move |base| expect_of_part(method, base, expect, is_conditional);
+    let (upload, base) = begin(call, &act, changes.clone(), part, of_part).await?;
     let expect = match part {
-        Some(_) => expect_of_part(method, base, expect, is_conditional)?,
+        Some(_) => of_part(base)?,
         None => expect,
     };
     if let Some(part) = part
@@ -213,12 +214,13 @@ fn update_range(call: &Call) -> Result<BodyPart, Refusal> {
 }
 
 /// Begins, if the terms of the request hold; they are judged again at the end, because others may lock meanwhile. Tells
-/// also which file a part is put into.
+/// also which file a part is put into. `of_part` refuses files that it is not meant for.
 async fn begin(
     call: &Call,
     act: &Act,
     changes: Vec<(DavPath, Change)>,
     part: Option<BodyPart>,
+    of_part: impl FnOnce(Option<Metadata>) -> Result<Expectation, Refusal> + Send + 'static,
 ) -> Result<(Upload, Option<Metadata>), Refusal> {
     let (algorithms, length) = (call.area.plan.checksums.clone(), call.body.length());
     let given_up = GivenUp::default();
@@ -230,8 +232,13 @@ async fn begin(
             None => (Upload::begin(tree, disk, path, &algorithms, length)?, None),
             Some(BodyPart { position, .. }) => {
                 match Upload::begin_part(tree, disk, path, &algorithms, position, &cancelled) {
-                    Err(StorageError::Gap) if matches!(position, Position::BeforeEnd(_)) => {
-                        return Err(Outcome::RangeNotSatisfiable.into());
+                    Err(StorageError::Gap) => {
+                        // Of another file than the one that is meant, the length says nothing.
+                        of_part(act.look()?)?;
+                        return Err(match position {
+                            Position::BeforeEnd(_) => Outcome::RangeNotSatisfiable.into(),
+                            _ => StorageError::Gap.into(),
+                        });
                     }
                     begun => begun?,
                 }

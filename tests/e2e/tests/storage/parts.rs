@@ -75,6 +75,25 @@ fn a_part_goes_into_the_version_that_its_client_names_or_nowhere() {
 }
 
 #[test]
+fn who_names_a_version_is_told_that_it_is_gone_and_not_how_long_another_is() {
+    let site = Site::open("");
+    // Where the file that is named has bytes, and the one that comes has none.
+    let put = [("Content-Range", "bytes 4-6/*")];
+    let patch = [PATCH[0], ("X-Update-Range", "bytes=-4")];
+    let cases = [("PUT", &put[..], 400), ("PATCH", &patch[..], 416)];
+    for (method, headers, too_short) in cases {
+        let etag = site.put("/f", &[], b"first").header("etag").unwrap().to_owned();
+        let conditions = [(Some(("If-Match", etag.as_str())), 412), (None, too_short)];
+        for (condition, status) in conditions {
+            let headers: Vec<_> = headers.iter().copied().chain(condition).collect();
+            let request = message(method, "/f", &headers, b"abc");
+            let answer = overtaken(&site, &request, || replace(&site, "f", "new"));
+            assert_eq!((answer.status, site.read("f").unwrap()), (status, b"new".to_vec()), "{method}");
+        }
+    }
+}
+
+#[test]
 fn a_part_of_what_must_be_new_does_not_go_into_a_file_that_came_meanwhile() {
     let issuer = Issuer::new();
     let site = Site::new(&format!(
