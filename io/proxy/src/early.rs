@@ -41,6 +41,19 @@ pub(crate) enum EarlyEnd {
 }
 
 impl EarlyEnd {
+    /// All rules by which a connection is refused so early.
+    pub(crate) const RULES: [RefusalRule; 9] = [
+        RefusalRule::HeadTimeout,
+        RefusalRule::ProxyHeader,
+        RefusalRule::TlsPlainHttp,
+        RefusalRule::TlsNoCertificate,
+        RefusalRule::TlsCertificate,
+        RefusalRule::TlsNothingInCommon,
+        RefusalRule::TlsAlert,
+        RefusalRule::TlsProtocol,
+        RefusalRule::ServerName,
+    ];
+
     /// What an error of a read comes to.
     pub(crate) fn of(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::TimedOut { Self::Late } else { Self::Left }
@@ -123,12 +136,19 @@ mod tests {
             EarlyEnd::Left,
             EarlyEnd::Late,
             EarlyEnd::ProxyHeader(ProxyError::NotProxy),
+            EarlyEnd::Tls(HandshakeFault::PlainHttp),
+            EarlyEnd::Tls(HandshakeFault::NoCertificate),
             EarlyEnd::Tls(HandshakeFault::Certificate),
+            EarlyEnd::Tls(HandshakeFault::NothingInCommon),
+            EarlyEnd::Tls(HandshakeFault::Alert),
+            EarlyEnd::Tls(HandshakeFault::Protocol),
             EarlyEnd::ServerName,
         ] {
             assert!(why.termination().is_documented(), "{why:?}");
             // Who has left was not refused.
             assert_eq!(why.refused_by().is_none(), matches!(why, EarlyEnd::Left), "{why:?}");
+            // Whatever a listener counts is shown, in TCP mode too.
+            assert!(why.refused_by().is_none_or(|rule| EarlyEnd::RULES.contains(&rule)), "{why:?}");
         }
         assert!(Termination::new(Cause::Killed, Phase::Request).is_documented());
     }

@@ -33,7 +33,8 @@ pub struct ListenerSnapshot {
     pub requests_denied: u64,
     /// Requests that could not be understood, or did not come in time.
     pub request_errors: u64,
-    /// Requests that were refused for what was wrong with them, by each rule that there is.
+    /// Requests that were refused for what was wrong with them, by each rule that there is. In TCP mode: connections, by those of their
+    /// beginning.
     pub refused: Vec<RefusalCount>,
     /// Answers of Weir's own by class: redirects, fixed responses, errors, and what it says in the place of a server that
     /// failed or was not to be had.

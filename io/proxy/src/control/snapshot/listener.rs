@@ -3,6 +3,7 @@ use weir_control::{Level, ListenerSnapshot, ListenerStatus, Protocol, RefusalCou
 use weir_http::RefusalRule;
 
 use crate::control::records::{LatencySum, ListenerRecord, Records};
+use crate::early::EarlyEnd;
 use crate::state::{Counter, ListenerCounters, StatusClasses};
 
 /// In plan order; then those that a reload has taken away and that still have connections.
@@ -61,11 +62,11 @@ fn of(record: &ListenerRecord) -> ListenerSnapshot {
     }
 }
 
-/// By every rule that the listener has.
+/// By every rule that the listener has: in TCP mode those of a connection's beginning.
 fn refused(record: &ListenerRecord) -> Vec<RefusalCount> {
     let rules: &[RefusalRule] = match record.state.plan.mode {
         Mode::Http(_) => RefusalRule::ALL,
-        Mode::Tcp(_) => &[],
+        Mode::Tcp(_) => &EarlyEnd::RULES,
     };
     let count = |rule: &RefusalRule| RefusalCount {
         rule: rule.name().to_owned(),
