@@ -1,7 +1,7 @@
 //! How much memory this program can still get: what the machine has, or what the limit of a control group leaves it, as in a container.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// In bytes; `None` = nobody says.
 pub(super) fn available() -> Option<u64> {
@@ -28,8 +28,11 @@ fn of_groups(root: &Path, own: &str) -> Option<u64> {
             _ if controllers.split(',').any(|name| name == "memory") => (root.join("memory"), &VERSION_1),
             _ => return None,
         };
-        let group = top.join(path.trim_start_matches('/'));
-        // In a container its own group may be what is at the top, whatever it is called outside.
+        // In a container its own group may be what is at the top, whatever it is called outside; of the name of one below that, only the
+        // end is found here.
+        let path = Path::new(path.trim_start_matches('/'));
+        let without = |skipped| top.join(path.components().skip(skipped).collect::<PathBuf>());
+        let group = (0..=path.components().count()).map(without).find(|group| group.is_dir())?;
         let groups = group.ancestors().take_while(|group| group.starts_with(&top));
         groups.filter_map(|group| files.left(group)).min()
     });
@@ -105,9 +108,16 @@ mod tests {
             ("memory/memory.limit_in_bytes", "500\n"),
             ("memory/memory.usage_in_bytes", "450\n"),
             ("memory/memory.stat", "active_file 7\ntotal_inactive_file 20\ntotal_active_file 5\n"),
+            ("memory/sub/memory.limit_in_bytes", "300\n"),
+            ("memory/sub/memory.usage_in_bytes", "250\n"),
+            ("memory/sub/wide/memory.limit_in_bytes", "9000\n"),
+            ("memory/sub/wide/memory.usage_in_bytes", "100\n"),
         ]);
         let own = "9:name=systemd:/x\n5:devices:/\n4:cpu,memory:/docker/0123\n0::/\n";
         assert_eq!(of_groups(root.path(), own), Some(75));
+        assert_eq!(of_groups(root.path(), "4:memory:/docker/0123/sub\n"), Some(50), "below the top");
+        assert_eq!(of_groups(root.path(), "4:memory:/docker/0123/sub/wide\n"), Some(50), "above its own");
+        assert_eq!(of_groups(root.path(), "4:memory:/docker/0123/gone\n"), Some(75));
         assert_eq!(of_groups(root.path(), "4:memoryless:/\nnonsense\n"), None);
     }
 
