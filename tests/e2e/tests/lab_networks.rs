@@ -28,17 +28,18 @@ fn networks_go_with_a_lab_that_is_interrupted_and_those_of_a_killed_one_at_the_n
     }
     let bench = Lab::new(SCENARIO);
     let mut interrupted = bench.start(&["run", "tiny.toml"], 1);
-    assert_eq!(networks_of(interrupted.id()), NETWORKS);
+    // Looked at first, judged when it is over: a test that fails must leave no lab behind that rests.
+    let there = networks_of(interrupted.id());
     kill_process(Pid::from_child(&interrupted), Signal::INT).unwrap();
-    assert_eq!(interrupted.wait().unwrap().code(), Some(2));
+    assert_eq!((there, interrupted.wait().unwrap().code()), (NETWORKS, Some(2)));
     assert_eq!(networks_of(interrupted.id()), 0);
 
     let mut killed = bench.start(&["run", "tiny.toml", "--output", "killed.sqlite"], 1);
-    assert_eq!(networks_of(killed.id()), NETWORKS);
+    let there = networks_of(killed.id());
     killed.kill().unwrap();
     killed.wait().unwrap();
     // Whatever is played next, and if it has no networks itself.
     bench.write(&SCENARIO.replace("kind = \"namespaces\", server-rate = 1000", "").replace("10m", "0ms"));
     let said = bench.run(&["run", "tiny.toml", "--output", "next.sqlite"]).text();
-    assert_eq!(networks_of(killed.id()), 0, "{said}");
+    assert_eq!((there, networks_of(killed.id())), (NETWORKS, 0), "{said}");
 }

@@ -80,6 +80,9 @@ fn who_chooses_by_another_algorithm_has_only_invalid_runs() {
         "count = 2",
         "requests per server are not as expected",
     );
+    // Who asks one server only has drawn no lots.
+    let edits = ["s/\"random\"/\"first\"/".to_owned()];
+    all_are_found_out(&edits, "\"random\"", "count = 2", "requests per server are not as expected");
 }
 
 #[test]

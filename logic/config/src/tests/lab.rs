@@ -145,7 +145,11 @@ fn machines_have_their_addresses_and_what_needs_one_machine_is_refused() {
             "rivals = { product = \"weir\", fleet = { max = 3, capacity = 10 } }\n",
             "weir has a fleet: not with kind = \"ssh\"",
         ),
-        ("kind = \"ssh\", balancer = \"b\", servers = \"s\", timeout = \"0s\"", "", "timeout"),
+        (
+            "kind = \"ssh\", balancer = \"b\", servers = \"s\", timeout = \"0s\"",
+            "",
+            "0s is out of range: 1ms to 1d",
+        ),
         ("timeout = \"1s\"", "", "only kind = \"ssh\" has machines"),
     ] {
         let said = said(topology, more);
