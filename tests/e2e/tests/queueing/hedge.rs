@@ -229,6 +229,35 @@ fn a_second_try_that_is_left_alone_is_timed_from_when_it_was_asked() {
 }
 
 #[test]
+fn a_second_try_whose_kept_connection_has_ended_goes_on_over_a_fresh_one() {
+    let stalled = RawServer::silent();
+    let second = RawServer::start(|peer| {
+        let mut requests = 0;
+        while peer.request().is_ok() {
+            requests += 1;
+            // Its first connection ends when it is used again, as one that is closed for idleness in that moment.
+            if peer.number() == 0 && requests == 2 {
+                break;
+            }
+            peer.respond("second")?;
+        }
+        Ok(())
+    });
+    let keys = "hedge = { delay = \"20ms\" }\n[weir]\nworkers = 1";
+    let mut weir = Weir::start(&config(&[&stalled, &second], keys));
+    let mut client = weir.client();
+    for _ in 0..2 {
+        assert_eq!(client.exchange(get("/")).text(), "second");
+    }
+    assert_eq!(second.connections(), 2);
+    let counted = |name: &str| total(&weir, &format!("weir_pool_{name}_total"));
+    assert_eq!((counted("hedges"), counted("hedges_won"), counted("retries")), (2.0, 2.0, 1.0));
+    assert_eq!(counted("tries"), 5.0, "two requests, two second tries, one of them twice");
+    let line = weir.wait_for_log("\"retries\":1");
+    assert!(line.contains("\"hedge\":\"won\""), "{line}");
+}
+
+#[test]
 fn when_both_tries_fail_the_next_one_goes_to_a_third_server() {
     let ((asked, is_asked), (failed, has_failed)) = (channel(), channel());
     let first = told(is_asked, move |peer| {

@@ -11,7 +11,7 @@ use super::{ClientSide, Exchange, State, Upload};
 use crate::connect::{ConnectError, connect};
 use crate::http::response::FIRST_READ;
 use crate::state::Retrying;
-use crate::worker::{Choice, Lease, ServerConnection};
+use crate::worker::{Choice, Lease, LocalPool, ServerConnection};
 
 /// Whether there is to be a second try.
 pub(super) enum Hedge {
@@ -49,7 +49,7 @@ pub(super) struct SecondTry {
     connected: Instant,
     sent: Instant,
     /// As long as both tries are made, there is one more than there would be.
-    _retrying: Retrying,
+    retrying: Option<Retrying>,
 }
 
 enum Progress {
@@ -102,19 +102,27 @@ impl Exchange {
             self.hedge =
                 self.try_second(cx, client).map_or(Hedge::Off, |second| Hedge::Tried(Box::new(second)));
         }
-        let Hedge::Tried(second) = &mut self.hedge else { return false };
-        match second.poll(cx, &self.head, client) {
-            Poll::Pending => false,
-            Poll::Ready(None) => {
-                if !second.reused && !second.is_blameless {
-                    self.pool.server_failed(&second.lease);
+        loop {
+            let Hedge::Tried(second) = &mut self.hedge else { return false };
+            match second.poll(cx, &self.head, client) {
+                Poll::Pending => return false,
+                Poll::Ready(None) if second.reused => {
+                    if !self.second_afresh(client) {
+                        self.hedge = Hedge::Off;
+                        return false;
+                    }
                 }
-                self.hedge = Hedge::Off;
-                false
-            }
-            Poll::Ready(Some(begun)) => {
-                self.hedge_won(begun, client);
-                true
+                Poll::Ready(None) => {
+                    if !second.is_blameless {
+                        self.pool.server_failed(&second.lease);
+                    }
+                    self.hedge = Hedge::Off;
+                    return false;
+                }
+                Poll::Ready(Some(begun)) => {
+                    self.hedge_won(begun, client);
+                    return true;
+                }
             }
         }
     }
@@ -223,6 +231,27 @@ impl Exchange {
         self.hedge = Hedge::Alone(self.idle_until);
     }
 
+    /// The second try's connection was a kept one, and its server has ended it. That says nothing against the server, which gets a fresh
+    /// one, as with any other try, if the pool's rule for these permits it. (Only what is safe is tried a second time at all.)
+    fn second_afresh(&mut self, client: &ClientSide<'_>) -> bool {
+        let Hedge::Tried(second) = &mut self.hedge else { return false };
+        let shared = &self.pool.shared;
+        if self.retries >= shared.plan.retry.attempts {
+            return false;
+        }
+        // The one before is over.
+        second.retrying = None;
+        second.retrying = shared.take_retry_of_lost(client.worker.now());
+        if second.retrying.is_none() {
+            self.pool.counters().retries_denied.one();
+            return false;
+        }
+        self.retries += 1;
+        self.pool.counters().retries.one();
+        second.connect(&self.pool, client);
+        true
+    }
+
     /// Begins a second try, where there is a server with room that is another one, and the budget permits it.
     fn try_second(&mut self, cx: &mut Context<'_>, client: &ClientSide<'_>) -> Option<SecondTry> {
         let first = self.lease.as_ref()?.server.shared.slot;
@@ -271,12 +300,23 @@ impl Exchange {
             chosen: now,
             connected: now,
             sent: now,
-            _retrying: retrying,
+            retrying: Some(retrying),
         })
     }
 }
 
 impl SecondTry {
+    /// Begins again, over a connection that nobody has used.
+    fn connect(&mut self, pool: &Rc<LocalPool>, client: &ClientSide<'_>) {
+        self.reused = false;
+        self.chosen = client.worker.now();
+        let counters = self.lease.server.counters();
+        counters.retries.one();
+        counters.requests.one();
+        let server = Rc::clone(&self.lease.server);
+        self.progress = Progress::Connecting(Box::pin(connect(Rc::clone(pool), server, client.proxied)));
+    }
+
     /// Ready with the first bytes of a response, or with nothing if there will be none.
     fn poll(&mut self, cx: &mut Context<'_>, head: &[u8], client: &ClientSide<'_>) -> Poll<Option<Vec<u8>>> {
         loop {
