@@ -28,7 +28,7 @@ pub use pattern::pattern;
 pub use peer::{Message, Peer};
 pub use ports::{FullListener, RefusingPort};
 pub use process::{Child, Signal};
-pub use procfs::{descriptor_count, peak_rss_bytes, rss_bytes, thread_count, threads_cpu_ns};
+pub use procfs::{descriptor_count, is_stopped, peak_rss_bytes, rss_bytes, thread_count, threads_cpu_ns};
 pub use raw_client::RawClient;
 pub use raw_server::{RawServer, Step};
 pub use response::{BodyFraming, Response, ResponseError};

@@ -35,6 +35,17 @@ pub fn threads_cpu_ns(pid: u32, name: &str) -> u64 {
     used.sum()
 }
 
+/// Whether all of its threads stand still (SIGSTOP), which takes a moment.
+pub fn is_stopped(pid: u32) -> bool {
+    let mut threads = fs::read_dir(format!("/proc/{pid}/task")).expect("process is there and ours");
+    threads.all(|thread| {
+        let stat = thread.expect("threads can be listed").path().join("stat");
+        // The state follows the name, which may have brackets itself (proc_pid_stat(5)). A thread that has ended since runs no more.
+        let text = fs::read_to_string(stat).unwrap_or_else(|_| "() T".to_owned());
+        text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    })
+}
+
 fn status_number(pid: u32, field: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("process is there");
     let line = status.lines().find_map(|line| line.strip_prefix(field)).expect("field is there");

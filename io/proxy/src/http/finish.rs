@@ -147,8 +147,14 @@ pub(crate) fn finish_answer(connection: &Connection, answer: &mut Answer, sent: 
     let now = connection.worker.look_at_clock();
     let stops = connection.worker.drain.get() == Drain::Cut;
     let counters = connection.listener.counters(&connection.worker);
-    counters.responses.count(answer.status);
-    counters.answered.count(answer.status);
+    // One of which nothing went out was never a response, and has no status in the log either.
+    if answer.bytes_sent() > 0 {
+        counters.responses.count(answer.status);
+        counters.answered.count(answer.status);
+        if let Some(asked) = answer.asked {
+            counters.duration.record(now.saturating_duration_since(asked).as_micros() as u64);
+        }
+    }
     if answer.denied {
         counters.requests_denied.one();
     }
@@ -156,9 +162,6 @@ pub(crate) fn finish_answer(connection: &Connection, answer: &mut Answer, sent: 
         counters.refused.count(rule);
     }
     counters.bytes_out.add(answer.bytes_sent() as u64);
-    if let Some(asked) = answer.asked {
-        counters.duration.record(now.saturating_duration_since(asked).as_micros() as u64);
-    }
     if sent.is_err() && !stops {
         counters.client_aborts.one();
     }

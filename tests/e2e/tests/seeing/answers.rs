@@ -1,7 +1,7 @@
 //! Weir's own answers, in the log with what went out of them.
 
 use weir_e2e::{Weir, get, web};
-use weir_testkit::{PATIENCE, RefusingPort, wait_until};
+use weir_testkit::{PATIENCE, RefusingPort, Signal, is_stopped, wait_until};
 
 use crate::access_log::Logged;
 
@@ -65,5 +65,33 @@ fn answers_of_weirs_own_are_timed_like_all_others() {
     for name in ["answered_total", "request_duration_seconds_count"] {
         let name = format!("weir_listener_{name}");
         wait_until(&name, PATIENCE, || weir.metrics().get(&name, &["listener=\"web\""]) == 2.0);
+    }
+}
+
+#[test]
+fn an_answer_of_which_nothing_went_out_is_no_response() {
+    let logged =
+        Logged::start("[listener.web]\nbind = \"127.0.0.1:0\"\n\n[[route]]\nrespond = 200\n", "json");
+    let weir = &logged.weir;
+    let mut client = weir.client();
+    assert_eq!(client.exchange(get("/")).status, 200);
+    // When it goes on, it finds the request, and behind it that the client has gone.
+    weir.signal(Signal::STOP);
+    wait_until("it stands still", PATIENCE, || is_stopped(weir.pid()));
+    client.send(get("/"));
+    let ports = (weir.addr("web").port(), client.local_addr().port());
+    client.reset();
+    // As proc_net_tcp(5) writes Weir's end of the connection, which goes when the reset has come there.
+    let end = format!(" 0100007F:{:04X} 0100007F:{:04X} ", ports.0, ports.1);
+    let is_reset = || !std::fs::read_to_string("/proc/net/tcp").unwrap().contains(&end);
+    wait_until("the reset is there", PATIENCE, is_reset);
+    weir.signal(Signal::CONT);
+    let line = logged.json(2).remove(1);
+    assert!(line.get("status").is_none() && line["bytes_out"] == 0, "{line}");
+    let metrics = weir.metrics();
+    let total = |name: &str| metrics.get(&format!("weir_listener_{name}"), &["listener=\"web\""]);
+    assert_eq!((total("requests_total"), total("client_aborts_total")), (2.0, 1.0));
+    for name in ["responses_total", "answered_total", "request_duration_seconds_count"] {
+        assert_eq!(total(name), 1.0, "{name}");
     }
 }
