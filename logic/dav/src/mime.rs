@@ -76,7 +76,7 @@ fn extension(name: &[u8]) -> Option<&[u8]> {
 fn normal(content_type: &str) -> Option<String> {
     let (media_type, parameters) =
         content_type.split_at(content_type.find(';').unwrap_or(content_type.len()));
-    let (kind, subtype) = media_type.trim_end().split_once('/')?;
+    let (kind, subtype) = media_type.trim_end_matches(' ').split_once('/')?;
     let mut rest = parameters;
     while let Some(parameter) = rest.strip_prefix(';') {
         let (name, value) = parameter.split_once('=')?;
@@ -303,6 +303,9 @@ mod tests {
             "text/plain; a=b c",
             "text/plain; a=\"b",
             "text/plain\r\nA: b",
+            "text/plain\n",
+            "text/plain\r\n; a=b",
+            "text/plain\t",
             "text/\u{e4}",
             "text/plain; a=\"\n\"",
             " text/plain",

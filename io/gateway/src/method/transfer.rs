@@ -126,8 +126,10 @@ impl Transfer {
         let destination_kind = kind(there.as_ref());
         let changes = changes(self.method, (&from.path, source_kind), Some((&to.path, destination_kind)));
         act.locked(&changes, |_| Ok(()))?;
-        if let Some(refused) = self.denied_members(act, directory, there.as_ref())? {
-            return Ok(Ok(refused));
+        match self.denied_members(act, directory, there.as_ref())? {
+            Ok(None) => {}
+            Ok(Some(refused)) => return Ok(Ok(refused)),
+            Err(gone) => return Ok(Err(gone)),
         }
         let still_meant = |now: Option<&Metadata>| {
             // A file that has become a directory has members that nobody was asked about.
@@ -198,30 +200,38 @@ impl Transfer {
         }
     }
 
-    /// Asks for every member of both trees; an answer if something is denied.
+    /// Asks for every member of both trees; an answer if something is denied. An error within: what was looked at is gone.
     fn denied_members(
         &self,
         act: &Act,
         directory: bool,
         there: Option<&Metadata>,
-    ) -> Result<Option<Reply>, Refusal> {
+    ) -> Result<Result<Option<Reply>, Failure>, Refusal> {
         let asker = &act.asker;
         if there.is_some_and(Metadata::is_directory) {
             let members = Members { asker, place: &self.destination, cancelled: &self.cancelled };
             let denied =
-                members.denied(&mut |full, directory| act.asker.may(&Action::Delete, full, directory))?;
+                members.denied(&mut |full, directory| act.asker.may(&Action::Delete, full, directory));
+            let denied = match denied {
+                // Another is taking its place: there is none for a moment, and one again, or a file, a moment later.
+                Err(StorageError::NotFound | StorageError::NotDirectory) => {
+                    let path = self.destination.path.clone();
+                    return Ok(Err(Failure { path, error: StorageError::NotFound }));
+                }
+                denied => denied?,
+            };
             if !denied.is_empty() {
-                return Ok(Some(denied.reply()));
+                return Ok(Ok(Some(denied.reply())));
             }
         }
         if directory && self.deep {
             let members = Members { asker, place: &act.place, cancelled: &self.cancelled };
             let denied = members.denied(&mut |full, directory| self.may_take(act, full, directory))?;
             if !denied.is_empty() {
-                return Ok(Some(denied.reply()));
+                return Ok(Ok(Some(denied.reply())));
             }
         }
-        Ok(None)
+        Ok(Ok(None))
     }
 
     /// Whether a member of the source may be taken to where it would be.
