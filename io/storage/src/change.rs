@@ -44,12 +44,13 @@ impl Tree {
 
     /// Moves a file or a directory with all that is in it. Within a file system this is one step, and nobody sees a part of it;
     /// what is at the destination makes room in that step, or, if one of the two is a directory, just before, and comes back if
-    /// the step fails. To another file system it is a copy that becomes visible as a whole, and then the source is removed.
+    /// the step fails. A directory makes room only if it is the one that was there when the move began. To another file system it is a copy that becomes visible as a whole, and then the source is removed.
     /// A symbolic link is moved itself, and only within its directory. Two paths of one entry, by a link or a mount, are refused.
     /// Blocks.
     ///
     /// # Errors
-    /// At the path of [`Failure`]; [`StorageError::Exists`] at `to` without `overwrite`.
+    /// At the path of [`Failure`]; [`StorageError::Exists`] at `to` without `overwrite`, or if another directory has come there
+    /// meanwhile.
     pub fn rename(
         self: &Arc<Self>,
         from: &DavPath,
@@ -151,6 +152,11 @@ impl Tree {
         }
         if there.device() != moved.device() {
             return Err(StorageError::Io("rename", Errno::XDEV));
+        }
+        let now = Self::look(home, new)?.ok_or(StorageError::NotFound)?;
+        if (there.is_directory() || now.is_directory()) && !now.is_still(there) {
+            // Whoever let the one go has not been asked about what is in the other.
+            return Err(StorageError::Exists);
         }
         let displaced = Displaced::take(self, home, &to.parent().unwrap_or_default(), new, Some(moved))?;
         if let Err(errno) = rename(source, old, home, new, Replace::Never) {

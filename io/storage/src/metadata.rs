@@ -82,6 +82,12 @@ impl Metadata {
         self.is_same_version(other) && (self.device, self.changed) == (other.device, other.changed)
     }
 
+    /// Whether both are of the same file or directory, whatever has become of what is in it. Where the file system does not tell
+    /// when something came into being, one that has got the inode number of another counts as that.
+    pub fn is_still(&self, earlier: &Self) -> bool {
+        (self.device, self.inode, self.created) == (earlier.device, earlier.inode, earlier.created)
+    }
+
     /// Whether both are of the same content of the same file.
     pub fn is_same_version(&self, other: &Self) -> bool {
         (self.inode, self.size, self.modified) == (other.inode, other.size, other.modified)
@@ -182,6 +188,11 @@ impl Found {
     /// Whether both are one file or directory.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
         (self.device(), self.inode()) == (other.device(), other.inode())
+    }
+
+    /// The same, also where an inode number may be another's since.
+    pub(crate) fn is_still(&self, earlier: &Self) -> bool {
+        self.is_same_as(earlier) && self.created() == earlier.created()
     }
 
     pub(crate) fn device(&self) -> u64 {

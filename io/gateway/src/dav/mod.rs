@@ -13,7 +13,7 @@ pub(crate) use act::{Act, Again, kind, look};
 pub(crate) use asker::Asker;
 pub(crate) use body::{has_no_body, xml_body};
 pub(crate) use describe::{Describer, with_prefix};
-pub(crate) use members::{Members, failures};
+pub(crate) use members::{Denied, Members, failures};
 pub(crate) use reply::Reply;
 pub(crate) use terms::{Terms, own_names};
 pub(crate) use walk::Walk;

@@ -7,7 +7,7 @@ use weir_access::Action;
 use weir_dav::conditional::{Access, Verdict};
 use weir_dav::header::{Depth, DepthUse, Destination, HeaderError, overwrites};
 use weir_dav::lock::changes;
-use weir_dav::method::{Kind, Method};
+use weir_dav::method::Method;
 use weir_dav::outcome::Outcome;
 use weir_dav::path::{DavPath, PathLimits};
 use weir_net::service::{Answer, Request};
@@ -15,13 +15,13 @@ use weir_storage::{CopyOptions, Failure, FileKind, Metadata, MoveGate, StorageEr
 
 use super::digest::GivenUp;
 use crate::call::{Call, unix_now_s};
-use crate::dav::{Act, Again, Members, Reply, failures, kind, look, own_names};
+use crate::dav::{Act, Again, Denied, Members, Reply, failures, kind, look, own_names};
 use crate::headers::{judge, validators};
 use crate::place::Place;
 use crate::refusal::Refusal;
 
 /// So often a renaming is judged anew because others have changed its destination in between.
-const RACES_MAX: usize = 16;
+const RACES_MAX: usize = 64;
 
 /// COPY or MOVE, as `method` says.
 pub(super) async fn answer(call: &mut Call, method: Method) -> Result<Answer, Refusal> {
@@ -138,15 +138,17 @@ impl Transfer {
             self.method == Method::Copy || is_as_judged && (directory || !self.fails_conditions(now))
         };
         let mut again = Again::new(act, changes, &still_meant);
-        let transferred = self.transfer(act, &mut |step, moving| {
+        let mut judged = there;
+        // A link that leads nowhere is nothing to clients, and makes room.
+        let over = there.is_some() || matches!(act.tree().is_link(&to.path), Ok(true));
+        let transferred = self.transfer(act, over, &mut |step, moving| {
+            if self.method == Method::Copy {
+                judged = self.judged_now(act, judged)?;
+            }
             let mut step = || {
                 // And so has what would make room; what has come meanwhile was not asked about at all.
-                let now = kind(look(act.tree(), &to.path)?.as_ref());
-                if now == destination_kind || now == Kind::Missing {
-                    step()
-                } else {
-                    Err(StorageError::Exists)
-                }
+                let now = look(act.tree(), &to.path)?;
+                if makes_room(judged.as_ref(), now.as_ref()) { step() } else { Err(StorageError::Exists) }
             };
             again.pass(&mut step, moving)
         });
@@ -209,10 +211,7 @@ impl Transfer {
     ) -> Result<Result<Option<Reply>, Failure>, Refusal> {
         let asker = &act.asker;
         if there.is_some_and(Metadata::is_directory) {
-            let members = Members { asker, place: &self.destination, cancelled: &self.cancelled };
-            let denied =
-                members.denied(&mut |full, directory| act.asker.may(&Action::Delete, full, directory));
-            let denied = match denied {
+            let denied = match self.denied_to_go(act) {
                 // Another is taking its place: there is none for a moment, and one again, or a file, a moment later.
                 Err(StorageError::NotFound | StorageError::NotDirectory) => {
                     let path = self.destination.path.clone();
@@ -234,6 +233,31 @@ impl Transfer {
         Ok(Ok(None))
     }
 
+    /// The members of the destination that the client may not delete.
+    fn denied_to_go(&self, act: &Act) -> Result<Denied, StorageError> {
+        let asker = &act.asker;
+        let members = Members { asker, place: &self.destination, cancelled: &self.cancelled };
+        members.denied(&mut |full, directory| asker.may(&Action::Delete, full, directory))
+    }
+
+    /// What may make room for a copy that is ready. Making it anew, as a renaming is judged anew, would take long once more: if
+    /// another directory has come in the place of the one that was `judged`, its members are asked about now.
+    fn judged_now(&self, act: &Act, judged: Option<Metadata>) -> Result<Option<Metadata>, StorageError> {
+        let now = look(act.tree(), &self.destination.path)?;
+        let are_directories =
+            [&judged, &now].iter().all(|found| found.is_some_and(|found| found.is_directory()));
+        if !are_directories || makes_room(judged.as_ref(), now.as_ref()) {
+            return Ok(judged);
+        }
+        match self.denied_to_go(act) {
+            Ok(denied) if denied.is_empty() => Ok(now),
+            // Gone again.
+            Err(StorageError::NotFound | StorageError::NotDirectory) => Ok(judged),
+            Ok(_) => Err(StorageError::Exists),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Whether a member of the source may be taken to where it would be.
     fn may_take(&self, act: &Act, full: &DavPath, directory: bool) -> bool {
         let Some(below) = full.strip_prefix(&act.place.full) else { return false };
@@ -250,11 +274,14 @@ impl Transfer {
         }
     }
 
-    fn transfer(&self, act: &Act, gate: &mut MoveGate<'_>) -> Result<Transferred, Failure> {
+    /// `over`: something had the name when it was judged.
+    fn transfer(&self, act: &Act, over: bool, gate: &mut MoveGate<'_>) -> Result<Transferred, Failure> {
         let (from, to, tree) = (&act.place.path, &self.destination.path, act.tree());
         let durability = act.asker.area.durability();
         let options = CopyOptions { deep: self.deep, overwrite: self.overwrite, durability };
         if self.method == Method::Move {
+            // What takes a name that was free is not replaced before it has been judged, too.
+            let options = CopyOptions { overwrite: self.overwrite && over, ..options };
             return tree.rename_through(from, to, options, &self.cancelled, gate);
         }
         // Again, because members may have come since they were asked for.
@@ -289,5 +316,16 @@ impl Transfer {
             return Err(outcome.into());
         }
         Ok(failures([(act.place.prefix().append(&failure.path), false, outcome)]))
+    }
+}
+
+/// Whether what is at a destination now may make room, after this was `judged`: nothing has come, or a file for a file. A directory
+/// has to be the same one: the members of another were not asked about.
+fn makes_room(judged: Option<&Metadata>, now: Option<&Metadata>) -> bool {
+    match (judged, now) {
+        (_, None) => true,
+        (None, Some(_)) => false,
+        (Some(judged), Some(now)) if judged.is_directory() => now.is_still(judged),
+        (Some(_), Some(now)) => !now.is_directory(),
     }
 }

@@ -91,6 +91,15 @@ impl Tree {
         }
     }
 
+    /// Whether a symbolic link has this name, wherever it leads, and be it nowhere. Blocks.
+    ///
+    /// # Errors
+    /// Its directory cannot be opened.
+    pub fn is_link(&self, path: &DavPath) -> Result<bool, StorageError> {
+        let (home, name) = self.resolve_parent(path)?;
+        Ok(Self::look(&home, name)?.is_some_and(|found| found.is_link()))
+    }
+
     /// What has this name itself, also if it is a link; `None` if nothing has.
     pub(crate) fn look(directory: &OwnedFd, name: &[u8]) -> Result<Option<Found>, StorageError> {
         match Found::in_directory(directory, name) {

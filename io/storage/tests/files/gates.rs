@@ -91,6 +91,27 @@ fn a_change_is_seen_when_the_gate_lets_it_and_not_before() {
 }
 
 #[test]
+fn a_directory_that_came_when_a_move_was_ready_stays_with_all_that_is_in_it() {
+    for (from, to) in [("a", "d"), ("f", "d"), ("a", "f")] {
+        let directory = world();
+        let root = directory.path();
+        let tree = tree(root);
+        let mut meanwhile = |step: &mut Step<'_>| {
+            fs::rename(root.join(to), root.join("elsewhere")).unwrap();
+            fs::create_dir(root.join(to)).unwrap();
+            fs::write(root.join(to).join("member"), "kept").unwrap();
+            step()
+        };
+        let moved = rename(&tree, &format!("/{from}"), &format!("/{to}"), &mut meanwhile);
+        assert_eq!(moved, Err(StorageError::Exists), "{from} to {to}");
+        assert_eq!(fs::read(root.join(to).join("member")).unwrap(), b"kept", "{from} to {to}");
+        assert!(root.join(from).exists(), "{from} to {to}");
+        let hidden = raw_names(root);
+        assert!(!hidden.iter().any(|name| name.starts_with(".weir-old~")), "{from} to {to}: {hidden:?}");
+    }
+}
+
+#[test]
 fn a_directory_that_was_replaced_goes_with_the_next_start_if_its_node_died_before_it_could_remove_it() {
     let directory = world();
     let root = directory.path();

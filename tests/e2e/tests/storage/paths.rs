@@ -71,6 +71,17 @@ fn symbolic_links_are_followed_by_policy_and_never_out_of_the_root() {
 }
 
 #[test]
+fn a_link_that_leads_nowhere_makes_room_for_what_is_moved_to_its_name() {
+    let site = Site::open("symlinks = \"inside-root\"");
+    site.write("f", "moved");
+    symlink("nowhere", site.root.path().join("link")).unwrap();
+    let status = site.request("MOVE", "/f", &[("Destination", "/link")], b"").status;
+    assert!(matches!(status, 201 | 204), "{status}");
+    assert_eq!(site.read("link").as_deref(), Some(&b"moved"[..]));
+    assert_eq!(site.read("f"), None);
+}
+
+#[test]
 fn names_that_are_no_text_are_served_as_they_are() {
     let site = Site::open("listing = true");
     let name = std::ffi::OsStr::from_bytes(b"caf\xe9 #1?.txt");
