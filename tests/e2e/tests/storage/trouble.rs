@@ -1,9 +1,12 @@
 //! A process that is killed, a disk that hangs.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
+use std::time::UNIX_EPOCH;
 
 use weir_e2e::Weir;
 use weir_testkit::{PATIENCE, RawClient, Signal, TempDir, wait_until};
@@ -95,11 +98,25 @@ fn hidden(directory: &Path, start: &str) -> Vec<PathBuf> {
     named.map(|entry| entry.path()).collect()
 }
 
-/// Whether what is out of sight has to stay there: its places are taken, and nobody can tell which of two is wanted.
+/// Whether what is out of sight has to stay there: its places are taken, by something else than what it made room for, and nobody
+/// can tell which of two is wanted.
 fn has_to_stay(holder: &Path, directory: &Path) -> bool {
     let Ok(inside) = fs::read_dir(holder) else { return false };
     let names: Vec<_> = inside.flatten().map(|entry| entry.file_name()).collect();
-    !names.is_empty() && names.iter().all(|name| directory.join(name).exists())
+    // What it made room for stands last in the name, where that can be told.
+    let holder = holder.file_name().unwrap().to_string_lossy();
+    let successor = holder.split('~').nth(4);
+    let is_taken_by_another = |name: &OsString| {
+        fs::metadata(directory.join(name))
+            .is_ok_and(|there| successor.is_none() || successor != identity(&there).as_deref())
+    };
+    !names.is_empty() && names.iter().all(is_taken_by_another)
+}
+
+/// As Weir tells a file or directory from whatever else is and will be there.
+fn identity(there: &fs::Metadata) -> Option<String> {
+    let created = there.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(format!("{:x}-{:x}.{:x}", there.ino(), created.as_secs(), created.subsec_nanos()))
 }
 
 #[test]

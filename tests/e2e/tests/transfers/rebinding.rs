@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use weir_e2e::Weir;
-use weir_testkit::{RawServer, Response, TempDir, dns_answer, dns_asks_for_ipv4, untested};
+use weir_testkit::{Child, PATIENCE, RawServer, Response, TempDir, dns_answer, dns_asks_for_ipv4, untested};
 
 use crate::{config, last_line, message, ok};
 
@@ -26,8 +26,9 @@ done
 exec "$@"
 "#;
 
-/// Runs the test that calls this once more in a network of its own; false: this is there already, and the test goes on.
-fn has_run_in_own_network() -> bool {
+/// Runs the test that calls this, by its name in here, once more in a network of its own; false: this is there already, and the
+/// test goes on.
+fn has_run_in_own_network(test: &str) -> bool {
     if std::env::var_os(MARK).is_some() {
         return false;
     }
@@ -42,13 +43,15 @@ fn has_run_in_own_network() -> bool {
     weir_e2e::program();
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = Command::new("unshare");
-    command.args(["--mount", "--net", "sh", "-c", NETWORK, "sh"]).arg(std::env::current_exe().unwrap());
-    command.args(["--exact", thread::current().name().unwrap()]);
+    // If this is killed, what it has started is, too.
+    command.args(["--fork", "--kill-child", "--mount", "--net", "sh", "-c", NETWORK, "sh"]);
+    // Not by the name of this thread: with one thread for all tests that is another one.
+    command.arg(std::env::current_exe().unwrap()).args(["--exact", &format!("rebinding::{test}")]);
     command.env(MARK, files.path()).env("PATH", format!("{path}:/usr/sbin:/sbin"));
-    let output = command.output().expect("unshare (util-linux)");
-    let told = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && told.contains("1 passed"), "{told}{errors}");
+    let mut child = Child::spawn(command);
+    let status = child.wait(PATIENCE * 2);
+    let told = child.output().join("\n");
+    assert!(status.success() && told.contains("1 passed"), "{told}");
     true
 }
 
@@ -122,7 +125,7 @@ fn refuses(answer: &Response) -> bool {
 
 #[test]
 fn of_the_addresses_of_a_name_only_those_that_pass_are_connected_to() {
-    if has_run_in_own_network() {
+    if has_run_in_own_network("of_the_addresses_of_a_name_only_those_that_pass_are_connected_to") {
         return;
     }
     let _zone = names(&[&[INSIDE, PUBLIC]]);
@@ -135,7 +138,9 @@ fn of_the_addresses_of_a_name_only_those_that_pass_are_connected_to() {
 
 #[test]
 fn a_name_is_connected_to_at_the_address_that_was_looked_at_whatever_it_leads_to_since() {
-    if has_run_in_own_network() {
+    if has_run_in_own_network(
+        "a_name_is_connected_to_at_the_address_that_was_looked_at_whatever_it_leads_to_since",
+    ) {
         return;
     }
     // Who looks it up once more to connect gets the second answer.
@@ -150,7 +155,7 @@ fn a_name_is_connected_to_at_the_address_that_was_looked_at_whatever_it_leads_to
 
 #[test]
 fn a_redirection_to_the_same_name_is_looked_at_again() {
-    if has_run_in_own_network() {
+    if has_run_in_own_network("a_redirection_to_the_same_name_is_looked_at_again") {
         return;
     }
     let zone = names(&[&[PUBLIC]]);
