@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use tempfile::TempDir;
@@ -6,7 +7,8 @@ use crate::process::{Child, Signal};
 use crate::untested::untested;
 use crate::wait::{PATIENCE, wait_until};
 
-/// What a process asks of the kernel, as strace tells it: a call in a line, descriptors with what they are of.
+/// What a process asks of the kernel, as strace tells it: a call in a line, in the order in which they return, descriptors with
+/// what they are of.
 #[derive(Debug)]
 pub struct Trace {
     strace: Child,
@@ -99,5 +101,53 @@ fn strace(directory: &TempDir, calls: &[&str]) -> Command {
 
 fn lines(directory: &TempDir) -> Vec<String> {
     let bytes = std::fs::read(directory.path().join("calls")).expect("strace writes");
-    String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect()
+    whole_calls(&String::from_utf8_lossy(&bytes))
+}
+
+/// What strace tells, with a line for each call, in the order in which they returned. Where something of another thread comes between,
+/// it tells of one call in two parts.
+fn whole_calls(told: &str) -> Vec<String> {
+    const UNFINISHED: &str = " <unfinished ...>";
+    let mut begun: BTreeMap<&str, String> = BTreeMap::new();
+    let mut calls = Vec::new();
+    for line in told.lines() {
+        let (thread, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let end = rest.trim_start().strip_prefix("<... ").and_then(|rest| rest.split_once(" resumed>"));
+        let beginning = end.and_then(|_| begun.remove(thread));
+        let whole = match (beginning, end) {
+            (Some(beginning), Some((_, end))) => beginning + end,
+            _ => line.to_owned(),
+        };
+        match whole.strip_suffix(UNFINISHED) {
+            Some(beginning) => {
+                begun.insert(thread, beginning.to_owned());
+            }
+            None => calls.push(whole),
+        }
+    }
+    // Under way when it was over.
+    calls.extend(begun.into_values().map(|beginning| beginning + UNFINISHED));
+    calls
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_another_thread_comes_in_between_is_one_line() {
+        let told = "7     ioctl(5</to>, FICLONE, 4</from> <unfinished ...>\n\
+                    81234 rename(\"a\", \"b\") = 0\n\
+                    81234 read(3</x>,  <unfinished ...>\n\
+                    7     <... ioctl resumed>) = -1 EOPNOTSUPP (Operation not supported)\n\
+                    7     fsync(5</to> <unfinished ...>\n\
+                    81234 <... read resumed>\"y\", 1) = 1\n";
+        let calls = [
+            "81234 rename(\"a\", \"b\") = 0",
+            "7     ioctl(5</to>, FICLONE, 4</from>) = -1 EOPNOTSUPP (Operation not supported)",
+            "81234 read(3</x>, \"y\", 1) = 1",
+            "7     fsync(5</to> <unfinished ...>",
+        ];
+        assert_eq!(whole_calls(told), calls);
+    }
 }

@@ -248,7 +248,7 @@ mod tests {
     use weir_testkit::{PATIENCE, wait_until};
 
     use super::*;
-    use crate::{NodeId, TreeOptions};
+    use crate::{Moving, NodeId, Step, TreeOptions};
 
     const OVERWRITE: CopyOptions = CopyOptions { deep: true, overwrite: true, durability: Durability::None };
     static GO_ON: AtomicBool = AtomicBool::new(false);
@@ -259,12 +259,22 @@ mod tests {
 
     #[test]
     fn a_move_and_a_copy_wait_for_who_is_about_to_replace_the_same_file() {
-        let changes: [fn(&Arc<Tree>); 2] = [
-            |tree| {
-                tree.rename(&path("/from"), &path("/to"), true, Durability::None, &GO_ON).unwrap();
+        let changes: [fn(&Arc<Tree>, &dyn Fn()); 2] = [
+            |tree, ready| {
+                let mut gate = |step: &mut Step<'_>, _: Option<&Moving<'_>>| {
+                    ready();
+                    step()
+                };
+                tree.rename_through(&path("/from"), &path("/to"), OVERWRITE, &GO_ON, &mut gate).unwrap();
             },
-            |tree| {
-                tree.copy(&path("/from"), &path("/to"), OVERWRITE, &mut |_, _| true, &GO_ON).unwrap();
+            |tree, ready| {
+                let mut gate = |step: &mut Step<'_>| {
+                    ready();
+                    step()
+                };
+                let mut may = |_: &DavPath, _| true;
+                tree.copy_through(&path("/from"), &path("/to"), OVERWRITE, &mut may, &GO_ON, &mut gate)
+                    .unwrap();
             },
         ];
         for change in changes {
@@ -278,8 +288,8 @@ mod tests {
             let turn = tree.turn(&path("/to"));
             std::thread::scope(|scope| {
                 let changing = scope.spawn(|| {
-                    told.send(fs::read_link("/proc/thread-self").unwrap()).unwrap();
-                    change(&tree);
+                    // From there on it sleeps for nothing else than its turn.
+                    change(&tree, &|| told.send(fs::read_link("/proc/thread-self").unwrap()).unwrap());
                 });
                 let stat = Path::new("/proc").join(thread.recv().unwrap()).join("stat");
                 let is_asleep = || {

@@ -98,9 +98,14 @@ impl Demo {
     /// It goes on.
     pub fn end(mut self) -> Option<i32> {
         kill_process(Pid::from_child(&self.terminal.process), Signal::TERM).expect("signal");
+        let mut status = None;
+        wait_until("the demo's end", PATIENCE * 2, || {
+            status = self.terminal.process.try_wait().expect("wait");
+            status.is_some()
+        });
         // The summary.
         self.terminal.wait_for(" failed");
-        self.terminal.process.wait().expect("wait").code()
+        status.and_then(|status| status.code())
     }
 }
 
