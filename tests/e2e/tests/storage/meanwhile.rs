@@ -1,6 +1,7 @@
 //! What others do between the moment at which a request is judged and the one at which it changes something.
 
 use std::fs::{self, File};
+use std::path::Path;
 
 use weir_testkit::{PATIENCE, wait_until};
 
@@ -13,24 +14,30 @@ fn is_held_up(pid: u32) -> bool {
     waiting.any(|line| line.split_whitespace().any(|word| word == pid))
 }
 
-#[test]
-fn what_has_become_a_directory_since_it_was_judged_stays_with_all_that_is_in_it() {
-    // Everybody may do everything but delete anything else than `f`.
+/// A site whose clients may do everything, but delete only what is at these paths.
+fn site(deletable: &str) -> Site {
     let policy = |actions: &str, paths: &str| {
         format!(
             "[[storage-area.data.access.policy]]\ndescription = \"{actions}\"\neffect = \"permit\"\n\
              actions = [{actions}]\npaths = \"{paths}\"\nprincipals = {{ type = \"anyone\" }}\n"
         )
     };
-    let rules = policy("'list', 'read', 'write'", "/**") + &policy("'delete'", "/*/f");
+    let rules = policy("'list', 'read', 'write'", "/**") + &policy("'delete'", deletable);
     let site = Site::new(&format!("[storage-area.data.access]\n{rules}"));
     assert_eq!(site.put("/first", &[], b"x").status, 201);
-    let guard = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(site.root.path().join(".weir-store/locks.guard"))
-        .unwrap();
+    site
+}
+
+/// Who locks this holds up every change.
+fn guard(site: &Site) -> File {
+    let at = site.root.path().join(".weir-store/locks.guard");
+    File::options().write(true).create(true).truncate(false).open(at).unwrap()
+}
+
+#[test]
+fn what_has_become_a_directory_since_it_was_judged_stays_with_all_that_is_in_it() {
+    let site = site("/*/f");
+    let guard = guard(&site);
     let cases = [
         ("DELETE", "f"),
         ("MOVE", "f"),
@@ -59,4 +66,48 @@ fn what_has_become_a_directory_since_it_was_judged_stays_with_all_that_is_in_it(
         let kept = site.read(&at(&format!("{victim}/member")));
         assert_eq!(kept.as_deref(), Some(&b"kept"[..]), "{method}, {victim}");
     }
+}
+
+#[test]
+fn a_directory_that_comes_while_a_copy_is_made_is_replaced_only_by_who_may_delete_all_that_is_in_it() {
+    const FILES: usize = 300;
+    const ATTEMPTS: usize = 100;
+    let site = site("/*/there");
+    let guard = guard(&site);
+    let copies = |directory: &Path| {
+        let mut entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
+        entries.any(|name| name.to_string_lossy().starts_with(".weir-tmp~"))
+    };
+    // A copy that was faster than this test is no use: then once more.
+    for number in 0..ATTEMPTS {
+        let directory = site.root.path().join(number.to_string());
+        for file in 0..FILES {
+            site.write(&format!("{number}/from/{file}"), "copied");
+        }
+        let there = directory.join("there");
+        fs::create_dir(&there).unwrap();
+        let (from, to) = (format!("/{number}/from"), format!("/{number}/there"));
+        let (was_caught, status) = std::thread::scope(|scope| {
+            let site = &site;
+            let asked = scope.spawn(move || site.request("COPY", &from, &[("Destination", &to)], b"").status);
+            wait_until("the copy is being made", PATIENCE, || asked.is_finished() || copies(&directory));
+            guard.lock().unwrap();
+            wait_until("the copy is ready", PATIENCE, || asked.is_finished() || is_held_up(site.weir.pid()));
+            let was_caught = !asked.is_finished();
+            if was_caught {
+                fs::remove_dir(&there).unwrap();
+                site.write(&format!("{number}/there/member"), "kept");
+            }
+            guard.unlock().unwrap();
+            (was_caught, asked.join().unwrap())
+        });
+        if was_caught {
+            assert_eq!(status, 412);
+            assert_eq!(site.read(&format!("{number}/there/member")).as_deref(), Some(&b"kept"[..]));
+            assert!(!copies(&directory), "the copy is left");
+            return;
+        }
+        assert_eq!(status, 204);
+    }
+    panic!("no copy was caught in {ATTEMPTS} attempts");
 }
