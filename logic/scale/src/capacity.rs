@@ -48,6 +48,9 @@ pub struct Observation {
 /// more keeps its rate, and has more and more requests at a time. Latency and rate of a bin are moving means of what was
 /// seen there. The knee is where two bins in a row are slower than `slower` times the fastest: one alone may be chance. What a server can
 /// do is the highest rate before it.
+///
+/// What was slow for another reason than its load leaves bins of many requests at a time that a healthy server never visits again. A server
+/// that does more than such a bin, faster and with fewer at a time, speaks against it, until it is forgotten.
 #[derive(Debug, Clone)]
 pub struct Learner {
     capacity: f64,
@@ -76,6 +79,10 @@ const BINS: usize = 27 * BINS_PER_OCTAVE as usize;
 const NEWEST_SHARE: f64 = 0.1;
 /// A bin that was seen less often says nothing.
 const SEEN_MIN: u32 = 5;
+/// A bin is forgotten after so many observations that speak against it, however often it was seen.
+const SEEN_MAX: u32 = 60;
+/// So many times the rate of a bin is not chance.
+const CLEARLY_MORE: f64 = 1.1;
 /// What is believed moves towards what was learned by this share a time, so that the number of servers does not jump.
 const STEP_MAX: f64 = 0.05;
 
@@ -103,7 +110,13 @@ impl Learner {
         let share = NEWEST_SHARE.max(1.0 / f64::from(bin.seen + 1));
         bin.rate_per_s += (rate_per_s - bin.rate_per_s) * share;
         bin.latency_s += (latency_s - bin.latency_s) * share;
-        bin.seen = bin.seen.saturating_add(1);
+        bin.seen = bin.seen.saturating_add(1).min(SEEN_MAX);
+        // Who does clearly more, and faster, with fewer at a time: what was slow there was something else, a disk or a neighbour.
+        for slower in &mut self.bins[at + 1..] {
+            if rate_per_s > CLEARLY_MORE * slower.rate_per_s && latency_s < slower.latency_s {
+                slower.seen = slower.seen.saturating_sub(1);
+            }
+        }
         self.learn();
     }
 
@@ -314,6 +327,22 @@ mod tests {
             Learner::new(Capacity::Learned { initial: 12.0, least: 10.0, most: 500.0, slower: 3.0 }).unwrap();
         observe(&mut learner, (0..2_000).map(|number| f64::from(number % 40) + 1.0));
         assert!((30.0..=40.0).contains(&learner.capacity()), "{}", learner.explain());
+    }
+
+    #[test]
+    fn a_slow_spell_is_not_taken_for_the_knee_for_ever() {
+        let mut learner = Learner::new(RULE).unwrap();
+        let mut observe = |times: u32, latency_ms: u64| {
+            for number in 0..times {
+                let rate_per_s = f64::from(20 + number % 11);
+                learner.take(&Observation { rate_per_s, latency: Duration::from_millis(latency_ms) });
+            }
+            learner.capacity()
+        };
+        assert_eq!(observe(200, 10), 50.0);
+        let slow = observe(60, 100);
+        assert!(slow < 31.0, "{slow}");
+        assert_eq!(observe(2_000, 10), 50.0);
     }
 
     #[test]
