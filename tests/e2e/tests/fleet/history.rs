@@ -1,6 +1,8 @@
 //! What a fleet leaves behind, in both forms, as others find it.
 
 use std::fs;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use weir_e2e::Weir;
@@ -23,7 +25,7 @@ fn a_history_is_kept_as_csv_and_as_a_database_that_can_be_asked_meanwhile_and_pl
     wait_until("the first server", PATIENCE, || has_settled_at(&weir, 1));
     weir.obey(&json!({"fleet-scale": {"fleet": "web", "servers": 2}}));
     wait_until("the second one", PATIENCE, || has_settled_at(&weir, 2));
-    let read = |weir: &Weir, file: &std::path::Path| -> Vec<Value> {
+    let read = |weir: &Weir, file: &Path| -> Vec<Value> {
         let text = told(weir, &["history", "--json", "--file", file.to_str().unwrap()]);
         serde_json::from_str(&text).unwrap()
     };
@@ -74,4 +76,55 @@ fn a_history_that_cannot_be_opened_is_told_and_the_fleet_scales_all_the_same() {
     let output = ask(&weir, &["history", "--file", csv.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("fleet.csv: Is a directory"), "{output:?}");
+}
+
+/// Forecasts an hour and a half that comes again, and orders by it.
+const FORESEES: &str = "min = 1\nmax = 4\ncapacity = 10\nstandby = 0\n\
+                        policy = { kind = \"predictive\", season = \"90m\", step = \"1m\" }\n";
+
+/// A history with a row for each of these ages, in seconds before now.
+fn write_past(file: &Path, ages_s: impl Iterator<Item = u64>) {
+    let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let mut text = String::from(
+        "timestamp,elapsed_s,requests_total,requests,rate_per_s,needed,active_cloud,active_balancer,decision,reason,demand\n",
+    );
+    for age_s in ages_s {
+        let at_s = now_s - age_s;
+        let rate_per_s = if at_s % 5_400 < 2_700 { 9 } else { 2 };
+        text.push_str(&format!("{at_s},0,,,{rate_per_s},1,1,1,,,\n"));
+    }
+    fs::write(file, text).unwrap();
+}
+
+#[test]
+fn what_is_in_a_history_that_comes_after_the_start_is_known_to_forecasts() {
+    let place = Place::new();
+    let (later, directory) = (place.path("later"), place.path("disk"));
+    let mut weir =
+        Weir::start(&place.config(&format!("{FORESEES}history = {:?}\n", directory.join("web.csv"))));
+    weir.wait_for_log("no history is kept");
+    wait_until("it only follows", PATIENCE, || {
+        told(&weir, &["explain"]).contains("no whole season was seen yet")
+    });
+    fs::create_dir(&later).unwrap();
+    write_past(&later.join("web.csv"), (60..12_000).rev().step_by(10));
+    fs::rename(&later, &directory).unwrap();
+    wait_until("it forecasts", PATIENCE, || told(&weir, &["explain"]).contains("by MSTL"));
+}
+
+#[test]
+fn a_history_that_comes_after_the_start_takes_nothing_from_what_another_one_tells() {
+    let place = Place::new();
+    let (later, directory, good) = (place.path("later"), place.path("disk"), place.path("good.csv"));
+    // More than what is kept of it for those who ask, and two seasons only with the rest.
+    write_past(&good, (1..12_000).rev());
+    let late = directory.join("web.csv");
+    let mut weir = Weir::start(&place.config(&format!("{FORESEES}history = [{good:?}, {late:?}]\n")));
+    weir.wait_for_log("no history is kept");
+    wait_until("it forecasts", PATIENCE, || told(&weir, &["explain"]).contains("by MSTL"));
+    fs::create_dir(&later).unwrap();
+    write_past(&later.join("web.csv"), std::iter::once(30_000));
+    fs::rename(&later, &directory).unwrap();
+    wait_until("some looks are in it", PATIENCE, || fs::read_to_string(&late).unwrap().lines().count() > 5);
+    wait_until("it forecasts as before", PATIENCE, || told(&weir, &["explain"]).contains("by MSTL"));
 }

@@ -12,20 +12,28 @@ pub(super) struct Chronicle {
     file: Option<History>,
     /// When it was tried last to open it; `None` = whoever leads has.
     tried: Option<Duration>,
+    /// Before it is tried again.
+    pause: Duration,
     /// What was said of it last.
     told: String,
     /// What was in it, if it could be opened only later.
     late: Option<Vec<Row>>,
 }
 
-/// Before it is tried again to open a file.
-const RETRY: Duration = Duration::from_secs(60);
+/// Before it is tried again to open a file, the first time and the longest: each try may read all of it.
+const RETRY_FIRST: Duration = Duration::from_secs(5);
+const RETRY_LONGEST: Duration = Duration::from_secs(60);
 
 impl Chronicle {
     /// Goes on in the file; `None` = it could not be opened, and that was said.
     pub(super) fn new(plan: HistoryPlan, file: Option<History>) -> Self {
         let told = if file.is_none() { "it could not be opened" } else { "" };
-        Self { plan, file, tried: None, told: told.to_owned(), late: None }
+        Self { plan, file, tried: None, pause: RETRY_FIRST, told: told.to_owned(), late: None }
+    }
+
+    /// Whether it can be written, as far as anybody knows.
+    pub(super) fn is_open(&self) -> bool {
+        self.file.is_some()
     }
 
     /// Which file it is.
@@ -42,9 +50,9 @@ impl Chronicle {
     pub(super) fn note(&mut self, at: Duration, row: &Row) -> Option<String> {
         let mut file = match self.file.take() {
             Some(file) => file,
-            None if at.saturating_sub(*self.tried.get_or_insert(at)) < RETRY => return None,
+            None if at.saturating_sub(*self.tried.get_or_insert(at)) < self.pause => return None,
             None => {
-                self.tried = Some(at);
+                (self.tried, self.pause) = (Some(at), (self.pause * 2).min(RETRY_LONGEST));
                 match History::open(&self.plan) {
                     Ok((file, rows)) => {
                         self.late = Some(rows);
@@ -60,7 +68,7 @@ impl Chronicle {
                 None
             }
             Ok(true) => {
-                self.file = Some(file);
+                (self.file, self.pause) = (Some(file), RETRY_FIRST);
                 let was_said = !std::mem::take(&mut self.told).is_empty();
                 was_said.then(|| format!("history: {} is kept again", self.plan.file.display()))
             }
@@ -127,7 +135,7 @@ mod tests {
             told.extend(chronicle.note(Duration::from_secs(second), &Row::default()));
             told.len()
         };
-        assert_eq!([0, 30, 60, 61, 120].map(&mut second), [0, 0, 1, 1, 1]);
+        assert_eq!([0, 4, 5, 6, 120].map(&mut second), [0, 0, 1, 1, 1]);
         fs::remove_dir(&plan.file).unwrap();
         assert_eq!([121, 180, 181].map(&mut second), [1, 2, 2]);
         assert_eq!(History::latest(&plan).unwrap().len(), 2);

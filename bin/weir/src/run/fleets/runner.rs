@@ -94,6 +94,8 @@ impl Runner {
         self.desk.show(false, |snapshot| snapshot.alarms.clear());
         why.clear();
         let mut chronicles = self.histories(live.scaler_mut());
+        // What one of the files tells is known to forecasts: another one, or the same after an outage, has no more to tell.
+        let mut knew = chronicles.iter().any(Chronicle::is_open);
         let mut teller = Teller::new(Arc::clone(&self.desk));
         let mut moved = Moved::new(self.left_behind(), self.plan.rules.drain_deadline);
         let began = Instant::now();
@@ -113,7 +115,9 @@ impl Runner {
                     if let Some(news) = chronicle.note(now.at, &row) {
                         self.desk.tell(news);
                     }
-                    if let Some(rows) = chronicle.late() {
+                    if let Some(rows) = chronicle.late()
+                        && !std::mem::replace(&mut knew, true)
+                    {
                         self.catch_up(chronicle.plan(), rows, live.scaler_mut());
                     }
                 }
