@@ -25,6 +25,8 @@ pub struct WishFile {
     is_shared: bool,
     /// They were not told yet of what is known here.
     is_untold: bool,
+    /// What they wished, as far as it was told or heard, before that.
+    base: Wish,
     /// As it was read or written last.
     known: Wish,
     /// The file was read, or is not there: it holds nothing that is not known.
@@ -39,6 +41,9 @@ struct Written {
     wish: Wish,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     untold: bool,
+    /// Of one that is untold: what others wished before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    base: Option<Wish>,
 }
 
 /// Which file it is: each wish is a new one.
@@ -47,6 +52,16 @@ type Version = (u64, i64, i64);
 /// More is no wish.
 const BYTES_MAX: u64 = 4_096;
 
+impl Wish {
+    /// With what was changed here since `base`, and `theirs` of all else.
+    fn over(self, base: Self, theirs: Self) -> Self {
+        Self {
+            paused: if self.paused == base.paused { theirs.paused } else { self.paused },
+            servers: if self.servers == base.servers { theirs.servers } else { self.servers },
+        }
+    }
+}
+
 impl WishFile {
     /// That of the fleet with this directory. Nothing is read yet.
     pub fn new(directory: &Path) -> Self {
@@ -54,6 +69,7 @@ impl WishFile {
             path: directory.join("wish.json"),
             is_shared: false,
             is_untold: false,
+            base: Wish::default(),
             known: Wish::default(),
             is_read: false,
             version: None,
@@ -96,6 +112,7 @@ impl WishFile {
             let written = serde_json::from_slice::<Written>(&text);
             let written = written.map_err(|cause| storage::named(&self.path, &io::Error::other(cause)))?;
             (self.known, self.is_untold) = (written.wish, written.untold);
+            self.base = written.base.unwrap_or_default();
         }
         (self.version, self.is_read) = (version, true);
         Ok(())
@@ -106,15 +123,23 @@ impl WishFile {
     /// # Errors
     /// It is not, and is lost at the next restart; names the file.
     pub fn set(&mut self, wish: Wish) -> io::Result<()> {
+        if !self.is_untold() {
+            self.base = self.known;
+        }
         self.write(wish, self.is_shared)
     }
 
-    /// Others wish this. What they were not told of yet counts more.
+    /// Others wish this. What was changed here, and they were not told of yet, counts more.
     ///
     /// # Errors
     /// As of [`WishFile::set`].
     pub fn heard(&mut self, wish: Wish) -> io::Result<()> {
-        match self.is_untold() || (self.is_read && self.known == wish) {
+        if self.is_untold() {
+            let both = self.known.over(self.base, wish);
+            self.base = wish;
+            return self.write(both, both != wish);
+        }
+        match self.is_read && self.known == wish {
             true => Ok(()),
             false => self.write(wish, false),
         }
@@ -125,10 +150,11 @@ impl WishFile {
     /// # Errors
     /// It cannot be written down, and they will be told again; names the file.
     pub fn told(&mut self, wish: Wish) -> io::Result<()> {
-        match self.is_untold() && self.known == wish {
-            true => self.write(wish, false),
-            false => Ok(()),
+        if !self.is_untold() {
+            return Ok(());
         }
+        self.base = wish;
+        self.write(self.known, self.known != wish)
     }
 
     fn write(&mut self, wish: Wish, untold: bool) -> io::Result<()> {
@@ -136,7 +162,8 @@ impl WishFile {
         if let Some(directory) = self.path.parent() {
             storage::make_directory(directory)?;
         }
-        storage::replace(&self.path, &serde_json::to_vec(&Written { wish, untold })?)?;
+        let written = Written { wish, untold, base: untold.then_some(self.base) };
+        storage::replace(&self.path, &serde_json::to_vec(&written)?)?;
         self.version = version(&self.path)?;
         Ok(())
     }

@@ -78,8 +78,9 @@ fn a_wish_is_untold_until_others_were_told_and_counts_more_than_theirs_so_long()
     let mut file = open();
     file.refresh().unwrap();
     assert!(file.is_untold());
-    file.heard(three).unwrap();
-    file.told(three).unwrap();
+    let other = Wish { paused: Some(false), servers: None };
+    file.heard(other).unwrap();
+    file.told(other).unwrap();
     assert_eq!((file.known(), file.is_untold()), (paused, true));
     file.told(paused).unwrap();
     assert!(!file.is_untold());
@@ -91,4 +92,35 @@ fn a_wish_is_untold_until_others_were_told_and_counts_more_than_theirs_so_long()
     let mut alone = WishFile::new(directory.path());
     alone.set(paused).unwrap();
     assert!(!alone.is_untold());
+}
+
+#[test]
+fn what_was_not_changed_here_is_what_others_wish_when_they_are_told() {
+    let directory = TempDir::new().unwrap();
+    let open = || {
+        let mut file = WishFile::new(directory.path()).shared(true);
+        file.refresh().unwrap();
+        file
+    };
+    let wish = |paused, servers| Wish { paused, servers };
+    open().set(wish(None, Some(3))).unwrap();
+    // After a restart, too.
+    let mut file = open();
+    file.heard(wish(Some(true), None)).unwrap();
+    assert_eq!((file.known(), file.is_untold()), (wish(Some(true), Some(3)), true));
+    // Another command while they are told.
+    file.set(wish(Some(true), Some(4))).unwrap();
+    file.told(wish(Some(true), Some(3))).unwrap();
+    assert!(file.is_untold());
+    let mut file = open();
+    file.heard(wish(Some(false), Some(3))).unwrap();
+    assert_eq!((file.known(), file.is_untold()), (wish(Some(false), Some(4)), true));
+    file.told(file.known()).unwrap();
+    assert!(!file.is_untold());
+    // What is taken back is changed, too; and what others wish as well is told.
+    file.set(wish(Some(false), None)).unwrap();
+    file.heard(wish(Some(true), Some(4))).unwrap();
+    assert_eq!((file.known(), file.is_untold()), (wish(Some(true), None), true));
+    file.heard(wish(Some(true), None)).unwrap();
+    assert_eq!((file.known(), file.is_untold()), (wish(Some(true), None), false));
 }

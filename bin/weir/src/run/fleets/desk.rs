@@ -152,6 +152,11 @@ impl Desk {
         kept.map_err(|cause| format!("this is lost at a restart: {cause}"))
     }
 
+    /// Who begins to lead acts on nothing that was heard before: it may be wished otherwise by now.
+    pub(super) fn ask_anew(&self) {
+        self.state().is_shared = false;
+    }
+
     /// Others were told and asked; `failed`: why not.
     pub(super) fn shared(&self, failed: Option<String>) {
         let mut state = self.state();
@@ -331,6 +336,12 @@ mod tests {
         assert_eq!((desk.wished(), desk.snapshot().troubles), ((three, false), Vec::new()));
         // What was known once counts on while nobody can be asked.
         desk.shared(Some("no answer".to_owned()));
+        assert_eq!(desk.wished(), (three, false));
+        // Whoever begins to lead asks again, and acts when it has heard.
+        desk.ask_anew();
+        desk.shared(Some("no answer".to_owned()));
+        assert!(desk.wished().1);
+        desk.shared(None);
         assert_eq!(desk.wished(), (three, false));
         // They have lost it, or never knew.
         assert_eq!((desk.untold(false), desk.untold(true)), (None, Some(three)));

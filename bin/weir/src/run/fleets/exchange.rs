@@ -13,54 +13,72 @@ pub(super) struct Exchange {
     shared: Option<SharedWish>,
     desk: Arc<Desk>,
     last: Option<Instant>,
+    /// For so long it is too early to ask again.
+    pause: Duration,
     has_failed: bool,
 }
 
-/// Between two looks, unless there is something to tell.
+/// Between two looks, unless there is something to tell, or the store does not answer.
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl Exchange {
     /// Nobody was asked yet.
     pub(super) fn new(plan: &FleetPlan, desk: &Arc<Desk>) -> Self {
-        Self { shared: SharedWish::new(plan), desk: Arc::clone(desk), last: None, has_failed: false }
+        let shared = SharedWish::new(plan);
+        Self { shared, desk: Arc::clone(desk), last: None, pause: PAUSE, has_failed: false }
     }
 
-    /// Tells and hears, if it is time for that; `now`: it is. Waits no longer than a quarter of what a lease lasts.
+    /// Hears and tells, if it is time for that; `now`: it is, for one that begins to lead. Waits no longer than half of what a
+    /// lease lasts.
     pub(super) async fn look(&mut self, now: bool) {
         let Some(shared) = &mut self.shared else { return };
-        let untold = self.desk.untold(false);
-        let is_early = self.last.is_some_and(|last| last.elapsed() < PAUSE);
-        if is_early && !now && (untold.is_none() || self.has_failed) {
+        let is_early = self.last.is_some_and(|last| last.elapsed() < self.pause);
+        if is_early && !now && (self.has_failed || self.desk.untold(false).is_none()) {
             return;
         }
-        self.last = Some(Instant::now());
-        let outcome = match untold {
-            Some(wish) => tell(shared, &self.desk, wish).await,
-            None => hear(shared, &self.desk).await,
-        };
+        if now {
+            self.desk.ask_anew();
+        }
+        let began = Instant::now();
+        let outcome = exchange(shared, &self.desk).await;
         self.has_failed = outcome.is_err();
+        self.pause = pause_after(self.has_failed, began.elapsed());
+        self.last = Some(Instant::now());
         self.desk.shared(outcome.err());
     }
 }
 
-async fn hear(shared: &mut SharedWish, desk: &Desk) -> Result<(), String> {
-    match shared.look().await? {
-        Heard::Same => Ok(()),
-        Heard::Wish(wish) => {
-            let kept = desk.heard(wish);
-            if kept.is_err() {
-                shared.forget();
-            }
-            kept
-        }
-        Heard::Nothing => match desk.untold(true) {
-            Some(wish) => tell(shared, desk, wish).await,
-            None => Ok(()),
-        },
-    }
+/// Before others are asked again. Who leads waits for the answer: of a store that hangs, for a tenth of its time at most.
+fn pause_after(has_failed: bool, took: Duration) -> Duration {
+    if has_failed { PAUSE.max(took * 10) } else { PAUSE }
 }
 
-async fn tell(shared: &mut SharedWish, desk: &Desk, wish: Wish) -> Result<(), String> {
-    shared.tell(wish).await?;
-    desk.told(wish)
+/// What others wish comes first: of what was not changed here, theirs is told again.
+async fn exchange(shared: &mut SharedWish, desk: &Desk) -> Result<(), String> {
+    let heard = shared.look().await?;
+    let kept = match heard {
+        Heard::Wish(wish) => desk.heard(wish),
+        Heard::Same | Heard::Nothing => Ok(()),
+    };
+    if kept.is_err() {
+        shared.forget();
+    }
+    if let Some(wish) = desk.untold(heard == Heard::Nothing) {
+        shared.tell(wish).await?;
+        desk.told(wish)?;
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_hangs_is_asked_less_often_and_one_that_refuses_as_often_as_one_that_answers() {
+        let seconds = Duration::from_secs;
+        assert_eq!(pause_after(true, seconds(2)), seconds(20));
+        assert_eq!(pause_after(true, Duration::from_millis(1)), PAUSE);
+        assert_eq!(pause_after(false, seconds(2)), PAUSE);
+    }
 }

@@ -120,6 +120,30 @@ fn a_redis_that_was_emptied_is_told_again_what_is_wished() {
 }
 
 #[test]
+fn a_pause_that_one_was_told_outlives_a_number_that_another_one_could_not_pass_on_yet() {
+    let cloud = Cloud::new();
+    let mut store = Store::start(Kind::Redis, cloud.place().path("store"), &[]);
+    let config = |name: &str| cloud.config(name, &store.lease(""), TWO);
+    let (one, other) = (config("first"), config("second"));
+    let first = Weir::start(&one);
+    wait_until("two servers", PATIENCE, || has_settled_at(&first, 2));
+    store.fail();
+    told(&first, &["scale", "3"]);
+    kill(first);
+    store.go_on();
+    let second = Weir::start(&other);
+    told(&second, &["pause"]);
+    wait_until("it is passed on", PATIENCE, || store.has("weir/fleet/web/wish"));
+    let first = Weir::start(&one);
+    wait_until("both know of both", PATIENCE, || {
+        [&first, &second].into_iter().all(|weir| {
+            let now = fleet(weir);
+            now["pinned"] == 3 && now["paused"] == true
+        })
+    });
+}
+
+#[test]
 fn what_a_killed_leader_had_ordered_is_waited_for_and_not_ordered_again() {
     let cloud = Cloud::new();
     let store = Store::start(Kind::Etcd, cloud.place().path("store"), &[]);
