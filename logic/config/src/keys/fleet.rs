@@ -86,7 +86,7 @@ const OWN: [Key; 20] = [
         Otherwise("all servers are alike"),
         "{ \"m1.large\" = 40 }",
         "The same of servers that are of another size than those that the fleet makes now, by the flavour that `openstack` or an `exec` program (`flavour`) tells. `\"auto\"` has \
-         the bounds of `capacity`.",
+         the bounds of `capacity`, and needs a pool: a HAProxy does not tell.",
     ),
     key(
         "signals",

@@ -105,6 +105,10 @@ fn learned(table: &Table<'_, '_>) -> Capacity {
 
 /// Of which servers the size is another one, and what is written of them.
 fn flavours<'t>(table: &Table<'t, '_>) -> Vec<(Name, &'t Node)> {
+    let is_untold = table.get("process").is_some() || table.get("kubernetes").is_some();
+    if let (Some(node), true) = (table.get("flavours"), is_untold) {
+        table.error("flavours", node.span, "only openstack and exec tell the flavour of a server");
+    }
     let own = table.table("openstack").text_if("flavor");
     let mut flavours = Vec::new();
     for (name, node) in table.get("flavours").map_or(&[][..], Node::entries) {

@@ -32,6 +32,15 @@ pub(super) fn backend(table: &Table<'_, '_>) -> HaproxyBackend {
     if let (Some(node), None) = (table.get("capacity"), table.get("capacity").and_then(Node::decimal)) {
         table.error("capacity", node.span, "cannot be found out from HAProxy's statistics: give a number");
     }
+    for (name, node) in table.get("flavours").map_or(&[][..], Node::entries) {
+        if node.text() == Some("auto") {
+            let message = format!(
+                "{}: cannot be found out from HAProxy's statistics: give a number",
+                short(&name.value)
+            );
+            table.error("flavours", node.span, message);
+        }
+    }
     let socket = absolute(&inner, "socket").unwrap_or_default();
     let template = inner.table_if("template").map(|inner| template(&inner));
     HaproxyBackend { socket, backend, server, template }

@@ -129,6 +129,21 @@ fn a_flavour_that_the_fleet_makes_itself_is_no_other_one() {
 }
 
 #[test]
+fn flavours_that_nobody_tells_and_capacities_that_nobody_can_find_out_are_refused() {
+    let fleet = |rest: &str| {
+        complaints(&with(&format!(
+            "[fleet.web]\nmax = 5\ncapacity = 10\nflavours = {{ large = \"auto\" }}\n{rest}\n"
+        )))
+    };
+    for provider in ["process = { command = [\"x\", \"{port}\"] }", "kubernetes = { deployment = \"web\" }"] {
+        let told = fleet(&format!("pool = \"web\"\n{provider}"));
+        assert!(told.contains("only openstack and exec tell the flavour of a server"), "{told}");
+    }
+    let told = fleet("haproxy = { socket = \"/run/h.sock\", backend = \"web\" }\nexec = { command = \"x\" }");
+    assert!(told.contains("large: cannot be found out from HAProxy's statistics: give a number"), "{told}");
+}
+
+#[test]
 fn fleets_that_share_a_pool_or_a_directory_are_refused() {
     insta::assert_snapshot!(complaints(&with(
         r#"
