@@ -140,6 +140,7 @@ fn openstack_settings(plan: &FleetPlan, of: &FleetCloud) -> Result<OpenStackSett
     let cloud = Surroundings::of_process().cloud(of.cloud.as_deref())?;
     let user_data = of.user_data.as_deref().map(user_data).transpose()?;
     Ok(OpenStackSettings {
+        other_flavors: plan.rules.capacity.others.iter().map(|(name, _)| name.to_string()).collect(),
         networks: of.networks.clone(),
         key_pair: of.key_pair.clone(),
         user_data,

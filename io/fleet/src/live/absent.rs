@@ -4,9 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use weir_model::ServerName;
+use weir_model::{Name, ServerName};
 
-use super::look::name_of;
+use super::look::{flavour_of, name_of};
 use super::{Health, Member};
 use crate::Machine;
 
@@ -14,6 +14,8 @@ use crate::Machine;
 #[derive(Debug, Default)]
 pub(super) struct Absent {
     since: HashMap<ServerName, Duration>,
+    /// What a list said last of each size.
+    flavours: HashMap<ServerName, Name>,
     /// So many servers that a list names serve.
     serving: usize,
     /// So many were wanted last; `None` = nothing was decided yet.
@@ -43,6 +45,14 @@ impl Absent {
         self.serving = here.into_iter().filter(|member| serves(member)).count();
         let absent: HashSet<&ServerName> = absent.into_iter().map(|member| &member.server).collect();
         self.since.retain(|server, _| absent.contains(server));
+        let told = |machine: &Machine| Some((name_of(machine)?, flavour_of(machine)?));
+        let mut flavours: HashMap<ServerName, Name> = machines.iter().filter_map(told).collect();
+        for server in &absent {
+            if let Some(flavour) = self.flavours.remove(*server) {
+                flavours.insert((*server).clone(), flavour);
+            }
+        }
+        self.flavours = flavours;
         for server in absent {
             self.since.entry(server.clone()).or_insert(now);
         }
@@ -51,6 +61,11 @@ impl Absent {
     /// So many servers are wanted.
     pub(super) fn decided(&mut self, wanted: u32) {
         self.wanted = Some(wanted);
+    }
+
+    /// The size of a member, as a list that named it has told it last.
+    pub(super) fn flavour(&self, server: &ServerName) -> Option<Name> {
+        self.flavours.get(server).cloned()
     }
 
     /// Of a member; `None` = a list names it.

@@ -92,7 +92,7 @@ impl<B: Balancer> Live<B> {
             let created = self.memory.of(&machine.id, now).ordered;
             let active = member.map_or(0, |member| member.active);
             servers.push(Server {
-                flavour: machine.flavour.as_ref().and_then(|flavour| Name::new(flavour).ok()),
+                flavour: flavour_of(machine),
                 zone: machine.zone.as_ref().and_then(|zone| ZoneName::new(zone).ok()),
                 cost_per_hour: machine.cost_per_hour.unwrap_or(0.0),
                 active,
@@ -102,7 +102,9 @@ impl<B: Balancer> Live<B> {
         for member in members {
             if self.absent.verdict(now, member) == Some(Verdict::Kept) {
                 let server = member.server.clone();
-                servers.push(Server { active: member.active, ..unseen(server, now, ServerState::Active) });
+                let flavour = self.absent.flavour(&server);
+                let unseen = unseen(server, now, ServerState::Active);
+                servers.push(Server { flavour, active: member.active, ..unseen });
             }
         }
         // They may be there already, and must not be ordered again.
@@ -197,6 +199,11 @@ impl<B: Balancer> Live<B> {
 /// A server of which no more is known.
 fn unseen(name: ServerName, created: Duration, state: ServerState) -> Server {
     Server { name, flavour: None, zone: None, created, cost_per_hour: 0.0, active: 0, state }
+}
+
+/// A machine's size, if the provider tells it.
+pub(super) fn flavour_of(machine: &Machine) -> Option<Name> {
+    machine.flavour.as_ref().and_then(|flavour| Name::new(flavour).ok())
 }
 
 /// A machine's name in the balancer: the token, or else its id if that can be a name.

@@ -123,7 +123,8 @@ impl OpenStackProvider {
             ip: None,
             port: None,
             state: MachineState::Building,
-            flavour: Some(self.settings.flavor.clone()),
+            // As lists tell it: what is configured may be an id.
+            flavour: Some(parts.flavor.name.clone()),
             zone: None,
             cost_per_hour: None,
             tags: self.metadata(order.token).into_iter().collect(),
@@ -269,7 +270,15 @@ impl OpenStackProvider {
 
     async fn check(&self) -> Result<(), Failure> {
         self.parts.borrow_mut().take();
-        self.parts().await?;
+        let parts = self.parts().await?;
+        let own = &parts.flavor.name;
+        if self.settings.other_flavors.contains(own) {
+            let message = format!(
+                "flavor {:?} is {own:?}, of which flavours tells, too: capacity says what it can do",
+                self.settings.flavor
+            );
+            return Err(Failure::new(FailureKind::Permanent, message));
+        }
         if let Some(key) = &self.settings.key_pair {
             let path = format!("/os-keypairs/{}", encode(key));
             let asked = self.session.request("compute", &Method::GET, &path, None).await;

@@ -20,7 +20,7 @@ pub(super) struct Parts {
 #[derive(Debug, Deserialize)]
 pub(super) struct Flavor {
     pub(super) id: String,
-    name: String,
+    pub(super) name: String,
     pub(super) vcpus: i64,
     /// MiB.
     pub(super) ram: i64,

@@ -14,6 +14,8 @@ pub struct OpenStackSettings {
     pub image: String,
     /// Their size: a flavor's name or id.
     pub flavor: String,
+    /// Names of flavors that only other servers of the fleet may have, if any: what those can do is told apart by them.
+    pub other_flavors: Vec<String>,
     /// Names or ids of the networks that they are connected to; none = what the cloud gives by itself.
     pub networks: Vec<String>,
     /// The name of the SSH key that is put on them.
@@ -71,6 +73,7 @@ impl OpenStackSettings {
             cloud,
             image: image.to_owned(),
             flavor: flavor.to_owned(),
+            other_flavors: Vec::new(),
             networks: Vec::new(),
             key_pair: None,
             user_data: None,

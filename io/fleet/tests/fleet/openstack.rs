@@ -90,6 +90,26 @@ fn a_server_is_made_of_all_that_is_configured() {
 }
 
 #[test]
+fn a_flavor_that_is_given_by_its_id_is_told_by_its_name_and_is_no_other_one() {
+    let fake = FakeCloud::start();
+    let settings = OpenStackSettings { flavor: "f1".to_owned(), ..settings(&fake) };
+    let provider = OpenStackProvider::new(settings.clone()).unwrap();
+    let made = run(provider.create(Order { token: &token("web-1"), again: FRESH })).unwrap();
+    assert_eq!(made.flavour.as_deref(), Some("small"));
+    let with = |other: &str| {
+        let settings = OpenStackSettings { other_flavors: vec![other.to_owned()], ..settings.clone() };
+        run(OpenStackProvider::new(settings).unwrap().verify())
+    };
+    with("large").unwrap();
+    let failure = with("small").unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Permanent);
+    assert!(
+        failure.to_string().contains("flavor \"f1\" is \"small\", of which flavours tells, too"),
+        "{failure}"
+    );
+}
+
+#[test]
 fn machines_are_told_with_state_address_and_reason() {
     let fake = FakeCloud::start();
     let states = [

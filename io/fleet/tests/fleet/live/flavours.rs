@@ -42,6 +42,21 @@ fn a_server_counts_for_what_its_flavour_can_do() {
 }
 
 #[test]
+fn a_server_that_a_list_leaves_out_still_counts_for_what_its_flavour_can_do() {
+    run_virtually(async {
+        let mut play = play(Capacity::Given(40.0));
+        play.seconds(60, 35).await;
+        let large = play.are_large(2);
+        // As much as they can do: nobody has to go.
+        let before = play.seconds(1, 95).await.decision.unwrap().fleet.healthy;
+        assert!(before >= 10.0, "{before}");
+        play.world.0.borrow_mut().hidden = large.into_iter().collect();
+        let after = play.seconds(1, 95).await.decision.unwrap().fleet.healthy;
+        assert_eq!(after, before);
+    });
+}
+
+#[test]
 fn what_servers_can_do_is_learned_for_each_flavour_by_itself() {
     run_virtually(async {
         let learned = Capacity::Learned { initial: 40.0, least: 1.0, most: 1_000.0, slower: 2.0 };
