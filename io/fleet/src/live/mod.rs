@@ -10,6 +10,7 @@ mod failing;
 mod look;
 mod memory;
 mod recalled;
+mod turn;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -21,6 +22,7 @@ use self::absent::Absent;
 use self::failing::Failing;
 use self::memory::Memory;
 use self::recalled::Recalled;
+use self::turn::Turn;
 use crate::journal::{Action, Outcome};
 use crate::{Actuator, Settled};
 
@@ -98,6 +100,7 @@ pub struct Live<B> {
     absent: Absent,
     failing: Failing,
     recalled: Recalled,
+    turn: Turn,
     acts: bool,
     /// When it was decided last, or tried for the first time.
     decided: Option<Duration>,
@@ -155,9 +158,17 @@ impl<B: Balancer> Live<B> {
             absent: Absent::default(),
             failing: Failing::default(),
             recalled: Recalled::default(),
+            turn: Turn::default(),
             acts: true,
             decided: None,
         }
+    }
+
+    /// Makes forecasts at moments that follow from the fleet's name: those of many fleets are not due at once then.
+    #[must_use]
+    pub fn spread(mut self, fleet: &str) -> Self {
+        self.turn = Turn::of(fleet);
+        self
     }
 
     /// Whether decisions are carried out. What runs is kept in the balancer either way, and what was begun is finished.
@@ -266,7 +277,9 @@ impl<B: Balancer> Live<B> {
         }
         round.decision = Some(decision);
         // What was decided is under way: now there is time for it.
-        self.scaler.refit();
+        if self.turn.has_come(now.wall_s, self.scaler.rules()) {
+            self.scaler.refit();
+        }
         round
     }
 

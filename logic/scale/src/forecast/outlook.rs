@@ -30,6 +30,8 @@ pub(crate) struct Outlook {
     fresh: usize,
     /// The greatest value so far.
     greatest: f64,
+    /// The value of the last step.
+    last: f64,
 }
 
 #[derive(Debug, Clone)]
@@ -72,17 +74,26 @@ impl Outlook {
             decomposed: Err(Unfit::Short),
             fresh: 0,
             greatest: 0.0,
+            last: 0.0,
         }
     }
 
-    /// Takes in the mean of the step after the last one, steps counted since 1970. What is no number is taken for what was expected.
+    /// Takes in the mean of the step after the last one, steps counted since 1970. What is no number is taken for what was
+    /// expected, or as long as nothing is, for what was there before.
     pub(crate) fn push(&mut self, step: i64, value: f64) {
         let steps = self.steps;
         let phase = step.rem_euclid(steps as i64) as usize;
         let smoothed =
             self.smoothed.get_or_insert_with(|| HoltWinters::new(Smoothing::default(), steps, phase));
-        let value = if value.is_finite() { value } else { smoothed.ahead(1).mean };
+        let value = if value.is_finite() {
+            value
+        } else if smoothed.is_ready() {
+            smoothed.ahead(1).mean
+        } else {
+            self.last
+        };
         let value = value.clamp(0.0, VALUE_MAX);
+        self.last = value;
         self.greatest = self.greatest.max(value);
         smoothed.push(value);
         self.fresh += usize::from(self.past.push(step, value));
@@ -217,6 +228,19 @@ mod tests {
             let most = expected.map(|expected| expected.band.at_most).fold(0.0, f64::max);
             assert!(most > 0.0 && most <= 2.0 * seen, "{method:?}: {most} of {seen}");
         }
+    }
+
+    #[test]
+    fn a_gap_before_anything_is_expected_is_no_quiet_time() {
+        let mut outlook = Outlook::new(Method::Mstl, DAY as usize, 0.9);
+        for step in 0..6 * DAY + 6 {
+            outlook.push(step, if (10..14).contains(&step) { f64::NAN } else { usual(step) });
+            outlook.refit();
+        }
+        let least = outlook.past.points().into_iter().fold(f64::INFINITY, f64::min);
+        assert_eq!(least, 2.0);
+        let band = outlook.at(6 * DAY + 11, 6 * DAY + 6).unwrap().band;
+        assert!((band.likely - 10.0).abs() < 1.0, "{band:?}");
     }
 
     #[test]

@@ -80,7 +80,7 @@ fn a_history_that_cannot_be_opened_is_told_and_the_fleet_scales_all_the_same() {
 
 /// Forecasts an hour and a half that comes again, and orders by it.
 const FORESEES: &str = "min = 1\nmax = 4\ncapacity = 10\nstandby = 0\n\
-                        policy = { kind = \"predictive\", season = \"90m\", step = \"1m\" }\n";
+                        policy = { kind = \"predictive\", season = \"90m\", step = \"10s\" }\n";
 
 /// A history with a row for each of these ages, in seconds before now.
 fn write_past(file: &Path, ages_s: impl Iterator<Item = u64>) {

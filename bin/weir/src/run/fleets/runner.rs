@@ -160,7 +160,8 @@ impl Runner {
             self.desk.tell(format!("the journal could not be read, and was put aside: {}", aside.display()));
         }
         let balance = self.balance(&plan.balancer);
-        Ok(Live::new(Scaler::new(Arc::new(plan.rules.clone())), actuator, balance, plan.port))
+        let scaler = Scaler::new(Arc::new(plan.rules.clone()));
+        Ok(Live::new(scaler, actuator, balance, plan.port).spread(plan.name.as_str()))
     }
 
     /// Who balances.
