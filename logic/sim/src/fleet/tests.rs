@@ -179,9 +179,9 @@ fn a_season_that_is_known_is_provided_for_before_it_comes() {
         let outcome = play(Policy::Predictive(predictive));
         // The first two seasons have nothing to go by.
         let (ours, theirs) = (outcome.overloaded_s, following.overloaded_s.min(published.overloaded_s));
-        assert!(ours * 4 < theirs * 3, "{forecast:?}: {ours} {theirs}");
+        assert!(ours * 3 < theirs, "{forecast:?}: {ours} {theirs}");
         assert!(outcome.refused <= following.refused.min(published.refused), "{outcome:?} {following:?}");
-        assert!(outcome.server_s < 1.5 * published.server_s, "{} {}", outcome.server_s, published.server_s);
+        assert!(outcome.server_s < 1.3 * published.server_s, "{} {}", outcome.server_s, published.server_s);
         assert_eq!(outcome, play(Policy::Predictive(predictive)));
     }
 }
@@ -205,7 +205,7 @@ fn short_days(seed: u64, days: usize) -> Demand {
 }
 
 #[test]
-fn on_days_that_nobody_has_seen_a_forecast_lacks_less_than_the_published_rule_at_a_bounded_price() {
+fn on_days_that_nobody_has_seen_a_forecast_lacks_less_than_half_as_much_as_the_published_rule_at_a_bounded_price() {
     for seed in 101..=104 {
         let demand = short_days(seed, 5);
         let play = |policy: Policy| backtest(&rules(policy), &World::default(), &demand, seed);
@@ -216,11 +216,11 @@ fn on_days_that_nobody_has_seen_a_forecast_lacks_less_than_the_published_rule_at
             ..Predictive::default()
         }));
         let (ours, theirs) = (predictive.overloaded_s, published.overloaded_s);
-        assert!(ours < theirs, "{seed}: {ours} {theirs}");
+        assert!(ours * 2 < theirs, "{seed}: {ours} {theirs}");
         assert!(predictive.refused <= published.refused, "{seed}: {predictive:?} {published:?}");
         let (ours, theirs) = (predictive.server_s, published.server_s);
         // Who is to be sure has some to spare: a band around five servers on average.
-        assert!(ours < 1.4 * theirs, "{seed}: {ours} {theirs}");
+        assert!(ours < 1.15 * theirs, "{seed}: {ours} {theirs}");
     }
 }
 
