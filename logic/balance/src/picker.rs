@@ -189,6 +189,15 @@ impl Picker {
         }
     }
 
+    /// The server that a request of this key waits for when its pick has found everybody busy; `None` = any that becomes free.
+    /// As in [`Picker::pick`], one that has failed the request is no longer waited for, unless all have; the hashes of the
+    /// kernel know no other server.
+    pub fn awaited_server(roster: &Roster, input: &PickInput<'_>) -> Option<usize> {
+        let own = Self::only_server(roster, input.key)?;
+        let has_failed = input.exclude.contains(&own) && !excludes_all(roster, input.exclude);
+        (!has_failed || matches!(roster.schedule(), Schedule::Ipvs(_))).then_some(own)
+    }
+
     /// The next open server in weighted round robin.
     fn in_turn(&mut self, roster: &Roster, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         self.round_robin.pick(roster.turns()?, is_open)

@@ -114,13 +114,14 @@ impl Pool {
         }
     }
 
-    /// The one server that may have a request, be it open or not; `None` = several may.
-    pub(crate) fn only_server(&mut self, flight: &Flight) -> Option<usize> {
+    /// The one server that a request may have to wait for which has failed on those in `exclude`; `None` = several will do.
+    pub(crate) fn awaited_server(&mut self, flight: &Flight, exclude: &[usize]) -> Option<usize> {
         if self.scheduling.hash.fallback {
             return None;
         }
         self.refresh();
-        Picker::only_server(&self.roster, Some(self.key(flight)))
+        let input = PickInput { key: Some(self.key(flight)), exclude, ..PickInput::default() };
+        Picker::awaited_server(&self.roster, &input)
     }
 
     /// How the server in `slot` stands towards a request that is bound to it; one that it is open for is counted there.

@@ -65,6 +65,31 @@ fn there_are_no_more_further_tries_than_the_budget_permits() {
 }
 
 #[test]
+fn a_request_that_is_tried_again_comes_back_to_no_server_that_has_lost_or_refused_it() {
+    let alone = |from_s| {
+        let dead = Failure { at: SimTime(from_s * SECOND), lasts: SimTime(3_600 * SECOND), servers: 1 };
+        let disturbances = vec![Disturbance::Fail(dead)];
+        Group { count: 1, concurrency: 50, disturbances, ..Group::default() }
+    };
+    let fine = Group { count: 1, concurrency: 50, ..Group::default() };
+    let scenario = Scenario {
+        requests: Some(5_000),
+        warm_up: 0,
+        groups: vec![alone(0), alone(2), fine],
+        arrivals: Arrivals::Drawn { pattern: Pattern::Poisson, volume: Volume::PerSecond(1_000.0) },
+        // Once for each time that a server refuses it, the one that loses it counted.
+        balancer: BalancerPlan {
+            retries: 3,
+            retries_lost: true,
+            down_after: SimTime::MAX,
+            ..BalancerPlan::default()
+        },
+        ..Scenario::default()
+    };
+    assert_eq!(play(&scenario).errors.total(), 0);
+}
+
+#[test]
 fn with_a_budget_each_run_is_the_same() {
     let scenario = one_dies(BalancerPlan { retries_lost: true, workers: 2, ..within(10) });
     assert_eq!(play(&scenario), play(&scenario));

@@ -7,8 +7,8 @@ use crate::{Histogram, MICROS_MAX, Resolution};
 /// One writer only: a value is counted with plain loads and stores, which cost a third of an atomic addition; with two
 /// writers some values would be missed. A reader may see a value in the counts before it is in the sum.
 ///
-/// In one piece: where there are thousands of them, a value meets two lines of memory that no cache holds, both on one page, and none that says
-/// where the other is.
+/// In one piece: where there are thousands of them, a value meets two lines of memory that no cache holds, both mostly on one page, and none
+/// that says where the other is.
 #[derive(Debug)]
 #[repr(C)]
 pub struct SharedHistogram {

@@ -97,15 +97,17 @@ impl SimulateArgs {
             }
         }
         if let Some(servers) = self.servers {
-            let [Group { count, disturbances, .. }] = scenario.groups.as_mut_slice() else {
+            let [Group { count, disturbances, agent, .. }] = scenario.groups.as_mut_slice() else {
                 return Err(
                     "--servers: the scenario has several groups of servers; say there how many each has"
                         .to_owned(),
                 );
             };
-            if disturbances.iter().any(|disturbance| disturbance.span().servers > servers) {
+            if disturbances.iter().any(|disturbance| disturbance.span().servers > servers)
+                || agent.iter().any(|word| word.servers > servers)
+            {
                 return Err(format!(
-                    "--servers {servers}: more of them fail, are slow or drain in the scenario"
+                    "--servers {servers}: more of them fail, are slow, drain or have agents that speak in the scenario"
                 ));
             }
             *count = servers;

@@ -4,7 +4,7 @@ use clap::Parser;
 use weir_balance::Algorithm;
 use weir_config::plan::{WhenBusy, WhenGone};
 use weir_config::simulation::{
-    Arrivals, Disturbance, Failure, Group, Measure, SimTime, StickySessions, Volume,
+    AgentWord, Arrivals, Disturbance, Failure, Group, Measure, SimTime, StickySessions, Volume,
 };
 use weir_model::Weight;
 
@@ -76,6 +76,11 @@ fn options_that_make_no_sense_are_refused() {
     }
     let two = Scenario { groups: vec![Group::default(); 2], ..Scenario::default() };
     assert!(scenario(&["--servers", "5"], two).unwrap_err().contains("several groups"));
+    let word = AgentWord { at: SimTime(1), servers: 3, says: "drain".to_owned() };
+    let spoken = Group { count: 3, agent: vec![word], ..Group::default() };
+    let spoken = Scenario { groups: vec![spoken], ..Scenario::default() };
+    assert!(scenario(&["--servers", "1"], spoken.clone()).unwrap_err().contains("agents"));
+    assert!(scenario(&["--servers", "3"], spoken).is_ok());
     let warm = Scenario { requests: None, warm_up: 100, ..Scenario::default() };
     assert!(scenario(&["--replay", "x"], warm).is_ok());
 }

@@ -123,7 +123,7 @@ impl LocalPool {
 
     /// Who is to be waited for.
     fn busy(&self, view: &LocalView, input: &PickInput<'_>) -> Choice {
-        let only = Picker::only_server(&view.shared.roster, input.key);
+        let only = Picker::awaited_server(&view.shared.roster, input);
         let server = only.and_then(|slot| view.servers.get(slot)?.as_ref());
         server.map_or(Choice::Busy, |server| Choice::Full(Rc::clone(server)))
     }

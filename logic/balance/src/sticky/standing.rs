@@ -29,11 +29,13 @@ impl Roster {
         self.candidate(slot).is_some_and(|candidate| candidate.keeps_clients && within(candidate))
     }
 
-    /// Whether the same servers take part as in another roster of the pool, with the same weights: then a key that has a
-    /// server of its own has the same in both. O(number of servers).
+    /// Whether the same servers take part as in another roster of the pool, and as much of their weights counts: then a key
+    /// that has a server of its own has the same in both. O(number of servers).
     pub fn shares_like(&self, other: &Self) -> bool {
         let shares = |roster: &Self, slot: usize| {
-            roster.candidate(slot).map(|candidate| (candidate.identity(), candidate.weight))
+            roster
+                .candidate(slot)
+                .map(|candidate| (candidate.identity(), candidate.weight, candidate.portion))
         };
         self.algorithm() == other.algorithm()
             && self.members() == other.members()

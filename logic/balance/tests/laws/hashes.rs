@@ -103,6 +103,8 @@ fn ipvs_without_fallback_waits_for_the_keys_own_server() {
         assert_eq!(of_key(&strict, key(&strict, 7), &[]), Pick::Busy, "{algorithm}");
         strict.end(own, &pool.candidates[own].load);
         assert_eq!(of_key(&strict, key(&strict, 7), &[own]), Pick::Server(own), "{algorithm}");
+        let failed = PickInput { key: Some(key(&strict, 7)), exclude: &[own], ..PickInput::default() };
+        assert_eq!(Picker::awaited_server(&strict, &failed), Some(own), "{algorithm}: there is no other");
     }
 }
 
@@ -137,6 +139,14 @@ fn without_fallback_a_key_waits_for_its_own_server_and_for_no_other() {
                 matches!(of_key(&roster, key, &[own]), Pick::Server(other) if other != own),
                 "{algorithm}"
             );
+            let awaited = |exclude: &[usize]| {
+                Picker::awaited_server(
+                    &roster,
+                    &PickInput { key: Some(key), exclude, ..PickInput::default() },
+                )
+            };
+            assert_eq!((awaited(&[]), awaited(&[own])), (Some(own), None), "{algorithm}");
+            assert_eq!(awaited(&[0, 1, 2, 3, 4]), Some(own), "{algorithm}: all have failed it");
             roster.end(own, &pool.candidates[own].load);
         }
         // Without a key there is nobody to wait for.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use weir_balance::{
-    Algorithm, Pick, PickInput, Picker, Standing, StickyKey, StickyKeys, StickyTable, StickyTableRule,
+    Algorithm, Pick, PickInput, Picker, Portion, Standing, StickyKey, StickyKeys, StickyTable,
+    StickyTableRule,
 };
 use weir_model::Weight;
 
@@ -181,4 +182,20 @@ fn a_server_that_is_down_full_or_not_there_does_not_keep_its_clients_at_once() {
     assert_eq!(roster.standing(1), Standing::Busy);
     roster.end(1, &pool.candidates[1].load);
     assert_eq!(roster.standing(1), Standing::Open);
+}
+
+#[test]
+fn keys_may_have_moved_when_another_part_of_a_weight_counts() {
+    for (algorithm, weighs) in [
+        (Algorithm::Ring, true),
+        (Algorithm::Maglev, true),
+        (Algorithm::Rendezvous, true),
+        (Algorithm::IpvsSh, false),
+    ] {
+        let mut pool = Pool::new(algorithm, &[1, 1]);
+        let whole = pool.roster();
+        assert!(pool.roster_after(&whole).shares_like(&whole), "{algorithm}");
+        pool.candidates[1].portion = Portion::percent(10);
+        assert_eq!(pool.roster_after(&whole).shares_like(&whole), !weighs, "{algorithm}");
+    }
 }

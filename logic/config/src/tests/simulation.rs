@@ -89,12 +89,12 @@ fn what_a_pool_of_a_scenario_cannot_do_is_told_with_its_place() {
             "the group has 2 only",
         ),
         ("[[servers]]\nprocessor = \"150%\"", "only with weight = \"auto\""),
-        ("[[servers]]\nweight = \"car\"", "car"),
+        ("[[servers]]\nweight = \"car\"", "weight: "),
         ("[[priorities]]\nshare = 0.6\n[[priorities]]\nshare = 0.6", "in all; at most 1"),
         ("[[priorities]]\nshare = 0.6\nclass = 1025", "out of range: -1024 to 1024"),
         ("[balancer]\nsticky = true\nhedge = {}", "a pool with sticky has none"),
         ("[balancer]\nauto-weight = { min = 9, max = 5 }", "min 9 is above max 5"),
-        ("[balancer]\nbreaker = true", "breaker"),
+        ("[balancer]\nbreaker = true", "balancer.breaker: "),
     ] {
         let complaints = load(text).unwrap_err();
         assert!(

@@ -95,12 +95,16 @@ impl Engine<'_> {
             let may_retry = self.may_retry(id);
             self.pool.end(slot, None, None);
             self.note_failure(slot as u32);
+            if let (true, Some(lost)) = (self.tried.is_empty(), flight.lost_at) {
+                self.tried.push(lost as usize);
+            }
             self.tried.push(slot);
             if !may_retry {
                 break;
             }
         }
-        let blame = if self.tried.is_empty() { Blame::Nobody } else { Blame::Servers };
+        let blame =
+            if self.tried.is_empty() && flight.lost_at.is_none() { Blame::Nobody } else { Blame::Servers };
         self.fail(id, blame, |errors| errors.refused += 1);
         Fate::Settled
     }
@@ -120,7 +124,10 @@ impl Engine<'_> {
                 Standing::Busy | Standing::Gone => *wanted = None,
             }
         }
-        let own = self.pool.only_server(flight).map_or(Goal::Any, |slot| Goal::Server(slot as u32));
+        let lost_at = flight.lost_at.map(|server| server as usize);
+        let exclude = if self.tried.is_empty() { lost_at.as_slice() } else { self.tried.as_slice() };
+        let own = self.pool.awaited_server(flight, exclude);
+        let own = own.map_or(Goal::Any, |slot| Goal::Server(slot as u32));
         // Nobody overtakes those who wait.
         let is_called = called == Some(own) || !self.tried.is_empty();
         for line in [Goal::Any, own] {
@@ -128,8 +135,6 @@ impl Engine<'_> {
                 return Choice::Wait(line);
             }
         }
-        let lost_at = flight.lost_at.map(|server| server as usize);
-        let exclude = if self.tried.is_empty() { lost_at.as_slice() } else { self.tried.as_slice() };
         match self.pool.choose(flight, self.now_ns, exclude) {
             Pick::Server(slot) => Choice::Server(slot),
             Pick::Busy => Choice::Wait(own),
@@ -160,8 +165,9 @@ impl Engine<'_> {
             self.sticky.sent(client, slot as u32, |server| is_bound || pool.could_take(server as usize));
         }
         let first = self.begin_try(id, flight, slot);
+        let sent_ns = if flight.lost_at.is_some() { flight.sent_ns } else { self.now_ns };
         if let Some(flight) = self.flights.get_mut(id) {
-            (flight.at, flight.spot, flight.sent_ns) = (Some(first), None, self.now_ns);
+            (flight.at, flight.spot, flight.sent_ns) = (Some(first), None, sent_ns);
         }
         self.hedge_later(id);
     }

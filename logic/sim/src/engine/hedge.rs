@@ -73,6 +73,8 @@ impl Engine<'_> {
         hedging.answers.record(self.now_ns.saturating_sub(flight.sent_ns) / 1_000);
         if let Some(Try { server, stay }) = other {
             self.pool.overtaken(server as usize, stay, self.now_ns);
+            // Its place is free, too.
+            self.serve(Goal::Server(server));
         }
         let has_won = flight.second.is_some_and(|second| second.server == server);
         self.run.hedges_won += u64::from(has_won && flight.is_measured);

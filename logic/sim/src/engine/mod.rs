@@ -7,6 +7,8 @@ mod ejection;
 mod gauge;
 mod hedge;
 mod retry;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
