@@ -178,7 +178,7 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
                   weights (their common divisor taken out) is a place in the weighted map, filled as HAProxy fills \
                   it. Most clients change servers when one comes or goes. A server that is busy or has just failed \
                   the request is passed over for the next in the map; with `fallback = false` the request waits for one that is \
-                  busy (HAProxy: hash-preserve-affinity maxconn, and always, its default).",
+                  busy (HAProxy: hash-preserve-affinity maxconn, and always, which is its default, respectively).",
         when_to_use: "Clients that should keep their server without cookies, where addresses are many and stable.",
         cost: "O(1)",
     },

@@ -20,7 +20,7 @@ pub struct SlowStart {
 }
 
 impl SlowStart {
-    /// The weight rises so many times: each rise makes new rosters.
+    /// The weight rises at most so many times: each rise makes new rosters.
     pub const STEPS: u32 = 20;
 
     /// What counts of its weight so long after it came up: max(min, (max(t, 1 s) / window)^(1 / aggression)), t being the

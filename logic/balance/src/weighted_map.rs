@@ -6,7 +6,7 @@
 //! only when its score passes a whole total, which makes 10,000 servers a matter of a millisecond.
 //!
 //! Where this differs: HAProxy lets a request wait for its server when that one is at its maxconn; here it goes to the
-//! next open server in the map. Only the first backup server counts there, all of them here. A client without an
+//! next open server in the map, unless `fallback = false`. Only the first backup server counts there, all of them here. A client without an
 //! address goes round the map, as it does there.
 
 use crate::gcd::gcd_of;
