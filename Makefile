@@ -105,7 +105,7 @@ bench-reaction: ## from a step in demand to the start of a server, with the defa
 	cargo build --release --package weir
 	cargo run --profile demo --package weir-bench -- reaction $(BENCH)
 
-bench-fleet: ## the default scaling policy beside the published rule, on simulated demand
+bench-fleet: ## the default scaling policy beside the published rule, and forecasts, on simulated demand
 	@scripts/setup bench
 	cargo build --release --package weir
 	cargo run --profile demo --package weir-bench -- fleet $(BENCH)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::support::{Fleet, s};
 use proptest::prelude::*;
 use weir_scale::forecast::{Method, Seasonal};
-use weir_scale::policy::{Predictive, Reactive, Target};
+use weir_scale::policy::{Floor, Predictive, Reactive, Schedule, Target};
 use weir_scale::{Now, Policy, Rules, Sample, Scaler, Server, ServerState};
 
 fn policies() -> impl Strategy<Value = Vec<Policy>> {
@@ -21,6 +21,7 @@ fn policies() -> impl Strategy<Value = Vec<Policy>> {
             ..Predictive::default()
         })]),
         Just(vec![Policy::default(), Policy::Reactive(Reactive::default())]),
+        Just(vec![Policy::default(), five()]),
         Just(vec![Policy::Target(Target {
             utilisation: 0.7,
             hysteresis: 0.1,
@@ -29,6 +30,24 @@ fn policies() -> impl Strategy<Value = Vec<Policy>> {
             damping: false,
             ..Target::default()
         })]),
+    ]
+}
+
+/// A floor that always holds.
+fn five() -> Policy {
+    let floor = Floor { begins: "* * * * *".parse().unwrap(), lasts: s(3_600), servers: 5 };
+    Policy::Schedule(Schedule { floors: vec![floor] })
+}
+
+/// Policies that go by demand alone, and in how many seconds they have settled. What forecasts expect depends on the past.
+fn steady() -> impl Strategy<Value = (Vec<Policy>, u64)> {
+    let undamped = Policy::Target(Target { damping: false, ..Target::default() });
+    prop_oneof![
+        Just((vec![Policy::Reactive(Reactive::default())], 180_u64)),
+        Just((vec![undamped.clone()], 180_u64)),
+        Just((vec![undamped, five()], 180_u64)),
+        // The default. Patience depends on the past: it has the time to fall back.
+        Just((vec![Policy::default()], 900_u64)),
     ]
 }
 
@@ -89,20 +108,15 @@ proptest! {
 
     #[test]
     fn more_demand_never_wants_fewer(
-        demand in proptest::collection::vec((0_u64..12, 0_u64..4), 1..5), reactive in any::<bool>(),
+        demand in proptest::collection::vec((0_u64..12, 0_u64..4), 1..5), (policies, seconds) in steady(),
     ) {
-        let policy = match reactive {
-            true => Policy::Reactive(Reactive::default()),
-            // What damping makes of patience depends on the past, not on demand alone.
-            false => Policy::Target(Target { damping: false, ..Target::default() }),
-        };
-        let mut low = Fleet::new(rules(vec![policy.clone()], 1, 20), 2, s(0));
-        let mut high = Fleet::new(rules(vec![policy], 1, 20), 2, s(0));
+        let mut low = Fleet::new(rules(policies.clone(), 1, 20), 2, s(0));
+        let mut high = Fleet::new(rules(policies, 1, 20), 2, s(0));
         for (servers, more) in demand {
             // When a server comes or goes depends on what has added up before, so both get the time to settle; and half a
             // server of work is no matter of rounding.
             let rate = |servers: u64| servers as f64 * 10.0 + 5.0;
-            let (low, high) = (low.seconds(180, rate(servers)), high.seconds(180, rate(servers + more)));
+            let (low, high) = (low.seconds(seconds, rate(servers)), high.seconds(seconds, rate(servers + more)));
             prop_assert!(low.wanted <= high.wanted, "{low:?} {high:?}");
         }
     }
@@ -110,8 +124,8 @@ proptest! {
     #[test]
     fn noise_within_the_hysteresis_does_not_flap(
         base in 10.0..190.0_f64, noise in proptest::collection::vec(-1.0..1.0_f64, 200..600), damping in any::<bool>(),
+        hysteresis in prop_oneof![Just(0.1), Just(Target::default().hysteresis)],
     ) {
-        let hysteresis = 0.1;
         let target = Target { hysteresis, damping, ..Target::default() };
         let mut fleet = Fleet::new(rules(vec![Policy::Target(target)], 1, 30), 1, s(10));
         // The number of servers settles.

@@ -13,6 +13,8 @@ pub enum Pattern {
     Steps,
     /// Two days with a busy noon and a quiet night, and slow chance on top.
     Daily,
+    /// A week of such days, one like the other but for chance: for forecasts, which go by several days.
+    Days,
     /// An hour with one sudden crowd that leaves slowly.
     Flash,
     /// Bursts that are over sooner than a server has started, for an hour.
@@ -28,8 +30,8 @@ struct Layer {
 
 impl Pattern {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Published, Self::Varied, Self::Steps, Self::Daily, Self::Flash, Self::Bursts];
+    pub const ALL: [Self; 7] =
+        [Self::Published, Self::Varied, Self::Steps, Self::Daily, Self::Days, Self::Flash, Self::Bursts];
 
     /// What options and reports call it.
     pub const fn name(self) -> &'static str {
@@ -38,6 +40,7 @@ impl Pattern {
             Self::Varied => "varied",
             Self::Steps => "steps",
             Self::Daily => "daily",
+            Self::Days => "days",
             Self::Flash => "flash",
             Self::Bursts => "bursts",
         }
@@ -48,7 +51,8 @@ impl Pattern {
             Self::Published => layered(1_200, &published()),
             Self::Varied => varied(rng),
             Self::Steps => steps(rng),
-            Self::Daily => daily(rng),
+            Self::Daily => daily(rng, 2),
+            Self::Days => daily(rng, 7),
             Self::Flash => flash(rng),
             Self::Bursts => bursts(rng),
         }
@@ -106,7 +110,7 @@ fn steps(rng: &mut Rng) -> Vec<f64> {
     rates
 }
 
-fn daily(rng: &mut Rng) -> Vec<f64> {
+fn daily(rng: &mut Rng, days: usize) -> Vec<f64> {
     let (low, high) = (between(rng, 5.0, 15.0), between(rng, 80.0, 120.0));
     let mut drift = 0.0;
     let rate = |second: usize| {
@@ -115,7 +119,7 @@ fn daily(rng: &mut Rng) -> Vec<f64> {
         let day = (1.0 - (TAU * second as f64 / 86_400.0).cos()) / 2.0;
         ((low + (high - low) * day.powf(1.3)) * (1.0 + drift)).max(0.0)
     };
-    (0..2 * 86_400).map(rate).collect()
+    (0..days * 86_400).map(rate).collect()
 }
 
 fn flash(rng: &mut Rng) -> Vec<f64> {

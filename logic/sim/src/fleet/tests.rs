@@ -205,7 +205,7 @@ fn short_days(seed: u64, days: usize) -> Demand {
 }
 
 #[test]
-fn on_days_that_nobody_has_seen_a_forecast_lacks_less_than_half_as_much_as_the_published_rule_at_a_bounded_price() {
+fn on_days_that_nobody_has_seen_a_forecast_halves_what_the_published_rule_lacks_at_a_bounded_price() {
     for seed in 101..=104 {
         let demand = short_days(seed, 5);
         let play = |policy: Policy| backtest(&rules(policy), &World::default(), &demand, seed);

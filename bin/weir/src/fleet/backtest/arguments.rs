@@ -15,6 +15,8 @@ Examples:
       The load of the published autoscaler experiment: its rule (published) and the default policy (target).
   weir fleet backtest --pattern daily --policy published --policy target --policy predictive --seeds 5
       Two days of a web site; the forecast needs the first of them to learn.
+  weir fleet backtest --pattern days --policy published --policy target --policy predictive --seeds 2
+      A week of them: from the third day on the forecast is a decomposition of the days before.
   weir fleet backtest --policy published --policy 'calm={ kind = \"target\", down-after = \"2m\" }'
       A policy with other settings, as the file of rules writes them.
   weir fleet backtest --history /var/log/weir/access.log --capacity 200 --max 20 --html report.html
@@ -29,7 +31,7 @@ pub(crate) struct BacktestArgs {
     /// Play what was recorded: a history (CSV with a time and a rate, or a fleet's SQLite database) or an access log; `-` = standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "pattern")]
     pub(super) history: Option<PathBuf>,
-    /// Play this demand: published, varied, steps, daily, flash or bursts. All but the first differ from seed to seed.
+    /// Play this demand: published, varied, steps, daily, days, flash or bursts. All but the first differ from seed to seed.
     #[arg(long, value_name = "PATTERN", value_parser = pattern, default_value = "published")]
     pub(super) pattern: Pattern,
     /// Multiply all rates.
