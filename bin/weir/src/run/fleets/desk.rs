@@ -157,6 +157,11 @@ impl Desk {
         self.state().is_shared = false;
     }
 
+    /// Whether it is known what others wish: without that nobody acts.
+    pub(super) fn has_heard(&self) -> bool {
+        self.state().is_shared
+    }
+
     /// Others were told and asked; `failed`: why not.
     pub(super) fn shared(&self, failed: Option<String>) {
         let mut state = self.state();
@@ -340,8 +345,9 @@ mod tests {
         // Whoever begins to lead asks again, and acts when it has heard.
         desk.ask_anew();
         desk.shared(Some("no answer".to_owned()));
-        assert!(desk.wished().1);
+        assert!(desk.wished().1 && !desk.has_heard());
         desk.shared(None);
+        assert!(desk.has_heard());
         assert_eq!(desk.wished(), (three, false));
         // They have lost it, or never knew.
         assert_eq!((desk.untold(false), desk.untold(true)), (None, Some(three)));

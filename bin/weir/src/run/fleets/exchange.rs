@@ -42,15 +42,16 @@ impl Exchange {
         let began = Instant::now();
         let outcome = exchange(shared, &self.desk).await;
         self.has_failed = outcome.is_err();
-        self.pause = pause_after(self.has_failed, began.elapsed());
+        // Who acts on nothing before it has heard need not be spared.
+        self.pause = pause_after(self.has_failed && self.desk.has_heard(), began.elapsed());
         self.last = Some(Instant::now());
         self.desk.shared(outcome.err());
     }
 }
 
 /// Before others are asked again. Who leads waits for the answer: of a store that hangs, for a tenth of its time at most.
-fn pause_after(has_failed: bool, took: Duration) -> Duration {
-    if has_failed { PAUSE.max(took * 10) } else { PAUSE }
+fn pause_after(is_sparing: bool, took: Duration) -> Duration {
+    if is_sparing { PAUSE.max(took * 10) } else { PAUSE }
 }
 
 /// What others wish comes first: of what was not changed here, theirs is told again.
