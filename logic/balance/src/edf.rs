@@ -3,19 +3,33 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::iter;
 
-use crate::mix::nth;
+use crate::mix::{below, mix, nth};
+
+/// How servers may stand in line at first, in the order of their turns. Made with the roster and shared by all workers, so that
+/// beginning with it costs a worker the same whatever the number of servers.
+#[derive(Debug)]
+pub(crate) struct Beginnings {
+    /// Envoy's own first, then those that are spread.
+    orders: Box<[Box<[Entry]>]>,
+}
 
 /// One worker's schedule. Each pick takes the server with the earliest deadline, the one entered first of equals, and
 /// enters it again, due 1/weight later by the weight that it has then.
 #[derive(Debug, Default)]
 pub(crate) struct Edf {
+    /// Which of the beginnings it has.
+    order: usize,
+    /// So many in it have had their first turn.
+    begun: usize,
+    /// Who has had a turn.
     entries: BinaryHeap<Entry>,
     now: f64,
     entered: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct Entry {
     deadline: f64,
     order: u64,
@@ -25,47 +39,76 @@ struct Entry {
 /// Picks that may be passed over before the search for an open server is left to others.
 const STEPS_MAX: usize = 16;
 
+/// Different beginnings for workers, so that they do not go in step.
+const SPREAD: usize = 8;
+
+/// Those with one beginning are apart by up to as many turns.
+const LEAD_MAX: u64 = 32;
+
+impl Beginnings {
+    /// Of these servers with these weights. `number` differs from that of the pool's rosters before: whoever comes late in one is not
+    /// to come late in the next.
+    pub(crate) fn new(slots: &[usize], number: u64, weight: impl Fn(usize) -> f64) -> Self {
+        let sorted = |deadline: &dyn Fn(usize) -> f64| -> Box<[Entry]> {
+            let entry = |(order, slot): (usize, &usize)| Entry {
+                deadline: deadline(*slot),
+                order: order as u64,
+                slot: *slot,
+            };
+            let mut entries: Vec<Entry> = slots.iter().enumerate().map(entry).collect();
+            // The earliest is the greatest.
+            entries.sort_unstable_by(|one, other| other.cmp(one));
+            entries.into()
+        };
+        let seeds = (0..SPREAD as u64).map(|order| nth(mix(number), order));
+        // Each server anywhere between two of its turns.
+        let spread = seeds.map(|seed| sorted(&|slot: usize| part(nth(seed, slot as u64)) / weight(slot)));
+        let first = sorted(&|slot: usize| 1.0 / weight(slot));
+        Self { orders: iter::once(first).chain(spread).collect() }
+    }
+}
+
+/// Of 1, from 0 on.
+fn part(random: u64) -> f64 {
+    const MANTISSA_BITS: u32 = 53;
+    (random >> (u64::BITS - MANTISSA_BITS)) as f64 / (1_u64 << MANTISSA_BITS) as f64
+}
+
 impl Edf {
-    /// Begins anew with `slots`, at the schedule's beginning.
-    pub(crate) fn start(&mut self, slots: &[usize], weight: impl Fn(usize) -> f64) {
-        self.start_at(slots, |slot| 1.0 / weight(slot));
-    }
-
-    /// Begins anew with `slots`, each of them anywhere between two of its turns, as `random` has it.
-    pub(crate) fn start_spread(&mut self, slots: &[usize], random: u64, weight: impl Fn(usize) -> f64) {
-        const MANTISSA_BITS: u32 = 53;
-        let part = |slot: usize| {
-            (nth(random, slot as u64) >> (u64::BITS - MANTISSA_BITS)) as f64 / (1_u64 << MANTISSA_BITS) as f64
-        };
-        self.start_at(slots, |slot| part(slot) / weight(slot));
-    }
-
-    fn start_at(&mut self, slots: &[usize], deadline: impl Fn(usize) -> f64) {
-        self.now = 0.0;
-        self.entered = slots.len() as u64;
-        let mut entries = std::mem::take(&mut self.entries).into_vec();
-        entries.clear();
-        let first = |(order, slot): (usize, &usize)| Entry {
-            deadline: deadline(*slot),
-            order: order as u64,
-            slot: *slot,
-        };
-        entries.extend(slots.iter().enumerate().map(first));
-        // At once, not one by one: O(n).
-        self.entries = entries.into();
+    /// Begins anew at the schedule's beginning: Envoy's own, where `random` is 0, else one that is spread.
+    pub(crate) fn start(&mut self, beginnings: &Beginnings, random: u64, weight: impl Fn(usize) -> f64) {
+        self.order = if random == 0 { 0 } else { 1 + below(random, SPREAD as u64) as usize };
+        let servers = beginnings.orders.first().map_or(0, |order| order.len());
+        (self.now, self.begun, self.entered) = (0.0, 0, servers as u64);
+        self.entries.clear();
+        // Once for all of their turns: nothing if there never were more.
+        self.entries.reserve(servers);
+        for _ in 0..below(random.rotate_left(32), LEAD_MAX) {
+            self.step(beginnings, &weight);
+        }
     }
 
     /// The next server that is open; those on the way lose their turn. None if there were too many of those.
     pub(crate) fn pick(
         &mut self,
+        beginnings: &Beginnings,
         is_open: impl Fn(usize) -> bool,
         weight: impl Fn(usize) -> f64,
     ) -> Option<usize> {
-        (0..STEPS_MAX).map_while(|_| self.step(&weight)).find(|slot| is_open(*slot))
+        (0..STEPS_MAX).map_while(|_| self.step(beginnings, &weight)).find(|slot| is_open(*slot))
     }
 
-    fn step(&mut self, weight: impl Fn(usize) -> f64) -> Option<usize> {
-        let Entry { deadline, slot, .. } = self.entries.pop()?;
+    fn step(&mut self, beginnings: &Beginnings, weight: impl Fn(usize) -> f64) -> Option<usize> {
+        let first = beginnings.orders.get(self.order).and_then(|order| order.get(self.begun)).copied();
+        let again = self.entries.peek();
+        let first = first.filter(|first| again.is_none_or(|again| first > again));
+        let Entry { deadline, slot, .. } = match first {
+            Some(first) => {
+                self.begun += 1;
+                first
+            }
+            None => self.entries.pop()?,
+        };
         self.now = deadline;
         self.enter(slot, weight(slot));
         Some(slot)
@@ -97,3 +140,47 @@ impl PartialEq for Entry {
 }
 
 impl Eq for Entry {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WEIGHTS: [f64; 5] = [1.0, 7.0, 2.5, 30.0, 4.0];
+
+    fn weight(slot: usize) -> f64 {
+        WEIGHTS[slot]
+    }
+
+    /// Who has had how many of so many turns.
+    fn turns(random: u64, number: u64, picks: usize) -> [usize; 5] {
+        let beginnings = Beginnings::new(&[0, 1, 2, 3, 4], number, weight);
+        let mut edf = Edf::default();
+        edf.start(&beginnings, random, weight);
+        let mut turns = [0; 5];
+        (0..picks).filter_map(|_| edf.pick(&beginnings, |_| true, weight)).for_each(|slot| turns[slot] += 1);
+        turns
+    }
+
+    #[test]
+    fn from_every_beginning_each_server_gets_its_share() {
+        for random in [0, 1, u64::MAX / 3, u64::MAX] {
+            for (got, weight) in turns(random, 5, 8_900).into_iter().zip(WEIGHTS) {
+                assert!((got as f64 - 200.0 * weight).abs() <= 5.0, "{random}: {got} for {weight}");
+            }
+        }
+    }
+
+    #[test]
+    fn beginnings_differ_between_workers_and_between_rosters() {
+        let first = |random: u64, number| {
+            let beginnings = Beginnings::new(&[0, 1, 2, 3, 4], number, |_| 1.0);
+            let mut edf = Edf::default();
+            edf.start(&beginnings, random, |_| 1.0);
+            (0..5).filter_map(|_| edf.pick(&beginnings, |_| true, |_| 1.0)).collect::<Vec<_>>()
+        };
+        assert_eq!(first(0, 0), [0, 1, 2, 3, 4], "Envoy's own");
+        let differ = |turns: Vec<Vec<usize>>| turns.iter().any(|one| *one != turns[0]);
+        assert!(differ((0..8).map(|worker| first((worker << 61) + 1, 0)).collect()));
+        assert!(differ((0..8).map(|number| first(1, number)).collect()));
+    }
+}

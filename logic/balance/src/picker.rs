@@ -11,7 +11,8 @@ use crate::{Algorithm, Candidate, HashOptions, Key, Roster, locality};
 
 /// One worker's way of choosing in one pool: its own place in round robin, so that workers share nothing here.
 ///
-/// A pick costs O(1) or O(log n) in the number of servers and allocates nothing, but for the first one after a change of the roster.
+/// A pick costs O(1) or O(log n) in the number of servers and allocates nothing. The first one after a change of the roster may ask for
+/// memory where there are more servers, or more different weights, than ever before, and looks for its place among the servers.
 #[derive(Debug)]
 pub struct Picker {
     seed: u64,
@@ -106,7 +107,7 @@ impl Picker {
                 let draw = Draw { draws: measure.draws, distinct: false, random: input.random };
                 servers.pick(&draw, is_open, candidate, |a, b| a.load.active() < b.load.active())
             }
-            Schedule::Edf => self.edf.pick(is_open, |slot| edf_weight(roster, slot)),
+            Schedule::Edf(beginnings) => self.edf.pick(beginnings, is_open, |slot| edf_weight(roster, slot)),
             Schedule::PeakEwma(servers) => {
                 let draw = Draw { draws: 2, distinct: true, random: input.random };
                 let cost = |candidate: &Candidate| peak_cost(candidate, measure, now_ms);
@@ -223,14 +224,10 @@ impl Picker {
         match roster.schedule() {
             Schedule::RoundRobin(classes) => self.round_robin.turn_to(classes, start),
             Schedule::IpvsWrr(thresholds) => self.ipvs_wrr.turn_to(thresholds, start),
-            Schedule::Edf => {
-                // From its beginning only once: a light server, whose turn comes late, would starve if the schedule began anew at
-                // each change.
-                let (members, weight) = (roster.members(), |slot| edf_weight(roster, slot));
-                match start {
-                    0 => self.edf.start(members, weight),
-                    random => self.edf.start_spread(members, random, weight),
-                }
+            // From its beginning only once: a light server, whose turn comes late, would starve if the schedule began anew at
+            // each change.
+            Schedule::Edf(beginnings) => {
+                self.edf.start(beginnings, start, |slot| edf_weight(roster, slot));
             }
             _ => {}
         }

@@ -23,6 +23,8 @@ use crate::{Algorithm, Candidate, Portion, Scheduling, ServerLoad, Watch};
 pub struct Roster {
     scheduling: Scheduling,
     generation: u64,
+    /// How many the pool had before.
+    number: u64,
     candidates: Box<[Option<Candidate>]>,
     members: Box<[usize]>,
     schedule: Schedule,
@@ -56,13 +58,14 @@ impl Roster {
             // So that nobody is shown a part that does not count.
             candidates.iter_mut().flatten().for_each(|candidate| candidate.portion = Portion::WHOLE);
         }
-        let cohort = Cohort { candidates: &candidates, members: &members, standing: &standing };
+        let number = previous.map_or(0, |previous| previous.number + 1);
+        let cohort = Cohort { candidates: &candidates, members: &members, standing: &standing, number };
         let known = previous.filter(|previous| previous.algorithm() == scheduling.algorithm);
         let schedule = Schedule::new(scheduling, &cohort, known.map(Self::schedule));
         let bound = bounded_load(&scheduling).map(|percent| Bound::new(percent, &cohort.shares_in_order()));
         let by_share = scheduling.algorithm.weighs_portions();
         let turns = || if by_share { cohort.shares() } else { cohort.weights() };
-        let turns = schedule.needs_turns().then(|| Classes::new(&turns()));
+        let turns = schedule.needs_turns().then(|| Classes::new(&turns(), number));
         let hub = previous.map_or_else(Arc::default, |previous| Arc::clone(&previous.hub));
         for candidate in candidates.iter().flatten() {
             candidate.load.set_in_total(bound.is_some(), hub.total_load());
@@ -70,6 +73,7 @@ impl Roster {
         let roster = Self {
             scheduling,
             generation,
+            number,
             candidates,
             members,
             schedule,

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use crate::edf::Edf;
+use crate::edf::{Beginnings, Edf};
 use crate::mix::below;
 
 /// Servers by weight.
@@ -30,11 +30,12 @@ pub(crate) struct Table {
     total: i64,
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Many {
     slots: Box<[usize]>,
     /// By slot.
     weights: Box<[u32]>,
+    beginnings: Beginnings,
 }
 
 /// Slots of servers of one weight, ascending, never empty.
@@ -72,13 +73,13 @@ const STEPS_MAX: usize = 16;
 const LEAD_MAX: u64 = 256;
 
 impl Classes {
-    /// From slots and weights above 0, ascending by slot.
-    pub(crate) fn new(members: &[(usize, u32)]) -> Self {
+    /// From slots and weights above 0, ascending by slot. `number` is that of the roster among its pool's.
+    pub(crate) fn new(members: &[(usize, u32)], number: u64) -> Self {
         let mut sorted = members.to_vec();
         sorted.sort_by_key(|(_, weight)| *weight);
         let classes = || sorted.chunk_by(|a, b| a.1 == b.1);
         if classes().nth(FEW_MAX).is_some() {
-            return Self::Many(Arc::new(Many::new(members)));
+            return Self::Many(Arc::new(Many::new(members, number)));
         }
         let weights = classes().map(|class| i64::from(class[0].1)).collect();
         let total = sorted.iter().map(|(_, weight)| i64::from(*weight)).sum();
@@ -101,7 +102,7 @@ impl RoundRobin {
                 self.table = None;
                 if self.many.as_ref().is_none_or(|mine| mine != many) {
                     // Everyone somewhere in its own time: then it gets its share however short the time is.
-                    self.edf.start_spread(&many.slots, random, |slot| many.weight(slot));
+                    self.edf.start(&many.beginnings, random.max(1), |slot| many.weight(slot));
                     self.many = Some(Arc::clone(many));
                 }
             }
@@ -117,10 +118,13 @@ impl RoundRobin {
             None if random == 0 => 0,
             None => table.slot_at(below(random, table.total as u64)),
         };
-        let start = |class: &Class| class.0.partition_point(|slot| *slot < self.first) % class.0.len();
+        let first = self.first;
+        let start = |class: &Class| class.0.partition_point(|slot| *slot < first) % class.0.len();
         let place = |class: &Class| Place { start: start(class), next: start(class) };
-        self.places = table.classes.iter().map(place).collect();
-        self.values = vec![0; table.classes.len()];
+        self.places.clear();
+        self.places.extend(table.classes.iter().map(place));
+        self.values.clear();
+        self.values.resize(table.classes.len(), 0);
         self.table = Some(Arc::clone(table));
         if table.classes.len() > 1 {
             for _ in 0..below(random.rotate_left(32), (table.total as u64).min(LEAD_MAX)) {
@@ -136,7 +140,11 @@ impl RoundRobin {
             Classes::Few(table) => {
                 (0..STEPS_MAX).filter_map(|_| self.step(table)).find(|slot| is_open(*slot))
             }
-            Classes::Many(many) => self.edf.pick(is_open, |slot| many.weight(slot)),
+            Classes::Many(many) => {
+                // Of two that are equal, the one whose turns it has begun with.
+                let mine = self.many.as_ref().unwrap_or(many);
+                self.edf.pick(&mine.beginnings, is_open, |slot| mine.weight(slot))
+            }
         };
         self.last_picked = picked.or(self.last_picked);
         picked
@@ -178,14 +186,29 @@ impl Table {
 }
 
 impl Many {
-    fn new(members: &[(usize, u32)]) -> Self {
-        let slots = members.iter().map(|(slot, _)| slot + 1).max().unwrap_or(0);
-        let mut weights = vec![0; slots];
+    fn new(members: &[(usize, u32)], number: u64) -> Self {
+        let places = members.iter().map(|(slot, _)| slot + 1).max().unwrap_or(0);
+        let mut weights = vec![0; places];
         members.iter().for_each(|(slot, weight)| weights[*slot] = *weight);
-        Self { slots: members.iter().map(|(slot, _)| *slot).collect(), weights: weights.into() }
+        let slots: Box<[usize]> = members.iter().map(|(slot, _)| *slot).collect();
+        let beginnings = Beginnings::new(&slots, number, |slot| weight_in(&weights, slot));
+        Self { slots, weights: weights.into(), beginnings }
     }
 
     fn weight(&self, slot: usize) -> f64 {
-        self.weights.get(slot).copied().unwrap_or(1).into()
+        weight_in(&self.weights, slot)
     }
 }
+
+fn weight_in(weights: &[u32], slot: usize) -> f64 {
+    weights.get(slot).copied().unwrap_or(1).into()
+}
+
+/// Where turns begin does not matter.
+impl PartialEq for Many {
+    fn eq(&self, other: &Self) -> bool {
+        self.slots == other.slots && self.weights == other.weights
+    }
+}
+
+impl Eq for Many {}

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::cost::request_weight;
 use crate::draw::WeightedDraw;
+use crate::edf::Beginnings;
 use crate::hash::{
     Addressed, ByWeight, IpvsKind, IpvsTable, Ketama, Maglev, Rendezvous, Ring, id_key, position_key,
     ring_keys,
@@ -24,8 +26,8 @@ pub(crate) enum Schedule {
     Random(WeightedDraw),
     /// Envoy's least request where all weights are equal.
     FewestRequests(WeightedDraw),
-    /// Envoy's least request where weights differ: each picker's own.
-    Edf,
+    /// Envoy's least request where weights differ: each picker's own, from one of these on.
+    Edf(Beginnings),
     PeakEwma(WeightedDraw),
     /// The least response time of a few.
     Times(WeightedDraw),
@@ -47,6 +49,8 @@ pub(crate) struct Cohort<'a> {
     pub(crate) members: &'a [usize],
     /// The members, and who would be one of them if it were up.
     pub(crate) standing: &'a [usize],
+    /// How many rosters the pool had before.
+    pub(crate) number: u64,
 }
 
 impl Cohort<'_> {
@@ -145,7 +149,7 @@ impl Schedule {
         let shares = cohort.shares();
         let equal = shares.windows(2).all(|two| two[0].1 == two[1].1);
         match scheduling.algorithm {
-            Algorithm::RoundRobin => Self::RoundRobin(Classes::new(&shares)),
+            Algorithm::RoundRobin => Self::RoundRobin(Classes::new(&shares, cohort.number)),
             Algorithm::LeastResponseTime if scheduling.measure.drawn.is_some() => {
                 Self::Times(WeightedDraw::new(&shares))
             }
@@ -165,7 +169,12 @@ impl Schedule {
             Algorithm::LeastRequest if equal && scheduling.measure.bias.is_none() => {
                 Self::FewestRequests(WeightedDraw::new(&shares))
             }
-            Algorithm::LeastRequest => Self::Edf,
+            Algorithm::LeastRequest => {
+                let candidate = |slot: usize| cohort.candidates[slot].as_ref();
+                let weight =
+                    |slot| candidate(slot).map_or(1.0, |one| request_weight(one, &scheduling.measure));
+                Self::Edf(Beginnings::new(cohort.members, cohort.number, weight))
+            }
             Algorithm::PeakEwma => Self::PeakEwma(WeightedDraw::new(&shares)),
             Algorithm::Source | Algorithm::Hash => Self::Map(map()),
             Algorithm::Ring => {

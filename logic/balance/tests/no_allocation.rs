@@ -45,7 +45,7 @@ fn no_algorithm_allocates_when_it_picks_and_counts() {
         ] {
             let roster = roster(algorithm, servers, connections_max, parts);
             let mut picker = Picker::new(7);
-            // The first pick after a change of the roster may.
+            // The very first pick may.
             pick(&mut picker, &roster, 0, &[]);
             let mut picked = 0;
             let counted = allocation_counter::measure(|| {
@@ -65,6 +65,25 @@ fn no_algorithm_allocates_when_it_picks_and_counts() {
             });
             assert!(picked > 0, "{algorithm}");
             assert_eq!(counted.count_total, 0, "{algorithm} with {servers} servers");
+        }
+    }
+}
+
+#[test]
+fn the_first_pick_after_a_change_allocates_nothing_where_there_were_as_many_servers_before() {
+    // What lblc and lblcr know of keys is the pool's, and these rosters are of different ones.
+    let of_keys = [Algorithm::Lblc, Algorithm::Lblcr];
+    for algorithm in Algorithm::ALL.into_iter().filter(|algorithm| !of_keys.contains(algorithm)) {
+        for parts in [false, true] {
+            let rosters = [1_000, 999].map(|servers| roster(algorithm, servers, None, parts));
+            let mut picker = Picker::new(7);
+            pick(&mut picker, &rosters[0], 0, &[]);
+            let counted = allocation_counter::measure(|| {
+                for number in 1..100 {
+                    pick(&mut picker, &rosters[number as usize % 2], number, &[]);
+                }
+            });
+            assert_eq!(counted.count_total, 0, "{algorithm}, parts of weights: {parts}");
         }
     }
 }
