@@ -117,8 +117,8 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
     AlgorithmEntry {
         algorithm: Algorithm::Random,
         origin: "HAProxy (random(draws)): the power of two choices. IPVS's twos is the same with two draws",
-        formula: "`draws` servers (2) are drawn at random by weight, independently; the lowest active / weight wins, the \
-                  first of equals. (HAProxy draws from a consistent ring, and breaks ties by request rate.) With `bounded-load` \
+        formula: "`draws` servers (2) are drawn at random by weight, independently, or with `distinct` each other than the one before (NGINX: \
+                  random two); the lowest active / weight wins, the first of equals. (HAProxy draws from a consistent ring, and breaks ties by request rate.) With `bounded-load` \
                   a server that has its places is not drawn; see ring.",
         when_to_use: "Several balancers in front of the same servers, who do not know each other's load; servers \
                       that come and go.",

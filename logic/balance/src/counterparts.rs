@@ -62,7 +62,7 @@ const NGINX: &[Counterpart] = &[
     is("hash KEY", &[Algorithm::NginxHash], ""),
     is("hash KEY consistent", &[Algorithm::Ketama], ""),
     is("random", &[Algorithm::Random], "`draws = 1`"),
-    is("random two least_conn", &[Algorithm::Random], "the two may be the same server"),
+    is("random two least_conn", &[Algorithm::Random], "`distinct = true`; ties go to the first drawn"),
     is("random two least_time", &[Algorithm::LeastResponseTime], "`drawn = 2`"),
 ];
 

@@ -9,6 +9,8 @@ use crate::measure::Wants;
 pub struct MeasureOptions {
     /// `random` and `least-request`: servers drawn for each request, at least 1.
     pub draws: u8,
+    /// `random`: each server drawn differs from the one drawn before it, where there are others.
+    pub distinct: bool,
     /// `least-request`: how much requests in flight count against a server, in hundredths; None = 1, and not at all in
     /// the draws that are made where all weights are equal.
     pub bias: Option<Hundredths>,
@@ -46,6 +48,7 @@ impl Default for MeasureOptions {
     fn default() -> Self {
         Self {
             draws: 2,
+            distinct: false,
             bias: None,
             decay: Millis::from_secs(10),
             default_rtt: Millis(10),

@@ -100,7 +100,7 @@ impl Picker {
             Schedule::RoundRobin(classes) => self.round_robin.pick(classes, is_open),
             Schedule::Random(servers) => {
                 let permits = |slot: usize| is_open(slot) && roster.is_within_bound(slot);
-                let draw = Draw { draws: measure.draws, distinct: false, random: input.random };
+                let draw = Draw { draws: measure.draws, distinct: measure.distinct, random: input.random };
                 servers.pick(&draw, permits, candidate, is_less_loaded)
             }
             Schedule::FewestRequests(servers) => {

@@ -1,4 +1,4 @@
-use weir_balance::{Algorithm, Picker};
+use weir_balance::{Algorithm, MeasureOptions, Picker, Scheduling};
 
 use crate::pool::{Pool, counts, slots};
 
@@ -39,4 +39,16 @@ fn of_two_draws_the_less_loaded_server_for_its_weight_wins() {
 fn the_same_random_number_gives_the_same_server() {
     let roster = Pool::new(Algorithm::Random, &[3; 50]).roster();
     assert_eq!(slots(&mut Picker::new(1), &roster, 50), slots(&mut Picker::new(2), &roster, 50));
+}
+
+#[test]
+fn of_two_draws_that_differ_the_busier_of_two_servers_never_wins() {
+    let measure = MeasureOptions { distinct: true, ..MeasureOptions::default() };
+    let scheduling = Scheduling { measure, ..Algorithm::Random.into() };
+    let roster = Pool::new(scheduling, &[1, 1]).roster();
+    roster.begin(0);
+    assert_eq!(counts(&slots(&mut Picker::new(0), &roster, 1_000), 2), [0, 1_000]);
+    // Where there is nobody else, it is the same one.
+    let alone = Pool::new(scheduling, &[1]).roster();
+    assert_eq!(slots(&mut Picker::new(0), &alone, 3), [0, 0, 0]);
 }

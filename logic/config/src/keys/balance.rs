@@ -105,6 +105,13 @@ pub(crate) static BALANCE: Section = Section {
         ),
         key("draws", DRAWS, Default("2"), "3", "For `random`: servers drawn for each request."),
         key(
+            "distinct",
+            Flag,
+            Default("false"),
+            "true",
+            "For `random`: each server that is drawn differs from the one before (NGINX's `random two`).",
+        ),
+        key(
             "choices",
             DRAWS,
             Default("2"),

@@ -45,6 +45,7 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
             ),
             ("bounded-load", options.bounded_load_percent.map(|share| Share(share).spelled())),
             (draws, (measure.draws != usual.draws).then(|| measure.draws.spelled())),
+            ("distinct", yes(measure.distinct)),
             ("bias", measure.bias.map(|bias| Share(bias.0).spelled())),
             ("decay", (measure.decay != usual.decay).then(|| Printed(measure.decay).spelled())),
             (

@@ -40,6 +40,7 @@ fn measure(table: &Table<'_, '_>, algorithm: Algorithm) -> MeasureOptions {
     let draws = if algorithm == Algorithm::LeastRequest { "choices" } else { "draws" };
     MeasureOptions {
         draws: table.number(draws),
+        distinct: table.flag("distinct"),
         bias: table.get("bias").map(|_| Hundredths(table.share("bias").into())),
         decay: table.duration("decay"),
         default_rtt: table.duration("default-rtt"),
@@ -237,6 +238,7 @@ fn check_fit(table: &Table<'_, '_>, algorithm: Algorithm, key: &KeyPlan) {
         "table-size",
         "expiration",
         "draws",
+        "distinct",
         "choices",
         "bias",
         "decay",
@@ -283,7 +285,7 @@ fn takes_option(algorithm: Algorithm, option: &str) -> bool {
         "port" => matches!(algorithm, IpvsSh | IpvsMh),
         "table-size" => algorithm == Maglev,
         "expiration" => matches!(algorithm, Lblc | Lblcr),
-        "draws" => algorithm == Random,
+        "draws" | "distinct" => algorithm == Random,
         "choices" | "bias" => algorithm == LeastRequest,
         "decay" | "default-rtt" => algorithm == PeakEwma,
         "drawn" | "until" | "inflight" | "forgive" => algorithm == LeastResponseTime,

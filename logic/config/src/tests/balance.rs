@@ -140,6 +140,7 @@ fn options_that_do_nothing_are_errors() {
         "algorithm = \"ipvs-sh\", key = \"uri\", port = true",
         "algorithm = \"ring\", expiration = \"1h\"",
         "algorithm = \"random\", drawn = 2",
+        "algorithm = \"least-request\", distinct = true",
         "algorithm = \"least-response-time\", drawn = 1",
         "algorithm = \"hsah\", key = \"uri\"",
         "key = \"uri\"",
