@@ -66,7 +66,7 @@ fn there_are_no_more_further_tries_than_the_budget_permits() {
 
 #[test]
 fn a_request_that_is_tried_again_comes_back_to_no_server_that_has_lost_or_refused_it() {
-    let alone = |from_s| {
+    let alone = |from_s: u64| {
         let dead = Failure { at: SimTime(from_s * SECOND), lasts: SimTime(3_600 * SECOND), servers: 1 };
         let disturbances = vec![Disturbance::Fail(dead)];
         Group { count: 1, concurrency: 50, disturbances, ..Group::default() }
