@@ -13,6 +13,8 @@ pub enum Algorithm {
     RoundRobin,
     /// A fixed sequence in which each server stands as often as it weighs (HAProxy's static-rr).
     StaticRr,
+    /// One after the other, whatever the weight (IPVS's rr).
+    IpvsRr,
     /// Passes over ever lighter servers (IPVS's wrr).
     IpvsWrr,
     /// Fewest active requests for its weight, ties in round robin (HAProxy's leastconn key).
@@ -72,9 +74,10 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// Every algorithm, in the order that `weir algorithms` lists them.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::RoundRobin,
         Self::StaticRr,
+        Self::IpvsRr,
         Self::IpvsWrr,
         Self::LeastConnections,
         Self::IpvsLc,
@@ -109,6 +112,7 @@ impl Algorithm {
         match self {
             Self::RoundRobin => "round-robin",
             Self::StaticRr => "static-rr",
+            Self::IpvsRr => "ipvs-rr",
             Self::IpvsWrr => "ipvs-wrr",
             Self::LeastConnections => "least-connections",
             Self::IpvsLc => "ipvs-lc",
@@ -146,7 +150,8 @@ impl Algorithm {
     pub const fn weighs_portions(self) -> bool {
         !matches!(
             self,
-            Self::IpvsWrr
+            Self::IpvsRr
+                | Self::IpvsWrr
                 | Self::IpvsLc
                 | Self::First
                 | Self::Failover

@@ -41,6 +41,13 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         cost: "O(1)",
     },
     AlgorithmEntry {
+        algorithm: Algorithm::IpvsRr,
+        origin: "IPVS (rr)",
+        formula: "One server after the other in the pool's order, whatever they weigh; weight 0 takes none.",
+        when_to_use: "Where weights must not count; otherwise round-robin.",
+        cost: "O(1)",
+    },
+    AlgorithmEntry {
         algorithm: Algorithm::IpvsWrr,
         origin: "IPVS (wrr)",
         formula: "A threshold falls from the highest weight by the greatest common divisor of all weights; in each pass every \

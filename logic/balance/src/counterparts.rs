@@ -67,7 +67,7 @@ const NGINX: &[Counterpart] = &[
 ];
 
 const IPVS: &[Counterpart] = &[
-    is("rr", &[Algorithm::RoundRobin], "with equal weights"),
+    is("rr", &[Algorithm::IpvsRr], ""),
     is("wrr", &[Algorithm::IpvsWrr], ""),
     is("lc", &[Algorithm::IpvsLc], ""),
     is("wlc", &[Algorithm::IpvsWlc], ""),

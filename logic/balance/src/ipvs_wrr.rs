@@ -75,7 +75,12 @@ impl IpvsWrr {
         self.threshold = highest.saturating_sub(lowered * table.step).max(table.step.min(highest));
         self.tier = table.tiers.partition_point(|tier| tier.weight >= self.threshold).saturating_sub(1);
         let place = |slot: u32| table.tiers.get(self.tier)?.slots.iter().position(|other| *other == slot);
-        self.next = self.last_picked.and_then(place).map_or(0, |place| place + 1);
+        // With one threshold only, workers start at different servers instead.
+        let first = match &*table.tiers {
+            [only] => below(random.rotate_left(32), only.slots.len() as u64) as usize,
+            _ => 0,
+        };
+        self.next = self.last_picked.and_then(place).map_or(first, |place| place + 1);
         self.table = Some(table);
     }
 
@@ -180,6 +185,18 @@ mod tests {
         };
         assert_eq!(first_light(0), 8);
         assert_eq!(first_light(u64::MAX), 1);
+    }
+
+    #[test]
+    fn workers_start_at_different_servers_of_equal_weights() {
+        let thresholds = Thresholds::new(&[(0, 7), (1, 7), (2, 7)]);
+        let picked = |random: u64| {
+            let mut wrr = IpvsWrr::default();
+            wrr.turn_to(&thresholds, random);
+            (0..4).filter_map(|_| wrr.pick(|_| true)).collect::<Vec<_>>()
+        };
+        assert_eq!(picked(0), [0, 1, 2, 0]);
+        assert_eq!(picked(u64::MAX), [2, 0, 1, 2]);
     }
 
     proptest! {

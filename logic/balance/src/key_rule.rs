@@ -73,6 +73,7 @@ impl KeyRule {
             Algorithm::LeastBandwidth => Self::LeastBandwidth,
             Algorithm::RoundRobin
             | Algorithm::StaticRr
+            | Algorithm::IpvsRr
             | Algorithm::IpvsWrr
             | Algorithm::Random
             | Algorithm::LeastRequest

@@ -22,6 +22,7 @@ pub(crate) enum Schedule {
     Keys,
     RoundRobin(Classes),
     StaticRr(WeightedMap),
+    /// IPVS's rr is its wrr with equal weights.
     IpvsWrr(Thresholds),
     Random(WeightedDraw),
     /// Envoy's least request where all weights are equal.
@@ -154,6 +155,10 @@ impl Schedule {
                 Self::Times(WeightedDraw::new(&shares))
             }
             Algorithm::StaticRr => Self::StaticRr(map()),
+            Algorithm::IpvsRr => {
+                let alike = cohort.weights_in_order().into_iter().map(|(slot, _)| (slot, 1));
+                Self::IpvsWrr(Thresholds::new(&alike.collect::<Vec<_>>()))
+            }
             Algorithm::IpvsWrr => Self::IpvsWrr(Thresholds::new(&cohort.weights_in_order())),
             Algorithm::LeastConnections
             | Algorithm::IpvsLc

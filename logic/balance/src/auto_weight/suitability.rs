@@ -24,7 +24,7 @@ impl Algorithm {
             }
             Self::Failover => WeightUse::OrdersServers,
             Self::Overflow | Self::Lblc | Self::Lblcr => WeightUse::CountsRequests,
-            Self::First | Self::IpvsLc | Self::IpvsDh => WeightUse::Nothing,
+            Self::First | Self::IpvsRr | Self::IpvsLc | Self::IpvsDh => WeightUse::Nothing,
             Self::RoundRobin
             | Self::StaticRr
             | Self::IpvsWrr

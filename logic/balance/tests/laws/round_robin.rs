@@ -200,3 +200,16 @@ proptest! {
         prop_assert!(spread <= 1, "{counts:?}");
     }
 }
+
+#[test]
+fn ipvs_rr_takes_one_server_after_the_other_whatever_they_weigh() {
+    let mut pool = Pool::new(Algorithm::IpvsRr, &[5, 1, 0, 256]);
+    let mut picker = Picker::new(0);
+    assert_eq!(slots(&mut picker, &pool.roster(), 7), [0, 1, 3, 0, 1, 3, 0]);
+    // It goes on behind the last one, also where the weights are others.
+    pool.candidates[1].weight = weir_model::Weight::new(9).unwrap();
+    assert_eq!(slots(&mut picker, &pool.roster(), 3), [1, 3, 0]);
+    let mut others = Picker::new(0);
+    pool.candidates[3].connections_max = Some(0);
+    assert_eq!(slots(&mut others, &pool.roster(), 4), [0, 1, 0, 1], "who is full is passed over");
+}
