@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use weir_config::plan::FleetPlan;
-use weir_fleet::{Heard, SharedWish, Wish};
+use weir_fleet::{Heard, SharedWish};
 
 use super::desk::Desk;
 
