@@ -6,8 +6,11 @@ use weir_dav::conditional::{Access, Conditions, Validators, Verdict};
 use weir_dav::date::{http_date, parse_http_date};
 use weir_dav::digest::{Digest, DigestError, parse_digest, parse_repr_digest};
 use weir_dav::etag::EntityTag;
+use weir_dav::outcome::Outcome;
 use weir_net::service::{Answer, Request};
 use weir_storage::Metadata;
+
+use crate::call::unix_now_s;
 
 /// What a file can be recognised by.
 pub(crate) fn validators(metadata: &Metadata) -> Validators {
@@ -32,6 +35,18 @@ pub(crate) fn with_validators(answer: Answer, validators: &Validators) -> Answer
 /// What the conditions of a request say to a resource, or to the lack of one.
 pub(crate) fn judge(request: &Request, access: Access, resource: Option<&Validators>, now_s: u64) -> Verdict {
     evaluate(request, request.header("If-Modified-Since"), access, resource, now_s)
+}
+
+/// Refuses a request, other than GET and HEAD, whose conditions are not met by what is at its target: a file, a directory, or
+/// nothing.
+///
+/// # Errors
+/// 412 (RFC 9110 section 13.1): it must not be carried out.
+pub(crate) fn require_conditions(request: &Request, found: Option<&Metadata>) -> Result<(), Outcome> {
+    match judge(request, Access::Other, found.map(validators).as_ref(), unix_now_s()) {
+        Verdict::Failed => Err(Outcome::PreconditionFailed),
+        Verdict::Proceed { .. } | Verdict::NotModified => Ok(()),
+    }
 }
 
 /// As [`judge`], where somebody else says which file it is for now: one that is older than what the client has is another, and

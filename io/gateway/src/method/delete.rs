@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use weir_access::Action;
-use weir_dav::conditional::{Access, Verdict};
 use weir_dav::header::{Depth, DepthUse};
 use weir_dav::method::Method;
 use weir_dav::outcome::Outcome;
@@ -12,9 +11,9 @@ use weir_net::service::Answer;
 use weir_storage::Metadata;
 
 use super::digest::GivenUp;
-use crate::call::{Call, unix_now_s};
+use crate::call::Call;
 use crate::dav::{Act, Again, Members, Reply, failures, kind};
-use crate::headers::{judge, validators};
+use crate::headers::require_conditions;
 use crate::refusal::Refusal;
 
 pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
@@ -33,19 +32,14 @@ pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
         let metadata = found.ok_or(Outcome::NotFound)?;
         if directory {
             Depth::read(depth.as_deref(), DepthUse::Whole).map_err(weir_dav::header::HeaderError::outcome)?;
-        } else if judge(&request, Access::Other, Some(&validators(&metadata)), unix_now_s())
-            == Verdict::Failed
-        {
-            return Err(Outcome::PreconditionFailed.into());
         }
+        // Of a directory, too: who names the version of a file means that file, and no tree that has come in its place.
+        require_conditions(&request, Some(&metadata))?;
         let changes = weir_dav::lock::changes(Method::Delete, (&act.place.path, kind), None);
         act.locked(&changes, |_| Ok(()))?;
         let still_meant = |now: Option<&Metadata>| {
-            let holds = || {
-                judge(&request, Access::Other, now.map(validators).as_ref(), unix_now_s()) != Verdict::Failed
-            };
             // A file that has become a directory has members that nobody was asked about.
-            now.is_none_or(|now| now.is_directory() == directory) && (directory || holds())
+            now.is_none_or(|now| now.is_directory() == directory) && require_conditions(&request, now).is_ok()
         };
         remove(act, directory, Again::new(act, changes, &still_meant), &cancelled)
     };

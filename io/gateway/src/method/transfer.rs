@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use weir_access::Action;
-use weir_dav::conditional::{Access, Verdict};
 use weir_dav::header::{Depth, DepthUse, Destination, HeaderError, overwrites};
 use weir_dav::lock::changes;
 use weir_dav::method::Method;
@@ -14,9 +13,9 @@ use weir_net::service::{Answer, Request};
 use weir_storage::{CopyOptions, Failure, FileKind, Metadata, MoveGate, StorageError, Transferred};
 
 use super::digest::GivenUp;
-use crate::call::{Call, unix_now_s};
+use crate::call::Call;
 use crate::dav::{Act, Again, Denied, Members, Reply, failures, kind, look, own_names};
-use crate::headers::{judge, validators};
+use crate::headers::require_conditions;
 use crate::place::Place;
 use crate::refusal::Refusal;
 
@@ -107,9 +106,8 @@ impl Transfer {
         let source_kind = kind(found.as_ref());
         act.allow(self.method, source_kind)?;
         let metadata = found.ok_or(Outcome::NotFound)?;
-        if !directory && self.fails_conditions(Some(&metadata)) {
-            return Err(Outcome::PreconditionFailed.into());
-        }
+        // Of a directory, too: who names the version of a file means that file, and no tree that has come in its place.
+        require_conditions(&self.request, Some(&metadata))?;
         if to.path.starts_with(&from.path) && (self.deep || to.path == from.path)
             || from.path.starts_with(&to.path)
         {
@@ -135,7 +133,7 @@ impl Transfer {
             // A file that has become a directory has members that nobody was asked about.
             let is_as_judged = now.is_none_or(|now| now.is_directory() == directory);
             // Of a copy the content is taken already.
-            self.method == Method::Copy || is_as_judged && (directory || !self.fails_conditions(now))
+            self.method == Method::Copy || is_as_judged && require_conditions(&self.request, now).is_ok()
         };
         let mut again = Again::new(act, changes, &still_meant);
         let mut judged = there;
@@ -158,11 +156,6 @@ impl Transfer {
             let _ = self.forget_locks(act);
             Reply::new(if done.created { Outcome::Created } else { Outcome::Replaced })
         }))
-    }
-
-    fn fails_conditions(&self, source: Option<&Metadata>) -> bool {
-        let validators = source.map(validators);
-        judge(&self.request, Access::Other, validators.as_ref(), unix_now_s()) == Verdict::Failed
     }
 
     fn require_source(&self, act: &Act, directory: bool) -> Result<(), Refusal> {

@@ -8,6 +8,7 @@ mod acting;
 mod bounds;
 mod cedar;
 mod clients;
+mod conditions;
 mod directories;
 mod get;
 mod hang;
