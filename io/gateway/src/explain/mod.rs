@@ -239,7 +239,12 @@ fn identity(plan: &Plan, area: &AreaPlan, who: Who, source: &Resource) -> Result
                 .build()
                 .map_err(|error| format!("event loop: {error}"))?;
             let bearer = runtime.block_on(identifier.bearer(&token, &asked, unix_now_s()));
-            bearer.map_err(|error| format!("the token does not hold: {error}"))
+            let mut bearer = bearer.map_err(|error| format!("the token does not hold: {error}"))?;
+            if matches!(bearer, Identity::Delegated(_)) {
+                let maps = read_vo_maps(&area.vo_maps).map_err(|cause| format!("vo-maps: {cause}"))?;
+                bearer.map_vos(&maps);
+            }
+            Ok(bearer)
         }
     }
 }

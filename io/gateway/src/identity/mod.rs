@@ -140,10 +140,7 @@ impl Identifier {
         may_be_encoded: bool,
     ) -> Result<Identity, Refusal> {
         let malformed = || refused(www_authenticate::Refusal::MalformedCredential, &area.schemes);
-        let mut certificate = certificate(area, request, now_s).map_err(|_| malformed())?;
-        if let Some(x509) = &mut certificate {
-            x509.mapped_vos = area.vo_map.vos(&x509.subject, x509.issuer.as_deref());
-        }
+        let certificate = certificate(area, request, now_s).map_err(|_| malformed())?;
         let mut presented = Presented { certificate, ..Presented::default() };
         let mut authorizations = request.headers("Authorization");
         let authorization = authorizations.next();
@@ -194,9 +191,12 @@ impl Identifier {
             };
             presented.token = Some(Box::pin(self.bearer(&token, &asked, now_s)).await);
         }
-        presented
+        let mut identity = presented
             .settle()
-            .map_err(|fault| refused(www_authenticate::Refusal::Credential(&fault), &area.schemes))
+            .map_err(|fault| refused(www_authenticate::Refusal::Credential(&fault), &area.schemes))?;
+        // Also of whose certificate a token rests on: who is taken out of the files since has lost what they gave.
+        identity.map_vos(&area.vo_map);
+        Ok(identity)
     }
 
     /// The bearer of a token.

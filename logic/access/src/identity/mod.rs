@@ -129,6 +129,17 @@ impl Identity {
             Self::Delegated(delegation) => Some(delegation.expires_unix_secs),
         }
     }
+
+    /// Gives a certificate, shown now or when an own token was got, the organisations that `map` gives it; nobody else has any.
+    pub fn map_vos(&mut self, map: &VoMap) {
+        match self {
+            Self::X509(subject) => {
+                subject.mapped_vos = map.vos(&subject.subject, subject.issuer.as_deref());
+            }
+            Self::Delegated(delegation) => delegation.holder.map_vos(map),
+            Self::Anonymous | Self::Token(_) | Self::Basic(_) => {}
+        }
+    }
 }
 
 /// As reasons and logs name it; never with a secret.

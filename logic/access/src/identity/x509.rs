@@ -12,7 +12,9 @@ pub struct X509Subject {
     pub not_after_unix_secs: Option<u64>,
     /// From the attribute certificate of a VOMS server, verified by whoever filled this in.
     pub voms: Option<Voms>,
-    /// Organisations that a [`VoMap`](super::VoMap) gives the subject.
+    /// Organisations that a [`VoMap`](super::VoMap) gives the subject, at this moment: a token does not keep them, and what it says
+    /// of them does not count.
+    #[serde(skip)]
     pub mapped_vos: Vec<String>,
 }
 

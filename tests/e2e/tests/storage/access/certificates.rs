@@ -3,6 +3,8 @@
 use serde_json::json;
 use weir_testkit::{RawClient, TempDir};
 
+use crate::access::bearer;
+use crate::tokens::{Secrets, json_of};
 use crate::{Site, config, message};
 
 /// NGINX with its VOMS module in front, by what it says.
@@ -93,4 +95,34 @@ fn a_file_says_whose_certificates_belong_to_an_organisation() {
     let reply = site.weir.command(&json!("reload"));
     assert!(reply.to_string().contains("line 1: a distinguished name with slashes begins with /"), "{reply}");
     assert_eq!(ask(&site, "GET", "CN=Eve,O=Example", "CN=CA,O=Example"), 200);
+}
+
+#[test]
+fn who_is_taken_out_of_the_file_of_an_organisation_loses_its_rights_also_with_a_token_from_before() {
+    let (files, secrets) = (TempDir::new().unwrap(), Secrets::new());
+    let map = files.path().join("cms.csv");
+    std::fs::write(&map, "/O=Example/CN=Jo\n").unwrap();
+    let area = format!(
+        "identity-from = \"127.0.0.1\"\nvo-maps = {{ cms = {map:?} }}\ntoken-endpoint = \"own\"\n\
+         [storage-area.data.access]\nvos = \"cms\"\n\
+         [token-endpoint.own]\nissuer = \"https://storage.example.org\"\nkey = {:?}\n",
+        secrets.file("key.pem")
+    );
+    let mut site = Site::new(&area);
+    site.write("d/f", "content");
+    let lines =
+        [("X-VOMS-ssl_client_ee_s_dn", "CN=Jo,O=Example"), ("Content-Type", "application/macaroon-request")];
+    let asked = site.request("POST", "/d/", &lines, b"{\"caveats\": [\"activity:DOWNLOAD,LIST\"]}");
+    assert_eq!(asked.status, 200, "{}", asked.text());
+    let token = bearer(json_of(&asked)["macaroon"].as_str().unwrap());
+    let get = |site: &Site| site.get_with("/d/f", &[("Authorization", &token)]).status;
+    assert_eq!(get(&site), 200);
+    std::fs::write(&map, "# nobody\n").unwrap();
+    let text = config(site.root.path(), "", &area);
+    site.weir.reload(&text);
+    assert_eq!(get(&site), 403);
+    // And has them again with the membership.
+    std::fs::write(&map, "/O=Example/CN=Jo\n").unwrap();
+    site.weir.reload(&format!("{text}\n# again\n"));
+    assert_eq!(get(&site), 200);
 }
