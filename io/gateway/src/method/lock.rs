@@ -7,12 +7,13 @@ use weir_dav::method::{Kind, Method};
 use weir_dav::outcome::Outcome;
 use weir_dav::path::DavPath;
 use weir_dav::xml::{LockInfo, XmlError, XmlLimits, write_lock_answer};
-use weir_net::service::Answer;
+use weir_net::service::{Answer, Request};
 use weir_storage::{Commit, Durability, Expectation, StorageError, Upload};
 
 use crate::call::{Call, unix_now_s};
 use crate::crypto;
 use crate::dav::{Act, Reply, kind, with_prefix, xml_body};
+use crate::headers::require_conditions;
 use crate::refusal::Refusal;
 
 /// Most locks of a storage area.
@@ -23,8 +24,9 @@ pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
     let depth = Depth::read(call.request.header("Depth"), DepthUse::Lock).map_err(HeaderError::outcome)?;
     let body = xml_body(call).await?;
     let act = Act::of(call)?;
+    let request = call.request.clone();
     if body.is_empty() {
-        return Ok(act.run(move |act| refresh(act, timeout_s)).await?.into());
+        return Ok(act.run(move |act| refresh(act, &request, timeout_s)).await?.into());
     }
     let info = LockInfo::parse(&body, &XmlLimits::default()).map_err(XmlError::outcome)?;
     let random = u128::from_be_bytes(crypto::random::<16>().ok_or(Outcome::Failed)?);
@@ -38,16 +40,17 @@ pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
         principal: act.terms.principal().into(),
         expires_s: unix_now_s().saturating_add(timeout_s.into()),
     };
-    Ok(act.run(move |act| take(act, lock)).await?.into())
+    Ok(act.run(move |act| take(act, &request, lock)).await?.into())
 }
 
-fn take(act: &Act, lock: Lock) -> Result<Reply, Refusal> {
+fn take(act: &Act, request: &Request, lock: Lock) -> Result<Reply, Refusal> {
     let found = act.look()?;
     let (kind, path) = (kind(found.as_ref()), &act.place.path);
     let directory = kind == Kind::Collection;
     let action = if kind == Kind::Missing { Action::Create } else { Action::Overwrite };
     act.require(&action, directory)?;
     act.allow(Method::Lock, kind)?;
+    require_conditions(request, found.as_ref())?;
     if kind == Kind::Missing {
         require_parent(act, path)?;
     }
@@ -69,10 +72,11 @@ fn take(act: &Act, lock: Lock) -> Result<Reply, Refusal> {
 }
 
 /// RFC 4918 section 9.10.2: without body, for the lock that the If header names.
-fn refresh(act: &Act, timeout_s: u32) -> Result<Reply, Refusal> {
+fn refresh(act: &Act, request: &Request, timeout_s: u32) -> Result<Reply, Refusal> {
     let found = act.look()?;
     act.require(&Action::Overwrite, found.is_some_and(|metadata| metadata.is_directory()))?;
     act.allow(Method::Unlock, kind(found.as_ref()))?;
+    require_conditions(request, found.as_ref())?;
     if !act.terms.has_if() {
         return Err(Outcome::BadHeader.into());
     }

@@ -8,27 +8,30 @@ use weir_dav::xml::{
     CONTENT_TYPE, Condition, LiveProperty, Multistatus, PropName, Property, PropertyUpdate, Response,
     XmlLimits, parse_proppatch,
 };
-use weir_net::service::{Answer, Content};
+use weir_net::service::{Answer, Content, Request};
 use weir_storage::StorageError;
 
 use crate::call::Call;
 use crate::dav::{Act, kind, xml_body};
+use crate::headers::require_conditions;
 use crate::refusal::Refusal;
 
 pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
     let body = xml_body(call).await?;
     let updates = parse_proppatch(&body, &XmlLimits::default()).map_err(weir_dav::xml::XmlError::outcome)?;
     let act = Act::of(call)?;
-    let text = act.run(move |act| carry_out(act, &updates)).await?;
+    let request = call.request.clone();
+    let text = act.run(move |act| carry_out(act, &request, &updates)).await?;
     Ok(Answer::new(Outcome::MultiStatus.status()).content(CONTENT_TYPE, Content::Bytes(text.into_bytes())))
 }
 
-fn carry_out(act: &Act, updates: &[PropertyUpdate]) -> Result<String, Refusal> {
+fn carry_out(act: &Act, request: &Request, updates: &[PropertyUpdate]) -> Result<String, Refusal> {
     let found = act.look()?;
     let directory = found.is_some_and(|metadata| metadata.is_directory());
     act.require(&Action::Overwrite, directory)?;
     let kind = kind(found.as_ref());
     act.allow(Method::Proppatch, kind)?;
+    require_conditions(request, found.as_ref())?;
     let changes = weir_dav::lock::changes(Method::Proppatch, (&act.place.path, kind), None);
     let outcome = act.locked(&changes, |_| {
         if updates.iter().any(is_protected) {

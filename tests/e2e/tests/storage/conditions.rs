@@ -26,3 +26,37 @@ fn a_directory_that_has_come_in_the_place_of_a_file_does_not_meet_a_condition_on
     assert_eq!(site.request("DELETE", "/z", &[any], b"").status, 204);
     assert!(site.read("z/member").is_none() && site.read("y/member").is_some());
 }
+
+#[test]
+fn properties_locks_and_directories_are_not_changed_made_or_taken_on_conditions_that_do_not_hold() {
+    let site = Site::open("");
+    let before = site.put("/f", &[], b"first").header("etag").unwrap().to_owned();
+    let now = site.put("/f", &[], b"second content").header("etag").unwrap().to_owned();
+    let (stale, right) = (("If-Match", before.as_str()), ("If-Match", now.as_str()));
+    let patch: &[u8] =
+        b"<propertyupdate xmlns='DAV:'><set><prop><a xmlns='urn:x'>value</a></prop></set></propertyupdate>";
+    let lock: &[u8] =
+        b"<lockinfo xmlns='DAV:'><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>";
+    for wrong in [stale, LONG_AGO, ("If-None-Match", "*")] {
+        assert_eq!(site.request("PROPPATCH", "/f", &[wrong], patch).status, 412, "{wrong:?}");
+        assert_eq!(site.request("LOCK", "/f", &[wrong], lock).status, 412, "{wrong:?}");
+    }
+    assert!(!site.request("PROPFIND", "/f", &[("Depth", "0")], b"").text().contains("value"));
+    assert_eq!(site.put("/f", &[right], b"second content").status, 204, "it is not locked");
+    let any = ("If-Match", "*");
+    assert_eq!(site.request("LOCK", "/new", &[any], lock).status, 412);
+    assert_eq!(site.request("MKCOL", "/new", &[any], b"").status, 412);
+    assert!(!site.root.path().join("new").exists());
+    // Those that hold are no obstacle, and who has a lock keeps it until they do.
+    assert!(site.request("PROPPATCH", "/f", &[any], patch).text().contains("HTTP/1.1 200"));
+    let locked = site.request("LOCK", "/f", &[any], lock);
+    assert_eq!(locked.status, 200, "{}", locked.text());
+    let token = locked.header("lock-token").unwrap();
+    let held = format!("({token})");
+    assert_eq!(site.request("LOCK", "/f", &[("If", &held), stale], b"").status, 412);
+    assert_eq!(site.request("LOCK", "/f", &[("If", &held), any], b"").status, 200);
+    assert_eq!(site.request("UNLOCK", "/f", &[("Lock-Token", token), stale], b"").status, 412);
+    assert_eq!(site.put("/f", &[], b"x").status, 423);
+    assert_eq!(site.request("UNLOCK", "/f", &[("Lock-Token", token), any], b"").status, 204);
+    assert_eq!(site.put("/f", &[], b"x").status, 204);
+}
