@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use weir_access::identity::Identity;
 use weir_dav::conditional::{Access, Conditions, Validators, Verdict};
 use weir_dav::date::{http_date, parse_http_date};
 use weir_dav::digest::{Digest, DigestError, parse_digest, parse_repr_digest};
@@ -30,6 +31,24 @@ pub(crate) fn with_validators(answer: Answer, validators: &Validators) -> Answer
         Some(modified) => answer.with("Last-Modified", http_date(modified)),
         None => answer,
     }
+}
+
+/// What an answer with a file says of keeping it, where the area says `of_area`. What somebody in particular was given is not for
+/// others, and a cache that they share cannot always see that there is somebody: a certificate, or a token in the URL, is no
+/// Authorization (RFC 9111 section 3.5, RFC 6750 section 2.3).
+pub(crate) fn cache_control(of_area: Option<&str>, identity: &Identity) -> Option<String> {
+    if !identity.is_authenticated() {
+        return of_area.map(str::to_owned);
+    }
+    let is_private = |value: &str| {
+        let mut directives = value.split(',').map(str::trim);
+        directives.any(|said| ["private", "no-store"].iter().any(|wanted| said.eq_ignore_ascii_case(wanted)))
+    };
+    Some(match of_area {
+        Some(value) if is_private(value) => value.to_owned(),
+        Some(value) => format!("{value}, private"),
+        None => "private".to_owned(),
+    })
 }
 
 /// What the conditions of a request say to a resource, or to the lack of one.

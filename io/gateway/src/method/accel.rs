@@ -10,7 +10,7 @@ use super::digest::Wanted;
 use super::get::guard;
 use crate::call::Call;
 use crate::file::ServedFile;
-use crate::headers::{validators, with_validators};
+use crate::headers::{cache_control, validators, with_validators};
 use crate::place::Place;
 use crate::refusal::Refusal;
 
@@ -27,8 +27,8 @@ pub(super) async fn answer(
     let served = ServedFile::new(file, &call.area);
     let validators = validators(served.file.metadata());
     let mut answer = with_validators(Answer::new(200), &validators);
-    if let Some(value) = &call.area.plan.cache_control {
-        answer = answer.with("Cache-Control", value.clone());
+    if let Some(value) = cache_control(call.area.plan.cache_control.as_deref(), &call.identity) {
+        answer = answer.with("Cache-Control", value);
     }
     let if_none_match = call.request.list("If-None-Match");
     let conditions = Conditions {

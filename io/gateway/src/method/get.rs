@@ -16,7 +16,7 @@ use super::digest::Wanted;
 use crate::area::Area;
 use crate::call::Call;
 use crate::file::ServedFile;
-use crate::headers::{judge, judge_chosen};
+use crate::headers::{cache_control, judge, judge_chosen};
 use crate::known::Known;
 use crate::place::Place;
 use crate::refusal::Refusal;
@@ -124,8 +124,8 @@ async fn of_file(call: &Call, place: &Place, file: Opened, is_head: bool) -> Res
     if call.area.plan.precompressed {
         wrapping.always.push(("Vary", "Accept-Encoding".into()));
     }
-    if let Some(value) = &call.area.plan.cache_control {
-        wrapping.always.push(("Cache-Control", value.clone().into()));
+    if let Some(value) = cache_control(call.area.plan.cache_control.as_deref(), &call.identity) {
+        wrapping.always.push(("Cache-Control", value.into()));
     }
     wrapping.with_content.extend(guard(&call.area, &wrapping.content_type));
     if let Some(coding) = coding {

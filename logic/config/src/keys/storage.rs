@@ -66,7 +66,7 @@ pub(crate) static AREA: Section = Section {
             Text("a header value"),
             Otherwise("no such header"),
             "\"max-age=3600\"",
-            "The Cache-Control header of files.",
+            "The Cache-Control header of files. What goes to somebody in particular says `private`, too.",
         ),
         key(
             "mime-types",

@@ -6,6 +6,7 @@ mod accel;
 mod access;
 mod acting;
 mod bounds;
+mod caching;
 mod cedar;
 mod clients;
 mod conditions;
