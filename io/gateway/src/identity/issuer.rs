@@ -75,7 +75,7 @@ impl TrustedIssuer {
         self.fetches.subscribe()
     }
 
-    /// A token's key is not known. Has the keys fetched again, unless that was done just now; says whether it is going to be.
+    /// A token's key is not known, or did not sign it. Has the keys fetched again, unless that was done just now; says whether it is going to be.
     pub(super) fn ask_again(&self, now_s: u64) -> bool {
         let due_at = {
             let mut keys = self.keys();

@@ -39,7 +39,7 @@ pub(crate) use passwords::Passwords;
 pub use vo_maps::check_vo_maps;
 pub(crate) use vo_maps::read as read_vo_maps;
 
-/// A request with a token whose key is not known waits so long for new keys.
+/// A request with a token that none of the known keys fits waits so long for new keys.
 const KEYS_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Knows who to trust.
@@ -222,7 +222,8 @@ impl Identifier {
         }
         let issuer = self.issuers.get(&issuer).ok_or(TokenError::IssuerUnknown)?;
         let verified = match issuer.verify(token, now_s) {
-            Err(error @ TokenError::KeyUnknown { .. }) => {
+            // An issuer may give a new key the name of the one before it, or none: then it is the signature that does not fit.
+            Err(error @ (TokenError::KeyUnknown { .. } | TokenError::SignatureInvalid)) => {
                 let mut news = issuer.subscribe();
                 if !issuer.ask_again(now_s) {
                     return Err(error);

@@ -48,7 +48,7 @@ impl KeyCache {
         if self.fetched_at.is_some_and(fresh) { Arc::clone(&self.keys) } else { Arc::default() }
     }
 
-    /// Notes that a token's key was not among them.
+    /// Notes that a token's key was not among them: none has its name, or the one that has did not sign it.
     pub fn key_unknown(&mut self) {
         self.unknown_key = true;
     }

@@ -100,8 +100,8 @@ pub fn issuer_of(token: &str) -> Result<String, TokenError> {
 /// Verifies a token of `issuer` with its `keys` at the time `now_unix_secs`, and says whose it is.
 ///
 /// # Errors
-/// Anything about it is not as it must be. [`TokenError::KeyUnknown`] is a reason to fetch the keys anew, within the bounds
-/// of a [`KeyCache`](super::KeyCache).
+/// Anything about it is not as it must be. [`TokenError::KeyUnknown`] and [`TokenError::SignatureInvalid`] are reasons to fetch
+/// the keys anew, within the bounds of a [`KeyCache`](super::KeyCache).
 pub fn verify(
     token: &str,
     issuer: &Issuer,

@@ -428,10 +428,19 @@ impl KeyServer {
 
 #[test]
 fn keys_that_have_changed_are_asked_for_but_nobody_can_make_us_ask_all_the_time() {
+    changes_its_key_for_one_named("2");
+}
+
+#[test]
+fn a_new_key_with_the_name_of_the_old_one_is_asked_for_in_the_same_way() {
+    changes_its_key_for_one_named("1");
+}
+
+/// An issuer whose key is named `1` has another one from now on.
+fn changes_its_key_for_one_named(name: &str) {
     let (old, new) = (Issuer::new(), Issuer::new());
-    // The same server, but another key with another name.
-    let renamed = std::fs::read_to_string(new.keys()).unwrap().replace("\"kid\":\"1\"", "\"kid\":\"2\"");
-    std::fs::write(new.keys(), renamed).unwrap();
+    let keys = std::fs::read_to_string(new.keys()).unwrap();
+    std::fs::write(new.keys(), keys.replace("\"kid\":\"1\"", &format!("\"kid\":\"{name}\""))).unwrap();
     let mut server = KeyServer::start(&old.keys());
     let site = Site::new(&format!(
         "[storage-area.data.access]\nissuers = \"{ISSUER}\"\n[token-issuer.iam]\nissuer = \"{ISSUER}\"\n\
@@ -446,7 +455,7 @@ fn keys_that_have_changed_are_asked_for_but_nobody_can_make_us_ask_all_the_time(
     let asked = server.fetches();
     server.serve(&new.keys());
     // Just now they were asked for; whoever presents keys that nobody knows is refused at once, and often for nothing.
-    let of_new = new.token_with_key("2", &json!({}));
+    let of_new = new.token_with_key(name, &json!({}));
     for _ in 0..20 {
         assert_eq!(get(&of_new), 401);
     }
