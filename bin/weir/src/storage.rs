@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use weir_gateway::{Explained, MembersExplained, Who, explain};
+use weir_gateway::{Certificate, Explained, MembersExplained, Who, explain};
 
 use crate::check::{self, CONFIG, print_diagnostics, print_out};
 
@@ -37,6 +37,15 @@ struct ExplainArgs {
     /// standard input.
     #[arg(long = "as", value_name = "WHO", default_value = "anonymous", allow_hyphen_values = true)]
     who: String,
+    /// Who has issued the certificate, where files of vo-maps ask for it; any issuer will do if it is not said.
+    #[arg(long, value_name = "NAME")]
+    issuer: Option<String>,
+    /// The organisation that VOMS says the certificate belongs to.
+    #[arg(long, value_name = "NAME")]
+    vo: Option<String>,
+    /// A group or role in it, /cms/Role=production for example; may be repeated.
+    #[arg(long = "fqan", value_name = "FQAN", requires = "vo")]
+    fqans: Vec<String>,
     /// The config: a file, or a directory.
     #[arg(long, short, default_value = CONFIG, value_name = "CONFIG")]
     config: PathBuf,
@@ -46,6 +55,9 @@ struct ExplainArgs {
     /// Where to, for COPY and MOVE: a URL, or its path alone.
     #[arg(long, value_name = "URL")]
     to: Option<String>,
+    /// Where from, for a COPY that fetches a file from another server: its URL there.
+    #[arg(long, value_name = "URL", conflicts_with = "to")]
+    source: Option<String>,
     /// Ask about a directory itself and not about what is in it, as Depth: 0 does.
     #[arg(long)]
     shallow: bool,
@@ -79,13 +91,14 @@ fn run_explain(args: &ExplainArgs) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let explained = who(&args.who).and_then(|who| {
+    let explained = who(args).and_then(|who| {
         let question = weir_gateway::Question {
             area: args.area.as_deref(),
             who,
             method: &args.method,
             path: path_of(&args.url),
             destination: args.to.as_deref().map(path_of),
+            from_elsewhere: args.source.as_deref(),
             shallow: args.shallow,
             client: args.from,
         };
@@ -133,13 +146,22 @@ fn of_members(members: &MembersExplained) -> String {
     text
 }
 
-fn who(text: &str) -> Result<Who, String> {
+fn who(args: &ExplainArgs) -> Result<Who, String> {
+    let text = args.who.as_str();
     let token = |text: String| Who::Token(text.trim().to_owned());
+    if let Some(subject) = text.strip_prefix("certificate:") {
+        return Ok(Who::Certificate(Certificate {
+            subject: subject.to_owned(),
+            issuer: args.issuer.clone(),
+            vo: args.vo.clone(),
+            fqans: args.fqans.clone(),
+        }));
+    }
+    if args.issuer.is_some() || args.vo.is_some() {
+        return Err("--issuer, --vo and --fqan are about a certificate: --as certificate:SUBJECT".to_owned());
+    }
     if let Some(user) = text.strip_prefix("user:") {
         return Ok(Who::User(user.to_owned()));
-    }
-    if let Some(subject) = text.strip_prefix("certificate:") {
-        return Ok(Who::Certificate(subject.to_owned()));
     }
     match (text, text.strip_prefix('@')) {
         ("anonymous", _) => Ok(Who::Anonymous),

@@ -35,6 +35,6 @@ mod upkeep;
 pub use acting::{check_act_as, check_act_as_for_uploads};
 pub use cedar::{CedarChecked, check_cedar};
 pub use error::GatewayError;
-pub use explain::{Explained, MembersExplained, Question, Who, explain};
+pub use explain::{Certificate, Explained, MembersExplained, Question, Who, explain};
 pub use gateway::{Gateway, Node, Prepared};
 pub use identity::{WrongKey, check_token_endpoint, check_vo_maps};

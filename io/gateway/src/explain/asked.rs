@@ -1,14 +1,19 @@
-use weir_access::Action;
+use weir_access::{AccessPath, Action};
+use weir_config::plan::AreaPlan;
 use weir_dav::method::{Kind, Method};
 
-use super::Resource;
 use super::members::Actions;
+use super::{Judge, Resource};
 
 /// A request, as far as rules are asked about it.
 pub(super) struct Asked<'a> {
     pub(super) method: Method,
     pub(super) source: &'a Resource,
     pub(super) destination: Option<&'a Resource>,
+    /// A COPY that fetches the file from another server.
+    pub(super) from_elsewhere: bool,
+    /// The index file of the directory that is asked for.
+    pub(super) index: Option<AccessPath>,
     /// Without what is in a directory.
     pub(super) shallow: bool,
 }
@@ -16,13 +21,16 @@ pub(super) struct Asked<'a> {
 impl Asked<'_> {
     /// What it asks for at its path and at its destination. A MOVE to nowhere in particular is judged as a renaming that stays
     /// where it is.
-    pub(super) fn actions(&self) -> Result<Actions, String> {
+    pub(super) fn actions(&self, judge: &Judge<'_>) -> Result<Actions, String> {
         let path = self.source.access_path()?;
         let kind = self.source.kind;
         let own = match (self.method, kind) {
             (Method::Options, _) => vec![Action::Stat],
-            (Method::Get | Method::Head, Some(Kind::Collection)) => vec![Action::List],
+            (Method::Get | Method::Head, Some(Kind::Collection)) => return self.of_directory(judge, path),
             (Method::Head, _) => vec![Action::Stat],
+            (Method::Copy, Some(Kind::Missing)) if self.from_elsewhere => vec![Action::Create],
+            (Method::Copy, Some(_)) if self.from_elsewhere => vec![Action::Overwrite],
+            (Method::Copy, None) if self.from_elsewhere => vec![Action::Create, Action::Overwrite],
             (Method::Copy | Method::Propfind, Some(Kind::Collection)) if self.shallow => vec![Action::Stat],
             (Method::Copy | Method::Propfind, Some(Kind::Collection)) => vec![Action::Stat, Action::List],
             (Method::Get | Method::Copy, _) => vec![Action::Read],
@@ -49,6 +57,40 @@ impl Asked<'_> {
             actions.extend(self.at_destination(destination)?);
         }
         Ok(actions)
+    }
+
+    /// What a GET or HEAD of a directory asks for: its index file if it has one, else a listing. Without a slash at the end the
+    /// client is sent to where it has one, if it may know at all what is there.
+    fn of_directory(&self, judge: &Judge<'_>, path: AccessPath) -> Result<Actions, String> {
+        let content = if self.method == Method::Head { Action::Stat } else { Action::Read };
+        if !self.source.trailing_slash {
+            let action = if judge.may(&Action::Read, &path) { Action::Read } else { Action::Stat };
+            return Ok(vec![(action, path)]);
+        }
+        Ok(match &self.index {
+            Some(index) => vec![(content, index.clone())],
+            None => vec![(Action::List, path)],
+        })
+    }
+
+    /// Why nobody may do this in the area, whoever it is.
+    pub(super) fn ruled_out(&self, area: &AreaPlan) -> Option<(bool, String)> {
+        let is_copied_elsewhere =
+            self.method == Method::Copy && self.destination.is_none() && !self.from_elsewhere;
+        let is_listed = matches!(self.method, Method::Get | Method::Head)
+            && self.source.kind == Some(Kind::Collection)
+            && self.source.trailing_slash
+            && self.index.is_none();
+        let why = if area.read_only && !self.method.is_safe() && !is_copied_elsewhere {
+            "the area is read-only"
+        } else if self.from_elsewhere && !area.third_party_copy {
+            "the area takes no part in copies between servers (third-party-copy)"
+        } else if is_listed && !area.listing {
+            "the area lists no directories (listing), and this one has no index file"
+        } else {
+            return None;
+        };
+        Some((false, format!("denied: {why}")))
     }
 
     fn at_destination(&self, destination: &Resource) -> Result<Actions, String> {

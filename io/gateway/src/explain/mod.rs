@@ -2,12 +2,12 @@
 
 mod asked;
 mod members;
+mod who;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use weir_access::identity::{BasicUser, Identity, X509Subject};
-use weir_access::jwt::issuer_of;
+use weir_access::identity::Identity;
 use weir_access::rule::{self, AreaRules, Circumstances};
 use weir_access::{AccessPath, Action};
 use weir_config::Plan;
@@ -20,22 +20,10 @@ use crate::acting;
 use crate::area::symlinks;
 use crate::call::unix_now_s;
 use crate::cedar;
-use crate::identity::{Asked, Identifier, Passwords, read_vo_maps};
 use crate::place::{AccessPoint, access_path};
 pub use members::MembersExplained;
-
-/// As whom a request is judged.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Who {
-    /// Nobody in particular.
-    Anonymous,
-    /// The bearer of this token.
-    Token(String),
-    /// The user of this name, as if the password were right.
-    User(String),
-    /// The subject of a client certificate, as RFC 2253 writes it.
-    Certificate(String),
-}
+use who::Somebody;
+pub use who::{Certificate, Who};
 
 /// What is to be judged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +38,8 @@ pub struct Question<'a> {
     pub path: &'a str,
     /// The path of the destination of a COPY or MOVE.
     pub destination: Option<&'a str>,
+    /// A COPY that fetches the file from another server: its URL.
+    pub from_elsewhere: Option<&'a str>,
     /// Only the directory itself is meant, not what is in it (`Depth: 0`).
     pub shallow: bool,
     /// The client's address, for Cedar policies that ask for it; `None`: that of nobody.
@@ -74,7 +64,8 @@ pub struct Explained {
 /// # Errors
 /// There is no such area, or the request is none.
 pub fn explain(plan: &Plan, question: Question<'_>) -> Result<Explained, String> {
-    let Question { area, who, method: written, path, destination, shallow, client } = question;
+    let Question { area, who, method: written, path, destination, from_elsewhere, shallow, client } =
+        question;
     let method =
         Method::parse(written.as_bytes()).ok_or(format!("{written} is not a method of storage areas"))?;
     let (area, target) = find(plan, area, path)?;
@@ -91,11 +82,28 @@ pub fn explain(plan: &Plan, question: Question<'_>) -> Result<Explained, String>
         }
         (Some(_), _) => return Err("only COPY and MOVE have a destination".to_owned()),
     };
-    let identity = identity(plan, area, who, &source)?;
+    match (from_elsewhere, method, &destination) {
+        (None, ..) => {}
+        (Some(_), Method::Copy, Some(_)) => {
+            return Err("a COPY from another server has no other destination".to_owned());
+        }
+        (Some(url), Method::Copy, None) if url.contains("://") => {}
+        (Some(url), Method::Copy, None) => return Err(format!("{url} is no URL of another server")),
+        (Some(_), ..) => return Err("only COPY has a source".to_owned()),
+    }
+    let Somebody { identity, said } = Somebody::of(plan, area, who, &source)?;
     let circumstances = Circumstances { method: written.to_owned(), now_unix_secs: unix_now_s(), client };
     let judge = Judge { rules: &rules, identity: &identity, circumstances };
-    let transfer = asked::Asked { method, source: &source, destination: destination.as_ref(), shallow };
-    let mut decisions = Vec::new();
+    let index = tree.as_deref().map(|tree| index_of(area, tree, &source)).transpose()?.flatten();
+    let transfer = asked::Asked {
+        method,
+        source: &source,
+        destination: destination.as_ref(),
+        from_elsewhere: from_elsewhere.is_some(),
+        index,
+        shallow,
+    };
+    let mut decisions: Vec<(bool, String)> = said.into_iter().chain(transfer.ruled_out(area)).collect();
     if let Some(act_as) = &area.act_as {
         let name = acting::name_of(act_as, &identity)?;
         decisions.push(match name {
@@ -105,7 +113,7 @@ pub fn explain(plan: &Plan, question: Question<'_>) -> Result<Explained, String>
             None => (false, format!("denied: no local user stands for {identity} (act-as)")),
         });
     }
-    for (action, path) in transfer.actions()? {
+    for (action, path) in transfer.actions(&judge)? {
         decisions.push(judge.decide(&action, &path));
     }
     let members = match &tree {
@@ -207,44 +215,23 @@ fn judged_as(full: &DavPath, is_directory: bool) -> Result<AccessPath, String> {
     access_path(full, is_directory).map_err(|outcome| outcome.text().to_owned())
 }
 
+/// The index file that a GET of a directory gets, if there is one.
+fn index_of(area: &AreaPlan, tree: &Tree, directory: &Resource) -> Result<Option<AccessPath>, String> {
+    let named = |path: &DavPath, name: &str| path.join(name.as_bytes()).map_err(|error| error.to_string());
+    if directory.kind != Some(Kind::Collection) {
+        return Ok(None);
+    }
+    for name in &area.index {
+        if tree.metadata(&named(&directory.below, name)?).is_ok_and(|found| !found.is_directory()) {
+            return judged_as(&named(&directory.full, name)?, false).map(Some);
+        }
+    }
+    Ok(None)
+}
+
 /// The files, if they can be seen from here.
 fn open(area: &AreaPlan) -> Option<Arc<Tree>> {
     let node = NodeId::new("explain").ok()?;
     let options = TreeOptions { symlinks: symlinks(area), ..TreeOptions::new(node, 0) };
     Tree::open_root(&area.root, options).ok()
-}
-
-fn identity(plan: &Plan, area: &AreaPlan, who: Who, source: &Resource) -> Result<Identity, String> {
-    match who {
-        Who::Anonymous => Ok(Identity::Anonymous),
-        Who::User(name) => Ok(Identity::Basic(BasicUser { name })),
-        Who::Certificate(subject) => {
-            let maps = read_vo_maps(&area.vo_maps).map_err(|cause| format!("vo-maps: {cause}"))?;
-            let mapped_vos = maps.vos(&subject, None);
-            Ok(Identity::X509(Box::new(X509Subject { subject, mapped_vos, ..X509Subject::default() })))
-        }
-        Who::Token(token) => {
-            let issuer = issuer_of(&token).map_err(|error| format!("the token does not hold: {error}"))?;
-            // Keys and passwords that it has nothing to do with need not be readable.
-            let mut plan = plan.clone();
-            plan.token_endpoints.retain(|endpoint| endpoint.issuer == issuer);
-            let identifier = Identifier::new(&plan, &Identifier::default())?;
-            let htpasswd = area.htpasswd.as_deref().filter(|_| !plan.token_endpoints.is_empty());
-            let users = htpasswd.map(Passwords::read).transpose()?;
-            // A token for one request only is none for a question.
-            let (passwords, path) = (users.as_ref(), source.access_path()?);
-            let asked = Asked { area, passwords, method: "", path, client: None };
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .map_err(|error| format!("event loop: {error}"))?;
-            let bearer = runtime.block_on(identifier.bearer(&token, &asked, unix_now_s()));
-            let mut bearer = bearer.map_err(|error| format!("the token does not hold: {error}"))?;
-            if matches!(bearer, Identity::Delegated(_)) {
-                let maps = read_vo_maps(&area.vo_maps).map_err(|cause| format!("vo-maps: {cause}"))?;
-                bearer.map_vos(&maps);
-            }
-            Ok(bearer)
-        }
-    }
 }

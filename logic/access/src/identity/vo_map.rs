@@ -64,6 +64,17 @@ impl VoMap {
         }
         vos
     }
+
+    /// The organisations of a certificate of that subject, whoever has issued it.
+    pub fn vos_by_any_issuer(&self, subject: &str) -> Vec<String> {
+        let mut vos = Vec::new();
+        for membership in self.vos_by_subject.get(subject).into_iter().flatten() {
+            if !vos.contains(&membership.vo) {
+                vos.push(membership.vo.clone());
+            }
+        }
+        vos
+    }
 }
 
 /// The fields of one line; `None` if a quote does not end.
@@ -106,6 +117,7 @@ mod tests {
         map.add_file("atlas", "/C=IT/CN=Jo\n").unwrap();
         assert_eq!(map.vos("CN=Jo,C=IT", Some("CN=CA,C=IT")), ["cms", "atlas"]);
         assert_eq!(map.vos("CN=Jo,C=IT", Some("CN=Other,C=IT")), ["atlas"]);
+        assert_eq!(map.vos_by_any_issuer("CN=Jo,C=IT"), ["cms", "atlas"]);
         assert_eq!(map.vos("CN=Al,O=A\\, B", None), ["cms"]);
         assert_eq!(map.vos("CN=Nobody,C=IT", None), [""; 0]);
     }

@@ -239,7 +239,7 @@ fn who_may_not_look_is_not_told_what_is_there() {
     assert_eq!(options("*").status, 200);
 }
 
-fn explain(config: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn explain(config: &Path, arguments: &[&str]) -> Output {
     Command::new(weir_e2e::program())
         .args(["storage", "explain", "--config"])
         .arg(config)
@@ -295,7 +295,9 @@ fn members_and_destinations_are_judged_as_a_request_would_be() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "x").unwrap();
     }
-    let area = "[storage-area.data.access]\n\
+    let users = root.path().join("htpasswd");
+    std::fs::write(&users, format!("ada:{}\n", bcrypt::hash("sesame", 4).unwrap())).unwrap();
+    let rules = "[storage-area.data.access]\n\
         [[storage-area.data.access.policy]]\ndescription = \"secrets stay\"\nactions = \"delete\"\n\
         paths = \"/d/secret\"\nprincipals = { type = \"anyone\" }\n\
         [[storage-area.data.access.policy]]\ndescription = \"nothing comes here\"\nactions = \"write\"\n\
@@ -305,7 +307,8 @@ fn members_and_destinations_are_judged_as_a_request_would_be() {
         [[storage-area.data.access.policy]]\ndescription = \"the rest\"\neffect = \"permit\"\nactions = \"all\"\n\
         principals = { type = \"anyone\" }\n";
     let file = root.path().join("weir.toml");
-    std::fs::write(&file, config(root.path(), "", area)).unwrap();
+    let area = format!("htpasswd = {users:?}\n{rules}");
+    std::fs::write(&file, config(root.path(), "", &area)).unwrap();
     let told = |arguments: &[&str]| {
         let output = explain(&file, arguments);
         (output.status.code(), String::from_utf8(output.stdout).unwrap())

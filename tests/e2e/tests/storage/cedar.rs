@@ -209,8 +209,11 @@ fn explain_names_the_policy_that_decided() {
     .unwrap();
     std::fs::write(beside.path().join("policies/.c.cedar"), "no policy at all").unwrap();
     let file = beside.path().join("weir.toml");
-    let access = format!("[storage-area.data.access]\ncedar = {:?}\n", beside.path().join("policies"));
-    std::fs::write(&file, config(root.path(), "", &access)).unwrap();
+    let users = beside.path().join("htpasswd");
+    std::fs::write(&users, format!("ada:{}\n", bcrypt::hash("sesame", 4).unwrap())).unwrap();
+    let policies = beside.path().join("policies");
+    let area = format!("htpasswd = {users:?}\n[storage-area.data.access]\ncedar = {policies:?}\n");
+    std::fs::write(&file, config(root.path(), "", &area)).unwrap();
     let told = |from: &str, method: &str, path: &str| {
         let output = weir(
             &["storage", "explain", "--as", "user:ada", "--from", from, method, path, "--config"],

@@ -11,6 +11,7 @@ mod cedar;
 mod clients;
 mod conditions;
 mod directories;
+mod explain;
 mod get;
 mod hang;
 mod holders;
