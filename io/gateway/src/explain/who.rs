@@ -86,7 +86,7 @@ fn holder(area: &AreaPlan, certificate: Certificate) -> Result<Somebody, String>
     }
     let maps = read_vo_maps(&area.vo_maps).map_err(|cause| format!("vo-maps: {cause}"))?;
     let (mapped_vos, said) = match &issuer {
-        Some(issuer) => (maps.vos(&subject, Some(issuer)), None),
+        Some(issuer) => (maps.vos(&subject, Some(issuer.as_str())), None),
         None => {
             let (all, by_any) = (maps.vos_by_any_issuer(&subject), maps.vos(&subject, None));
             let by_one: Vec<&str> =

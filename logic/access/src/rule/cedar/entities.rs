@@ -69,7 +69,9 @@ impl Words {
             }
             Identity::X509(x509) => {
                 let fqans = x509.voms.iter().flat_map(|voms| &voms.fqans);
-                fqans.map(|fqan| group(format!("voms:{fqan}"))).collect()
+                let stated = fqans.map(|fqan| group(format!("voms:{fqan}")));
+                let mapped = x509.mapped_vos.iter().map(|vo| group(format!("vo-map:{vo}")));
+                stated.chain(mapped).collect()
             }
         }
     }

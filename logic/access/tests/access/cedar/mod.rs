@@ -5,7 +5,7 @@ mod laws;
 use std::sync::Arc;
 
 use weir_access::Action;
-use weir_access::identity::{BasicUser, Delegation, Identity};
+use weir_access::identity::{BasicUser, Delegation, Identity, VoMap};
 use weir_access::issue::narrow;
 use weir_access::rule::cedar::{CedarFault, CedarFile, CedarPolicies};
 use weir_access::rule::{AreaRules, AreaSpec, Circumstances, Request, decide};
@@ -187,6 +187,22 @@ fn principals_are_told_by_kind_issuer_groups_scopes_and_client() {
         // Where scopes are off, they limit all the same: these fit.
         assert_eq!(who.map(|who| permits(&head, who)), expected, "{head}");
     }
+}
+
+#[test]
+fn whose_certificate_a_file_maps_is_in_the_group_of_the_organisation() {
+    let rules = area("", "permit(principal in Group::\"vo-map:cms\", action, resource);");
+    let mut certificate = member("other", &["/other"]);
+    let mut map = VoMap::default();
+    map.add_file("atlas", "/C=IT/O=Example/CN=Jo\n").unwrap();
+    certificate.map_vos(&map);
+    assert!(!may(&rules, &certificate, &Action::Read, "/d/x"));
+    map.add_file("cms", "/C=IT/O=Example/CN=Jo\n").unwrap();
+    certificate.map_vos(&map);
+    assert!(may(&rules, &certificate, &Action::Read, "/d/x"));
+    // What VOMS states is another group.
+    let stated = member("cms", &["/cms", "cms"]);
+    assert!(!may(&rules, &stated, &Action::Read, "/d/x"));
 }
 
 #[test]
