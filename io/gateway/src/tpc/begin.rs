@@ -95,7 +95,9 @@ pub(crate) async fn answer(call: &mut Call, transfer: TransferRequest) -> Result
 fn report(desk: &Desk, work: LocalFuture<Result<(), Fault>>, entry: super::live::Entry) -> Answer {
     let report = Report::new(work, Box::pin(desk.stopping()), desk.marker_interval(), entry);
     let content = Content::Stream { length: None, source: Box::new(report) };
-    Answer::new(Outcome::Accepted.status()).content(CONTENT_TYPE, content)
+    // An NGINX in front would collect markers for minutes otherwise, and clients take a silent transfer for a dead one.
+    let answer = Answer::new(Outcome::Accepted.status()).with("X-Accel-Buffering", "no");
+    answer.with("Cache-Control", "no-store").content(CONTENT_TYPE, content)
 }
 
 /// The terms of a PUT of the same file.

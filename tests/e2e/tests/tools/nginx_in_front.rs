@@ -3,9 +3,10 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::{Mutex, mpsc};
 
 use weir_e2e::Weir;
-use weir_testkit::{Child, PATIENCE, RawClient, Response, TempDir, wait_until};
+use weir_testkit::{Child, PATIENCE, RawClient, RawServer, Response, TempDir, wait_until};
 
 use crate::tool;
 
@@ -23,12 +24,14 @@ impl Front {
         let weir = Weir::start(&format!(
             "[listener.web]\nbind = \"127.0.0.1:0\"\nstorage = \"data\"\n\
              [storage-area.data]\nroot = \"{}\"\naccess-points = \"/data\"\nchecksums = \"adler32\"\n\
+             third-party-copy = true\n\
              [storage-area.data.accel-redirect]\nprefix = \"/protected files/\"\ntrusted = \"127.0.0.1\"\n\
              [storage-area.data.access]\nanonymous-read = true\n\
              [[storage-area.data.access.policy]]\ndescription = \"secret\"\nactions = \"all\"\npaths = \"/secret/**\"\n\
              principals = {{ type = \"anyone\" }}\n\
              [[storage-area.data.access.policy]]\ndescription = \"write\"\neffect = \"permit\"\nactions = \"write\"\n\
-             principals = {{ type = \"anyone\" }}\n",
+             principals = {{ type = \"anyone\" }}\n\
+             [third-party-copy]\nhttp = true\nprivate = \"127.0.0.0/8\"\n",
             root.path().display()
         ));
         let (here, area) = (files.path().display(), root.path().display());
@@ -168,4 +171,29 @@ fn who_may_not_gets_neither_the_file_nor_its_name() {
     let mut client = RawClient::connect_from([127, 0, 0, 2].into(), front.weir.addr("web"));
     let direct = client.exchange(request("GET", "/data/a", ""));
     assert_eq!((direct.text().as_str(), direct.header("x-accel-redirect")), ("file", None));
+}
+
+#[test]
+fn the_progress_of_a_copy_comes_through_while_its_source_is_held() {
+    let (go, waits) = mpsc::channel::<()>();
+    let waits = Mutex::new(waits);
+    let source = RawServer::start(move |peer| {
+        peer.request()?;
+        let _ = waits.lock().unwrap().recv();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\ncontent")
+    });
+    let front = Front::new();
+    let mut client = RawClient::connect_unix(&front.socket);
+    client.send(request("COPY", "/data/f", &format!("Source: http://{}/f\r\n", source.addr())));
+    assert_eq!(client.response_head().status, 202);
+    let mut read = String::new();
+    while !read.contains("\nEnd\n") {
+        read.push_str(&String::from_utf8(client.read_exact(1)).unwrap());
+    }
+    assert!(read.contains("Perf Marker\n"), "{read}");
+    go.send(()).unwrap();
+    while !read.contains("success: Created") {
+        read.push_str(&String::from_utf8(client.read_exact(1)).unwrap());
+    }
+    assert_eq!(front.get("/data/f", "").text(), "content");
 }
