@@ -5,13 +5,16 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use weir_storage::{CopyOptions, Durability, Tree, Upload};
+use weir_storage::{Commit, CopyOptions, Durability, Tree, Upload};
 
 use crate::support::*;
 
 const ROOT: &str = "WEIR_TEST_CRASH_ROOT";
 const BOOT: &str = "WEIR_TEST_CRASH_BOOT";
 const BYTES: usize = 256 << 10;
+const ROUNDS: u64 = 25;
+/// PUT, twice COPY, MOVE.
+const CHANGES_PER_TURN: u64 = 4;
 
 /// Not a test: what the child process of the next one does, until it is killed.
 #[test]
@@ -21,17 +24,22 @@ fn busy_child() {
     let boot = std::env::var(BOOT).unwrap().parse().unwrap();
     let tree = Tree::open_root(&root, options("one", boot)).unwrap();
     let disk = disk();
-    let copy = CopyOptions { deep: true, overwrite: true, durability: Durability::None };
     for turn in 0_u64.. {
+        let durability = match turn % 3 {
+            0 => Durability::None,
+            1 => Durability::Data,
+            _ => Durability::Full,
+        };
+        let copy = CopyOptions { deep: true, overwrite: true, durability };
         let letter = b'a' + u8::try_from(turn % 26).unwrap();
         let mut upload = Upload::begin(&tree, &disk, &path("/put"), &[], None).unwrap();
         for _ in 0..4 {
             upload.write(&vec![letter; BYTES / 4]).unwrap();
         }
-        upload.commit(COMMIT).unwrap();
+        upload.commit(Commit { durability, ..COMMIT }).unwrap();
         tree.copy(&path("/put"), &path("/copied"), copy, &mut |_, _| true, &GO_ON).unwrap();
         tree.copy(&path("/directory"), &path("/moved"), copy, &mut |_, _| true, &GO_ON).unwrap();
-        tree.rename(&path("/copied"), &path("/directory/in"), true, Durability::None, &GO_ON).unwrap();
+        tree.rename(&path("/copied"), &path("/directory/in"), true, durability, &GO_ON).unwrap();
         // The parent kills after some of these, at no particular point of the next turn.
         println!("turn {turn}");
         std::io::stdout().flush().unwrap();
@@ -43,7 +51,8 @@ fn a_process_that_is_killed_leaves_every_file_whole_or_absent() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().join("root");
     fs::create_dir_all(root.join("directory")).unwrap();
-    for round in 1..=25_u64 {
+    let mut changes = 0;
+    for round in 1..=ROUNDS {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "crash::busy_child", "--ignored", "--nocapture"])
             .env(ROOT, &root)
@@ -53,7 +62,8 @@ fn a_process_that_is_killed_leaves_every_file_whole_or_absent() {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let turns = round % 3 + 1;
+        // At each durability.
+        let turns = round % 3 + 9;
         for turn in 0..turns {
             let expected = format!("turn {turn}");
             // The harness writes a line of its own before.
@@ -61,6 +71,7 @@ fn a_process_that_is_killed_leaves_every_file_whole_or_absent() {
         }
         child.kill().unwrap();
         child.wait().unwrap();
+        changes += turns * CHANGES_PER_TURN;
 
         let tree = Tree::open_root(&root, options("one", 1_000 + round)).unwrap();
         for file in ["/put", "/copied", "/directory/in", "/moved/in"] {
@@ -78,4 +89,5 @@ fn a_process_that_is_killed_leaves_every_file_whole_or_absent() {
         tree.sweep().unwrap();
         assert_eq!(temporaries(&root), Vec::<String>::new(), "round {round}");
     }
+    assert!(changes >= 1_000, "only {changes}");
 }

@@ -80,7 +80,7 @@ fn assert_whole(directory: &Path) -> usize {
     files
 }
 
-/// With the default `durability`, which is about the machine's end: of the process's end alone every confirmed byte survives.
+/// Whatever the `durability`, which is about the machine's end: of the process's end alone every confirmed byte survives.
 fn assert_kept(directory: &Path, client: usize, put: &Put) {
     if put.confirmed.is_none() {
         return;
@@ -130,9 +130,10 @@ fn a_process_that_is_killed_leaves_every_file_whole_or_absent_and_what_it_confir
             fs::write(tree.join(name), vec![b'x'; BYTES]).unwrap();
         }
     }
-    let config = config(root.path(), "", OPEN);
-    for round in 0..ROUNDS {
-        let mut weir = Weir::start(&config);
+    let config = |durability: &str| config(root.path(), "", &format!("durability = \"{durability}\"\n{OPEN}"));
+    let mut changes_in_all = 0;
+    for (round, durability) in (0..ROUNDS).zip(["none", "data", "full"].into_iter().cycle()) {
+        let mut weir = Weir::start(&config(durability));
         let changes = AtomicU64::new(0);
         let puts = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..CLIENTS)
@@ -146,12 +147,14 @@ fn a_process_that_is_killed_leaves_every_file_whole_or_absent_and_what_it_confir
             threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
         });
         weir.wait();
-        assert!(assert_whole(&directory) >= CLIENTS, "round {round}");
+        changes_in_all += changes.load(Ordering::Relaxed);
+        assert!(assert_whole(&directory) >= CLIENTS, "round {round}, durability {durability}");
         assert!(puts.iter().any(|put| put.confirmed.is_some()));
         puts.iter().enumerate().for_each(|(client, put)| assert_kept(&directory, client, put));
     }
+    assert!(changes_in_all >= 1_000, "only {changes_in_all}");
     // What was left on the way is cleaned up by the next start, in the background.
-    let _weir = Weir::start(&config);
+    let _weir = Weir::start(&config("data"));
     wait_until("no leftovers", PATIENCE, || {
         hidden(&directory, ".weir-tmp~").is_empty()
             && hidden(&directory, ".weir-old~").iter().all(|holder| has_to_stay(holder, &directory))
