@@ -114,6 +114,9 @@ impl CandidateAnswer {
 
 /// Where a client is sent on to instead of being served through here.
 fn sent_on(pool: &PoolPlan, request: &RouteRequest<'_>, server: Option<&str>) -> Option<String> {
+    if request.stays_here() {
+        return None;
+    }
     let redirect = pool.redirect.as_ref().filter(|redirect| redirect.is_for(request.method, request.path))?;
     match server {
         Some(server) => redirect.node(server).map(|url| format!("307 to {url}, with a ticket")),

@@ -65,12 +65,13 @@ pool = "web"
 servers = [{ name = "n1", address = "10.0.0.1:80" }, { name = "n2", address = "10.0.0.2:80" }]
 redirect = { key-env = "K", nodes = { n1 = "https://n1.example", n2 = "https://n2.example" } }
 "#;
-    let asked = |config: &str, method: &str, url: &str| {
+    let asked_with = |config: &str, method: &str, url: &str, headers: &[String]| {
         let source = weir_config::Source { name: "weir.toml".to_owned(), text: config.to_owned() };
         let plan = weir_config::load(&[source], &|_| None).unwrap().plan;
-        let question = Question::new(url, method, &[], "192.0.2.1".parse().unwrap()).unwrap();
+        let question = Question::new(url, method, headers, "192.0.2.1".parse().unwrap()).unwrap();
         report::text(&answer(&plan, &question, None))
     };
+    let asked = |config: &str, method: &str, url: &str| asked_with(config, method, url, &[]);
     let chosen = asked(config, "GET", "http://a.example/file");
     assert!(
         chosen.contains("307 to the server that is chosen, with a ticket, if it is one of n1, n2"),
@@ -81,6 +82,11 @@ redirect = { key-env = "K", nodes = { n1 = "https://n1.example", n2 = "https://n
     assert!(only.contains("307 to https://n1.example, with a ticket"), "{only}");
     for (method, url) in [("HEAD", "http://a.example/file"), ("GET", "http://a.example/directory/")] {
         assert!(!asked(config, method, url).contains("307"), "{method} {url}");
+    }
+    // They could not go on at another host.
+    for line in ["Upload-Complete: ?1", "Sec-Fetch-Mode: cors"] {
+        let said = asked_with(config, "PUT", "http://a.example/file", &[line.to_owned()]);
+        assert!(!said.contains("307"), "{line}: {said}");
     }
 }
 

@@ -161,9 +161,7 @@ fn elsewhere(
     key: Option<Key>,
 ) -> Option<Vec<u8>> {
     let Parsed { buf, table, .. } = *request;
-    // A script of a page may not follow to another origin (Fetch standard): its requests are served through here.
-    let is_of_script = |value: &[u8]| value == b"cors" || value == b"same-origin";
-    if table.named(buf, b"sec-fetch-mode").any(|line| is_of_script(line.value().of(buf))) {
+    if wanted.stays_here() {
         return None;
     }
     let authorization: Vec<&[u8]> =

@@ -47,4 +47,14 @@ impl<'a> RouteRequest<'a> {
             listener,
         }
     }
+
+    /// Whether its client could not go on with it at another host. A script of a page may not follow there (Fetch standard). An
+    /// upload that can be resumed (draft-ietf-httpbis-resumable-upload-11) has its place at the host where it was begun, to which
+    /// its client has no credentials to send by then.
+    pub fn stays_here(&self) -> bool {
+        let is_of_script = |value: &[u8]| value == b"cors" || value == b"same-origin";
+        let mut modes = self.headers.named(self.buf, b"sec-fetch-mode");
+        modes.any(|line| is_of_script(line.value().of(self.buf)))
+            || self.headers.named(self.buf, b"upload-complete").next().is_some()
+    }
 }

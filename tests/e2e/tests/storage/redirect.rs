@@ -185,6 +185,31 @@ fn other_methods_pass_through_the_balancer_and_without_a_node_it_answers_as_alwa
     assert_eq!(answer.status, 503);
 }
 
+#[test]
+fn an_upload_that_can_be_resumed_passes_through_the_balancer_where_its_client_goes_on_with_it() {
+    let cluster = Cluster::start("");
+    let authorization = cluster.authorization("storage.create:/");
+    let authorized = ("Authorization", authorization.as_str());
+    let mut client = cluster.balancer.client();
+    client.send(message("PUT", "/a", &[authorized, ("Upload-Complete", "?0")], b"first "));
+    let begun = client.final_response();
+    assert_eq!(begun.status, 201, "{begun:?}");
+    let url = begun.header("location").unwrap();
+    assert!(url.starts_with("/a?weir-upload="), "{url}");
+    let rest = [
+        authorized,
+        ("Content-Type", "application/partial-upload"),
+        ("Upload-Offset", "6"),
+        ("Upload-Complete", "?1"),
+    ];
+    client.send(message("PATCH", url, &rest, b"second"));
+    let done = client.final_response();
+    assert_eq!(done.status, 201, "{done:?}");
+    assert_eq!(std::fs::read(cluster.root.path().join("a")).unwrap(), b"first second");
+    // Another upload is still sent on.
+    cluster.sent_on("PUT", "/b", Some(&authorization));
+}
+
 /// A balancer that sends clients on to the nodes `a` and `b`. It asks these for no file, so they have none.
 struct Signpost {
     balancer: Weir,

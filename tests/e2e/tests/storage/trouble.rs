@@ -130,7 +130,8 @@ fn a_process_that_is_killed_leaves_every_file_whole_or_absent_and_what_it_confir
             fs::write(tree.join(name), vec![b'x'; BYTES]).unwrap();
         }
     }
-    let config = |durability: &str| config(root.path(), "", &format!("durability = \"{durability}\"\n{OPEN}"));
+    let config =
+        |durability: &str| config(root.path(), "", &format!("durability = \"{durability}\"\n{OPEN}"));
     let mut changes_in_all = 0;
     for (round, durability) in (0..ROUNDS).zip(["none", "data", "full"].into_iter().cycle()) {
         let mut weir = Weir::start(&config(durability));
