@@ -30,17 +30,20 @@ struct Stream {
     at: u64,
     /// The byte behind the last.
     end: u64,
+    /// The source has answered the last try with a status of its own: it has no connection to spare, for example.
+    is_refused: bool,
 }
 
 /// How one try of a stream ended.
 enum Ended {
     Whole,
-    /// The source does not send parts.
+    /// Several connections do not get the file, one may: the source sends no parts, it does not let so many in, or the file was
+    /// changed meanwhile.
     NoParts,
 }
 
 /// Pulls with as many connections as the client would like and the config lets it have. `None`: the source, or the file, is not
-/// fit for that, and nothing was done.
+/// fit for that, and nothing is left of what was done.
 ///
 /// The parts belong together only if the file has a strong entity tag: each is asked for with it.
 pub(super) async fn pull(job: &Job) -> Result<Option<Pulled>, Fault> {
@@ -69,6 +72,7 @@ pub(super) async fn pull(job: &Job) -> Result<Option<Pulled>, Fault> {
         length,
         at: number * part,
         end: ((number + 1) * part).min(length),
+        is_refused: false,
     });
     let streams = streams.map(|stream| Box::pin(stream.run()) as LocalFuture<_>).collect();
     if !all(streams).await? {
@@ -91,7 +95,7 @@ async fn begin(job: &Job, length: u64) -> Result<Upload, Fault> {
     job.act.run_on(begin).await.map_err(|_| of_storage(StorageError::Cancelled))?.map_err(of_storage)
 }
 
-/// Runs all of them until they have ended, or one has failed. False: the source does not send parts.
+/// Runs all of them until they have ended, or one has failed. False: one connection has to do it.
 async fn all(streams: Vec<LocalFuture<Result<Ended, Fault>>>) -> Result<bool, Fault> {
     let mut running = streams;
     let mut in_parts = true;
@@ -122,7 +126,11 @@ impl Stream {
         loop {
             match self.attempt().await {
                 Ok(ended) => return Ok(ended),
-                Err(fault) => tries.again(fault, &self.job.live).await?,
+                Err(fault) => {
+                    if let Err(fault) = tries.again(fault, &self.job.live).await {
+                        return if self.is_refused { Ok(Ended::NoParts) } else { Err(fault) };
+                    }
+                }
             }
         }
     }
@@ -130,6 +138,7 @@ impl Stream {
     async fn attempt(&mut self) -> Result<Ended, Fault> {
         let job = self.job.clone();
         let last = self.end - 1;
+        self.is_refused = false;
         let lines = vec![
             line("Range", format!("bytes={}-{last}", self.at)),
             line("If-Match", self.etag.to_bytes()),
@@ -137,20 +146,15 @@ impl Stream {
         ];
         let answered = Way::new(&job).ask("GET", &lines).await?;
         let head = &answered.head;
-        let etag = strong_etag(head);
-        let is_same = etag.as_ref().is_some_and(|etag| etag.strong_eq(&self.etag));
+        let is_same = strong_etag(head).is_some_and(|etag| etag.strong_eq(&self.etag));
         match head.status {
-            // Nobody could say that it belongs to the others.
-            206 if etag.is_none() => return Ok(Ended::NoParts),
             206 if is_same && is_part(head, self.at, Some(last), Some(self.length)) => {}
-            200 => return Ok(Ended::NoParts),
-            206 | 412 | 416 => {
-                let peer = job.request.remote.peer();
-                return Err(Fault::lasting(format!(
-                    "{peer}: the file was changed while it was being copied"
-                )));
+            // No part, none of which anybody could say that it belongs to the others, or one of another version.
+            200 | 206 | 412 | 416 => return Ok(Ended::NoParts),
+            status => {
+                self.is_refused = true;
+                return Err(refused("GET", &job, status));
             }
-            status => return Err(refused("GET", &job, status)),
         }
         identity(&job, head)?;
         let body = Incoming::new(answered.connection, head)?;

@@ -3,9 +3,9 @@
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
-use weir_testkit::{PATIENCE, RawServer, wait_until};
+use weir_testkit::{Message, PATIENCE, RawServer, wait_until};
 
-use crate::{Site, ok, pattern};
+use crate::{Site, method, ok, pattern};
 
 #[test]
 fn a_file_of_another_server_comes_whole_and_with_its_checksum() {
@@ -183,24 +183,68 @@ fn a_source_that_sends_no_parts_is_read_by_one_connection() {
     site.settles(&["f"]);
 }
 
+/// The first and the last byte that a request is about.
+fn range(request: &Message) -> Option<(usize, usize)> {
+    let range = request.header("Range")?;
+    let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
+    Some((first.parse().ok()?, last.parse().ok()?))
+}
+
+/// A 206 with these bytes of a file.
+fn part((first, last): (usize, usize), headers: &str, whole: &[u8]) -> Vec<u8> {
+    let bytes = &whole[first..=last];
+    let head = format!(
+        "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {first}-{last}/{}\r\nContent-Length: {}\r\n{headers}\r\n",
+        whole.len(),
+        bytes.len()
+    );
+    [head.as_bytes(), bytes].concat()
+}
+
+#[test]
+fn a_source_that_refuses_a_second_connection_is_read_by_one() {
+    for refusal in ["429 Too Many Requests", "503 Service Unavailable", "403 Forbidden"] {
+        let content = pattern(3_000_000);
+        let whole = content.clone();
+        let source = RawServer::responding(move |request| match range(request) {
+            None => ok(request, "ETag: \"a\"\r\n", &whole),
+            Some((0, last)) => part((0, last), "ETag: \"a\"\r\n", &whole),
+            Some(_) => format!("HTTP/1.1 {refusal}\r\nContent-Length: 0\r\n\r\n").into_bytes(),
+        });
+        let site = Site::with("retries = 0\n");
+        let from = format!("http://{}/f", source.addr());
+        site.copies("/f", &[("Source", &from), ("X-Number-Of-Streams", "2")]);
+        assert!(site.read("f").unwrap() == content, "{refusal}");
+        site.settles(&["f"]);
+    }
+}
+
+#[test]
+fn a_file_that_changes_while_its_parts_are_fetched_is_fetched_anew() {
+    let (old, new) = (pattern(3_000_000), vec![b'n'; 2_500_000]);
+    let now = new.clone();
+    let source = RawServer::responding(move |request| match range(request) {
+        None if method(request) == "HEAD" => ok(request, "ETag: \"old\"\r\n", &old),
+        None => ok(request, "ETag: \"new\"\r\n", &now),
+        // One part is had before the change.
+        Some((0, last)) => part((0, last), "ETag: \"old\"\r\n", &old),
+        Some(_) => b"HTTP/1.1 412 Precondition Failed\r\nContent-Length: 0\r\n\r\n".to_vec(),
+    });
+    let site = Site::with("retries = 0\n");
+    let from = format!("http://{}/f", source.addr());
+    site.copies("/f", &[("Source", &from), ("X-Number-Of-Streams", "2")]);
+    assert!(site.read("f").unwrap() == new);
+    site.settles(&["f"]);
+}
+
 #[test]
 fn parts_without_an_entity_tag_belong_to_no_file() {
     let content = pattern(3_000_000);
     let whole = content.clone();
-    let source = RawServer::responding(move |request| {
-        let range = request.header("Range").and_then(|range| {
-            let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
-            Some((first.parse::<usize>().ok()?, last.parse::<usize>().ok()?))
-        });
-        let Some((first, last)) = range else { return ok(request, "ETag: \"a\"\r\n", &whole) };
+    let source = RawServer::responding(move |request| match range(request) {
+        None => ok(request, "ETag: \"a\"\r\n", &whole),
         // Those of another file.
-        let part = vec![0; last - first + 1];
-        let head = format!(
-            "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {first}-{last}/{}\r\nContent-Length: {}\r\n\r\n",
-            whole.len(),
-            part.len()
-        );
-        [head.as_bytes(), &part].concat()
+        Some(range) => part(range, "", &vec![0; whole.len()]),
     });
     let site = Site::new();
     let from = format!("http://{}/f", source.addr());
