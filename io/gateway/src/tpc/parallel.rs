@@ -123,10 +123,12 @@ async fn all(streams: Vec<LocalFuture<Result<Ended, Fault>>>) -> Result<bool, Fa
 impl Stream {
     async fn run(mut self) -> Result<Ended, Fault> {
         let mut tries = Tries::new(self.job.desk.plan.retries);
+        let from = self.at;
         loop {
             match self.attempt().await {
                 Ok(ended) => return Ok(ended),
                 Err(fault) => {
+                    tries.reached(self.at - from);
                     if let Err(fault) = tries.again(fault, &self.job.live).await {
                         return if self.is_refused { Ok(Ended::NoParts) } else { Err(fault) };
                     }

@@ -53,6 +53,7 @@ async fn in_order(job: &Job) -> Result<Pulled, Fault> {
     let mut tries = Tries::new(job.desk.plan.retries);
     let mut begun = Begun::default();
     while let Err(fault) = attempt(job, &mut begun).await {
+        tries.reached(begun.upload.as_ref().map_or(0, Upload::received));
         tries.again(fault, &job.live).await?;
     }
     let Begun { upload, length, digests, .. } = begun;

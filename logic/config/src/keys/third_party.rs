@@ -89,7 +89,8 @@ pub(crate) static THIRD_PARTY_COPY: Section = Section {
             Integer { min: 0, max: 100 },
             Default("3"),
             "5",
-            "How often a transfer that broke off is tried again: a pull goes on where it was if the file is still the same.",
+            "How often a transfer that broke off is tried again: a pull goes on where it was if the file is still the same, and has \
+             all tries again with each further MiB.",
         ),
         key(
             "connect-timeout",

@@ -89,6 +89,36 @@ fn a_source_that_breaks_off_again_and_again_is_given_up() {
     site.settles(&["f"]);
 }
 
+/// A source that breaks off after each piece of a file.
+fn piecewise(piece: usize) -> RawServer {
+    RawServer::start(move |peer| {
+        let request = peer.request()?;
+        let from = first_byte(&String::from_utf8_lossy(&request.head)).unwrap_or(0);
+        let status = match from {
+            0 => "200 OK".to_owned(),
+            _ => format!("206 Partial Content\r\nContent-Range: bytes {from}-{}/{LENGTH}", LENGTH - 1),
+        };
+        peer.send(format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nETag: \"a\"\r\n\r\n", LENGTH - from))?;
+        peer.send(&pattern(LENGTH)[from..LENGTH.min(from + piece)])
+    })
+}
+
+#[test]
+fn a_transfer_that_comes_further_may_break_off_more_often() {
+    // In three pieces: the second break is one more than there are tries.
+    let source = piecewise(1_200_000);
+    let site = Site::with("retries = 1\n");
+    site.copies("/f", &[("Source", &format!("http://{}/f", source.addr()))]);
+    assert!(site.read("f").unwrap() == pattern(LENGTH));
+    assert_eq!(source.connections(), 3);
+    // A few bytes are no progress.
+    let source = piecewise(1_000);
+    let line = site.fails("/g", &[("Source", &format!("http://{}/f", source.addr()))]);
+    assert!(line.contains("broken off"), "{line}");
+    assert_eq!(source.connections(), 2);
+    site.settles(&["f"]);
+}
+
 #[test]
 fn a_source_that_falls_silent_is_given_up() {
     let source = RawServer::start(|peer| {
