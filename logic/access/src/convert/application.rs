@@ -128,7 +128,8 @@ impl Application {
                     }
                     let is_mapped = |principal: &Principal| matches!(principal, Principal::VoMap { .. });
                     if !has_vo_maps && policy.principals.iter().any(is_mapped) {
-                        let text = "vo-map: storm.vo-map-files is off, so nobody is a member by a file until vo-maps names one";
+                        let text = "vo-map: storm.vo-map-files is not on in these files (STORM_WEBDAV_VO_MAP_FILES_ENABLE is \
+                                    not read), so nobody is a member by a file until vo-maps names one";
                         notes.at(&place, text);
                     }
                     area.rules.policy.push(policy);

@@ -77,12 +77,14 @@ impl Notes<'_> {
 }
 
 /// What is so of every area, and StoRM's files do not say.
-const FOR_ALL_AREAS: [&str; 4] = [
+const FOR_ALL_AREAS: [&str; 5] = [
     "symbolic links were followed; here they are not, in no area (symlinks = \"never\")",
     "files are copied from and to other servers, as before (third-party-copy = true); those without TLS, with private \
      addresses, or certificates that the system does not trust, need http, private and ca of [third-party-copy]",
     "clients are asked for certificates only with [listener.https.tls.client-auth]: its ca is a PEM file of authorities",
     "tokens and macaroons are issued only by a [token-endpoint.NAME] that areas name (token-endpoint)",
+    "variables of the environment (STORM_WEBDAV_..., in StoRM's systemd unit) are not read: ports, certificate, limits and VO map \
+     files that they set are yours to carry over",
 ];
 
 /// Largest file, in bytes.

@@ -185,7 +185,7 @@ fn a_denial_is_for_those_whom_it_was_for_and_for_more_where_nobody_can_tell_whom
         (
             "{type: vo-map, params: {vo: bad}}",
             Principal::VoMap { vo: bad() },
-            "vo-map: storm.vo-map-files is off",
+            "vo-map: storm.vo-map-files is not on in these files",
         ),
         (
             "{type: fqan, params: {fqan: /bad}}",
@@ -258,7 +258,12 @@ fn files_that_say_who_is_a_member_are_named_if_they_count() {
     for section in ["", off] {
         let (toml, notes) = with_service(section).unwrap();
         assert!(toml["storage-area"]["p"].get("vo-maps").is_none(), "{toml}");
-        assert!(notes.iter().any(|note| note.contains("storm.vo-map-files is off")), "{notes:?}");
+        assert!(
+            notes.iter().any(|note| note.contains("storm.vo-map-files is not on in these files")),
+            "{notes:?}"
+        );
+        // StoRM's packages set it there.
+        assert!(notes.iter().any(|note| note.contains("(STORM_WEBDAV_..., in StoRM's systemd unit)")));
     }
     for (section, directory) in [
         ("  vo-map-files:\n    enabled: true\n", "/etc/storm/webdav/vo-mapfiles.d"),
@@ -273,7 +278,7 @@ fn files_that_say_who_is_a_member_are_named_if_they_count() {
         assert_eq!(toml["storage-area"]["p"]["vo-maps"].as_table(), Some(&expected));
         let named = format!("application.yml:3: storm.vo-map-files: vo-maps name {directory}/NAME.vomap");
         assert!(notes.iter().any(|note| note.starts_with(&named)), "{named}: {notes:?}");
-        assert!(!notes.iter().any(|note| note.contains("is off")), "{notes:?}");
+        assert!(!notes.iter().any(|note| note.contains("is not on")), "{notes:?}");
     }
     let refused = with_service("  vo-map-files:\n    enabled: ${MAPS}\n").unwrap_err();
     assert_eq!(refused, "application.yml:3: storm.vo-map-files.enabled is neither true nor false");
