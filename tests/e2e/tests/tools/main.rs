@@ -11,6 +11,7 @@ mod load;
 mod load_http2;
 mod load_page;
 mod nginx;
+mod nginx_for_storm;
 mod nginx_in_front;
 mod simulate;
 mod tool;
