@@ -1,6 +1,7 @@
 //! What a fleet leaves behind, in both forms, as others find it.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -96,10 +97,23 @@ fn write_past(file: &Path, ages_s: impl Iterator<Item = u64>) {
     fs::write(file, text).unwrap();
 }
 
+/// Nothing can be kept in this directory, nor can it be made.
+fn keep_away(place: &Place, directory: &Path) {
+    symlink(place.path("nowhere"), directory).unwrap();
+}
+
+/// It comes, in one step, with all that is in `later`.
+fn bring(place: &Place, later: &Path, directory: &Path) {
+    let link = place.path("link");
+    symlink(later, &link).unwrap();
+    fs::rename(link, directory).unwrap();
+}
+
 #[test]
 fn what_is_in_a_history_that_comes_after_the_start_is_known_to_forecasts() {
     let place = Place::new();
     let (later, directory) = (place.path("later"), place.path("disk"));
+    keep_away(&place, &directory);
     let mut weir =
         Weir::start(&place.config(&format!("{FORESEES}history = {:?}\n", directory.join("web.csv"))));
     weir.wait_for_log("no history is kept");
@@ -108,7 +122,7 @@ fn what_is_in_a_history_that_comes_after_the_start_is_known_to_forecasts() {
     });
     fs::create_dir(&later).unwrap();
     write_past(&later.join("web.csv"), (60..12_000).rev().step_by(10));
-    fs::rename(&later, &directory).unwrap();
+    bring(&place, &later, &directory);
     wait_until("it forecasts", PATIENCE, || told(&weir, &["explain"]).contains("by MSTL"));
 }
 
@@ -118,13 +132,14 @@ fn a_history_that_comes_after_the_start_takes_nothing_from_what_another_one_tell
     let (later, directory, good) = (place.path("later"), place.path("disk"), place.path("good.csv"));
     // More than what is kept of it for those who ask, and two seasons only with the rest.
     write_past(&good, (1..12_000).rev());
+    keep_away(&place, &directory);
     let late = directory.join("web.csv");
     let mut weir = Weir::start(&place.config(&format!("{FORESEES}history = [{good:?}, {late:?}]\n")));
     weir.wait_for_log("no history is kept");
     wait_until("it forecasts", PATIENCE, || told(&weir, &["explain"]).contains("by MSTL"));
     fs::create_dir(&later).unwrap();
     write_past(&later.join("web.csv"), std::iter::once(30_000));
-    fs::rename(&later, &directory).unwrap();
+    bring(&place, &later, &directory);
     wait_until("some looks are in it", PATIENCE, || fs::read_to_string(&late).unwrap().lines().count() > 5);
     wait_until("it forecasts as before", PATIENCE, || told(&weir, &["explain"]).contains("by MSTL"));
 }
