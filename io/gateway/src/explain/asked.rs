@@ -83,8 +83,10 @@ impl Asked<'_> {
             && self.index.is_none();
         let why = if area.read_only && !self.method.is_safe() && !is_copied_elsewhere {
             "the area is read-only"
-        } else if self.from_elsewhere && !area.third_party_copy {
+        } else if (self.from_elsewhere || is_copied_elsewhere) && !area.third_party_copy {
             "the area takes no part in copies between servers (third-party-copy)"
+        } else if (self.from_elsewhere || is_copied_elsewhere) && self.source.is_directory {
+            "directories are not copied between servers"
         } else if is_listed && !area.listing {
             "the area lists no directories (listing), and this one has no index file"
         } else {

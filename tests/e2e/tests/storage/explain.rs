@@ -97,7 +97,7 @@ fn a_user_whom_nobody_knows_may_nothing() {
 
 #[test]
 fn what_a_read_only_area_refuses_is_denied_whoever_asks() {
-    let area = Area::new(|_| format!("read-only = true\n{OPEN}"));
+    let area = Area::new(|_| format!("read-only = true\nthird-party-copy = true\n{OPEN}"));
     area.write("f");
     for request in [&["PUT", "/new"][..], &["DELETE", "/f"], &["LOCK", "/f"], &["COPY", "--to", "/g", "/f"]] {
         area.says(request, 1, "the area is read-only");
@@ -149,4 +149,23 @@ fn a_copy_from_another_server_is_judged_as_a_writing_one() {
     area.says(&["GET", "--source", "https://other.example.org/f", "/new"], 2, "only COPY has a source");
     let without = Area::new(|_| rules.to_owned());
     without.says(&from("/new"), 1, "third-party-copy");
+}
+
+#[test]
+fn a_copy_to_another_server_is_denied_where_there_are_none_and_for_directories() {
+    let area = Area::new(|_| format!("third-party-copy = true\n{OPEN}"));
+    area.write("f");
+    area.write("directory/f");
+    area.says(&["COPY", "/f"], 0, "read /f");
+    let source = "https://other.example.org/f";
+    for request in
+        [&["COPY", "/directory"][..], &["COPY", "/f/"], &["COPY", "--source", source, "/directory"]]
+    {
+        area.says(request, 1, "directories are not copied between servers");
+    }
+    let without = Area::new(|_| OPEN.to_owned());
+    without.write("f");
+    without.says(&["COPY", "/f"], 1, "third-party-copy");
+    // Within the server it is no matter.
+    without.says(&["COPY", "--to", "/g", "/f"], 0, "allowed");
 }
