@@ -58,6 +58,8 @@ fn take(act: &Act, request: &Request, lock: Lock) -> Result<Reply, Refusal> {
     let lock = Lock { collection: directory, ..lock };
     act.locks().update(|table| {
         act.terms.check(&act.asker.area, table, &act.place, &changes)?;
+        // What was there may have been replaced since: nobody writes while the table is changed.
+        require_conditions(request, act.look()?.as_ref())?;
         table.lock(lock.clone(), unix_now_s(), LOCKS_MAX).map_err(|error| refused(act, &error))
     })??;
     // Locked first, made then: whoever finds it finds it locked.
@@ -83,6 +85,7 @@ fn refresh(act: &Act, request: &Request, timeout_s: u32) -> Result<Reply, Refusa
     let token = act.terms.single_token().ok_or(Outcome::BadHeader)?;
     let lock = act.locks().update(|table| {
         act.terms.check(&act.asker.area, table, &act.place, &[])?;
+        require_conditions(request, act.look()?.as_ref())?;
         let refreshed = table.refresh(&act.place.path, token, act.terms.principal(), timeout_s, unix_now_s());
         refreshed.cloned().map_err(|error| match error {
             LockError::NoSuchLock => Outcome::IfFailed.into(),

@@ -34,6 +34,8 @@ fn carry_out(act: &Act, request: &Request, updates: &[PropertyUpdate]) -> Result
     require_conditions(request, found.as_ref())?;
     let changes = weir_dav::lock::changes(Method::Proppatch, (&act.place.path, kind), None);
     let outcome = act.locked(&changes, |_| {
+        // What was there may have been replaced since.
+        require_conditions(request, act.look()?.as_ref())?;
         if updates.iter().any(is_protected) {
             return Ok(None);
         }

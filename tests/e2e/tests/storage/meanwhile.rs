@@ -111,3 +111,27 @@ fn a_directory_that_comes_while_a_copy_is_made_is_replaced_only_by_who_may_delet
     }
     panic!("no copy was caught in {ATTEMPTS} attempts");
 }
+
+#[test]
+fn what_was_replaced_since_it_was_judged_is_neither_locked_nor_given_properties_on_its_old_version() {
+    let site = site("/none");
+    let guard = guard(&site);
+    let lock: &[u8] =
+        b"<lockinfo xmlns='DAV:'><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>";
+    let patch: &[u8] =
+        b"<propertyupdate xmlns='DAV:'><set><prop><a xmlns='urn:x'>value</a></prop></set></propertyupdate>";
+    for (method, body) in [("LOCK", lock), ("PROPPATCH", patch)] {
+        let etag = site.put("/f", &[], b"judged").header("etag").unwrap().to_owned();
+        guard.lock().unwrap();
+        let status = std::thread::scope(|scope| {
+            let asked = scope.spawn(|| site.request(method, "/f", &[("If-Match", &etag)], body).status);
+            wait_until("the request is judged", PATIENCE, || is_held_up(site.weir.pid()));
+            site.write("f", "another content");
+            guard.unlock().unwrap();
+            asked.join().unwrap()
+        });
+        assert_eq!(status, 412, "{method}");
+    }
+    assert!(!site.request("PROPFIND", "/f", &[("Depth", "0")], b"").text().contains("value"));
+    assert_eq!(site.put("/f", &[], b"not locked").status, 204);
+}
