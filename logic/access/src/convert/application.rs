@@ -111,7 +111,7 @@ impl Application {
     /// Gives each policy to its area, and looks for what does not fit together.
     pub(super) fn hand_out_policies(&mut self, areas: &mut [Area], notes: &mut Notes<'_>) {
         let has_vo_maps = self.service.has_vo_maps();
-        for AreaPolicy { place, area, policy } in self.policies.drain(..) {
+        for AreaPolicy { place, area, mut policy } in self.policies.drain(..) {
             match areas.iter_mut().find(|other| other.name == area) {
                 None => {
                     notes.at(&place, format!("policy for '{area}', an area that there is not: left out"));
@@ -126,11 +126,10 @@ impl Application {
                             ),
                         );
                     }
-                    let is_mapped = |principal: &Principal| matches!(principal, Principal::VoMap { .. });
-                    if !has_vo_maps && policy.principals.iter().any(is_mapped) {
-                        let text = "vo-map: storm.vo-map-files is not on in these files (STORM_WEBDAV_VO_MAP_FILES_ENABLE is \
-                                    not read), so nobody is a member by a file until vo-maps names one";
-                        notes.at(&place, text);
+                    if has_vo_maps != Some(true)
+                        && let Some(what) = without_vo_maps(&mut policy, has_vo_maps.is_some())
+                    {
+                        notes.at(&place, what);
                     }
                     area.rules.policy.push(policy);
                     area.policy_places.push(place);
@@ -138,6 +137,27 @@ impl Application {
             }
         }
     }
+}
+
+/// Makes a policy fit that there are no files which say who is a member, and tells what becomes of it; `None`: it asks for none.
+/// `is_said`: StoRM had none either. Else it may have had them, and a denial for their members is one for anyone.
+fn without_vo_maps(policy: &mut PolicySpec, is_said: bool) -> Option<&'static str> {
+    let is_mapped = |principal: &Principal| matches!(principal, Principal::VoMap { .. });
+    if !policy.principals.iter().any(is_mapped) {
+        return None;
+    }
+    if is_said || policy.effect == Effect::Permit {
+        return Some(
+            "vo-map: storm.vo-map-files is not on in these files (STORM_WEBDAV_VO_MAP_FILES_ENABLE is not read), so nobody is \
+             a member by a file until vo-maps names one",
+        );
+    }
+    policy.principals.retain(|principal| !is_mapped(principal));
+    policy.principals.push(Principal::Anyone);
+    Some(
+        "vo-map: storm.vo-map-files is not on in these files (STORM_WEBDAV_VO_MAP_FILES_ENABLE is not read): it denies to anyone \
+         instead, unless storm.vo-map-files.enabled says true or false",
+    )
 }
 
 fn unreadable(node: &Node, why: &str) -> YamlError {

@@ -14,7 +14,8 @@ pub(super) struct Service {
     pub(super) without_checksums: bool,
     /// Limits of third-party copies, by what they are called here.
     pub(super) copy_limits: BTreeMap<&'static str, u32>,
-    vo_maps_enabled: bool,
+    /// `None`: that is not said; StoRM's packages say it by the environment.
+    vo_maps_enabled: Option<bool>,
     vo_map_directory: String,
 }
 
@@ -27,7 +28,7 @@ impl Default for Service {
             key: "/etc/grid-security/storm-webdav/hostkey.pem".to_owned(),
             without_checksums: false,
             copy_limits: BTreeMap::new(),
-            vo_maps_enabled: false,
+            vo_maps_enabled: None,
             vo_map_directory: "/etc/storm/webdav/vo-mapfiles.d".to_owned(),
         }
     }
@@ -109,12 +110,12 @@ impl Service {
     /// The file that says who is a member of an organisation, if such files count. One whose name cannot be that of a file
     /// has none.
     pub(super) fn vo_map_of(&self, organisation: &str) -> Option<String> {
-        let has_file = self.vo_maps_enabled && !organisation.contains(['/', '\0']);
+        let has_file = self.vo_maps_enabled == Some(true) && !organisation.contains(['/', '\0']);
         has_file.then(|| format!("{}/{organisation}.vomap", self.vo_map_directory.trim_end_matches('/')))
     }
 
-    /// Whether VO map files count.
-    pub(super) fn has_vo_maps(&self) -> bool {
+    /// Whether VO map files count, as far as these files say it.
+    pub(super) fn has_vo_maps(&self) -> Option<bool> {
         self.vo_maps_enabled
     }
 
@@ -123,8 +124,8 @@ impl Service {
             let text = node.text().map(str::trim).unwrap_or_default();
             if same_key(key, "enabled") {
                 self.vo_maps_enabled = match text {
-                    text if text.eq_ignore_ascii_case("true") => true,
-                    text if text.eq_ignore_ascii_case("false") => false,
+                    text if text.eq_ignore_ascii_case("true") => Some(true),
+                    text if text.eq_ignore_ascii_case("false") => Some(false),
                     _ => {
                         let why = format!("storm.vo-map-files.{key} is neither true nor false");
                         return Err(YamlError { line: node.line, why });
@@ -142,7 +143,7 @@ impl Service {
                 text.clone_into(&mut self.vo_map_directory);
             }
         }
-        if self.vo_maps_enabled {
+        if self.vo_maps_enabled == Some(true) {
             notes.add(
                 maps.line,
                 format!(

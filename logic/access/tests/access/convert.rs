@@ -184,8 +184,9 @@ fn a_denial_is_for_those_whom_it_was_for_and_for_more_where_nobody_can_tell_whom
         ),
         (
             "{type: vo-map, params: {vo: bad}}",
-            Principal::VoMap { vo: bad() },
-            "vo-map: storm.vo-map-files is not on in these files",
+            // StoRM may have had such files by its environment.
+            Principal::Anyone,
+            "vo-map: storm.vo-map-files is not on in these files (STORM_WEBDAV_VO_MAP_FILES_ENABLE is not read): it denies to anyone",
         ),
         (
             "{type: fqan, params: {fqan: /bad}}",
@@ -252,12 +253,21 @@ fn with_service(section: &str) -> Result<(toml::Table, Vec<String>), String> {
     Ok((converted.toml.parse().unwrap(), converted.notes.iter().map(ToString::to_string).collect()))
 }
 
+fn text_entry((key, value): (&str, &str)) -> (String, toml::Value) {
+    (key.to_owned(), value.into())
+}
+
 #[test]
 fn files_that_say_who_is_a_member_are_named_if_they_count() {
     let off = "  vo-map-files:\n    enabled: false\n    config-dir: /maps\n";
-    for section in ["", off] {
+    let members = toml::Table::from_iter([("type", "vo-map"), ("vo", "test.vo")].map(text_entry));
+    let anyone = toml::Table::from_iter([("type", "anyone")].map(text_entry));
+    // A denial is one for anyone where it is not said whether there were such files.
+    for (section, denied) in [("", anyone), (off, members)] {
         let (toml, notes) = with_service(section).unwrap();
         assert!(toml["storage-area"]["p"].get("vo-maps").is_none(), "{toml}");
+        let principals = &toml["storage-area"]["p"]["access"]["policy"][0]["principals"];
+        assert_eq!(principals.as_array(), Some(&vec![toml::Value::Table(denied)]), "{toml}");
         assert!(
             notes.iter().any(|note| note.contains("storm.vo-map-files is not on in these files")),
             "{notes:?}"
