@@ -175,13 +175,15 @@ fn who_may_not_gets_neither_the_file_nor_its_name() {
 
 #[test]
 fn the_progress_of_a_copy_comes_through_while_its_source_is_held() {
-    let (go, waits) = mpsc::channel::<()>();
+    let (sender, waits) = mpsc::channel::<()>();
     let waits = Mutex::new(waits);
     let source = RawServer::start(move |peer| {
         peer.request()?;
         let _ = waits.lock().unwrap().recv();
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\ncontent")
     });
+    // To be dropped before the source is, which waits for who waits for it.
+    let go = sender;
     let front = Front::new();
     let mut client = RawClient::connect_unix(&front.socket);
     client.send(request("COPY", "/data/f", &format!("Source: http://{}/f\r\n", source.addr())));
