@@ -14,6 +14,8 @@ use weir_testkit::{Child, PATIENCE, TempDir, wait_until};
 use crate::tool;
 
 const HOST: &str = "storage.example.org";
+/// The client, as NGINX sees it.
+const CLIENT: &str = "192.0.2.7";
 
 struct Front {
     root: TempDir,
@@ -39,13 +41,15 @@ impl Front {
         let own = authority.issue(&Request::names(&[HOST])).write_to(here, "storage");
         authority.issue(&Request::names(&[]).organization("Example").common_name("Jo")).write_to(here, "jo");
         let weir = Weir::start(&format!(
-            "[listener.https]\nbind = \"127.0.0.1:0\"\nstorage = \"data\"\n\
+            "[access-log]\nformat = \"json\"\nto = \"{}\"\n\
+             [listener.https]\nbind = \"127.0.0.1:0\"\nstorage = \"data\"\nforwarded = {{ trusted = \"127.0.0.1\" }}\n\
              [listener.https.tls]\ncertificates = {{ certificate = \"{}\", key = \"{}\" }}\n\
              [storage-area.data]\nroot = \"{}\"\naccess-points = \"/data\"\nidentity-from = \"127.0.0.1\"\n\
              accel-redirect = {{ prefix = \"/.storm-webdav/internal/get/srv/data\", trusted = \"127.0.0.1\" }}\n\
              [storage-area.data.access]\nanonymous-read = true\n\
              [[storage-area.data.access.policy]]\ndescription = \"jo\"\neffect = \"permit\"\nactions = \"write\"\n\
              principals = {{ type = \"x509-subject\", subject = \"CN=Jo,O=Example\" }}\n",
+            here.join("access.log").display(),
             own.certificate.display(),
             own.key.display(),
             root.path().display(),
@@ -57,6 +61,8 @@ impl Front {
             ("10.0.0.11:8443", weir.addr("https").to_string()),
             ("/etc/nginx/", format!("{}/", here.display())),
             ("alias /srv/data/;", format!("alias {}/; add_header By nginx;", root.path().display())),
+            // On a Unix socket there is none.
+            ("$remote_addr", CLIENT.to_owned()),
             ("$ssl_client_ee_s_dn", "$ssl_client_s_dn".to_owned()),
             ("$ssl_client_ee_i_dn", "$ssl_client_i_dn".to_owned()),
             // Of a header that nobody sends.
@@ -69,7 +75,7 @@ impl Front {
         let config = format!(
             "daemon off; pid {temporary}/pid; error_log stderr; worker_processes 1; master_process off;\n\
              events {{}}\n\
-             http {{ access_log off; client_body_temp_path {temporary}/b; proxy_temp_path {temporary}/p;\n\
+             http {{ underscores_in_headers on; access_log off; client_body_temp_path {temporary}/b; proxy_temp_path {temporary}/p;\n\
              fastcgi_temp_path {temporary}/f; uwsgi_temp_path {temporary}/u; scgi_temp_path {temporary}/s;\n\
              {server} }}\n"
         );
@@ -109,10 +115,11 @@ fn who_shows_a_certificate_writes_through_the_nginx_of_the_guide_and_it_sends_th
     let put = ["-o", "/dev/null", "-w", "%{http_code}", "-T", &upload];
     let refused = front.curl(&put);
     assert!(matches!(refused.as_str(), "401" | "403"), "{refused}");
-    // Nor is anybody believed who says so.
-    let claim = [&put[..], &["-H", "X-VOMS-ssl_client_ee_s_dn: CN=Jo,O=Example"][..]].concat();
-    let refused = front.curl(&claim);
-    assert!(matches!(refused.as_str(), "401" | "403"), "{refused}");
+    // Nor is anybody believed who says so, also where NGINX lets names with underscores through.
+    for line in ["X-VOMS-ssl_client_ee_s_dn: CN=Jo,O=Example", "X-VOMS-voms_user: CN=Jo,O=Example"] {
+        let refused = front.curl(&[&put[..], &["-H", line][..]].concat());
+        assert!(matches!(refused.as_str(), "401" | "403"), "{line}: {refused}");
+    }
     let (certificate, key) = (at("jo.pem"), at("jo.key"));
     let shown = [&["--cert", &certificate, "--key", &key][..], &put[..]].concat();
     assert_eq!(front.curl(&shown), "201");
@@ -121,4 +128,16 @@ fn who_shows_a_certificate_writes_through_the_nginx_of_the_guide_and_it_sends_th
     assert!(got.starts_with("HTTP/1.1 200") && got.ends_with("\r\n\r\ncontent"), "{got}");
     assert!(got.contains("\r\nBy: nginx\r\n") && got.contains("\r\nETag: "), "{got}");
     assert!(!got.to_ascii_lowercase().contains("x-accel-redirect"), "{got}");
+}
+
+#[test]
+fn the_client_of_logs_is_the_one_of_the_nginx_of_the_guide_and_not_whom_clients_name() {
+    let front = Front::new();
+    fs::write(front.root.path().join("f"), "content").unwrap();
+    let names = ["-H", "X-Forwarded-For: 192.0.2.66", "-H", "Forwarded: for=192.0.2.66"];
+    assert_eq!(front.curl(&names), "content");
+    let log = || fs::read_to_string(front.files.path().join("access.log")).unwrap_or_default();
+    wait_until("the request is in the log", PATIENCE, || log().ends_with('\n'));
+    let line: serde_json::Value = serde_json::from_str(&log()).unwrap();
+    assert_eq!(line["client"], CLIENT, "{line}");
 }
