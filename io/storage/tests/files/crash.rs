@@ -15,6 +15,9 @@ const BYTES: usize = 256 << 10;
 const ROUNDS: u64 = 25;
 /// PUT, twice COPY, MOVE.
 const CHANGES_PER_TURN: u64 = 4;
+/// The fewest turns of a child. It is killed in the last one.
+const TURNS_MIN: u64 = 11;
+const _: () = assert!(ROUNDS * (TURNS_MIN - 1) * CHANGES_PER_TURN >= 1_000, "too few changes are made");
 
 /// Not a test: what the child process of the next one does, until it is killed.
 #[test]
@@ -24,6 +27,11 @@ fn busy_child() {
     let boot = std::env::var(BOOT).unwrap().parse().unwrap();
     let tree = Tree::open_root(&root, options("one", boot)).unwrap();
     let disk = disk();
+    // The parent kills right after one of these lines.
+    let begins = |turn: u64, change: u64| {
+        println!("turn {turn} change {change}");
+        std::io::stdout().flush().unwrap();
+    };
     for turn in 0_u64.. {
         let durability = match turn % 3 {
             0 => Durability::None,
@@ -32,17 +40,18 @@ fn busy_child() {
         };
         let copy = CopyOptions { deep: true, overwrite: true, durability };
         let letter = b'a' + u8::try_from(turn % 26).unwrap();
+        begins(turn, 0);
         let mut upload = Upload::begin(&tree, &disk, &path("/put"), &[], None).unwrap();
         for _ in 0..4 {
             upload.write(&vec![letter; BYTES / 4]).unwrap();
         }
         upload.commit(Commit { durability, ..COMMIT }).unwrap();
+        begins(turn, 1);
         tree.copy(&path("/put"), &path("/copied"), copy, &mut |_, _| true, &GO_ON).unwrap();
+        begins(turn, 2);
         tree.copy(&path("/directory"), &path("/moved"), copy, &mut |_, _| true, &GO_ON).unwrap();
+        begins(turn, 3);
         tree.rename(&path("/copied"), &path("/directory/in"), true, durability, &GO_ON).unwrap();
-        // The parent kills after some of these, at no particular point of the next turn.
-        println!("turn {turn}");
-        std::io::stdout().flush().unwrap();
     }
 }
 
@@ -51,7 +60,6 @@ fn a_process_that_is_killed_leaves_every_file_whole_or_absent() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().join("root");
     fs::create_dir_all(root.join("directory")).unwrap();
-    let mut changes = 0;
     for round in 1..=ROUNDS {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "crash::busy_child", "--ignored", "--nocapture"])
@@ -62,16 +70,12 @@ fn a_process_that_is_killed_leaves_every_file_whole_or_absent() {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // At each durability.
-        let turns = round % 3 + 9;
-        for turn in 0..turns {
-            let expected = format!("turn {turn}");
-            // The harness writes a line of its own before.
-            while !lines.next().unwrap().unwrap().ends_with(&expected) {}
-        }
+        // Amid each kind of change, at each durability.
+        let (last, change) = (TURNS_MIN - 1 + round % 3, round % CHANGES_PER_TURN);
+        let expected = format!("turn {last} change {change}");
+        while !lines.next().unwrap().unwrap().ends_with(&expected) {}
         child.kill().unwrap();
         child.wait().unwrap();
-        changes += turns * CHANGES_PER_TURN;
 
         let tree = Tree::open_root(&root, options("one", 1_000 + round)).unwrap();
         for file in ["/put", "/copied", "/directory/in", "/moved/in"] {
@@ -89,5 +93,4 @@ fn a_process_that_is_killed_leaves_every_file_whole_or_absent() {
         tree.sweep().unwrap();
         assert_eq!(temporaries(&root), Vec::<String>::new(), "round {round}");
     }
-    assert!(changes >= 1_000, "only {changes}");
 }
