@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
+use tokio::sync::oneshot;
 use weir_dav::etag::EntityTag;
 use weir_net::service::LocalFuture;
 use weir_storage::{StorageError, Upload};
@@ -20,10 +21,17 @@ use crate::client::{Fault, Incoming};
 /// A connection is not worth opening for less.
 const PART_BYTES_MIN: u64 = 1024 * 1024;
 
+/// What all parts are written into, for as long as somebody may write there.
+struct Target {
+    upload: Upload,
+    /// Closed when the upload is gone, whose fields go in their order.
+    _end: oneshot::Sender<()>,
+}
+
 /// The part of one connection, and how far it is.
 struct Stream {
     job: Job,
-    upload: Arc<Upload>,
+    target: Arc<Target>,
     etag: EntityTag,
     length: u64,
     /// The next byte.
@@ -63,11 +71,12 @@ pub(super) async fn pull(job: &Job) -> Result<Option<Pulled>, Fault> {
         return Ok(None);
     }
     job.live.set_size(Some(length));
-    let upload = Arc::new(begin(job, length).await?);
+    let (end, gone) = oneshot::channel();
+    let target = Arc::new(Target { upload: begin(job, length).await?, _end: end });
     let part = length.div_ceil(count);
     let streams = (0..count).map(|number| Stream {
         job: job.clone(),
-        upload: Arc::clone(&upload),
+        target: Arc::clone(&target),
         etag: etag.clone(),
         length,
         at: number * part,
@@ -76,10 +85,13 @@ pub(super) async fn pull(job: &Job) -> Result<Option<Pulled>, Fault> {
     });
     let streams = streams.map(|stream| Box::pin(stream.run()) as LocalFuture<_>).collect();
     if !all(streams).await? {
+        // Writes on their way still hold the upload and its room in the quota, which whoever begins anew needs.
+        drop(target);
+        let _ = gone.await;
         job.live.begin_anew();
         return Ok(None);
     }
-    let Ok(mut upload) = Arc::try_unwrap(upload) else {
+    let Ok(Target { mut upload, .. }) = Arc::try_unwrap(target) else {
         return Err(Fault::lasting("here: a part is still being written"));
     };
     upload.scattered(length);
@@ -130,7 +142,9 @@ impl Stream {
                 Err(fault) => {
                     tries.reached(self.at - from);
                     if let Err(fault) = tries.again(fault, &self.job.live).await {
-                        return if self.is_refused { Ok(Ended::NoParts) } else { Err(fault) };
+                        // Who lets in but one closes or resets the others, or does not accept them.
+                        let may_be_one_too_many = self.is_refused || self.at == from;
+                        return if may_be_one_too_many { Ok(Ended::NoParts) } else { Err(fault) };
                     }
                 }
             }
@@ -172,9 +186,9 @@ impl Stream {
             let room = usize::try_from(self.end - self.at).unwrap_or(usize::MAX).min(PORTION_BYTES);
             spare.resize(room, 0);
             let (portion, fault) = job.fill(&mut body, spare).await;
-            let (upload, at, bytes) = (Arc::clone(&self.upload), self.at, portion.len() as u64);
+            let (target, at, bytes) = (Arc::clone(&self.target), self.at, portion.len() as u64);
             let writing = disk.run_on(move || {
-                upload.write_at(at, &portion)?;
+                target.upload.write_at(at, &portion)?;
                 Ok(portion)
             });
             spare = writing.await.map_err(of_storage)?;

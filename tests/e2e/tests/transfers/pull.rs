@@ -1,5 +1,6 @@
 //! Copies from other servers.
 
+use std::io::ErrorKind;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 
@@ -215,6 +216,37 @@ fn a_source_that_refuses_a_second_connection_is_read_by_one() {
         let from = format!("http://{}/f", source.addr());
         site.copies("/f", &[("Source", &from), ("X-Number-Of-Streams", "2")]);
         assert!(site.read("f").unwrap() == content, "{refusal}");
+        site.settles(&["f"]);
+    }
+}
+
+#[test]
+fn a_source_that_closes_or_resets_a_second_connection_is_read_by_one() {
+    for resets in [false, true] {
+        let content = pattern(3_000_000);
+        let whole = content.clone();
+        let source = RawServer::start(move |peer| {
+            loop {
+                let request = match peer.request() {
+                    Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
+                    request => request?,
+                };
+                match range(&request) {
+                    None => peer.send(ok(&request, "ETag: \"a\"\r\n", &whole))?,
+                    Some((0, last)) => peer.send(part((0, last), "ETag: \"a\"\r\n", &whole))?,
+                    Some(_) => {
+                        if resets {
+                            peer.reset();
+                        }
+                        return Ok(());
+                    }
+                }
+            }
+        });
+        let site = Site::with("retries = 0\n");
+        let from = format!("http://{}/f", source.addr());
+        site.copies("/f", &[("Source", &from), ("X-Number-Of-Streams", "2")]);
+        assert!(site.read("f").unwrap() == content, "resets: {resets}");
         site.settles(&["f"]);
     }
 }
