@@ -37,7 +37,7 @@ struct ExplainArgs {
     /// standard input.
     #[arg(long = "as", value_name = "WHO", default_value = "anonymous", allow_hyphen_values = true)]
     who: String,
-    /// Who has issued the certificate, where files of vo-maps ask for it; any issuer will do if it is not said.
+    /// Who has issued the certificate, where files of vo-maps ask for it; without it, the one that the files want.
     #[arg(long, value_name = "NAME")]
     issuer: Option<String>,
     /// The organisation that VOMS says the certificate belongs to.

@@ -223,13 +223,13 @@ impl Identifier {
         let issuer = self.issuers.get(&issuer).ok_or(TokenError::IssuerUnknown)?;
         let verified = match issuer.verify(token, now_s) {
             // An issuer may give a new key the name of the one before it, or none: then it is the signature that does not fit.
-            Err(error @ (TokenError::KeyUnknown { .. } | TokenError::SignatureInvalid)) => {
+            Err(TokenError::KeyUnknown { .. } | TokenError::SignatureInvalid) => {
                 let mut news = issuer.subscribe();
-                if !issuer.ask_again(now_s) {
-                    return Err(error);
+                if issuer.ask_again(now_s) {
+                    let _ = timeout(KEYS_PATIENCE, news.changed()).await;
                 }
-                // Whether there are new keys or not, the token is judged by what there is then.
-                let _ = timeout(KEYS_PATIENCE, news.changed()).await;
+                // Whether there are new keys or not, the token is judged by what there is now: they may also have come just after
+                // it was judged first.
                 issuer.verify(token, now_s)
             }
             verified => verified,
