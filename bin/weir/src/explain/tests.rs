@@ -88,6 +88,12 @@ redirect = { key-env = "K", nodes = { n1 = "https://n1.example", n2 = "https://n
         let said = asked_with(config, "PUT", "http://a.example/file", &[line.to_owned()]);
         assert!(!said.contains("307"), "{line}: {said}");
     }
+    let every = config.replace("redirect = {", "redirect = { methods = [\"GET\", \"HEAD\", \"DELETE\"],");
+    for method in ["GET", "HEAD", "DELETE"] {
+        let of_upload = asked(&every, method, "http://a.example/file?a=b&weir-upload=1");
+        assert!(!of_upload.contains("307"), "{method}: {of_upload}");
+        assert!(asked(&every, method, "http://a.example/file?a=weir-upload=1").contains("307"), "{method}");
+    }
 }
 
 #[test]

@@ -2,6 +2,9 @@ use std::net::IpAddr;
 
 use crate::{HeaderTable, RequestHead, Scheme};
 
+/// The key in the query of an upload that can be resumed, as storage areas have it.
+const UPLOAD_KEY: &[u8] = b"weir-upload=";
+
 /// What routes look at.
 #[derive(Debug, Clone, Copy)]
 pub struct RouteRequest<'a> {
@@ -50,11 +53,16 @@ impl<'a> RouteRequest<'a> {
 
     /// Whether its client could not go on with it at another host. A script of a page may not follow there (Fetch standard). An
     /// upload that can be resumed (draft-ietf-httpbis-resumable-upload-11) has its place at the host where it was begun, to which
-    /// its client has no credentials to send by then.
+    /// its client has no credentials to send by then; who only asks how far it is, or ends it, says so by the URL alone.
     pub fn stays_here(&self) -> bool {
         let is_of_script = |value: &[u8]| value == b"cors" || value == b"same-origin";
         let mut modes = self.headers.named(self.buf, b"sec-fetch-mode");
         modes.any(|line| is_of_script(line.value().of(self.buf)))
             || self.headers.named(self.buf, b"upload-complete").next().is_some()
+            || self.query.is_some_and(is_of_upload)
     }
+}
+
+fn is_of_upload(query: &[u8]) -> bool {
+    query.split(|byte| *byte == b'&').any(|part| part.starts_with(UPLOAD_KEY))
 }

@@ -196,6 +196,9 @@ fn an_upload_that_can_be_resumed_passes_through_the_balancer_where_its_client_go
     assert_eq!(begun.status, 201, "{begun:?}");
     let url = begun.header("location").unwrap();
     assert!(url.starts_with("/a?weir-upload="), "{url}");
+    client.send(message("GET", url, &[authorized], b""));
+    let told = client.final_response();
+    assert_eq!((told.status, told.header("upload-offset")), (204, Some("6")), "{told:?}");
     let rest = [
         authorized,
         ("Content-Type", "application/partial-upload"),
