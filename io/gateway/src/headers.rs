@@ -40,15 +40,30 @@ pub(crate) fn cache_control(of_area: Option<&str>, identity: &Identity) -> Optio
     if !identity.is_authenticated() {
         return of_area.map(str::to_owned);
     }
-    let is_private = |value: &str| {
-        let mut directives = value.split(',').map(str::trim);
-        directives.any(|said| ["private", "no-store"].iter().any(|wanted| said.eq_ignore_ascii_case(wanted)))
+    let value = of_area.unwrap_or_default();
+    let is = |said: &str, names: [&str; 2]| names.iter().any(|name| said.eq_ignore_ascii_case(name));
+    if directives(value).any(|said| is(said, ["private", "no-store"])) {
+        return Some(value.to_owned());
+    }
+    // Some caches heed these before they heed `private`.
+    let is_for_shared = |said: &str| is(said.split('=').next().unwrap_or_default(), ["public", "s-maxage"]);
+    let mut kept: Vec<&str> = directives(value).filter(|said| !is_for_shared(said)).collect();
+    kept.push("private");
+    Some(kept.join(", "))
+}
+
+/// The directives of a Cache-Control. A comma in quotes separates none (RFC 9110 section 5.6.4).
+fn directives(value: &str) -> impl Iterator<Item = &str> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    let ends = move |c: char| {
+        let is_end = c == ',' && !is_quoted;
+        if c == '"' && !is_escaped {
+            is_quoted = !is_quoted;
+        }
+        is_escaped = c == '\\' && is_quoted && !is_escaped;
+        is_end
     };
-    Some(match of_area {
-        Some(value) if is_private(value) => value.to_owned(),
-        Some(value) => format!("{value}, private"),
-        None => "private".to_owned(),
-    })
+    value.split(ends).map(str::trim).filter(|said| !said.is_empty())
 }
 
 /// What the conditions of a request say to a resource, or to the lack of one.

@@ -13,6 +13,16 @@ fn what_goes_to_somebody_in_particular_is_kept_for_nobody_else() {
     for (configured, to_all, to_one) in [
         ("cache-control = \"max-age=60\"", Some("max-age=60"), "max-age=60, private"),
         ("cache-control = \"Private, max-age=60\"", Some("Private, max-age=60"), "Private, max-age=60"),
+        (
+            "cache-control = \"public, max-age=60, S-MaxAge=600\"",
+            Some("public, max-age=60, S-MaxAge=600"),
+            "max-age=60, private",
+        ),
+        (
+            "cache-control = 'max-age=60, x=\"a, private, b\"'",
+            Some("max-age=60, x=\"a, private, b\""),
+            "max-age=60, x=\"a, private, b\", private",
+        ),
         ("cache-control = \"no-store\"", Some("no-store"), "no-store"),
         ("", None, "private"),
     ] {
