@@ -23,7 +23,7 @@ pub(crate) struct StorageArgs {
 
 #[derive(Debug, Subcommand)]
 enum Question {
-    Explain(ExplainArgs),
+    Explain(Box<ExplainArgs>),
     Transfers(transfers::TransfersArgs),
     Usage(usage::UsageArgs),
 }

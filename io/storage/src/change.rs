@@ -259,7 +259,8 @@ mod tests {
 
     #[test]
     fn a_move_and_a_copy_wait_for_who_is_about_to_replace_the_same_file() {
-        let changes: [fn(&Arc<Tree>, &dyn Fn()); 2] = [
+        type Change = fn(&Arc<Tree>, &dyn Fn());
+        let changes: [Change; 2] = [
             |tree, ready| {
                 let mut gate = |step: &mut Step<'_>, _: Option<&Moving<'_>>| {
                     ready();
