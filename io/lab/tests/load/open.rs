@@ -53,7 +53,9 @@ fn percentiles_are_those_of_the_servers_delays_within_one_percent() {
     // 400 delays between 50 and 850 ms, in a mixed order.
     let delay = |number: u64| Duration::from_millis(50 + (number * 149 % 400) * 2);
     let server = || SlowServer::start(move |number, came| came + delay(number));
-    let Some((server, run)) = kept(server, "200@2s") else { return };
+    let Some((server, run)) = kept(server, "200@2s") else {
+        return weir_testkit::untested("the machine is too busy to keep the schedule");
+    };
     let took = server.took();
     assert_eq!(took.len(), 400);
     let latency = run.summary().latency_ms;
@@ -77,7 +79,9 @@ fn stalling() -> SlowServer {
 
 #[test]
 fn a_stall_of_a_second_is_seen_by_all_who_came_in_it() {
-    let Some((_, run)) = kept(stalling, "100@2s") else { return };
+    let Some((_, run)) = kept(stalling, "100@2s") else {
+        return weir_testkit::untested("the machine is too busy to keep the schedule");
+    };
     let latency = run.summary().latency_ms;
     // 100 of 200 came in it; half of these waited for more than half a second.
     assert!((latency.max - 1_000.0).abs() < 100.0, "{latency:?}");
