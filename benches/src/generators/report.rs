@@ -4,7 +4,7 @@ use super::tools::Tool;
 use super::{Part, Results, Sample};
 use crate::statistics::Spread;
 
-/// Of the starts of the long run these may be late, and so many must be sent: as `weir load` judges itself.
+/// Of the starts at a rate these may be late, and so many must be sent: as `weir load` judges itself.
 const LATE_MAX: f64 = 0.01;
 const SENT_MIN: f64 = 0.99;
 
@@ -24,12 +24,28 @@ pub(super) fn brief(sample: &Sample) -> String {
 
 /// Whether everything that is required was kept.
 pub(super) fn is_kept(results: &Results) -> bool {
-    let is_kept = |part: &Part| match required(part) {
-        Some(ratio) => ratio.median <= 1.0,
-        None => part.failures.iter().all(|(tool, _)| *tool != Tool::Weir),
+    let is_kept = |part: &Part| {
+        let is_cheap = match part.no_more_than {
+            // Without a turn of both nothing was shown.
+            Some(tool) => ratio(part, tool).is_some_and(|ratio| ratio.median <= 1.0),
+            None => part.failures.iter().all(|(tool, _)| *tool != Tool::Weir),
+        };
+        is_cheap && is_rate_kept(part) != Some(false)
     };
     let parts = results.parts.iter().all(is_kept);
     parts && is_long_kept(results)
+}
+
+/// Whether Weir's median turn at a rate was on time and complete; `None`: there was no rate.
+fn is_rate_kept(part: &Part) -> Option<bool> {
+    if part.samples.iter().all(|sample| sample.kept.is_none()) {
+        return None;
+    }
+    let own =
+        || part.samples.iter().filter(|sample| sample.tool == Tool::Weir).filter_map(|sample| sample.kept);
+    let late = Spread::of(own().map(|kept| kept.late));
+    let sent = Spread::of(own().map(|kept| kept.sent));
+    Some(late.is_some_and(|late| late.median <= LATE_MAX) && sent.is_some_and(|sent| sent.median >= SENT_MIN))
 }
 
 fn is_long_kept(results: &Results) -> bool {
@@ -37,11 +53,6 @@ fn is_long_kept(results: &Results) -> bool {
         .long
         .as_ref()
         .is_none_or(|long| long.is_valid && long.kept.late <= LATE_MAX && long.kept.sent >= SENT_MIN)
-}
-
-/// Weir's CPU per request by that of the one that it is required of.
-fn required(part: &Part) -> Option<Spread> {
-    ratio(part, part.no_more_than?)
 }
 
 pub(super) fn tables(results: &Results) -> String {
@@ -59,10 +70,22 @@ pub(super) fn tables(results: &Results) -> String {
         for (tool, why) in &part.failures {
             let _ = writeln!(text, "\n{}, a failed turn: {why}", tool.name());
         }
-        if let (Some(ratio), Some(tool)) = (required(part), part.no_more_than) {
-            let verdict = if ratio.median <= 1.0 { "kept" } else { "**missed**" };
-            let _ =
-                writeln!(text, "\nRequired: no more than {}: {:.2}, {verdict}", tool.name(), ratio.median);
+        if let Some(tool) = part.no_more_than {
+            let verdict = match ratio(part, tool) {
+                None => "no turn of both, **missed**".to_owned(),
+                Some(ratio) if ratio.median <= 1.0 => format!("{:.2}, kept", ratio.median),
+                Some(ratio) => format!("{:.2}, **missed**", ratio.median),
+            };
+            let _ = writeln!(text, "\nRequired: no more than {}: {verdict}", tool.name());
+        }
+        if let Some(is_kept) = is_rate_kept(part) {
+            let verdict = if is_kept { "kept" } else { "**missed**" };
+            let _ = writeln!(
+                text,
+                "\nRequired of Weir's median turn: at least {:.0}% sent, at most {:.0}% late: {verdict}",
+                SENT_MIN * 100.0,
+                LATE_MAX * 100.0
+            );
         }
     }
     text.push_str("\n### System calls at full speed\n\n| | a request | of them |\n|---|---|---|\n");
@@ -185,5 +208,31 @@ mod tests {
         assert!(text.contains("| weir | 2.00 | read 1.00, write 1.00 |"), "{text}");
         assert!(is_kept(&results(5.0, 0.001)));
         assert!(!is_kept(&results(4.0, 0.001)) && !is_kept(&results(5.0, 0.02)));
+    }
+
+    #[test]
+    fn a_requirement_that_was_never_measured_is_missed() {
+        let mut results = results(5.0, 0.001);
+        results.parts[0].samples.retain(|sample| sample.tool != Tool::Wrk);
+        assert!(!is_kept(&results));
+        let text = tables(&results);
+        assert!(text.contains("no more than wrk: no turn of both, **missed**"), "{text}");
+    }
+
+    #[test]
+    fn what_is_late_or_not_sent_at_a_rate_is_missed() {
+        for (sent, late, is_all_kept) in [(1.0, 0.001, true), (1.0, 0.02, false), (0.98, 0.001, false)] {
+            let mut results = results(5.0, 0.001);
+            results.parts[0].no_more_than = None;
+            results.parts[0].failures.clear();
+            for sample in &mut results.parts[0].samples {
+                sample.kept = Some(Kept { sent, late, late_max_ms: 2.0 });
+            }
+            assert_eq!(is_kept(&results), is_all_kept, "{sent} {late}");
+            assert_eq!(
+                tables(&results).contains("median turn: at least 99% sent, at most 1% late: kept"),
+                is_all_kept
+            );
+        }
     }
 }
