@@ -394,6 +394,8 @@ fn servers_of_every_kind_serve_and_one_that_is_killed_comes_back() {
         ("storage", "tls-in = true\ntls-out = true", "connections = 2\nrequests = 20\nsize = \"10KiB\""),
         ("storage", "", "rate = 50\nrequests = 10\nmethod = \"PUT\"\npath = \"/f-{i}\"\nbody = \"10KiB\""),
         ("nginx", "tls-out = true", "connections = 2\nrequests = 20\nsize = \"10KiB\""),
+        ("apache", "tls-out = true", "connections = 2\nrequests = 20\nsize = \"10KiB\""),
+        ("apache", "check = \"/health\"", "rate = 50\nrequests = 10\nsize = \"10KiB\""),
         (
             "origin",
             "check = \"/health\"",
@@ -405,7 +407,7 @@ fn servers_of_every_kind_serve_and_one_that_is_killed_comes_back() {
             "{head}\n[servers]\nkind = \"{kind}\"\n[balancer]\n{balancer}\n[[test]]\n{test}\n"
         ));
         let output = bench.run(&["run", "tiny.toml", "--json"]);
-        if output.text().contains("there is no program nginx") {
+        if output.text().contains(&format!("there is no program {kind}")) {
             continue;
         }
         let report = output.json();

@@ -7,12 +7,13 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use aws_lc_rs::digest::{Context, SHA256};
-use weir_config::lab::{Product, Rival, ServerKind};
+use weir_config::lab::{Product, Rival};
 
 use super::machine;
 use super::play::{Play, PlayError};
 use super::remote::Hosts;
 use super::rivals::{Program, in_path};
+use super::servers::usual_names;
 use super::stage::Place;
 use super::store::Store;
 
@@ -85,9 +86,8 @@ fn of(
     }
     let servers = match (&play.scenario.servers.program, play.scenario.servers.kind) {
         (Some(program), _) => Some(program.clone()),
-        (None, ServerKind::Nginx) if hosts.is_some() => Some(PathBuf::from("nginx")),
-        (None, ServerKind::Nginx) => in_path(&["nginx"]),
-        _ => None,
+        (None, kind) if hosts.is_some() => usual_names(kind).first().map(PathBuf::from),
+        (None, kind) => in_path(usual_names(kind)),
     };
     if let Some(program) = servers {
         // One that is not there is told where servers are started.

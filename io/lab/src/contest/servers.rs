@@ -9,7 +9,7 @@ use std::process::Command;
 
 use weir_config::lab::{Case, Scenario, ServerKind, Way};
 
-use super::rivals::{CIPHER, HOST, in_path};
+use super::rivals::{CIPHER, HOST, apache_modules, in_path};
 use super::stage::{Certificates, Ledger, Network, Place, Process, Stop, is_root};
 
 /// All servers that a scenario needs, at work.
@@ -40,6 +40,15 @@ pub(crate) fn nginx_user() -> &'static str {
     if is_root() { "user root;\n" } else { "" }
 }
 
+/// What the program of such servers is usually called; empty = it is Weir's own, or one that the scenario names.
+pub(super) fn usual_names(kind: ServerKind) -> &'static [&'static str] {
+    match kind {
+        ServerKind::Nginx => &["nginx"],
+        ServerKind::Apache => &["apache2", "httpd"],
+        ServerKind::Origin | ServerKind::Storage | ServerKind::Command => &[],
+    }
+}
+
 impl ServerPark {
     /// Starts as many as the largest case needs. `own` is the program of Weir.
     pub(crate) fn start(
@@ -51,13 +60,16 @@ impl ServerPark {
         ledger: &mut Ledger,
         stop: Stop<'_>,
     ) -> Result<Self, String> {
-        let program = match (scenario.servers.kind, &scenario.servers.program) {
-            (_, Some(program)) => program.clone(),
+        let names = usual_names(scenario.servers.kind);
+        let program = match (&scenario.servers.program, names.first()) {
+            (Some(program), _) => program.clone(),
+            (None, None) => own.to_owned(),
             // It is looked for there.
-            (ServerKind::Nginx, None) if network.hosts().is_some() => PathBuf::from("nginx"),
-            (ServerKind::Nginx, None) => in_path(&["nginx"])
-                .ok_or("servers: there is no program nginx in PATH or the usual directories")?,
-            _ => own.to_owned(),
+            (None, Some(name)) if network.hosts().is_some() => PathBuf::from(name),
+            (None, Some(_)) => in_path(names).ok_or_else(|| {
+                let names = names.join(" or ");
+                format!("servers: there is no program {names} in PATH or the usual directories")
+            })?,
         };
         let count = scenario.cases.iter().map(|case| case.servers).max().unwrap_or(1);
         let has = |way| scenario.rivals.iter().any(|rival| rival.way == way);
@@ -129,6 +141,15 @@ impl ServerPark {
                 command.arg("-p").arg(&server.directory).args(["-e", "stderr", "-c"]).arg(config);
                 command
             }
+            ServerKind::Apache => {
+                let health = server.directory.join("root/health");
+                network.write(place, &health, "").map_err(failed)?;
+                let config = server.directory.join("apache.conf");
+                network.write(place, &config, &apache_config(server, tls)).map_err(failed)?;
+                let mut command = Command::new(&self.program);
+                command.args(["-D", "FOREGROUND", "-f"]).arg(config);
+                command
+            }
             ServerKind::Command => {
                 let mut command = Command::new(&self.program);
                 let (bind, directory) = (server.address.to_string(), server.directory.display().to_string());
@@ -196,8 +217,10 @@ impl ServerPark {
 /// Of files that are asked for, where servers serve files.
 fn sizes(cases: &[Case], kind: ServerKind) -> Vec<u64> {
     let sizes: BTreeSet<u64> = match kind {
-        ServerKind::Storage | ServerKind::Nginx => cases.iter().filter_map(|case| case.size).collect(),
-        _ => BTreeSet::new(),
+        ServerKind::Storage | ServerKind::Nginx | ServerKind::Apache => {
+            cases.iter().filter_map(|case| case.size).collect()
+        }
+        ServerKind::Origin | ServerKind::Command => BTreeSet::new(),
     };
     sizes.into_iter().collect()
 }
@@ -302,6 +325,50 @@ http {{
 }}
 ",
         user = nginx_user(),
+        bind = server.address,
+        root = server.directory.join("root").display(),
+        name = server.name,
+    )
+}
+
+/// One process of the event MPM, whose connections are kept.
+fn apache_config(server: &Server, tls: Option<&Certificates>) -> String {
+    let mut modules = vec!["mpm_event", "authz_core", "unixd", "headers"];
+    let tls = tls.map_or_else(String::new, |pem| {
+        modules.extend(["socache_shmcb", "ssl"]);
+        let pem = pem.site.display();
+        format!(
+            "SSLEngine on\nSSLProtocol TLSv1.3\nSSLCipherSuite TLSv1.3 {CIPHER}\nSSLCertificateFile {pem}\nSSLCertificateKeyFile {pem}\n"
+        )
+    });
+    // It refuses to serve as root, and files of the run may be read by everybody.
+    format!(
+        "ServerRoot {directory}
+ServerName {HOST}
+PidFile apache.pid
+DefaultRuntimeDir {directory}
+User #65534
+Group #65534
+ErrorLog /dev/stderr
+LogLevel crit
+{loads}Listen {bind}
+ListenBacklog 4096
+ServerLimit 1
+StartServers 1
+ThreadLimit 400
+ThreadsPerChild 400
+MaxRequestWorkers 400
+MinSpareThreads 1
+MaxSpareThreads 401
+AsyncRequestWorkerFactor 64
+MaxKeepAliveRequests 0
+KeepAliveTimeout 75
+EnableSendfile On
+{tls}DocumentRoot {root}
+Header always set X-Origin {name}
+",
+        directory = server.directory.display(),
+        loads = apache_modules(&modules),
         bind = server.address,
         root = server.directory.join("root").display(),
         name = server.name,

@@ -151,11 +151,11 @@ static SERVERS: Section = Section {
     keys: &[
         key(
             "kind",
-            Choice(&["origin", "storage", "nginx", "command"]),
+            Choice(&["origin", "storage", "nginx", "apache", "command"]),
             Default("\"origin\""),
             "\"nginx\"",
-            "`origin`: Weir's test server (`/bytes/N`, `/upload`, ...). `storage`: Weir's WebDAV over a directory. `nginx`: files. `command`: \
-             a program of yours. `storage` and `nginx` have a file for each `size`, and speak TLS where `tls-out` asks for it.",
+            "`origin`: Weir's test server (`/bytes/N`, `/upload`, ...). `storage`: Weir's WebDAV over a directory. `nginx`, `apache`: files. \
+             `command`: a program of yours. `storage`, `nginx` and `apache` have a file for each `size`, and speak TLS where `tls-out` asks for it.",
         ),
         key("count", SERVERS_COUNT, Default("3"), "10", "How many, for tests that do not say."),
         key(
@@ -177,7 +177,7 @@ static SERVERS: Section = Section {
             Text("a path"),
             Otherwise("found by its name"),
             "\"/usr/sbin/nginx\"",
-            "The program of `nginx` or `command`.",
+            "The program of `nginx`, `apache` or `command`.",
         ),
         key(
             "arguments",

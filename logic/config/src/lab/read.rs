@@ -28,7 +28,8 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node, quick: bool) -> Scenario {
     let servers = servers(&table);
     let balancer = balancer(&table.table("balancer"));
     if balancer.tls_out && matches!(servers.kind, ServerKind::Origin | ServerKind::Command) {
-        let message = "servers of this kind speak no TLS: [servers] needs kind = \"storage\" or \"nginx\"";
+        let message =
+            "servers of this kind speak no TLS: [servers] needs kind = \"storage\", \"nginx\" or \"apache\"";
         let setup = table.table("balancer");
         setup.error("tls-out", span_of(&setup, "tls-out"), message);
     }
@@ -89,6 +90,7 @@ fn servers(root: &Table<'_, '_>) -> Servers {
     let kind = match table.text("kind").as_str() {
         "storage" => ServerKind::Storage,
         "nginx" => ServerKind::Nginx,
+        "apache" => ServerKind::Apache,
         "command" => ServerKind::Command,
         _ => ServerKind::Origin,
     };
@@ -101,7 +103,7 @@ fn servers(root: &Table<'_, '_>) -> Servers {
         table.error("concurrency", node.span, "without a `delay` a request takes no time, and none waits");
     }
     let program = table.text_if("program").map(|text| PathBuf::from(text.value));
-    let has_program = matches!(kind, ServerKind::Nginx | ServerKind::Command);
+    let has_program = matches!(kind, ServerKind::Nginx | ServerKind::Apache | ServerKind::Command);
     if kind == ServerKind::Command && program.is_none() {
         table.error("program", table.span(), "kind = \"command\" needs one, such as \"/usr/bin/python3\"");
     }
@@ -144,7 +146,11 @@ fn check_cases(table: &Table<'_, '_>, cases: &[Case], servers: &Servers, is_pair
         let message = "`lose` takes away the active one of a pair: [balancer] needs `pair`";
         table.error("test", span_of(table, "test"), message);
     }
-    let is_file_server = matches!(servers.kind, ServerKind::Nginx);
+    let file_server = match servers.kind {
+        ServerKind::Nginx => Some("nginx"),
+        ServerKind::Apache => Some("apache"),
+        ServerKind::Origin | ServerKind::Storage | ServerKind::Command => None,
+    };
     if let Some(node) = table.get("balancer").filter(|_| cases.iter().any(|case| case.idle > 0))
         && table.table("balancer").flag("tls-in")
     {
@@ -155,9 +161,11 @@ fn check_cases(table: &Table<'_, '_>, cases: &[Case], servers: &Servers, is_pair
         );
     }
     let is_read = |case: &&Case| case.mix.is_none() && ["GET", "HEAD"].contains(&case.method.as_str());
-    if let Some(case) = cases.iter().find(|case| is_file_server && !is_read(case)) {
+    if let Some(kind) = file_server
+        && let Some(case) = cases.iter().find(|case| !is_read(case))
+    {
         let message = format!(
-            "servers of kind \"nginx\" answer GET and HEAD, and not {}",
+            "servers of kind \"{kind}\" answer GET and HEAD, and not {}",
             case.mix.as_ref().unwrap_or(&case.method)
         );
         table.error("test", span_of(table, "test"), message);

@@ -123,6 +123,8 @@ pub enum ServerKind {
     Storage,
     /// NGINX, which serves files.
     Nginx,
+    /// Apache, which serves files.
+    Apache,
     /// A program of the user's.
     Command,
 }

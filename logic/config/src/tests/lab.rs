@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{every_key, keys_read};
-use crate::lab::{self, Demand, Links, Product, Scenario, Scheme, Topology};
+use crate::lab::{self, Demand, Links, Product, Scenario, Scheme, ServerKind, Topology};
 use crate::{Source, render};
 
 const EVERY_KEY: &str = include_str!("every_lab_key.toml");
@@ -205,6 +205,16 @@ conections = 10
 path = "x"
 "#
     ));
+}
+
+#[test]
+fn servers_of_files_may_be_apache_with_tls_and_are_only_read() {
+    let head =
+        "servers = { kind = \"apache\", program = \"/usr/sbin/httpd\" }\nbalancer = { tls-out = true }\n";
+    let scenario = load(&format!("{head}{SMALL}")).unwrap();
+    assert_eq!(scenario.servers.kind, ServerKind::Apache);
+    let said = load(&format!("{head}{SMALL}method = \"PUT\"\n")).unwrap_err();
+    assert!(said.contains("servers of kind \"apache\" answer GET and HEAD, and not PUT"), "{said}");
 }
 
 #[test]

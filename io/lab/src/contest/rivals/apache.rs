@@ -10,9 +10,21 @@ const MODULES: [&str; 4] = [
     "/usr/local/apache2/modules",
 ];
 
+/// Lines that load modules by their names.
+pub(in crate::contest) fn load_modules(names: &[&str]) -> String {
+    let modules = MODULES.into_iter().find(|path| std::path::Path::new(path).is_dir()).unwrap_or(MODULES[0]);
+    // Debian has built that in, others have not; asked to load what it has, Apache does not start.
+    let load = |name: &&str| match *name {
+        "unixd" => format!(
+            "<IfModule !unixd_module>\n  LoadModule unixd_module {modules}/mod_unixd.so\n</IfModule>\n"
+        ),
+        name => format!("LoadModule {name}_module {modules}/mod_{name}.so\n"),
+    };
+    names.iter().map(load).collect()
+}
+
 /// mod_proxy_balancer under the event MPM, with kept connections. It has no active checks without mod_proxy_hcheck.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
-    let modules = MODULES.into_iter().find(|path| std::path::Path::new(path).is_dir()).unwrap_or(MODULES[0]);
     // An assignment with another scheme is refused where the scenario is read.
     let method = if assignment.scheme == Scheme::LeastConnections { "bybusyness" } else { "byrequests" };
     let mut names = vec![
@@ -29,14 +41,7 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
     if is_tls {
         names.extend(["socache_shmcb", "ssl"]);
     }
-    // Debian has built that in, others have not; asked to load what it has, Apache does not start.
-    let load = |name: &&str| match *name {
-        "unixd" => format!(
-            "<IfModule !unixd_module>\n  LoadModule unixd_module {modules}/mod_unixd.so\n</IfModule>\n"
-        ),
-        name => format!("LoadModule {name}_module {modules}/mod_{name}.so\n"),
-    };
-    let loads: String = names.iter().map(load).collect();
+    let loads = load_modules(&names);
     let directory = assignment.directory.display();
     let scheme = if assignment.tls_out.is_some() { "https" } else { "http" };
     let members =

@@ -18,6 +18,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+pub(super) use apache::load_modules as apache_modules;
+
 use rustix::process::Signal;
 use weir_config::lab::{FleetSetup, Product, Scheme, Way};
 
