@@ -52,8 +52,8 @@ check: ## format, lints, house rules, dependencies, documentation
 	cargo fmt --all --check
 	cargo xtask tidy
 	cargo clippy --workspace $(FEATURES) --all-targets -- --deny warnings
-	@# The one crate that is another one without its features.
-	cargo clippy --package weir-fleet --all-targets -- --deny warnings
+	@# The crates that are others without their features.
+	cargo clippy --workspace --features weir-fleet/kubernetes-libraries --all-targets -- --deny warnings
 	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace $(FEATURES) --no-deps
 	@cargo deny --version 2>/dev/null | grep -qF 'cargo-deny $(CARGO_DENY_VERSION)' \
 		|| cargo install --locked --debug cargo-deny@$(CARGO_DENY_VERSION)
