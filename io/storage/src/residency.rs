@@ -8,8 +8,8 @@ pub const PORTION_BYTES: u64 = 1024 * 1024;
 /// Of larger files nothing is remembered: what it takes grows with the file, 4 bytes for each portion.
 const PORTIONS_MAX: u64 = 4096;
 /// What was in the page cache is taken to be there still for so long: what somebody has just read is the last thing that the kernel
-/// throws out.
-const RESIDENT_FOR: Duration = Duration::from_secs(1);
+/// throws out. Longer than it takes to send 1 GB, so that a file which several clients fetch is not asked for by each of them.
+const RESIDENT_FOR: Duration = Duration::from_secs(5);
 
 /// Which portions of a file were seen in the page cache, and when: to ask the kernel each time for each page is a sixteenth of what it
 /// costs to send them.
@@ -73,16 +73,16 @@ mod tests {
     const MIB: u64 = PORTION_BYTES;
 
     #[test]
-    fn whole_portions_that_were_seen_are_remembered_for_a_second() {
+    fn whole_portions_that_were_seen_are_remembered_for_some_seconds() {
         let opened = Instant::now();
         let residency = Residency::new(10 * MIB, opened);
         assert!(!residency.was_seen(0, MIB, opened));
         residency.saw(2 * MIB, 2 * MIB, opened);
         assert!(residency.was_seen(2 * MIB, 2 * MIB, opened));
-        assert!(residency.was_seen(2 * MIB + 5, MIB, opened + Duration::from_millis(999)));
+        assert!(residency.was_seen(2 * MIB + 5, MIB, opened + Duration::from_millis(4999)));
         assert!(!residency.was_seen(2 * MIB, 2 * MIB + 1, opened), "a byte of the next one");
         assert!(!residency.was_seen(2 * MIB - 1, 10, opened), "a byte of the one before");
-        assert!(!residency.was_seen(2 * MIB, MIB, opened + Duration::from_secs(1)));
+        assert!(!residency.was_seen(2 * MIB, MIB, opened + Duration::from_secs(5)));
     }
 
     #[test]
