@@ -9,7 +9,7 @@ use serde_json::json;
 use weir_e2e::{Weir, get};
 use weir_testkit::{PATIENCE, RawClient, wait_until};
 
-use crate::place::{Place, busy_and_draining, has_settled_at};
+use crate::place::{Over, Place, busy_and_draining, has_settled_at};
 
 const CYCLES: u64 = 100;
 const CLIENTS: usize = 8;
@@ -55,6 +55,7 @@ fn a_hundred_cycles_of_up_and_down_under_load_lose_no_request() {
     let seen = Seen::default();
     let mut busy_drains = 0;
     thread::scope(|scope| {
+        let _ends = Over(&seen.over);
         for client in 0..CLIENTS {
             let seen = &seen;
             scope.spawn(move || seen.ask(client, address));
@@ -68,7 +69,6 @@ fn a_hundred_cycles_of_up_and_down_under_load_lose_no_request() {
                 });
             }
         }
-        seen.over.store(true, Ordering::SeqCst);
     });
     let metrics = weir.metrics();
     let done = |action: &str| {
@@ -81,6 +81,8 @@ fn a_hundred_cycles_of_up_and_down_under_load_lose_no_request() {
         done("drain")
     );
     assert!(failed.is_empty(), "{} of {answered}: {failed:#?}", failed.len());
+    // There was load all the time.
+    assert!(answered >= CYCLES * CLIENTS as u64, "{answered}");
     // One that is called back is drained once more.
     assert!(done("drain") >= CYCLES * (MOST - LEAST), "{}", done("drain"));
     assert!(busy_drains > 0, "no server had anything to do when it was drained");

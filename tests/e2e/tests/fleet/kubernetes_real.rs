@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use weir_e2e::{Weir, get, program};
 use weir_testkit::{RawClient, Signal, TempDir, wait_until};
 
-use crate::place::{fleet, has_settled_at, told};
+use crate::place::{Over, fleet, has_settled_at, told};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -182,6 +182,7 @@ fn up_and_down_under_load(pods: &Pods, cycles: u32) {
     wait_until("the first server", PATIENCE, || has_settled_at(&weir, 1));
     let seen = Seen::default();
     thread::scope(|scope| {
+        let _ends = Over(&seen.over);
         for client in 0..6 {
             let seen = &seen;
             scope.spawn(move || seen.ask(client, address));
@@ -193,7 +194,6 @@ fn up_and_down_under_load(pods: &Pods, cycles: u32) {
                 assert_eq!(pods.replicas(), servers);
             }
         }
-        seen.over.store(true, Ordering::SeqCst);
     });
     let (answered, failed) = (seen.answered.into_inner(), seen.failed.into_inner().unwrap());
     println!(
