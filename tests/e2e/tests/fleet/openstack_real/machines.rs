@@ -101,8 +101,14 @@ impl Machines {
     }
 
     /// What Nova has of the fleet.
+    #[track_caller]
     pub(crate) fn listed(&self) -> Vec<Value> {
-        self.cloud.machines(self.name).unwrap()
+        let mut machines = Err(String::new());
+        wait_until("Nova lists them", PATIENCE, || {
+            machines = self.cloud.machines(self.name);
+            machines.is_ok()
+        });
+        machines.unwrap()
     }
 
     /// How many of them Nova has in this state.
@@ -173,7 +179,7 @@ fn stand_in(cloud: &Cloud, fleet: &str, over: &AtomicBool) {
 fn start(address: &str) -> Child {
     let mut command = Command::new(program());
     command.args(["origin", "--bind", &format!("{address}:8080"), "--name", address]);
-    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    command.stdout(Stdio::null()).spawn().unwrap()
 }
 
 fn end(server: &mut Child) {
