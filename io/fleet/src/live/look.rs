@@ -43,6 +43,10 @@ impl<B: Balancer> Live<B> {
                 self.memory.of(&machine.id, now).for_standby = false;
             }
             troubles.extend(told.err().map(|why| format!("{name}: {why}")));
+            // It is deleted next, and nobody could look it up any more.
+            if let (MachineState::Failed, Some(why)) = (machine.state, &machine.note) {
+                troubles.push(format!("{name} has failed: {why}"));
+            }
         }
         // What is gone gets nothing new, and is forgotten when nobody needs it: it may be there all the same.
         let is_gone = |member: &&Member| self.absent.verdict(now, member) == Some(Verdict::Gone);

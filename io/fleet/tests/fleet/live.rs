@@ -80,7 +80,7 @@ impl World {
             cost_per_hour: None,
             tags: BTreeMap::new(),
             created_s: None,
-            note: None,
+            note: (state == MachineState::Failed).then(|| "it is broken".to_owned()),
         }
     }
 

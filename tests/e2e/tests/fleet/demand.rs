@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use weir_e2e::{Weir, get};
 use weir_testkit::{PATIENCE, RawClient, wait_until};
 
-use crate::place::{Over, Place, busy_and_draining, fleet, has_settled_at, told};
+use crate::clients::Over;
+use crate::place::{Place, busy_and_draining, fleet, has_settled_at, told};
 
 /// Twenty minutes become forty seconds; rates stay as they are.
 const COMPRESSION: f64 = 30.0;

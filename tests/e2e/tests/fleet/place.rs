@@ -2,7 +2,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 use weir_e2e::{Weir, program};
@@ -58,15 +57,6 @@ impl Drop for Place {
             // One that has ended by itself is no trouble.
             let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
         }
-    }
-}
-
-/// Says that it is over when it is dropped. A test that fails ends its clients, too: a scope would wait for them for ever.
-pub(crate) struct Over<'a>(pub(crate) &'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
     }
 }
 
