@@ -32,7 +32,9 @@ fn a_fleet_is_scaled_paused_resumed_and_explained_from_the_command_line() {
         told(&weir, &["plan"]).contains("paused; would be done: drain web-")
     });
     assert_eq!((fleet(&weir)["active"].as_u64(), place.processes().len()), (Some(3), 3));
-    assert!(told(&weir, &["explain"]).contains("  1 wanted; 1 were asked for by hand"));
+    wait_until("it is told", PATIENCE, || {
+        told(&weir, &["explain"]).contains("  1 wanted; 1 were asked for by hand")
+    });
     told(&weir, &["resume"]);
     wait_until("one server", PATIENCE, || has_settled_at(&weir, 1));
     assert!(told(&weir, &["plan"]).contains("nothing"));
