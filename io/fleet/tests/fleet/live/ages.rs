@@ -17,8 +17,7 @@ fn stay(goes_first: Leaver) -> Vec<String> {
         }
         play.seconds(60, 25).await;
         play.seconds(200, 15).await;
-        let left = play.world.0.borrow().members.keys().cloned().collect();
-        left
+        play.world.0.borrow().members.keys().cloned().collect()
     })
 }
 
