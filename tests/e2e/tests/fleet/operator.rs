@@ -80,6 +80,27 @@ fn a_reload_leaves_a_fleet_alone_and_new_bounds_hold_without_a_server_lost() {
 }
 
 #[test]
+fn a_new_server_takes_its_share_slowly_where_its_pool_has_it_so() {
+    let place = Place::new();
+    let config = place.config(RULES).replace("retry = false\n", "retry = false\nslow-start = \"5s\"\n");
+    let weir = Weir::start(&config);
+    let states = || {
+        let servers = fleet(&weir)["servers"].take();
+        let servers = servers.as_array().cloned().unwrap_or_default();
+        let mut states: Vec<String> =
+            servers.iter().map(|server| server["state"].as_str().unwrap().to_owned()).collect();
+        states.sort_unstable();
+        states
+    };
+    wait_until("the first server", PATIENCE, || states() == ["active"]);
+    weir.obey(&json!({"fleet-scale": {"fleet": "web", "servers": 2}}));
+    wait_until("another one takes a part of its share", PATIENCE, || states() == ["active", "warming"]);
+    // It counts among those that take requests.
+    assert_eq!(fleet(&weir)["active"], 2);
+    wait_until("all of it", PATIENCE, || states() == ["active", "active"]);
+}
+
+#[test]
 fn a_fleet_that_moves_to_another_pool_leaves_none_behind_and_cuts_nothing_off() {
     const BYTES: usize = 100_000;
     let place = Place::new();
