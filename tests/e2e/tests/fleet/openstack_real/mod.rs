@@ -10,8 +10,8 @@ mod trouble;
 mod wishes;
 
 use std::collections::BTreeSet;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use serde_json::json;
 use weir_e2e::get;
@@ -105,4 +105,26 @@ fn weir_killed_at_any_moment_comes_to_the_number_that_was_asked_for() {
     wait_until("one serves, one is kept", PATIENCE, || {
         (machines.count("ACTIVE"), machines.count("SHUTOFF"), machines.listed().len()) == (1, 1, 2)
     });
+}
+
+#[test]
+#[ignore = "make test-openstack"]
+fn machines_are_known_by_their_tags_when_all_else_is_forgotten() {
+    let machines = Machines::new("adopted", "fleet");
+    let mut weir = machines.weir("fleet", "max = 3", "");
+    machines.scale(&weir, 3);
+    let ids = || -> BTreeSet<String> {
+        machines.listed().iter().map(|machine| machine["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let before = ids();
+    weir.signal(Signal::KILL);
+    weir.wait();
+    // Journal, lease, what was asked for: as on another computer.
+    fs::remove_dir_all(machines.path("fleet")).unwrap();
+    let weir = machines.start("fleet", "min = 3\nmax = 3", "");
+    machines.settle(&weir, 3);
+    assert_eq!(before.len(), 3);
+    assert_eq!(ids(), before, "{:#?}", weir.log());
+    assert_eq!(fleet(&weir)["done"]["created"], 0);
+    assert_eq!(weir.client().exchange(get("/")).status, 200);
 }
