@@ -29,9 +29,9 @@ test-rclone: ## rclone with ten thousand files against a storage area; takes min
 	WEIR_RCLONE_FILES=10000 cargo test --workspace $(FEATURES) --test storage -- --nocapture rclone_synchronises_many
 
 OPENSTACK := $(CURDIR)/target/openstack
-test-openstack: ## the fleet's OpenStack provider with a real control plane; downloads it, takes minutes
+test-openstack: ## fleets in OpenStack with a real control plane, provider and program; downloads it, takes minutes
 	@scripts/setup openstack
-	cargo test --workspace $(FEATURES) --test fleet --no-run
+	cargo test --workspace $(FEATURES) --bins --test fleet --no-run
 	@# Stopped whatever the tests say.
 	tests/openstack/control_plane.py up $(OPENSTACK) && { \
 		OS_CLIENT_CONFIG_FILE=$(OPENSTACK)/clouds.yaml WEIR_OPENSTACK_HOSTS=3 \

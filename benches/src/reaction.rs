@@ -15,10 +15,10 @@ use crate::workshop::{Workshop, free_addresses};
 /// Requests per second that a server is said to do.
 const CAPACITY: f64 = 10.0;
 const RATE_BEFORE: f64 = 5.0;
-/// Rates after the step, and whether there is a requirement. The default policy waits the longer the less is lacking: 13 seconds of one
-/// server's work.
-const STEPS: [(f64, bool); 2] = [(300.0, true), (130.0, false)];
-/// From the step to the start of the first server.
+/// Rates after the step; the second one is the most that the published load has. The default policy waits the longer the less is lacking,
+/// 13 seconds of one server's work: where one or two servers are lacking it takes longer than this requires, on purpose.
+const STEPS: [f64; 2] = [300.0, 130.0];
+/// From the step to the start of the first server, in every turn.
 const REACTION_MAX: Duration = Duration::from_secs(2);
 /// Rounds are known by then; another tenth of a second for each turn, so that steps meet rounds at any moment.
 const BEFORE: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ const CONNECTIONS: usize = 32;
 /// Notes number and time of a process, and becomes the program.
 const SCRIPT: &str = "echo \"$$ $(date +%s.%N)\" >> \"$1\"\nshift\nexec \"$@\"\n";
 
-/// `reaction`. The answer is whether the first server was started in time after each step that is large enough.
+/// `reaction`. The answer is whether the first server was started in time after every step of every turn.
 pub(crate) fn run(options: &Reaction) -> Result<bool> {
     let contestant = Contestant::weir()?;
     let mut table = format!(
@@ -37,7 +37,7 @@ pub(crate) fn run(options: &Reaction) -> Result<bool> {
         options.repeats
     );
     let mut all_kept = true;
-    for (rate, is_required) in STEPS {
+    for rate in STEPS {
         let mut reactions_s = Vec::new();
         for turn in 0..options.repeats.max(1) {
             let reaction_s = react(&contestant, rate, turn)?;
@@ -46,15 +46,14 @@ pub(crate) fn run(options: &Reaction) -> Result<bool> {
         }
         let spread = Spread::of(reactions_s).ok_or_else(|| Error::new("no turn was made"))?;
         let is_kept = spread.max < REACTION_MAX.as_secs_f64();
-        all_kept &= is_kept || !is_required;
-        let (required, verdict) = match (is_required, is_kept) {
-            (true, true) => (format!("all < {} s", REACTION_MAX.as_secs()), "kept"),
-            (true, false) => (format!("all < {} s", REACTION_MAX.as_secs()), "**missed**"),
-            (false, _) => (String::new(), ""),
-        };
+        all_kept &= is_kept;
         table.push_str(&format!(
-            "| {RATE_BEFORE}/s to {rate}/s | {:.2} s | {:.2}..{:.2} s | {required} | {verdict} |\n",
-            spread.median, spread.min, spread.max
+            "| {RATE_BEFORE}/s to {rate}/s | {:.2} s | {:.2}..{:.2} s | all < {} s | {} |\n",
+            spread.median,
+            spread.min,
+            spread.max,
+            REACTION_MAX.as_secs(),
+            if is_kept { "kept" } else { "**missed**" },
         ));
     }
     println!("{table}");

@@ -20,11 +20,15 @@ HOSTS = 3
 REGION = 'North'
 APIS = {  # name: (WSGI application, threads)
     'keystone': ('keystone.wsgi.api:application', 8),
+    'brief': ('keystone.wsgi.api:application', 4),
     'placement': ('placement.wsgi.api:application', 8),
     'glance': ('glance.wsgi.api:application', 4),
     'neutron': ('neutron.wsgi.api:application', 12),
     'nova': ('nova_in_one:application', 16),
 }
+# What of an API's environment is its own: a second Keystone with the keys of the first one gives tokens that end soon.
+OWN = {'brief': {'OS_KEYSTONE_CONFIG_FILES': 'keystone-brief.conf'}}
+TOKEN_S, BRIEF_TOKEN_S = 86400, 30
 DATABASES = ['keystone', 'placement', 'glance', 'neutron', 'nova_api', 'nova_cell0', 'nova_cell1']
 
 
@@ -116,7 +120,8 @@ class ControlPlane:
         stamp.write_text(wanted)
 
     def choose_ports(self):
-        if not self.ports_file.exists():
+        if not self.ports_file.exists() or set(json.loads(self.ports_file.read_text())) != {*APIS, 'db'}:
+            self.built.unlink(missing_ok=True)
             # Held together, so that no two are the same; below the range of which clients get theirs.
             held = {}
             candidates = iter(range(21000, 29000))
@@ -165,8 +170,9 @@ class ControlPlane:
     def start_api(self, name):
         application, threads = APIS[name]
         # The services read sys.argv: gunicorn gets everything from its configuration file, in the working directory.
+        own = {variable: str(self.etc / file) for variable, file in OWN.get(name, {}).items()}
         self.start(name, [self.bin / 'python', self.bin / 'gunicorn'], self.dir / 'plugins',
-                   WEIR_APPLICATION=application, WEIR_PORT=str(self.ports[name]), WEIR_THREADS=str(threads))
+                   WEIR_APPLICATION=application, WEIR_PORT=str(self.ports[name]), WEIR_THREADS=str(threads), **own)
 
     def build(self):
         for name in ('etc', 'nova', 'images', 'fernet', 'credential', 'lock'):
@@ -183,14 +189,15 @@ class ControlPlane:
                     'for name in %r: cursor.execute("create database %%s character set utf8mb4" %% name)'
                     % (self.ports['db'], DATABASES))
         self.build_schemas()
-        for name in ('keystone', 'placement', 'glance', 'neutron'):
-            self.start_api(name)
+        for name in APIS:
+            if name != 'nova':
+                self.start_api(name)
         self.await_answer(['keystone', 'placement'])
         self.python(HERE / 'seed.py', 'catalogue', self.dir, REGION, json.dumps({n: self.url(n) for n in APIS}))
         self.start_api('nova')
         self.await_answer(APIS)
         self.python(HERE / 'seed.py', 'resources', self.dir)
-        self.built.write_text('')
+        self.built.write_text(made_of())
 
     def build_schemas(self):
         """Each service's own tool makes its tables; all of them at the same time."""
@@ -233,7 +240,7 @@ class ControlPlane:
         self.install()
         self.choose_ports()
         self.copy_plugins()
-        if self.built.exists():
+        if self.built.exists() and self.built.read_text() == made_of():
             self.start_database()
             for name in APIS:
                 self.start_api(name)
@@ -254,15 +261,19 @@ def configure(plane):
     d, u = plane.dir, plane.url
     login = ('auth_type = password\nauth_url = %s/v3\nusername = admin\npassword = admin\nproject_name = admin\n'
              'user_domain_id = default\nproject_domain_id = default\nregion_name = %s\n' % (u('keystone'), REGION))
-    token = '[keystone_authtoken]\n%swww_authenticate_uri = %s/v3\nservice_token_roles_required = true\n' % (login, u('keystone'))
+    # A token that was revoked is refused soon.
+    token = ('[keystone_authtoken]\n%swww_authenticate_uri = %s/v3\nservice_token_roles_required = true\ntoken_cache_time = 2\n'
+             % (login, u('keystone')))
 
     def database(section, name):
         return '[%s]\nconnection = %s\n' % (section, connection(plane, name))
 
+    keystone = ('[DEFAULT]\nuse_stderr = true\n' + database('database', 'keystone')
+                + '[fernet_tokens]\nkey_repository = %s/fernet\n[credential]\nkey_repository = %s/credential\n' % (d, d)
+                + '[identity]\npassword_hash_rounds = 4\n[token]\nexpiration = %d\n')
     files = {
-        'keystone.conf': '[DEFAULT]\nuse_stderr = true\n' + database('database', 'keystone')
-            + '[fernet_tokens]\nkey_repository = %s/fernet\n[credential]\nkey_repository = %s/credential\n' % (d, d)
-            + '[token]\nexpiration = 86400\n[identity]\npassword_hash_rounds = 4\n',
+        'keystone.conf': keystone % TOKEN_S,
+        'keystone-brief.conf': keystone % BRIEF_TOKEN_S,
         'placement.conf': '[api]\nauth_strategy = keystone\n' + database('placement_database', 'placement') + token,
         'glance-api.conf': '[DEFAULT]\nenabled_backends = file:file\nworker_self_reference_url = %s\n' % u('glance')
             + database('database', 'glance') + '[glance_store]\ndefault_backend = file\n'
@@ -291,6 +302,11 @@ def configure(plane):
     for name, text in files.items():
         (plane.etc / name).write_text(text)
     shutil.copy(d / 'venv/etc/nova/api-paste.ini', plane.etc)
+
+
+def made_of():
+    """What a control plane was built of: one that was built of something else is built anew."""
+    return ''.join((HERE / name).read_text() for name in ('control_plane.py', 'seed.py', 'requirements.txt'))
 
 
 def connection(plane, database):

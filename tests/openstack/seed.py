@@ -42,6 +42,7 @@ def catalogue(directory, region, urls):
     credential = mine.create_application_credential(user_id(mine), 'fleet')
     clouds = {
         'admin': cloud(password('admin')),
+        'brief': cloud({**password('fleet'), 'auth_url': urls['brief'] + '/v3'}),
         'small': cloud(password('small')),
         'fleet': cloud({'auth_url': auth_url, 'application_credential_id': credential.id,
                         'application_credential_secret': credential.secret}, auth_type='v3applicationcredential'),
@@ -68,7 +69,8 @@ def resources(directory):
     admin.image.create_image(name='img', disk_format='raw', container_format='bare', visibility='public', data=b'x' * 1024,
                              validate_checksum=False, wait=False)
     network = admin.network.create_network(name='net', is_shared=True)
-    admin.network.create_subnet(network_id=network.id, name='subnet', ip_version=4, cidr='10.99.0.0/16', is_dhcp_enabled=False)
+    # Every address of 127/8 is this machine's: a test can start a server at the address of each machine.
+    admin.network.create_subnet(network_id=network.id, name='subnet', ip_version=4, cidr='127.99.0.0/16', is_dhcp_enabled=False)
     admin.compute.update_quota_set(admin.identity.find_project('small').id, instances=2)
     fleet.compute.create_server_group(name='apart', policy='anti-affinity')
 

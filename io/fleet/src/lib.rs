@@ -47,7 +47,7 @@ pub use from_plan::{check, haproxy, open, verify};
 pub use haproxy::Haproxy;
 pub use history::History;
 pub use journal::{Action, Intent, Journal, Outcome};
-pub use lease::{Candidate, Heard, Lease, LeaseError, SharedWish};
+pub use lease::{Candidate, Heard, Lease, LeaseError, SharedDemand, SharedWish};
 pub(crate) use machine::token_of;
 pub use machine::{BadToken, Machine, MachineId, MachineState, Token};
 pub use provider::{Answer, Order, Provider};

@@ -13,12 +13,14 @@
 //! - `scaler`: bounds, cool-downs, and what the parts said.
 //! - `plan`: the number becomes actions: who is called back, woken, created, drained, stopped, deleted, replaced.
 //! - `capacity`: what one server can do, given or learned from latencies.
+//! - `demand_log`: demand of the past in few numbers, for forecasts of whoever leads next.
 //! - `history`: the row of the history file that a round leaves behind. `plot`: rows as a picture.
 
 mod capacity;
 mod choice;
 mod counter;
 mod decision;
+mod demand_log;
 pub mod forecast;
 pub mod history;
 mod plan;
@@ -36,6 +38,7 @@ pub use capacity::{Capacity, CapacityRule, Learner, Observation};
 pub use choice::Leaver;
 pub use counter::{Counter, Increase};
 pub use decision::{Action, Alarm, Decision, Fleet, Part, Successor};
+pub use demand_log::DemandLog;
 pub use policy::Policy;
 pub use rules::{Bounds, Combination, CoolDown, Rules, SignalKind, SignalRule, Standby};
 pub use sample::{P95, Sample};

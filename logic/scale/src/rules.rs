@@ -138,11 +138,19 @@ impl Rules {
 
     /// The demand that a row of the history tells of, in servers as they are now; `None` = it does not.
     pub fn demand_of(&self, row: &Row) -> Option<f64> {
+        match self.requests_per_server() {
+            // Servers may have been others then.
+            Some(requests_per_s) => Some(row.rate_per_s? / requests_per_s),
+            None => row.demand,
+        }
+    }
+
+    /// What a server does of requests, where demand is these and nothing else, and that is given.
+    pub(crate) fn requests_per_server(&self) -> Option<f64> {
         let counts_requests = self.signals.iter().all(|signal| signal.kind == SignalKind::Requests);
         match self.capacity.standard {
-            // Servers may have been others then.
-            Capacity::Given(requests_per_s) if counts_requests => Some(row.rate_per_s? / requests_per_s),
-            _ => row.demand,
+            Capacity::Given(requests_per_s) if counts_requests => Some(requests_per_s),
+            _ => None,
         }
     }
 }

@@ -11,7 +11,7 @@ pub struct Server {
     pub flavour: Option<Name>,
     /// Where it stands, if that matters.
     pub zone: Option<ZoneName>,
-    /// When it was ordered.
+    /// When it was ordered, or made, since 1970 or any other moment: only beside that of other servers does it mean something.
     pub created: Duration,
     /// What an hour of it costs, in any currency; 0 where nobody has said.
     pub cost_per_hour: f64,

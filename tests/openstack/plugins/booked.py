@@ -1,14 +1,24 @@
 """A compute driver that books machines and boots none.
 
 Nova's own fake driver, but for what it forgets: its hosts get another identity with every start, which Nova refuses, and its
-machines are gone.
+machines are gone. And for faults, each machine's own, so that tests do not meet each other's: metadata of a machine name files, and
+what is to happen to it happens as long as they are there.
+
+    holds: it builds until the file is gone
+    fails: its build ends in an error
 """
+import os
+import time
 import uuid
 
 from nova import context as contexts
-from nova import objects
+from nova import exception, objects
 from nova.compute import power_state, vm_states
 from nova.virt import fake, node
+
+
+# A test that forgets its machine does not keep a thread of Nova for ever.
+HELD_MAX_S = 300
 
 
 def identity(name):
@@ -37,3 +47,14 @@ class Driver(fake.FakeDriver):
         if resource:
             resource['uuid'] = identity(nodename)
         return resource
+
+    def spawn(self, context, instance, *arguments, **named):
+        def told_to(fault):
+            return os.path.exists(instance.metadata.get(fault, ''))
+
+        end = time.monotonic() + HELD_MAX_S
+        while told_to('holds') and time.monotonic() < end:
+            time.sleep(.1)
+        if told_to('fails'):
+            raise exception.BuildAbortException(instance_uuid=instance.uuid, reason='it was to fail')
+        super().spawn(context, instance, *arguments, **named)

@@ -7,11 +7,13 @@
 
 mod candidate;
 mod clock;
+mod demand;
 mod epoch;
 mod etcd;
 mod file;
 mod holder;
 mod keeper;
+mod key;
 mod redis;
 mod shared;
 mod store;
@@ -22,6 +24,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use candidate::Candidate;
+pub use demand::SharedDemand;
 pub use shared::{Heard, SharedWish};
 
 use self::file::FileLock;

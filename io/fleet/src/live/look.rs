@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use weir_model::{Name, ServerName, ZoneName};
-use weir_scale::{Server, ServerState};
+use weir_scale::{Now, Server, ServerState};
 
 use super::absent::Verdict;
 use super::{Balancer, Health, Live, Member};
@@ -43,6 +43,10 @@ impl<B: Balancer> Live<B> {
                 self.memory.of(&machine.id, now).for_standby = false;
             }
             troubles.extend(told.err().map(|why| format!("{name}: {why}")));
+            // It is deleted next, and nobody could look it up any more.
+            if let (MachineState::Failed, Some(why)) = (machine.state, &machine.note) {
+                troubles.push(format!("{name} has failed: {why}"));
+            }
         }
         // What is gone gets nothing new, and is forgotten when nobody needs it: it may be there all the same.
         let is_gone = |member: &&Member| self.absent.verdict(now, member) == Some(Verdict::Gone);
@@ -83,13 +87,14 @@ impl<B: Balancer> Live<B> {
         }
     }
 
-    pub(super) fn servers(&mut self, now: Duration, machines: &[Machine], members: &[Member]) -> Vec<Server> {
+    pub(super) fn servers(&mut self, now: Now, machines: &[Machine], members: &[Member]) -> Vec<Server> {
+        let moment = since_1970(now);
         let mut servers = Vec::with_capacity(machines.len());
         for machine in machines {
             let Some(name) = name_of(machine) else { continue };
             let member = members.iter().find(|member| member.server == name);
-            let state = self.state(now, machine, member);
-            let created = self.memory.of(&machine.id, now).ordered;
+            let state = self.state(now.at, machine, member);
+            let created = self.created(now, machine);
             let active = member.map_or(0, |member| member.active);
             servers.push(Server {
                 flavour: flavour_of(machine),
@@ -100,10 +105,10 @@ impl<B: Balancer> Live<B> {
             });
         }
         for member in members {
-            if self.absent.verdict(now, member) == Some(Verdict::Kept) {
+            if self.absent.verdict(now.at, member) == Some(Verdict::Kept) {
                 let server = member.server.clone();
                 let flavour = self.absent.flavour(&server);
-                let unseen = unseen(server, now, ServerState::Active);
+                let unseen = unseen(server, moment, ServerState::Active);
                 servers.push(Server { flavour, active: member.active, ..unseen });
             }
         }
@@ -111,11 +116,20 @@ impl<B: Balancer> Live<B> {
         let pending = std::iter::repeat_n(false, self.actuator.pending());
         for (at, for_standby) in pending.chain(self.memory.unlisted()).enumerate() {
             if let Ok(name) = ServerName::new(&format!("pending-{at}")) {
-                let ready = now + self.scaler.expected(false);
-                servers.push(unseen(name, now, ServerState::Creating { ready, for_standby }));
+                let ready = now.at + self.scaler.expected(false);
+                servers.push(unseen(name, moment, ServerState::Creating { ready, for_standby }));
             }
         }
         servers
+    }
+
+    /// Since when there is a machine, since 1970. One that was there before us is as old as the provider tells.
+    fn created(&mut self, now: Now, machine: &Machine) -> Duration {
+        let seen = self.memory.of(&machine.id, now.at);
+        match machine.created_s {
+            Some(created_s) if !seen.was_ordered => Duration::from_secs(created_s),
+            _ => since_1970(now).saturating_sub(now.at.saturating_sub(seen.ordered)),
+        }
     }
 
     /// How many servers the list leaves out although they serve.
@@ -194,6 +208,10 @@ impl<B: Balancer> Live<B> {
             Health::Down => ServerState::Unhealthy { since: *seen.unhealthy_since.get_or_insert(now) },
         }
     }
+}
+
+fn since_1970(now: Now) -> Duration {
+    Duration::from_secs(u64::try_from(now.wall_s).unwrap_or_default())
 }
 
 /// A server of which no more is known.

@@ -257,7 +257,7 @@ impl<B: Balancer> Live<B> {
         };
         round.troubles.extend(self.balancer.troubles());
         self.recalled.look(now.at, &members, self.scaler.rules().replace_after);
-        round.servers = self.servers(now.at, &machines, &members);
+        round.servers = self.servers(now, &machines, &members);
         self.scaler.observe(now.at, &round.sample);
         for (name, observation) in self.balancer.observations() {
             let server = round.servers.iter().find(|server| server.name == name);

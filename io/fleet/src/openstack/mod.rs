@@ -292,7 +292,25 @@ impl OpenStackProvider {
                 return Err(Failure::new(FailureKind::Permanent, message));
             }
         }
-        self.list().await.map(drop)
+        self.list().await?;
+        self.may_create(&parts).await
+    }
+
+    /// Whether we may make servers: asked for by one without an image, which can never be made. Nova says first that it is forbidden, if it
+    /// is (`create` in nova/api/openstack/compute/servers.py), and finds what is missing afterwards.
+    async fn may_create(&self, parts: &Parts) -> Result<(), Failure> {
+        let server = json!({
+            "name": "weir-may-create", "imageRef": "", "flavorRef": parts.flavor.id, "networks": "none",
+        });
+        let body = json!({ "server": server });
+        match self.session.request("compute", &Method::POST, "/servers", Some(&body)).await {
+            Err(failure) if failure.kind == FailureKind::Permanent => Ok(()),
+            Err(failure) => Err(failure.of("a server cannot be created")),
+            Ok(_) => Err(Failure::new(
+                FailureKind::Permanent,
+                "compute, POST /servers: a server without an image was accepted",
+            )),
+        }
     }
 }
 

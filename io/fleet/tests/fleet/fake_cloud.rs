@@ -268,6 +268,9 @@ impl State {
     }
 
     fn create(&mut self, asked: &Value) -> (u16, Value) {
+        if asked["imageRef"] == "" {
+            return (400, error("Missing imageRef attribute"));
+        }
         self.next_id += 1;
         let id = format!("server-{}", self.next_id);
         let mut made = server(&id, "web", "BUILD");

@@ -1,5 +1,6 @@
 //! The loop in virtual time, over machines that take their time to start and a balancer that checks them.
 
+mod ages;
 mod flavours;
 mod listing;
 mod trouble;
@@ -48,6 +49,8 @@ struct World {
     hides_new: bool,
     /// Where machines stand.
     zones: BTreeMap<String, &'static str>,
+    /// When they were made, as far as the provider tells.
+    created_s: BTreeMap<String, u64>,
     /// Machines that are not small.
     flavours: BTreeMap<String, &'static str>,
     /// How servers have done.
@@ -79,8 +82,8 @@ impl World {
             zone: self.zones.get(name).map(|zone| (*zone).to_owned()),
             cost_per_hour: None,
             tags: BTreeMap::new(),
-            created_s: None,
-            note: None,
+            created_s: self.created_s.get(name).copied(),
+            note: (state == MachineState::Failed).then(|| "it is broken".to_owned()),
         }
     }
 

@@ -75,7 +75,7 @@ fn a_server_is_made_of_all_that_is_configured() {
     run(provider.verify()).unwrap();
     create(&provider, "web-1", FRESH).unwrap();
     let state = fake.state();
-    let (_, _, body) = state.requests.iter().find(|(method, _, _)| method == "POST").unwrap();
+    let (_, _, body) = state.requests.iter().rfind(|(method, _, _)| method == "POST").unwrap();
     let expected = json!({
         "server": {
             "name": "web-1", "imageRef": "image-1", "flavorRef": "f1", "networks": [{ "uuid": "network-1" }],
@@ -448,6 +448,21 @@ fn names_that_the_cloud_does_not_know_are_found_before_anything_is_made() {
         said(|settings| settings.cloud.region = Some("West".to_owned())),
         "test: the catalogue has no public endpoint of compute in region West"
     );
+}
+
+#[test]
+fn that_servers_may_not_be_created_is_found_before_one_is() {
+    let fake = FakeCloud::start();
+    let said = "Policy doesn't allow os_compute_api:servers:create to be performed.";
+    fake.fail("POST", "/compute/v2.1/servers", Fault::Answer(403, "", error(said)));
+    let provider = provider(&fake);
+    let failure = run(provider.verify()).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Auth);
+    assert!(failure.message.starts_with("a server cannot be created: "), "{failure}");
+    assert!(failure.message.ends_with(said), "{failure}");
+    // Who may makes none by asking.
+    run(provider.verify()).unwrap();
+    assert_eq!(fake.state().servers.len(), 0);
 }
 
 #[test]

@@ -454,7 +454,13 @@ static OPENSTACK: Section = Section {
             "\"ipv6\"",
             "The version of that address.",
         ),
-        key("floating", Flag, Default("false"), "true", "They are reached by floating addresses."),
+        key(
+            "floating",
+            Flag,
+            Default("false"),
+            "true",
+            "They are reached by floating addresses, which the cloud or somebody else gives them: Weir makes none.",
+        ),
         key(
             "build-timeout",
             DURATION,

@@ -54,11 +54,11 @@ impl Predictive {
     /// Steps in a season.
     pub const STEPS_MAX: u64 = 10_080;
 
-    fn step_s(&self) -> i64 {
+    pub(crate) fn step_s(&self) -> i64 {
         (self.step.as_secs() as i64).max(1)
     }
 
-    fn steps(&self) -> usize {
+    pub(crate) fn steps(&self) -> usize {
         (self.season.as_secs() / self.step.as_secs().max(1)).clamp(1, Self::STEPS_MAX) as usize
     }
 

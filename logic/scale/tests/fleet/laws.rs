@@ -7,7 +7,7 @@ use crate::support::{Fleet, s};
 use proptest::prelude::*;
 use weir_scale::forecast::{Method, Seasonal};
 use weir_scale::policy::{Floor, Predictive, Reactive, Schedule, Target};
-use weir_scale::{Now, Policy, Rules, Sample, Scaler, Server, ServerState};
+use weir_scale::{Action, Now, Policy, Rules, Sample, Scaler, Server, ServerState, SignalKind, SignalRule};
 
 fn policies() -> impl Strategy<Value = Vec<Policy>> {
     prop_oneof![
@@ -103,6 +103,34 @@ proptest! {
             prop_assert!(decision.wanted >= before, "{decision:?}");
             prop_assert!(!decision.alarms.is_empty());
             prop_assert!(fleet.running() >= before, "{}", fleet.states());
+        }
+    }
+
+    #[test]
+    fn measurements_that_cannot_be_true_let_nothing_go(
+        policies in policies(), servers in 2_u32..10,
+        absurd in proptest::collection::vec(
+            prop_oneof![Just(f64::NAN), Just(f64::INFINITY), -1e9..-1e-9_f64, 1.6..1e12_f64],
+            1..60,
+        ),
+    ) {
+        let mut rules = rules(policies, 2, 10);
+        rules.signals = vec![SignalRule::latest(SignalKind::Cpu, 0.7)];
+        let fleet = Fleet::new(rules.clone(), servers, s(5));
+        let mut scaler = Scaler::new(Arc::new(rules));
+        let mut before = 0;
+        for (second, cpu) in absurd.into_iter().enumerate() {
+            let now = s(second as u64 + 1);
+            scaler.observe(now, &Sample { cpu: Some(cpu), ..Sample::default() });
+            let decision = scaler.decide(Now::at(now), &fleet.servers);
+            prop_assert!(decision.wanted >= before.max(servers), "{decision:?}");
+            let goes = |action: &Action| matches!(
+                action,
+                Action::Drain { .. } | Action::Stop { .. } | Action::Delete { .. } | Action::Replace { .. }
+            );
+            prop_assert!(!decision.actions.iter().any(goes), "{decision:?}");
+            prop_assert!(!decision.alarms.is_empty());
+            before = decision.wanted;
         }
     }
 

@@ -1,15 +1,18 @@
-//! The published load, compressed in time, on a fleet whose every drain happens under traffic.
+//! The published load, compressed in time, on a fleet whose every drain happens under traffic: from before the first one until after the last
+//! there are requests over a connection that is kept, and a download that does not end.
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use weir_e2e::{Weir, get};
 use weir_testkit::{PATIENCE, RawClient, wait_until};
 
+use crate::clients::Over;
 use crate::place::{Place, busy_and_draining, fleet, has_settled_at, told};
 
 /// Twenty minutes become forty seconds; rates stay as they are.
@@ -50,6 +53,55 @@ const DOWNLOADS: usize = 8;
 const DOWNLOAD_BYTES: usize = 400_000;
 const DOWNLOAD_RATE: usize = 20_000;
 
+/// Much more than all buffers between the server and the client: its server is at work as long as the client takes its time.
+const HELD_BYTES: usize = 64 << 20;
+/// Whole lines of what the server sends, so that all pieces are the same.
+const PIECE_BYTES: usize = 4_096;
+const PIECE_EVERY: Duration = Duration::from_millis(100);
+
+/// A download that goes on for as long as it is not over, and then to its end. How many bytes came.
+fn hold_a_download(address: SocketAddr, under_way: &AtomicBool, over: &AtomicBool) -> usize {
+    let mut client = RawClient::connect(address).receive_buffer(64 * 1024).timeout(Duration::from_secs(120));
+    client.send(get(&format!("/bytes/{HELD_BYTES}")));
+    assert_eq!(client.response_head().status, 200);
+    let first = client.read_exact(PIECE_BYTES);
+    under_way.store(true, Ordering::SeqCst);
+    let mut bytes = first.len();
+    while bytes < HELD_BYTES {
+        if !over.load(Ordering::SeqCst) {
+            // A pace, and nothing that is waited for.
+            thread::sleep(PIECE_EVERY);
+        }
+        assert!(client.read_exact(PIECE_BYTES) == first, "other bytes after {bytes}");
+        bytes += PIECE_BYTES;
+    }
+    bytes
+}
+
+/// One request after the other over one connection until it is over, each under way for a while. How many were answered.
+fn keep_asking(address: SocketAddr, over: &AtomicBool) -> u64 {
+    let mut client = RawClient::connect(address);
+    let mut answered = 0;
+    while !over.load(Ordering::SeqCst) {
+        let response = client.exchange(get("/delay/400"));
+        assert_eq!(response.status, 200, "after {answered}: {response:?}");
+        answered += 1;
+    }
+    answered
+}
+
+/// So many servers take requests and nobody comes; the one that the held download is from may be draining.
+fn is_down_to(weir: &Weir, servers: u64) -> bool {
+    let fleet = fleet(weir);
+    fleet["active"] == servers
+        && fleet["coming"] == 0
+        && fleet["draining"].as_u64().is_some_and(|draining| draining <= 1)
+}
+
+fn drains(weir: &Weir) -> f64 {
+    weir.metrics().get("weir_fleet_actions_total", &["action=\"drain\""])
+}
+
 #[test]
 fn servers_rise_and_fall_with_the_published_load_and_no_request_is_lost() {
     let place = Place::new();
@@ -63,22 +115,30 @@ fn servers_rise_and_fall_with_the_published_load_and_no_request_is_lost() {
     let (due, answered) = (schedule(), AtomicU64::new(0));
     let most = AtomicU64::new(0);
     let mut drained_at_work = BTreeSet::new();
-    let begins = Instant::now();
-    thread::scope(|scope| {
-        for client in 0..CLIENTS {
-            let mine: Vec<Duration> = due.iter().copied().skip(client).step_by(CLIENTS).collect();
-            let answered = &answered;
-            scope.spawn(move || {
-                let mut client = RawClient::connect(address);
-                for due in mine {
-                    // The load has a schedule of its own: nothing is waited for here.
-                    thread::sleep(due.saturating_sub(begins.elapsed()));
-                    let response = client.exchange(get("/bytes/2000"));
-                    assert_eq!((response.status, response.body.len()), (200, 2_000), "{response:?}");
-                    answered.fetch_add(1, Ordering::SeqCst);
-                }
-            });
-        }
+    let (under_way, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let drained = thread::scope(|scope| {
+        let ends = Over(&over);
+        let held = scope.spawn(|| hold_a_download(address, &under_way, &over));
+        let steady = scope.spawn(|| keep_asking(address, &over));
+        wait_until("the download is under way", PATIENCE, || under_way.load(Ordering::SeqCst));
+        assert_eq!(drains(&weir), 0.0, "drains before there was traffic");
+        let begins = Instant::now();
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|client| {
+                let mine: Vec<Duration> = due.iter().copied().skip(client).step_by(CLIENTS).collect();
+                let answered = &answered;
+                scope.spawn(move || {
+                    let mut client = RawClient::connect(address);
+                    for due in mine {
+                        // The load has a schedule of its own: nothing is waited for here.
+                        thread::sleep(due.saturating_sub(begins.elapsed()));
+                        let response = client.exchange(get("/bytes/2000"));
+                        assert_eq!((response.status, response.body.len()), (200, 2_000), "{response:?}");
+                        answered.fetch_add(1, Ordering::SeqCst);
+                    }
+                })
+            })
+            .collect();
         // While the most servers are there, so that most of these see their server drained.
         wait_until("many servers", Duration::from_secs(60), || {
             let active = fleet(&weir)["active"].as_u64().unwrap();
@@ -99,16 +159,24 @@ fn servers_rise_and_fall_with_the_published_load_and_no_request_is_lost() {
             drained_at_work.extend(busy_and_draining(&weir));
             downloads.iter().all(|download| download.is_finished())
         });
+        wait_until("the load ends", PATIENCE, || clients.iter().all(|client| client.is_finished()));
+        wait_until("few servers again", PATIENCE, || is_down_to(&weir, 2));
+        let drained = drains(&weir);
+        assert!(!held.is_finished() && !steady.is_finished(), "the traffic ended before the last drain");
+        drop(ends);
+        assert_eq!(held.join().unwrap(), HELD_BYTES);
+        assert!(steady.join().unwrap() > 0);
+        drained
     });
     assert!(drained_at_work.len() >= 3, "drained while they had requests: {drained_at_work:?}");
     assert_eq!(answered.load(Ordering::SeqCst), due.len() as u64);
-    wait_until("few servers again", Duration::from_secs(60), || has_settled_at(&weir, 2));
+    wait_until("nothing is under way", PATIENCE, || has_settled_at(&weir, 2));
     wait_until("nothing but them and the standby", PATIENCE, || place.processes().len() == 2);
 
     let metrics = weir.metrics();
     let of_fleet = |name: &str, labels: &[&str]| metrics.get(name, labels);
-    let drained = of_fleet("weir_fleet_actions_total", &["action=\"drain\""]);
     assert!(drained >= 8.0, "{drained}");
+    assert_eq!(drains(&weir), drained, "not every drain was under traffic");
     assert_eq!(of_fleet("weir_fleet_cut_requests_total", &[]), 0.0);
     assert_eq!(metrics.get("weir_pool_retries_total", &["pool=\"web\""]), 0.0);
     assert_eq!(metrics.get("weir_pool_connect_errors_total", &["pool=\"web\""]), 0.0);

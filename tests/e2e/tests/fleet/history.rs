@@ -84,7 +84,7 @@ const FORESEES: &str = "min = 1\nmax = 4\ncapacity = 10\nstandby = 0\n\
                         policy = { kind = \"predictive\", season = \"90m\", step = \"10s\" }\n";
 
 /// A history with a row for each of these ages, in seconds before now.
-fn write_past(file: &Path, ages_s: impl Iterator<Item = u64>) {
+pub(crate) fn write_past(file: &Path, ages_s: impl Iterator<Item = u64>) {
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let mut text = String::from(
         "timestamp,elapsed_s,requests_total,requests,rate_per_s,needed,active_cloud,active_balancer,decision,reason,demand\n",

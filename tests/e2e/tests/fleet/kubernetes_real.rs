@@ -7,15 +7,16 @@ use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use weir_e2e::{Weir, get, program};
-use weir_testkit::{RawClient, Signal, TempDir, wait_until};
+use weir_testkit::{Signal, TempDir, wait_until};
 
+use crate::clients::Seen;
 use crate::place::{fleet, has_settled_at, told};
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -145,33 +146,6 @@ fn stand_in(name: &str, over: &AtomicBool) {
     }
 }
 
-/// What clients have seen.
-#[derive(Default)]
-struct Seen {
-    over: AtomicBool,
-    answered: AtomicU64,
-    failed: Mutex<Vec<String>>,
-}
-
-impl Seen {
-    /// One request after the other over one connection, each under way for a while.
-    fn ask(&self, client: usize, address: SocketAddr) {
-        let mut connection = RawClient::connect(address);
-        let path = format!("/delay/{}", 5 + 100 * client);
-        while !self.over.load(Ordering::SeqCst) {
-            let sent = connection.try_send(get(&path)).map_err(|cause| cause.to_string());
-            let answer = sent.and_then(|()| connection.try_response().map_err(|cause| format!("{cause:?}")));
-            match answer {
-                Ok(response) if response.status == 200 => drop(self.answered.fetch_add(1, Ordering::SeqCst)),
-                failed => {
-                    self.failed.lock().unwrap().push(format!("{failed:?}"));
-                    connection = RawClient::connect(address);
-                }
-            }
-        }
-    }
-}
-
 fn scale(weir: &Weir, servers: u64) {
     weir.obey(&json!({"fleet-scale": {"fleet": "web", "servers": servers}}));
 }
@@ -180,12 +154,7 @@ fn up_and_down_under_load(pods: &Pods, cycles: u32) {
     let weir = pods.weir("min = 1\nmax = 5");
     let address = weir.addr("web");
     wait_until("the first server", PATIENCE, || has_settled_at(&weir, 1));
-    let seen = Seen::default();
-    thread::scope(|scope| {
-        for client in 0..6 {
-            let seen = &seen;
-            scope.spawn(move || seen.ask(client, address));
-        }
+    let seen = Seen::during(address, 6, 100, |_| {
         for _ in 0..cycles {
             for servers in [5, 2, 1] {
                 scale(&weir, servers);
@@ -193,9 +162,8 @@ fn up_and_down_under_load(pods: &Pods, cycles: u32) {
                 assert_eq!(pods.replicas(), servers);
             }
         }
-        seen.over.store(true, Ordering::SeqCst);
     });
-    let (answered, failed) = (seen.answered.into_inner(), seen.failed.into_inner().unwrap());
+    let (answered, failed) = (seen.answered(), seen.failed());
     println!(
         "{} {}: {cycles} cycles, {answered} requests answered, {} failed",
         pods.kind,

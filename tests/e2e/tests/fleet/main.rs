@@ -4,6 +4,7 @@
 
 mod agents;
 mod check;
+mod clients;
 mod crash;
 mod cycles;
 mod demand;
@@ -12,5 +13,6 @@ mod haproxy_template;
 mod history;
 mod kubernetes_real;
 mod leases;
+mod openstack_real;
 mod operator;
 mod place;

@@ -32,6 +32,9 @@ fn a_fleet_is_scaled_paused_resumed_and_explained_from_the_command_line() {
         told(&weir, &["plan"]).contains("paused; would be done: drain web-")
     });
     assert_eq!((fleet(&weir)["active"].as_u64(), place.processes().len()), (Some(3), 3));
+    wait_until("it is told", PATIENCE, || {
+        told(&weir, &["explain"]).contains("  1 wanted; 1 were asked for by hand")
+    });
     told(&weir, &["resume"]);
     wait_until("one server", PATIENCE, || has_settled_at(&weir, 1));
     assert!(told(&weir, &["plan"]).contains("nothing"));
@@ -74,6 +77,27 @@ fn a_reload_leaves_a_fleet_alone_and_new_bounds_hold_without_a_server_lost() {
     assert_eq!(weir.client().exchange(weir_e2e::get("/")).status, 200);
     let shown = weir.obey(&json!({"show": {"what": "fleets"}}));
     assert_eq!(shown["snapshot"].get("fleets"), None);
+}
+
+#[test]
+fn a_new_server_takes_its_share_slowly_where_its_pool_has_it_so() {
+    let place = Place::new();
+    let config = place.config(RULES).replace("retry = false\n", "retry = false\nslow-start = \"5s\"\n");
+    let weir = Weir::start(&config);
+    let states = || {
+        let servers = fleet(&weir)["servers"].take();
+        let servers = servers.as_array().cloned().unwrap_or_default();
+        let mut states: Vec<String> =
+            servers.iter().map(|server| server["state"].as_str().unwrap().to_owned()).collect();
+        states.sort_unstable();
+        states
+    };
+    wait_until("the first server", PATIENCE, || states() == ["active"]);
+    weir.obey(&json!({"fleet-scale": {"fleet": "web", "servers": 2}}));
+    wait_until("another one takes a part of its share", PATIENCE, || states() == ["active", "warming"]);
+    // It counts among those that take requests.
+    assert_eq!(fleet(&weir)["active"], 2);
+    wait_until("all of it", PATIENCE, || states() == ["active", "active"]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod balance;
 mod chronicle;
 mod desk;
 mod exchange;
+mod heritage;
 mod latency;
 mod moved;
 mod pool;

@@ -20,6 +20,7 @@ use super::balance::Balance;
 use super::chronicle::Chronicle;
 use super::desk::Desk;
 use super::exchange::Exchange;
+use super::heritage::Heritage;
 use super::moved::Moved;
 use super::pool::{Before, Pool};
 use super::tell::Teller;
@@ -93,7 +94,13 @@ impl Runner {
         self.desk.tell("led from here");
         self.desk.show(false, |snapshot| snapshot.alarms.clear());
         why.clear();
-        let mut chronicles = self.histories(live.scaler_mut());
+        let mut heritage = Heritage::new(&self.plan);
+        if let Some(heritage) = &mut heritage
+            && let Some(news) = heritage.hear().await
+        {
+            self.desk.tell(news);
+        }
+        let mut chronicles = self.histories(live.scaler_mut(), heritage.as_mut());
         // What one of the files tells is known to forecasts: another one, or the same after an outage, has no more to tell.
         let mut knew = chronicles.iter().any(Chronicle::is_open);
         let mut teller = Teller::new(Arc::clone(&self.desk));
@@ -118,8 +125,11 @@ impl Runner {
                     if let Some(rows) = chronicle.late()
                         && !std::mem::replace(&mut knew, true)
                     {
-                        self.catch_up(chronicle.plan(), rows, live.scaler_mut());
+                        self.catch_up(chronicle.plan(), rows, live.scaler_mut(), heritage.as_mut());
                     }
+                }
+                if let Some(heritage) = &mut heritage {
+                    heritage.note(live.scaler(), &row);
                 }
                 self.desk.remember(row);
             }
@@ -130,6 +140,11 @@ impl Runner {
                 }
                 exchange.look(false).await;
                 live.actuator().leads()?;
+                if let Some(heritage) = &mut heritage
+                    && let Some(news) = heritage.exchange(wall_s(), live.scaler_mut()).await
+                {
+                    self.desk.tell(news);
+                }
                 let left = next.saturating_duration_since(Instant::now());
                 if self.desk.wait(left.min(RETRY)).await || left <= RETRY {
                     break;
@@ -195,7 +210,7 @@ impl Runner {
     }
 
     /// What was measured before, by whomever, and the files that it goes on in.
-    fn histories(&self, scaler: &mut Scaler) -> Vec<Chronicle> {
+    fn histories(&self, scaler: &mut Scaler, heritage: Option<&mut Heritage>) -> Vec<Chronicle> {
         let mut known = Vec::new();
         let mut chronicles = Vec::new();
         for plan in &self.plan.history {
@@ -210,33 +225,60 @@ impl Runner {
             // A file that was named only lately has little to tell.
             let began = |rows: &[Row]| rows.first().map_or(f64::INFINITY, |row| row.timestamp);
             let oldest = known.iter().min_by(|one, other| began(&one.1).total_cmp(&began(&other.1)));
-            let replayed =
-                oldest.map_or(Ok(()), |(plan, _)| History::replay(plan, |row| remember(scaler, &row)));
-            if let Err(cause) = replayed {
-                self.desk.tell(format!("forecasts begin anew: {cause}"));
-            }
+            self.learn(oldest.map(|(plan, _)| *plan), f64::INFINITY, scaler, heritage);
         }
         self.recall(known.into_iter().map(|(_, rows)| rows));
         chronicles
     }
 
     /// A file could not be opened until now: what it tells was before all that was seen since.
-    fn catch_up(&self, plan: &HistoryPlan, rows: Vec<Row>, scaler: &mut Scaler) {
+    fn catch_up(
+        &self,
+        plan: &HistoryPlan,
+        rows: Vec<Row>,
+        scaler: &mut Scaler,
+        heritage: Option<&mut Heritage>,
+    ) {
         let seen = self.desk.history(usize::MAX);
         let began = seen.first().map_or(f64::INFINITY, |row| row.timestamp);
         if !self.desk.precede(rows) || !scaler.rules().forecasts() {
             return;
         }
+        let shares = heritage.is_some();
         scaler.forget();
-        let replayed = History::replay(plan, |row| {
-            if row.timestamp < began {
-                remember(scaler, &row);
+        self.learn(Some(plan), began, scaler, heritage);
+        if !shares {
+            seen.iter().for_each(|row| remember(scaler, row));
+        }
+    }
+
+    /// Forecasts begin with the rows of a file that are older than `before` (seconds since 1970), and with what others have left.
+    fn learn(
+        &self,
+        file: Option<&HistoryPlan>,
+        before: f64,
+        scaler: &mut Scaler,
+        heritage: Option<&mut Heritage>,
+    ) {
+        match heritage {
+            None => self.replay(file, before, |row| remember(scaler, row)),
+            Some(heritage) => {
+                self.replay(file, before, |row| heritage.note(scaler, row));
+                heritage.teach(wall_s(), scaler);
             }
-        });
-        if let Err(cause) = replayed {
+        }
+    }
+
+    /// The rows of a file that are older than `before`, oldest first.
+    fn replay(&self, file: Option<&HistoryPlan>, before: f64, mut each: impl FnMut(&Row)) {
+        let older = |row: Row| {
+            if row.timestamp < before {
+                each(&row);
+            }
+        };
+        if let Err(cause) = file.map_or(Ok(()), |plan| History::replay(plan, older)) {
             self.desk.tell(format!("forecasts begin anew: {cause}"));
         }
-        seen.iter().for_each(|row| remember(scaler, row));
     }
 
     /// The rows of the file that has the most.
@@ -279,6 +321,11 @@ fn remember(scaler: &mut Scaler, row: &Row) {
 }
 
 fn now(began: Instant) -> Now {
+    Now { at: began.elapsed(), wall_s: wall_s() }
+}
+
+/// Seconds since 1970.
+fn wall_s() -> i64 {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Now { at: began.elapsed(), wall_s: i64::try_from(wall.as_secs()).unwrap_or(i64::MAX) }
+    i64::try_from(wall.as_secs()).unwrap_or(i64::MAX)
 }

@@ -15,6 +15,8 @@ pub(super) struct Teller {
     desk: Arc<Desk>,
     /// When requests were counted last, and how many.
     counted: Option<(Duration, u64)>,
+    /// How many servers were wanted last.
+    wanted: Option<u32>,
     alarms: Vec<String>,
     silence: Vec<String>,
     troubles: Vec<String>,
@@ -22,7 +24,14 @@ pub(super) struct Teller {
 
 impl Teller {
     pub(super) fn new(desk: Arc<Desk>) -> Self {
-        Self { desk, counted: None, alarms: Vec::new(), silence: Vec::new(), troubles: Vec::new() }
+        Self {
+            desk,
+            counted: None,
+            wanted: None,
+            alarms: Vec::new(),
+            silence: Vec::new(),
+            troubles: Vec::new(),
+        }
     }
 
     /// Tells a look that began at `at`, counted from the first one. The row is for the history; there is none if nothing could be decided.
@@ -65,8 +74,12 @@ impl Teller {
             true => String::new(),
             false => joined(&actions(decision)),
         };
+        let before = self.wanted.replace(decision.wanted);
         if !did.is_empty() {
             self.desk.tell(format!("{did} ({} wanted; {})", decision.wanted, decision.reason));
+        } else if before.is_some_and(|before| before != decision.wanted) {
+            // As of one that is paused, or whose servers are on their way already.
+            self.desk.tell(format!("{} wanted; {}", decision.wanted, decision.reason));
         }
         Some(self.row(at, round, decision, did))
     }

@@ -135,6 +135,19 @@ fn machines_that_fail_before_they_serve_are_made_again_after_pauses_that_grow() 
 }
 
 #[test]
+fn why_a_machine_has_failed_is_told() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.world.0.borrow_mut().spoilt = true;
+        let mut troubles = Vec::new();
+        for _ in 0..10 {
+            troubles.extend(play.seconds(1, 5).await.troubles);
+        }
+        assert!(troubles.iter().any(|said| said.ends_with(" has failed: it is broken")), "{troubles:?}");
+    });
+}
+
+#[test]
 fn without_word_for_long_that_is_an_alarm() {
     run_virtually(async {
         let mut play = Play::new();

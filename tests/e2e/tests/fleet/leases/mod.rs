@@ -5,12 +5,15 @@ mod cloud;
 mod secured;
 mod store;
 
+use std::fs;
+
 use serde_json::json;
 use weir_e2e::{Weir, get};
 use weir_testkit::{PATIENCE, Signal, wait_until};
 
 use self::cloud::Cloud;
 use self::store::{Kind, Store};
+use crate::history::write_past;
 use crate::place::{fleet, has_settled_at, told};
 
 const TWO: &str = "min = 2\n";
@@ -99,6 +102,37 @@ fn what_is_wished_of_one_of_several_weirs_is_known_to_all_through_redis() {
 #[test]
 fn what_is_wished_of_one_of_several_weirs_is_known_to_all_through_etcd() {
     what_is_wished_of_one_is_known_to_all_and_to_whoever_leads_next(Kind::Etcd);
+}
+
+fn forecasts_go_on_where_those_of_the_leader_before_ended(kind: Kind) {
+    // An hour and a half that comes again: longer than any of these Weirs runs.
+    const FORESEES: &str = "min = 1\npolicy = { kind = \"predictive\", season = \"90m\", step = \"10s\" }\n";
+    let cloud = Cloud::new();
+    let store = Store::start(kind, cloud.place().path("store"), &[]);
+    fs::create_dir(cloud.place().path("first")).unwrap();
+    write_past(&cloud.place().path("first/history.csv"), (60..12_000).rev().step_by(10));
+    let first = Weir::start(&cloud.config("first", &store.lease(""), FORESEES));
+    wait_until("it forecasts", PATIENCE, || told(&first, &["explain"]).contains("by MSTL"));
+    // Within a look others are told what was known before it.
+    let looks = || fleet(&first)["looks"].as_u64().unwrap();
+    let before = looks();
+    wait_until("others are told", PATIENCE, || looks() > before + 1);
+    let mut second = Weir::start(&cloud.config("second", &store.lease(""), FORESEES));
+    second.wait_for_log("not led from here");
+    kill(first);
+    second.wait_for_log("fleet web: led from here");
+    wait_until("the other one forecasts", PATIENCE, || told(&second, &["explain"]).contains("by MSTL"));
+    assert!(!fleet(&second)["events"].to_string().contains("is not exchanged"), "{:#?}", second.log());
+}
+
+#[test]
+fn forecasts_of_a_new_leader_go_on_through_redis() {
+    forecasts_go_on_where_those_of_the_leader_before_ended(Kind::Redis);
+}
+
+#[test]
+fn forecasts_of_a_new_leader_go_on_through_etcd() {
+    forecasts_go_on_where_those_of_the_leader_before_ended(Kind::Etcd);
 }
 
 #[test]

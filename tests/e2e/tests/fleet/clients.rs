@@ -1,0 +1,87 @@
+//! Clients that ask all the time, while something is done to a fleet.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use weir_e2e::get;
+use weir_testkit::RawClient;
+
+/// What clients have seen.
+#[derive(Default)]
+pub(crate) struct Seen {
+    over: AtomicBool,
+    answered: AtomicU64,
+    /// Each with what came instead.
+    failed: Mutex<Vec<String>>,
+    /// Who has answered lately.
+    servers: Mutex<BTreeSet<String>>,
+}
+
+impl Seen {
+    /// So many clients ask, one request after the other over one connection each, until `meanwhile` is over. Requests take from 5 ms on,
+    /// those of each further client `more_ms` longer.
+    pub(crate) fn during(
+        address: SocketAddr,
+        clients: u64,
+        more_ms: u64,
+        meanwhile: impl FnOnce(&Self),
+    ) -> Self {
+        let seen = Self::default();
+        thread::scope(|scope| {
+            // Also when `meanwhile` fails: the scope waits for the clients.
+            let _over = Over(&seen.over);
+            for client in 0..clients {
+                let (seen, path) = (&seen, format!("/delay/{}", 5 + more_ms * client));
+                scope.spawn(move || seen.ask(address, &path));
+            }
+            meanwhile(&seen);
+        });
+        seen
+    }
+
+    fn ask(&self, address: SocketAddr, path: &str) {
+        let mut connection = RawClient::connect(address);
+        while !self.over.load(Ordering::SeqCst) {
+            let sent = connection.try_send(get(path)).map_err(|cause| cause.to_string());
+            let answer = sent.and_then(|()| connection.try_response().map_err(|cause| format!("{cause:?}")));
+            match answer {
+                Ok(response) if response.status == 200 => {
+                    self.answered.fetch_add(1, Ordering::SeqCst);
+                    let server = response.header("x-origin").unwrap_or_default().to_owned();
+                    self.servers.lock().unwrap().insert(server);
+                }
+                failed => {
+                    self.failed.lock().unwrap().push(format!("{failed:?}"));
+                    connection = RawClient::connect(address);
+                }
+            }
+        }
+    }
+
+    /// So many requests so far.
+    pub(crate) fn answered(&self) -> u64 {
+        self.answered.load(Ordering::SeqCst)
+    }
+
+    /// What came instead of an answer.
+    pub(crate) fn failed(&self) -> Vec<String> {
+        self.failed.lock().unwrap().clone()
+    }
+
+    /// Who has answered since this was asked last, or since the beginning.
+    pub(crate) fn take_servers(&self) -> BTreeSet<String> {
+        std::mem::take(&mut *self.servers.lock().unwrap())
+    }
+}
+
+/// Says that it is over when it is dropped.
+pub(crate) struct Over<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
