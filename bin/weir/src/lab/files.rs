@@ -101,9 +101,11 @@ pub(super) fn to_json(analysis: &Analysis) -> Value {
             "planned": pair.planned,
             "too_few_runs": pair.is_hopeless(),
             "probability": pair.adjusted,
+            "margin": pair.margin,
             "one_is": match pair.standing() {
                 Standing::Better => "better",
                 Standing::Worse => "worse",
+                Standing::Same => "same",
                 Standing::Open => "open",
             },
         })

@@ -13,6 +13,7 @@ use crate::tree::Node;
 pub(super) struct Quick {
     pub(super) repeats: u32,
     pub(super) warm_up: Millis,
+    pub(super) margin: f64,
     tests: Vec<String>,
     changes: Changes,
 }
@@ -23,6 +24,7 @@ struct Changes {
     requests: Option<u64>,
     duration: Option<Millis>,
     rates: Vec<f64>,
+    phases: Vec<(f64, Millis)>,
     connections: Vec<u32>,
     sizes: Vec<u64>,
 }
@@ -32,11 +34,13 @@ impl Quick {
         Self {
             repeats: table.number("repeats"),
             warm_up: table.duration("warm-up"),
+            margin: table.decimal("margin"),
             tests: table.many("tests").iter().filter_map(Node::text).map(str::to_owned).collect(),
             changes: Changes {
                 requests: table.number_if("requests"),
                 duration: table.duration_if("duration"),
                 rates: decimals(table, "rate"),
+                phases: phases(table),
                 connections: numbers(table, "connections"),
                 sizes: sizes(table, "size"),
             },
@@ -95,10 +99,7 @@ fn of_test(table: &Table<'_, '_>, name: &str, servers: u32, changes: &Changes) -
         if own_sizes.is_empty() || changes.sizes.is_empty() { own_sizes } else { changes.sizes.clone() };
     let counts = numbers(table, "servers");
     let counts = if counts.is_empty() { vec![servers] } else { counts };
-    let phases = phases(table);
-    if let (true, Some(node)) = (!phases.is_empty(), table.get("rate")) {
-        table.error("rate", node.span, "there are phases, which say how many requests come");
-    }
+    let phases = of_phases(table, &changes.phases);
     let is_open = table.get("rate").is_some() || !phases.is_empty();
     let is_closed = table.get("connections").is_some();
     match (is_open, is_closed) {
@@ -187,6 +188,22 @@ fn of_test(table: &Table<'_, '_>, name: &str, servers: u32, changes: &Changes) -
     cases
 }
 
+/// Of a test: those that are there, or the ones in their place.
+fn of_phases(table: &Table<'_, '_>, changed: &[(f64, Millis)]) -> Vec<(f64, Millis)> {
+    let own = phases(table);
+    for (key, message) in [
+        ("rate", "there are phases, which say how many requests come"),
+        ("requests", "there are phases, which say how long it takes"),
+        ("duration", "there are phases, which say how long it takes"),
+    ] {
+        if let (false, Some(node)) = (own.is_empty(), table.get(key)) {
+            table.error(key, node.span, message);
+        }
+    }
+    if own.is_empty() || changed.is_empty() { own } else { changed.to_vec() }
+}
+
+/// As they are written, of a test or of a quick form.
 fn phases(table: &Table<'_, '_>) -> Vec<(f64, Millis)> {
     let all = (0..table.many("phases").len()).map(|at| table.nth("phases", at));
     let phases: Vec<(f64, Millis)> =
@@ -194,11 +211,6 @@ fn phases(table: &Table<'_, '_>) -> Vec<(f64, Millis)> {
     let requests = phases.iter().map(|(per_s, lasts)| per_s * lasts.duration().as_secs_f64()).sum::<f64>();
     if let (true, Some(node)) = (requests < 1.0, table.get("phases")) {
         table.error("phases", node.span, "not one request comes in them");
-    }
-    for key in ["requests", "duration"] {
-        if let (false, Some(node)) = (phases.is_empty(), table.get(key)) {
-            table.error(key, node.span, "there are phases, which say how long it takes");
-        }
     }
     phases
 }

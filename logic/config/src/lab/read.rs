@@ -61,6 +61,7 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node, quick: bool) -> Scenario {
         pause: table.duration("pause"),
         watch_every: table.duration("watch"),
         judge: judge(&table),
+        margin: if quick { quickly.margin } else { table.decimal("margin") },
         topology,
         topology_mark,
         hosts: topology::hosts(&table, topology),

@@ -1,3 +1,5 @@
+mod twice;
+
 use std::cmp::Ordering;
 
 use proptest::prelude::*;

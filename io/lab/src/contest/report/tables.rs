@@ -103,8 +103,10 @@ pub(super) fn comparisons(analysis: &Analysis, is_wanted: impl Fn(&&Pair) -> boo
         let said = match pair.standing() {
             Standing::Better => format!("{} is better", pair.one),
             Standing::Worse => format!("{} is better", pair.other),
+            Standing::Same => format!("no difference over {}", percent(pair.margin)),
             Standing::Open if pair.is_hopeless() => "too few runs to say".to_owned(),
             Standing::Open if pair.is_torn() => "median and test disagree".to_owned(),
+            Standing::Open if pair.is_small() => format!("may be less than {}", percent(pair.margin)),
             Standing::Open => "may be chance".to_owned(),
         };
         vec![
@@ -227,6 +229,12 @@ pub(super) fn short(value: f64) -> String {
 /// One figure divided by another: two digits behind the point, and three where they would say that there is no difference.
 pub(super) fn ratio(value: f64) -> String {
     if (0.99..1.01).contains(&value) { format!("{value:.3}") } else { format!("{value:.2}") }
+}
+
+/// A margin: `5%`, or `0.1%`.
+pub(super) fn percent(share: f64) -> String {
+    // Without the noise of binary fractions, such as of 0.07 * 100.
+    format!("{}%", (share * 1e6).round() / 1e4)
 }
 
 pub(super) fn probability(probability: f64) -> String {
