@@ -424,12 +424,30 @@ fn the_highest_rate_is_found_where_there_is_one() {
     let origin = Origin::builder().name("a").start().unwrap();
     let bench = Lab::new("");
     let url = format!("http://{}/bytes/100", origin.addr());
-    let fast =
-        ["--latency", "20s", "--start", "20", "--max", "40", "--for", "200ms", "--votes", "1", "--json"];
+    let fast = [
+        "--latency",
+        "20s",
+        "--start",
+        "20",
+        "--max",
+        "40",
+        "--for",
+        "200ms",
+        "--votes",
+        "1",
+        "--json",
+        "--confidence",
+        "90",
+    ];
     let output = bench.run(&[&["find-capacity", url.as_str()][..], &fast].concat());
     // A machine that keeps the generator from the CPU has no answer, and says so.
     match output.code() {
-        Some(0) => assert_eq!(output.json()["per_s"], 40.0),
+        Some(0) => {
+            let found = output.json();
+            assert_eq!(found["per_s"], 40.0, "{found}");
+            assert_eq!(found["confidence"], 0.9, "{found}");
+            assert!(found["missed_per_s"].is_null(), "{found}");
+        }
         _ => assert!(output.text().contains("the generator did not do"), "{}", output.text()),
     }
     let dead = weir_testkit::RefusingPort::new();
