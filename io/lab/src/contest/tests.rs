@@ -326,6 +326,37 @@ fn csv_has_a_line_for_each_run() {
 }
 
 #[test]
+fn ratios_that_others_have_published_stand_beside_those_of_the_best() {
+    let mut all = results(0.8);
+    let percent =
+        "[[published]]\ntest = \"a\"\nmeasure = \"mean\"\npercent = true\nvalues = { pound = 120 }\n";
+    all.meta.insert("scenario".to_owned(), format!("{SCENARIO}{percent}"));
+    let markdown = report::markdown(&Analysis::of(all).unwrap());
+    assert!(markdown.contains("| published: pound | 120% | - |"), "{markdown}");
+    assert!(markdown.contains("| published: pound | 9.50 | - |"), "{markdown}");
+}
+
+#[test]
+fn every_publication_with_figures_has_them_beside_its_scenario() {
+    for (name, figures) in [
+        ("eight-tests", 8 * 3),
+        ("webdav-tls", 5),
+        ("download", 3),
+        ("offload", 2),
+        ("connection-rate", 1),
+        ("sessions", 3),
+        ("lvs", 6),
+        ("autoscaler", 1),
+        ("failover", 1),
+    ] {
+        let shipped = SHIPPED.iter().find(|shipped| shipped.name == name).unwrap();
+        let scenario = lab::load(&Source::new(name, shipped.text), false, &|_| None).unwrap();
+        assert_eq!(scenario.published.len(), figures, "{name}");
+        assert!(scenario.published.iter().all(|one| !one.values.is_empty()), "{name}");
+    }
+}
+
+#[test]
 fn every_scenario_that_comes_with_weir_can_be_played_in_full_and_quickly() {
     for shipped in SHIPPED {
         let source = Source::new(shipped.name, shipped.text);

@@ -48,10 +48,10 @@ impl Quick {
     }
 }
 
-/// All cases, and the names of those that a quick form leaves out.
-pub(super) fn read(root: &Table<'_, '_>, servers: u32, quick: Option<&Quick>) -> (Vec<Case>, Vec<String>) {
+/// All cases, and of a quick form those of the full one.
+pub(super) fn read(root: &Table<'_, '_>, servers: u32, quick: Option<&Quick>) -> (Vec<Case>, Vec<Case>) {
     let unchanged = Changes::default();
-    let (mut cases, mut left_out): (Vec<Case>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut cases, mut of_full): (Vec<Case>, Vec<Case>) = (Vec::new(), Vec::new());
     let mut tests = Vec::new();
     for (at, node) in root.many("test").iter().enumerate() {
         let table = Table::new(root.cx, Subject::default().entry(&TEST, at, node), &TEST, node);
@@ -63,7 +63,7 @@ pub(super) fn read(root: &Table<'_, '_>, servers: u32, quick: Option<&Quick>) ->
         match quick {
             None => cases.extend(full),
             Some(quick) => {
-                left_out.extend(full.into_iter().map(|case| case.name));
+                of_full.extend(full);
                 if quick.tests.is_empty() || quick.tests.contains(&name) {
                     cases.extend(of_test(&table, &name, servers, &quick.changes));
                 }
@@ -80,7 +80,7 @@ pub(super) fn read(root: &Table<'_, '_>, servers: u32, quick: Option<&Quick>) ->
     if root.get("test").is_some_and(|node| node.one_or_many().is_empty()) {
         root.error("test", span_of(root, "test"), "there is none");
     }
-    (cases, left_out)
+    (cases, of_full)
 }
 
 fn of_test(table: &Table<'_, '_>, name: &str, servers: u32, changes: &Changes) -> Vec<Case> {

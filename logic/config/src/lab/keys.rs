@@ -399,6 +399,13 @@ pub(super) static PUBLISHED: Section = Section {
         key("test", Text("a name"), Required, "\"VII\"", "Of which case, as reports call it."),
         key("measure", MEASURES, Required, "\"mean\"", "Which figure."),
         key(
+            "percent",
+            Flag,
+            Default("false"),
+            "true",
+            "Values are in percent of the best, where no more was published.",
+        ),
+        key(
             "values",
             Map("rival", &Number { min: 0.0, max: 1e12 }),
             Required,

@@ -361,7 +361,9 @@ pub struct Published {
     pub case: String,
     /// Which figure.
     pub measure: Measure,
-    /// Of whom, in the measure's unit.
+    /// Only how they stand to each other: in percent of the best of the case, instead of the measure's unit.
+    pub is_percent: bool,
+    /// Of whom.
     pub values: Vec<(String, f64)>,
 }
 

@@ -187,6 +187,23 @@ fn a_share_that_is_answered_has_a_margin_of_its_own() {
 }
 
 #[test]
+fn what_is_published_of_another_load_than_that_of_a_quick_form_says_so() {
+    let text = format!(
+        "{SMALL}[[test]]\nname = \"b\"\nrate = 5\nsize = \"1KiB\"\n\
+         [[published]]\ntest = \"1\"\nmeasure = \"mean\"\nvalues = {{ x = 1 }}\n\
+         [[published]]\ntest = \"b\"\nmeasure = \"rate\"\npercent = true\nvalues = {{ x = 100 }}\n\
+         [quick]\nrate = 2\nduration = \"1s\"\n"
+    );
+    let names = |quick| {
+        let published = load_as(&text, quick).unwrap().published;
+        published.into_iter().map(|one| (one.values[0].0.clone(), one.is_percent)).collect::<Vec<_>>()
+    };
+    assert_eq!(names(false), [("x".to_owned(), false), ("x".to_owned(), true)]);
+    // The first is shorter, and else the same.
+    assert_eq!(names(true), [("x".to_owned(), false), ("x, of the full form".to_owned(), true)]);
+}
+
+#[test]
 fn every_key_of_the_lab_is_read() {
     EVERY_KEY.split("# ---\n").for_each(|part| drop(load(part).unwrap_or_else(|errors| panic!("{errors}"))));
     let read = keys_read::all();

@@ -30,24 +30,37 @@ pub(super) fn measure(analysis: &Analysis, measure: Measure) -> Option<Table> {
     if table.rows.is_empty() {
         return None;
     }
+    table.rows.extend(published(analysis, measure, false, short));
+    Some(table)
+}
+
+/// A row for each of whom others have published figures of it, in its unit or in percent of the best.
+fn published(
+    analysis: &Analysis,
+    measure: Measure,
+    is_percent: bool,
+    write: fn(f64) -> String,
+) -> Vec<Vec<String>> {
+    let scenario = &analysis.scenario;
     let mut published: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
-    for one in scenario.published.iter().filter(|one| one.measure == measure) {
-        for (name, value) in &one.values {
-            published.entry(name).or_default().insert(&one.case, *value);
+    for one in &scenario.published {
+        if (one.measure, one.is_percent) == (measure, is_percent) {
+            for (name, value) in &one.values {
+                published.entry(name).or_default().insert(&one.case, *value);
+            }
         }
     }
-    for (name, values) in published {
+    let row = |(name, values): (&str, BTreeMap<&str, f64>)| {
         let cells = scenario
             .cases
             .iter()
-            .map(|case| values.get(case.name.as_str()).map_or("-".to_owned(), |it| short(*it)));
+            .map(|case| values.get(case.name.as_str()).map_or("-".to_owned(), |it| write(*it)));
         let cells: Vec<String> = cells.collect();
         // A quick form may have none of the cases.
-        if cells.iter().any(|cell| cell != "-") {
-            table.rows.push([vec![format!("published: {name}")], cells].concat());
-        }
-    }
-    Some(table)
+        let has_some = cells.iter().any(|cell| cell != "-");
+        has_some.then(|| [vec![format!("published: {name}")], cells].concat())
+    };
+    published.into_iter().filter_map(row).collect()
 }
 
 /// A figure, with what it leaves out: requests that failed and runs that are invalid have none.
@@ -77,6 +90,9 @@ pub(super) fn relative(analysis: &Analysis, measure: Measure) -> Table {
         if cells.iter().any(|cell| cell != "-") {
             table.rows.push([vec![rival.name.clone()], cells].concat());
         }
+    }
+    if !table.rows.is_empty() {
+        table.rows.extend(published(analysis, measure, true, |share| format!("{share:.0}%")));
     }
     table
 }
