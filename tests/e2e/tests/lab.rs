@@ -90,11 +90,15 @@ fn balancers_take_turns_and_everything_about_it_is_told() {
 #[test]
 fn shares_of_servers_are_those_of_the_algorithm() {
     let bench = Lab::new(&format!("rivals = \"weir\"\nalgorithms = \"round-robin\"\n{TINY}"));
-    bench.run(&["run", "tiny.toml", "--quiet"]);
+    let output = bench.run(&["run", "tiny.toml", "--quiet", "--json"]);
     let markdown = bench.run(&["report", "tiny.sqlite"]).text();
     let invalid = markdown.contains("closed, weir, repeat");
     // A run that was kept from the CPU is left out, and tells no shares.
     assert!(invalid || markdown.contains("s1 40, s2 40"), "{markdown}");
+    let report = output.json();
+    let each = report["servers"].as_array().unwrap().iter().find(|run| run["case"] == "closed");
+    let equal = |run: &serde_json::Value| run["of"][0]["requests"] == 20 && run["of"][1]["requests"] == 20;
+    assert!(invalid || each.is_some_and(equal), "{report}");
 }
 
 #[test]

@@ -119,6 +119,12 @@ pub(super) fn to_json(analysis: &Analysis) -> Value {
         "left_out": analysis.results.rivals.iter().filter(|rival| !rival.left_out.is_empty()).map(|rival| json!({
             "rival": rival.rival, "why": rival.left_out,
         })).collect::<Vec<_>>(),
+        "servers": analysis.results.runs.iter().filter(|run| run.is_valid()).map(|run| json!({
+            "case": run.case, "rival": run.rival, "repeat": run.repeat,
+            "of": run.servers.iter().map(|(name, requests, bytes)| json!({
+                "server": name, "requests": requests, "bytes": bytes,
+            })).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
         "verdict": report::verdict(analysis),
         "figures": analysis.cells.iter().map(cell).collect::<Vec<_>>(),
         "comparisons": analysis.pairs.iter().map(pair).collect::<Vec<_>>(),

@@ -1,6 +1,7 @@
 //! What is said of results, for results that are known.
 
 mod gate;
+mod twice;
 
 use weir_config::lab::{self, Measure};
 use weir_config::{Source, render};
@@ -321,6 +322,7 @@ fn csv_has_a_line_for_each_run() {
         "mean,p50,p99,connect,waiting,rate,cpu,server-cpu,machine-cpu,memory,servers,outage,answered,recovery"
     ));
     assert!(lines[4].starts_with("\"b, c\",none,0,3,"), "{}", lines[4]);
+    assert!(lines[4].contains(",s1=50;s2=50,s1=5000;s2=5000,"), "{}", lines[4]);
     let columns = lines[1].split(',').count();
     assert_eq!(columns, lines[0].split(',').count());
 }
