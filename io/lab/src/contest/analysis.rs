@@ -110,7 +110,7 @@ impl Pair {
         self.standing() == Standing::Open && self.adjusted < SIGNIFICANT && !self.is_torn()
     }
 
-    /// Chance is ruled out, but the test, the median pair and its interval do not say the same: no verdict rests on that.
+    /// Chance is ruled out, but the test, the typical pair and its interval do not say the same: no verdict rests on that.
     pub fn is_torn(&self) -> bool {
         self.adjusted < SIGNIFICANT && self.difference.direction() == Ordering::Equal
     }

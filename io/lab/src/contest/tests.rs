@@ -169,7 +169,7 @@ fn nothing_is_said_where_the_median_and_the_test_point_in_opposite_directions() 
     pair.adjusted = 0.001;
     assert_eq!((pair.standing(), pair.is_torn()), (Standing::Open, true));
     let said = report::verdict(&analysis);
-    let expected = "mean latency: the test and the interval of the median turn do not point the same way between weir and haproxy: no verdict.";
+    let expected = "mean latency: the test and the interval of the typical turn do not point the same way between weir and haproxy: no verdict.";
     assert_eq!(said[0], expected);
     assert!(report::markdown(&analysis).contains("| median and test disagree |"));
 }

@@ -6,6 +6,7 @@
 //! and [`least_paired`] whether so few runs can show anything at all.
 //! Randomness comes from a seed: the same values and seed give the same answer.
 
+mod averages;
 mod bootstrap;
 mod evidence;
 mod holm;

@@ -108,9 +108,9 @@ fn comparisons(analysis: &Analysis, blocks: &mut Vec<Block>) {
     }
     blocks.push(Block::Heading("Comparisons".to_owned()));
     blocks.push(Block::Text(format!(
-        "The ratio is the first one's figure divided by the other's, in the median turn that both took. Over all cases the probability is that \
+        "The ratio is the first one's figure divided by the other's, in the typical turn that both took (the median of the averages of every two). Over all cases the probability is that \
          of the permutation test for pairs, in a single case that of Mann and Whitney's; both after Holm's correction for how many were made. \
-         What is not below 5% may be chance. Nobody is said to be better unless the median turn, its interval and the test agree, and the whole \
+         What is not below 5% may be chance. Nobody is said to be better unless the typical turn, its interval and the test agree, and the whole \
          interval lies over {} from 1 (the scenario's margin; less does not matter); where the whole interval lies within, there is no difference that matters.",
         tables::percent(analysis.scenario.margin)
     )));

@@ -44,7 +44,7 @@ pub fn verdict(analysis: &Analysis) -> Vec<String> {
         }
         if !torn.is_empty() {
             said.push(format!(
-                "{what}: the test and the interval of the median turn do not point the same way between {}: no verdict.",
+                "{what}: the test and the interval of the typical turn do not point the same way between {}: no verdict.",
                 named(&torn)
             ));
         }

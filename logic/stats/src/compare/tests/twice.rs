@@ -42,8 +42,8 @@ fn differ(ratio: f64, plays: u64) -> (u64, u64) {
 #[test]
 fn a_play_and_its_repeat_say_the_same_of_those_who_are_alike_or_far_apart() {
     const PLAYS: u64 = 250;
-    // In a hundred; 2, 8, 4 and 0 by a longer simulation, and three deviations of so few plays.
-    for (ratio, other_max) in [(1.0, 6), (1.02, 14), (1.1, 10), (1.3, 1)] {
+    // In a hundred; 0, 0.2, 9 and 0 by a longer simulation, and three deviations of so few plays.
+    for (ratio, other_max) in [(1.0, 1), (1.02, 2), (1.1, 15), (1.3, 1)] {
         let (other, opposite) = differ(ratio, PLAYS);
         assert!(other * 100 <= other_max * PLAYS, "{ratio}: {other} of {PLAYS} say something else");
         assert!(opposite * 100 <= PLAYS, "{ratio}: {opposite} of {PLAYS} say the opposite");
@@ -52,7 +52,7 @@ fn a_play_and_its_repeat_say_the_same_of_those_who_are_alike_or_far_apart() {
 
 #[test]
 fn nowhere_do_a_play_and_its_repeat_say_the_opposite() {
-    // Also where the margin is nearly reached, and one of two plays may be undecided.
+    // Also where an interval just about fits within the margin, or beyond it, and one of two plays may be undecided.
     for ratio in [1.05, 1.07, 1.12, 1.15, 0.93, 0.87] {
         let (_, opposite) = differ(ratio, 100);
         assert!(opposite <= 1, "{ratio}: {opposite} of 100");
