@@ -77,6 +77,7 @@ fn balancers_take_turns_and_everything_about_it_is_told() {
         let compared = bench.run(&["compare", "tiny.sqlite", "tiny.sqlite"]);
         assert_eq!(compared.code(), Some(2), "{}", compared.text());
         assert!(compared.text().contains("too few runs"), "{}", compared.text());
+        assert!(compared.text().contains("0 contradict each other"), "{}", compared.text());
     }
     fs::write(bench.path("tiny.toml"), TINY).unwrap();
     let other = bench.run(&["run", "tiny.toml"]);
