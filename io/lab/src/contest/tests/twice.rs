@@ -53,20 +53,23 @@ fn play(shipped: &Shipped, rng: &mut Rng) -> Analysis {
 fn a_quick_repeat_of_a_scenario_that_comes_with_weir_reaches_the_same_verdicts() {
     let mut rng = Rng::new(6);
     let (mut same, mut all) = (0, 0);
+    let (mut short_same, mut short_all) = (0, 0);
     for shipped in SHIPPED {
         for _ in 0..3 {
             let (one, again) = (play(shipped, &mut rng), play(shipped, &mut rng));
             let verdicts = compare(&one, &again).verdicts;
             assert_eq!(verdicts.contradictory, Vec::<String>::new(), "{}", shipped.name);
-            // Where turns are long there are fewer, and one of two plays may be undecided more often.
             let pairs = one.pairs.iter().filter(|pair| pair.case.is_none());
-            if pairs.map(|pair| pair.difference.pairs).min() >= Some(20) {
-                same += verdicts.same;
-                all += verdicts.count();
-            }
+            let is_long = pairs.map(|pair| pair.difference.pairs).min() >= Some(20);
+            let (own_same, own_all) =
+                if is_long { (&mut same, &mut all) } else { (&mut short_same, &mut short_all) };
+            *own_same += verdicts.same;
+            *own_all += verdicts.count();
         }
     }
-    assert!(all > 200 && same * 100 >= all * 85, "{same} of {all}");
+    assert!(all > 200 && same * 100 >= all * 95, "{same} of {all}");
+    // Where turns are long there are fewer, and one of two plays is undecided more often.
+    assert!(short_all > 200 && short_same * 100 >= short_all * 85, "{short_same} of {short_all}");
 }
 
 #[test]
