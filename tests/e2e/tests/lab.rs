@@ -77,6 +77,7 @@ fn balancers_take_turns_and_everything_about_it_is_told() {
         let compared = bench.run(&["compare", "tiny.sqlite", "tiny.sqlite"]);
         assert_eq!(compared.code(), Some(2), "{}", compared.text());
         assert!(compared.text().contains("too few runs"), "{}", compared.text());
+        assert!(compared.text().contains("0 contradict each other"), "{}", compared.text());
     }
     fs::write(bench.path("tiny.toml"), TINY).unwrap();
     let other = bench.run(&["run", "tiny.toml"]);
@@ -90,11 +91,15 @@ fn balancers_take_turns_and_everything_about_it_is_told() {
 #[test]
 fn shares_of_servers_are_those_of_the_algorithm() {
     let bench = Lab::new(&format!("rivals = \"weir\"\nalgorithms = \"round-robin\"\n{TINY}"));
-    bench.run(&["run", "tiny.toml", "--quiet"]);
+    let output = bench.run(&["run", "tiny.toml", "--quiet", "--json"]);
     let markdown = bench.run(&["report", "tiny.sqlite"]).text();
     let invalid = markdown.contains("closed, weir, repeat");
     // A run that was kept from the CPU is left out, and tells no shares.
     assert!(invalid || markdown.contains("s1 40, s2 40"), "{markdown}");
+    let report = output.json();
+    let each = report["servers"].as_array().unwrap().iter().find(|run| run["case"] == "closed");
+    let equal = |run: &serde_json::Value| run["of"][0]["requests"] == 20 && run["of"][1]["requests"] == 20;
+    assert!(invalid || each.is_some_and(equal), "{report}");
 }
 
 #[test]
@@ -424,12 +429,30 @@ fn the_highest_rate_is_found_where_there_is_one() {
     let origin = Origin::builder().name("a").start().unwrap();
     let bench = Lab::new("");
     let url = format!("http://{}/bytes/100", origin.addr());
-    let fast =
-        ["--latency", "20s", "--start", "20", "--max", "40", "--for", "200ms", "--votes", "1", "--json"];
+    let fast = [
+        "--latency",
+        "20s",
+        "--start",
+        "20",
+        "--max",
+        "40",
+        "--for",
+        "200ms",
+        "--votes",
+        "1",
+        "--json",
+        "--confidence",
+        "90",
+    ];
     let output = bench.run(&[&["find-capacity", url.as_str()][..], &fast].concat());
     // A machine that keeps the generator from the CPU has no answer, and says so.
     match output.code() {
-        Some(0) => assert_eq!(output.json()["per_s"], 40.0),
+        Some(0) => {
+            let found = output.json();
+            assert_eq!(found["per_s"], 40.0, "{found}");
+            assert_eq!(found["confidence"], 0.9, "{found}");
+            assert!(found["missed_per_s"].is_null(), "{found}");
+        }
         _ => assert!(output.text().contains("the generator did not do"), "{}", output.text()),
     }
     let dead = weir_testkit::RefusingPort::new();

@@ -74,7 +74,8 @@ fn what_a_server_can_take_becomes_the_capacity_of_a_fleet() {
     let find = |fleet: &str, latency: &str, max: &str| {
         let mut command = Command::new(weir_e2e::program());
         command.args(["lab", "find-capacity", &url, "--fleet", fleet, "--config"]).arg(&path);
-        command.args(["--latency", latency, "--start", "5", "--max", max, "--for", "1s", "--votes", "1"]);
+        command.args(["--latency", latency, "--start", "5", "--max", max, "--for", "500ms", "--votes", "1"]);
+        command.args(["--confidence", "80"]);
         let output = command.stdin(Stdio::null()).output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
@@ -88,7 +89,10 @@ fn what_a_server_can_take_becomes_the_capacity_of_a_fleet() {
     let value =
         written().lines().find_map(|line| line.strip_prefix("capacity = ")?.split(' ').next()?.parse().ok());
     match status {
-        Some(0) => assert!((5.0..60.0).contains(&value.unwrap_or(0.0)), "{}: {said}", written()),
+        Some(0) => {
+            assert!((5.0..60.0).contains(&value.unwrap_or(0.0)), "{}: {said}", written());
+            assert!(said.contains("it is at least that with 90% confidence"), "{said}");
+        }
         _ => assert!(is_kept(&said) && written() == config, "{said}"),
     }
     let (status, said) = find("other", "1s", "40");

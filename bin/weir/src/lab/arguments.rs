@@ -110,7 +110,9 @@ pub(super) struct CompareArgs {
 
 /// Find the highest rate that keeps a latency, and the knee before it
 ///
-/// Rates are doubled until one misses the goal, then narrowed down; each is asked until so many answers agree (--votes).
+/// Rates are doubled until one misses the goal, then narrowed down; each is asked until so many answers agree (--votes). Then both ends are
+/// asked anew, until it is shown that the capacity is between them with the wanted --confidence: the rate at which such loads keep the
+/// goal as often as not.
 #[derive(Debug, Args)]
 pub(super) struct CapacityArgs {
     /// What is asked for; `{i}` is the number of the request.
@@ -140,6 +142,9 @@ pub(super) struct CapacityArgs {
     /// A rate is decided by so many answers that agree.
     #[arg(long, default_value = "2", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20))]
     pub(super) votes: u32,
+    /// How surely the capacity lies between the two rates that are told, in percent: 50 to 99.99.
+    #[arg(long, default_value = "95", value_name = "PERCENT", value_parser = confidence)]
+    pub(super) confidence: f64,
     /// Write what was found into the config, as the capacity of this fleet (`[fleet.NAME]`); it counts after the next reload.
     #[arg(long, value_name = "NAME")]
     pub(super) fleet: Option<String>,
@@ -164,6 +169,11 @@ pub(super) struct CapacityArgs {
 fn percent(text: &str) -> Result<f64, String> {
     let number: f64 = text.trim_end_matches('%').parse().map_err(|_| format!("{text:?} is no number"))?;
     if (0.0..=100.0).contains(&number) { Ok(number / 100.0) } else { Err("0 to 100".to_owned()) }
+}
+
+/// As a share of 1.
+fn confidence(text: &str) -> Result<f64, String> {
+    percent(text).ok().filter(|share| (0.5..=0.9999).contains(share)).ok_or_else(|| "50 to 99.99".to_owned())
 }
 
 fn rate(text: &str) -> Result<f64, String> {

@@ -23,7 +23,8 @@ pub(super) fn run(args: &CapacityArgs) -> Result<ExitCode, String> {
         Goal { quantile: args.quantile, latency_ms: args.latency.as_secs_f64() * 1e3, success: args.success };
     let place = args.fleet.as_deref().map(|fleet| Place::find(&args.config, fleet)).transpose()?;
     let termination = Termination::listen().map_err(|cause| format!("signals: {cause}"))?;
-    let mut search = CapacitySearch::new(goal, args.start, args.max, args.precision, args.votes);
+    let mut search =
+        CapacitySearch::new(goal, (args.start, args.max), args.precision, args.votes, args.confidence);
     while let Some(per_s) = search.next() {
         let run = ask(args, per_s, &termination)?;
         let probe = probe(&run, per_s, &goal);
@@ -52,7 +53,11 @@ pub(super) fn run(args: &CapacityArgs) -> Result<ExitCode, String> {
         }
         let path = place.write(capacity)?;
         if !args.quiet {
-            eprintln!("{}: capacity = {capacity}, from the next reload on", path.display());
+            eprintln!(
+                "{}: capacity = {capacity}, from the next reload on; it is at least that with {}% confidence",
+                path.display(),
+                one_sided(found.confidence)
+            );
         }
     }
     Ok(if found.per_s > 0.0 { printed } else { ExitCode::from(1) })
@@ -126,15 +131,32 @@ fn text(found: &Capacity, args: &CapacityArgs) -> String {
     if found.per_s == 0.0 {
         return format!("no rate keeps {goal}\n");
     }
-    let mut said = format!("{:.1}/s keep {goal}", found.per_s);
-    match found.missed_per_s {
-        Some(missed) => said.push_str(&format!("; {missed:.1}/s do not\n")),
-        None => said.push_str("; that is the highest rate that was asked\n"),
-    }
+    let mut said = match found.missed_per_s {
+        Some(missed) => format!(
+            "{:.1}/s keep {goal}, {missed:.1}/s do not: the capacity is between them with {}% confidence\n",
+            found.per_s,
+            percent(found.confidence)
+        ),
+        None => format!(
+            "{:.1}/s keep {goal}, with {}% confidence; no higher rate was shown to be too much\n",
+            found.per_s,
+            one_sided(found.confidence)
+        ),
+    };
     if let Some(knee) = found.knee_per_s {
         said.push_str(&format!("up to {knee:.1}/s latency stays within twice that of the lowest rate\n"));
     }
     said
+}
+
+/// In percent, how sure one end of the interval alone is: half of the error is that of the other one.
+fn one_sided(confidence: f64) -> f64 {
+    percent(f64::midpoint(confidence, 1.0))
+}
+
+/// Without the noise of binary fractions.
+fn percent(share: f64) -> f64 {
+    (share * 1e6).round() / 1e4
 }
 
 fn to_json(found: &Capacity) -> String {
@@ -144,6 +166,7 @@ fn to_json(found: &Capacity) -> String {
     let value = json!({
         "per_s": found.per_s,
         "missed_per_s": found.missed_per_s,
+        "confidence": (found.confidence > 0.0).then_some(found.confidence),
         "knee_per_s": found.knee_per_s,
         "rates": rates.collect::<Vec<_>>(),
     });

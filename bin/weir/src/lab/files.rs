@@ -101,9 +101,11 @@ pub(super) fn to_json(analysis: &Analysis) -> Value {
             "planned": pair.planned,
             "too_few_runs": pair.is_hopeless(),
             "probability": pair.adjusted,
+            "margin": pair.margin,
             "one_is": match pair.standing() {
                 Standing::Better => "better",
                 Standing::Worse => "worse",
+                Standing::Same => "same",
                 Standing::Open => "open",
             },
         })
@@ -116,6 +118,12 @@ pub(super) fn to_json(analysis: &Analysis) -> Value {
         })).collect::<Vec<_>>(),
         "left_out": analysis.results.rivals.iter().filter(|rival| !rival.left_out.is_empty()).map(|rival| json!({
             "rival": rival.rival, "why": rival.left_out,
+        })).collect::<Vec<_>>(),
+        "servers": analysis.results.runs.iter().filter(|run| run.is_valid()).map(|run| json!({
+            "case": run.case, "rival": run.rival, "repeat": run.repeat,
+            "of": run.servers.iter().map(|(name, requests, bytes)| json!({
+                "server": name, "requests": requests, "bytes": bytes,
+            })).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "verdict": report::verdict(analysis),
         "figures": analysis.cells.iter().map(cell).collect::<Vec<_>>(),

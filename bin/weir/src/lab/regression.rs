@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::json;
-use weir_lab::contest::{Comparison, Regression, compare};
+use weir_lab::contest::{Comparison, Regression, Verdicts, compare};
 
 use super::arguments::CompareArgs;
 use super::files;
@@ -76,16 +76,21 @@ fn lines(compared: &Comparison, tolerance: f64) -> String {
             one.adjusted
         ));
     }
-    for verdict in &compared.verdicts.others {
-        out.push_str(&format!("verdict over all cases: {verdict}\n"));
+    let Verdicts { same, weaker, contradictory } = &compared.verdicts;
+    for (how, verdicts) in [("shown by one of them only", weaker), ("CONTRADICTORY", contradictory)] {
+        for verdict in verdicts {
+            out.push_str(&format!("verdict over all cases, {how}: {verdict}\n"));
+        }
     }
     let worse = compared.figures.iter().filter(|one| one.is_worse(tolerance)).count();
-    let verdicts = compared.verdicts.same + compared.verdicts.others.len();
     out.push_str(&format!(
-        "{worse} of {} figures are worse by over {}% beyond chance; {} of {verdicts} verdicts over all cases are the same\n",
+        "{worse} of {} figures are worse by over {}% beyond chance; {same} of {} verdicts over all cases are the same, {} are shown by one of them \
+         only, {} contradict each other\n",
         compared.figures.len(),
         tolerance * 100.0,
-        compared.verdicts.same
+        compared.verdicts.count(),
+        weaker.len(),
+        contradictory.len()
     ));
     out
 }
@@ -120,7 +125,11 @@ fn to_json(compared: &Comparison, tolerance: f64) -> String {
         "missing": compared.missing,
         "unknown": compared.unknown,
         "unmeasured": compared.unmeasured,
-        "verdicts": { "same": compared.verdicts.same, "others": compared.verdicts.others },
+        "verdicts": {
+            "same": compared.verdicts.same,
+            "weaker": compared.verdicts.weaker,
+            "contradictory": compared.verdicts.contradictory,
+        },
         "notes": compared.notes,
         "failures": failures.collect::<Vec<_>>(),
         "figures": compared.figures.iter().map(figure).collect::<Vec<_>>(),

@@ -27,6 +27,7 @@ fn shares_are_in_percent_and_rates_a_second() {
         ("find-capacity --quantile 101 http://a/", "0 to 100"),
         ("find-capacity --start 0 http://a/", "0.1 to"),
         ("find-capacity --votes 0 http://a/", "1..=20"),
+        ("find-capacity --confidence 100 http://a/", "50 to 99.99"),
         ("compare --tolerance x a b", "no number"),
         ("run", "SCENARIO"),
     ] {

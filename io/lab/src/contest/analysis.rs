@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use weir_config::Source;
 use weir_config::lab::{self, Measure, Product, Rival, Scenario};
 use weir_stats::compare::{
-    Difference, Estimate, SIGNIFICANT, compare_paired, holm, least_paired, least_ranked, mann_whitney, median,
+    Difference, Estimate, Outcome, SIGNIFICANT, compare_paired, holm, least_paired, least_ranked,
+    mann_whitney, median,
 };
 
 use super::store::{Played, Results};
@@ -56,6 +57,8 @@ pub struct Pair {
     pub other: String,
     /// By how much they differ.
     pub difference: Difference,
+    /// A difference that does not matter: 0.05 = 5 percent.
+    pub margin: f64,
     /// What is left of its probability, as one of many (Holm).
     pub adjusted: f64,
     /// The least that could be left of it with so many runs, however large the difference.
@@ -71,7 +74,9 @@ pub enum Standing {
     Better,
     /// The other is.
     Worse,
-    /// Chance may have made the difference.
+    /// Whatever difference there is, it does not matter.
+    Same,
+    /// Chance may have made the difference, or it may be too little to matter or not.
     Open,
 }
 
@@ -92,17 +97,20 @@ pub(super) const SUCCESS_MIN: f64 = 0.99;
 impl Pair {
     /// What it comes to.
     pub fn standing(&self) -> Standing {
-        if self.adjusted >= SIGNIFICANT {
-            return Standing::Open;
-        }
-        match (self.difference.direction(), self.measure.is_more_better()) {
-            (Ordering::Equal, _) => Standing::Open,
-            (Ordering::Less, false) | (Ordering::Greater, true) => Standing::Better,
-            (Ordering::Less, true) | (Ordering::Greater, false) => Standing::Worse,
+        match (self.difference.outcome(self.adjusted, self.margin), self.measure.is_more_better()) {
+            (Outcome::Undecided, _) => Standing::Open,
+            (Outcome::Equivalent, _) => Standing::Same,
+            (Outcome::Less, false) | (Outcome::More, true) => Standing::Better,
+            (Outcome::Less, true) | (Outcome::More, false) => Standing::Worse,
         }
     }
 
-    /// Chance is ruled out, but the test, the median pair and its interval do not say the same: no verdict rests on that.
+    /// There is a difference beyond chance, and it may be too little to matter.
+    pub fn is_small(&self) -> bool {
+        self.standing() == Standing::Open && self.adjusted < SIGNIFICANT && !self.is_torn()
+    }
+
+    /// Chance is ruled out, but the test, the typical pair and its interval do not say the same: no verdict rests on that.
     pub fn is_torn(&self) -> bool {
         self.adjusted < SIGNIFICANT && self.difference.direction() == Ordering::Equal
     }
@@ -229,7 +237,7 @@ fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure) -> Vec<Pair
                         case: Some(case.name.clone()),
                         least: least_ranked(ones.len(), others.len()),
                         planned: scenario.repeats as usize,
-                        ..pair(measure, one, other, difference)
+                        ..pair(scenario, measure, (one, other), difference)
                     });
                 }
                 all_ones.extend(ones);
@@ -239,7 +247,7 @@ fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure) -> Vec<Pair
             overall.extend(difference.map(|difference| Pair {
                 least: least_paired(difference.pairs),
                 planned: scenario.repeats as usize * scenario.cases.len(),
-                ..pair(measure, one, other, difference)
+                ..pair(scenario, measure, (one, other), difference)
             }));
         }
     }
@@ -249,13 +257,19 @@ fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure) -> Vec<Pair
     overall
 }
 
-fn pair(measure: Measure, one: &Rival, other: &Rival, difference: Difference) -> Pair {
+fn pair(
+    scenario: &Scenario,
+    measure: Measure,
+    (one, other): (&Rival, &Rival),
+    difference: Difference,
+) -> Pair {
     Pair {
         measure,
         case: None,
         one: one.name.clone(),
         other: other.name.clone(),
         difference,
+        margin: scenario.margin_of(measure),
         adjusted: 1.0,
         least: 1.0,
         planned: 0,

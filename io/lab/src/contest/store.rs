@@ -119,6 +119,8 @@ pub struct Results {
     pub runs: Vec<Played>,
     /// CPU of the balancer over time: processors used.
     pub cpu: Vec<CpuCurve>,
+    /// The same of all servers together.
+    pub server_cpu: Vec<CpuCurve>,
     /// Servers over time, where they come and go.
     pub servers: Vec<CpuCurve>,
 }
@@ -343,6 +345,7 @@ impl Store {
             rivals,
             runs,
             cpu: self.curves("balancer", "cpu")?,
+            server_cpu: self.curves("servers", "cpu")?,
             servers: self.curves("fleet", "running")?,
         })
     }
@@ -425,13 +428,12 @@ mod tests {
             servers: vec![("s1".to_owned(), 5, 500)],
             summary: "{}".to_owned(),
             histogram: "[]".to_owned(),
-            samples: vec![Sample {
-                at_s: 0.5,
-                source: "balancer",
-                subject: "weir[1]".to_owned(),
-                figure: "cpu",
-                value: 0.75,
-            }],
+            samples: [("balancer", 0.75), ("servers", 0.25)]
+                .map(|(source, value)| {
+                    let subject = "weir[1]".to_owned();
+                    Sample { at_s: 0.5, source, subject, figure: "cpu", value }
+                })
+                .to_vec(),
         }
     }
 
@@ -461,8 +463,10 @@ mod tests {
             ..run
         };
         assert_eq!(results.runs, [bare(run()), bare(valid)]);
-        let curve = CpuCurve { case: "1".to_owned(), rival: "weir".to_owned(), points: vec![(0.5, 0.75)] };
-        assert_eq!(results.cpu, [curve]);
+        for (curves, used) in [(results.cpu, 0.75), (results.server_cpu, 0.25)] {
+            let points = vec![(0.5, used)];
+            assert_eq!(curves, [CpuCurve { case: "1".to_owned(), rival: "weir".to_owned(), points }]);
+        }
         assert!(store.done().unwrap().contains(&("1".to_owned(), "weir".to_owned(), 2)));
     }
 

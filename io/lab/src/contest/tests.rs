@@ -1,6 +1,7 @@
 //! What is said of results, for results that are known.
 
 mod gate;
+mod twice;
 
 use weir_config::lab::{self, Measure};
 use weir_config::{Source, render};
@@ -107,12 +108,50 @@ fn what_is_better_is_said_to_be_so_and_no_balancer_is_compared_with_none() {
     assert!(said[0].starts_with("haproxy has ") && (ratio(&said[0]) - 0.769).abs() < 0.01, "{said:?}");
 }
 
+/// Half of the turns of `weir` are much slower than those of `haproxy`, and half much faster.
+fn torn_apart() -> Results {
+    let mut all = results(1.0);
+    for run in all.runs.iter_mut().filter(|run| run.rival == "weir") {
+        let factor = if run.repeat % 2 == 0 { 1.3 } else { 0.8 };
+        run.figures.iter_mut().for_each(|(_, value)| *value *= factor);
+    }
+    all
+}
+
 #[test]
 fn of_what_may_be_chance_nothing_is_said_but_that() {
-    let same = analysis(1.0);
-    assert_eq!(overall(&same, Measure::Mean), Standing::Open);
-    let said = report::verdict(&same);
-    assert_eq!(said[0], "mean latency: no difference could be shown between weir and haproxy.");
+    let unsure = Analysis::of(torn_apart()).unwrap();
+    assert_eq!(overall(&unsure, Measure::Mean), Standing::Open);
+    let said = report::verdict(&unsure);
+    let expected = "mean latency: undecided between weir and haproxy: no difference could be shown, nor that there is none over 5%.";
+    assert_eq!(said[0], expected);
+    assert!(report::markdown(&unsure).contains("| may be chance |"));
+}
+
+#[test]
+fn what_differs_by_less_than_the_margin_is_said_not_to_matter() {
+    // Also beyond chance.
+    for ratio in [1.0, 0.97] {
+        let same = analysis(ratio);
+        assert_eq!(overall(&same, Measure::Mean), Standing::Same);
+        let said = report::verdict(&same);
+        assert_eq!(said[0], "mean latency: no difference that matters between weir and haproxy: within 5%.");
+        assert!(report::markdown(&same).contains("| no difference over 5% |"));
+    }
+    let mut strict = results(0.97);
+    strict.meta.insert("scenario".to_owned(), format!("margin = 0.01{SCENARIO}"));
+    assert_eq!(overall(&Analysis::of(strict).unwrap(), Measure::Mean), Standing::Better);
+}
+
+#[test]
+fn what_may_or_may_not_be_more_than_the_margin_is_undecided() {
+    let near = analysis(0.9515);
+    assert_eq!(overall(&near, Measure::Mean), Standing::Open);
+    assert!(near.pairs[0].is_small(), "{:?}", near.pairs[0]);
+    let said = report::verdict(&near);
+    let expected = "mean latency: undecided between weir and haproxy: they differ, but whether by more than 5% could not be shown.";
+    assert_eq!(said[0], expected);
+    assert!(report::markdown(&near).contains("| may be less than 5% |"));
 }
 
 #[test]
@@ -130,7 +169,7 @@ fn nothing_is_said_where_the_median_and_the_test_point_in_opposite_directions() 
     pair.adjusted = 0.001;
     assert_eq!((pair.standing(), pair.is_torn()), (Standing::Open, true));
     let said = report::verdict(&analysis);
-    let expected = "mean latency: the test and the interval of the median turn do not point the same way between weir and haproxy: no verdict.";
+    let expected = "mean latency: the test and the interval of the typical turn do not point the same way between weir and haproxy: no verdict.";
     assert_eq!(said[0], expected);
     assert!(report::markdown(&analysis).contains("| median and test disagree |"));
 }
@@ -283,8 +322,40 @@ fn csv_has_a_line_for_each_run() {
         "mean,p50,p99,connect,waiting,rate,cpu,server-cpu,machine-cpu,memory,servers,outage,answered,recovery"
     ));
     assert!(lines[4].starts_with("\"b, c\",none,0,3,"), "{}", lines[4]);
+    assert!(lines[4].contains(",s1=50;s2=50,s1=5000;s2=5000,"), "{}", lines[4]);
     let columns = lines[1].split(',').count();
     assert_eq!(columns, lines[0].split(',').count());
+}
+
+#[test]
+fn ratios_that_others_have_published_stand_beside_those_of_the_best() {
+    let mut all = results(0.8);
+    let percent =
+        "[[published]]\ntest = \"a\"\nmeasure = \"mean\"\npercent = true\nvalues = { pound = 120 }\n";
+    all.meta.insert("scenario".to_owned(), format!("{SCENARIO}{percent}"));
+    let markdown = report::markdown(&Analysis::of(all).unwrap());
+    assert!(markdown.contains("| published: pound | 120% | - |"), "{markdown}");
+    assert!(markdown.contains("| published: pound | 9.50 | - |"), "{markdown}");
+}
+
+#[test]
+fn every_publication_with_figures_has_them_beside_its_scenario() {
+    for (name, figures) in [
+        ("eight-tests", 8 * 3),
+        ("webdav-tls", 5),
+        ("download", 3),
+        ("offload", 2),
+        ("connection-rate", 1),
+        ("sessions", 3),
+        ("lvs", 6),
+        ("autoscaler", 1),
+        ("failover", 1),
+    ] {
+        let shipped = SHIPPED.iter().find(|shipped| shipped.name == name).unwrap();
+        let scenario = lab::load(&Source::new(name, shipped.text), false, &|_| None).unwrap();
+        assert_eq!(scenario.published.len(), figures, "{name}");
+        assert!(scenario.published.iter().all(|one| !one.values.is_empty()), "{name}");
+    }
 }
 
 #[test]
@@ -355,10 +426,7 @@ fn best_case(scenario: &lab::Scenario, text: &str, quick: bool) -> Analysis {
 
 #[test]
 fn every_scenario_that_comes_with_weir_has_enough_runs_for_a_verdict_over_all_cases() {
-    // A turn of it lasts half a minute: its quick form shows how it goes, and says that it shows no more.
-    let is_too_long = |shipped: &super::Shipped, quick| quick && shipped.name == "autoscaler";
-    let forms = SHIPPED.iter().flat_map(|shipped| [(shipped, false), (shipped, true)]);
-    for (shipped, quick) in forms.filter(|(shipped, quick)| !is_too_long(shipped, *quick)) {
+    for (shipped, quick) in SHIPPED.iter().flat_map(|shipped| [(shipped, false), (shipped, true)]) {
         let scenario = lab::load(&Source::new(shipped.name, shipped.text), quick, &|_| None).unwrap();
         let analysis = best_case(&scenario, shipped.text, quick);
         for pair in analysis.pairs.iter().filter(|pair| pair.case.is_none()) {

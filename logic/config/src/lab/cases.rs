@@ -13,6 +13,7 @@ use crate::tree::Node;
 pub(super) struct Quick {
     pub(super) repeats: u32,
     pub(super) warm_up: Millis,
+    pub(super) margin: f64,
     tests: Vec<String>,
     changes: Changes,
 }
@@ -23,6 +24,7 @@ struct Changes {
     requests: Option<u64>,
     duration: Option<Millis>,
     rates: Vec<f64>,
+    phases: Vec<(f64, Millis)>,
     connections: Vec<u32>,
     sizes: Vec<u64>,
 }
@@ -32,11 +34,13 @@ impl Quick {
         Self {
             repeats: table.number("repeats"),
             warm_up: table.duration("warm-up"),
+            margin: table.decimal("margin"),
             tests: table.many("tests").iter().filter_map(Node::text).map(str::to_owned).collect(),
             changes: Changes {
                 requests: table.number_if("requests"),
                 duration: table.duration_if("duration"),
                 rates: decimals(table, "rate"),
+                phases: phases(table),
                 connections: numbers(table, "connections"),
                 sizes: sizes(table, "size"),
             },
@@ -44,10 +48,10 @@ impl Quick {
     }
 }
 
-/// All cases, and the names of those that a quick form leaves out.
-pub(super) fn read(root: &Table<'_, '_>, servers: u32, quick: Option<&Quick>) -> (Vec<Case>, Vec<String>) {
+/// All cases, and of a quick form those of the full one.
+pub(super) fn read(root: &Table<'_, '_>, servers: u32, quick: Option<&Quick>) -> (Vec<Case>, Vec<Case>) {
     let unchanged = Changes::default();
-    let (mut cases, mut left_out): (Vec<Case>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut cases, mut of_full): (Vec<Case>, Vec<Case>) = (Vec::new(), Vec::new());
     let mut tests = Vec::new();
     for (at, node) in root.many("test").iter().enumerate() {
         let table = Table::new(root.cx, Subject::default().entry(&TEST, at, node), &TEST, node);
@@ -59,7 +63,7 @@ pub(super) fn read(root: &Table<'_, '_>, servers: u32, quick: Option<&Quick>) ->
         match quick {
             None => cases.extend(full),
             Some(quick) => {
-                left_out.extend(full.into_iter().map(|case| case.name));
+                of_full.extend(full);
                 if quick.tests.is_empty() || quick.tests.contains(&name) {
                     cases.extend(of_test(&table, &name, servers, &quick.changes));
                 }
@@ -76,7 +80,7 @@ pub(super) fn read(root: &Table<'_, '_>, servers: u32, quick: Option<&Quick>) ->
     if root.get("test").is_some_and(|node| node.one_or_many().is_empty()) {
         root.error("test", span_of(root, "test"), "there is none");
     }
-    (cases, left_out)
+    (cases, of_full)
 }
 
 fn of_test(table: &Table<'_, '_>, name: &str, servers: u32, changes: &Changes) -> Vec<Case> {
@@ -95,10 +99,7 @@ fn of_test(table: &Table<'_, '_>, name: &str, servers: u32, changes: &Changes) -
         if own_sizes.is_empty() || changes.sizes.is_empty() { own_sizes } else { changes.sizes.clone() };
     let counts = numbers(table, "servers");
     let counts = if counts.is_empty() { vec![servers] } else { counts };
-    let phases = phases(table);
-    if let (true, Some(node)) = (!phases.is_empty(), table.get("rate")) {
-        table.error("rate", node.span, "there are phases, which say how many requests come");
-    }
+    let phases = of_phases(table, &changes.phases);
     let is_open = table.get("rate").is_some() || !phases.is_empty();
     let is_closed = table.get("connections").is_some();
     match (is_open, is_closed) {
@@ -187,6 +188,22 @@ fn of_test(table: &Table<'_, '_>, name: &str, servers: u32, changes: &Changes) -
     cases
 }
 
+/// Of a test: those that are there, or the ones in their place.
+fn of_phases(table: &Table<'_, '_>, changed: &[(f64, Millis)]) -> Vec<(f64, Millis)> {
+    let own = phases(table);
+    for (key, message) in [
+        ("rate", "there are phases, which say how many requests come"),
+        ("requests", "there are phases, which say how long it takes"),
+        ("duration", "there are phases, which say how long it takes"),
+    ] {
+        if let (false, Some(node)) = (own.is_empty(), table.get(key)) {
+            table.error(key, node.span, message);
+        }
+    }
+    if own.is_empty() || changed.is_empty() { own } else { changed.to_vec() }
+}
+
+/// As they are written, of a test or of a quick form.
 fn phases(table: &Table<'_, '_>) -> Vec<(f64, Millis)> {
     let all = (0..table.many("phases").len()).map(|at| table.nth("phases", at));
     let phases: Vec<(f64, Millis)> =
@@ -194,11 +211,6 @@ fn phases(table: &Table<'_, '_>) -> Vec<(f64, Millis)> {
     let requests = phases.iter().map(|(per_s, lasts)| per_s * lasts.duration().as_secs_f64()).sum::<f64>();
     if let (true, Some(node)) = (requests < 1.0, table.get("phases")) {
         table.error("phases", node.span, "not one request comes in them");
-    }
-    for key in ["requests", "duration"] {
-        if let (false, Some(node)) = (phases.is_empty(), table.get(key)) {
-            table.error(key, node.span, "there are phases, which say how long it takes");
-        }
     }
     phases
 }

@@ -12,6 +12,7 @@ const COUNT: Kind = Integer { min: 1, max: 1_000_000_000 };
 pub(super) const SERVERS_COUNT: Kind = Integer { min: 1, max: 100 };
 const CONNECTIONS: Kind = Integer { min: 1, max: 60_000 };
 pub(super) const PER_S: Kind = Number { min: 0.01, max: 1e6 };
+const MARGIN: Kind = Number { min: 0.0, max: 1.0 };
 const SIZE: Kind = Size { min: 0, max: 1 << 40 };
 const SCHEMES: Kind = Choice(&["round-robin", "least-connections", "source", "random"]);
 const MEASURES: Kind = Choice(&[
@@ -100,6 +101,14 @@ pub(super) static SCENARIO: Section = Section {
              compared however many requests fail.",
         ),
         key(
+            "margin",
+            MARGIN,
+            Default("0.05"),
+            "0.02",
+            "A difference that does not matter: 0.05 is 5 percent. Nobody is said to be better unless the whole interval of the ratio lies beyond \
+             it, and two are said to be the same if the whole interval lies within. Of `answered`, a share, it is 0.001 at most.",
+        ),
+        key(
             "topology",
             Table(&TOPOLOGY),
             Otherwise("loopback"),
@@ -137,7 +146,7 @@ pub(super) static SCENARIO: Section = Section {
         key(
             "quick",
             Table(&QUICK),
-            Otherwise("repeats = 3, warm-up = \"300ms\""),
+            Otherwise("repeats = 3, warm-up = \"300ms\", margin = 0.1"),
             "{ repeats = 4, requests = 200 }",
             "What `--quick` changes.",
         ),
@@ -390,6 +399,13 @@ pub(super) static PUBLISHED: Section = Section {
         key("test", Text("a name"), Required, "\"VII\"", "Of which case, as reports call it."),
         key("measure", MEASURES, Required, "\"mean\"", "Which figure."),
         key(
+            "percent",
+            Flag,
+            Default("false"),
+            "true",
+            "Values are in percent of the best, where no more was published.",
+        ),
+        key(
             "values",
             Map("rival", &Number { min: 0.0, max: 1e12 }),
             Required,
@@ -406,10 +422,24 @@ static QUICK: Section = Section {
     keys: &[
         key("repeats", Integer { min: 1, max: 1_000 }, Default("3"), "4", "Runs of each case and rival."),
         key("warm-up", TIME_OR_ZERO, Default("\"300ms\""), "\"1s\"", "Before each turn."),
+        key(
+            "margin",
+            MARGIN,
+            Default("0.1"),
+            "0.03",
+            "A difference that does not matter. Short runs differ more among themselves, so that less than this could be said once and not the next time.",
+        ),
         key("tests", OneOrMany(&Text("a name")), Otherwise("all of them"), "[\"I\", \"II\"]", "Only these."),
         key("requests", COUNT, Otherwise("as ever"), "200", "Of each test that says how many."),
         key("duration", TIME, Otherwise("as ever"), "\"2s\"", "Of each test."),
         key("rate", OneOrMany(&PER_S), Otherwise("as ever"), "[10, 100]", "Of each test that has rates."),
+        key(
+            "phases",
+            OneOrMany(&Table(&PHASE)),
+            Otherwise("as ever"),
+            "[{ rate = 10, for = \"2s\" }, { rate = 110, for = \"2s\" }]",
+            "Of each test that has phases.",
+        ),
         key(
             "connections",
             OneOrMany(&CONNECTIONS),

@@ -41,7 +41,7 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node, quick: bool) -> Scenario {
     }
     let rivals = rivals(&table, servers.kind);
     let count = table.table("servers").number("count");
-    let (cases, mut all_names) = cases::read(&table, count, quick.then_some(&quickly));
+    let (cases, of_full) = cases::read(&table, count, quick.then_some(&quickly));
     check_ways(&table, &rivals, &cases);
     check_abilities(&table, &rivals, &cases, (&balancer, topology));
     topology::check_rivals(&table, &rivals, topology);
@@ -52,7 +52,6 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node, quick: bool) -> Scenario {
         let message = format!("{runs} runs in all; at most {RUNS_MAX}");
         table.error("repeats", span_of(&table, "repeats"), message);
     }
-    all_names.extend(cases.iter().map(|case| case.name.clone()));
     Scenario {
         title: table.text("title"),
         repeats,
@@ -61,13 +60,14 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node, quick: bool) -> Scenario {
         pause: table.duration("pause"),
         watch_every: table.duration("watch"),
         judge: judge(&table),
+        margin: if quick { quickly.margin } else { table.decimal("margin") },
         topology,
         topology_mark,
         hosts: topology::hosts(&table, topology),
         servers,
         balancer,
         rivals,
-        published: published(&table, &all_names),
+        published: published(&table, &cases, &of_full),
         cases,
     }
 }
@@ -172,22 +172,36 @@ fn check_cases(table: &Table<'_, '_>, cases: &[Case], servers: &Servers, is_pair
     }
 }
 
-fn published(table: &Table<'_, '_>, cases: &[String]) -> Vec<Published> {
+/// A quick form that asks for something else in a case must not look as if that had been published: there the figures are said to be of
+/// the full one.
+fn published(table: &Table<'_, '_>, cases: &[Case], of_full: &[Case]) -> Vec<Published> {
+    let is_other = |name: &str| match (find(cases, name), find(of_full, name)) {
+        (Some(own), Some(full)) => {
+            (own.demand, own.size, &own.phases) != (full.demand, full.size, &full.phases)
+        }
+        _ => false,
+    };
     let published = table.many("published").iter().enumerate();
     published
         .filter_map(|(at, node)| {
             let own = Table::new(table.cx, Subject::default().entry(&PUBLISHED, at, node), &PUBLISHED, node);
             let case = own.text("test");
-            if !cases.contains(&case) && !case.is_empty() {
+            if find(cases, &case).is_none() && find(of_full, &case).is_none() && !case.is_empty() {
                 own.error("test", span_of(&own, "test"), format!("there is no case {case:?}"));
             }
             let measure = named(&Measure::ALL, Measure::name, &own.text("measure"))?;
             let values = own.get("values").map_or(&[][..], Node::entries).iter();
+            let of = if is_other(&case) { ", of the full form" } else { "" };
             let values =
-                values.filter_map(|(name, value)| Some((name.value.clone(), value.decimal()?))).collect();
-            Some(Published { case, measure, values })
+                values.filter_map(|(name, value)| Some((format!("{}{of}", name.value), value.decimal()?)));
+            let values = values.collect();
+            Some(Published { case, measure, is_percent: own.flag("percent"), values })
         })
         .collect()
+}
+
+fn find<'c>(cases: &'c [Case], name: &str) -> Option<&'c Case> {
+    cases.iter().find(|case| case.name == name)
 }
 
 /// Where a key's value stands, or else its table.

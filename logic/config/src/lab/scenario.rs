@@ -28,6 +28,8 @@ pub struct Scenario {
     pub watch_every: Millis,
     /// What the verdict goes by; at least one.
     pub judge: Vec<Measure>,
+    /// A difference that does not matter: 0.05 = 5 percent. See [`Scenario::margin_of`].
+    pub margin: f64,
     /// Where it is played.
     pub topology: Topology,
     /// Where the topology is asked for.
@@ -46,6 +48,16 @@ pub struct Scenario {
     pub cases: Vec<Case>,
     /// What others have published of these cases.
     pub published: Vec<Published>,
+}
+
+/// One request of a thousand more that fails matters, however far shares of nearly all are from 5 percent.
+const ANSWERED_MARGIN_MAX: f64 = 0.001;
+
+impl Scenario {
+    /// A difference of this figure that does not matter: 0.05 = 5 percent.
+    pub fn margin_of(&self, measure: Measure) -> f64 {
+        if measure == Measure::Answered { self.margin.min(ANSWERED_MARGIN_MAX) } else { self.margin }
+    }
 }
 
 /// Where a scenario is played.
@@ -349,7 +361,9 @@ pub struct Published {
     pub case: String,
     /// Which figure.
     pub measure: Measure,
-    /// Of whom, in the measure's unit.
+    /// Only how they stand to each other: in percent of the best of the case, instead of the measure's unit.
+    pub is_percent: bool,
+    /// Of whom.
     pub values: Vec<(String, f64)>,
 }
 

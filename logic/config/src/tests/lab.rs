@@ -86,9 +86,11 @@ fn the_quick_form_changes_what_tests_say_and_no_more() {
     assert_eq!(names, ["sizes, 3 servers", "sizes, 10 servers"]);
     let case = &scenario.cases[0];
     assert_eq!((case.demand, case.requests, case.size), (Demand::Connections(2), Some(100), Some(1024)));
-    assert_eq!((scenario.repeats, scenario.warm_up.0), (4, 100));
+    assert_eq!((scenario.repeats, scenario.warm_up.0, scenario.margin), (4, 100, 0.2));
     let unsaid = load_as(SMALL, true).unwrap();
     assert_eq!((unsaid.repeats, unsaid.cases[0].requests), (3, None));
+    // Short runs tell less apart.
+    assert_eq!((unsaid.margin, load(SMALL).unwrap().margin), (0.1, 0.05));
     let said = load_as("[[test]]\nconnections = 1\n", true).unwrap_err();
     assert_eq!(said.matches("say what is asked for").count(), 1, "{said}");
 }
@@ -165,9 +167,40 @@ fn phases_are_rates_one_after_another_and_the_highest_is_the_cases() {
     let phases: Vec<_> = case.phases.iter().map(|(per_s, lasts)| (*per_s, lasts.0)).collect();
     assert_eq!(phases, [(1.0, 3_000), (131.0, 2_000)]);
     assert_eq!(case.demand, Demand::Rate { per_s: 131.0, poisson: false, calls: None });
+    let quick = format!("{text}[quick]\nphases = {{ rate = 7, for = \"1s\" }}\n");
+    let (full, quick) = (load(&quick).unwrap(), load_as(&quick, true).unwrap());
+    assert_eq!((full.cases[0].phases.len(), quick.cases[0].phases.len()), (2, 1));
+    assert_eq!(quick.cases[0].demand, Demand::Rate { per_s: 7.0, poisson: false, calls: None });
     let none = text.replace("131", "0").replace("rate = 1,", "rate = 0,");
     assert!(load(&none).unwrap_err().contains("not one request"));
     assert!(load(&format!("{text}rate = 5\n")).unwrap_err().contains("there are phases"));
+}
+
+#[test]
+fn a_share_that_is_answered_has_a_margin_of_its_own() {
+    use crate::lab::Measure;
+    let scenario = load(&format!("margin = 0.2\n{SMALL}")).unwrap();
+    assert_eq!((scenario.margin_of(Measure::Mean), scenario.margin_of(Measure::Answered)), (0.2, 0.001));
+    let strict = load(&format!("margin = 0\n{SMALL}")).unwrap();
+    assert_eq!((strict.margin_of(Measure::Mean), strict.margin_of(Measure::Answered)), (0.0, 0.0));
+    assert!(load(&format!("margin = 5\n{SMALL}")).unwrap_err().contains("out of range"));
+}
+
+#[test]
+fn what_is_published_of_another_load_than_that_of_a_quick_form_says_so() {
+    let text = format!(
+        "{SMALL}[[test]]\nname = \"b\"\nrate = 5\nsize = \"1KiB\"\n\
+         [[published]]\ntest = \"1\"\nmeasure = \"mean\"\nvalues = {{ x = 1 }}\n\
+         [[published]]\ntest = \"b\"\nmeasure = \"rate\"\npercent = true\nvalues = {{ x = 100 }}\n\
+         [quick]\nrate = 2\nduration = \"1s\"\n"
+    );
+    let names = |quick| {
+        let published = load_as(&text, quick).unwrap().published;
+        published.into_iter().map(|one| (one.values[0].0.clone(), one.is_percent)).collect::<Vec<_>>()
+    };
+    assert_eq!(names(false), [("x".to_owned(), false), ("x".to_owned(), true)]);
+    // The first is shorter, and else the same.
+    assert_eq!(names(true), [("x".to_owned(), false), ("x, of the full form".to_owned(), true)]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::rng::Rng;
 pub struct Estimate {
     /// Where the interval begins.
     pub low: f64,
-    /// The median of the values themselves.
+    /// The median of the values themselves; of differences between pairs, of the averages of every two of them.
     pub median: f64,
     /// Where it ends.
     pub high: f64,
@@ -18,7 +18,7 @@ pub struct Estimate {
 const BOOTSTRAP_MIN: usize = 50;
 /// More change the ends of an interval by less than its noise.
 const RESAMPLES: usize = 2_000;
-const CONFIDENCE: f64 = 0.95;
+pub(super) const CONFIDENCE: f64 = 0.95;
 
 impl Estimate {
     /// Of fewer than 50 values exact, by order statistics; of more by the percentile bootstrap (Efron, 1979): so often as many

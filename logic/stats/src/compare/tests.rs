@@ -1,3 +1,5 @@
+mod twice;
+
 use std::cmp::Ordering;
 
 use proptest::prelude::*;
@@ -102,11 +104,33 @@ fn a_median_that_says_something_else_than_the_test_is_no_direction() {
     assert!(torn.ratio.median < 1.0 && torn.evidence.direction == Ordering::Greater, "{torn:?}");
     assert_eq!(torn.direction(), Ordering::Equal);
     // Both say the same, and the interval does not.
-    let wide = compare_paired(&[9.0, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0, 10.1], &[10.0; 8], 1).unwrap();
+    let wide = compare_paired(&[9.0, 9.0, 9.0, 9.0, 9.0, 10.5, 10.5, 10.5], &[10.0; 8], 1).unwrap();
     assert!(wide.ratio.high > 1.0 && wide.evidence.direction == Ordering::Less, "{wide:?}");
     assert_eq!(wide.direction(), Ordering::Equal);
     assert_eq!(compare_paired(&[9.0; 8], &[10.0; 8], 1).unwrap().direction(), Ordering::Less);
     assert_eq!(mann_whitney(&[3.0, 4.0], &[1.0, 2.0]).direction, Ordering::Greater);
+}
+
+#[test]
+fn an_interval_of_a_ratio_holds_the_true_one_as_often_as_it_says_and_is_narrower_than_that_of_the_median() {
+    let mut rng = Rng::new(6);
+    for (pairs, samples) in [(4, 2_000), (8, 2_000), (24, 1_000), (70, 300)] {
+        let (mut held, mut said, mut widths) = (0, 1.0_f64, [0.0, 0.0]);
+        for seed in 0..samples {
+            let (one, other) = (times(&mut rng, pairs, 1.2), times(&mut rng, pairs, 1.0));
+            let ratio = compare_paired(&one, &other, seed).unwrap().ratio;
+            held += u32::from(ratio.low <= 1.2 && ratio.high >= 1.2);
+            said = said.min(ratio.confidence);
+            let logs: Vec<f64> = one.iter().zip(&other).map(|(one, other)| (one / other).ln()).collect();
+            let of_median = Estimate::of(&logs, seed).unwrap();
+            widths[0] += (ratio.high / ratio.low).ln();
+            widths[1] += of_median.high - of_median.low;
+        }
+        let share = f64::from(held) / samples as f64;
+        let chance = 3.0 * (said * (1.0 - said) / samples as f64).sqrt();
+        assert!(share > said - chance, "{pairs}: {share}, not {said}");
+        assert!(pairs < 8 || widths[0] < widths[1] * 0.95, "{pairs}: {widths:?}");
+    }
 }
 
 #[test]

@@ -81,6 +81,7 @@ fn plots_have_marks_and_tables_have_rows() {
         );
     }
     assert!(!of("latency, ms").is_empty() && !of("processors used").is_empty(), "{shown}");
+    assert!(!of("processors used by servers").is_empty(), "{shown}");
     for plot in plots {
         assert!(plot["marks"].as_u64().unwrap() > 0 && plot["marks"] == plot["seen"], "{plot}");
         assert!(plot["width"].as_f64().unwrap() > 300.0 && plot["labels"].as_u64().unwrap() > 2, "{plot}");

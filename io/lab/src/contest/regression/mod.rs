@@ -3,6 +3,7 @@
 //! Who answers with errors is quick, and who does not answer has no latency at all: failures and what is missing are looked at first.
 //! What the lab itself is to blame for says nothing of who was measured: it closes no gate, and opens none.
 
+mod agreement;
 mod sameness;
 
 use std::cmp::Ordering;
@@ -10,8 +11,9 @@ use std::cmp::Ordering;
 use weir_config::lab::{Case, Measure, Product};
 use weir_stats::compare::{Estimate, Evidence, SIGNIFICANT, holm, least_ranked, mann_whitney};
 
-use super::analysis::{Analysis, SUCCESS_MIN, Standing};
+use super::analysis::{Analysis, SUCCESS_MIN};
 use super::store::Played;
+pub use agreement::Verdicts;
 
 /// What the second file is, measured by the first.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -30,15 +32,6 @@ pub struct Comparison {
     pub verdicts: Verdicts,
     /// What else is to be known of the comparison.
     pub notes: Vec<String>,
-}
-
-/// What both files say of who is better, over all cases.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Verdicts {
-    /// So many are the same.
-    pub same: usize,
-    /// Those that are not, a sentence each.
-    pub others: Vec<String>,
 }
 
 /// One figure of one case of one rival, in both files.
@@ -188,7 +181,7 @@ pub fn compare(before: &Analysis, after: &Analysis) -> Comparison {
         }
     }
     compared.adjust();
-    compared.verdicts = verdicts(before, after);
+    compared.verdicts = Verdicts::of(before, after);
     compared
 }
 
@@ -324,40 +317,16 @@ fn failures(case: &Case, rival: &str, old: &[&Played], new: &[&Played]) -> Failu
     }
 }
 
-/// What each file says of the same two, over all cases.
-fn verdicts(before: &Analysis, after: &Analysis) -> Verdicts {
-    let mut verdicts = Verdicts::default();
-    for old in before.pairs.iter().filter(|pair| pair.case.is_none()) {
-        let is_its = |new: &&super::Pair| {
-            new.case.is_none() && (new.measure, &new.one, &new.other) == (old.measure, &old.one, &old.other)
-        };
-        let new = after.pairs.iter().find(is_its).map(super::Pair::standing);
-        if new == Some(old.standing()) {
-            verdicts.same += 1;
-            continue;
-        }
-        let said = |standing: Option<Standing>| match standing {
-            Some(Standing::Better) => format!("{} is better", old.one),
-            Some(Standing::Worse) => format!("{} is better", old.other),
-            Some(Standing::Open) => "no difference is shown".to_owned(),
-            None => "it is not compared".to_owned(),
-        };
-        verdicts.others.push(format!(
-            "{} / {}, {}: {} in the first file, {} in the second",
-            old.one,
-            old.other,
-            old.measure.name(),
-            said(Some(old.standing())),
-            said(new)
-        ));
-    }
-    verdicts
-}
-
 /// Facts of the machines that differ, and rivals' versions.
 fn notes(before: &Analysis, after: &Analysis) -> Vec<String> {
     let mut notes = Vec::new();
     let fact = |analysis: &Analysis, name: &str| analysis.results.meta.get(name).cloned().unwrap_or_default();
+    let (old, new) = (before.scenario.margin, after.scenario.margin);
+    if old != new {
+        notes.push(format!(
+            "verdicts: differences up to {old} do not matter in the first file, up to {new} in the second"
+        ));
+    }
     for name in ["processor", "processors", "kernel", "keepalived"] {
         let (old, new) = (fact(before, name), fact(after, name));
         if old != new {

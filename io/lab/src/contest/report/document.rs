@@ -82,6 +82,7 @@ pub(super) fn of(analysis: &Analysis) -> Vec<Block> {
         plots.into_iter().flat_map(|(case, plot)| [Block::Text(case), Block::Plot(plot)]).collect()
     };
     fold("CPU of the balancer over time", curves(plots::cpu_over_time(analysis)), &mut blocks);
+    fold("CPU of the servers over time", curves(plots::server_cpu_over_time(analysis)), &mut blocks);
     fold("Servers over time", curves(plots::servers_over_time(analysis)), &mut blocks);
     let mut latency = curves(plots::latency_over_time(analysis));
     if !latency.is_empty() {
@@ -107,12 +108,13 @@ fn comparisons(analysis: &Analysis, blocks: &mut Vec<Block>) {
         return;
     }
     blocks.push(Block::Heading("Comparisons".to_owned()));
-    blocks.push(Block::Text(
-        "The ratio is the first one's figure divided by the other's, in the median turn that both took. Over all cases the probability is that \
+    blocks.push(Block::Text(format!(
+        "The ratio is the first one's figure divided by the other's, in the typical turn that both took (the median of the averages of every two). Over all cases the probability is that \
          of the permutation test for pairs, in a single case that of Mann and Whitney's; both after Holm's correction for how many were made. \
-         What is not below 5% may be chance. Nobody is said to be better unless the median turn, its interval and the test agree."
-            .to_owned(),
-    ));
+         What is not below 5% may be chance. Nobody is said to be better unless the typical turn, its interval and the test agree, and the whole \
+         interval lies over {} from 1 (the scenario's margin; less does not matter); where the whole interval lies within, there is no difference that matters.",
+        tables::percent(analysis.scenario.margin)
+    )));
     blocks.push(Block::Table(tables::comparisons(analysis, |pair| pair.case.is_none())));
     let single = tables::comparisons(analysis, |pair| pair.case.is_some());
     if !single.rows.is_empty() {

@@ -130,6 +130,15 @@ pub(super) fn cpu_over_time(analysis: &Analysis) -> Vec<(String, String)> {
     plots(analysis, "cpu", "processors used", of_case)
 }
 
+/// Processors that all servers together used, a plot for each case.
+pub(super) fn server_cpu_over_time(analysis: &Analysis) -> Vec<(String, String)> {
+    let of_case = |case: &str| {
+        let curves = analysis.results.server_cpu.iter().filter(|curve| curve.case == case);
+        curves.map(|curve| (curve.rival.as_str(), curve.points.clone())).collect::<Vec<_>>()
+    };
+    plots(analysis, "server-cpu", "processors used by servers", of_case)
+}
+
 /// Servers that ran, a plot for each case.
 pub(super) fn servers_over_time(analysis: &Analysis) -> Vec<(String, String)> {
     let of_case = |case: &str| {

@@ -30,24 +30,37 @@ pub(super) fn measure(analysis: &Analysis, measure: Measure) -> Option<Table> {
     if table.rows.is_empty() {
         return None;
     }
+    table.rows.extend(published(analysis, measure, false, short));
+    Some(table)
+}
+
+/// A row for each of whom others have published figures of it, in its unit or in percent of the best.
+fn published(
+    analysis: &Analysis,
+    measure: Measure,
+    is_percent: bool,
+    write: fn(f64) -> String,
+) -> Vec<Vec<String>> {
+    let scenario = &analysis.scenario;
     let mut published: BTreeMap<&str, BTreeMap<&str, f64>> = BTreeMap::new();
-    for one in scenario.published.iter().filter(|one| one.measure == measure) {
-        for (name, value) in &one.values {
-            published.entry(name).or_default().insert(&one.case, *value);
+    for one in &scenario.published {
+        if (one.measure, one.is_percent) == (measure, is_percent) {
+            for (name, value) in &one.values {
+                published.entry(name).or_default().insert(&one.case, *value);
+            }
         }
     }
-    for (name, values) in published {
+    let row = |(name, values): (&str, BTreeMap<&str, f64>)| {
         let cells = scenario
             .cases
             .iter()
-            .map(|case| values.get(case.name.as_str()).map_or("-".to_owned(), |it| short(*it)));
+            .map(|case| values.get(case.name.as_str()).map_or("-".to_owned(), |it| write(*it)));
         let cells: Vec<String> = cells.collect();
         // A quick form may have none of the cases.
-        if cells.iter().any(|cell| cell != "-") {
-            table.rows.push([vec![format!("published: {name}")], cells].concat());
-        }
-    }
-    Some(table)
+        let has_some = cells.iter().any(|cell| cell != "-");
+        has_some.then(|| [vec![format!("published: {name}")], cells].concat())
+    };
+    published.into_iter().filter_map(row).collect()
 }
 
 /// A figure, with what it leaves out: requests that failed and runs that are invalid have none.
@@ -78,6 +91,9 @@ pub(super) fn relative(analysis: &Analysis, measure: Measure) -> Table {
             table.rows.push([vec![rival.name.clone()], cells].concat());
         }
     }
+    if !table.rows.is_empty() {
+        table.rows.extend(published(analysis, measure, true, |share| format!("{share:.0}%")));
+    }
     table
 }
 
@@ -103,8 +119,10 @@ pub(super) fn comparisons(analysis: &Analysis, is_wanted: impl Fn(&&Pair) -> boo
         let said = match pair.standing() {
             Standing::Better => format!("{} is better", pair.one),
             Standing::Worse => format!("{} is better", pair.other),
+            Standing::Same => format!("no difference over {}", percent(pair.margin)),
             Standing::Open if pair.is_hopeless() => "too few runs to say".to_owned(),
             Standing::Open if pair.is_torn() => "median and test disagree".to_owned(),
+            Standing::Open if pair.is_small() => format!("may be less than {}", percent(pair.margin)),
             Standing::Open => "may be chance".to_owned(),
         };
         vec![
@@ -227,6 +245,12 @@ pub(super) fn short(value: f64) -> String {
 /// One figure divided by another: two digits behind the point, and three where they would say that there is no difference.
 pub(super) fn ratio(value: f64) -> String {
     if (0.99..1.01).contains(&value) { format!("{value:.3}") } else { format!("{value:.2}") }
+}
+
+/// A margin: `5%`, or `0.1%`.
+pub(super) fn percent(share: f64) -> String {
+    // Without the noise of binary fractions, such as of 0.07 * 100.
+    format!("{}%", (share * 1e6).round() / 1e4)
 }
 
 pub(super) fn probability(probability: f64) -> String {

@@ -1,30 +1,50 @@
 use weir_config::lab::Measure;
 
 use super::super::analysis::{Analysis, Pair, Standing};
-use super::tables::{is_rival, pairs, probability, ratio};
+use super::tables::{is_rival, pairs, percent, probability, ratio};
 
 /// More pairs are only counted.
 const NAMED_MAX: usize = 4;
 
-/// What may be said, a sentence each: of nothing but what is significant, and of what kept others from being so.
+/// What may be said, a sentence each: of nothing but what is significant and matters, of what is shown not to matter, and of what kept
+/// others from being either.
 pub fn verdict(analysis: &Analysis) -> Vec<String> {
     let mut said = Vec::new();
     let rivals = analysis.scenario.rivals.iter().filter(|rival| is_rival(rival.product)).count();
     for measure in &analysis.scenario.judge {
         let overall = analysis.pairs.iter().filter(|pair| pair.measure == *measure && pair.case.is_none());
-        let (clear, open): (Vec<&Pair>, Vec<&Pair>) =
-            overall.partition(|pair| pair.standing() != Standing::Open);
+        let (same, others): (Vec<&Pair>, Vec<&Pair>) =
+            overall.partition(|pair| pair.standing() == Standing::Same);
+        let (open, clear): (Vec<&Pair>, Vec<&Pair>) =
+            others.into_iter().partition(|pair| pair.standing() == Standing::Open);
         said.extend(clear.iter().map(|pair| sentence(analysis, pair)));
         let (hopeless, open): (Vec<&Pair>, Vec<&Pair>) =
             open.into_iter().partition(|pair| pair.is_hopeless());
         let (torn, open): (Vec<&Pair>, Vec<&Pair>) = open.into_iter().partition(|pair| pair.is_torn());
+        let (small, open): (Vec<&Pair>, Vec<&Pair>) = open.into_iter().partition(|pair| pair.is_small());
         let what = what(*measure);
+        let margin = percent(analysis.scenario.margin_of(*measure));
+        if !same.is_empty() {
+            said.push(format!(
+                "{what}: no difference that matters between {}: within {margin}.",
+                named(&same)
+            ));
+        }
+        if !small.is_empty() {
+            said.push(format!(
+                "{what}: undecided between {}: they differ, but whether by more than {margin} could not be shown.",
+                named(&small)
+            ));
+        }
         if !open.is_empty() {
-            said.push(format!("{what}: no difference could be shown between {}.", named(&open)));
+            said.push(format!(
+                "{what}: undecided between {}: no difference could be shown, nor that there is none over {margin}.",
+                named(&open)
+            ));
         }
         if !torn.is_empty() {
             said.push(format!(
-                "{what}: the test and the interval of the median turn do not point the same way between {}: no verdict.",
+                "{what}: the test and the interval of the typical turn do not point the same way between {}: no verdict.",
                 named(&torn)
             ));
         }
@@ -123,7 +143,7 @@ fn sentence(analysis: &Analysis, pair: &Pair) -> String {
     let is_against = |single: &&Pair| {
         let same = single.measure == pair.measure && single.one == pair.one && single.other == pair.other;
         same && single.case.is_some()
-            && single.standing() != Standing::Open
+            && !matches!(single.standing(), Standing::Open | Standing::Same)
             && single.standing() != pair.standing()
     };
     let against: Vec<&str> =

@@ -255,11 +255,25 @@ fn what_was_asked_of_others_or_otherwise_is_refused_by_name() {
 
 #[test]
 fn verdicts_that_both_files_share_are_counted_and_others_named() {
-    let same = gate(|_| {});
-    assert_eq!((same.verdicts.same, same.verdicts.others.len()), (2, 0));
-    let changed = compare(&analysis(0.8), &analysis(1.0));
-    assert_eq!(changed.verdicts.same, 0);
+    let same = gate(|_| {}).verdicts;
+    assert_eq!((same.same, same.weaker.len(), same.contradictory.len()), (2, 0, 0));
+    let changed = compare(&analysis(0.8), &analysis(1.0)).verdicts;
+    assert_eq!((changed.same, changed.weaker.len(), changed.count()), (0, 0, 2));
+    let expected = "weir / haproxy, mean: weir is better in the first file, there is no difference that matters in the second";
+    assert_eq!(changed.contradictory[0], expected);
+    // Who could not show it does not deny it.
+    let unsure = compare(&analysis(0.8), &Analysis::of(torn_apart()).unwrap()).verdicts;
+    assert_eq!((unsure.same, unsure.contradictory.len()), (0, 0));
+    let expected = "weir / haproxy, mean: weir is better in the first file, it is undecided in the second";
+    assert_eq!(unsure.weaker[0], expected);
+    assert_eq!(compare(&analysis(0.8), &analysis(1.3)).verdicts.contradictory.len(), 2);
+}
+
+#[test]
+fn verdicts_by_another_margin_are_noted() {
+    let strict = format!("margin = 0.01{SCENARIO}");
+    let compared = gate(|after| drop(after.meta.insert("scenario".to_owned(), strict.clone())));
     let expected =
-        "weir / haproxy, mean: weir is better in the first file, no difference is shown in the second";
-    assert_eq!(changed.verdicts.others[0], expected);
+        "verdicts: differences up to 0.05 do not matter in the first file, up to 0.01 in the second";
+    assert_eq!(compared.notes, [expected]);
 }
