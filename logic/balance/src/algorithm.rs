@@ -191,6 +191,11 @@ impl Algorithm {
         )
     }
 
+    /// Whether it knows no other server for a key whose own has no room, unless it is told to look for one (`fallback`).
+    pub const fn keeps_to_one_server(self) -> bool {
+        matches!(self, Self::IpvsSh | Self::IpvsDh | Self::IpvsMh)
+    }
+
     /// Whether it looks at the key of a request.
     pub const fn takes_key(self) -> bool {
         self.goes_by_key() || matches!(self, Self::Lblc | Self::Lblcr)

@@ -45,7 +45,7 @@ const HAPROXY: &[Counterpart] = &[
     is(
         "hash-preserve-affinity",
         &[Algorithm::Source, Algorithm::Hash, Algorithm::Ring],
-        "`always`: `fallback = false`; `maxconn`: without it",
+        "`always`: `fallback = false`; `maxqueue`: with `queue.max-per-server`; `maxconn`: without it",
     ),
     is("log-hash, sticky", &[], "logs are no protocol here"),
 ];

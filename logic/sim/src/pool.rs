@@ -124,6 +124,11 @@ impl Pool {
         Picker::awaited_server(&self.roster, &input)
     }
 
+    /// Whether there is no other server for a key than its own.
+    pub(crate) fn keeps_to_one_server(&self) -> bool {
+        self.scheduling.algorithm.keeps_to_one_server() && !self.scheduling.hash.fallback
+    }
+
     /// How the server in `slot` stands towards a request that is bound to it; one that it is open for is counted there.
     pub(crate) fn claim(&mut self, slot: usize) -> Standing {
         self.refresh();

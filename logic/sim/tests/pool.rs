@@ -162,6 +162,27 @@ fn a_key_that_waits_for_its_own_server_holds_up_nobody_else() {
     assert_eq!((here.errors.total(), here.moved_share), (0, Some(0.0)));
 }
 
+#[test]
+fn no_more_wait_for_one_server_than_may_and_others_go_elsewhere() {
+    let of = |algorithm: Algorithm, server_queue_max| {
+        let mut scheduling = Scheduling::from(algorithm);
+        scheduling.hash.fallback = false;
+        let groups = vec![Group { count: 4, connections_max: Some(1), ..Group::default() }];
+        let queue = SimTime(600 * SECOND);
+        let balancer = BalancerPlan { queue, server_queue_max, ..BalancerPlan::default() };
+        let pool = PoolRules { scheduling: Some(scheduling), ..PoolRules::default() };
+        play(&Scenario { pool, balancer, ..minute(groups) }, algorithm)
+    };
+    let (any, one) = (of(Algorithm::Ring, None), of(Algorithm::Ring, Some(1)));
+    assert!(one.mean_s() < 0.9 * any.mean_s(), "{} {}", one.mean_s(), any.mean_s());
+    assert_eq!(one.errors.total(), 0);
+    assert!(one.moved_share > Some(0.0), "{:?}", one.moved_share);
+    // The kernel's hash knows no other server.
+    let (kernels, refused) = (of(Algorithm::IpvsSh, None), of(Algorithm::IpvsSh, Some(1)));
+    assert_eq!((kernels.errors.queue_full, refused.moved_share), (0, Some(0.0)));
+    assert!(refused.errors.queue_full > 0, "{:?}", refused.errors);
+}
+
 /// Half more than two servers can do, which take one request each.
 fn too_much(balancer: BalancerPlan) -> Scenario {
     Scenario {

@@ -179,6 +179,7 @@ fn balancer(scenario: &mut Scenario, pool: &PoolPlan) {
     scenario.balancer.retries = pool.retry.attempts.into();
     scenario.balancer.queue = time(pool.timeouts.queue, 1);
     scenario.balancer.queue_length_max = pool.queue.length_max;
+    scenario.balancer.server_queue_max = pool.queue.server_length_max;
     scenario.balancer.is_fair = pool.queue.fair != Fairness::None;
     scenario.balancer.connections_max = pool.connections_max;
     scenario.balancer.sticky = pool.sticky.as_ref().map(sessions);

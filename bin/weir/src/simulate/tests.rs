@@ -154,7 +154,7 @@ min-healthy = "40%"
 sticky = { source = true, size = 500, expire = "20m", when-gone = "fail", when-busy = "redispatch" }
 slow-start = "30s"
 max-connections = 50
-queue = { max-length = 7, fair = "client" }
+queue = { max-length = 7, max-per-server = 3, fair = "client" }
 concurrency = {}
 breaker = { errors = "30%" }
 hedge = false
@@ -191,6 +191,7 @@ servers = [
     let slow_start = got.balancer.slow_start.unwrap();
     assert_eq!((slow_start.window.0, slow_start.min_percent), (30_000, 10));
     assert_eq!((got.balancer.connections_max, got.balancer.queue_length_max), (Some(50), Some(7)));
+    assert_eq!(got.balancer.server_queue_max, Some(3));
     assert!(got.balancer.is_fair && got.balancer.concurrency.is_some());
 }
 

@@ -45,6 +45,7 @@ impl Default for BalancerPlan {
             retry_budget: None,
             queue: SimTime(1_000_000_000),
             queue_length_max: None,
+            server_queue_max: None,
             is_fair: false,
             connections_max: None,
             sticky: None,

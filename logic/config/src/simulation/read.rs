@@ -238,6 +238,7 @@ fn balancer(table: &Table<'_, '_>) -> BalancerPlan {
         retry_budget: (!table.is_off("retry-budget")).then(|| budget(&table.table("retry-budget"))),
         queue: time(table, "queue"),
         queue_length_max: table.number_if("queue-length"),
+        server_queue_max: table.number_if("server-queue-length"),
         is_fair: table.flag("fair"),
         connections_max: table.number_if("max-connections"),
         sticky: (!table.is_off("sticky")).then(|| sticky(&table.table("sticky"))),

@@ -263,6 +263,8 @@ pub struct BalancerPlan {
     pub queue: SimTime,
     /// So many may wait at once; `None` = any number.
     pub queue_length_max: Option<u32>,
+    /// So many may wait for one server, where they are bound to it; further ones are sent to another. `None` = any number.
+    pub server_queue_max: Option<u32>,
     /// Of those who wait clients get their turns; else whoever came first is next.
     pub is_fair: bool,
     /// Requests at once, in all; `None` = no limit.

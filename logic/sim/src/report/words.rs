@@ -69,6 +69,9 @@ fn pool(balancer: &BalancerPlan) -> Option<String> {
     if let Some(max) = balancer.queue_length_max {
         told.push(format!("at most {max} wait"));
     }
+    if let Some(max) = balancer.server_queue_max {
+        told.push(format!("at most {max} wait for one server"));
+    }
     if balancer.is_fair {
         told.push("clients take turns where they wait".to_owned());
     }

@@ -62,6 +62,13 @@ pub(super) static BALANCER: Section = Section {
             "So many may wait at once; more are turned away at once.",
         ),
         key(
+            "server-queue-length",
+            COUNT,
+            Otherwise("no limit"),
+            "50",
+            "So many may wait for one server that they are bound to; more are sent to another server.",
+        ),
+        key(
             "fair",
             Flag,
             Default("false"),
