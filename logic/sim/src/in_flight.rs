@@ -26,6 +26,8 @@ pub(crate) struct Flight {
     pub(crate) sent_ns: u64,
     /// Further tries so far, second ones beside the first not counted.
     pub(crate) retries: u32,
+    /// It is being tried again, and counts as that.
+    pub(crate) is_retried: bool,
     /// The server that has died with it, if it was tried again since.
     pub(crate) lost_at: Option<u32>,
     /// The server that its client was bound to when it came.
@@ -138,6 +140,7 @@ pub(crate) mod testing {
             second: None,
             sent_ns: 0,
             retries: 0,
+            is_retried: false,
             lost_at: None,
             wanted: None,
             spot: None,

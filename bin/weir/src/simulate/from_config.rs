@@ -8,8 +8,8 @@ use weir_config::plan::{
     StickyTablePlan,
 };
 use weir_config::simulation::{
-    AgentWord, BudgetRule, Disturbance, Drain, Failure, FoundWeights, Group, PoolRules, Scenario, SimKey,
-    SimTime, SlowDown, StickySessions,
+    AgentWord, AtOnceRule, BudgetRule, Disturbance, Drain, Failure, FoundWeights, Group, PoolRules, Scenario,
+    SimKey, SimTime, SlowDown, StickySessions,
 };
 use weir_http::{Action, RequestKey};
 use weir_model::Millis;
@@ -79,7 +79,6 @@ fn left_out(pool: &PoolPlan, key: SimKey, is_said: bool) -> Vec<&'static str> {
         ("queue.fair by a header (clients take turns)", matches!(pool.queue.fair, Fairness::Header(_))),
         ("auto-weight.static (all requests make servers compute)", pool.auto_weight.is_on),
         ("what agents say (a scenario says it in agent)", pool.agent.is_some() && !is_said),
-        ("retry.at-once", pool.retry.at_once_percent.is_some()),
     ];
     said.into_iter().filter(|(_, is_said)| *is_said).map(|(key, _)| key).collect()
 }
@@ -191,8 +190,14 @@ fn balancer(scenario: &mut Scenario, pool: &PoolPlan) {
     scenario.balancer.breaker = pool.breaker.clone();
     scenario.balancer.hedge = pool.hedge.clone();
     scenario.balancer.retries_lost = true;
-    scenario.balancer.retry_budget =
-        Some(BudgetRule { percent: pool.retry.budget_percent, per_second: pool.retry.budget_min_per_second });
+    scenario.balancer.retry_budget = Some(BudgetRule {
+        percent: pool.retry.budget_percent,
+        per_second: pool.retry.budget_min_per_second,
+        at_once: pool
+            .retry
+            .at_once_percent
+            .map(|percent| AtOnceRule { percent, min: pool.retry.at_once_min }),
+    });
     if pool.check.is_none() {
         // Only requests find out, if anybody does.
         scenario.balancer.down_after = SimTime::MAX;

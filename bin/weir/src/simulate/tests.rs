@@ -214,7 +214,8 @@ fn second_tries_come_with_the_budget_of_retries() {
     assert_eq!(got.balancer.hedge.unwrap().delay.unwrap().0, 70);
     let budget = got.balancer.retry_budget.unwrap();
     assert_eq!((budget.percent, budget.per_second, got.balancer.retries_lost), (5, 3, true));
-    assert_eq!(got.pool.left_out, ["retry.at-once"]);
+    assert_eq!(budget.at_once.map(|rule| (rule.percent, rule.min)), Some((20, 3)));
+    assert!(got.pool.left_out.is_empty(), "{:?}", got.pool.left_out);
 }
 
 #[test]

@@ -80,6 +80,17 @@ pub struct BudgetRule {
     pub percent: u8,
     /// So many a second are always permitted.
     pub per_second: u32,
+    /// How many may be under way at once; `None` = any number.
+    pub at_once: Option<AtOnceRule>,
+}
+
+/// How many further tries may be under way at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct AtOnceRule {
+    /// This share of the requests in flight, 0 to 100 percent.
+    pub percent: u8,
+    /// So many always may.
+    pub min: u32,
 }
 
 /// Sessions: each client has one.

@@ -8,7 +8,7 @@ mod read;
 mod scenario;
 mod time;
 
-pub use balancer::{BalancerPlan, BudgetRule, FoundWeights, SimKey, StickySessions};
+pub use balancer::{AtOnceRule, BalancerPlan, BudgetRule, FoundWeights, SimKey, StickySessions};
 pub use scenario::{
     AgentWord, Arrivals, Burst, CachePlan, Disturbance, Drain, Failure, Group, LogFormat, LoggedTimes,
     Measure, Pattern, PoolRules, Population, PriorityShare, Replay, Scenario, Service, ServiceLaw, Sharing,

@@ -4,7 +4,7 @@ use weir_balance::Algorithm;
 
 use super::keys::{SCENARIO, SERVERS};
 use super::{
-    AgentWord, Arrivals, BalancerPlan, BudgetRule, Burst, CachePlan, Disturbance, Drain, Failure,
+    AgentWord, Arrivals, AtOnceRule, BalancerPlan, BudgetRule, Burst, CachePlan, Disturbance, Drain, Failure,
     FoundWeights, Group, LogFormat, LoggedTimes, Measure, Pattern, PoolRules, Population, PriorityShare,
     Replay, Scenario, Service, ServiceLaw, Sharing, SimKey, SimTime, SlowDown, StickySessions, Volume,
 };
@@ -255,7 +255,16 @@ fn balancer(table: &Table<'_, '_>) -> BalancerPlan {
 }
 
 fn budget(table: &Table<'_, '_>) -> BudgetRule {
-    BudgetRule { percent: table.percent("share"), per_second: table.number("min-per-second") }
+    let at_once = table.get("at-once");
+    if let (Some(node), None) = (table.get("min-at-once"), at_once) {
+        table.error("min-at-once", node.span, "only with at-once");
+    }
+    let min = table.number("min-at-once");
+    BudgetRule {
+        percent: table.percent("share"),
+        per_second: table.number("min-per-second"),
+        at_once: at_once.map(|_| AtOnceRule { percent: table.percent("at-once"), min }),
+    }
 }
 
 fn found_weights(table: &Table<'_, '_>) -> FoundWeights {

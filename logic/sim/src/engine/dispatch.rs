@@ -55,6 +55,7 @@ impl Engine<'_> {
             second: None,
             sent_ns: 0,
             retries: 0,
+            is_retried: false,
             lost_at: None,
             wanted,
             spot: None,

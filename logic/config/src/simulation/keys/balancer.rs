@@ -228,6 +228,14 @@ static RETRY_BUDGET: Section = Section {
             "1",
             "So many each second are always permitted; those of the last ten seconds are kept if they were not used.",
         ),
+        key(
+            "at-once",
+            Percent { min: 0, max: 100 },
+            Otherwise("any number"),
+            "\"10%\"",
+            "Of the requests in flight no more than this share may be further tries at once.",
+        ),
+        key("min-at-once", COUNT, Default("3"), "10", "With `at-once`: so many always may."),
     ],
 };
 
