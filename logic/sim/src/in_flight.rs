@@ -1,6 +1,6 @@
 use std::net::IpAddr;
 
-use weir_balance::Watch;
+use weir_balance::{RequestClass, Watch};
 use weir_health::Probe;
 
 use crate::waiting::Spot;
@@ -10,6 +10,7 @@ use crate::waiting::Spot;
 pub(crate) struct Flight {
     pub(crate) arrived_ns: u64,
     pub(crate) work_ns: f64,
+    pub(crate) class: RequestClass,
     /// How much is transferred, where that is known.
     pub(crate) bytes: Option<u64>,
     pub(crate) client: IpAddr,
@@ -62,6 +63,7 @@ impl Flight {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stay {
     pub(crate) begun_ns: u64,
+    pub(crate) class: RequestClass,
     pub(crate) watch: Watch,
 }
 
@@ -130,6 +132,7 @@ pub(crate) mod testing {
         Flight {
             arrived_ns: 0,
             work_ns: 1.0,
+            class: RequestClass::Dynamic,
             bytes: None,
             client: IpAddr::from([10, 0, 0, 1]),
             uri: 0,

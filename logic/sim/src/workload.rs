@@ -1,6 +1,7 @@
 use std::io::BufRead;
 use std::net::{IpAddr, Ipv4Addr};
 
+use weir_balance::RequestClass;
 use weir_config::simulation::{Arrivals as Plan, LoggedTimes, PriorityShare, Scenario, Volume};
 
 use crate::arrivals::Arrivals;
@@ -15,6 +16,8 @@ pub(crate) struct Request {
     pub(crate) at_ns: u64,
     /// At a server of speed 1, in nanoseconds.
     pub(crate) work_ns: f64,
+    /// What it makes a server do.
+    pub(crate) class: RequestClass,
     /// How much is transferred, where that is known.
     pub(crate) bytes: Option<u64>,
     pub(crate) client: IpAddr,
@@ -35,6 +38,8 @@ pub(crate) struct Workload<'l> {
     uri_rng: Rng,
     priorities: Vec<PriorityShare>,
     priority_rng: Rng,
+    static_share: f64,
+    class_rng: Rng,
 }
 
 enum Source<'l> {
@@ -73,6 +78,8 @@ impl<'l> Workload<'l> {
             uri_rng: Rng::new(seed, Stream::Uris),
             priorities: scenario.priorities.clone(),
             priority_rng: Rng::new(seed, Stream::Priorities),
+            static_share: scenario.static_share,
+            class_rng: Rng::new(seed, Stream::Classes),
         })
     }
 
@@ -103,7 +110,16 @@ impl<'l> Workload<'l> {
             client: logged.and_then(|line| line.client).unwrap_or(client),
             uri: logged.and_then(|line| line.uri).unwrap_or(uri),
             priority: self.draw_priority(),
+            class: self.draw_class(),
         }))
+    }
+
+    fn draw_class(&mut self) -> RequestClass {
+        // Above 0, and up to 1.
+        match self.static_share > 0.0 && self.class_rng.unit() <= self.static_share {
+            true => RequestClass::Static,
+            false => RequestClass::Dynamic,
+        }
     }
 
     fn draw_priority(&mut self) -> u32 {

@@ -51,7 +51,8 @@ pub(super) fn apply(scenario: &mut Scenario, config: &Path, pool: Option<&str>) 
         found.servers.iter().enumerate().map(|(at, server)| group(at, server, found, like)).collect();
     scenario.in_use = Some(found.algorithm);
     let is_said = scenario.groups.iter().any(|group| !group.agent.is_empty());
-    let mut left_out = left_out(found, scenario.balancer.key, is_said);
+    let has_classes = scenario.static_share > 0.0;
+    let mut left_out = left_out(found, scenario.balancer.key, is_said, has_classes);
     if scenario.priorities.is_empty() && has_priorities(&plan, found) {
         left_out.push("the priority of routes (a scenario says in priorities how many requests have which)");
     }
@@ -63,8 +64,8 @@ pub(super) fn apply(scenario: &mut Scenario, config: &Path, pool: Option<&str>) 
 
 /// What the pool's config says and nothing simulates, by its keys.
 ///
-/// `is_said`: the scenario has what agents say.
-fn left_out(pool: &PoolPlan, key: SimKey, is_said: bool) -> Vec<&'static str> {
+/// `is_said`: the scenario has what agents say; `has_classes`: and requests that make servers fetch.
+fn left_out(pool: &PoolPlan, key: SimKey, is_said: bool, has_classes: bool) -> Vec<&'static str> {
     let stands_for_clients = key == SimKey::Auto && pool.algorithm.takes_key() && !has_key(&pool.hash.key);
     let said = [
         ("the key (each client stands for one value of it)", stands_for_clients),
@@ -77,7 +78,10 @@ fn left_out(pool: &PoolPlan, key: SimKey, is_said: bool) -> Vec<&'static str> {
             pool.sticky.as_ref().and_then(cookie).is_some_and(|cookie| cookie.life_max.is_some()),
         ),
         ("queue.fair by a header (clients take turns)", matches!(pool.queue.fair, Fairness::Header(_))),
-        ("auto-weight.static (all requests make servers compute)", pool.auto_weight.is_on),
+        (
+            "auto-weight.static (a scenario says in service how many requests make servers fetch)",
+            pool.auto_weight.is_on && !has_classes,
+        ),
         ("what agents say (a scenario says it in agent)", pool.agent.is_some() && !is_said),
     ];
     said.into_iter().filter(|(_, is_said)| *is_said).map(|(key, _)| key).collect()

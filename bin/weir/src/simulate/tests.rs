@@ -227,7 +227,10 @@ fn weights_that_are_found_come_with_their_rule() {
         got.groups.iter().map(|group| group.auto_weight.map(|known| known.processor)).collect();
     assert_eq!(speeds, [Some(Some(weir_balance::Hundredths(150))), None]);
     assert_eq!((got.balancer.auto_weight.interval.0, got.balancer.auto_weight.rule.max.get()), (120_000, 64));
-    assert_eq!(got.pool.left_out, ["auto-weight.static (all requests make servers compute)"]);
+    assert_eq!(
+        got.pool.left_out,
+        ["auto-weight.static (a scenario says in service how many requests make servers fetch)"]
+    );
 }
 
 #[test]

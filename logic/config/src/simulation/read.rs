@@ -56,6 +56,7 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node) -> Scenario {
         ),
         arrivals: if is_replay { Arrivals::Replay(replay(&table.table("replay"))) } else { arrivals(&table) },
         service: service(&table.table("service")),
+        static_share: table.table("service").decimal("static"),
         clients: population(&table.table("clients")),
         uris: population(&table.table("uris")),
         priorities: priorities(&table),
@@ -326,6 +327,7 @@ fn group(table: &Table<'_, '_>, index: usize) -> Group {
         name: table.text_if("name").map_or_else(|| format!("group {}", index + 1), |name| name.value),
         count,
         speed: table.decimal("speed"),
+        static_speed: table.decimal_if("static-speed"),
         concurrency: table.number("concurrency"),
         sharing: choice(
             table,

@@ -29,6 +29,8 @@ pub struct Scenario {
     pub arrivals: Arrivals,
     /// How much work one is.
     pub service: Service,
+    /// The share of requests that make servers fetch instead of computing, 0 to 1.
+    pub static_share: f64,
     /// Who asks.
     pub clients: Population,
     /// For what.
@@ -238,6 +240,8 @@ pub struct Group {
     pub count: u32,
     /// How fast each of its slots is: 2 = does in 1 s what is 2 s of work. Above 0.
     pub speed: f64,
+    /// The same at requests that make it fetch, above 0; `None` = as fast.
+    pub static_speed: Option<f64>,
     /// Requests that it works on at the same time at full speed; at least 1.
     pub concurrency: u32,
     /// What becomes of further ones.
@@ -393,9 +397,20 @@ impl Scenario {
         self.groups.iter().map(|group| u64::from(group.count)).sum()
     }
 
+    /// What each slot of a group does of requests as they come, in work per time.
+    fn mean_speed(&self, group: &Group) -> f64 {
+        match group.static_speed.filter(|_| self.static_share > 0.0) {
+            Some(static_speed) => {
+                1.0 / ((1.0 - self.static_share) / group.speed + self.static_share / static_speed)
+            }
+            None => group.speed,
+        }
+    }
+
     /// What all servers together can do, in requests of the mean size a second.
     pub fn capacity_per_s(&self) -> f64 {
-        let slots = |group: &Group| f64::from(group.count) * f64::from(group.concurrency) * group.speed;
+        let slots =
+            |group: &Group| f64::from(group.count) * f64::from(group.concurrency) * self.mean_speed(group);
         self.groups.iter().map(slots).sum::<f64>() / self.service.mean.seconds().max(1e-9)
     }
 }

@@ -45,6 +45,7 @@ impl Engine<'_> {
         let id = self.flights.add(Flight {
             arrived_ns: self.now_ns,
             work_ns: request.work_ns,
+            class: request.class,
             bytes: request.bytes,
             client: request.client,
             uri: request.uri,
@@ -188,12 +189,12 @@ impl Engine<'_> {
 
     /// A server gets a request that has been counted there.
     pub(super) fn begin_try(&mut self, id: FlightId, flight: &Flight, slot: usize) -> Try {
-        let (hit, work_ns) = self.servers[slot].look_up(flight.uri, flight.work_ns);
+        let (hit, work_ns) = self.servers[slot].look_up(flight.class, flight.uri, flight.work_ns);
         if let (Some(hit), Some((hits, lookups)), true) = (hit, &mut self.run.cache, flight.is_measured) {
             *hits += u64::from(hit);
             *lookups += 1;
         }
-        let stay = self.pool.stay(slot, self.now_ns);
+        let stay = self.pool.stay(slot, flight.class, self.now_ns);
         self.with_queue(slot, |server, now_ns| server.take(now_ns, id, work_ns));
         self.promise(slot as u32);
         Try { server: slot as u32, stay }

@@ -189,7 +189,7 @@ static SLOW_START: Section = Section {
 static AUTO_WEIGHT: Section = Section {
     noun: "",
     title: "[balancer.auto-weight]",
-    meaning: "How weights are found by measurement, as a pool's; by the time until the end of the answer. All requests make servers compute.",
+    meaning: "How weights are found by measurement, as a pool's; by the time until the end of the answer. `static` in `[service]` says how many requests make servers fetch; the others make them compute.",
     keys: &AUTO_WEIGHT_KEYS,
 };
 
