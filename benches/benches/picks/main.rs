@@ -1,5 +1,6 @@
 //! What a choice costs: pick, begin and end for every algorithm with 3, 100 and 10,000 servers, alone and with the options that make it
-//! choose otherwise; the same where an algorithm has the most to do; making a roster; and a worker's first pick after a change of weights, which it makes within a request.
+//! choose otherwise; the same where an algorithm has the most to do; making a roster; and a worker's first pick after a change of
+//! weights, which it makes within a request.
 //!
 //! `make bench-picks`. Servers of three different weights, a tenth of them with requests in flight; another client and
 //! another random number each time, and one request of a few is still under way when the next is picked.

@@ -53,8 +53,9 @@ fn of(algorithm: Algorithm) -> Vec<Way> {
     if algorithm.takes_key() {
         ways.push(Way { has_key: false, ..way("/without a key", alone) });
     }
-    if algorithm.goes_by_key() {
-        // Those that do not know the option choose as ever.
+    let has_fallback =
+        !matches!(algorithm, Algorithm::Ketama | Algorithm::NginxHash | Algorithm::NginxIpHash);
+    if algorithm.goes_by_key() && has_fallback {
         ways.push(hashing("/no fallback", HashOptions { fallback: false, ..hash }));
     }
     ways
