@@ -96,6 +96,23 @@ fn sessions_that_are_forgotten_are_broken_ones() {
     // Each client comes every two seconds.
     assert!(moved(StickySessions { expire: SimTime(SECOND), ..StickySessions::default() }) > 0.9);
     assert!(moved(StickySessions { expire: SimTime(600 * SECOND), ..StickySessions::default() }) == 0.0);
+    let lives = |seconds| {
+        moved(StickySessions { life_max: Some(SimTime(seconds * SECOND)), ..StickySessions::default() })
+    };
+    assert!(lives(5) > 0.9 && lives(600) == 0.0, "{} {}", lives(5), lives(600));
+}
+
+#[test]
+fn a_client_leaves_its_server_when_as_many_wait_for_that_as_may() {
+    let groups = vec![Group { count: 4, connections_max: Some(1), ..Group::default() }];
+    let of = |server_queue_max| {
+        let balancer = BalancerPlan { server_queue_max, ..sticky(StickySessions::default()) };
+        play(&Scenario { balancer, ..minute(groups.clone()) }, Algorithm::LeastConnections)
+    };
+    let (any, one) = (of(None), of(Some(1)));
+    assert_eq!(any.moved_share, Some(0.0));
+    assert!(one.moved_share > Some(0.1), "{:?}", one.moved_share);
+    assert!(one.mean_s() < any.mean_s(), "{} {}", one.mean_s(), any.mean_s());
 }
 
 fn slowly(seconds: u64) -> BalancerPlan {

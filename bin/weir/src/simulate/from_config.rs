@@ -4,8 +4,7 @@ use std::path::Path;
 
 use weir_config::Plan;
 use weir_config::plan::{
-    Fairness, KeyPlan, Mode, PoolPlan, Priority, ServerPlan, StickyBy, StickyCookie, StickyPlan,
-    StickyTablePlan,
+    Fairness, KeyPlan, Mode, PoolPlan, Priority, ServerPlan, StickyBy, StickyPlan, StickyTablePlan,
 };
 use weir_config::simulation::{
     AgentWord, AtOnceRule, BudgetRule, Disturbance, Drain, Failure, FoundWeights, Group, PoolRules, Scenario,
@@ -73,10 +72,6 @@ fn left_out(pool: &PoolPlan, key: SimKey, is_said: bool, has_classes: bool) -> V
             "the sessions of sticky (each client stands for one)",
             pool.sticky.as_ref().is_some_and(has_sessions),
         ),
-        (
-            "sticky.max-life",
-            pool.sticky.as_ref().and_then(cookie).is_some_and(|cookie| cookie.life_max.is_some()),
-        ),
         ("queue.fair by a header (clients take turns)", matches!(pool.queue.fair, Fairness::Header(_))),
         (
             "auto-weight.static (a scenario says in service how many requests make servers fetch)",
@@ -109,13 +104,6 @@ fn has_sessions(sticky: &StickyPlan) -> bool {
     }
 }
 
-fn cookie(sticky: &StickyPlan) -> Option<&StickyCookie> {
-    match &sticky.by {
-        StickyBy::Cookie(cookie) => Some(cookie),
-        _ => None,
-    }
-}
-
 /// Simulated clients have a session each. Those with a cookie carry it with them: nobody's is forgotten for lack of room.
 fn sessions(sticky: &StickyPlan) -> StickySessions {
     let (size, expire) = match &sticky.by {
@@ -125,7 +113,11 @@ fn sessions(sticky: &StickyPlan) -> StickySessions {
             (entries_max, time(expire, 1))
         }
     };
-    StickySessions { size, expire, when_gone: sticky.when_gone, when_busy: sticky.when_busy }
+    let life_max = match &sticky.by {
+        StickyBy::Cookie(cookie) => cookie.life_max.map(|life| time(life, 1)),
+        StickyBy::Learn(..) | StickyBy::Source(..) | StickyBy::Expression(..) => None,
+    };
+    StickySessions { size, expire, life_max, when_gone: sticky.when_gone, when_busy: sticky.when_busy }
 }
 
 /// As many clients as a scenario can have.

@@ -184,6 +184,7 @@ servers = [
         Some(StickySessions {
             size: 500,
             expire: SimTime(1_200_000_000_000),
+            life_max: None,
             when_gone: WhenGone::Fail,
             when_busy: WhenBusy::Redispatch,
         })
@@ -244,7 +245,7 @@ fn cookies_are_never_forgotten_and_sessions_that_are_no_clients_are_told() {
     let sessions = "the sessions of sticky (each client stands for one)";
     for (sticky, told) in [
         ("{ cookie = \"SRV\" }", vec![]),
-        ("{ cookie = \"SRV\", max-life = \"8h\" }", vec!["sticky.max-life"]),
+        ("{ cookie = \"SRV\", max-life = \"8h\" }", vec![]),
         ("{ source = true }", vec![]),
         ("{ source = { ipv4-prefix = 24 } }", vec![sessions]),
         ("{ expression = \"path\" }", vec![sessions]),
@@ -254,7 +255,9 @@ fn cookies_are_never_forgotten_and_sessions_that_are_no_clients_are_told() {
     let carried = of("{ cookie = \"SRV\" }").balancer.sticky.unwrap();
     assert_eq!((carried.size, carried.expire), (16_000_000, SimTime::MAX));
     let idle = of("{ cookie = \"SRV\", max-idle = \"10m\" }").balancer.sticky.unwrap();
-    assert_eq!(idle.expire, SimTime(600_000_000_000));
+    assert_eq!((idle.expire, idle.life_max), (SimTime(600_000_000_000), None));
+    let ends = of("{ cookie = \"SRV\", max-life = \"8h\" }").balancer.sticky.unwrap();
+    assert_eq!(ends.life_max, Some(SimTime(28_800_000_000_000)));
 }
 
 #[test]

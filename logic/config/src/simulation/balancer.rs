@@ -100,6 +100,8 @@ pub struct StickySessions {
     pub size: u32,
     /// One that was not seen for so long is forgotten.
     pub expire: SimTime,
+    /// So long after it began with its server it ends, though it is used; `None` = it does not.
+    pub life_max: Option<SimTime>,
     /// When its server takes nothing, or has failed the request.
     pub when_gone: WhenGone,
     /// When its server is at its limit.

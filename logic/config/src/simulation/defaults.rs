@@ -68,6 +68,7 @@ impl Default for StickySessions {
         Self {
             size: 100_000,
             expire: SimTime(30 * 60 * 1_000_000_000),
+            life_max: None,
             when_gone: WhenGone::Redispatch,
             when_busy: WhenBusy::Wait,
         }

@@ -278,6 +278,7 @@ fn sticky(table: &Table<'_, '_>) -> StickySessions {
     StickySessions {
         size: table.number("size"),
         expire: long(table, "expire"),
+        life_max: table.get("max-life").map(|_| long(table, "max-life")),
         when_gone: choice(table, "when-gone", &when_gone, WhenGone::Redispatch),
         when_busy: choice(table, "when-busy", &when_busy, WhenBusy::Wait),
     }

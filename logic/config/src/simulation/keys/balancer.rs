@@ -163,6 +163,13 @@ static STICKY: Section = Section {
             "One that was not seen for this long is forgotten.",
         ),
         key(
+            "max-life",
+            TIME,
+            Otherwise("no limit"),
+            "\"24h\"",
+            "So long after it began with its server it ends, though it is used, as a cookie's does with `max-life`. Whole seconds count.",
+        ),
+        key(
             "when-gone",
             Choice(&["redispatch", "fail"]),
             Default("\"redispatch\""),
