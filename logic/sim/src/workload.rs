@@ -64,7 +64,8 @@ impl<'l> Workload<'l> {
             }
             (Plan::Replay(replay), Some(log)) => {
                 let rng = Rng::new(seed, Stream::Arrivals);
-                Source::Log { log: Box::new(Replayed::new(replay, log, rng)), times: replay.times }
+                let log = Replayed::new(replay, &scenario.pool.static_paths, log, rng);
+                Source::Log { log: Box::new(log), times: replay.times }
             }
             (Plan::Replay(_), None) => return Err(LogError::missing()),
         };
@@ -102,6 +103,8 @@ impl<'l> Workload<'l> {
         let logged_bytes = logged.and_then(|line| line.bytes);
         let (drawn_ns, drawn_bytes) = self.work.draw(&mut self.work_rng, logged_bytes);
         let client = client_address(self.clients.draw(&mut self.client_rng));
+        let drawn_class = self.draw_class();
+        let class = logged.and_then(|line| line.class).unwrap_or(drawn_class);
         let uri = mix(self.uris.draw(&mut self.uri_rng).wrapping_add(1));
         Ok(Some(Request {
             at_ns,
@@ -110,7 +113,7 @@ impl<'l> Workload<'l> {
             client: logged.and_then(|line| line.client).unwrap_or(client),
             uri: logged.and_then(|line| line.uri).unwrap_or(uri),
             priority: self.draw_priority(),
-            class: self.draw_class(),
+            class,
         }))
     }
 

@@ -7,8 +7,8 @@ use weir_config::plan::{
     Fairness, KeyPlan, Mode, PoolPlan, Priority, ServerPlan, StickyBy, StickyPlan, StickyTablePlan,
 };
 use weir_config::simulation::{
-    AgentWord, AtOnceRule, BudgetRule, Disturbance, Drain, Failure, FoundWeights, Group, PoolRules, Scenario,
-    SimKey, SimTime, SlowDown, StickySessions,
+    AgentWord, Arrivals, AtOnceRule, BudgetRule, Disturbance, Drain, Failure, FoundWeights, Group, PoolRules,
+    Scenario, SimKey, SimTime, SlowDown, StickySessions,
 };
 use weir_http::{Action, RequestKey};
 use weir_model::Millis;
@@ -16,8 +16,13 @@ use weir_model::Millis;
 use crate::check::{self, Refusal, print_diagnostics};
 
 /// Puts a pool's servers into the scenario. What a config does not say of a server (its speed, slots, cache) is what the
-/// scenario's only group has.
-pub(super) fn apply(scenario: &mut Scenario, config: &Path, pool: Option<&str>) -> Result<(), String> {
+/// scenario's only group has. `replays`: a log is going to be replayed, whatever the scenario says.
+pub(super) fn apply(
+    scenario: &mut Scenario,
+    config: &Path,
+    pool: Option<&str>,
+    replays: bool,
+) -> Result<(), String> {
     let plan = match check::load(config) {
         Ok(loaded) => loaded.plan,
         Err(Refusal::Unreadable(cause)) => return Err(cause.to_string()),
@@ -50,20 +55,29 @@ pub(super) fn apply(scenario: &mut Scenario, config: &Path, pool: Option<&str>) 
         found.servers.iter().enumerate().map(|(at, server)| group(at, server, found, like)).collect();
     scenario.in_use = Some(found.algorithm);
     let is_said = scenario.groups.iter().any(|group| !group.agent.is_empty());
-    let has_classes = scenario.static_share > 0.0;
+    // The lines of a log say what was asked for.
+    let replays = replays || matches!(scenario.arrivals, Arrivals::Replay(_));
+    let has_classes = scenario.static_share > 0.0 || replays;
     let mut left_out = left_out(found, scenario.balancer.key, is_said, has_classes);
     if scenario.priorities.is_empty() && has_priorities(&plan, found) {
         left_out.push("the priority of routes (a scenario says in priorities how many requests have which)");
     }
-    scenario.pool =
-        PoolRules { scheduling: Some(found.scheduling()), membership: found.membership, left_out };
+    scenario.pool = PoolRules {
+        scheduling: Some(found.scheduling()),
+        membership: found.membership,
+        static_paths: match found.auto_weight.is_on {
+            true => found.auto_weight.static_paths.clone(),
+            false => Vec::new(),
+        },
+        left_out,
+    };
     balancer(scenario, found);
     Ok(())
 }
 
 /// What the pool's config says and nothing simulates, by its keys.
 ///
-/// `is_said`: the scenario has what agents say; `has_classes`: and requests that make servers fetch.
+/// `is_said`: the scenario has what agents say; `has_classes`: it is known which requests make servers fetch.
 fn left_out(pool: &PoolPlan, key: SimKey, is_said: bool, has_classes: bool) -> Vec<&'static str> {
     let stands_for_clients = key == SimKey::Auto && pool.algorithm.takes_key() && !has_key(&pool.hash.key);
     let said = [

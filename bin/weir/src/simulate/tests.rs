@@ -105,13 +105,17 @@ servers = [
 "#;
 
 fn with_config(text: &str, pool: Option<&str>) -> Result<Scenario, String> {
+    with_config_and(text, pool, false)
+}
+
+fn with_config_and(text: &str, pool: Option<&str>, replays: bool) -> Result<Scenario, String> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("weir.toml");
     fs::write(&path, text).unwrap();
     let fail = Disturbance::Fail(Failure { at: SimTime(1), lasts: SimTime(2), servers: 2 });
     let like = Group { concurrency: 8, disturbances: vec![fail], ..Group::default() };
     let mut scenario = Scenario { groups: vec![like], ..Scenario::default() };
-    from_config::apply(&mut scenario, &path, pool).map(|()| scenario)
+    from_config::apply(&mut scenario, &path, pool, replays).map(|()| scenario)
 }
 
 #[test]
@@ -232,6 +236,9 @@ fn weights_that_are_found_come_with_their_rule() {
         got.pool.left_out,
         ["auto-weight.static (a scenario says in service how many requests make servers fetch)"]
     );
+    // A log says what was asked for.
+    let replayed = with_config_and(text, None, true).unwrap();
+    assert!(replayed.pool.left_out.is_empty() && !replayed.pool.static_paths.is_empty());
 }
 
 #[test]

@@ -267,7 +267,7 @@ static SERVICE: Section = Section {
             Number { min: 0.0, max: 1.0 },
             Default("0"),
             "0.3",
-            "The share of requests that make servers fetch a file instead of computing, drawn at random, also of a replay's: servers may be faster or slower at \
+            "The share of requests that make servers fetch a file instead of computing, drawn at random, also of a replay's unless `--config` has a pool whose `auto-weight.static` tells them: servers may be faster or slower at \
              them (`static-speed`), and weights that are found go by both.",
         ),
     ],

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use weir_balance::{Algorithm, KnownSpeeds, Membership, Scheduling};
+use weir_http::PathPattern;
 use weir_model::Weight;
 
 use super::{BalancerPlan, SimTime};
@@ -50,6 +51,8 @@ pub struct PoolRules {
     pub scheduling: Option<Scheduling>,
     /// Who of the servers takes part, whatever the algorithm.
     pub membership: Membership,
+    /// Requests of a replay for these make servers fetch, where its weights are found; empty = nobody asks.
+    pub static_paths: Vec<PathPattern>,
     /// What it says besides and is not simulated, by the keys of the config.
     pub left_out: Vec<&'static str>,
 }
