@@ -2,6 +2,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use weir_balance::Algorithm;
 
 use crate::scenario::Scenario;
 
@@ -173,7 +174,7 @@ pub(crate) struct Servers {
     pub(crate) seconds: u64,
     /// Only these algorithms (several separated by commas)
     #[arg(long, value_delimiter = ',')]
-    pub(crate) only: Vec<String>,
+    pub(crate) only: Vec<Algorithm>,
 }
 
 /// `storage`. NGINX's program comes from NGINX, Weir's from WEIR. STORM is the path of StoRM WebDAV's jar, if it is to take part;

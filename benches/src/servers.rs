@@ -6,6 +6,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
+use weir_balance::Algorithm;
+
 use crate::cpu;
 use crate::error::{Error, Result};
 use crate::machine;
@@ -18,23 +20,6 @@ use crate::wrk::Load;
 
 const FEW: usize = 3;
 const CONNECTIONS: u32 = 64;
-
-const ALGORITHMS: [&str; 11] = [
-    "round-robin",
-    "least-connections",
-    "random",
-    "peak-ewma",
-    "least-response-time",
-    "hash",
-    "ring",
-    "maglev",
-    "ketama",
-    "rendezvous",
-    "lblc",
-];
-
-/// These go by the URI.
-const BY_KEY: [&str; 6] = ["hash", "ring", "maglev", "ketama", "rendezvous", "lblc"];
 
 /// So many different ones are asked for: with one, a hash would have one server.
 const URIS: usize = 20_000;
@@ -59,14 +44,13 @@ pub(crate) fn run(options: &Servers) -> Result<bool> {
     origin.wait_ready(own, false, &log)?;
 
     let script = workshop.write("uris.lua", &uris())?;
-    let chosen = |name: &&str| options.only.is_empty() || options.only.iter().any(|only| only == name);
+    let chosen = |algorithm: &Algorithm| options.only.is_empty() || options.only.contains(algorithm);
     let mut kept = true;
     let mut table = format!(
         "\nCPU a request with {} servers against {FEW}\n\n| algorithm | server connections | {FEW} servers | {} servers | ratio: median (min..max) | |\n|---|---|---|---|---|---|\n",
         options.many, options.many
     );
-    for algorithm in ALGORITHMS.into_iter().filter(chosen) {
-        // Kept connections to many servers are as many sockets, which no cache holds: that is the kernel's part of it.
+    for algorithm in Algorithm::ALL.into_iter().filter(chosen) {
         for reuse in [false, true] {
             let (mut few, mut many) = (Vec::new(), Vec::new());
             for turn in 0..options.repeats.max(1) {
@@ -84,12 +68,8 @@ pub(crate) fn run(options: &Servers) -> Result<bool> {
             let ratios = Spread::of(many.iter().zip(&few).map(|(many, few)| many / few));
             let median = |figures: &[f64]| Spread::of(figures.iter().copied()).map_or(0.0, |it| it.median);
             let Some(Spread { min, median: ratio, max }) = ratios else { continue };
-            kept &= reuse || ratio <= RATIO_MAX;
-            let verdict = match (reuse, ratio <= RATIO_MAX) {
-                (true, _) => "",
-                (false, true) => "kept",
-                (false, false) => "**missed**",
-            };
+            kept &= ratio <= RATIO_MAX;
+            let verdict = if ratio <= RATIO_MAX { "kept" } else { "**missed**" };
             let _ = writeln!(
                 table,
                 "| {algorithm} | {} | {:.2} us | {:.2} us | {ratio:.2} ({min:.2}..{max:.2}) | {verdict} |",
@@ -125,7 +105,7 @@ fn cost(balancer: &Balancer, options: &Servers, reuse: bool, script: &Path) -> R
 /// Weir's config, and where it listens.
 fn config_of(
     workshop: &Workshop,
-    algorithm: &str,
+    algorithm: Algorithm,
     reuse: bool,
     count: usize,
     port: u16,
@@ -137,10 +117,7 @@ fn config_of(
             format!("\"{address}:{port}\"")
         })
         .collect();
-    let balance = match BY_KEY.contains(&algorithm) {
-        true => format!("{{ algorithm = \"{algorithm}\", key = \"uri\" }}"),
-        false => format!("\"{algorithm}\""),
-    };
+    let balance = balance_of(algorithm);
     let reuse = if reuse { "{ idle = 64, idle-timeout = \"10m\" }" } else { "false" };
     let text = format!(
         "[weir]\nworkers = 1\nmax-connections = 1000\ncontrol = {control:?}\nstate = false\n\n[listener.web]\nbind = \"{bind}\"\npool = \"web\"\n\n\
@@ -149,6 +126,16 @@ fn config_of(
         control = workshop.path("weir.sock"),
     );
     Ok((text, bind))
+}
+
+/// Algorithms that can go by any key go by the URI, the others by the client's address, of which there is one.
+fn balance_of(algorithm: Algorithm) -> String {
+    let by_address = matches!(algorithm, Algorithm::Source | Algorithm::NginxIpHash);
+    if algorithm.takes_key() && !by_address {
+        format!("{{ algorithm = \"{algorithm}\", key = \"uri\" }}")
+    } else {
+        format!("\"{algorithm}\"")
+    }
 }
 
 /// wrk asks for another URI each time, in an order of no account. They are made in advance.
@@ -196,4 +183,18 @@ http {{
 ",
         body = "x".repeat(1024)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_go_by_the_uri_does_and_the_rest_is_named_alone() {
+        let by_uri = |algorithm: &Algorithm| balance_of(*algorithm).contains("key =");
+        assert_eq!(balance_of(Algorithm::Source), "\"source\"");
+        assert_eq!(balance_of(Algorithm::IpvsSh), "{ algorithm = \"ipvs-sh\", key = \"uri\" }");
+        let expected = Algorithm::ALL.into_iter().filter(|algorithm| algorithm.takes_key()).count() - 2;
+        assert_eq!(Algorithm::ALL.into_iter().filter(by_uri).count(), expected);
+    }
 }

@@ -1,10 +1,12 @@
-//! What a choice costs: pick, begin and end for every algorithm with 3, 100 and 10,000 servers; the same where an algorithm has the most
-//! to do; making a roster; and a worker's first pick after a change of weights, which it makes within a request.
+//! What a choice costs: pick, begin and end for every algorithm with 3, 100 and 10,000 servers, alone and with the options that make it
+//! choose otherwise; the same where an algorithm has the most to do; making a roster; and a worker's first pick after a change of
+//! weights, which it makes within a request.
 //!
 //! `make bench-picks`. Servers of three different weights, a tenth of them with requests in flight; another client and
 //! another random number each time, and one request of a few is still under way when the next is picked.
 
 mod pool;
+mod ways;
 mod worst;
 
 use std::collections::VecDeque;
@@ -18,26 +20,31 @@ use weir_balance::{Algorithm, Pick, PickInput, Picker, Roster};
 use weir_model::Weight;
 
 use pool::{SERVERS, candidates, spread};
+use ways::ways;
 
 /// Requests under way while picks are made.
 const IN_FLIGHT: usize = 64;
 
 fn picks(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("pick");
-    for algorithm in Algorithm::ALL {
+    for way in ways() {
         for servers in SERVERS {
-            let candidates = candidates(servers);
+            let mut candidates = candidates(servers);
+            if way.has_equal_weights {
+                candidates.iter_mut().for_each(|candidate| candidate.weight = Weight::ONE);
+            }
             let loads: Vec<_> = candidates.iter().map(|candidate| Arc::clone(&candidate.load)).collect();
-            let roster = Roster::new(algorithm, candidates, None);
+            let roster = Roster::new(way.scheduling, candidates, None);
             let mut picker = Picker::new(1);
             let mut under_way = VecDeque::with_capacity(IN_FLIGHT + 1);
             let mut number = 0;
-            group.bench_function(BenchmarkId::new(algorithm.name(), servers), |bencher| {
+            group.bench_function(BenchmarkId::new(way.name.as_str(), servers), |bencher| {
                 bencher.iter(|| {
                     number += 1;
                     let random = spread(number);
                     let source = IpAddr::V4(Ipv4Addr::from_bits(random as u32));
-                    let input = PickInput { key: Some(source.into()), random, now_ms: number, exclude: &[] };
+                    let key = way.has_key.then(|| source.into());
+                    let input = PickInput { key, random, now_ms: number, exclude: &[] };
                     if let Pick::Server(slot) = picker.pick(&roster, black_box(&input)) {
                         roster.begin(slot);
                         under_way.push_back(slot);

@@ -36,6 +36,8 @@ pub enum Algorithm {
     Overflow,
     /// Two or more weighted random draws, the least loaded of them (power of two choices).
     Random,
+    /// Two random draws by weight as the kernel makes them, the less loaded of them (IPVS's twos).
+    IpvsTwos,
     /// Random draws and the fewest active requests, or a schedule by weight over active requests (Envoy's least request).
     LeastRequest,
     /// Two random draws, the one with less latency times load (Finagle's and Envoy's peak EWMA).
@@ -74,7 +76,7 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// Every algorithm, in the order that `weir algorithms` lists them.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::RoundRobin,
         Self::StaticRr,
         Self::IpvsRr,
@@ -88,6 +90,7 @@ impl Algorithm {
         Self::Failover,
         Self::Overflow,
         Self::Random,
+        Self::IpvsTwos,
         Self::LeastRequest,
         Self::PeakEwma,
         Self::LeastResponseTime,
@@ -123,6 +126,7 @@ impl Algorithm {
             Self::Failover => "failover",
             Self::Overflow => "overflow",
             Self::Random => "random",
+            Self::IpvsTwos => "ipvs-twos",
             Self::LeastRequest => "least-request",
             Self::PeakEwma => "peak-ewma",
             Self::LeastResponseTime => "least-response-time",
@@ -185,6 +189,11 @@ impl Algorithm {
                 | Self::IpvsDh
                 | Self::IpvsMh
         )
+    }
+
+    /// Whether it knows no other server for a key whose own has no room, unless it is told to look for one (`fallback`).
+    pub const fn keeps_to_one_server(self) -> bool {
+        matches!(self, Self::IpvsSh | Self::IpvsDh | Self::IpvsMh)
     }
 
     /// Whether it looks at the key of a request.

@@ -123,13 +123,23 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
     },
     AlgorithmEntry {
         algorithm: Algorithm::Random,
-        origin: "HAProxy (random(draws)): the power of two choices. IPVS's twos is the same with two draws",
+        origin: "HAProxy (random(draws)): the power of two choices",
         formula: "`draws` servers (2) are drawn at random by weight, independently, or with `distinct` each other than the one before (NGINX: \
                   random two); the lowest active / weight wins, the first of equals. (HAProxy draws from a consistent ring, and breaks ties by request rate.) With `bounded-load` \
                   a server that has its places is not drawn; see ring.",
         when_to_use: "Several balancers in front of the same servers, who do not know each other's load; servers \
                       that come and go.",
         cost: "O(draws * log n)",
+    },
+    AlgorithmEntry {
+        algorithm: Algorithm::IpvsTwos,
+        origin: "IPVS (twos, two weighted random choices)",
+        formula: "Twice a number from 0 to the sum of all weights is drawn, both ends included; the weights are taken off it in the pool's \
+                  order, and the server at which nothing is left is drawn: the first as if it weighed 1 more. The second wins if its \
+                  (active * 256 + inactive) / weight is less. For a server without room another is drawn (IPVS: those with room alone \
+                  make the sum). Every connection that a proxy knows is active.",
+        when_to_use: "Where the choice must be the kernel's; otherwise random.",
+        cost: "O(log n)",
     },
     AlgorithmEntry {
         algorithm: Algorithm::LeastRequest,

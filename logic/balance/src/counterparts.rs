@@ -45,7 +45,7 @@ const HAPROXY: &[Counterpart] = &[
     is(
         "hash-preserve-affinity",
         &[Algorithm::Source, Algorithm::Hash, Algorithm::Ring],
-        "`always`: `fallback = false`; `maxconn`: without it",
+        "`always`: `fallback = false`; `maxqueue`: with `queue.max-per-server`; `maxconn`: without it",
     ),
     is("log-hash, sticky", &[], "logs are no protocol here"),
 ];
@@ -75,7 +75,7 @@ const IPVS: &[Counterpart] = &[
     is("nq", &[Algorithm::Nq], ""),
     is("fo", &[Algorithm::Failover], ""),
     is("ovf", &[Algorithm::Overflow], "who finds everybody full is not refused"),
-    is("twos", &[Algorithm::Random], "by active / weight"),
+    is("twos", &[Algorithm::IpvsTwos], ""),
     is("sh", &[Algorithm::IpvsSh], "sh-fallback unless `fallback = false`; `port`"),
     is("dh", &[Algorithm::IpvsDh], ""),
     is("mh", &[Algorithm::IpvsMh], "the table of 4,093 places"),

@@ -76,6 +76,7 @@ impl KeyRule {
             | Algorithm::IpvsRr
             | Algorithm::IpvsWrr
             | Algorithm::Random
+            | Algorithm::IpvsTwos
             | Algorithm::LeastRequest
             | Algorithm::PeakEwma
             | Algorithm::Source

@@ -28,6 +28,7 @@ mod edf;
 mod gcd;
 mod hash;
 mod hub;
+mod ipvs_twos;
 mod ipvs_wrr;
 mod key;
 mod key_rule;

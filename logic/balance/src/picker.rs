@@ -33,7 +33,8 @@ pub struct PickInput<'a> {
     /// What it goes by in the hash family; `None` = it has nothing of the kind (a Unix socket's peer has no address), and the
     /// servers take turns.
     pub key: Option<Key>,
-    /// Evenly spread over all 64 bits, another for each pick. Used by `random`, `least-request` and `peak-ewma`.
+    /// Evenly spread over all 64 bits, another for each pick. Used by the algorithms that
+    /// draw servers.
     pub random: u64,
     /// Milliseconds since a moment that stays the same for all pickers of a pool. Used by algorithms that remember or
     /// measure.
@@ -103,6 +104,7 @@ impl Picker {
                 let draw = Draw { draws: measure.draws, distinct: measure.distinct, random: input.random };
                 servers.pick(&draw, permits, candidate, is_less_loaded)
             }
+            Schedule::IpvsTwos(servers) => servers.pick(input.random, is_open, candidate, is_less_loaded),
             Schedule::FewestRequests(servers) => {
                 let draw = Draw { draws: measure.draws, distinct: false, random: input.random };
                 servers.pick(&draw, is_open, candidate, |a, b| a.load.active() < b.load.active())

@@ -9,6 +9,7 @@ use crate::hash::{
     Addressed, ByWeight, IpvsKind, IpvsTable, Ketama, Maglev, Rendezvous, Ring, id_key, position_key,
     ring_keys,
 };
+use crate::ipvs_twos::IpvsTwos;
 use crate::ipvs_wrr::Thresholds;
 use crate::locality::Localities;
 use crate::round_robin::Classes;
@@ -25,6 +26,7 @@ pub(crate) enum Schedule {
     /// IPVS's rr is its wrr with equal weights.
     IpvsWrr(Thresholds),
     Random(WeightedDraw),
+    IpvsTwos(IpvsTwos),
     /// Envoy's least request where all weights are equal.
     FewestRequests(WeightedDraw),
     /// Envoy's least request where weights differ: each picker's own, from one of these on.
@@ -69,6 +71,14 @@ impl Cohort<'_> {
         if shares.iter().all(|(_, share)| share.is_multiple_of(whole)) {
             shares.iter_mut().for_each(|(_, share)| *share /= whole);
         }
+        shares
+    }
+
+    /// As [`Cohort::shares`], in the pool's order.
+    fn ranked_shares(&self) -> Vec<(usize, u32)> {
+        let mut shares = self.shares();
+        let rank = |slot: usize| self.candidates[slot].as_ref().map_or(0, |candidate| candidate.rank);
+        shares.sort_by_key(|(slot, _)| rank(*slot));
         shares
     }
 
@@ -171,6 +181,7 @@ impl Schedule {
             | Algorithm::LeastResponseTime
             | Algorithm::LeastBandwidth => Self::Keys,
             Algorithm::Random => Self::Random(WeightedDraw::new(&shares)),
+            Algorithm::IpvsTwos => Self::IpvsTwos(IpvsTwos::new(&cohort.ranked_shares())),
             Algorithm::LeastRequest if equal && scheduling.measure.bias.is_none() => {
                 Self::FewestRequests(WeightedDraw::new(&shares))
             }

@@ -1,4 +1,4 @@
-use weir_balance::{StickyKeys, StickyTable, StickyTableRule};
+use weir_balance::{StickyKey, StickyKeys, StickyTable, StickyTableRule};
 use weir_config::simulation::StickySessions;
 
 /// Which client is bound to which server: the table that a pool of the proxy has for it. The client of a pool with cookies carries the
@@ -7,6 +7,14 @@ use weir_config::simulation::StickySessions;
 pub(crate) struct Bonds {
     table: StickyTable,
     keys: StickyKeys,
+    life_max_s: Option<u64>,
+}
+
+/// What is known of a client: its server, and, where that counts, since when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Session {
+    server: u32,
+    begun_s: u32,
 }
 
 impl Bonds {
@@ -16,17 +24,83 @@ impl Bonds {
             // An expiry of less than a millisecond would be none of a session.
             expire_ms: (rules.expire.0 / 1_000_000).max(1),
         };
-        // Nobody attacks it: the same keys in every run.
-        Self { table: StickyTable::new(rule), keys: StickyKeys::new([1, 2]) }
+        Self {
+            table: StickyTable::new(rule),
+            // Nobody attacks it: the same keys in every run.
+            keys: StickyKeys::new([1, 2]),
+            life_max_s: rules.life_max.map(|life| life.0 / NS_PER_S),
+        }
     }
 
     /// The server that a client is bound to.
     pub(crate) fn find(&self, client: u64, now_ns: u64) -> Option<u32> {
-        let server = self.table.find(self.keys.of(&client.to_be_bytes()), now_ns / 1_000_000)?;
-        u32::try_from(server).ok()
+        self.session(self.key(client), now_ns).map(|session| session.server)
     }
 
     pub(crate) fn bind(&self, client: u64, server: u32, now_ns: u64) {
-        self.table.bind(self.keys.of(&client.to_be_bytes()), server.into(), now_ns / 1_000_000);
+        let key = self.key(client);
+        let begun_s = match self.life_max_s {
+            // With another server it begins anew, as a cookie does.
+            Some(_) => {
+                let before = self.session(key, now_ns).filter(|session| session.server == server);
+                before.map_or(seconds(now_ns) as u32, |session| session.begun_s)
+            }
+            None => 0,
+        };
+        self.table.bind(key, Session { server, begun_s }.into(), now_ns / NS_PER_MS);
+    }
+
+    /// What is remembered of a client, as long as it holds.
+    fn session(&self, key: StickyKey, now_ns: u64) -> Option<Session> {
+        let session = Session::from(self.table.find(key, now_ns / NS_PER_MS)?);
+        let age_s = seconds(now_ns).saturating_sub(session.begun_s.into());
+        self.life_max_s.is_none_or(|life_max_s| age_s <= life_max_s).then_some(session)
+    }
+
+    fn key(&self, client: u64) -> StickyKey {
+        self.keys.of(&client.to_be_bytes())
+    }
+}
+
+const NS_PER_MS: u64 = 1_000_000;
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// As cookies count.
+fn seconds(now_ns: u64) -> u64 {
+    now_ns / NS_PER_S
+}
+
+/// What the table has in place of the proxy's ids of servers.
+impl From<Session> for u64 {
+    fn from(session: Session) -> Self {
+        (Self::from(session.begun_s) << u32::BITS) | Self::from(session.server)
+    }
+}
+
+impl From<u64> for Session {
+    fn from(entry: u64) -> Self {
+        Self { server: entry as u32, begun_s: (entry >> u32::BITS) as u32 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_config::simulation::SimTime;
+
+    use super::*;
+
+    #[test]
+    fn a_session_ends_after_its_life_though_it_is_used_and_begins_anew_with_another_server() {
+        let life_max = Some(SimTime(10 * NS_PER_S));
+        let bonds = Bonds::new(&StickySessions { life_max, ..StickySessions::default() });
+        bonds.bind(7, 3, 0);
+        for second in 1..=10 {
+            assert_eq!(bonds.find(7, second * NS_PER_S), Some(3), "{second}");
+            bonds.bind(7, 3, second * NS_PER_S);
+        }
+        assert_eq!(bonds.find(7, 11 * NS_PER_S), None);
+        bonds.bind(7, 4, 11 * NS_PER_S);
+        assert_eq!(bonds.find(7, 21 * NS_PER_S), Some(4));
+        assert_eq!(bonds.find(7, 22 * NS_PER_S), None);
     }
 }

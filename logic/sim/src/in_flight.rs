@@ -1,6 +1,6 @@
 use std::net::IpAddr;
 
-use weir_balance::Watch;
+use weir_balance::{RequestClass, Watch};
 use weir_health::Probe;
 
 use crate::waiting::Spot;
@@ -10,6 +10,7 @@ use crate::waiting::Spot;
 pub(crate) struct Flight {
     pub(crate) arrived_ns: u64,
     pub(crate) work_ns: f64,
+    pub(crate) class: RequestClass,
     /// How much is transferred, where that is known.
     pub(crate) bytes: Option<u64>,
     pub(crate) client: IpAddr,
@@ -26,6 +27,8 @@ pub(crate) struct Flight {
     pub(crate) sent_ns: u64,
     /// Further tries so far, second ones beside the first not counted.
     pub(crate) retries: u32,
+    /// It is being tried again, and counts as that.
+    pub(crate) is_retried: bool,
     /// The server that has died with it, if it was tried again since.
     pub(crate) lost_at: Option<u32>,
     /// The server that its client was bound to when it came.
@@ -60,6 +63,7 @@ impl Flight {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stay {
     pub(crate) begun_ns: u64,
+    pub(crate) class: RequestClass,
     pub(crate) watch: Watch,
 }
 
@@ -128,6 +132,7 @@ pub(crate) mod testing {
         Flight {
             arrived_ns: 0,
             work_ns: 1.0,
+            class: RequestClass::Dynamic,
             bytes: None,
             client: IpAddr::from([10, 0, 0, 1]),
             uri: 0,
@@ -138,6 +143,7 @@ pub(crate) mod testing {
             second: None,
             sent_ns: 0,
             retries: 0,
+            is_retried: false,
             lost_at: None,
             wanted: None,
             spot: None,

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use weir_balance::{
     Algorithm, AutoWeightRule, Candidate, Concurrency, ConcurrencyRule, HashFunction, Key, Pick, PickInput,
-    Picker, Portion, RequestMix, Roster, Scheduling, ServerLoad, SlowStart, Standing,
+    Picker, Portion, RequestClass, RequestMix, Roster, Scheduling, ServerLoad, SlowStart, Standing,
 };
 use weir_config::simulation::{BalancerPlan, Group, Scenario, SimKey};
 use weir_health::PoolEjections;
@@ -124,6 +124,11 @@ impl Pool {
         Picker::awaited_server(&self.roster, &input)
     }
 
+    /// Whether there is no other server for a key than its own.
+    pub(crate) fn keeps_to_one_server(&self) -> bool {
+        self.scheduling.algorithm.keeps_to_one_server() && !self.scheduling.hash.fallback
+    }
+
     /// How the server in `slot` stands towards a request that is bound to it; one that it is open for is counted there.
     pub(crate) fn claim(&mut self, slot: usize) -> Standing {
         self.refresh();
@@ -176,8 +181,8 @@ impl Pool {
     }
 
     /// Measures a request that was given to the server in `slot`.
-    pub(crate) fn stay(&self, slot: usize, now_ns: u64) -> Stay {
-        Stay { begun_ns: now_ns, watch: self.roster.watch(slot, now_ns / 1_000_000) }
+    pub(crate) fn stay(&self, slot: usize, class: RequestClass, now_ns: u64) -> Stay {
+        Stay { begun_ns: now_ns, class, watch: self.roster.watch(slot, now_ns / 1_000_000) }
     }
 
     /// A request of the server in `slot` is over; `answer` is what came, if anything did. Head and last byte come at once, and so do
@@ -185,14 +190,14 @@ impl Pool {
     pub(crate) fn end(&mut self, slot: usize, stay: Option<Stay>, answer: Option<Answer>) {
         let Some(member) = self.members.get_mut(slot) else { return };
         let load = &member.candidate.load;
-        if let Some(Stay { begun_ns, mut watch }) = stay {
+        if let Some(Stay { begun_ns, class, mut watch }) = stay {
             if let Some(Answer { at_ns, bytes }) = answer {
                 let (now_ms, took_us) = (at_ns / 1_000_000, at_ns.saturating_sub(begun_ns) / 1_000);
                 watch.answered(&self.roster, load, now_ms, took_us, true);
                 watch.moved(&self.roster, load, now_ms, bytes);
                 watch.completed(&self.roster, load, now_ms, true);
                 if let Some(measured) = &member.measured {
-                    measured.took(took_us);
+                    measured.took(class, took_us);
                 }
                 if let (Some(rule), Some(found)) = (&self.concurrency, &mut member.found)
                     && found.ended(rule, at_ns / 1_000, took_us, load.active(), false)
@@ -210,7 +215,7 @@ impl Pool {
     pub(crate) fn overtaken(&mut self, slot: usize, stay: Stay, now_ns: u64) {
         let Some(member) = self.members.get_mut(slot) else { return };
         let load = &member.candidate.load;
-        let Stay { begun_ns, mut watch } = stay;
+        let Stay { begun_ns, mut watch, .. } = stay;
         let waited_ns = now_ns.saturating_sub(begun_ns);
         watch.overtaken(&self.roster, load, now_ns / 1_000_000, waited_ns / 1_000);
         if let (Some(rule), Some(found)) = (&self.concurrency, &mut member.found)

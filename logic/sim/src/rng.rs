@@ -17,6 +17,7 @@ pub(crate) enum Stream {
     Workers = 6,
     Demand = 7,
     Priorities = 8,
+    Classes = 9,
 }
 
 impl Rng {

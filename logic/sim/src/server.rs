@@ -1,6 +1,7 @@
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
+use weir_balance::RequestClass;
 use weir_config::simulation::{Group, Sharing};
 
 use crate::in_flight::FlightId;
@@ -13,6 +14,8 @@ use crate::lru::Lru;
 #[derive(Debug)]
 pub(crate) struct Server {
     speed: f64,
+    /// So many times the work of a request that makes it compute is one that makes it fetch.
+    static_work: f64,
     slow_down: f64,
     slots: u32,
     sharing: Sharing,
@@ -42,6 +45,7 @@ impl Server {
     pub(crate) fn new(group: &Group) -> Self {
         Self {
             speed: group.speed,
+            static_work: group.static_speed.map_or(1.0, |static_speed| group.speed / static_speed),
             slow_down: 1.0,
             slots: group.concurrency,
             sharing: group.sharing,
@@ -58,7 +62,8 @@ impl Server {
     }
 
     /// Looks up the cache, if there is one: whether it was a hit, and how much work is left.
-    pub(crate) fn look_up(&mut self, uri: u64, work_ns: f64) -> (Option<bool>, f64) {
+    pub(crate) fn look_up(&mut self, class: RequestClass, uri: u64, work_ns: f64) -> (Option<bool>, f64) {
+        let work_ns = if class == RequestClass::Static { work_ns * self.static_work } else { work_ns };
         match &mut self.cache {
             None => (None, work_ns),
             Some(cache) => match cache.ask(uri) {

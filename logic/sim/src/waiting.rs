@@ -34,6 +34,8 @@ pub(crate) struct Terms {
     pub(crate) rank: Rank,
     /// So many may wait in all lines together.
     pub(crate) length_max: u32,
+    /// And so many in the line of one server.
+    pub(crate) server_length_max: u32,
     pub(crate) patience_us: u64,
 }
 
@@ -46,9 +48,14 @@ struct Line {
 impl Waiting {
     /// Whether nobody waits for this.
     pub(crate) fn is_empty(&self, goal: Goal) -> bool {
+        self.length(goal) == 0
+    }
+
+    /// How many wait for this.
+    pub(crate) fn length(&self, goal: Goal) -> usize {
         match goal {
-            Goal::Any => self.any.queue.is_empty(),
-            Goal::Server(server) => self.bound.get(server as usize).is_none_or(|line| line.queue.is_empty()),
+            Goal::Any => self.any.queue.len(),
+            Goal::Server(server) => self.bound.get(server as usize).map_or(0, |line| line.queue.len()),
         }
     }
 
@@ -65,9 +72,10 @@ impl Waiting {
         let length = line.queue.len();
         // The limit is for all lines together, the pace is that of this one.
         let elsewhere = u32::try_from(in_all - length).unwrap_or(u32::MAX);
+        let own_max = if goal == Goal::Any { u32::MAX } else { terms.server_length_max };
         let admission = Admission {
             length,
-            length_max: terms.length_max.saturating_sub(elsewhere),
+            length_max: terms.length_max.saturating_sub(elsewhere).min(own_max),
             wait_us: line.departures.wait_us(line.queue.ahead_of(&terms.rank), now_us),
             patience_us: terms.patience_us,
         };
@@ -139,8 +147,12 @@ mod tests {
     use super::*;
     use crate::in_flight::{Flights, testing::flight};
 
-    const TERMS: Terms =
-        Terms { rank: Rank { class: 0, client: 0, offset_ms: 0 }, length_max: 3, patience_us: 10_000 };
+    const TERMS: Terms = Terms {
+        rank: Rank { class: 0, client: 0, offset_ms: 0 },
+        length_max: 3,
+        server_length_max: 2,
+        patience_us: 10_000,
+    };
 
     #[test]
     fn all_lines_together_are_no_longer_than_they_may_be() {
@@ -149,6 +161,17 @@ mod tests {
         assert_eq!([enter(Goal::Any), enter(Goal::Server(7)), enter(Goal::Server(2))], [None; 3]);
         assert_eq!(enter(Goal::Any), Some(RefusalCause::Full));
         assert_eq!(enter(Goal::Server(7)), Some(RefusalCause::Full));
+    }
+
+    #[test]
+    fn no_server_has_a_longer_line_than_it_may() {
+        let (mut waiting, mut flights) = (Waiting::default(), Flights::default());
+        let terms = Terms { length_max: 100, ..TERMS };
+        let mut enter = |goal| waiting.enter(goal, &terms, 0, flights.add(flight())).err();
+        assert_eq!([enter(Goal::Server(7)), enter(Goal::Server(7)), enter(Goal::Server(2))], [None; 3]);
+        assert_eq!(enter(Goal::Server(7)), Some(RefusalCause::Full));
+        assert_eq!([enter(Goal::Any), enter(Goal::Any), enter(Goal::Any)], [None; 3]);
+        assert_eq!(waiting.length(Goal::Server(7)), 2);
     }
 
     #[test]

@@ -16,9 +16,9 @@ impl Measured {
         Self { known, times: Box::default(), estimate: SpeedEstimate::default() }
     }
 
-    /// A request was answered after so long. All of them make servers compute: a scenario knows no files.
-    pub(crate) fn took(&self, took_us: u64) {
-        self.times.add(RequestClass::Dynamic, took_us);
+    /// A request of this class was answered after so long.
+    pub(crate) fn took(&self, class: RequestClass, took_us: u64) {
+        self.times.add(class, took_us);
     }
 }
 

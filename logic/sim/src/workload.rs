@@ -1,6 +1,7 @@
 use std::io::BufRead;
 use std::net::{IpAddr, Ipv4Addr};
 
+use weir_balance::RequestClass;
 use weir_config::simulation::{Arrivals as Plan, LoggedTimes, PriorityShare, Scenario, Volume};
 
 use crate::arrivals::Arrivals;
@@ -15,6 +16,8 @@ pub(crate) struct Request {
     pub(crate) at_ns: u64,
     /// At a server of speed 1, in nanoseconds.
     pub(crate) work_ns: f64,
+    /// What it makes a server do.
+    pub(crate) class: RequestClass,
     /// How much is transferred, where that is known.
     pub(crate) bytes: Option<u64>,
     pub(crate) client: IpAddr,
@@ -35,6 +38,8 @@ pub(crate) struct Workload<'l> {
     uri_rng: Rng,
     priorities: Vec<PriorityShare>,
     priority_rng: Rng,
+    static_share: f64,
+    class_rng: Rng,
 }
 
 enum Source<'l> {
@@ -59,7 +64,8 @@ impl<'l> Workload<'l> {
             }
             (Plan::Replay(replay), Some(log)) => {
                 let rng = Rng::new(seed, Stream::Arrivals);
-                Source::Log { log: Box::new(Replayed::new(replay, log, rng)), times: replay.times }
+                let log = Replayed::new(replay, &scenario.pool.static_paths, log, rng);
+                Source::Log { log: Box::new(log), times: replay.times }
             }
             (Plan::Replay(_), None) => return Err(LogError::missing()),
         };
@@ -73,6 +79,8 @@ impl<'l> Workload<'l> {
             uri_rng: Rng::new(seed, Stream::Uris),
             priorities: scenario.priorities.clone(),
             priority_rng: Rng::new(seed, Stream::Priorities),
+            static_share: scenario.static_share,
+            class_rng: Rng::new(seed, Stream::Classes),
         })
     }
 
@@ -95,6 +103,8 @@ impl<'l> Workload<'l> {
         let logged_bytes = logged.and_then(|line| line.bytes);
         let (drawn_ns, drawn_bytes) = self.work.draw(&mut self.work_rng, logged_bytes);
         let client = client_address(self.clients.draw(&mut self.client_rng));
+        let drawn_class = self.draw_class();
+        let class = logged.and_then(|line| line.class).unwrap_or(drawn_class);
         let uri = mix(self.uris.draw(&mut self.uri_rng).wrapping_add(1));
         Ok(Some(Request {
             at_ns,
@@ -103,7 +113,16 @@ impl<'l> Workload<'l> {
             client: logged.and_then(|line| line.client).unwrap_or(client),
             uri: logged.and_then(|line| line.uri).unwrap_or(uri),
             priority: self.draw_priority(),
+            class,
         }))
+    }
+
+    fn draw_class(&mut self) -> RequestClass {
+        // Above 0, and up to 1.
+        match self.static_share > 0.0 && self.class_rng.unit() <= self.static_share {
+            true => RequestClass::Static,
+            false => RequestClass::Dynamic,
+        }
     }
 
     fn draw_priority(&mut self) -> u32 {

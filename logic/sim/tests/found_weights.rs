@@ -48,6 +48,22 @@ fn servers_of_twice_the_speed_are_found_to_weigh_twice_as_much() {
 }
 
 #[test]
+fn servers_that_fetch_faster_weigh_more_the_more_there_is_to_fetch() {
+    // The first four compute twice as fast as the others, which fetch twice as fast.
+    let ratio = |static_share| {
+        let mut scenario = two_generations([nothing_known(), nothing_known()]);
+        scenario.static_share = static_share;
+        (scenario.groups[0].static_speed, scenario.groups[1].static_speed) = (Some(1.0), Some(2.0));
+        let weights = play(&scenario, Algorithm::RoundRobin).found_weights;
+        let sum = |weights: &[u32]| f64::from(weights.iter().sum::<u32>());
+        sum(&weights[..4]) / sum(&weights[4..])
+    };
+    let (none, half, most) = (ratio(0.0), ratio(0.5), ratio(0.9));
+    assert!(none > 1.4 && most < 0.75, "{none} {half} {most}");
+    assert!((0.8..1.25).contains(&half), "{half}");
+}
+
+#[test]
 fn speeds_that_are_given_are_not_measured() {
     let given = |percent| Some(KnownSpeeds { processor: Some(Hundredths(percent)), storage: None });
     let scenario = two_generations([given(200), given(50)]);

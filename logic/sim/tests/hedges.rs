@@ -35,7 +35,7 @@ fn after(ms: u64) -> HedgePlan {
 }
 
 fn within(percent: u8, scenario: Scenario) -> Scenario {
-    let retry_budget = Some(BudgetRule { percent, per_second: 0 });
+    let retry_budget = Some(BudgetRule { percent, per_second: 0, at_once: None });
     Scenario { balancer: BalancerPlan { retry_budget, ..scenario.balancer }, ..scenario }
 }
 

@@ -96,6 +96,23 @@ fn sessions_that_are_forgotten_are_broken_ones() {
     // Each client comes every two seconds.
     assert!(moved(StickySessions { expire: SimTime(SECOND), ..StickySessions::default() }) > 0.9);
     assert!(moved(StickySessions { expire: SimTime(600 * SECOND), ..StickySessions::default() }) == 0.0);
+    let lives = |seconds| {
+        moved(StickySessions { life_max: Some(SimTime(seconds * SECOND)), ..StickySessions::default() })
+    };
+    assert!(lives(5) > 0.9 && lives(600) == 0.0, "{} {}", lives(5), lives(600));
+}
+
+#[test]
+fn a_client_leaves_its_server_when_as_many_wait_for_that_as_may() {
+    let groups = vec![Group { count: 4, connections_max: Some(1), ..Group::default() }];
+    let of = |server_queue_max| {
+        let balancer = BalancerPlan { server_queue_max, ..sticky(StickySessions::default()) };
+        play(&Scenario { balancer, ..minute(groups.clone()) }, Algorithm::LeastConnections)
+    };
+    let (any, one) = (of(None), of(Some(1)));
+    assert_eq!(any.moved_share, Some(0.0));
+    assert!(one.moved_share > Some(0.1), "{:?}", one.moved_share);
+    assert!(one.mean_s() < any.mean_s(), "{} {}", one.mean_s(), any.mean_s());
 }
 
 fn slowly(seconds: u64) -> BalancerPlan {
@@ -160,6 +177,27 @@ fn a_key_that_waits_for_its_own_server_holds_up_nobody_else() {
     assert!((there.mean_s() - here.mean_s()).abs() < 1e-6, "{} {}", there.mean_s(), here.mean_s());
     assert!(elsewhere.mean_s() < 0.9 * here.mean_s(), "{} {}", elsewhere.mean_s(), here.mean_s());
     assert_eq!((here.errors.total(), here.moved_share), (0, Some(0.0)));
+}
+
+#[test]
+fn no_more_wait_for_one_server_than_may_and_others_go_elsewhere() {
+    let of = |algorithm: Algorithm, server_queue_max| {
+        let mut scheduling = Scheduling::from(algorithm);
+        scheduling.hash.fallback = false;
+        let groups = vec![Group { count: 4, connections_max: Some(1), ..Group::default() }];
+        let queue = SimTime(600 * SECOND);
+        let balancer = BalancerPlan { queue, server_queue_max, ..BalancerPlan::default() };
+        let pool = PoolRules { scheduling: Some(scheduling), ..PoolRules::default() };
+        play(&Scenario { pool, balancer, ..minute(groups) }, algorithm)
+    };
+    let (any, one) = (of(Algorithm::Ring, None), of(Algorithm::Ring, Some(1)));
+    assert!(one.mean_s() < 0.9 * any.mean_s(), "{} {}", one.mean_s(), any.mean_s());
+    assert_eq!(one.errors.total(), 0);
+    assert!(one.moved_share > Some(0.0), "{:?}", one.moved_share);
+    // The kernel's hash knows no other server.
+    let (kernels, refused) = (of(Algorithm::IpvsSh, None), of(Algorithm::IpvsSh, Some(1)));
+    assert_eq!((kernels.errors.queue_full, refused.moved_share), (0, Some(0.0)));
+    assert!(refused.errors.queue_full > 0, "{:?}", refused.errors);
 }
 
 /// Half more than two servers can do, which take one request each.

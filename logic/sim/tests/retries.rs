@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used)]
 
 use weir_balance::Algorithm;
+use weir_config::plan::HedgePlan;
 use weir_config::simulation::{
-    Arrivals, BalancerPlan, BudgetRule, Disturbance, Failure, Group, Pattern, Scenario, SimTime,
+    Arrivals, AtOnceRule, BalancerPlan, BudgetRule, Disturbance, Failure, Group, Pattern, Scenario, SimTime,
     StickySessions, Volume,
 };
+use weir_model::Millis;
 use weir_sim::{Run, run};
 
 const SECOND: u64 = 1_000_000_000;
@@ -33,7 +35,10 @@ fn one_dies(balancer: BalancerPlan) -> Scenario {
 }
 
 fn within(percent: u8) -> BalancerPlan {
-    BalancerPlan { retry_budget: Some(BudgetRule { percent, per_second: 0 }), ..BalancerPlan::default() }
+    BalancerPlan {
+        retry_budget: Some(BudgetRule { percent, per_second: 0, at_once: None }),
+        ..BalancerPlan::default()
+    }
 }
 
 #[test]
@@ -62,6 +67,34 @@ fn there_are_no_more_further_tries_than_the_budget_permits() {
     let some = refused(within(10));
     assert!((none - 0.12..none - 0.02).contains(&some), "{some} {none}");
     assert_eq!(refused(within(100)), 0.0);
+}
+
+#[test]
+fn no_more_are_tried_again_at_once_than_may_be() {
+    let broken = |retries, at_once| {
+        let budget = BudgetRule { percent: 100, per_second: 0, at_once };
+        let balancer = BalancerPlan { retries, retries_lost: true, ..BalancerPlan::default() };
+        play(&one_dies(BalancerPlan { retry_budget: Some(budget), ..balancer })).errors.broken
+    };
+    // All that the dying server has is lost at one moment.
+    let had = broken(0, None);
+    assert!(had > 5, "{had}");
+    assert_eq!(broken(2, None), 0);
+    assert_eq!(broken(2, Some(AtOnceRule { percent: 0, min: 2 })), had - 2);
+    assert_eq!(broken(2, Some(AtOnceRule { percent: 100, min: 1 })), 0, "of those in flight all may");
+}
+
+#[test]
+fn a_second_try_counts_as_long_as_it_goes_on() {
+    let tries = |at_once| {
+        let retry_budget = Some(BudgetRule { percent: 100, per_second: 100, at_once });
+        let hedge = Some(HedgePlan { delay: Some(Millis(1)) });
+        let balancer = BalancerPlan { retry_budget, hedge, ..BalancerPlan::default() };
+        play(&Scenario { balancer, ..one_dies(BalancerPlan::default()) }).hedges
+    };
+    let (any, one) = (tries(None), tries(Some(AtOnceRule { percent: 0, min: 1 })));
+    // One at a time: those that are answered make room for others.
+    assert!(one > 100 && one < any / 2, "{one} {any}");
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub(crate) struct SimulateArgs {
     service: Option<SimTime>,
     /// Requests come as this log says; `-` = standard input.
     #[arg(long, value_name = "LOG")]
-    replay: Option<PathBuf>,
+    pub(super) replay: Option<PathBuf>,
     /// Workers of the balancer.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     workers: Option<u32>,

@@ -4,12 +4,11 @@ use std::path::Path;
 
 use weir_config::Plan;
 use weir_config::plan::{
-    Fairness, KeyPlan, Mode, PoolPlan, Priority, ServerPlan, StickyBy, StickyCookie, StickyPlan,
-    StickyTablePlan,
+    Fairness, KeyPlan, Mode, PoolPlan, Priority, ServerPlan, StickyBy, StickyPlan, StickyTablePlan,
 };
 use weir_config::simulation::{
-    AgentWord, BudgetRule, Disturbance, Drain, Failure, FoundWeights, Group, PoolRules, Scenario, SimKey,
-    SimTime, SlowDown, StickySessions,
+    AgentWord, Arrivals, AtOnceRule, BudgetRule, Disturbance, Drain, Failure, FoundWeights, Group, PoolRules,
+    Scenario, SimKey, SimTime, SlowDown, StickySessions,
 };
 use weir_http::{Action, RequestKey};
 use weir_model::Millis;
@@ -17,8 +16,13 @@ use weir_model::Millis;
 use crate::check::{self, Refusal, print_diagnostics};
 
 /// Puts a pool's servers into the scenario. What a config does not say of a server (its speed, slots, cache) is what the
-/// scenario's only group has.
-pub(super) fn apply(scenario: &mut Scenario, config: &Path, pool: Option<&str>) -> Result<(), String> {
+/// scenario's only group has. `replays`: a log is going to be replayed, whatever the scenario says.
+pub(super) fn apply(
+    scenario: &mut Scenario,
+    config: &Path,
+    pool: Option<&str>,
+    replays: bool,
+) -> Result<(), String> {
     let plan = match check::load(config) {
         Ok(loaded) => loaded.plan,
         Err(Refusal::Unreadable(cause)) => return Err(cause.to_string()),
@@ -51,20 +55,30 @@ pub(super) fn apply(scenario: &mut Scenario, config: &Path, pool: Option<&str>) 
         found.servers.iter().enumerate().map(|(at, server)| group(at, server, found, like)).collect();
     scenario.in_use = Some(found.algorithm);
     let is_said = scenario.groups.iter().any(|group| !group.agent.is_empty());
-    let mut left_out = left_out(found, scenario.balancer.key, is_said);
+    // The lines of a log say what was asked for.
+    let replays = replays || matches!(scenario.arrivals, Arrivals::Replay(_));
+    let has_classes = scenario.static_share > 0.0 || replays;
+    let mut left_out = left_out(found, scenario.balancer.key, is_said, has_classes);
     if scenario.priorities.is_empty() && has_priorities(&plan, found) {
         left_out.push("the priority of routes (a scenario says in priorities how many requests have which)");
     }
-    scenario.pool =
-        PoolRules { scheduling: Some(found.scheduling()), membership: found.membership, left_out };
+    scenario.pool = PoolRules {
+        scheduling: Some(found.scheduling()),
+        membership: found.membership,
+        static_paths: match found.auto_weight.is_on {
+            true => found.auto_weight.static_paths.clone(),
+            false => Vec::new(),
+        },
+        left_out,
+    };
     balancer(scenario, found);
     Ok(())
 }
 
 /// What the pool's config says and nothing simulates, by its keys.
 ///
-/// `is_said`: the scenario has what agents say.
-fn left_out(pool: &PoolPlan, key: SimKey, is_said: bool) -> Vec<&'static str> {
+/// `is_said`: the scenario has what agents say; `has_classes`: it is known which requests make servers fetch.
+fn left_out(pool: &PoolPlan, key: SimKey, is_said: bool, has_classes: bool) -> Vec<&'static str> {
     let stands_for_clients = key == SimKey::Auto && pool.algorithm.takes_key() && !has_key(&pool.hash.key);
     let said = [
         ("the key (each client stands for one value of it)", stands_for_clients),
@@ -72,14 +86,12 @@ fn left_out(pool: &PoolPlan, key: SimKey, is_said: bool) -> Vec<&'static str> {
             "the sessions of sticky (each client stands for one)",
             pool.sticky.as_ref().is_some_and(has_sessions),
         ),
-        (
-            "sticky.max-life",
-            pool.sticky.as_ref().and_then(cookie).is_some_and(|cookie| cookie.life_max.is_some()),
-        ),
         ("queue.fair by a header (clients take turns)", matches!(pool.queue.fair, Fairness::Header(_))),
-        ("auto-weight.static (all requests make servers compute)", pool.auto_weight.is_on),
+        (
+            "auto-weight.static (a scenario says in service how many requests make servers fetch)",
+            pool.auto_weight.is_on && !has_classes,
+        ),
         ("what agents say (a scenario says it in agent)", pool.agent.is_some() && !is_said),
-        ("retry.at-once", pool.retry.at_once_percent.is_some()),
     ];
     said.into_iter().filter(|(_, is_said)| *is_said).map(|(key, _)| key).collect()
 }
@@ -106,13 +118,6 @@ fn has_sessions(sticky: &StickyPlan) -> bool {
     }
 }
 
-fn cookie(sticky: &StickyPlan) -> Option<&StickyCookie> {
-    match &sticky.by {
-        StickyBy::Cookie(cookie) => Some(cookie),
-        _ => None,
-    }
-}
-
 /// Simulated clients have a session each. Those with a cookie carry it with them: nobody's is forgotten for lack of room.
 fn sessions(sticky: &StickyPlan) -> StickySessions {
     let (size, expire) = match &sticky.by {
@@ -122,7 +127,11 @@ fn sessions(sticky: &StickyPlan) -> StickySessions {
             (entries_max, time(expire, 1))
         }
     };
-    StickySessions { size, expire, when_gone: sticky.when_gone, when_busy: sticky.when_busy }
+    let life_max = match &sticky.by {
+        StickyBy::Cookie(cookie) => cookie.life_max.map(|life| time(life, 1)),
+        StickyBy::Learn(..) | StickyBy::Source(..) | StickyBy::Expression(..) => None,
+    };
+    StickySessions { size, expire, life_max, when_gone: sticky.when_gone, when_busy: sticky.when_busy }
 }
 
 /// As many clients as a scenario can have.
@@ -179,6 +188,7 @@ fn balancer(scenario: &mut Scenario, pool: &PoolPlan) {
     scenario.balancer.retries = pool.retry.attempts.into();
     scenario.balancer.queue = time(pool.timeouts.queue, 1);
     scenario.balancer.queue_length_max = pool.queue.length_max;
+    scenario.balancer.server_queue_max = pool.queue.server_length_max;
     scenario.balancer.is_fair = pool.queue.fair != Fairness::None;
     scenario.balancer.connections_max = pool.connections_max;
     scenario.balancer.sticky = pool.sticky.as_ref().map(sessions);
@@ -190,8 +200,14 @@ fn balancer(scenario: &mut Scenario, pool: &PoolPlan) {
     scenario.balancer.breaker = pool.breaker.clone();
     scenario.balancer.hedge = pool.hedge.clone();
     scenario.balancer.retries_lost = true;
-    scenario.balancer.retry_budget =
-        Some(BudgetRule { percent: pool.retry.budget_percent, per_second: pool.retry.budget_min_per_second });
+    scenario.balancer.retry_budget = Some(BudgetRule {
+        percent: pool.retry.budget_percent,
+        per_second: pool.retry.budget_min_per_second,
+        at_once: pool
+            .retry
+            .at_once_percent
+            .map(|percent| AtOnceRule { percent, min: pool.retry.at_once_min }),
+    });
     if pool.check.is_none() {
         // Only requests find out, if anybody does.
         scenario.balancer.down_after = SimTime::MAX;

@@ -55,7 +55,7 @@ fn complain(message: &str) -> ExitCode {
 fn simulate(args: &SimulateArgs) -> Result<Report, String> {
     let mut scenario = read_scenario(args)?;
     if let Some(config) = &args.config {
-        from_config::apply(&mut scenario, config, args.pool.as_deref())?;
+        from_config::apply(&mut scenario, config, args.pool.as_deref(), args.replay.is_some())?;
     }
     args.override_in(&mut scenario)?;
     let log = Log::of(&scenario)?;

@@ -105,13 +105,17 @@ servers = [
 "#;
 
 fn with_config(text: &str, pool: Option<&str>) -> Result<Scenario, String> {
+    with_config_and(text, pool, false)
+}
+
+fn with_config_and(text: &str, pool: Option<&str>, replays: bool) -> Result<Scenario, String> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("weir.toml");
     fs::write(&path, text).unwrap();
     let fail = Disturbance::Fail(Failure { at: SimTime(1), lasts: SimTime(2), servers: 2 });
     let like = Group { concurrency: 8, disturbances: vec![fail], ..Group::default() };
     let mut scenario = Scenario { groups: vec![like], ..Scenario::default() };
-    from_config::apply(&mut scenario, &path, pool).map(|()| scenario)
+    from_config::apply(&mut scenario, &path, pool, replays).map(|()| scenario)
 }
 
 #[test]
@@ -154,7 +158,7 @@ min-healthy = "40%"
 sticky = { source = true, size = 500, expire = "20m", when-gone = "fail", when-busy = "redispatch" }
 slow-start = "30s"
 max-connections = 50
-queue = { max-length = 7, fair = "client" }
+queue = { max-length = 7, max-per-server = 3, fair = "client" }
 concurrency = {}
 breaker = { errors = "30%" }
 hedge = false
@@ -184,6 +188,7 @@ servers = [
         Some(StickySessions {
             size: 500,
             expire: SimTime(1_200_000_000_000),
+            life_max: None,
             when_gone: WhenGone::Fail,
             when_busy: WhenBusy::Redispatch,
         })
@@ -191,6 +196,7 @@ servers = [
     let slow_start = got.balancer.slow_start.unwrap();
     assert_eq!((slow_start.window.0, slow_start.min_percent), (30_000, 10));
     assert_eq!((got.balancer.connections_max, got.balancer.queue_length_max), (Some(50), Some(7)));
+    assert_eq!(got.balancer.server_queue_max, Some(3));
     assert!(got.balancer.is_fair && got.balancer.concurrency.is_some());
 }
 
@@ -213,7 +219,8 @@ fn second_tries_come_with_the_budget_of_retries() {
     assert_eq!(got.balancer.hedge.unwrap().delay.unwrap().0, 70);
     let budget = got.balancer.retry_budget.unwrap();
     assert_eq!((budget.percent, budget.per_second, got.balancer.retries_lost), (5, 3, true));
-    assert_eq!(got.pool.left_out, ["retry.at-once"]);
+    assert_eq!(budget.at_once.map(|rule| (rule.percent, rule.min)), Some((20, 3)));
+    assert!(got.pool.left_out.is_empty(), "{:?}", got.pool.left_out);
 }
 
 #[test]
@@ -225,7 +232,13 @@ fn weights_that_are_found_come_with_their_rule() {
         got.groups.iter().map(|group| group.auto_weight.map(|known| known.processor)).collect();
     assert_eq!(speeds, [Some(Some(weir_balance::Hundredths(150))), None]);
     assert_eq!((got.balancer.auto_weight.interval.0, got.balancer.auto_weight.rule.max.get()), (120_000, 64));
-    assert_eq!(got.pool.left_out, ["auto-weight.static (all requests make servers compute)"]);
+    assert_eq!(
+        got.pool.left_out,
+        ["auto-weight.static (a scenario says in service how many requests make servers fetch)"]
+    );
+    // A log says what was asked for.
+    let replayed = with_config_and(text, None, true).unwrap();
+    assert!(replayed.pool.left_out.is_empty() && !replayed.pool.static_paths.is_empty());
 }
 
 #[test]
@@ -239,7 +252,7 @@ fn cookies_are_never_forgotten_and_sessions_that_are_no_clients_are_told() {
     let sessions = "the sessions of sticky (each client stands for one)";
     for (sticky, told) in [
         ("{ cookie = \"SRV\" }", vec![]),
-        ("{ cookie = \"SRV\", max-life = \"8h\" }", vec!["sticky.max-life"]),
+        ("{ cookie = \"SRV\", max-life = \"8h\" }", vec![]),
         ("{ source = true }", vec![]),
         ("{ source = { ipv4-prefix = 24 } }", vec![sessions]),
         ("{ expression = \"path\" }", vec![sessions]),
@@ -249,7 +262,9 @@ fn cookies_are_never_forgotten_and_sessions_that_are_no_clients_are_told() {
     let carried = of("{ cookie = \"SRV\" }").balancer.sticky.unwrap();
     assert_eq!((carried.size, carried.expire), (16_000_000, SimTime::MAX));
     let idle = of("{ cookie = \"SRV\", max-idle = \"10m\" }").balancer.sticky.unwrap();
-    assert_eq!(idle.expire, SimTime(600_000_000_000));
+    assert_eq!((idle.expire, idle.life_max), (SimTime(600_000_000_000), None));
+    let ends = of("{ cookie = \"SRV\", max-life = \"8h\" }").balancer.sticky.unwrap();
+    assert_eq!(ends.life_max, Some(SimTime(28_800_000_000_000)));
 }
 
 #[test]

@@ -138,7 +138,11 @@ impl Bond {
         let claim = if has_failed { Claim::Gone } else { pool.claim(known, is_called) };
         match claim {
             Claim::Server(lease) => return Bound::Server(lease),
-            Claim::Busy(server) if when_busy == WhenBusy::Wait => return Bound::Wait(Wanted::Server(server)),
+            Claim::Busy(server)
+                if when_busy == WhenBusy::Wait && (is_called || !pool.has_full_queue(&server)) =>
+            {
+                return Bound::Wait(Wanted::Server(server));
+            }
             Claim::Full => return Bound::Wait(Wanted::Room),
             Claim::Gone if when_gone == WhenGone::Fail => return Bound::Gone,
             Claim::Busy(_) | Claim::Gone => {}

@@ -159,7 +159,7 @@ async fn choose(
             Bound::Server(lease) => break (lease, now),
             // Nobody overtakes those who wait.
             Bound::Free if pool.shared.queue.length() > 0 && !is_in_line => Wanted::Any,
-            Bound::Free => match pool.choose(worker, place.key, tried) {
+            Bound::Free => match pool.choose_or_divert(worker, place.key, tried, queued.as_ref()) {
                 Choice::Server(lease) => break (lease, now),
                 Choice::Nobody => {
                     pool.counters().nobody_left.one();

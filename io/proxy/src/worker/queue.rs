@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use weir_balance::{Key, Picker};
 use weir_config::plan::Fairness;
 
-use super::{Lease, LocalPool, LocalServer};
+use super::{Choice, Lease, LocalPool, LocalServer, Worker};
 use crate::state::{Grant, QueueAhead, Refusal, RequestQueue, ReservedPlace, Spot, Terms};
 use crate::sticky::Known;
 
@@ -66,6 +66,7 @@ impl QueuePlace {
         // The limit is for all of the pool's queues together.
         let elsewhere = all.length_in_all().saturating_sub(queue.length());
         let length_max = pool.shared.plan.queue.length_max.unwrap_or(u32::MAX).saturating_sub(elsewhere);
+        let length_max = length_max.min(bound_max(pool, &wanted));
         let for_room = matches!(wanted, Wanted::Room);
         let entered = queue.enter(terms, for_room, length_max, now);
         let (spot, called) = entered.inspect_err(|refusal| all.count_refusal(refusal.cause))?;
@@ -175,6 +176,31 @@ impl LocalPool {
         }
     }
 
+    /// Whether as many wait for this server as may. Two workers may both see the last place.
+    pub(crate) fn has_full_queue(&self, server: &LocalServer) -> bool {
+        let max = self.shared.plan.queue.server_length_max;
+        max.is_some_and(|max| server.shared.bound.length() >= max)
+    }
+
+    /// As [`choose`](Self::choose); where the key's own server has no room, and as many wait for it as may, another one is sought, as
+    /// if that one had failed the request. `queued`: where the request has waited until now, which it may go on doing.
+    pub(crate) fn choose_or_divert(
+        self: &Rc<Self>,
+        worker: &Worker,
+        key: Option<Key>,
+        exclude: &[usize],
+        queued: Option<&QueuePlace>,
+    ) -> Choice {
+        let choice = self.choose(worker, key, exclude);
+        let Choice::Full(server) = &choice else { return choice };
+        let waits_there = queued.is_some_and(|place| place.is_for(&Wanted::Server(Rc::clone(server))));
+        if waits_there || !self.has_full_queue(server) {
+            return choice;
+        }
+        let exclude: Vec<usize> = exclude.iter().copied().chain([server.shared.slot]).collect();
+        self.choose(worker, key, &exclude)
+    }
+
     /// If there is room that has not been granted, the next one in the queue gets it.
     pub(super) fn revise_queue(&self) {
         let queue = &self.shared.queue;
@@ -190,6 +216,15 @@ impl LocalPool {
             self.shared.revise_bound(self.view().shared(), &server.shared);
         }
     }
+}
+
+/// How many may wait for what is wanted, where there is nothing else for them; others have gone elsewhere when they found that
+/// full.
+fn bound_max(pool: &LocalPool, wanted: &Wanted) -> u32 {
+    let plan = &pool.shared.plan;
+    let has_no_other = plan.algorithm.keeps_to_one_server() && !plan.hash.options.fallback;
+    let max = plan.queue.server_length_max.filter(|_| has_no_other);
+    wanted.server().and(max).unwrap_or(u32::MAX)
 }
 
 /// The address, or an IPv6 address's /64, of which one client has all.

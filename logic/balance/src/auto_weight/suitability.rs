@@ -33,6 +33,7 @@ impl Algorithm {
             | Self::Sed
             | Self::Nq
             | Self::Random
+            | Self::IpvsTwos
             | Self::LeastRequest
             | Self::PeakEwma
             | Self::LeastResponseTime

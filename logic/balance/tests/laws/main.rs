@@ -10,6 +10,7 @@ mod golden;
 mod hashes;
 mod ipvs;
 mod ipvs_golden;
+mod ipvs_twos;
 mod least_connections;
 mod least_request;
 mod measured;

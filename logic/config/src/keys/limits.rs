@@ -20,6 +20,15 @@ pub(crate) static QUEUE: Section = Section {
             "So many may wait at once; more are answered 503 at once.",
         ),
         key(
+            "max-per-server",
+            COUNT,
+            Otherwise("no limit"),
+            "50",
+            "So many may wait for one server that they are bound to, by `sticky` or by `fallback = false`; more are sent to \
+             another server, and stay with that (HAProxy's `maxqueue`). With `ipvs-sh`, `ipvs-dh` and `ipvs-mh`, which know no other, \
+             they are answered 503 at once.",
+        ),
+        key(
             "fair",
             AnyOf(&[Choice(&["none", "client"]), Table(&FAIR)]),
             Default("\"none\""),

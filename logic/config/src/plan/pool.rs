@@ -197,6 +197,8 @@ pub struct ServerTimeouts {
 pub struct QueuePlan {
     /// So many may wait at once; `None` = any number.
     pub length_max: Option<u32>,
+    /// So many may wait for one server, where they are bound to it; further ones are sent to another. `None` = any number.
+    pub server_length_max: Option<u32>,
     /// Whether those of one priority get their turns by client.
     pub fair: Fairness,
 }

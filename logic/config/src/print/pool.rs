@@ -260,6 +260,7 @@ fn print_traffic(writer: &mut Writer, name: &str, pool: &PoolPlan) {
     writer.key("queue", Printed(pool.timeouts.queue));
     writer.table(&format!("[pool.{name}.queue]"));
     writer.key_if("max-length", pool.queue.length_max);
+    writer.key_if("max-per-server", pool.queue.server_length_max);
     match &pool.queue.fair {
         Fairness::None => writer.key("fair", "none"),
         Fairness::Client => writer.key("fair", "client"),

@@ -20,6 +20,7 @@ impl Default for Scenario {
             rank_by: Measure::P99,
             arrivals: Arrivals::Drawn { pattern: Pattern::Poisson, volume: Volume::Load(0.8) },
             service: Service::default(),
+            static_share: 0.0,
             clients: Population { count: 10_000, zipf: 0.0 },
             uris: Population { count: 10_000, zipf: 1.0 },
             priorities: Vec::new(),
@@ -45,6 +46,7 @@ impl Default for BalancerPlan {
             retry_budget: None,
             queue: SimTime(1_000_000_000),
             queue_length_max: None,
+            server_queue_max: None,
             is_fair: false,
             connections_max: None,
             sticky: None,
@@ -66,6 +68,7 @@ impl Default for StickySessions {
         Self {
             size: 100_000,
             expire: SimTime(30 * 60 * 1_000_000_000),
+            life_max: None,
             when_gone: WhenGone::Redispatch,
             when_busy: WhenBusy::Wait,
         }
@@ -85,6 +88,7 @@ impl Default for Group {
             name: "servers".to_owned(),
             count: 10,
             speed: 1.0,
+            static_speed: None,
             concurrency: 1,
             sharing: Sharing::Fifo,
             weight: Weight::ONE,

@@ -262,6 +262,14 @@ static SERVICE: Section = Section {
             "\"1MiB\"",
             "The mean size for `by-size` (log-normal). A replay has its own, where its lines have them.",
         ),
+        key(
+            "static",
+            Number { min: 0.0, max: 1.0 },
+            Default("0"),
+            "0.3",
+            "The share of requests that make servers fetch a file instead of computing, drawn at random, also of a replay's unless `--config` has a pool whose `auto-weight.static` tells them: servers may be faster or slower at \
+             them (`static-speed`), and weights that are found go by both.",
+        ),
     ],
 };
 
@@ -312,6 +320,13 @@ pub(super) static SERVERS: Section = Section {
             "2 = does in 1 s what is 2 s of work.",
         ),
         key(
+            "static-speed",
+            Number { min: 1e-6, max: 1e6 },
+            Otherwise("`speed`"),
+            "2.5",
+            "The same at requests that make it fetch a file (`static` in `[service]`).",
+        ),
+        key(
             "concurrency",
             Integer { min: 1, max: 1_000_000 },
             Default("1"),
@@ -344,7 +359,7 @@ pub(super) static SERVERS: Section = Section {
             Percent { min: 1, max: 10_000 },
             Otherwise("measured"),
             "\"80%\"",
-            "With `weight = \"auto\"`: how fast it is at requests that make it fetch a file, of which there are none here.",
+            "With `weight = \"auto\"`: how fast it is at requests that make it fetch a file (`static` in `[service]`).",
         ),
         key("backup", Flag, Default("false"), "true", "Gets requests only when no other server can."),
         key(

@@ -1,16 +1,18 @@
 //! The scenario file of `weir simulate`: TOML text -> [`Scenario`], with the same checks, messages and reference page as
 //! the config file.
 
+mod balancer;
 mod defaults;
 mod keys;
 mod read;
 mod scenario;
 mod time;
 
+pub use balancer::{AtOnceRule, BalancerPlan, BudgetRule, FoundWeights, SimKey, StickySessions};
 pub use scenario::{
-    AgentWord, Arrivals, BalancerPlan, BudgetRule, Burst, CachePlan, Disturbance, Drain, Failure,
-    FoundWeights, Group, LogFormat, LoggedTimes, Measure, Pattern, PoolRules, Population, PriorityShare,
-    Replay, Scenario, Service, ServiceLaw, Sharing, SimKey, SlowDown, StickySessions, Volume,
+    AgentWord, Arrivals, Burst, CachePlan, Disturbance, Drain, Failure, Group, LogFormat, LoggedTimes,
+    Measure, Pattern, PoolRules, Population, PriorityShare, Replay, Scenario, Service, ServiceLaw, Sharing,
+    SlowDown, Volume,
 };
 pub use time::{BadTime, SimTime};
 

@@ -4,7 +4,7 @@ use weir_balance::Algorithm;
 
 use super::keys::{SCENARIO, SERVERS};
 use super::{
-    AgentWord, Arrivals, BalancerPlan, BudgetRule, Burst, CachePlan, Disturbance, Drain, Failure,
+    AgentWord, Arrivals, AtOnceRule, BalancerPlan, BudgetRule, Burst, CachePlan, Disturbance, Drain, Failure,
     FoundWeights, Group, LogFormat, LoggedTimes, Measure, Pattern, PoolRules, Population, PriorityShare,
     Replay, Scenario, Service, ServiceLaw, Sharing, SimKey, SimTime, SlowDown, StickySessions, Volume,
 };
@@ -56,6 +56,7 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node) -> Scenario {
         ),
         arrivals: if is_replay { Arrivals::Replay(replay(&table.table("replay"))) } else { arrivals(&table) },
         service: service(&table.table("service")),
+        static_share: table.table("service").decimal("static"),
         clients: population(&table.table("clients")),
         uris: population(&table.table("uris")),
         priorities: priorities(&table),
@@ -238,6 +239,7 @@ fn balancer(table: &Table<'_, '_>) -> BalancerPlan {
         retry_budget: (!table.is_off("retry-budget")).then(|| budget(&table.table("retry-budget"))),
         queue: time(table, "queue"),
         queue_length_max: table.number_if("queue-length"),
+        server_queue_max: table.number_if("server-queue-length"),
         is_fair: table.flag("fair"),
         connections_max: table.number_if("max-connections"),
         sticky: (!table.is_off("sticky")).then(|| sticky(&table.table("sticky"))),
@@ -254,7 +256,16 @@ fn balancer(table: &Table<'_, '_>) -> BalancerPlan {
 }
 
 fn budget(table: &Table<'_, '_>) -> BudgetRule {
-    BudgetRule { percent: table.percent("share"), per_second: table.number("min-per-second") }
+    let at_once = table.get("at-once");
+    if let (Some(node), None) = (table.get("min-at-once"), at_once) {
+        table.error("min-at-once", node.span, "only with at-once");
+    }
+    let min = table.number("min-at-once");
+    BudgetRule {
+        percent: table.percent("share"),
+        per_second: table.number("min-per-second"),
+        at_once: at_once.map(|_| AtOnceRule { percent: table.percent("at-once"), min }),
+    }
 }
 
 fn found_weights(table: &Table<'_, '_>) -> FoundWeights {
@@ -267,6 +278,7 @@ fn sticky(table: &Table<'_, '_>) -> StickySessions {
     StickySessions {
         size: table.number("size"),
         expire: long(table, "expire"),
+        life_max: table.get("max-life").map(|_| long(table, "max-life")),
         when_gone: choice(table, "when-gone", &when_gone, WhenGone::Redispatch),
         when_busy: choice(table, "when-busy", &when_busy, WhenBusy::Wait),
     }
@@ -316,6 +328,7 @@ fn group(table: &Table<'_, '_>, index: usize) -> Group {
         name: table.text_if("name").map_or_else(|| format!("group {}", index + 1), |name| name.value),
         count,
         speed: table.decimal("speed"),
+        static_speed: table.decimal_if("static-speed"),
         concurrency: table.number("concurrency"),
         sharing: choice(
             table,

@@ -1,14 +1,11 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use weir_balance::{
-    Algorithm, AutoWeightRule, ConcurrencyRule, KnownSpeeds, Membership, Scheduling, SlowStart,
-};
-use weir_health::{BreakerRule, EjectionRule};
-use weir_model::{Millis, Weight};
+use weir_balance::{Algorithm, KnownSpeeds, Membership, Scheduling};
+use weir_http::PathPattern;
+use weir_model::Weight;
 
-use super::SimTime;
-use crate::plan::{HedgePlan, WhenBusy, WhenGone};
+use super::{BalancerPlan, SimTime};
 
 /// What is simulated.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -33,6 +30,8 @@ pub struct Scenario {
     pub arrivals: Arrivals,
     /// How much work one is.
     pub service: Service,
+    /// The share of requests that make servers fetch instead of computing, 0 to 1.
+    pub static_share: f64,
     /// Who asks.
     pub clients: Population,
     /// For what.
@@ -52,6 +51,8 @@ pub struct PoolRules {
     pub scheduling: Option<Scheduling>,
     /// Who of the servers takes part, whatever the algorithm.
     pub membership: Membership,
+    /// Requests of a replay for these make servers fetch, where its weights are found; empty = nobody asks.
+    pub static_paths: Vec<PathPattern>,
     /// What it says besides and is not simulated, by the keys of the config.
     pub left_out: Vec<&'static str>,
 }
@@ -233,93 +234,6 @@ pub struct PriorityShare {
     pub offset_ms: i32,
 }
 
-/// What the algorithms that can go by any key go by. Those that go by the client's address alone do so in any case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SimKey {
-    /// The URI for `lblc` and `lblcr`, who are about locality; the client for the others.
-    #[default]
-    Auto,
-    /// Who asks.
-    Client,
-    /// What is asked for.
-    Uri,
-}
-
-/// The balancer, as far as it matters here.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct BalancerPlan {
-    /// Workers; each chooses by itself, and they share the servers' loads.
-    pub workers: u32,
-    /// What requests are kept together by.
-    pub key: SimKey,
-    /// Further tries of a request that found its server dead.
-    pub retries: u32,
-    /// What a dying server had is tried again, too.
-    pub retries_lost: bool,
-    /// For all further tries together; `None` = no limit.
-    pub retry_budget: Option<BudgetRule>,
-    /// How long a request may wait when all servers are at their limits; 0 = not at all.
-    pub queue: SimTime,
-    /// So many may wait at once; `None` = any number.
-    pub queue_length_max: Option<u32>,
-    /// Of those who wait clients get their turns; else whoever came first is next.
-    pub is_fair: bool,
-    /// Requests at once, in all; `None` = no limit.
-    pub connections_max: Option<u32>,
-    /// Clients stay with the server that they have begun with; `None` = each request is balanced by itself.
-    pub sticky: Option<StickySessions>,
-    /// How the weight of a server rises that has come up; `None` = at once.
-    pub slow_start: Option<SlowStart>,
-    /// How the weights of servers are found that have `auto_weight`.
-    pub auto_weight: FoundWeights,
-    /// A limit for each server that follows its latency; `None` = off.
-    pub concurrency: Option<ConcurrencyRule>,
-    /// Ejection of servers that refuse requests or break them off; `None` = off.
-    pub ejection: Option<EjectionRule>,
-    /// Turns requests away while too many fail; `None` = off.
-    pub breaker: Option<BreakerRule>,
-    /// A second try at another server, beside the first; `None` = off. Every request may have one.
-    pub hedge: Option<HedgePlan>,
-    /// From a server's failure until the balancer's checks know; `SimTime::MAX` = they never do.
-    pub down_after: SimTime,
-    /// From its recovery until they know.
-    pub up_after: SimTime,
-    /// Added to each request's latency.
-    pub network: SimTime,
-}
-
-/// How weights are found by measurement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct FoundWeights {
-    /// From one judgement to the next.
-    pub interval: Millis,
-    /// Between which weights, and from how many requests on.
-    pub rule: AutoWeightRule,
-}
-
-/// How many further tries there may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct BudgetRule {
-    /// This share of the requests, 0 to 100 percent, once `per_second` is used.
-    pub percent: u8,
-    /// So many a second are always permitted.
-    pub per_second: u32,
-}
-
-/// Sessions: each client has one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct StickySessions {
-    /// How many are remembered; the one that was not seen for longest makes room. At least 1.
-    pub size: u32,
-    /// One that was not seen for so long is forgotten.
-    pub expire: SimTime,
-    /// When its server takes nothing, or has failed the request.
-    pub when_gone: WhenGone,
-    /// When its server is at its limit.
-    pub when_busy: WhenBusy,
-}
-
 /// Equal servers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
@@ -329,6 +243,8 @@ pub struct Group {
     pub count: u32,
     /// How fast each of its slots is: 2 = does in 1 s what is 2 s of work. Above 0.
     pub speed: f64,
+    /// The same at requests that make it fetch, above 0; `None` = as fast.
+    pub static_speed: Option<f64>,
     /// Requests that it works on at the same time at full speed; at least 1.
     pub concurrency: u32,
     /// What becomes of further ones.
@@ -484,9 +400,20 @@ impl Scenario {
         self.groups.iter().map(|group| u64::from(group.count)).sum()
     }
 
+    /// What each slot of a group does of requests as they come, in work per time.
+    fn mean_speed(&self, group: &Group) -> f64 {
+        match group.static_speed.filter(|_| self.static_share > 0.0) {
+            Some(static_speed) => {
+                1.0 / ((1.0 - self.static_share) / group.speed + self.static_share / static_speed)
+            }
+            None => group.speed,
+        }
+    }
+
     /// What all servers together can do, in requests of the mean size a second.
     pub fn capacity_per_s(&self) -> f64 {
-        let slots = |group: &Group| f64::from(group.count) * f64::from(group.concurrency) * group.speed;
+        let slots =
+            |group: &Group| f64::from(group.count) * f64::from(group.concurrency) * self.mean_speed(group);
         self.groups.iter().map(slots).sum::<f64>() / self.service.mean.seconds().max(1e-9)
     }
 }

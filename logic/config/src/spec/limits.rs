@@ -6,7 +6,7 @@ use weir_model::Millis;
 
 use super::header::check_name;
 use crate::diagnostic::Problem;
-use crate::plan::{Fairness, HedgePlan, PoolPlan, QueuePlan};
+use crate::plan::{Fairness, HedgePlan, PoolPlan, QueuePlan, WhenBusy};
 use crate::table::Table;
 
 pub(super) fn queue(table: &Table<'_, '_>) -> QueuePlan {
@@ -16,6 +16,7 @@ pub(super) fn queue(table: &Table<'_, '_>) -> QueuePlan {
     }
     QueuePlan {
         length_max: table.number_if("max-length"),
+        server_length_max: table.number_if("max-per-server"),
         fair: match by_header {
             Some(name) => Fairness::Header(name.value),
             None if table.text("fair") == "client" => Fairness::Client,
@@ -43,6 +44,7 @@ pub(super) fn warn_of_queue(pool: &Table<'_, '_>, plan: &PoolPlan) {
     let (queue, timeouts) = (pool.table("queue"), pool.table("timeouts"));
     let written = [
         (&queue, "max-length", plan.queue.length_max.is_some()),
+        (&queue, "max-per-server", plan.queue.server_length_max.is_some()),
         (&queue, "fair", plan.queue.fair != Fairness::None),
         (&timeouts, "queue", plan.timeouts.queue != QUEUE_TIMEOUT && plan.timeouts.queue.0 > 0),
     ];
@@ -54,6 +56,19 @@ pub(super) fn warn_of_queue(pool: &Table<'_, '_>, plan: &PoolPlan) {
             );
             table.cx.report(Problem::warning(node.span, message).help(LIMIT_HELP));
         }
+    }
+}
+
+/// Clients and keys are not bound to servers: whoever waits waits for any of them.
+pub(super) fn warn_of_server_queues(pool: &Table<'_, '_>, plan: &PoolPlan) {
+    let queue = pool.table("queue");
+    let waits_for_one = plan.sticky.as_ref().is_some_and(|sticky| sticky.when_busy == WhenBusy::Wait)
+        || !plan.hash.options.fallback;
+    if let (Some(node), false) = (queue.get("max-per-server"), waits_for_one) {
+        let message =
+            format!("{}: no effect: nobody waits for one server", queue.subject.key("max-per-server"));
+        let help = "clients of sticky do where when-busy = \"wait\", and keys where fallback = false";
+        queue.cx.report(Problem::warning(node.span, message).help(help));
     }
 }
 

@@ -109,6 +109,8 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     let is_unlimited = limits::is_unlimited(&plan);
     if is_unlimited {
         limits::warn_of_queue(&table, &plan);
+    } else {
+        limits::warn_of_server_queues(&table, &plan);
     }
     let empty_at = match table.get("servers") {
         None => Some(table.span()).filter(|_| !table.has_unknown_keys()),

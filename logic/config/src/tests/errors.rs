@@ -272,6 +272,22 @@ timeouts = { queue = "5s" }
 }
 
 #[test]
+fn a_limit_of_one_servers_queue_is_for_those_who_are_bound_to_one() {
+    let is_warned_of = |keys: &str| {
+        let text = format!(
+            "[listener.web]\nbind = \":80\"\npool = \"web\"\n[pool.web]\nservers = {{ address = \"a:1\", max-connections = 5 }}\n\
+             queue = {{ max-per-server = 3 }}\n{keys}\n"
+        );
+        let warnings = super::load_text(&text).unwrap().warnings;
+        warnings.iter().any(|warning| warning.to_string().contains("nobody waits for one server"))
+    };
+    assert!(is_warned_of(""));
+    assert!(is_warned_of("sticky = { source = true, when-busy = \"redispatch\" }"));
+    assert!(!is_warned_of("sticky = { source = true }"));
+    assert!(!is_warned_of("balance = { algorithm = \"ring\", fallback = false }"));
+}
+
+#[test]
 fn redirects_say_what_they_may_be() {
     insta::assert_snapshot!(golden(
         r#"

@@ -70,9 +70,15 @@ impl Engine<'_> {
     /// A server has lost a request. Its other try goes on alone, if there is one.
     fn lose(&mut self, id: FlightId, server: u32) {
         // If it was answered by another one, nobody has waited for this.
-        let Some(flight) = self.flights.get_mut(id) else { return };
+        let Some(mut flight) = self.flights.get_mut(id).copied() else { return };
         let (lost, other) = flight.tries(server);
+        if other.is_some() {
+            self.end_one_of_two(&mut flight, server);
+        }
         (flight.at, flight.second) = (other, None);
+        if let Some(there) = self.flights.get_mut(id) {
+            *there = flight;
+        }
         let is_tried_again = other.is_none() && self.scenario.balancer.retries_lost && self.may_retry(id);
         self.pool.end(server as usize, lost, None);
         self.note_failure(server);

@@ -45,6 +45,7 @@ impl Engine<'_> {
         let id = self.flights.add(Flight {
             arrived_ns: self.now_ns,
             work_ns: request.work_ns,
+            class: request.class,
             bytes: request.bytes,
             client: request.client,
             uri: request.uri,
@@ -55,6 +56,7 @@ impl Engine<'_> {
             second: None,
             sent_ns: 0,
             retries: 0,
+            is_retried: false,
             lost_at: None,
             wanted,
             spot: None,
@@ -117,7 +119,7 @@ impl Engine<'_> {
         if let (Some(server), Some(rules)) = (*wanted, &self.scenario.balancer.sticky) {
             match self.claim(server, called, flight.lost_at) {
                 Standing::Open => return Choice::Server(server as usize),
-                Standing::Busy if rules.when_busy == WhenBusy::Wait => {
+                Standing::Busy if rules.when_busy == WhenBusy::Wait && self.may_wait_for(server, called) => {
                     return Choice::Wait(Goal::Server(server));
                 }
                 Standing::Gone if rules.when_gone == WhenGone::Fail => return Choice::Nobody,
@@ -126,7 +128,14 @@ impl Engine<'_> {
         }
         let lost_at = flight.lost_at.map(|server| server as usize);
         let exclude = if self.tried.is_empty() { lost_at.as_slice() } else { self.tried.as_slice() };
-        let own = self.pool.awaited_server(flight, exclude);
+        let mut own = self.pool.awaited_server(flight, exclude);
+        let mut diverted = Vec::new();
+        if let Some(slot) = own.filter(|slot| !self.may_wait_for(*slot as u32, called)) {
+            // To another server, as if this one had failed it; the hashes of the kernel know no other.
+            diverted.extend(exclude.iter().copied().chain([slot]));
+            own = self.pool.awaited_server(flight, &diverted);
+        }
+        let exclude = if diverted.is_empty() { exclude } else { diverted.as_slice() };
         let own = own.map_or(Goal::Any, |slot| Goal::Server(slot as u32));
         // Nobody overtakes those who wait.
         let is_called = called == Some(own) || !self.tried.is_empty();
@@ -140,6 +149,12 @@ impl Engine<'_> {
             Pick::Busy => Choice::Wait(own),
             Pick::Nobody => Choice::Nobody,
         }
+    }
+
+    /// Whether a request may wait for this server: where as many wait as may, only one that has done so until now.
+    fn may_wait_for(&self, server: u32, called: Option<Goal>) -> bool {
+        let (own, max) = (Goal::Server(server), self.scenario.balancer.server_queue_max);
+        called == Some(own) || max.is_none_or(|max| self.waiting.length(own) < max as usize)
     }
 
     /// Counts a request at the server that it is bound to, if that takes it.
@@ -174,12 +189,12 @@ impl Engine<'_> {
 
     /// A server gets a request that has been counted there.
     pub(super) fn begin_try(&mut self, id: FlightId, flight: &Flight, slot: usize) -> Try {
-        let (hit, work_ns) = self.servers[slot].look_up(flight.uri, flight.work_ns);
+        let (hit, work_ns) = self.servers[slot].look_up(flight.class, flight.uri, flight.work_ns);
         if let (Some(hit), Some((hits, lookups)), true) = (hit, &mut self.run.cache, flight.is_measured) {
             *hits += u64::from(hit);
             *lookups += 1;
         }
-        let stay = self.pool.stay(slot, self.now_ns);
+        let stay = self.pool.stay(slot, flight.class, self.now_ns);
         self.with_queue(slot, |server, now_ns| server.take(now_ns, id, work_ns));
         self.promise(slot as u32);
         Try { server: slot as u32, stay }
@@ -192,6 +207,8 @@ impl Engine<'_> {
             return;
         }
         let now_us = self.now_us();
+        // Others have gone elsewhere when they found that too many wait.
+        let server_length_max = balancer.server_queue_max.filter(|_| self.pool.keeps_to_one_server());
         let Some(flight) = self.flights.get_mut(id) else { return };
         // One that was tried again may have been here for longer.
         let until_ns = flight.arrived_ns.saturating_add(balancer.queue.0).max(self.now_ns);
@@ -201,6 +218,7 @@ impl Engine<'_> {
         let terms = Terms {
             rank: Rank { class, client, offset_ms },
             length_max: balancer.queue_length_max.unwrap_or(u32::MAX),
+            server_length_max: server_length_max.unwrap_or(u32::MAX),
             patience_us: until_ns.saturating_sub(self.now_ns) / 1_000,
         };
         match self.waiting.enter(goal, &terms, now_us, id) {

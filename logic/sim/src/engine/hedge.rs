@@ -56,6 +56,7 @@ impl Engine<'_> {
         }
         self.run.hedges += u64::from(flight.is_measured);
         if self.health[slot].failures > 0 {
+            self.end_hedge_at_once();
             self.pool.end(slot, None, None);
             self.note_failure(slot as u32);
             return;

@@ -77,6 +77,8 @@ struct Engine<'s> {
     breaker: PoolBreaker,
     /// Where there is one for further tries.
     budget: Option<RetryBudget>,
+    /// Further tries that are under way.
+    retrying: u32,
     /// Where there are second tries.
     hedging: Option<Hedging>,
     flights: Flights,
@@ -153,6 +155,7 @@ impl<'s> Engine<'s> {
                 .balancer
                 .retry_budget
                 .map(|rule| RetryBudget::new(rule.percent, rule.per_second, 0, 0)),
+            retrying: 0,
             hedging: scenario.balancer.hedge.as_ref().map(Hedging::new),
             servers,
             flights: Flights::default(),
@@ -235,6 +238,7 @@ impl<'s> Engine<'s> {
         while let Some(id) = self.with_queue(server as usize, |server, now_ns| server.finish(now_ns)) {
             // Another server may have answered before.
             if let Some(flight) = self.flights.remove(id) {
+                self.end_tries(&flight);
                 let bytes = flight.bytes.unwrap_or(0);
                 self.run.bytes += u128::from(bytes);
                 let (stay, other) = flight.tries(server);
@@ -264,6 +268,7 @@ impl<'s> Engine<'s> {
     /// Ends a request without an answer.
     fn fail(&mut self, id: FlightId, blame: Blame, count: impl FnOnce(&mut crate::Errors)) {
         let Some(flight) = self.flights.remove(id) else { return };
+        self.end_tries(&flight);
         self.tell_breaker(flight.probe, (blame == Blame::Servers).then_some(false));
         if flight.is_measured {
             count(&mut self.run.errors);

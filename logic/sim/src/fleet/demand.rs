@@ -92,7 +92,7 @@ impl Demand {
 
 fn counts(replay: &Replay, text: &mut dyn BufRead) -> Result<Vec<f64>, DemandError> {
     // Lines that know seconds only stay in their second: it is what is counted here.
-    let mut requests = Replayed::new(replay, text, Rng::new(0, Stream::Arrivals));
+    let mut requests = Replayed::new(replay, &[], text, Rng::new(0, Stream::Arrivals));
     let mut counts = Vec::new();
     while let Some((at_ns, _)) = requests.next()? {
         let second = usize::try_from(at_ns / 1_000_000_000).unwrap_or(usize::MAX);

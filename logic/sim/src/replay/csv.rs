@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use weir_config::closest;
 
-use super::line::{Entry, Verdict, client, uri};
+use super::line::{Entry, Rules, Verdict, client, uri};
 
 /// Which column holds what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,13 +53,20 @@ impl Columns {
 }
 
 /// A line below the heading.
-pub(super) fn parse(columns: &Columns, line: &str) -> Result<Verdict, String> {
+pub(super) fn parse(columns: &Columns, line: &str, rules: &Rules) -> Result<Verdict, String> {
     let fields = fields(line)?;
     if fields.len() != columns.0.len() {
         return Err(format!("has {} fields, the heading has {}", fields.len(), columns.0.len()));
     }
-    let mut entry =
-        Entry { at_ns: 0, is_coarse: false, service_ns: None, bytes: None, client: None, uri: None };
+    let mut entry = Entry {
+        at_ns: 0,
+        is_coarse: false,
+        service_ns: None,
+        bytes: None,
+        client: None,
+        uri: None,
+        class: None,
+    };
     for (column, field) in columns.0.iter().zip(&fields) {
         let field = field.trim();
         match column {
@@ -70,7 +77,7 @@ pub(super) fn parse(columns: &Columns, line: &str) -> Result<Verdict, String> {
                 entry.bytes = Some(field.parse().map_err(|_| format!("{field:?} is no number of bytes"))?);
             }
             Column::Client => entry.client = client(field),
-            Column::Uri => entry.uri = uri(field),
+            Column::Uri => (entry.uri, entry.class) = (uri(field), rules.class(None, field)),
         }
     }
     Ok(Verdict::Entry(entry))

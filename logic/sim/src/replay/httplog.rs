@@ -1,7 +1,7 @@
 use weir_config::simulation::LoggedTimes;
 
 use super::date;
-use super::line::{Entry, Verdict, client, target};
+use super::line::{Entry, Rules, Verdict, client, target};
 
 /// Whether a line is of this kind: `client:port [date.ms] listener pool/server ...`.
 pub(super) fn looks_like(line: &str) -> bool {
@@ -11,13 +11,13 @@ pub(super) fn looks_like(line: &str) -> bool {
 }
 
 /// HAProxy's `option httplog` and `option tcplog`, behind a syslog header or not.
-pub(super) fn parse(line: &str, times: LoggedTimes) -> Result<Verdict, String> {
+pub(super) fn parse(line: &str, rules: &Rules) -> Result<Verdict, String> {
     let (name, written, rest) = split(line).ok_or("has no [date] behind the client")?;
     let (at_ns, is_coarse) = date::clf(written).ok_or_else(|| format!("{written:?} is no date"))?;
     let mut fields = rest.split_ascii_whitespace();
     let (_listener, server) = (fields.next(), fields.next().ok_or("has no pool/server")?);
     let timers = fields.next().ok_or("has no timers")?;
-    let service_ns = service_ns(timers, times).ok_or_else(|| format!("{timers:?} are no timers"))?;
+    let service_ns = service_ns(timers, rules.times).ok_or_else(|| format!("{timers:?} are no timers"))?;
     if server.ends_with("/<NOSRV>") {
         return Ok(Verdict::NoServer);
     }
@@ -29,7 +29,8 @@ pub(super) fn parse(line: &str, times: LoggedTimes) -> Result<Verdict, String> {
         line.split_once('"').and_then(|(_, request)| request.rsplit_once('"')).map(|(request, _)| request);
     let name = name.rsplit_once(':').map_or(name, |(address, _)| address);
     let uri = request.and_then(target);
-    Ok(Verdict::Entry(Entry { at_ns, is_coarse, service_ns, bytes, client: client(name), uri }))
+    let class = request.and_then(|request| rules.class_of(request));
+    Ok(Verdict::Entry(Entry { at_ns, is_coarse, service_ns, bytes, client: client(name), uri, class }))
 }
 
 /// The client, the date, and what follows.

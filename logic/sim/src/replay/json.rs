@@ -4,7 +4,7 @@ use serde::Deserialize;
 use weir_config::simulation::LoggedTimes;
 
 use super::date;
-use super::line::{Entry, Verdict, client, uri};
+use super::line::{Entry, Rules, Verdict, client, uri};
 
 /// The fields of Weir's JSON lines that matter here; others may be there.
 #[derive(Deserialize)]
@@ -13,6 +13,8 @@ struct Line<'t> {
     time: Cow<'t, str>,
     #[serde(borrow)]
     client: Option<Cow<'t, str>>,
+    #[serde(borrow)]
+    method: Option<Cow<'t, str>>,
     #[serde(borrow)]
     target: Option<Cow<'t, str>>,
     #[serde(borrow)]
@@ -29,7 +31,7 @@ struct Line<'t> {
 }
 
 /// Weir's JSON lines.
-pub(super) fn parse(text: &str, times: LoggedTimes) -> Result<Verdict, String> {
+pub(super) fn parse(text: &str, rules: &Rules) -> Result<Verdict, String> {
     let line: Line<'_> =
         serde_json::from_str(text).map_err(|cause| format!("is not one of Weir's JSON lines: {cause}"))?;
     let at_ns = date::rfc3339(&line.time).ok_or_else(|| format!("{:?} is no time", line.time))?;
@@ -37,7 +39,7 @@ pub(super) fn parse(text: &str, times: LoggedTimes) -> Result<Verdict, String> {
         return Ok(Verdict::NoServer);
     }
     let before_us = line.head_us.saturating_add(line.queue_us).saturating_add(line.connect_us);
-    let service_us = match times {
+    let service_us = match rules.times {
         LoggedTimes::FirstByte => line.first_byte_us,
         LoggedTimes::Logged | LoggedTimes::Drawn => {
             line.total_us.map(|total_us| total_us.saturating_sub(before_us))
@@ -51,5 +53,6 @@ pub(super) fn parse(text: &str, times: LoggedTimes) -> Result<Verdict, String> {
         bytes: line.body_bytes_out,
         client: line.client.as_deref().and_then(client),
         uri: line.target.as_deref().and_then(uri),
+        class: line.target.as_deref().and_then(|target| rules.class(line.method.as_deref(), target)),
     }))
 }

@@ -1,6 +1,8 @@
 use std::net::IpAddr;
 
+use weir_balance::RequestClass;
 use weir_config::simulation::{LogFormat, LoggedTimes};
+use weir_http::{PathPattern, PathSet};
 
 use super::csv::Columns;
 use super::{csv, httplog, json, ncsa};
@@ -21,6 +23,8 @@ pub(crate) struct Entry {
     pub(crate) client: Option<IpAddr>,
     /// The hash of what was asked for.
     pub(crate) uri: Option<u64>,
+    /// What it made its server do, where the pool says by what that is told, and the line what was asked for.
+    pub(crate) class: Option<RequestClass>,
 }
 
 /// What a line is.
@@ -37,43 +41,72 @@ pub(super) enum Verdict {
 #[derive(Debug)]
 pub(super) struct Parser {
     format: LogFormat,
-    times: LoggedTimes,
+    rules: Rules,
     columns: Option<Columns>,
 }
 
+/// What is made of lines, whatever their format.
+#[derive(Debug)]
+pub(super) struct Rules {
+    pub(super) times: LoggedTimes,
+    /// Requests for these make servers fetch; `None` = nobody asks.
+    static_paths: Option<PathSet>,
+}
+
 impl Parser {
-    pub(super) fn new(format: LogFormat, times: LoggedTimes) -> Self {
-        Self { format, times, columns: None }
+    pub(super) fn new(format: LogFormat, times: LoggedTimes, static_paths: &[PathPattern]) -> Self {
+        // The config has let nothing through that does not compile.
+        let static_paths = PathSet::compile(static_paths).ok().filter(|paths| !paths.is_empty());
+        Self { format, rules: Rules { times, static_paths }, columns: None }
     }
 
     /// What a line says, or what is wrong with it.
     pub(super) fn parse(&mut self, line: &str) -> Result<Verdict, String> {
         if self.format == LogFormat::Auto {
-            self.format = guess(line)?;
+            self.format = guess(line, &self.rules)?;
         }
         match self.format {
-            LogFormat::Json => json::parse(line, self.times),
-            LogFormat::Httplog => httplog::parse(line, self.times),
+            LogFormat::Json => json::parse(line, &self.rules),
+            LogFormat::Httplog => httplog::parse(line, &self.rules),
             LogFormat::Csv => match &self.columns {
-                Some(columns) => csv::parse(columns, line),
+                Some(columns) => csv::parse(columns, line, &self.rules),
                 None => {
                     self.columns = Some(Columns::of(line)?);
                     Ok(Verdict::Heading)
                 }
             },
-            LogFormat::Auto | LogFormat::Common | LogFormat::Combined => ncsa::parse(line),
+            LogFormat::Auto | LogFormat::Common | LogFormat::Combined => ncsa::parse(line, &self.rules),
         }
     }
 }
 
-fn guess(line: &str) -> Result<LogFormat, String> {
+impl Rules {
+    /// What a request makes a server do, by the rule of the proxy; a line that has no method is taken for a GET.
+    pub(super) fn class(&self, method: Option<&str>, target: &str) -> Option<RequestClass> {
+        let paths = self.static_paths.as_ref()?;
+        uri(target)?;
+        let fetches = method.is_none_or(|method| matches!(method, "GET" | "HEAD"));
+        let path = target.split('?').next().unwrap_or(target);
+        let is_static = fetches && paths.matches(path.as_bytes());
+        Some(if is_static { RequestClass::Static } else { RequestClass::Dynamic })
+    }
+
+    /// The same of `METHOD target VERSION`.
+    pub(super) fn class_of(&self, request: &str) -> Option<RequestClass> {
+        let mut words = request.split(' ');
+        let (method, target) = (words.next()?, words.next()?);
+        self.class(Some(method), target)
+    }
+}
+
+fn guess(line: &str, rules: &Rules) -> Result<LogFormat, String> {
     if line.starts_with('{') {
         return Ok(LogFormat::Json);
     }
     if httplog::looks_like(line) {
         return Ok(LogFormat::Httplog);
     }
-    if ncsa::parse(line).is_ok() {
+    if ncsa::parse(line, rules).is_ok() {
         return Ok(LogFormat::Common);
     }
     match Columns::of(line) {

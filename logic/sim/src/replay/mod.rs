@@ -15,6 +15,7 @@ use std::collections::BinaryHeap;
 use std::io::BufRead;
 
 use weir_config::simulation::Replay;
+use weir_http::PathPattern;
 
 use crate::rng::Rng;
 pub(crate) use csv::fields as csv_fields;
@@ -51,10 +52,16 @@ struct Pending {
 const WINDOW_LINES: usize = 1 << 15;
 
 impl<'l> Replayed<'l> {
-    pub(crate) fn new(replay: &Replay, log: &'l mut dyn BufRead, rng: Rng) -> Self {
+    /// Requests for `static_paths` make servers fetch, as the pool's config has it.
+    pub(crate) fn new(
+        replay: &Replay,
+        static_paths: &[PathPattern],
+        log: &'l mut dyn BufRead,
+        rng: Rng,
+    ) -> Self {
         Self {
             lines: Lines::new(log),
-            parser: Parser::new(replay.format, replay.times),
+            parser: Parser::new(replay.format, replay.times, static_paths),
             rng,
             speed: replay.speed,
             window: BinaryHeap::new(),

@@ -1,8 +1,8 @@
 use super::date;
-use super::line::{Entry, Verdict, client, target};
+use super::line::{Entry, Rules, Verdict, client, target};
 
 /// The common and the combined format, Weir's own and those of others: what stands behind the size is not looked at.
-pub(super) fn parse(line: &str) -> Result<Verdict, String> {
+pub(super) fn parse(line: &str, rules: &Rules) -> Result<Verdict, String> {
     let name = line.split(' ').next().unwrap_or("");
     let (_, rest) = line.split_once('[').ok_or("has no [date]")?;
     let (written, rest) = rest.split_once(']').ok_or("has no end of its [date]")?;
@@ -18,8 +18,16 @@ pub(super) fn parse(line: &str) -> Result<Verdict, String> {
         return Ok(Verdict::NoServer);
     }
     let bytes = fields.next().and_then(|bytes| bytes.parse().ok());
-    let uri = target(request);
-    Ok(Verdict::Entry(Entry { at_ns, is_coarse, service_ns: None, bytes, client: client(name), uri }))
+    let entry = Entry {
+        at_ns,
+        is_coarse,
+        service_ns: None,
+        bytes,
+        client: client(name),
+        uri: target(request),
+        class: rules.class_of(request),
+    };
+    Ok(Verdict::Entry(entry))
 }
 
 /// Up to the next quotation mark that is none of the text's own, and what follows it.

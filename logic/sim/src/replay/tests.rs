@@ -1,5 +1,6 @@
 use std::net::IpAddr;
 
+use weir_balance::RequestClass;
 use weir_config::simulation::{LogFormat, LoggedTimes};
 
 use super::*;
@@ -10,8 +11,16 @@ fn replay(text: &str, format: LogFormat, speed: f64) -> Result<Vec<(u64, Entry)>
 }
 
 fn played(text: &str, plan: &Replay) -> Result<Vec<(u64, Entry)>, LogError> {
+    classified(text, plan, &[])
+}
+
+fn classified(
+    text: &str,
+    plan: &Replay,
+    static_paths: &[PathPattern],
+) -> Result<Vec<(u64, Entry)>, LogError> {
     let mut bytes = text.as_bytes();
-    let mut replayed = Replayed::new(plan, &mut bytes, Rng::new(1, Stream::Arrivals));
+    let mut replayed = Replayed::new(plan, static_paths, &mut bytes, Rng::new(1, Stream::Arrivals));
     std::iter::from_fn(|| replayed.next().transpose()).collect()
 }
 
@@ -148,4 +157,27 @@ fn bytes_that_are_no_text_are_told_too() {
     let mut bytes: &[u8] = b"arrival_s,client\n1,\xff\xfe\n";
     let mut replayed = Replayed::new(&plan, &mut bytes, Rng::new(1, Stream::Arrivals));
     assert_eq!(replayed.next().unwrap_err().to_string(), "line 2: is not UTF-8");
+}
+
+#[test]
+fn what_a_line_asks_for_says_what_it_made_its_server_do() {
+    let paths = [PathPattern::Glob("**.css".to_owned()), PathPattern::Prefix("/files".to_owned())];
+    let classes = |log: &str, paths: &[PathPattern]| -> Vec<Option<RequestClass>> {
+        let plan =
+            Replay { file: "log".into(), format: LogFormat::Auto, speed: 1.0, times: LoggedTimes::Logged };
+        classified(log, &plan, paths).unwrap().into_iter().map(|(_, entry)| entry.class).collect()
+    };
+    let (fetch, compute) = (Some(RequestClass::Static), Some(RequestClass::Dynamic));
+    let csv = "arrival_s,uri\n0,/a.css?v=2\n1,/a\n2,\n3,/files/x\n";
+    assert_eq!(classes(csv, &paths), [fetch, compute, None, fetch]);
+    assert_eq!(classes(csv, &[]), [None; 4], "nobody asks");
+    let json = r#"
+{"time":"2026-11-21T08:48:21.000000Z","method":"GET","target":"/a.css","server":"w1","total_us":5}
+{"time":"2026-11-21T08:48:22.000000Z","method":"POST","target":"/a.css","server":"w1","total_us":5}
+"#;
+    assert_eq!(classes(json, &paths), [fetch, compute]);
+    let common = r#"192.0.2.7 - - [21/Nov/2026:08:48:21 +0000] "HEAD /files HTTP/1.1" 200 2326"#;
+    assert_eq!(classes(common, &paths), [fetch]);
+    let httplog = r#"192.0.2.7:33317 [21/Nov/2026:08:48:21.838] https~ web/w1 10/2/30/69/114 200 2750 - - ---- 25/12/4/4/+1 0/0 "GET /b.css HTTP/1.1""#;
+    assert_eq!(classes(httplog, &paths), [fetch]);
 }

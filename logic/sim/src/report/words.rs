@@ -20,6 +20,10 @@ pub(super) fn describe(scenario: &Scenario) -> Vec<String> {
     }
     lines.push(arrivals(scenario));
     lines.push(service(&scenario.service, &scenario.arrivals));
+    if scenario.static_share > 0.0 {
+        let share = percent(scenario.static_share);
+        lines.push(format!("classes: {share} of the requests make servers fetch, the others compute"));
+    }
     let workers = match scenario.balancer.workers {
         1 => "1 worker".to_owned(),
         workers => format!("{workers} workers"),
@@ -69,6 +73,9 @@ fn pool(balancer: &BalancerPlan) -> Option<String> {
     if let Some(max) = balancer.queue_length_max {
         told.push(format!("at most {max} wait"));
     }
+    if let Some(max) = balancer.server_queue_max {
+        told.push(format!("at most {max} wait for one server"));
+    }
     if balancer.is_fair {
         told.push("clients take turns where they wait".to_owned());
     }
@@ -91,6 +98,9 @@ fn servers(group: &Group) -> String {
     let mut text = format!("{}: {} x {} slots", group.name, group.count, group.concurrency);
     if group.speed != 1.0 {
         text.push_str(&format!(" of speed {}", group.speed));
+    }
+    if let Some(static_speed) = group.static_speed {
+        text.push_str(&format!(" (at fetching {static_speed})"));
     }
     if group.sharing == Sharing::Shared {
         text.push_str(", shared");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
+use std::process::Command;
 use std::thread;
 
 use weir_e2e::{Weir, get};
@@ -178,4 +179,35 @@ fn a_backup_gets_requests_only_while_nobody_else_can() {
         assert_eq!(who(&weir).as_deref(), Some("main"));
     }
     assert_eq!(spare.requests(), before);
+}
+
+#[test]
+fn every_algorithm_that_is_listed_serves_and_gives_a_draining_server_nothing_new() {
+    let listed = Command::new(weir_e2e::program()).args(["algorithms", "--json"]).output().unwrap();
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let names: Vec<&str> =
+        listed.as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap()).collect();
+    assert!(names.len() > 30, "{names:?}");
+    for name in names {
+        let origins = ["a", "b"].map(origin);
+        let servers: Vec<_> = origins.iter().map(|origin| (origin, "")).collect();
+        let balance = match name {
+            // What these go by has to be said.
+            "hash" | "nginx-hash" | "ketama" => format!("{{ algorithm = \"{name}\", key = \"uri\" }}"),
+            _ => format!("\"{name}\""),
+        };
+        let weir = Weir::start(&pool(&servers, &format!("balance = {balance}")));
+        let mut client = weir.client();
+        let mut ask = |many: std::ops::Range<u32>| {
+            for number in many {
+                assert_eq!(client.exchange(get(&format!("/{number}"))).status, 200, "{name}");
+            }
+        };
+        ask(0..10);
+        assert!(weir.ctl(&["drain", "web/a"]).status.success());
+        let before = requests(&origins);
+        assert_eq!(before.iter().sum::<u64>(), 10, "{name}");
+        ask(10..20);
+        assert_eq!(requests(&origins), [before[0], before[1] + 10], "{name}");
+    }
 }

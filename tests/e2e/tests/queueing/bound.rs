@@ -236,3 +236,105 @@ fn in_tcp_mode_a_place_goes_to_the_one_who_has_waited_for_it() {
         weir.metrics().get("weir_server_active_requests", &[&server]) == 0.0
     });
 }
+
+#[test]
+fn who_finds_as_many_waiting_for_its_server_as_may_goes_to_another_and_stays_there() {
+    let (a, b) = (Gate::new(), Gate::new());
+    let weir = Weir::start(&sticky([&a, &b], ", max-connections = 1", "queue = { max-per-server = 1 }"));
+    let cookie = bound_to(&a, &weir);
+    let (mut first, mut waiting) = (weir.client(), weir.client());
+    first.send(with(&cookie, "/first"));
+    a.wait_for(2);
+    waiting.send(with(&cookie, "/waits"));
+    wait_for_queue(&weir, 1);
+    b.open(1);
+    let diverted = weir.client().exchange(with(&cookie, "/diverted"));
+    assert_eq!(diverted.status, 200);
+    assert_eq!(b.came(), ["/diverted"]);
+    let moved = diverted.header("set-cookie").unwrap().split(';').next().unwrap();
+    assert!(!cookie.contains(moved), "{moved}");
+    // Both are busy now: who finds that waits for either.
+    let (mut second, mut third) = (weir.client(), weir.client());
+    second.send(with(&format!("Cookie: {moved}\r\n"), "/second"));
+    b.wait_for(2);
+    third.send(with(&cookie, "/third"));
+    wait_for_queue(&weir, 2);
+    b.open(2);
+    assert_eq!((second.response().status, third.response().status), (200, 200));
+    assert_eq!(b.came(), ["/diverted", "/second", "/third"]);
+    a.open(2);
+    assert_eq!((first.response().status, waiting.response().status), (200, 200));
+    assert_eq!(a.came(), ["/new", "/first", "/waits"]);
+}
+
+/// A server that keeps all requests of this test's address, the other one, and a Weir in front of both with one request that is being
+/// answered and one that waits.
+fn one_waits_for_its_own<'a>(algorithm: &str, gates: &'a [Gate; 2]) -> (Weir, [&'a Gate; 2], [RawClient; 2]) {
+    let [a, b] =
+        gates.each_ref().map(|gate| format!("{{ address = \"{}\", max-connections = 1 }}", gate.addr()));
+    let weir = Weir::start(&format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nservers = [{a}, {b}]\n\
+         balance = {{ algorithm = \"{algorithm}\", fallback = false }}\nqueue = {{ max-per-server = 1 }}\n\
+         timeouts = {{ queue = \"20s\", response = \"60s\" }}\n"
+    ));
+    let mut clients = [weir.client(), weir.client()];
+    clients[0].send(get("/first"));
+    wait_until("it has come", PATIENCE, || gates.iter().any(|gate| !gate.came().is_empty()));
+    let own = usize::from(gates[0].came().is_empty());
+    clients[1].send(get("/waits"));
+    wait_for_queue(&weir, 1);
+    (weir, [&gates[own], &gates[1 - own]], clients)
+}
+
+#[test]
+fn a_key_goes_to_another_server_when_as_many_wait_for_its_own_as_may() {
+    for algorithm in ["source", "ring", "maglev", "rendezvous"] {
+        let gates = [Gate::new(), Gate::new()];
+        let (weir, [own, other], clients) = one_waits_for_its_own(algorithm, &gates);
+        other.open(1);
+        assert_eq!(weir.client().exchange(get("/diverted")).status, 200, "{algorithm}");
+        assert_eq!(other.came(), ["/diverted"]);
+        own.open(2);
+        for mut client in clients {
+            assert_eq!(client.response().status, 200, "{algorithm}");
+        }
+        assert_eq!(own.came(), ["/first", "/waits"]);
+    }
+}
+
+#[test]
+fn where_a_key_knows_one_server_no_more_wait_for_that_than_may() {
+    let gates = [Gate::new(), Gate::new()];
+    let (weir, [own, other], clients) = one_waits_for_its_own("ipvs-sh", &gates);
+    assert_eq!(weir.client().exchange(get("/refused")).status, 503);
+    assert_eq!(weir.metrics().get("weir_pool_queue_full_total", &["pool=\"web\""]), 1.0);
+    own.open(2);
+    for mut client in clients {
+        assert_eq!(client.response().status, 200);
+    }
+    assert!(other.came().is_empty());
+}
+
+#[test]
+fn in_tcp_mode_too_who_finds_too_many_waiting_goes_to_another_server() {
+    let says = |name: &'static str| {
+        RawServer::start(move |peer| {
+            peer.send(name.as_bytes())?;
+            while peer.take(1).is_ok() {}
+            Ok(())
+        })
+    };
+    let servers = [says("a"), says("b")];
+    let [a, b] = servers
+        .each_ref()
+        .map(|server| format!("{{ address = \"{}\", max-connections = 1 }}", server.addr()));
+    let weir = Weir::start(&format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\nmode = \"tcp\"\npool = \"web\"\n\n[pool.web]\nbalance = \"first\"\n\
+         servers = [{a}, {b}]\nsticky = {{ source = true }}\nqueue = {{ max-per-server = 1 }}\ntimeouts = {{ queue = \"20s\" }}\n"
+    ));
+    let mut first = weir.client();
+    assert_eq!(first.read_exact(1), b"a");
+    let _waiting = weir.client();
+    wait_for_queue(&weir, 1);
+    assert_eq!(weir.client().read_exact(1), b"b");
+}

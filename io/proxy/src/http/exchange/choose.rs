@@ -33,7 +33,7 @@ impl Exchange {
         if self.pool.shared.queue.length() > 0 && !waited.is_some_and(is_called) {
             return self.queue(client, Wanted::Any);
         }
-        match self.pool.choose(client.worker, self.place.key, &self.tried) {
+        match self.pool.choose_or_divert(client.worker, self.place.key, &self.tried, waited) {
             Choice::Server(lease) => {
                 self.chosen(lease, cx, client);
                 Ok(())

@@ -62,6 +62,13 @@ pub(super) static BALANCER: Section = Section {
             "So many may wait at once; more are turned away at once.",
         ),
         key(
+            "server-queue-length",
+            COUNT,
+            Otherwise("no limit"),
+            "50",
+            "So many may wait for one server that they are bound to; more are sent to another server.",
+        ),
+        key(
             "fair",
             Flag,
             Default("false"),
@@ -156,6 +163,13 @@ static STICKY: Section = Section {
             "One that was not seen for this long is forgotten.",
         ),
         key(
+            "max-life",
+            TIME,
+            Otherwise("no limit"),
+            "\"24h\"",
+            "So long after it began with its server it ends, though it is used, as a cookie's does with `max-life`. Whole seconds count.",
+        ),
+        key(
             "when-gone",
             Choice(&["redispatch", "fail"]),
             Default("\"redispatch\""),
@@ -182,7 +196,7 @@ static SLOW_START: Section = Section {
 static AUTO_WEIGHT: Section = Section {
     noun: "",
     title: "[balancer.auto-weight]",
-    meaning: "How weights are found by measurement, as a pool's; by the time until the end of the answer. All requests make servers compute.",
+    meaning: "How weights are found by measurement, as a pool's; by the time until the end of the answer. `static` in `[service]` says how many requests make servers fetch; the others make them compute.",
     keys: &AUTO_WEIGHT_KEYS,
 };
 
@@ -221,6 +235,14 @@ static RETRY_BUDGET: Section = Section {
             "1",
             "So many each second are always permitted; those of the last ten seconds are kept if they were not used.",
         ),
+        key(
+            "at-once",
+            Percent { min: 0, max: 100 },
+            Otherwise("any number"),
+            "\"10%\"",
+            "Of the requests in flight no more than this share may be further tries at once.",
+        ),
+        key("min-at-once", COUNT, Default("3"), "10", "With `at-once`: so many always may."),
     ],
 };
 

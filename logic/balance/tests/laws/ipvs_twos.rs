@@ -1,0 +1,61 @@
+//! The shares that the kernel's twos gives, worked out from its formula.
+
+use weir_balance::{Algorithm, Picker, Roster};
+
+use crate::pool::{Pool, counts, slots};
+
+const WEIGHTS: [u32; 4] = [1, 2, 5, 8];
+const PICKS: usize = 200_000;
+
+/// What each server is chosen with: every pair of numbers from 0 to the sum of weights is as likely as any other, and the second draw
+/// wins where weight2 * overhead1 > weight1 * overhead2 (ip_vs_twos.c).
+fn expected(active: [u32; 4]) -> [f64; 4] {
+    let total: u32 = WEIGHTS.iter().sum();
+    let walked = |number: u32| {
+        let mut rest = i64::from(number);
+        let ends = |weight: &u32| {
+            rest -= i64::from(*weight);
+            rest <= 0
+        };
+        WEIGHTS.iter().position(ends).unwrap()
+    };
+    let overhead = |slot: usize| active[slot] * 256;
+    let mut shares = [0.0; 4];
+    for (first, second) in (0..=total).flat_map(|first| (0..=total).map(move |second| (first, second))) {
+        let (first, second) = (walked(first), walked(second));
+        let second_wins = WEIGHTS[second] * overhead(first) > WEIGHTS[first] * overhead(second);
+        shares[if second_wins { second } else { first }] += 1.0 / f64::from((total + 1) * (total + 1));
+    }
+    shares
+}
+
+fn assert_shares(roster: &Roster, expected: &[f64]) {
+    let counted = counts(&slots(&mut Picker::new(0), roster, PICKS), expected.len());
+    for (count, share) in counted.iter().zip(expected) {
+        // Five standard deviations, of numbers that are always the same.
+        let bound = 5.0 * (PICKS as f64 * share * (1.0 - share)).sqrt() + 1e-6;
+        assert!((*count as f64 - share * PICKS as f64).abs() <= bound, "{counted:?} for {expected:?}");
+    }
+}
+
+#[test]
+fn ipvs_twos_chooses_as_often_as_the_kernels_formula_says() {
+    for active in [[0; 4], [1, 1, 1, 1], [0, 3, 5, 8], [2, 4, 10, 16], [0, 0, 9, 0]] {
+        let roster = Pool::new(Algorithm::IpvsTwos, &WEIGHTS).roster();
+        for (slot, requests) in active.into_iter().enumerate() {
+            (0..requests).for_each(|_| assert!(roster.begin(slot)));
+        }
+        assert_shares(&roster, &expected(active));
+    }
+}
+
+#[test]
+fn ipvs_twos_goes_by_the_pools_order_and_draws_again_for_who_is_full() {
+    let mut pool = Pool::new(Algorithm::IpvsTwos, &[1, 1]);
+    (pool.candidates[0].rank, pool.candidates[1].rank) = (1, 0);
+    assert_shares(&pool.roster(), &[1.0 / 3.0, 2.0 / 3.0]);
+
+    let mut pool = Pool::new(Algorithm::IpvsTwos, &WEIGHTS);
+    pool.candidates[0].connections_max = Some(0);
+    assert_shares(&pool.roster(), &[0.0, 2.0 / 15.0, 5.0 / 15.0, 8.0 / 15.0]);
+}
