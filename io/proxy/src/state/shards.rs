@@ -1,3 +1,4 @@
+use std::ops::Deref;
 use std::sync::OnceLock;
 
 use weir_stats::SharedHistogram;
@@ -11,7 +12,15 @@ pub struct Shards<T>(Box<[Padded<T>]>);
 /// Keeps neighbours off each other's cache lines (128 bytes: the prefetcher fetches them in pairs).
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Padded<T>(T);
+pub struct Padded<T>(T);
+
+impl<T> Deref for Padded<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
 
 impl<T: Default> Shards<T> {
     /// `count` fresh copies, at least one.
