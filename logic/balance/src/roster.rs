@@ -25,7 +25,7 @@ pub struct Roster {
     generation: u64,
     /// How many the pool had before.
     number: u64,
-    candidates: Box<[Option<Candidate>]>,
+    candidates: Arc<[Option<Candidate>]>,
     members: Box<[usize]>,
     schedule: Schedule,
     bound: Option<Bound>,
@@ -58,6 +58,7 @@ impl Roster {
             // So that nobody is shown a part that does not count.
             candidates.iter_mut().flatten().for_each(|candidate| candidate.portion = Portion::WHOLE);
         }
+        let candidates: Arc<[Option<Candidate>]> = candidates.into();
         let number = previous.map_or(0, |previous| previous.number + 1);
         let cohort = Cohort { candidates: &candidates, members: &members, standing: &standing, number };
         let known = previous.filter(|previous| previous.algorithm() == scheduling.algorithm);
@@ -343,13 +344,11 @@ impl Roster {
             None => KeyRule::of(&self.scheduling),
         };
         if rule.is_some() || is_limited {
-            let mut entrants = self.candidates.clone();
-            for entrant in &mut entrants {
-                entrant.take_if(|candidate| !self.is_member(candidate.slot));
-            }
+            let candidates = Arc::clone(&self.candidates);
             let before = previous.and_then(|previous| previous.tournament.as_deref());
             let rule = rule.unwrap_or(KeyRule::LeastConnections);
-            self.tournament = Some(Arc::new(Tournament::new(rule, entrants, before, self.hub.moment())));
+            let tournament = Tournament::new(rule, candidates, &self.members, before, self.hub.moment());
+            self.tournament = Some(Arc::new(tournament));
         }
         self.hub.publish(self.generation, self.tournament.clone());
         self.refresh_all();
