@@ -8,6 +8,7 @@ use crate::measure::{Moment, Wants};
 use crate::membership::Settled;
 use crate::round_robin::Classes;
 use crate::schedule::{Cohort, Schedule};
+use crate::slot_set::SlotSet;
 use crate::tournament::Tournament;
 use crate::{Algorithm, Candidate, Portion, Scheduling, ServerLoad, Watch};
 
@@ -27,6 +28,8 @@ pub struct Roster {
     number: u64,
     candidates: Arc<[Option<Candidate>]>,
     members: Box<[usize]>,
+    /// The same, for whoever asks whether one slot is among them.
+    member_set: SlotSet,
     schedule: Schedule,
     bound: Option<Bound>,
     /// Some member can be full.
@@ -76,6 +79,7 @@ impl Roster {
             generation,
             number,
             candidates,
+            member_set: SlotSet::new(&members),
             members,
             schedule,
             bound,
@@ -242,7 +246,7 @@ impl Roster {
 
     /// Whether picks are made from this server.
     pub(crate) fn is_member(&self, slot: usize) -> bool {
-        self.members.binary_search(&slot).is_ok()
+        self.member_set.contains(slot)
     }
 
     /// The first by the tournament's keys among those with room; None if there are none, or no such keys.

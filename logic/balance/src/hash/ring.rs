@@ -2,11 +2,13 @@
 //! When a server comes or goes, only the keys next to its places move.
 
 use super::avalanche;
+use super::signpost::Signpost;
 
 /// Points, ascending by place.
 #[derive(Debug)]
 pub(crate) struct Ring {
     points: Box<[Point]>,
+    signpost: Signpost,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +78,8 @@ impl Ring {
         }
         points.sort_by_key(|point| point.place);
         points.dedup_by_key(|point| point.place);
-        Self { points: points.into() }
+        let signpost = Signpost::new(points.iter().map(|point| point.place));
+        Self { points: points.into(), signpost }
     }
 
     /// The open server at `hash`, or the next one on the ring. None if there was none within reach.
@@ -98,7 +101,9 @@ impl Ring {
     /// The nearer of the points before and behind `hash`; the one before, if both are as near.
     fn owner(&self, hash: u32) -> Option<usize> {
         let count = self.points.len();
-        let next = self.points.partition_point(|point| point.place < hash).checked_rem(count)?;
+        let around = self.signpost.around(hash);
+        let behind = self.points[around.clone()].partition_point(|point| point.place < hash);
+        let next = (around.start + behind).checked_rem(count)?;
         let before = (next + count - 1) % count;
         let to_before = hash.wrapping_sub(self.points[before].place);
         let to_next = self.points[next].place.wrapping_sub(hash);
