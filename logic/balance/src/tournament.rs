@@ -220,7 +220,8 @@ fn key(rule: KeyRule, entrant: &Candidate, turn: u64, moment: Moment) -> Key {
     if rule.takes_turns() {
         busy | load.min(LOAD_MAX) << 32 | turn
     } else {
-        busy | load << RANK_BITS | u64::from(entrant.rank).min((1 << RANK_BITS) - 1)
+        // One less than there is room for, so that no key can be `NEVER`.
+        busy | load << RANK_BITS | u64::from(entrant.rank).min((1 << RANK_BITS) - 2)
     }
 }
 

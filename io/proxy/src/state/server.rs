@@ -14,8 +14,8 @@ use super::{RequestQueue, ServerCounters, Shards};
 /// One server as the workers see it. Lives as long as anyone talks to it, reloads included.
 ///
 /// Laid out by how often a request looks at what: with thousands of servers no cache holds them, and each line of memory that
-/// a request needs has to be waited for. The first line is looked at by each request and hardly ever written, the second one
-/// is written once a millisecond at most.
+/// a request needs has to be waited for. The first line is looked at by each request and hardly ever written; the second one is
+/// written once a millisecond at most, and by a new connection where there are several addresses.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct ServerState {
@@ -37,6 +37,10 @@ pub struct ServerState {
     started: Instant,
     /// Unique in the process; a server that is removed and added again gets another.
     pub uid: u64,
+    endpoint: ArcSwap<Endpoint>,
+    /// TLS towards it; none = plaintext.
+    connector: ArcSwapOption<TlsConnector>,
+    rotation: AtomicU32,
     /// Requests that are bound to it, and wait because it is at its limit.
     pub bound: RequestQueue,
     /// What its requests took, if that is to be known: see [`ServerState::service_times`].
@@ -52,10 +56,6 @@ pub struct ServerState {
     /// The limit that its latency permits, where the pool has that looked for.
     concurrency: Mutex<Option<Concurrency>>,
     address: ArcSwap<String>,
-    endpoint: ArcSwap<Endpoint>,
-    /// TLS towards it; none = plaintext.
-    connector: ArcSwapOption<TlsConnector>,
-    rotation: AtomicU32,
 }
 
 /// Where a server can be reached right now.
@@ -294,6 +294,9 @@ mod tests {
         let written = [
             offset_of!(ServerState, last_used_ms),
             offset_of!(ServerState, started),
+            offset_of!(ServerState, endpoint),
+            offset_of!(ServerState, connector),
+            offset_of!(ServerState, rotation),
             offset_of!(ServerState, bound),
         ];
         assert!(written.iter().all(|at| (LINE..2 * LINE).contains(at)), "{written:?}");
