@@ -88,4 +88,14 @@ mod tests {
         assert_eq!(size_of::<Line>(), 64);
         assert!(size_of::<HistogramPair>() <= 40, "{}", size_of::<HistogramPair>());
     }
+
+    #[test]
+    fn less_than_a_microsecond_counts_too_and_for_its_own_side_alone() {
+        let pair = HistogramPair::default();
+        pair.record(Side::Second, 0);
+        assert!(pair.is_empty(Side::First) && !pair.is_empty(Side::Second));
+        let mut total = Histogram::new(RESOLUTION);
+        pair.add_to(Side::Second, &mut total);
+        assert_eq!((total.count(), total.max()), (1, 0));
+    }
 }

@@ -126,6 +126,30 @@ mod tests {
     }
 
     #[test]
+    fn a_ring_without_points_has_no_server_and_one_of_a_single_point_the_same_one_everywhere() {
+        let none = Ring::new(Vec::new(), std::iter::empty());
+        let one = Ring::new(vec![(3, 1, 0)], [1].into_iter());
+        assert_eq!(one.points.len(), 1);
+        let place = one.points[0].place;
+        for hash in [0, place.wrapping_sub(1), place, place.wrapping_add(1), u32::MAX] {
+            assert_eq!((none.pick(hash, |_| true), one.pick(hash, |_| true)), (None, Some(3)));
+        }
+    }
+
+    #[test]
+    fn a_place_belongs_to_the_nearest_point_round_the_ring() {
+        let ring = ring(&[1, 2, 3], &[]);
+        let nearest = |hash: u32| {
+            let way = |point: &&Point| hash.wrapping_sub(point.place).min(point.place.wrapping_sub(hash));
+            ring.points.iter().min_by_key(way).map(|point| point.slot as usize)
+        };
+        let near = |point: &Point| [point.place.wrapping_sub(1), point.place, point.place.wrapping_add(1)];
+        for hash in ring.points.iter().flat_map(near).chain([0, u32::MAX]) {
+            assert_eq!(ring.pick(hash, |_| true), nearest(hash), "{hash}");
+        }
+    }
+
+    #[test]
     fn a_ring_too_large_for_memory_keeps_its_proportions() {
         let weights: Vec<u32> = (0..10_000).map(|slot| if slot % 2 == 0 { 256 } else { 128 }).collect();
         let ring = ring(&weights, &[]);

@@ -12,7 +12,7 @@ pub(super) struct Signpost {
     shift: u32,
 }
 
-/// On average: a cache line has as many.
+/// On average at least, and fewer than twice as many: a cache line has so many.
 const POINTS_PER_PART: usize = 8;
 
 impl Signpost {

@@ -99,6 +99,20 @@ fn the_keys_are_those_of_haproxy() {
     assert_eq!(key(KeyRule::LeastConnections, candidate, 0, NOW), BUSY | (2 * 4096 / 48) << 32);
 }
 
+#[test]
+fn the_greatest_key_is_not_that_of_one_who_takes_no_part() {
+    let mut entrants = entrants(1);
+    let candidate = entrants[0].as_mut().unwrap();
+    candidate.connections_max = Some(1);
+    candidate.portion = Portion::thousandths(1);
+    // From about 67,000 requests on, more of them do not count for a server of so little weight.
+    (0..70_000).for_each(|_| candidate.load.add_one(&TotalLoad::default()));
+    candidate.rank = u32::MAX;
+    assert_eq!(key(KeyRule::Overflow, candidate, 0, NOW), NEVER - 1);
+    candidate.rank = 1_000_000;
+    assert_eq!(key(KeyRule::Overflow, candidate, 0, NOW) & ((1 << RANK_BITS) - 1), 1_000_000);
+}
+
 impl Tournament {
     /// Whether every entry is what it stands for, down to the loads.
     fn is_true(&self) -> bool {
