@@ -69,7 +69,9 @@ async fn open(
         Endpoint::Unresolved => return Err(ConnectError::Unresolved),
         Endpoint::Unix(path) => Socket::connect_unix(path).await.map_err(ConnectError::of)?,
         Endpoint::Inet(addresses) => {
-            let addresses = rotated(addresses, server.shared.next_rotation());
+            // Of one address there is nothing to take turns with, and all workers would write to one place for it.
+            let first = if addresses.len() > 1 { server.shared.next_rotation() } else { 0 };
+            let addresses = rotated(addresses, first);
             connect_first(addresses).await.map_err(ConnectError::of)?
         }
     };

@@ -46,6 +46,7 @@ mod roster;
 mod round_robin;
 mod schedule;
 mod scheduling;
+mod slot_set;
 mod slow_start;
 mod static_rr;
 mod sticky;

@@ -8,8 +8,10 @@ use crate::measure::Measures;
 /// Alone on its cache lines, or two servers' workers would slow each other down (128 bytes: the prefetcher fetches
 /// lines in pairs). Changed through [`Roster::begin`](crate::Roster::begin) and [`Roster::end`](crate::Roster::end)
 /// only, which keep the keys that least-connections goes by in step.
+///
+/// What each request changes stands first and together: with thousands of servers no cache holds it.
 #[derive(Debug)]
-#[repr(align(128))]
+#[repr(C, align(128))]
 pub struct ServerLoad {
     /// And in the highest bit, whether they are in their pool's total as well: in one word, so that no request can come in
     /// between.
@@ -114,5 +116,19 @@ impl ServerLoad {
                 total.subtract(before & !IN_TOTAL);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::*;
+
+    #[test]
+    fn all_of_a_load_but_the_bytes_is_on_one_cache_line() {
+        const LINE: usize = 64;
+        assert_eq!((offset_of!(ServerLoad, active), align_of::<ServerLoad>() % LINE), (0, 0));
+        assert!(offset_of!(ServerLoad, measures) + offset_of!(Measures, traffic) <= LINE);
     }
 }

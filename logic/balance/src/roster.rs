@@ -8,6 +8,7 @@ use crate::measure::{Moment, Wants};
 use crate::membership::Settled;
 use crate::round_robin::Classes;
 use crate::schedule::{Cohort, Schedule};
+use crate::slot_set::SlotSet;
 use crate::tournament::Tournament;
 use crate::{Algorithm, Candidate, Portion, Scheduling, ServerLoad, Watch};
 
@@ -25,8 +26,10 @@ pub struct Roster {
     generation: u64,
     /// How many the pool had before.
     number: u64,
-    candidates: Box<[Option<Candidate>]>,
+    candidates: Arc<[Option<Candidate>]>,
     members: Box<[usize]>,
+    /// The same, for whoever asks whether one slot is among them.
+    member_set: SlotSet,
     schedule: Schedule,
     bound: Option<Bound>,
     /// Some member can be full.
@@ -58,6 +61,7 @@ impl Roster {
             // So that nobody is shown a part that does not count.
             candidates.iter_mut().flatten().for_each(|candidate| candidate.portion = Portion::WHOLE);
         }
+        let candidates: Arc<[Option<Candidate>]> = candidates.into();
         let number = previous.map_or(0, |previous| previous.number + 1);
         let cohort = Cohort { candidates: &candidates, members: &members, standing: &standing, number };
         let known = previous.filter(|previous| previous.algorithm() == scheduling.algorithm);
@@ -75,6 +79,7 @@ impl Roster {
             generation,
             number,
             candidates,
+            member_set: SlotSet::new(&members),
             members,
             schedule,
             bound,
@@ -241,7 +246,7 @@ impl Roster {
 
     /// Whether picks are made from this server.
     pub(crate) fn is_member(&self, slot: usize) -> bool {
-        self.members.binary_search(&slot).is_ok()
+        self.member_set.contains(slot)
     }
 
     /// The first by the tournament's keys among those with room; None if there are none, or no such keys.
@@ -343,13 +348,11 @@ impl Roster {
             None => KeyRule::of(&self.scheduling),
         };
         if rule.is_some() || is_limited {
-            let mut entrants = self.candidates.clone();
-            for entrant in &mut entrants {
-                entrant.take_if(|candidate| !self.is_member(candidate.slot));
-            }
+            let candidates = Arc::clone(&self.candidates);
             let before = previous.and_then(|previous| previous.tournament.as_deref());
             let rule = rule.unwrap_or(KeyRule::LeastConnections);
-            self.tournament = Some(Arc::new(Tournament::new(rule, entrants, before, self.hub.moment())));
+            let tournament = Tournament::new(rule, candidates, &self.members, before, self.hub.moment());
+            self.tournament = Some(Arc::new(tournament));
         }
         self.hub.publish(self.generation, self.tournament.clone());
         self.refresh_all();

@@ -25,8 +25,9 @@ use crate::{Candidate, ServerLoad};
 #[derive(Debug)]
 pub(crate) struct Tournament {
     rule: KeyRule,
-    /// By slot; none where nobody may be chosen.
-    entrants: Box<[Option<Candidate>]>,
+    /// By slot, the roster's own: of ten thousand servers a second copy would be so much more for the caches to hold. Who takes part is
+    /// told by the leaves.
+    candidates: Arc<[Option<Candidate>]>,
     /// From the root's only line to the leaves'.
     levels: Box<[Box<[Line]>]>,
 }
@@ -47,23 +48,24 @@ const RANK_BITS: u32 = 20;
 struct Line([AtomicU64; FAN_OUT]);
 
 impl Tournament {
-    /// Everybody in `entrants` (by slot) takes part; the turns of those who did before are taken over.
+    /// Those of `candidates` (by slot) take part whose slots are `members`; the turns of those who did before are taken over.
     pub(crate) fn new(
         rule: KeyRule,
-        entrants: Box<[Option<Candidate>]>,
+        candidates: Arc<[Option<Candidate>]>,
+        members: &[usize],
         previous: Option<&Self>,
         moment: Moment,
     ) -> Self {
-        let mut levels = vec![lines(entrants.len().div_ceil(FAN_OUT).max(1))];
+        let mut levels = vec![lines(candidates.len().div_ceil(FAN_OUT).max(1))];
         while let Some(below) = levels.last()
             && below.len() > 1
         {
             levels.push(lines(below.len().div_ceil(FAN_OUT)));
         }
         levels.reverse();
-        let tournament = Self { rule, entrants, levels: levels.into() };
-        for (slot, entrant) in tournament.entrants.iter().enumerate() {
-            if let Some(entrant) = entrant {
+        let tournament = Self { rule, candidates, levels: levels.into() };
+        for slot in members.iter().copied() {
+            if let Some(Some(entrant)) = tournament.candidates.get(slot) {
                 let turn = previous.and_then(|previous| previous.turn(slot, &entrant.load)).unwrap_or(0);
                 tournament.leaf(slot).store(key(rule, entrant, turn, moment), SeqCst);
             }
@@ -80,7 +82,7 @@ impl Tournament {
     /// Brings the key of `slot` up to date with its load, if `load` is what this tournament knows there: a slot may
     /// have been given to another server since. With `turns` the server has just been chosen.
     pub(crate) fn refresh(&self, slot: usize, load: &Arc<ServerLoad>, turns: Option<&Turns>, moment: Moment) {
-        let Some(Some(entrant)) = self.entrants.get(slot) else { return };
+        let Some(entrant) = self.entrant(slot) else { return };
         if !Arc::ptr_eq(&entrant.load, load) {
             return;
         }
@@ -91,14 +93,14 @@ impl Tournament {
 
     /// Brings every key up to date with its load.
     pub(crate) fn refresh_all(&self, moment: Moment) {
-        for slot in 0..self.entrants.len() {
+        for slot in 0..self.slots() {
             self.refresh_one(slot, moment);
         }
     }
 
     /// Brings one key up to date, whoever has it. Returns whether that changed it.
     pub(crate) fn refresh_one(&self, slot: usize, moment: Moment) -> bool {
-        let Some(Some(entrant)) = self.entrants.get(slot) else { return false };
+        let Some(entrant) = self.entrant(slot) else { return false };
         let changed = self.settle_leaf(slot, entrant, None, moment);
         if changed {
             self.settle_above(slot);
@@ -113,7 +115,13 @@ impl Tournament {
 
     /// Slots, free ones included.
     pub(crate) fn slots(&self) -> usize {
-        self.entrants.len()
+        self.candidates.len()
+    }
+
+    /// The server in `slot`, if it takes part: the leaf of one that does never says otherwise.
+    fn entrant(&self, slot: usize) -> Option<&Candidate> {
+        let candidate = self.candidates.get(slot)?.as_ref()?;
+        (self.leaf(slot).load(SeqCst) != NEVER).then_some(candidate)
     }
 
     /// Returns whether the leaf was changed.
@@ -158,8 +166,8 @@ impl Tournament {
 
     /// The turns' count has come round (every four billion requests): all are equal again, once.
     fn forget_turns(&self) {
-        for (slot, entrant) in self.entrants.iter().enumerate() {
-            if entrant.is_some() {
+        for slot in 0..self.slots() {
+            if self.entrant(slot).is_some() {
                 let _ = self.leaf(slot).fetch_update(SeqCst, SeqCst, |key| Some((key & !TURN_MASK) | 1));
             }
         }
@@ -196,7 +204,7 @@ impl Tournament {
     }
 
     fn turn(&self, slot: usize, load: &Arc<ServerLoad>) -> Option<u64> {
-        let entrant = self.entrants.get(slot)?.as_ref().filter(|_| self.rule.takes_turns())?;
+        let entrant = self.entrant(slot).filter(|_| self.rule.takes_turns())?;
         Arc::ptr_eq(&entrant.load, load).then(|| self.leaf(slot).load(SeqCst) & TURN_MASK)
     }
 
@@ -212,7 +220,8 @@ fn key(rule: KeyRule, entrant: &Candidate, turn: u64, moment: Moment) -> Key {
     if rule.takes_turns() {
         busy | load.min(LOAD_MAX) << 32 | turn
     } else {
-        busy | load << RANK_BITS | u64::from(entrant.rank).min((1 << RANK_BITS) - 1)
+        // One less than there is room for, so that no key can be `NEVER`.
+        busy | load << RANK_BITS | u64::from(entrant.rank).min((1 << RANK_BITS) - 2)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a histogram says about the values it was given.
 
 use proptest::prelude::*;
-use weir_stats::{Histogram, MICROS_MAX, Resolution, SharedHistogram};
+use weir_stats::{Histogram, HistogramPair, MICROS_MAX, Resolution, SharedHistogram, Side};
 
 fn resolution() -> impl Strategy<Value = Resolution> {
     prop::sample::select(&[Resolution::Coarse, Resolution::Fine, Resolution::Precise][..])
@@ -110,6 +110,21 @@ proptest! {
         let mut twice = shared.snapshot();
         shared.add_to(&mut twice);
         prop_assert_eq!(twice.count(), 2 * values.len() as u64);
+    }
+
+    #[test]
+    fn a_pair_reads_like_two_histograms(
+        first in prop::collection::vec(any::<u64>(), 0..100), second in prop::collection::vec(micros(), 0..100),
+    ) {
+        let pair = HistogramPair::default();
+        first.iter().for_each(|value| pair.record(Side::First, *value));
+        second.iter().for_each(|value| pair.record(Side::Second, *value));
+        for (side, values) in [(Side::First, &first), (Side::Second, &second)] {
+            let mut total = Histogram::new(Resolution::Fine);
+            pair.add_to(side, &mut total);
+            prop_assert_eq!(&total, &filled(Resolution::Fine, values));
+            prop_assert_eq!(pair.is_empty(side), values.is_empty());
+        }
     }
 
     #[test]

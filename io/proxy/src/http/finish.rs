@@ -15,6 +15,7 @@ use super::outcome::End;
 use super::request::RequestFacts;
 use crate::log::{self, Ended, Given};
 use crate::report;
+use crate::state::ServerCounters;
 use crate::worker::Drain;
 
 /// What becomes of the client's connection.
@@ -228,7 +229,7 @@ fn count_server(connection: &Connection, exchange: &Exchange, is_complete: bool,
     if let Some(response) = &exchange.response {
         server.bytes_in.add(u64::from(response.head_bytes) + exchange.download_read());
         server.responses.count(response.status);
-        server.total.record(u64::from(exchange.timing.since_asked(now)));
+        server.times.record(ServerCounters::TOTAL, exchange.timing.since_asked(now).into());
         if !broke_off {
             exchange.pool.server_answered(lease, response.status);
         }
@@ -238,7 +239,7 @@ fn count_server(connection: &Connection, exchange: &Exchange, is_complete: bool,
         lease.completed(now, response.status);
     }
     if let Some(first_byte) = exchange.timing.server() {
-        server.first_byte.record(u64::from(first_byte));
+        server.times.record(ServerCounters::FIRST_BYTE, first_byte.into());
         if exchange.pool.shared.plan.hedge.is_some() && exchange.hedged != Hedged::Won {
             exchange.pool.counters().first_byte.record(u64::from(first_byte));
         }

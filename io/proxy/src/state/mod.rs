@@ -26,4 +26,4 @@ pub use retrying::Retries;
 pub(crate) use retrying::Retrying;
 pub use room::PoolRoom;
 pub use server::{Endpoint, ServerState};
-pub use shards::{LazyHistogram, ListenerCounters, PoolCounters, ServerCounters, Shards};
+pub use shards::{LazyHistogram, ListenerCounters, Padded, PoolCounters, ServerCounters, Shards};

@@ -8,7 +8,9 @@ use weir_config::KeyReader;
 use weir_config::plan::PoolPlan;
 use weir_http::{PathSet, RetryBudget};
 
-use super::{PoolBreaker, PoolCounters, PoolRoom, RequestQueue, Retries, Retrying, ServerState, Shards};
+use super::{
+    Padded, PoolBreaker, PoolCounters, PoolRoom, RequestQueue, Retries, Retrying, ServerState, Shards,
+};
 use crate::redirect::Redirect;
 use crate::sticky::StickyState;
 
@@ -24,7 +26,7 @@ pub struct PoolState {
     /// What was counted, kept over reloads.
     pub counters: Arc<Shards<PoolCounters>>,
     /// Those who wait for a server, kept over reloads.
-    pub queue: Arc<RequestQueue>,
+    pub queue: Arc<Padded<RequestQueue>>,
     /// Who has which server; `None` = each request is balanced by itself.
     pub sticky: Option<Arc<StickyState>>,
     /// Requests in flight, where the pool as a whole has a limit; kept over reloads.

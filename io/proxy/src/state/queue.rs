@@ -28,8 +28,10 @@ use super::ReservedPlace;
 /// Why no place stays free while somebody waits: who enters counts itself first and looks for room then; who ends a
 /// request makes room first and looks for waiters then. Both are sequentially consistent, so one of them sees the other.
 /// And whoever was granted a place looks for more room when it has used it, or given it up.
+///
+/// What each request looks at stands first: a server has it beside what else is looked at for each request.
 #[derive(Debug)]
-#[repr(align(128))]
+#[repr(C)]
 pub struct RequestQueue {
     /// Who waits, those included who have been granted a place and have not chosen yet.
     waiting: AtomicU32,
@@ -385,5 +387,17 @@ impl Line {
     fn longest_wait_us(&self, now_us: u64) -> Option<u64> {
         let (places, rooms) = (self.places.longest_wait_us(now_us), self.rooms.longest_wait_us(now_us));
         places.into_iter().chain(rooms).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::*;
+
+    #[test]
+    fn what_each_request_looks_at_is_the_first_of_a_queue() {
+        assert_eq!(offset_of!(RequestQueue, waiting), 0);
     }
 }

@@ -12,27 +12,40 @@ use weir_net::tls::TlsConnector;
 use super::{RequestQueue, ServerCounters, Shards};
 
 /// One server as the workers see it. Lives as long as anyone talks to it, reloads included.
+///
+/// Laid out by how often a request looks at what: with thousands of servers no cache holds them, and each line of memory that
+/// a request needs has to be waited for. The first line is looked at by each request and hardly ever written; the second one is
+/// written once a millisecond at most, and by a new connection where there are several addresses.
 #[derive(Debug)]
+#[repr(C, align(128))]
 pub struct ServerState {
-    /// Unique in the process; a server that is removed and added again gets another.
-    pub uid: u64,
-    /// Its name in its pool.
-    pub name: ServerName,
-    /// Its place in the pool's rosters.
-    pub slot: usize,
     /// Requests in flight.
     pub load: Arc<ServerLoad>,
     /// What was counted.
     pub counters: Shards<ServerCounters>,
-    /// Requests that are bound to it, and wait because it is at its limit.
-    pub bound: RequestQueue,
-    /// What its requests took, if that is to be known: see [`ServerState::service_times`].
-    times: OnceLock<Box<ServiceTimes>>,
+    /// Its name in its pool.
+    pub name: ServerName,
+    /// Its place in the pool's rosters.
+    pub slot: usize,
+    endpoint_version: AtomicU64,
     /// Failures since the last success, over all workers.
     pub consecutive_failures: AtomicU32,
     /// While it is half open: so many requests have to succeed; 0 = it is not.
     probes_wanted: AtomicU32,
-    /// So many have.
+    /// When it last ended a request, in milliseconds since `started`; 0 = never.
+    last_used_ms: AtomicU64,
+    started: Instant,
+    /// Unique in the process; a server that is removed and added again gets another.
+    pub uid: u64,
+    endpoint: ArcSwap<Endpoint>,
+    /// TLS towards it; none = plaintext.
+    connector: ArcSwapOption<TlsConnector>,
+    rotation: AtomicU32,
+    /// Requests that are bound to it, and wait because it is at its limit.
+    pub bound: RequestQueue,
+    /// What its requests took, if that is to be known: see [`ServerState::service_times`].
+    times: OnceLock<Box<ServiceTimes>>,
+    /// So many have succeeded while it is half open.
     probes_passed: AtomicU32,
     /// So many have failed.
     probes_failed: AtomicU32,
@@ -43,14 +56,6 @@ pub struct ServerState {
     /// The limit that its latency permits, where the pool has that looked for.
     concurrency: Mutex<Option<Concurrency>>,
     address: ArcSwap<String>,
-    endpoint: ArcSwap<Endpoint>,
-    /// TLS towards it; none = plaintext.
-    connector: ArcSwapOption<TlsConnector>,
-    endpoint_version: AtomicU64,
-    rotation: AtomicU32,
-    /// When it last ended a request, in milliseconds since `started`; 0 = never.
-    last_used_ms: AtomicU64,
-    started: Instant,
 }
 
 /// Where a server can be reached right now.
@@ -263,5 +268,37 @@ impl ServerState {
     /// Notes a failure; returns how many there were in a row.
     pub fn failed(&self) -> u32 {
         self.consecutive_failures.fetch_add(1, Ordering::Relaxed).saturating_add(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::offset_of;
+
+    use super::*;
+
+    #[test]
+    fn what_each_request_looks_at_of_a_server_is_on_two_cache_lines() {
+        const LINE: usize = 64;
+        assert_eq!(align_of::<ServerState>() % LINE, 0);
+        let read_only = [
+            offset_of!(ServerState, load),
+            offset_of!(ServerState, counters),
+            offset_of!(ServerState, name),
+            offset_of!(ServerState, slot),
+            offset_of!(ServerState, endpoint_version),
+            offset_of!(ServerState, consecutive_failures),
+            offset_of!(ServerState, probes_wanted),
+        ];
+        assert!(read_only.iter().all(|at| *at < LINE), "{read_only:?}");
+        let written = [
+            offset_of!(ServerState, last_used_ms),
+            offset_of!(ServerState, started),
+            offset_of!(ServerState, endpoint),
+            offset_of!(ServerState, connector),
+            offset_of!(ServerState, rotation),
+            offset_of!(ServerState, bound),
+        ];
+        assert!(written.iter().all(|at| (LINE..2 * LINE).contains(at)), "{written:?}");
     }
 }

@@ -1,6 +1,7 @@
+use std::ops::Deref;
 use std::sync::OnceLock;
 
-use weir_stats::SharedHistogram;
+use weir_stats::{HistogramPair, SharedHistogram, Side};
 
 use super::{Counter, RefusalCounts, StatusClasses};
 
@@ -11,7 +12,15 @@ pub struct Shards<T>(Box<[Padded<T>]>);
 /// Keeps neighbours off each other's cache lines (128 bytes: the prefetcher fetches them in pairs).
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Padded<T>(T);
+pub struct Padded<T>(T);
+
+impl<T> Deref for Padded<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
 
 impl<T: Default> Shards<T> {
     /// `count` fresh copies, at least one.
@@ -154,10 +163,8 @@ pub struct ServerCounters {
     pub bytes_in: Counter,
     /// Responses by class.
     pub responses: StatusClasses,
-    /// From the request's last byte to the response's first.
-    pub first_byte: LazyHistogram,
-    /// From the choice of the server to the response's last byte.
-    pub total: LazyHistogram,
+    /// How long responses took: [`ServerCounters::FIRST_BYTE`] and [`ServerCounters::TOTAL`].
+    pub times: HistogramPair,
     /// Connections opened.
     pub connections: Counter,
     /// From the start of a connect to its end, TLS included.
@@ -178,6 +185,13 @@ pub struct ServerCounters {
     pub failures: Counter,
 }
 
+impl ServerCounters {
+    /// From the request's last byte to the response's first.
+    pub const FIRST_BYTE: Side = Side::First;
+    /// From the choice of the server to the response's last byte.
+    pub const TOTAL: Side = Side::Second;
+}
+
 #[cfg(test)]
 mod tests {
     use std::mem::offset_of;
@@ -186,7 +200,7 @@ mod tests {
 
     #[test]
     fn what_every_request_changes_of_a_servers_counters_is_on_one_pair_of_cache_lines() {
-        let end = offset_of!(ServerCounters, total) + size_of::<LazyHistogram>();
+        let end = offset_of!(ServerCounters, times) + size_of::<HistogramPair>();
         assert!(end <= align_of::<Padded<ServerCounters>>(), "{end}");
         assert!(end <= offset_of!(ServerCounters, connections));
     }

@@ -16,7 +16,7 @@ use crate::http::{ClientTlsFacts, Place};
 use crate::log::{self, TcpRecord};
 use crate::pump::Pump;
 use crate::session::Arrival;
-use crate::state::QueueAhead;
+use crate::state::{QueueAhead, ServerCounters};
 use crate::sticky::Bond;
 use crate::tunnel::{TUNNELLED, Tunnel, TunnelEnd};
 use crate::worker::{LocalLive, LocalPool, LocalTcp, Worker};
@@ -140,7 +140,7 @@ impl Session {
         let server = reached.lease.server.counters();
         server.bytes_in.add(bytes_out);
         server.bytes_out.add(bytes_in);
-        server.total.record(asked.elapsed().as_micros() as u64);
+        server.times.record(ServerCounters::TOTAL, asked.elapsed().as_micros() as u64);
         if matches!(end, TunnelEnd::Client) {
             counters.client_aborts.one();
             server.client_aborts.one();

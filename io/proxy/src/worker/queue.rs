@@ -61,8 +61,8 @@ impl QueuePlace {
         terms: &Terms,
         now: Instant,
     ) -> Result<Self, Refusal> {
-        let all = &pool.shared.queue;
-        let queue = wanted.server().map_or(&**all, |server| &server.shared.bound);
+        let all: &RequestQueue = &pool.shared.queue;
+        let queue = wanted.server().map_or(all, |server| &server.shared.bound);
         // The limit is for all of the pool's queues together.
         let elsewhere = all.length_in_all().saturating_sub(queue.length());
         let length_max = pool.shared.plan.queue.length_max.unwrap_or(u32::MAX).saturating_sub(elsewhere);
@@ -130,7 +130,8 @@ impl QueuePlace {
     }
 
     fn queue(&self) -> &RequestQueue {
-        self.wanted.server().map_or(&self.pool.shared.queue, |server| &server.shared.bound)
+        let all: &RequestQueue = &self.pool.shared.queue;
+        self.wanted.server().map_or(all, |server| &server.shared.bound)
     }
 
     fn revise(&self) {

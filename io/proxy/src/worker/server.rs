@@ -6,13 +6,15 @@ use std::time::{Duration, Instant};
 use weir_config::plan::ConnectionReuse;
 use weir_net::Stream;
 
+use super::kept::Kept;
 use crate::state::{ServerCounters, ServerState};
 
 /// A server as one worker sees it: the shared state, and this worker's idle connections to it.
+#[repr(C)]
 pub(crate) struct LocalServer {
     pub(crate) shared: Arc<ServerState>,
     thread: usize,
-    idle: RefCell<Vec<IdleConnection>>,
+    idle: RefCell<Kept<IdleConnection>>,
 }
 
 /// A connection to a server.
@@ -50,7 +52,7 @@ impl LocalServer {
         sure: bool,
     ) -> Option<ServerConnection> {
         let mut idle = self.idle.borrow_mut();
-        if idle.is_empty() {
+        if idle.len() == 0 {
             return None;
         }
         let version = self.shared.endpoint_version();

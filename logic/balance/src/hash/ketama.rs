@@ -6,11 +6,16 @@ use weir_model::ServerAddress;
 use super::crc32::update;
 use super::nginx_ip_hash::TRIES_MAX;
 use super::ring::{Reduction, STEPS_MAX};
+use super::signpost::Signpost;
 use super::{Addressed, Digest};
 
-/// A ring of (place, slot), ascending by place.
+/// A ring of points.
 #[derive(Debug)]
-pub(crate) struct Ketama(Box<[(u32, u32)]>);
+pub(crate) struct Ketama {
+    /// Place and slot, ascending by place.
+    points: Box<[(u32, u32)]>,
+    signpost: Signpost,
+}
 
 const POINTS_PER_WEIGHT: u64 = 160;
 /// With more points the ring would cost more memory than it is worth.
@@ -36,7 +41,8 @@ impl Ketama {
         // Stable: of equal places the first server's stays in front.
         points.sort_by_key(|(place, _)| *place);
         points.dedup_by_key(|(place, _)| *place);
-        Self(points.into())
+        let signpost = Signpost::new(points.iter().map(|(place, _)| *place));
+        Self { points: points.into(), signpost }
     }
 
     /// The server of the first point at or behind a key's CRC-32, or of the next ones. None if there was no open one within
@@ -52,9 +58,11 @@ impl Ketama {
     }
 
     fn walk(&self, key: Digest, steps: usize, is_open: impl Fn(usize) -> bool) -> Option<usize> {
-        let first = self.0.partition_point(|(place, _)| *place < key.hash);
-        let slot = |step: usize| Some(self.0[(first + step).checked_rem(self.0.len())?].1 as usize);
-        (0..steps.min(self.0.len())).filter_map(slot).find(|slot| is_open(*slot))
+        let (around, count) = (self.signpost.around(key.hash), self.points.len());
+        let behind = self.points[around.clone()].partition_point(|(place, _)| *place < key.hash);
+        let first = around.start + behind;
+        let slot = |step: usize| Some(self.points[(first + step).checked_rem(count)?].1 as usize);
+        (0..steps.min(count)).filter_map(slot).find(|slot| is_open(*slot))
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod nginx_hash;
 pub(crate) mod nginx_ip_hash;
 mod rendezvous;
 mod ring;
+mod signpost;
 mod siphash;
 mod xxh32;
 

@@ -21,7 +21,7 @@ use entrant::Entrant;
 #[derive(Debug)]
 pub(crate) struct Rendezvous {
     entrants: Box<[Entrant]>,
-    /// For each bucket, one more than the index of its winner; 0 = not worked out yet. Whoever works it out gets the same.
+    /// For each bucket, one more than the slot of its winner; 0 = not worked out yet. Whoever works it out gets the same.
     winners: Box<[AtomicU32]>,
 }
 
@@ -44,8 +44,10 @@ impl Rendezvous {
         let entrants: Box<[Entrant]> = servers.iter().zip(seeds(servers)).map(entrant).collect();
         let winners =
             if entrants.len() > ASK_ALL_MAX { winners(&entrants) } else { vec![None; BUCKETS as usize] };
-        let known = |winner: Option<u32>| AtomicU32::new(winner.map_or(0, |index| index + 1));
-        Self { entrants, winners: winners.into_iter().map(known).collect() }
+        let slot = |index: u32| entrants[index as usize].slot as u32;
+        let known = |winner: Option<u32>| AtomicU32::new(winner.map_or(0, |index| slot(index) + 1));
+        let winners = winners.into_iter().map(known).collect();
+        Self { entrants, winners }
     }
 
     /// The open server that the key's bucket prefers. O(1): however many servers there are, no more than [`ASK_ALL_MAX`] are asked.
@@ -53,26 +55,28 @@ impl Rendezvous {
     pub(crate) fn pick(&self, hash: u32, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         let bucket = bucket_of(u64::from(hash));
         let first = self.winner(bucket)?;
-        if is_open(first.slot) {
-            return Some(first.slot);
+        if is_open(first) {
+            return Some(first);
         }
         if self.entrants.len() > ASK_ALL_MAX {
             let other = |nth| self.winner(bucket_of(mix(u64::from(bucket)) ^ nth));
             let mut others = (1..=DETOURS).filter_map(other);
-            return others.find(|other| is_open(other.slot)).map(|other| other.slot);
+            return others.find(|other| is_open(*other));
         }
         let open = (0..self.entrants.len()).filter(|index| is_open(self.entrants[*index].slot));
         first_of(&self.entrants, open, bucket).map(|index| self.entrants[index].slot)
     }
 
-    fn winner(&self, bucket: u32) -> Option<&Entrant> {
+    /// Its slot.
+    fn winner(&self, bucket: u32) -> Option<usize> {
         let known = &self.winners[bucket as usize];
         match known.load(Relaxed).checked_sub(1) {
-            Some(index) => self.entrants.get(index as usize),
+            Some(slot) => Some(slot as usize),
             None => {
                 let index = first_of(&self.entrants, 0..self.entrants.len(), bucket)?;
-                known.store(index as u32 + 1, Relaxed);
-                self.entrants.get(index)
+                let slot = self.entrants[index].slot;
+                known.store(slot as u32 + 1, Relaxed);
+                Some(slot)
             }
         }
     }
@@ -145,12 +149,14 @@ mod tests {
     #[test]
     fn winners_worked_out_in_advance_are_those_of_whom_all_are_asked() {
         for weight in [|_| 1_000, |number: u32| 1 + number % 7 * 1_000, |number| 1 + (number % 300) * 8_533] {
-            let servers: Vec<_> = (0..1_000).map(|number| (number, weight(number))).collect();
+            // So that no slot is the place in the list.
+            let servers: Vec<_> = (0..1_000).map(|number| (number + 7, weight(number))).collect();
             let draws = draws(&servers);
             for bucket in (0..BUCKETS).step_by(37) {
                 let asked = first_of(&draws.entrants, 0..servers.len(), bucket);
                 let known = draws.winners[bucket as usize].load(Relaxed);
-                assert_eq!(asked.map(|index| index as u32 + 1), Some(known), "bucket {bucket}");
+                let slot = asked.map(|index| draws.entrants[index].slot as u32);
+                assert_eq!(slot.map(|slot| slot + 1), Some(known), "bucket {bucket}");
             }
         }
     }
@@ -163,7 +169,7 @@ mod tests {
             let draws = draws(&servers);
             let mut buckets = vec![0_u32; count as usize];
             for bucket in 0..BUCKETS {
-                buckets[draws.winner(bucket).unwrap().slot] += 1;
+                buckets[draws.winner(bucket).unwrap()] += 1;
             }
             // The sum over the servers of (share - expected)^2 / expected has this mean, and twice it as its variance.
             let freedom = f64::from(count - 1);

@@ -2,11 +2,13 @@
 //! When a server comes or goes, only the keys next to its places move.
 
 use super::avalanche;
+use super::signpost::Signpost;
 
 /// Points, ascending by place.
 #[derive(Debug)]
 pub(crate) struct Ring {
     points: Box<[Point]>,
+    signpost: Signpost,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +78,8 @@ impl Ring {
         }
         points.sort_by_key(|point| point.place);
         points.dedup_by_key(|point| point.place);
-        Self { points: points.into() }
+        let signpost = Signpost::new(points.iter().map(|point| point.place));
+        Self { points: points.into(), signpost }
     }
 
     /// The open server at `hash`, or the next one on the ring. None if there was none within reach.
@@ -98,7 +101,9 @@ impl Ring {
     /// The nearer of the points before and behind `hash`; the one before, if both are as near.
     fn owner(&self, hash: u32) -> Option<usize> {
         let count = self.points.len();
-        let next = self.points.partition_point(|point| point.place < hash).checked_rem(count)?;
+        let around = self.signpost.around(hash);
+        let behind = self.points[around.clone()].partition_point(|point| point.place < hash);
+        let next = (around.start + behind).checked_rem(count)?;
         let before = (next + count - 1) % count;
         let to_before = hash.wrapping_sub(self.points[before].place);
         let to_next = self.points[next].place.wrapping_sub(hash);
@@ -118,6 +123,30 @@ mod tests {
         let is_up = |(slot, weight): &(usize, &u32)| **weight > 0 && !down.contains(slot);
         let members = weights.iter().enumerate().filter(is_up).map(member).collect();
         Ring::new(members, weights.iter().map(|weight| weight * 1_000))
+    }
+
+    #[test]
+    fn a_ring_without_points_has_no_server_and_one_of_a_single_point_the_same_one_everywhere() {
+        let none = Ring::new(Vec::new(), std::iter::empty());
+        let one = Ring::new(vec![(3, 1, 0)], [1].into_iter());
+        assert_eq!(one.points.len(), 1);
+        let place = one.points[0].place;
+        for hash in [0, place.wrapping_sub(1), place, place.wrapping_add(1), u32::MAX] {
+            assert_eq!((none.pick(hash, |_| true), one.pick(hash, |_| true)), (None, Some(3)));
+        }
+    }
+
+    #[test]
+    fn a_place_belongs_to_the_nearest_point_round_the_ring() {
+        let ring = ring(&[1, 2, 3], &[]);
+        let nearest = |hash: u32| {
+            let way = |point: &&Point| hash.wrapping_sub(point.place).min(point.place.wrapping_sub(hash));
+            ring.points.iter().min_by_key(way).map(|point| point.slot as usize)
+        };
+        let near = |point: &Point| [point.place.wrapping_sub(1), point.place, point.place.wrapping_add(1)];
+        for hash in ring.points.iter().flat_map(near).chain([0, u32::MAX]) {
+            assert_eq!(ring.pick(hash, |_| true), nearest(hash), "{hash}");
+        }
     }
 
     #[test]

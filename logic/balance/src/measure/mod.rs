@@ -17,8 +17,10 @@ pub(crate) use waiting::Waiting;
 pub(crate) use watch::Wants;
 pub use watch::Watch;
 
-/// Everything measured of one server. What its pool's algorithm does not ask for stays untouched.
+/// Everything measured of one server. What its pool's algorithm does not ask for stays untouched. The window, which is longer
+/// than a cache line, stands behind all others.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Measures {
     /// Until the response's head.
     pub(crate) head: Average,
@@ -28,10 +30,10 @@ pub(crate) struct Measures {
     pub(crate) waiting: Waiting,
     /// From the request's last byte to the response's first, with its peaks.
     pub(crate) peak: PeakAverage,
-    /// Bytes both ways.
-    pub(crate) traffic: TrafficWindow,
     /// The second from which its idleness counts (NGINX: `checked`).
     fresh_at_s: AtomicU32,
+    /// Bytes both ways.
+    pub(crate) traffic: TrafficWindow,
 }
 
 /// When something is worked out.

@@ -26,10 +26,35 @@ fn entrants(count: usize) -> Box<[Option<Candidate>]> {
     (0..count).map(candidate).map(Some).collect()
 }
 
+/// Of which all take part.
+fn tournament(rule: KeyRule, entrants: &[Option<Candidate>]) -> Tournament {
+    let members: Vec<usize> = (0..entrants.len()).collect();
+    Tournament::new(rule, entrants.into(), &members, None, NOW)
+}
+
+#[test]
+fn who_takes_no_part_is_not_picked_and_gets_no_key() {
+    let entrants = entrants(20);
+    let load = |slot: usize| &entrants[slot].as_ref().unwrap().load;
+    let tournament = Tournament::new(KeyRule::LeastConnections, entrants.clone().into(), &[3, 11], None, NOW);
+    let turns = Turns::default();
+    load(7).add_one(&TotalLoad::default());
+    tournament.refresh(7, load(7), Some(&turns), NOW);
+    tournament.refresh_all(NOW);
+    assert!(!tournament.refresh_one(7, NOW));
+    assert_eq!(tournament.leaf(7).load(SeqCst), NEVER);
+    for _ in 0..4 {
+        let slot = tournament.pick(&[]).unwrap();
+        assert!([3, 11].contains(&slot), "{slot}");
+        tournament.refresh(slot, load(slot), Some(&turns), NOW);
+    }
+    assert_eq!(tournament.pick(&[3, 11]), None);
+}
+
 #[test]
 fn the_turns_may_come_round_without_a_server_being_forgotten() {
     let entrants = entrants(20);
-    let tournament = Tournament::new(KeyRule::LeastConnections, entrants.clone(), None, NOW);
+    let tournament = tournament(KeyRule::LeastConnections, &entrants);
     let turns = Turns::from(u32::MAX - 50);
     let mut picked = Vec::new();
     for _ in 0..200 {
@@ -49,7 +74,7 @@ fn trees_of_any_size_find_their_smallest_key() {
     for count in [1, 7, 8, 9, 64, 65, 512, 513, 10_000] {
         let entrants = entrants(count);
         let loads = |slot: usize| &entrants[slot].as_ref().unwrap().load;
-        let tournament = Tournament::new(KeyRule::LeastConnections, entrants.clone(), None, NOW);
+        let tournament = tournament(KeyRule::LeastConnections, &entrants);
         for slot in (0..count).filter(|slot| *slot != count - 1) {
             loads(slot).add_one(&TotalLoad::default());
             tournament.refresh(slot, loads(slot), None, NOW);
@@ -74,10 +99,24 @@ fn the_keys_are_those_of_haproxy() {
     assert_eq!(key(KeyRule::LeastConnections, candidate, 0, NOW), BUSY | (2 * 4096 / 48) << 32);
 }
 
+#[test]
+fn the_greatest_key_is_not_that_of_one_who_takes_no_part() {
+    let mut entrants = entrants(1);
+    let candidate = entrants[0].as_mut().unwrap();
+    candidate.connections_max = Some(1);
+    candidate.portion = Portion::thousandths(1);
+    // From about 67,000 requests on, more of them do not count for a server of so little weight.
+    (0..70_000).for_each(|_| candidate.load.add_one(&TotalLoad::default()));
+    candidate.rank = u32::MAX;
+    assert_eq!(key(KeyRule::Overflow, candidate, 0, NOW), NEVER - 1);
+    candidate.rank = 1_000_000;
+    assert_eq!(key(KeyRule::Overflow, candidate, 0, NOW) & ((1 << RANK_BITS) - 1), 1_000_000);
+}
+
 impl Tournament {
     /// Whether every entry is what it stands for, down to the loads.
     fn is_true(&self) -> bool {
-        let leaf_is_true = |slot: usize| match &self.entrants[slot] {
+        let leaf_is_true = |slot: usize| match &self.candidates[slot] {
             Some(entrant) => {
                 let key_now = self.leaf(slot).load(SeqCst);
                 key_now == key(self.rule, entrant, key_now & TURN_MASK, NOW)
@@ -92,7 +131,7 @@ impl Tournament {
                 .enumerate()
                 .all(|(line, below)| entry(depth - 1, line) == below.smallest())
         });
-        entries_are_true && (0..self.entrants.len()).all(leaf_is_true)
+        entries_are_true && (0..self.slots()).all(leaf_is_true)
     }
 }
 
@@ -105,7 +144,7 @@ fn whenever_all_workers_stop_every_entry_is_true() {
     let rules = [KeyRule::LeastConnections, KeyRule::ShortestExpectedDelay, KeyRule::Overflow];
     for (rule, count) in rules.into_iter().flat_map(|rule| [2, 9, 70].map(|count| (rule, count))) {
         let entrants = entrants(count);
-        let tournament = Tournament::new(rule, entrants.clone(), None, NOW);
+        let tournament = tournament(rule, &entrants);
         let (turns, total) = (Turns::default(), TotalLoad::default());
         let (stop, go_on) = (Barrier::new(WORKERS + 1), Barrier::new(WORKERS + 1));
         let work = |worker: usize| {

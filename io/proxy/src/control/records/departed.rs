@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use weir_control::{Latency, Responses, Traffic};
-use weir_stats::Histogram;
+use weir_stats::{Histogram, HistogramPair, Side};
 
 use crate::state::{LazyHistogram, ServerCounters, ServerState, Shards};
 
@@ -56,8 +56,8 @@ impl ServerSums {
                 *sum += count;
             }
             self.connect.add(&shard.connect);
-            self.first_byte.add(&shard.first_byte);
-            self.total.add(&shard.total);
+            self.first_byte.add_side(&shard.times, ServerCounters::FIRST_BYTE);
+            self.total.add_side(&shard.times, ServerCounters::TOTAL);
         }
     }
 
@@ -90,6 +90,13 @@ impl LatencySum {
     pub(in crate::control) fn add(&mut self, histogram: &LazyHistogram) {
         if let Some(histogram) = histogram.get() {
             histogram.add_to(self.0.get_or_insert_default());
+        }
+    }
+
+    /// The same, of one of two that are recorded together.
+    fn add_side(&mut self, pair: &HistogramPair, side: Side) {
+        if !pair.is_empty(side) {
+            pair.add_to(side, self.0.get_or_insert_default());
         }
     }
 

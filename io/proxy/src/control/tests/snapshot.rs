@@ -3,6 +3,7 @@ use std::time::Duration;
 use weir_control::{Level, PerSecond, RuntimeState};
 
 use super::rig::{Rig, plan};
+use crate::state::ServerCounters;
 
 const TWO: &str = "[pool.web]\nservers = [
     { name = \"a\", address = \"127.0.0.1:1\", max-connections = 10 },
@@ -20,11 +21,13 @@ async fn a_pool_never_forgets_what_its_departed_servers_did() {
     for worker in 0..2 {
         a.counters.of(worker).requests.add(10);
         a.counters.of(worker).responses.count(200);
-        a.counters.of(worker).total.record(500);
+        a.counters.of(worker).times.record(ServerCounters::TOTAL, 500);
+        a.counters.of(worker).times.record(ServerCounters::FIRST_BYTE, 300);
     }
     let traffic = || rig.snapshot().pools.remove(0).traffic;
     let before = traffic();
     assert_eq!((before.tries_total, before.responses.success, before.total.count()), (20, 2, 2));
+    assert_eq!((before.first_byte.sum_us(), before.total.sum_us()), (600, 1_000));
     rig.done(r#"{"remove-server": {"pool": "web", "server": "a", "force": true}}"#).await;
     assert_eq!(traffic().tries_total, 20);
     // A request that was in flight ends after its server has gone.

@@ -1,0 +1,34 @@
+/// Which of a pool's slots are meant, at a bit each: of ten thousand that is little over a kilobyte, which caches hold, and one look tells.
+#[derive(Debug)]
+pub(crate) struct SlotSet(Box<[u64]>);
+
+const BITS: usize = u64::BITS as usize;
+
+impl SlotSet {
+    /// Of these slots.
+    pub(crate) fn new(slots: &[usize]) -> Self {
+        let words = slots.iter().map(|slot| slot / BITS + 1).max().unwrap_or(0);
+        let mut set = vec![0_u64; words];
+        slots.iter().for_each(|slot| set[slot / BITS] |= 1 << (slot % BITS));
+        Self(set.into())
+    }
+
+    /// Whether it is one of them.
+    pub(crate) fn contains(&self, slot: usize) -> bool {
+        self.0.get(slot / BITS).is_some_and(|word| word >> (slot % BITS) & 1 == 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_has_what_was_put_in_and_nothing_else() {
+        let slots = [0, 5, 63, 64, 200];
+        let set = SlotSet::new(&slots);
+        let has: Vec<usize> = (0..1_000).filter(|slot| set.contains(*slot)).collect();
+        assert_eq!(has, slots);
+        assert!(!SlotSet::new(&[]).contains(0));
+    }
+}
