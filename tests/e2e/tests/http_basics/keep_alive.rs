@@ -38,6 +38,36 @@ fn without_reuse_each_request_gets_a_connection_of_its_own() {
     assert_eq!(server.connections(), 3);
 }
 
+/// A body that no other part of the stream looks like.
+fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at % 251) as u8).collect()
+}
+
+#[test]
+fn responses_of_any_length_that_follow_long_ones_arrive_whole_over_the_same_connection() {
+    // "/BODY/FILLER": how long the body is, and a line of the head.
+    let server = RawServer::responding(|request| {
+        let line = request.request_line();
+        let lengths: Vec<usize> = line.split(['/', ' ']).filter_map(|part| part.parse().ok()).collect();
+        let (body, filler) = (pattern(lengths[0]), "x".repeat(lengths[1]));
+        let head = format!("HTTP/1.1 200 OK\r\nX-Filler: {filler}\r\nContent-Length: {}\r\n\r\n", body.len());
+        [head.as_bytes(), &body].concat()
+    });
+    let weir = Weir::start(&format!("{}[weir]\nworkers = 1\n", web(&[server.addr()])));
+    let mut client = weir.client();
+    for (length, filler) in
+        [(0, 0), (1, 0), (900, 0), (1_500, 0), (9_000, 0), (200_000, 0), (40_000, 3_000), (10, 6_000)]
+    {
+        for _ in 0..6 {
+            assert_eq!(client.exchange(get("/40000/0")).body, pattern(40_000));
+        }
+        let response = client.exchange(get(&format!("/{length}/{filler}")));
+        assert_eq!(response.header("X-Filler").map(str::len), Some(filler), "{length}");
+        assert_eq!(response.body, pattern(length), "{length}");
+    }
+    assert_eq!(server.connections(), 1);
+}
+
 #[test]
 fn pipelined_requests_are_answered_in_their_order() {
     let server = RawServer::responding(|request| {
