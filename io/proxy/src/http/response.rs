@@ -145,7 +145,13 @@ pub(crate) fn poll_head(
         };
         let read = {
             let mut scratch = client.worker.scratch.borrow_mut();
-            match server.poll_read(cx, &mut scratch.body()[..window]) {
+            let buffer = &mut scratch.body()[..window];
+            // Whether something follows a body that is spliced is then known without a look.
+            let polled = match reading.first_read_bytes {
+                Some(_) => server.poll_read_counting(cx, buffer),
+                None => server.poll_read(cx, buffer),
+            };
+            match polled {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(0)) if reading.timing.first_byte_came() => {
                     return Poll::Ready(Err(Fault::ClosedInHead));

@@ -111,7 +111,11 @@ impl ServerConnection {
 
     /// Notes a response that has come whole: how long its head was, and whether most of its body was spliced.
     pub(crate) fn saw(&mut self, head_bytes: u32, spliced: bool) {
+        let expected = self.first_read_bytes().is_some();
         self.habit.saw(head_bytes, spliced);
+        if !expected && self.first_read_bytes().is_some() {
+            self.stream.socket().count_input();
+        }
     }
 
     /// How much of the next response to read at first, if its body is likely to be a long one.

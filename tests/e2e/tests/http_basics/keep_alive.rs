@@ -184,6 +184,28 @@ fn bytes_that_a_server_sends_behind_its_response_reach_nobody_and_end_its_connec
 }
 
 #[test]
+fn bytes_behind_a_long_response_reach_nobody_however_many_were_clean_before_it() {
+    let server = RawServer::start(|peer| {
+        for _ in 0..8 {
+            peer.head()?;
+            peer.respond(pattern(40_000))?;
+        }
+        peer.head()?;
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n";
+        let surplus = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged";
+        peer.send([head.as_bytes(), &pattern(40_000), surplus.as_bytes()].concat())?;
+        peer.hold();
+        Ok(())
+    });
+    let weir = Weir::start(&format!("{}[weir]\nworkers = 1\n", web(&[server.addr()])));
+    let mut client = weir.client();
+    for _ in 0..3 * 9 {
+        assert_eq!(client.exchange(get("/")).body, pattern(40_000));
+    }
+    assert_eq!(server.connections(), 3);
+}
+
+#[test]
 fn a_body_where_none_may_be_reaches_nobody_and_ends_the_servers_connection() {
     let heads = [
         ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"),
