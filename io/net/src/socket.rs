@@ -26,15 +26,24 @@ pub struct Socket {
     watch: OnceCell<AsyncFd<RawFd>>,
     fd: OwnedFd,
     kind: Kind,
-    /// So much is there to be read, and no event will tell of it: the kernel said so when a read left it. Whatever comes later is
-    /// told as ever.
-    untold_bytes: Cell<u16>,
+    untold: Cell<Untold>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Tcp,
     Unix,
+}
+
+/// What is there to be read although no event will tell of it. Whatever comes later is told as ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Untold {
+    Nothing,
+    /// So many bytes, one at least: the kernel said so when a read left them.
+    Bytes(u16),
+    /// Those were taken, together with some that came after the count. The event that tells of these may be still to come, and
+    /// something behind them may be there already: only the kernel knows.
+    Unknown,
 }
 
 /// Who is at the other end.
@@ -65,12 +74,12 @@ pub(crate) enum Step<T> {
 impl Socket {
     /// Takes over a connected, non-blocking TCP socket.
     pub fn from_tcp(fd: OwnedFd) -> Self {
-        Self { watch: OnceCell::new(), fd, kind: Kind::Tcp, untold_bytes: Cell::new(0) }
+        Self { watch: OnceCell::new(), fd, kind: Kind::Tcp, untold: Cell::new(Untold::Nothing) }
     }
 
     /// Takes over a connected, non-blocking Unix socket.
     pub fn from_unix(fd: OwnedFd) -> Self {
-        Self { watch: OnceCell::new(), fd, kind: Kind::Unix, untold_bytes: Cell::new(0) }
+        Self { watch: OnceCell::new(), fd, kind: Kind::Unix, untold: Cell::new(Untold::Nothing) }
     }
 
     /// Connects to a TCP address, without Nagle's delay.
@@ -134,8 +143,9 @@ impl Socket {
             Ok(match left.map(u16::try_from) {
                 // The end: it can be read any number of times.
                 _ if read == 0 => Step::More(read),
-                _ if read < wanted => Step::Last(read),
+                // It was counted after the read: a short one may have something behind it by now, the end for one.
                 Some(Ok(left)) => Step::Counted(read, left),
+                None if read < wanted => Step::Last(read),
                 Some(Err(_)) | None => Step::More(read),
             })
         })
@@ -143,8 +153,9 @@ impl Socket {
 
     /// So much was read: there is so much less of what no event tells.
     pub(crate) fn took(&self, bytes: usize) {
-        let bytes = u16::try_from(bytes).unwrap_or(u16::MAX);
-        self.untold_bytes.set(self.untold_bytes.get().saturating_sub(bytes));
+        let Untold::Bytes(counted) = self.untold.get() else { return };
+        let left = u16::try_from(bytes).ok().and_then(|bytes| counted.checked_sub(bytes));
+        self.untold.set(left.map_or(Untold::Unknown, Untold::counted));
     }
 
     /// Writes from `bytes`; may take only some.
@@ -249,9 +260,10 @@ impl Socket {
 
     /// Whether something is there to be read, as far as events tell: on an idle server connection that is surplus bytes
     /// or its end, and either way it must not be used again. Asks the kernel only if an event is pending that may be
-    /// one of those already read (a splice does not tell when it has emptied the socket; a read that counts does).
+    /// one of those already read (a splice does not tell when it has emptied the socket; a read that counts does), or if more
+    /// was taken than was counted.
     pub fn has_pending_input(&self, cx: &mut Context<'_>) -> bool {
-        if self.untold_bytes.get() > 0 {
+        if matches!(self.untold.get(), Untold::Bytes(_)) {
             return true;
         }
         // At the end of its turn a task is told of no event.
@@ -317,14 +329,14 @@ impl Socket {
         direction: Direction,
         mut call: impl FnMut() -> io::Result<Step<T>>,
     ) -> Poll<io::Result<T>> {
-        let untold = direction == Direction::Read && self.untold_bytes.get() > 0;
+        let untold = direction == Direction::Read && self.untold.get() != Untold::Nothing;
         if untold || self.watch.get().is_none() {
             // As the registration does: a peer that never makes us wait must not keep a worker from all others.
             let turn = ready!(coop::poll_proceed(cx));
             match call() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if untold {
-                        self.untold_bytes.set(0);
+                        self.untold.set(Untold::Nothing);
                     }
                 }
                 done => {
@@ -357,12 +369,12 @@ impl Socket {
             Step::More(outcome) => outcome,
             Step::Last(outcome) => {
                 if direction == Direction::Read {
-                    self.untold_bytes.set(0);
+                    self.untold.set(Untold::Nothing);
                 }
                 outcome
             }
             Step::Counted(outcome, left) => {
-                self.untold_bytes.set(left);
+                self.untold.set(Untold::counted(left));
                 outcome
             }
         }
@@ -378,6 +390,12 @@ impl Socket {
         // replaced, and `watch` stands before it in the struct, so it is dropped first.
         let watch = unsafe { AsyncFd::register(self.fd.as_raw_fd()) }.map_err(io::Error::from)?;
         Ok(self.watch.get_or_init(|| watch))
+    }
+}
+
+impl Untold {
+    fn counted(bytes: u16) -> Self {
+        if bytes > 0 { Self::Bytes(bytes) } else { Self::Nothing }
     }
 }
 

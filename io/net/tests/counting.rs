@@ -8,9 +8,10 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::task::Poll;
 
+use rustix::net::{RecvFlags, recv};
 use tokio::time::timeout;
 use weir_net::{PipePool, Socket, poll_splice};
-use weir_testkit::PATIENCE;
+use weir_testkit::{PATIENCE, wait_until};
 
 const SENT: usize = 5000;
 const READ: usize = 1000;
@@ -84,6 +85,40 @@ async fn a_byte_that_came_with_what_was_spliced_is_known_without_an_event() {
     read_counting(&mut socket).await;
     splice(&socket, LEFT - 1).await;
     assert!(has_pending_input(&socket).await);
+}
+
+#[tokio::test]
+async fn a_byte_behind_what_came_after_the_count_is_seen_without_an_event() {
+    let (mut peer, mut socket) = pair().await;
+    peer.write_all(&[7; SENT]).unwrap();
+    read_counting(&mut socket).await;
+    peer.write_all(&[7; 2]).unwrap();
+    let mut window = [0; LEFT + 2];
+    wait_until(
+        "two bytes more",
+        PATIENCE,
+        || matches!(recv(&socket, &mut window[..], RecvFlags::PEEK), Ok((read, _)) if read == LEFT + 2),
+    );
+    splice(&socket, LEFT + 1).await;
+    assert!(has_pending_input(&socket).await, "nobody has counted it, and no event has told of it yet");
+}
+
+#[tokio::test]
+async fn what_came_after_the_count_is_waited_for_once_it_has_been_taken() {
+    let (mut peer, mut socket) = pair().await;
+    peer.write_all(&[7; SENT]).unwrap();
+    read_counting(&mut socket).await;
+    peer.write_all(b"x").unwrap();
+    let mut window = [0; LEFT + 1];
+    wait_until(
+        "a byte more",
+        PATIENCE,
+        || matches!(recv(&socket, &mut window[..], RecvFlags::PEEK), Ok((read, _)) if read == LEFT + 1),
+    );
+    splice(&socket, LEFT + 1).await;
+    assert!(!has_pending_input(&socket).await);
+    peer.write_all(b"y").unwrap();
+    wait_for_input(&socket).await;
 }
 
 #[tokio::test]
