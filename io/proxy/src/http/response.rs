@@ -35,7 +35,7 @@ const UNSENT_MAX: usize = 16 * 1024;
 pub(crate) struct ResponseFacts {
     pub(crate) status: u16,
     pub(crate) head_bytes: u32,
-    /// Most of its body is spliced.
+    /// Its body has a known length, and most of it is spliced.
     pub(crate) spliced: bool,
     /// The server's connection can be used again after the body.
     pub(crate) server_keeps: bool,
@@ -289,7 +289,9 @@ fn pass(
     }
     let body = download.take_first(&buf[body_at..]).map_err(Fault::BadChunks)?;
     let more = reading.spliceable && download.is_spliceable();
-    let facts = ResponseFacts { spliced: more, ..facts(&head, written.keep_alive) };
+    // Of a chunked one no more is known than that one chunk is large.
+    let spliced = more && matches!(framing, Framing::Length(_));
+    let facts = ResponseFacts { spliced, ..facts(&head, written.keep_alive) };
     let sent = match (&body, received) {
         // The usual case: head and body lie next to each other and go out with one call.
         (None, Received::Scratch(_)) if reading.unsent.is_empty() => {
