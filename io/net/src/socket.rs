@@ -1,4 +1,4 @@
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -13,6 +13,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket as RawSocket, Type};
 use tokio::io::unix::AsyncFd;
 use tokio::task::coop;
 
+use crate::counting;
 use crate::tls::RawIo;
 
 /// A connected stream socket. The only place that knows which reactor wakes it.
@@ -25,12 +26,24 @@ pub struct Socket {
     watch: OnceCell<AsyncFd<RawFd>>,
     fd: OwnedFd,
     kind: Kind,
+    untold: Cell<Untold>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Tcp,
     Unix,
+}
+
+/// What is there to be read although no event will tell of it. Whatever comes later is told as ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Untold {
+    Nothing,
+    /// So many bytes, one at least: the kernel said so when a read left them.
+    Bytes(u16),
+    /// Those were taken, together with some that came after the count. The event that tells of these may be still to come, and
+    /// something behind them may be there already: only the kernel knows.
+    Unknown,
 }
 
 /// Who is at the other end.
@@ -54,17 +67,19 @@ pub(crate) enum Step<T> {
     More(T),
     /// Done, and the socket is surely empty (or full) now: the next call can wait for an event.
     Last(T),
+    /// Done, and so many bytes are left to be read: once they are, the next call can wait for an event.
+    Counted(T, u16),
 }
 
 impl Socket {
     /// Takes over a connected, non-blocking TCP socket.
     pub fn from_tcp(fd: OwnedFd) -> Self {
-        Self { watch: OnceCell::new(), fd, kind: Kind::Tcp }
+        Self { watch: OnceCell::new(), fd, kind: Kind::Tcp, untold: Cell::new(Untold::Nothing) }
     }
 
     /// Takes over a connected, non-blocking Unix socket.
     pub fn from_unix(fd: OwnedFd) -> Self {
-        Self { watch: OnceCell::new(), fd, kind: Kind::Unix }
+        Self { watch: OnceCell::new(), fd, kind: Kind::Unix, untold: Cell::new(Untold::Nothing) }
     }
 
     /// Connects to a TCP address, without Nagle's delay.
@@ -106,8 +121,41 @@ impl Socket {
         let wanted = buffer.len();
         self.poll_steps(cx, Direction::Read, || {
             let (read, _) = recv(&self.fd, &mut *buffer, RecvFlags::empty())?;
+            self.took(read);
             Ok(if read > 0 && read < wanted { Step::Last(read) } else { Step::More(read) })
         })
+    }
+
+    /// From now on [`Self::poll_read_counting`] learns how much it has left.
+    pub fn count_input(&self) {
+        if self.kind == Kind::Tcp {
+            counting::enable(self.as_fd());
+        }
+    }
+
+    /// As [`Self::poll_read`]; and when what it leaves has been read or spliced, too, it is known without a further call whether
+    /// the socket is empty. Of what exceeds 64 KiB no account is kept.
+    pub fn poll_read_counting(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let wanted = buffer.len();
+        self.poll_steps(cx, Direction::Read, || {
+            let (read, left) = counting::receive(self.fd.as_fd(), buffer)?;
+            self.took(read);
+            Ok(match left.map(u16::try_from) {
+                // The end: it can be read any number of times.
+                _ if read == 0 => Step::More(read),
+                // It was counted after the read: a short one may have something behind it by now, the end for one.
+                Some(Ok(left)) => Step::Counted(read, left),
+                None if read < wanted => Step::Last(read),
+                Some(Err(_)) | None => Step::More(read),
+            })
+        })
+    }
+
+    /// So much was read: there is so much less of what no event tells.
+    pub(crate) fn took(&self, bytes: usize) {
+        let Untold::Bytes(counted) = self.untold.get() else { return };
+        let left = u16::try_from(bytes).ok().and_then(|bytes| counted.checked_sub(bytes));
+        self.untold.set(left.map_or(Untold::Unknown, Untold::counted));
     }
 
     /// Writes from `bytes`; may take only some.
@@ -212,8 +260,12 @@ impl Socket {
 
     /// Whether something is there to be read, as far as events tell: on an idle server connection that is surplus bytes
     /// or its end, and either way it must not be used again. Asks the kernel only if an event is pending that may be
-    /// one of those already read (a splice does not tell when it has emptied the socket).
+    /// one of those already read (a splice does not tell when it has emptied the socket; a read that counts does), or if more
+    /// was taken than was counted.
     pub fn has_pending_input(&self, cx: &mut Context<'_>) -> bool {
+        if matches!(self.untold.get(), Untold::Bytes(_)) {
+            return true;
+        }
         // At the end of its turn a task is told of no event.
         if coop::has_budget_remaining() {
             self.poll_peek(cx, &mut [0]).is_ready()
@@ -277,14 +329,19 @@ impl Socket {
         direction: Direction,
         mut call: impl FnMut() -> io::Result<Step<T>>,
     ) -> Poll<io::Result<T>> {
-        if self.watch.get().is_none() {
+        let untold = direction == Direction::Read && self.untold.get() != Untold::Nothing;
+        if untold || self.watch.get().is_none() {
             // As the registration does: a peer that never makes us wait must not keep a worker from all others.
             let turn = ready!(coop::poll_proceed(cx));
             match call() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if untold {
+                        self.untold.set(Untold::Nothing);
+                    }
+                }
                 done => {
                     turn.made_progress();
-                    return Poll::Ready(done.map(Step::outcome));
+                    return Poll::Ready(done.map(|step| self.settle(direction, step)));
                 }
             }
         }
@@ -296,11 +353,29 @@ impl Socket {
             })?;
             match call() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
-                Ok(Step::Last(outcome)) => {
+                // An event that has come since `ready` was asked for is not cleared.
+                Ok(step @ (Step::Last(_) | Step::Counted(..))) => {
                     ready.clear_ready();
-                    return Poll::Ready(Ok(outcome));
+                    return Poll::Ready(Ok(self.settle(direction, step)));
                 }
-                done => return Poll::Ready(done.map(Step::outcome)),
+                done => return Poll::Ready(done.map(|step| self.settle(direction, step))),
+            }
+        }
+    }
+
+    /// What a call has come to, after noting what it says of input that no event tells.
+    fn settle<T>(&self, direction: Direction, step: Step<T>) -> T {
+        match step {
+            Step::More(outcome) => outcome,
+            Step::Last(outcome) => {
+                if direction == Direction::Read {
+                    self.untold.set(Untold::Nothing);
+                }
+                outcome
+            }
+            Step::Counted(outcome, left) => {
+                self.untold.set(Untold::counted(left));
+                outcome
             }
         }
     }
@@ -318,11 +393,9 @@ impl Socket {
     }
 }
 
-impl<T> Step<T> {
-    fn outcome(self) -> T {
-        match self {
-            Self::More(outcome) | Self::Last(outcome) => outcome,
-        }
+impl Untold {
+    fn counted(bytes: u16) -> Self {
+        if bytes > 0 { Self::Bytes(bytes) } else { Self::Nothing }
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod bodies;
 mod extensions;
+mod head_reads;
 mod interim;
 mod keep_alive;
 mod messages;
