@@ -175,6 +175,8 @@ class ControlPlane:
                    WEIR_APPLICATION=application, WEIR_PORT=str(self.ports[name]), WEIR_THREADS=str(threads), **own)
 
     def build(self):
+        # Nobody takes what is left of a build that fails for one that was finished.
+        self.built.unlink(missing_ok=True)
         for name in ('etc', 'nova', 'images', 'fernet', 'credential', 'lock'):
             shutil.rmtree(self.dir / name, ignore_errors=True)
             (self.dir / name).mkdir(mode=0o700)

@@ -110,12 +110,13 @@ impl Shared {
             match from.read(&mut piece) {
                 Ok(0) => break,
                 Ok(count) => {
-                    if to.write_all(&piece[..count]).is_err() {
-                        break;
-                    }
+                    // Before it is passed on: whoever sees what comes of it may rely on that.
                     if !is_told {
                         message.extend_from_slice(&piece[..count]);
                         is_told = told(self, &String::from_utf8_lossy(&message));
+                    }
+                    if to.write_all(&piece[..count]).is_err() {
+                        break;
                     }
                 }
                 Err(cause) if matches!(cause.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use weir_e2e::{Weir, program};
-use weir_testkit::{TempDir, wait_until};
+use weir_testkit::{Child, TempDir, wait_until};
 
 use super::cloud::Cloud;
 use super::gate::Gate;
@@ -124,10 +124,10 @@ impl Drop for Machines {
             let _ = fs::remove_file(self.path(fault));
         }
         let end = Instant::now() + PATIENCE;
-        loop {
+        let left = loop {
             let machines = self.cloud.machines(self.name);
             if machines.as_ref().is_ok_and(Vec::is_empty) || Instant::now() > end {
-                break;
+                break machines;
             }
             for machine in machines.unwrap_or_default() {
                 let path = format!("/servers/{}", machine["id"].as_str().unwrap_or_default());
@@ -137,10 +137,12 @@ impl Drop for Machines {
                 }
             }
             thread::sleep(GLANCE);
-        }
+        };
         self.over.store(true, Ordering::SeqCst);
         let ended = self.stand_in.take().unwrap().join();
         assert!(ended.is_ok() || thread::panicking());
+        let are_gone = left.as_ref().is_ok_and(Vec::is_empty);
+        assert!(are_gone || thread::panicking(), "machines that nobody deletes any more: {left:?}");
     }
 }
 
@@ -157,12 +159,9 @@ fn stand_in(cloud: &Cloud, fleet: &str, over: &AtomicBool) {
                 machine["status"] == "ACTIVE" && machine["OS-EXT-STS:task_state"].is_null()
             };
             let on: Vec<&Value> = machines.iter().filter(is_on).collect();
+            // One that has ended found its address taken by whoever had it before, and begins again.
             servers.retain(|id, server| {
-                let stays = on.iter().any(|machine| machine["id"] == id.as_str());
-                if !stays {
-                    end(server);
-                }
-                stays
+                !server.is_over() && on.iter().any(|machine| machine["id"] == id.as_str())
             });
             for machine in on {
                 let address = machine["addresses"]["net"][0]["addr"].as_str();
@@ -173,17 +172,12 @@ fn stand_in(cloud: &Cloud, fleet: &str, over: &AtomicBool) {
         }
         thread::sleep(GLANCE);
     }
-    servers.values_mut().for_each(end);
 }
 
 fn start(address: &str) -> Child {
     let mut command = Command::new(program());
     command.args(["origin", "--bind", &format!("{address}:8080"), "--name", address]);
-    command.stdout(Stdio::null()).spawn().unwrap()
-}
-
-fn end(server: &mut Child) {
-    server.kill().and_then(|()| server.wait()).unwrap();
+    Child::spawn(command)
 }
 
 /// As it is written in TOML: metadata by which `tests/openstack/plugins/booked.py` knows what is to happen to a machine.
