@@ -1,4 +1,4 @@
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -25,6 +25,8 @@ pub struct Socket {
     watch: OnceCell<AsyncFd<RawFd>>,
     fd: OwnedFd,
     kind: Kind,
+    /// The events that told of room were taken by [`Self::poll_broken`]: no other one may come before something is written.
+    room_untold: Cell<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,12 +61,16 @@ pub(crate) enum Step<T> {
 impl Socket {
     /// Takes over a connected, non-blocking TCP socket.
     pub fn from_tcp(fd: OwnedFd) -> Self {
-        Self { watch: OnceCell::new(), fd, kind: Kind::Tcp }
+        Self::new(fd, Kind::Tcp)
     }
 
     /// Takes over a connected, non-blocking Unix socket.
     pub fn from_unix(fd: OwnedFd) -> Self {
-        Self { watch: OnceCell::new(), fd, kind: Kind::Unix }
+        Self::new(fd, Kind::Unix)
+    }
+
+    fn new(fd: OwnedFd, kind: Kind) -> Self {
+        Self { watch: OnceCell::new(), fd, kind, room_untold: Cell::new(false) }
     }
 
     /// Connects to a TCP address, without Nagle's delay.
@@ -236,6 +242,22 @@ impl Socket {
         })
     }
 
+    /// Ready once the peer has broken the connection, by a reset, though bytes of it are unread: reading tells of these first,
+    /// and no event of reading comes while they are there. (On a Unix socket its end is a break, too.) A peer that has
+    /// only ended its own direction has not broken it; not to be asked once the own direction has been ended.
+    pub fn poll_broken(&self, cx: &mut Context<'_>) -> Poll<()> {
+        // One that cannot be watched tells when it is written to.
+        let Ok(watch) = self.watch() else { return Poll::Pending };
+        while let Ok(mut ready) = ready!(watch.poll_write_ready(cx)) {
+            if ready.ready().is_write_closed() {
+                return Poll::Ready(());
+            }
+            self.room_untold.set(true);
+            ready.clear_ready();
+        }
+        Poll::Pending
+    }
+
     /// Sends a last message as far as there is room, ends the own direction, and throws away what has come, so that
     /// the close that follows does not become a reset that overtakes the message. Never waits.
     pub fn try_send_and_end(&self, message: &[u8]) {
@@ -277,7 +299,8 @@ impl Socket {
         direction: Direction,
         mut call: impl FnMut() -> io::Result<Step<T>>,
     ) -> Poll<io::Result<T>> {
-        if self.watch.get().is_none() {
+        let is_untold = direction == Direction::Write && self.room_untold.get();
+        if is_untold || self.watch.get().is_none() {
             // As the registration does: a peer that never makes us wait must not keep a worker from all others.
             let turn = ready!(coop::poll_proceed(cx));
             match call() {
@@ -287,6 +310,7 @@ impl Socket {
                     return Poll::Ready(done.map(Step::outcome));
                 }
             }
+            self.room_untold.set(false);
         }
         let watch = self.watch()?;
         loop {
