@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[allow(unreachable_pub)]
-#[path = "../../../logic/http/tests/smuggling/mod.rs"]
+#[path = "../../../logic/http/tests/messages/smuggling/mod.rs"]
 mod table;
 
 use std::fmt::Write;
