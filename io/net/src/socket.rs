@@ -242,10 +242,19 @@ impl Socket {
         })
     }
 
+    /// Whether the peer has broken the connection; if not, the task is woken when it does. A peer that has only ended its own
+    /// direction has not. Not to be asked once the own direction has been ended.
+    pub fn is_broken(&self, cx: &mut Context<'_>) -> bool {
+        match self.poll_peek(cx, &mut [0]) {
+            Poll::Ready(Err(_)) => true,
+            Poll::Ready(Ok(_)) => self.poll_broken(cx).is_ready(),
+            Poll::Pending => false,
+        }
+    }
+
     /// Ready once the peer has broken the connection, by a reset, though bytes of it are unread: reading tells of these first,
-    /// and no event of reading comes while they are there. (On a Unix socket its end is a break, too.) A peer that has
-    /// only ended its own direction has not broken it; not to be asked once the own direction has been ended.
-    pub fn poll_broken(&self, cx: &mut Context<'_>) -> Poll<()> {
+    /// and no event of reading comes while they are there. (On a Unix socket its end is a break, too.)
+    fn poll_broken(&self, cx: &mut Context<'_>) -> Poll<()> {
         // One that cannot be watched tells when it is written to.
         let Ok(watch) = self.watch() else { return Poll::Pending };
         while let Ok(mut ready) = ready!(watch.poll_write_ready(cx)) {

@@ -254,13 +254,7 @@ impl Wait<'_> {
 
     /// Ready if the client has broken the connection. One that has only ended its own direction may still want what the server says.
     fn gone<T>(&self, cx: &mut Context<'_>, phase: Phase) -> Poll<Result<T, Unreached>> {
-        let is_gone = match self.client.poll_peek(cx, &mut [0]) {
-            Poll::Ready(Err(_)) => true,
-            // What it has sent stays unread until there is a server.
-            Poll::Ready(Ok(_)) => self.client.poll_broken(cx).is_ready(),
-            Poll::Pending => false,
-        };
-        if is_gone { Poll::Ready(Err(Unreached::ClientGone(phase))) } else { Poll::Pending }
+        if self.client.is_broken(cx) { Poll::Ready(Err(Unreached::ClientGone(phase))) } else { Poll::Pending }
     }
 }
 

@@ -1,5 +1,5 @@
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::Context;
 
 use weir_http::{Exchange as Names, Peer, TlsNames};
 use weir_net::{Deadline, Stream};
@@ -46,13 +46,7 @@ impl ClientSide<'_> {
         if !surely && !self.stream.socket().is_watched() {
             return false;
         }
-        let socket = self.stream.socket();
-        match socket.poll_peek(cx, &mut [0]) {
-            Poll::Ready(Err(_)) => true,
-            // Bytes of it are unread, of a body for instance.
-            Poll::Ready(Ok(_)) => socket.poll_broken(cx).is_ready(),
-            Poll::Pending => false,
-        }
+        self.stream.socket().is_broken(cx)
     }
 
     /// Whether the client's connection may be used for another request, as far as this process is concerned.
