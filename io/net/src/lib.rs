@@ -5,6 +5,7 @@
 
 mod attempts;
 mod buffers;
+mod counting;
 mod listen;
 mod page_buffer;
 mod page_cache;

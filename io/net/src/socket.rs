@@ -13,6 +13,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket as RawSocket, Type};
 use tokio::io::unix::AsyncFd;
 use tokio::task::coop;
 
+use crate::counting;
 use crate::tls::RawIo;
 
 /// A connected stream socket. The only place that knows which reactor wakes it.
@@ -27,6 +28,9 @@ pub struct Socket {
     kind: Kind,
     /// The events that told of room were taken by [`Self::poll_broken`]: no other one may come before something is written.
     room_untold: Cell<bool>,
+    /// So much is there to be read, and no event will tell of it: the kernel said so when a read left it. Whatever comes later is
+    /// told as ever.
+    untold_bytes: Cell<u16>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +60,8 @@ pub(crate) enum Step<T> {
     More(T),
     /// Done, and the socket is surely empty (or full) now: the next call can wait for an event.
     Last(T),
+    /// Done, and so many bytes are left to be read: once they are, the next call can wait for an event.
+    Counted(T, u16),
 }
 
 impl Socket {
@@ -70,7 +76,8 @@ impl Socket {
     }
 
     fn new(fd: OwnedFd, kind: Kind) -> Self {
-        Self { watch: OnceCell::new(), fd, kind, room_untold: Cell::new(false) }
+        let (room_untold, untold_bytes) = (Cell::new(false), Cell::new(0));
+        Self { watch: OnceCell::new(), fd, kind, room_untold, untold_bytes }
     }
 
     /// Connects to a TCP address, without Nagle's delay.
@@ -112,8 +119,39 @@ impl Socket {
         let wanted = buffer.len();
         self.poll_steps(cx, Direction::Read, || {
             let (read, _) = recv(&self.fd, &mut *buffer, RecvFlags::empty())?;
+            self.took(read);
             Ok(if read > 0 && read < wanted { Step::Last(read) } else { Step::More(read) })
         })
+    }
+
+    /// From now on [`Self::poll_read_counting`] learns how much it has left.
+    pub fn count_input(&self) {
+        if self.kind == Kind::Tcp {
+            counting::enable(self.as_fd());
+        }
+    }
+
+    /// As [`Self::poll_read`]; and when what it leaves has been read or spliced, too, it is known without a further call whether
+    /// the socket is empty. Of what exceeds 64 KiB no account is kept.
+    pub fn poll_read_counting(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let wanted = buffer.len();
+        self.poll_steps(cx, Direction::Read, || {
+            let (read, left) = counting::receive(self.fd.as_fd(), buffer)?;
+            self.took(read);
+            Ok(match left.map(u16::try_from) {
+                // The end: it can be read any number of times.
+                _ if read == 0 => Step::More(read),
+                _ if read < wanted => Step::Last(read),
+                Some(Ok(left)) => Step::Counted(read, left),
+                Some(Err(_)) | None => Step::More(read),
+            })
+        })
+    }
+
+    /// So much was read: there is so much less of what no event tells.
+    pub(crate) fn took(&self, bytes: usize) {
+        let bytes = u16::try_from(bytes).unwrap_or(u16::MAX);
+        self.untold_bytes.set(self.untold_bytes.get().saturating_sub(bytes));
     }
 
     /// Writes from `bytes`; may take only some.
@@ -218,8 +256,11 @@ impl Socket {
 
     /// Whether something is there to be read, as far as events tell: on an idle server connection that is surplus bytes
     /// or its end, and either way it must not be used again. Asks the kernel only if an event is pending that may be
-    /// one of those already read (a splice does not tell when it has emptied the socket).
+    /// one of those already read (a splice does not tell when it has emptied the socket; a read that counts does).
     pub fn has_pending_input(&self, cx: &mut Context<'_>) -> bool {
+        if self.untold_bytes.get() > 0 {
+            return true;
+        }
         // At the end of its turn a task is told of no event.
         if coop::has_budget_remaining() {
             self.poll_peek(cx, &mut [0]).is_ready()
@@ -308,18 +349,23 @@ impl Socket {
         direction: Direction,
         mut call: impl FnMut() -> io::Result<Step<T>>,
     ) -> Poll<io::Result<T>> {
-        let is_untold = direction == Direction::Write && self.room_untold.get();
-        if is_untold || self.watch.get().is_none() {
+        let untold = match direction {
+            Direction::Read => self.untold_bytes.get() > 0,
+            Direction::Write => self.room_untold.get(),
+        };
+        if untold || self.watch.get().is_none() {
             // As the registration does: a peer that never makes us wait must not keep a worker from all others.
             let turn = ready!(coop::poll_proceed(cx));
             match call() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => match direction {
+                    Direction::Read => self.untold_bytes.set(0),
+                    Direction::Write => self.room_untold.set(false),
+                },
                 done => {
                     turn.made_progress();
-                    return Poll::Ready(done.map(Step::outcome));
+                    return Poll::Ready(done.map(|step| self.settle(direction, step)));
                 }
             }
-            self.room_untold.set(false);
         }
         let watch = self.watch()?;
         loop {
@@ -329,11 +375,29 @@ impl Socket {
             })?;
             match call() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
-                Ok(Step::Last(outcome)) => {
+                // An event that has come since `ready` was asked for is not cleared.
+                Ok(step @ (Step::Last(_) | Step::Counted(..))) => {
                     ready.clear_ready();
-                    return Poll::Ready(Ok(outcome));
+                    return Poll::Ready(Ok(self.settle(direction, step)));
                 }
-                done => return Poll::Ready(done.map(Step::outcome)),
+                done => return Poll::Ready(done.map(|step| self.settle(direction, step))),
+            }
+        }
+    }
+
+    /// What a call has come to, after noting what it says of input that no event tells.
+    fn settle<T>(&self, direction: Direction, step: Step<T>) -> T {
+        match step {
+            Step::More(outcome) => outcome,
+            Step::Last(outcome) => {
+                if direction == Direction::Read {
+                    self.untold_bytes.set(0);
+                }
+                outcome
+            }
+            Step::Counted(outcome, left) => {
+                self.untold_bytes.set(left);
+                outcome
             }
         }
     }
@@ -348,14 +412,6 @@ impl Socket {
         // replaced, and `watch` stands before it in the struct, so it is dropped first.
         let watch = unsafe { AsyncFd::register(self.fd.as_raw_fd()) }.map_err(io::Error::from)?;
         Ok(self.watch.get_or_init(|| watch))
-    }
-}
-
-impl<T> Step<T> {
-    fn outcome(self) -> T {
-        match self {
-            Self::More(outcome) | Self::Last(outcome) => outcome,
-        }
     }
 }
 

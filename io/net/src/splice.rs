@@ -55,7 +55,9 @@ fn poll_fill(cx: &mut Context<'_>, source: &Socket, pipe: &mut Pipe, wanted: u64
     let length = usize::try_from(wanted).unwrap_or(usize::MAX).min(pipe.capacity);
     let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
     let filled = source.poll_io(cx, Direction::Read, || {
-        splice(source, None, &pipe.writer, None, length, flags).map_err(io::Error::from)
+        let read = splice(source, None, &pipe.writer, None, length, flags)?;
+        source.took(read);
+        Ok(read)
     });
     filled.map_ok(|read| {
         pipe.filled = read;

@@ -22,6 +22,15 @@ impl Stream {
         }
     }
 
+    /// As [`Self::poll_read`]; a bare socket then knows by itself when what was left is read, too
+    /// ([`Socket::poll_read_counting`]).
+    pub fn poll_read_counting(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Plain(socket) => socket.poll_read_counting(cx, buffer),
+            Self::Tls(tls) => tls.poll_read(cx, buffer),
+        }
+    }
+
     /// Writes as much of `bytes` as the peer has room for; pending only if none.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {

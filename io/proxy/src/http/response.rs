@@ -35,6 +35,8 @@ const UNSENT_MAX: usize = 16 * 1024;
 pub(crate) struct ResponseFacts {
     pub(crate) status: u16,
     pub(crate) head_bytes: u32,
+    /// Most of its body is spliced.
+    pub(crate) spliced: bool,
     /// The server's connection can be used again after the body.
     pub(crate) server_keeps: bool,
     /// The client's connection can be used again after the body.
@@ -82,6 +84,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) request_done: bool,
     /// The body can be spliced, if it is long enough.
     pub(crate) spliceable: bool,
+    /// So little is enough to be read at first, for most of the body is likely to be spliced. `None` = nobody knows.
+    pub(crate) first_read_bytes: Option<usize>,
     pub(crate) scheme: Scheme,
     /// What the pool's servers may have sent by naming it; `None` = nothing.
     pub(crate) offload: Option<&'a OffloadPlan>,
@@ -134,10 +138,20 @@ pub(crate) fn poll_head(
         }
     }
     loop {
-        let window = if reading.spliceable { FIRST_READ } else { FIRST_READ_COPY };
+        let window = match reading.first_read_bytes {
+            _ if !reading.spliceable => FIRST_READ_COPY,
+            Some(bytes) if reading.partial.is_empty() => bytes.min(FIRST_READ),
+            _ => FIRST_READ,
+        };
         let read = {
             let mut scratch = client.worker.scratch.borrow_mut();
-            match server.poll_read(cx, &mut scratch.body()[..window]) {
+            let buffer = &mut scratch.body()[..window];
+            // Whether something follows a body that is spliced is then known without a look.
+            let polled = match reading.first_read_bytes {
+                Some(_) => server.poll_read_counting(cx, buffer),
+                None => server.poll_read(cx, buffer),
+            };
+            match polled {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(0)) if reading.timing.first_byte_came() => {
                     return Poll::Ready(Err(Fault::ClosedInHead));
@@ -274,8 +288,8 @@ fn pass(
         download.dechunk();
     }
     let body = download.take_first(&buf[body_at..]).map_err(Fault::BadChunks)?;
-    let facts = facts(&head, written.keep_alive);
     let more = reading.spliceable && download.is_spliceable();
+    let facts = ResponseFacts { spliced: more, ..facts(&head, written.keep_alive) };
     let sent = match (&body, received) {
         // The usual case: head and body lie next to each other and go out with one call.
         (None, Received::Scratch(_)) if reading.unsent.is_empty() => {
@@ -326,6 +340,7 @@ fn facts(head: &ResponseHead, client_keeps: bool) -> ResponseFacts {
     ResponseFacts {
         status: head.status,
         head_bytes: head.head_bytes,
+        spliced: false,
         server_keeps: head.keep_alive && head.framing != Framing::UntilClose,
         client_keeps,
     }

@@ -2,6 +2,7 @@
 //! shared; what is shared is behind [`Shared`].
 
 mod breaker;
+mod habit;
 mod live;
 mod pool;
 mod queue;

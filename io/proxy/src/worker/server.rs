@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use weir_config::plan::ConnectionReuse;
 use weir_net::Stream;
 
+use super::habit::Habit;
 use crate::state::{ServerCounters, ServerState};
 
 /// A server as one worker sees it: the shared state, and this worker's idle connections to it.
@@ -20,6 +21,8 @@ pub(crate) struct ServerConnection {
     pub(crate) stream: Stream,
     /// Requests sent over it so far.
     pub(crate) requests: u32,
+    /// What its responses were like.
+    habit: Habit,
     born: Instant,
     endpoint_version: u64,
 }
@@ -103,7 +106,21 @@ impl Drop for LocalServer {
 
 impl ServerConnection {
     pub(crate) fn new(stream: Stream, endpoint_version: u64) -> Self {
-        Self { stream, requests: 0, born: Instant::now(), endpoint_version }
+        Self { stream, requests: 0, habit: Habit::default(), born: Instant::now(), endpoint_version }
+    }
+
+    /// Notes a response that has come whole: how long its head was, and whether most of its body was spliced.
+    pub(crate) fn saw(&mut self, head_bytes: u32, spliced: bool) {
+        let expected = self.first_read_bytes().is_some();
+        self.habit.saw(head_bytes, spliced);
+        if !expected && self.first_read_bytes().is_some() {
+            self.stream.socket().count_input();
+        }
+    }
+
+    /// How much of the next response to read at first, if its body is likely to be a long one.
+    pub(crate) fn first_read_bytes(&self) -> Option<usize> {
+        self.habit.first_read_bytes()
     }
 }
 

@@ -38,6 +38,36 @@ fn without_reuse_each_request_gets_a_connection_of_its_own() {
     assert_eq!(server.connections(), 3);
 }
 
+/// A body that no other part of the stream looks like.
+fn pattern(length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at % 251) as u8).collect()
+}
+
+#[test]
+fn responses_of_any_length_that_follow_long_ones_arrive_whole_over_the_same_connection() {
+    // "/BODY/FILLER": how long the body is, and a line of the head.
+    let server = RawServer::responding(|request| {
+        let line = request.request_line();
+        let lengths: Vec<usize> = line.split(['/', ' ']).filter_map(|part| part.parse().ok()).collect();
+        let (body, filler) = (pattern(lengths[0]), "x".repeat(lengths[1]));
+        let head = format!("HTTP/1.1 200 OK\r\nX-Filler: {filler}\r\nContent-Length: {}\r\n\r\n", body.len());
+        [head.as_bytes(), &body].concat()
+    });
+    let weir = Weir::start(&format!("{}[weir]\nworkers = 1\n", web(&[server.addr()])));
+    let mut client = weir.client();
+    for (length, filler) in
+        [(0, 0), (1, 0), (900, 0), (1_500, 0), (9_000, 0), (200_000, 0), (40_000, 3_000), (10, 6_000)]
+    {
+        for _ in 0..6 {
+            assert_eq!(client.exchange(get("/40000/0")).body, pattern(40_000));
+        }
+        let response = client.exchange(get(&format!("/{length}/{filler}")));
+        assert_eq!(response.header("X-Filler").map(str::len), Some(filler), "{length}");
+        assert_eq!(response.body, pattern(length), "{length}");
+    }
+    assert_eq!(server.connections(), 1);
+}
+
 #[test]
 fn pipelined_requests_are_answered_in_their_order() {
     let server = RawServer::responding(|request| {
@@ -149,6 +179,28 @@ fn bytes_that_a_server_sends_behind_its_response_reach_nobody_and_end_its_connec
     for number in 0..3 {
         assert_eq!(client.exchange(get("/")).body, b"good");
         server.wait_for_end(number);
+    }
+    assert_eq!(server.connections(), 3);
+}
+
+#[test]
+fn bytes_behind_a_long_response_reach_nobody_however_many_were_clean_before_it() {
+    let server = RawServer::start(|peer| {
+        for _ in 0..8 {
+            peer.head()?;
+            peer.respond(pattern(40_000))?;
+        }
+        peer.head()?;
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 40000\r\n\r\n";
+        let surplus = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged";
+        peer.send([head.as_bytes(), &pattern(40_000), surplus.as_bytes()].concat())?;
+        peer.hold();
+        Ok(())
+    });
+    let weir = Weir::start(&format!("{}[weir]\nworkers = 1\n", web(&[server.addr()])));
+    let mut client = weir.client();
+    for _ in 0..3 * 9 {
+        assert_eq!(client.exchange(get("/")).body, pattern(40_000));
     }
     assert_eq!(server.connections(), 3);
 }

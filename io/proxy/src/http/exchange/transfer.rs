@@ -104,6 +104,7 @@ impl Exchange {
                 bond: self.bond.as_deref_mut(),
                 request_done: self.upload_state == Upload::Done,
                 spliceable,
+                first_read_bytes: connection.first_read_bytes(),
                 scheme: if self.pool.shared.plan.tls.is_some() { Scheme::Https } else { Scheme::Http },
                 offload: self.pool.shared.plan.offload.as_ref().filter(|_| !asked_after),
                 asked,
@@ -175,7 +176,8 @@ impl Exchange {
         let request_done = self.upload_state == Upload::Done;
         let clean = response.server_keeps && download.surplus.is_empty() && request_done;
         let keep_client = response.client_keeps && request_done;
-        if let (Some(connection), Some(lease)) = (self.connection.take(), &self.lease) {
+        if let (Some(mut connection), Some(lease)) = (self.connection.take(), &self.lease) {
+            connection.saw(response.head_bytes, response.spliced);
             let reuse = &self.pool.shared.plan.reuse;
             if clean && self.pool.shared.plan.proxy_protocol.is_none() && client.may_keep_alive() {
                 lease.server.keep_idle(connection, reuse, client.worker.now());

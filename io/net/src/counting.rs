@@ -1,0 +1,44 @@
+//! Reads of which the kernel says how much they have left (TCP_INQ, in linux/tcp.h).
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// The one control message that such a read brings along.
+#[repr(C)]
+struct Control {
+    header: libc::cmsghdr,
+    left_bytes: libc::c_int,
+}
+
+/// Has the kernel say with each [`receive`] how much is left. One before Linux 4.18 cannot; then it goes on saying nothing.
+#[allow(unsafe_code)]
+pub(crate) fn enable(socket: BorrowedFd<'_>) {
+    let on: libc::c_int = 1;
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the descriptor is open for as long as it is borrowed; the call reads one c_int, which is live.
+    let _ = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INQ, (&raw const on).cast(), length)
+    };
+}
+
+/// Reads into `buffer`. Returns how much was read, and how much was there besides when that was done, the end of the stream counted
+/// as a byte: all that comes later is told by events. `None` = the kernel does not say.
+#[allow(unsafe_code)]
+pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, Option<usize>)> {
+    let mut window = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: it consists of integers, for which zero is a value.
+    let mut control: Control = unsafe { std::mem::zeroed() };
+    // SAFETY: it consists of integers and pointers, for which zero is a value.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut window;
+    message.msg_iovlen = 1;
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = size_of::<Control>();
+    // SAFETY: the descriptor is open for as long as it is borrowed. `message` leads to `window`, which is `buffer`, and to `control`,
+    // each with its size; all are live, and nobody else uses them during the call.
+    let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) };
+    let Ok(received) = usize::try_from(received) else { return Err(io::Error::last_os_error()) };
+    let Control { header, left_bytes } = control;
+    let is_count = header.cmsg_level == libc::IPPROTO_TCP && header.cmsg_type == libc::TCP_CM_INQ;
+    Ok((received, if is_count { usize::try_from(left_bytes).ok() } else { None }))
+}
