@@ -27,6 +27,8 @@ pub struct Socket {
     fd: OwnedFd,
     kind: Kind,
     untold: Cell<Untold>,
+    /// The events that told of room were taken by [`Self::poll_broken`]: no other one may come before something is written.
+    room_untold: Cell<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,12 +76,17 @@ pub(crate) enum Step<T> {
 impl Socket {
     /// Takes over a connected, non-blocking TCP socket.
     pub fn from_tcp(fd: OwnedFd) -> Self {
-        Self { watch: OnceCell::new(), fd, kind: Kind::Tcp, untold: Cell::new(Untold::Nothing) }
+        Self::new(fd, Kind::Tcp)
     }
 
     /// Takes over a connected, non-blocking Unix socket.
     pub fn from_unix(fd: OwnedFd) -> Self {
-        Self { watch: OnceCell::new(), fd, kind: Kind::Unix, untold: Cell::new(Untold::Nothing) }
+        Self::new(fd, Kind::Unix)
+    }
+
+    fn new(fd: OwnedFd, kind: Kind) -> Self {
+        let (untold, room_untold) = (Cell::new(Untold::Nothing), Cell::new(false));
+        Self { watch: OnceCell::new(), fd, kind, untold, room_untold }
     }
 
     /// Connects to a TCP address, without Nagle's delay.
@@ -288,6 +295,31 @@ impl Socket {
         })
     }
 
+    /// Whether the peer has broken the connection; if not, the task is woken when it does. A peer that has only ended its own
+    /// direction has not. Not to be asked once the own direction has been ended.
+    pub fn is_broken(&self, cx: &mut Context<'_>) -> bool {
+        match self.poll_peek(cx, &mut [0]) {
+            Poll::Ready(Err(_)) => true,
+            Poll::Ready(Ok(_)) => self.poll_broken(cx).is_ready(),
+            Poll::Pending => false,
+        }
+    }
+
+    /// Ready once the peer has broken the connection, by a reset, though bytes of it are unread: reading tells of these first,
+    /// and no event of reading comes while they are there. (On a Unix socket its end is a break, too.)
+    fn poll_broken(&self, cx: &mut Context<'_>) -> Poll<()> {
+        // One that cannot be watched tells when it is written to.
+        let Ok(watch) = self.watch() else { return Poll::Pending };
+        while let Ok(mut ready) = ready!(watch.poll_write_ready(cx)) {
+            if ready.ready().is_write_closed() {
+                return Poll::Ready(());
+            }
+            self.room_untold.set(true);
+            ready.clear_ready();
+        }
+        Poll::Pending
+    }
+
     /// Sends a last message as far as there is room, ends the own direction, and throws away what has come, so that
     /// the close that follows does not become a reset that overtakes the message. Never waits.
     pub fn try_send_and_end(&self, message: &[u8]) {
@@ -329,16 +361,18 @@ impl Socket {
         direction: Direction,
         mut call: impl FnMut() -> io::Result<Step<T>>,
     ) -> Poll<io::Result<T>> {
-        let untold = direction == Direction::Read && self.untold.get() != Untold::Nothing;
+        let untold = match direction {
+            Direction::Read => self.untold.get() != Untold::Nothing,
+            Direction::Write => self.room_untold.get(),
+        };
         if untold || self.watch.get().is_none() {
             // As the registration does: a peer that never makes us wait must not keep a worker from all others.
             let turn = ready!(coop::poll_proceed(cx));
             match call() {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if untold {
-                        self.untold.set(Untold::Nothing);
-                    }
-                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => match direction {
+                    Direction::Read => self.untold.set(Untold::Nothing),
+                    Direction::Write => self.room_untold.set(false),
+                },
                 done => {
                     turn.made_progress();
                     return Poll::Ready(done.map(|step| self.settle(direction, step)));
@@ -424,31 +458,4 @@ impl AsFd for Socket {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Read;
-    use std::net::{TcpListener, TcpStream};
-    use std::task::Waker;
-
-    use super::*;
-
-    #[test]
-    fn what_is_written_with_more_to_follow_goes_out_when_pushed() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut peer, _) = listener.accept().unwrap();
-        own.set_nonblocking(true).unwrap();
-        own.set_nodelay(true).unwrap();
-        let mut socket = Socket::from_tcp(own.into());
-        let mut cx = Context::from_waker(Waker::noop());
-
-        assert!(matches!(socket.poll_write_more(&mut cx, b"head"), Poll::Ready(Ok(4))));
-        peer.set_nonblocking(true).unwrap();
-        let mut buffer = [0; 8];
-        assert_eq!(peer.read(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
-        socket.push();
-        // Unpushed, the kernel would keep it for 200 ms.
-        peer.set_nonblocking(false).unwrap();
-        peer.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-        assert_eq!(peer.read(&mut buffer).unwrap(), 4);
-    }
-}
+mod tests;

@@ -12,6 +12,7 @@ use crate::program;
 #[derive(Debug)]
 pub struct Lab {
     directory: TempDir,
+    program: PathBuf,
 }
 
 /// What a lab has said, when it is over.
@@ -26,9 +27,18 @@ pub struct Said {
 impl Lab {
     /// With this scenario.
     pub fn new(scenario: &str) -> Self {
-        let lab = Self { directory: TempDir::new().unwrap() };
+        let lab = Self { directory: TempDir::new().unwrap(), program: program().to_owned() };
         lab.write(scenario);
         lab
+    }
+
+    /// From now on it runs a copy of the program, in its directory, that is without symbols: much smaller, where it is taken to other
+    /// machines.
+    pub fn strip(&mut self) {
+        let stripped = self.path("weir");
+        let status = Command::new("strip").arg("-o").arg(&stripped).arg(program()).status().unwrap();
+        assert!(status.success(), "strip: {status}");
+        self.program = stripped;
     }
 
     /// Another scenario in its place.
@@ -53,7 +63,7 @@ impl Lab {
 
     /// `weir lab` with these arguments, there.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(program());
+        let mut command = Command::new(&self.program);
         command.arg("lab").args(arguments).current_dir(self.directory.path()).stdin(Stdio::null());
         command
     }

@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process};
 use weir_e2e::Lab;
@@ -18,9 +19,18 @@ const SCENARIO: &str = "rivals = [\"weir\", \"haproxy\"]\nrepeats = 2\nwarm-up =
 
 /// An sshd for the user that runs the test, with keys of its own; it ends with the test.
 struct Sshd {
+    /// Each of them is brought the program, which is large: one at a time, so that they do not fill a disk together.
+    _turn: MutexGuard<'static, ()>,
     process: Child,
     /// Where programs are put that are brought.
     temporary: PathBuf,
+}
+
+/// A lab that takes a small program to the machines.
+fn lab(scenario: &str) -> Lab {
+    let mut lab = Lab::new(scenario);
+    lab.strip();
+    lab
 }
 
 fn run(program: &str, arguments: &[&str]) {
@@ -32,6 +42,8 @@ fn run(program: &str, arguments: &[&str]) {
 impl Sshd {
     /// `ssh.config` in the directory knows it as `first` and `second`, and as `stranger` without its key.
     fn start(directory: &Path) -> Self {
+        static TURN: Mutex<()> = Mutex::new(());
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let path = |name: &str| directory.join(name).display().to_string();
         for key in ["host", "user", "other"] {
             run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", &path(key)]);
@@ -70,7 +82,7 @@ impl Sshd {
         let mut command = Command::new(program);
         command.args(["-D", "-E", &path("sshd.log"), "-f", &path("sshd.config")]);
         let process = command.stdin(Stdio::null()).spawn().unwrap();
-        let sshd = Self { process, temporary };
+        let sshd = Self { _turn: turn, process, temporary };
         wait_until("sshd", PATIENCE, || TcpStream::connect(("127.0.0.1", port)).is_ok());
         sshd
     }
@@ -120,7 +132,7 @@ impl Drop for Sshd {
 
 #[test]
 fn balancers_and_servers_run_on_their_machines_and_nothing_is_left_there() {
-    let lab = Lab::new(SCENARIO);
+    let lab = lab(SCENARIO);
     let sshd = Sshd::start(lab.directory());
     let said = lab.run(&["run", "tiny.toml", "--csv", "runs.csv", "--markdown", "report.md"]);
     // Invalid runs of a busy machine are as good here.
@@ -141,7 +153,7 @@ fn balancers_and_servers_run_on_their_machines_and_nothing_is_left_there() {
 
 #[test]
 fn a_lab_that_is_killed_leaves_nothing_on_other_machines() {
-    let lab = Lab::new(&SCENARIO.replace(", \"haproxy\"", ""));
+    let lab = lab(&SCENARIO.replace(", \"haproxy\"", ""));
     let sshd = Sshd::start(lab.directory());
     let mut running = lab.start(&["run", "tiny.toml"], 1);
     assert!(!sshd.is_left_alone());
@@ -153,7 +165,7 @@ fn a_lab_that_is_killed_leaves_nothing_on_other_machines() {
 #[test]
 fn a_machine_that_says_nothing_any_more_is_named_and_the_lab_ends() {
     let scenario = SCENARIO.replace(", \"haproxy\"", "").replace("repeats = 2", "repeats = 500");
-    let lab = Lab::new(&scenario.replace("ssh-config =", "timeout = \"10s\"\nssh-config ="));
+    let lab = lab(&scenario.replace("ssh-config =", "timeout = \"10s\"\nssh-config ="));
     let sshd = Sshd::start(lab.directory());
     let mut command = lab.command(&["run", "tiny.toml"]);
     let mut running = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -217,7 +229,7 @@ fn what_needs_one_machine_is_refused_with_its_line_before_any_machine_is_asked()
 
 #[test]
 fn what_is_wrong_with_a_machine_is_said_with_its_name_and_the_line() {
-    let lab = Lab::new(&SCENARIO.replace("\"second\"", "\"stranger\""));
+    let lab = lab(&SCENARIO.replace("\"second\"", "\"stranger\""));
     let sshd = Sshd::start(lab.directory());
     let said = lab.run(&["run", "tiny.toml"]);
     assert_eq!(said.code(), Some(2), "{}", said.text());

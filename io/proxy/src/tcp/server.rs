@@ -254,10 +254,7 @@ impl Wait<'_> {
 
     /// Ready if the client has broken the connection. One that has only ended its own direction may still want what the server says.
     fn gone<T>(&self, cx: &mut Context<'_>, phase: Phase) -> Poll<Result<T, Unreached>> {
-        match self.client.poll_peek(cx, &mut [0]) {
-            Poll::Ready(Err(_)) => Poll::Ready(Err(Unreached::ClientGone(phase))),
-            _ => Poll::Pending,
-        }
+        if self.client.is_broken(cx) { Poll::Ready(Err(Unreached::ClientGone(phase))) } else { Poll::Pending }
     }
 }
 

@@ -88,6 +88,22 @@ fn methods_headers_and_clients_match() {
 }
 
 #[test]
+fn a_header_matches_by_a_part_of_it_or_by_not_being_there() {
+    let header =
+        "{ Cookie = { contains = \"beta=1\" }, X-Old = { present = false }, X-Site = { exact = \"a\" } }";
+    let site = site(&format!("[[route]]\nheader = {header}\npool = \"api\"\n"));
+    for (lines, pool) in [
+        ("Cookie: a=b; beta=1\r\nX-Site: a\r\n", "api"),
+        ("Cookie: a=b; beta=2\r\nX-Site: a\r\n", "main"),
+        ("Cookie: beta=1\r\nX-Site: a\r\nX-Old: \r\n", "main"),
+        ("Cookie: beta=1\r\nX-Site: ab\r\n", "main"),
+        ("X-Site: a\r\n", "main"),
+    ] {
+        assert_eq!(site.pool(&format!("GET / HTTP/1.1\r\nHost: a\r\n{lines}\r\n")), pool, "{lines}");
+    }
+}
+
+#[test]
 fn an_expression_matches_where_the_rest_does_not_suffice() {
     let site = site("[[route]]\nwhen = \"path.size() > 20 && headers['x-a'] == '1'\"\npool = \"api\"\n");
     assert_eq!(site.pool("GET /12345678901234567890 HTTP/1.1\r\nHost: a\r\nX-A: 1\r\n\r\n"), "api");

@@ -312,6 +312,49 @@ fn a_connection_to_a_server_serves_no_more_requests_than_permitted() {
 }
 
 #[test]
+fn a_connection_to_a_server_that_is_too_old_serves_no_more_requests() {
+    let server = RawServer::answering("hi");
+    let config = web(&[server.addr()]);
+    let weir = Weir::start(&format!("{config}reuse = {{ max-age = \"200ms\" }}\n[weir]\nworkers = 1\n"));
+    let mut client = weir.client();
+    // It is never idle for long.
+    wait_until("another connection serves", PATIENCE, || {
+        assert_eq!(client.exchange(get("/")).status, 200);
+        server.connections() >= 2
+    });
+    server.wait_for_end(0);
+}
+
+#[test]
+fn no_more_connections_to_a_server_are_kept_than_permitted() {
+    let came = AtomicUsize::new(0);
+    let server = RawServer::start(move |peer| {
+        let mut is_first = true;
+        while peer.request().is_ok() {
+            // The first request of each of three, all at the same time.
+            if std::mem::replace(&mut is_first, false) {
+                came.fetch_add(1, Ordering::SeqCst);
+                wait_until("three requests", PATIENCE, || came.load(Ordering::SeqCst) >= 3);
+            }
+            peer.respond("hi")?;
+        }
+        Ok(())
+    });
+    let config = web(&[server.addr()]);
+    let weir = Weir::start(&format!("{config}reuse = {{ idle = 1 }}\n[weir]\nworkers = 1\n"));
+    let mut clients = [weir.client(), weir.client(), weir.client()];
+    for client in &mut clients {
+        client.send(get("/"));
+    }
+    for client in &mut clients {
+        assert_eq!(client.response().status, 200);
+    }
+    wait_until("two of three are closed", PATIENCE, || server.connections_open() == 1);
+    assert_eq!(clients[0].exchange(get("/")).status, 200);
+    assert_eq!(server.connections(), 3);
+}
+
+#[test]
 fn an_idle_client_is_closed_after_its_time_without_a_word() {
     let server = RawServer::answering("hi");
     let config = format!("{}[listener.web.timeouts]\nidle = \"150ms\"\n", web(&[server.addr()]));

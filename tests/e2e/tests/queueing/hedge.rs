@@ -258,6 +258,42 @@ fn a_second_try_whose_kept_connection_has_ended_goes_on_over_a_fresh_one() {
 }
 
 #[test]
+fn a_request_whose_kept_connection_has_ended_gets_its_second_try_over_a_fresh_one() {
+    let first = RawServer::start(|peer| {
+        let mut is_used = false;
+        while let Ok(request) = peer.request() {
+            if request.request_line().contains("/held") {
+                // A used connection ends in that moment, as one that is closed for idleness; over a fresh one nothing comes.
+                if !is_used {
+                    peer.hold();
+                }
+                break;
+            }
+            is_used = true;
+            peer.respond("first")?;
+        }
+        Ok(())
+    });
+    let second = RawServer::start(|peer| {
+        while peer.request().is_ok() {
+            peer.respond("second")?;
+        }
+        Ok(())
+    });
+    let keys = "hedge = { delay = \"500ms\" }\n[weir]\nworkers = 1";
+    let weir = Weir::start(&config(&[&first, &second], keys));
+    let mut client = weir.client();
+    // From here on a connection to each of them is kept.
+    assert_eq!(client.exchange(get("/held")).text(), "second");
+    wait_until("the first one answers", PATIENCE, || client.exchange(get("/")).text() == "first");
+    let counted = |name: &str| total(&weir, &format!("weir_pool_{name}_total"));
+    let before = (second.connections(), counted("hedges"), counted("retries"));
+    assert_eq!(client.exchange(get("/held")).text(), "second");
+    let after = (second.connections(), counted("hedges"), counted("retries"));
+    assert_eq!(after, (before.0 + 1, before.1 + 1.0, before.2 + 1.0));
+}
+
+#[test]
 fn when_both_tries_fail_the_next_one_goes_to_a_third_server() {
     let ((asked, is_asked), (failed, has_failed)) = (channel(), channel());
     let first = told(is_asked, move |peer| {

@@ -25,6 +25,24 @@ fn a_client_that_leaves_frees_its_place_and_nobody_elses() {
 }
 
 #[test]
+fn a_client_that_leaves_with_most_of_its_body_unread_frees_its_place() {
+    let gate = Gate::new();
+    let weir = Weir::start(&one_at_a_time(gate.addr(), "queue = { max-length = 3 }"));
+    let mut waiting = Waiting::behind(&weir, &gate);
+    // More than what is read with the head.
+    let body = "b".repeat(50_000);
+    for target in ["/1", "/2", "/3"] {
+        let request =
+            format!("POST {target} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        waiting.add(weir.client(), &request);
+    }
+    waiting.clients.remove(2).reset();
+    wait_for_queue(&weir, 2);
+    waiting.finish(&gate);
+    assert_eq!(gate.came(), ["/first", "/1", "/3"]);
+}
+
+#[test]
 fn a_reload_loses_nobody_and_a_higher_limit_calls_those_who_wait() {
     let gate = Gate::new();
     let config = one_at_a_time(gate.addr(), "");

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use weir_testkit::{PATIENCE, wait_until};
 
-use crate::Site;
+use crate::{Site, message};
 
 /// Whether a change of this process waits for who holds a guard: then it was judged already.
 fn is_held_up(pid: u32) -> bool {
@@ -110,6 +110,23 @@ fn a_directory_that_comes_while_a_copy_is_made_is_replaced_only_by_who_may_delet
         assert_eq!(status, 204);
     }
     panic!("no copy was caught in {ATTEMPTS} attempts");
+}
+
+#[test]
+fn a_client_that_leaves_is_noticed_though_its_next_request_is_unread() {
+    let site = site("/**");
+    site.write("f", "content");
+    let guard = guard(&site);
+    guard.lock().unwrap();
+    let mut client = site.weir.client();
+    client.send(message("DELETE", "/f", &[], b""));
+    wait_until("the request is judged", PATIENCE, || is_held_up(site.weir.pid()));
+    client.send(message("GET", "/f", &[], b""));
+    client.reset();
+    wait_until("it is counted", PATIENCE, || {
+        site.weir.metrics().get("weir_listener_client_aborts_total", &["listener=\"web\""]) == 1.0
+    });
+    guard.unlock().unwrap();
 }
 
 #[test]

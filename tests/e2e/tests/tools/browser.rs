@@ -11,6 +11,9 @@ use crate::tool::{self, text};
 /// A page that tells what its script saw.
 const PAGE: &str = include_str!("browser.html");
 
+/// A page that uses that of the directory `/data/` of its own site, and tells what it saw. It needs `/hang`, which is never answered.
+pub(crate) const DIRECTORY_PAGE: &str = include_str!("directory_page.html");
+
 /// Opens a page, and returns it as it stands once everything in it has been loaded.
 fn open(url: &str) -> String {
     let (dom, complaints) = open_with(&[], url);

@@ -5,10 +5,7 @@ use weir_e2e::{Demo, get};
 use weir_origin::Origin;
 use weir_testkit::RawClient;
 
-use crate::browser::{open_with, results};
-
-/// A page of the balancer's that uses the one of the directory.
-const DRIVER: &str = include_str!("demo_page.html");
+use crate::browser::{DIRECTORY_PAGE, open_with, results};
 
 /// What the driver uploads.
 const NAME: &str = "from the browser.dat";
@@ -17,7 +14,7 @@ const NAME: &str = "from the browser.dat";
 fn what_is_uploaded_with_the_page_of_the_demo_both_storage_nodes_have() {
     let demo = Demo::start();
     let hang = Origin::builder().name("hang").start().unwrap();
-    let (driver, hang) = (json!(DRIVER), hang.addr());
+    let (driver, hang) = (json!(DIRECTORY_PAGE), hang.addr());
     demo.extend(&format!(
         r#"
 [[route]]
@@ -32,7 +29,7 @@ pool = "hang"
 servers = ["{hang}"]
 "#
     ));
-    let url = format!("http://{}/drive", demo.site());
+    let url = format!("http://{}/drive#fetched", demo.site());
     let (dom, complaints) = open_with(&["--disable-popup-blocking"], &url);
     let found = results(&dom);
     let expected = json!({

@@ -5,10 +5,7 @@ use weir_e2e::Weir;
 use weir_origin::Origin;
 use weir_testkit::TempDir;
 
-use crate::browser::{open_with, results};
-
-/// A page of the same origin that uses the one of the directory.
-const DRIVER: &str = include_str!("upload_page.html");
+use crate::browser::{DIRECTORY_PAGE, open_with, results};
 
 /// A page that tries to write to another origin, whose password the browser knows.
 const FOREIGN: &str = r#"<!doctype html><html lang="en"><meta charset="utf-8"><title>Evil</title>
@@ -37,7 +34,7 @@ work().finally(() => {
 </script>"#;
 
 fn config(root: &std::path::Path, hang: std::net::SocketAddr, access: &str) -> String {
-    let (driver, foreign) = (json!(DRIVER), json!(FOREIGN));
+    let (driver, foreign) = (json!(DIRECTORY_PAGE), json!(FOREIGN));
     format!(
         r#"
 [listener.web]
@@ -80,7 +77,7 @@ effect = "permit"
 actions = "all"
 principals = { type = "anyone" }"#;
     let weir = Weir::start(&config(root.path(), origin.addr(), everything));
-    let url = format!("http://{}/drive", weir.addr("web"));
+    let url = format!("http://{}/drive#everything", weir.addr("web"));
     // What another script may not do is complained about.
     let (dom, complaints) = open_with(&["--disable-popup-blocking"], &url);
     let found: Value = results(&dom);

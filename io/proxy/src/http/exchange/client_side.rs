@@ -1,5 +1,5 @@
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::Context;
 
 use weir_http::{Exchange as Names, Peer, TlsNames};
 use weir_net::{Deadline, Stream};
@@ -42,12 +42,11 @@ impl ClientSide<'_> {
 
     /// Whether the client has broken the connection. One that has only ended its own direction still wants its answer.
     /// A client that has never been waited for is asked only `surely`: that costs a call, and most waits are short.
-    /// While bytes of it are unread, of a body for instance, the kernel tells of them and not of what came after.
     pub(super) fn is_gone(&self, cx: &mut Context<'_>, surely: bool) -> bool {
         if !surely && !self.stream.socket().is_watched() {
             return false;
         }
-        matches!(self.stream.socket().poll_peek(cx, &mut [0]), Poll::Ready(Err(_)))
+        self.stream.socket().is_broken(cx)
     }
 
     /// Whether the client's connection may be used for another request, as far as this process is concerned.

@@ -130,7 +130,15 @@ impl Exchange {
     /// The first try has failed: the second one, if it is under way and there is time left, takes its place. It has been
     /// paid for.
     pub(super) fn go_on_with_hedge(&mut self, client: &ClientSide<'_>) -> bool {
-        let Hedge::Tried(second) = std::mem::replace(&mut self.hedge, Hedge::Off) else { return false };
+        let second = match std::mem::replace(&mut self.hedge, Hedge::Off) {
+            Hedge::Tried(second) => second,
+            // It has not had its second try: the next server may be silent, too.
+            Hedge::Wanted | Hedge::At(_) => {
+                self.hedge = Hedge::Wanted;
+                return false;
+            }
+            Hedge::Off | Hedge::Alone(_) => return false,
+        };
         let now = client.worker.now();
         // As long as both tries were made, this was the first one's.
         let (by, left) = (self.idle_until, self.idle_until.saturating_duration_since(now));
@@ -276,10 +284,8 @@ impl Exchange {
         let now = client.worker.now();
         lease.server.counters().requests.one();
         let plan = &self.pool.shared.plan;
-        let idle = match plan.proxy_protocol {
-            None => lease.server.take_idle(cx, &plan.reuse, now, false),
-            Some(_) => None,
-        };
+        let reusable = plan.proxy_protocol.is_none() && !self.fresh_only;
+        let idle = if reusable { lease.server.take_idle(cx, &plan.reuse, now, false) } else { None };
         let reused = idle.is_some();
         let progress = match idle {
             Some(mut connection) => {

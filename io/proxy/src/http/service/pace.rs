@@ -88,10 +88,7 @@ impl Pace {
             cx.waker().wake_by_ref();
         }
         // What cannot be read must not hide that the client has gone, so that it is looked for at every turn.
-        match connection.stream.socket().poll_peek(cx, &mut [0]) {
-            Poll::Ready(Err(_)) => Poll::Ready(Halt::ClientGone),
-            _ => Poll::Pending,
-        }
+        if connection.stream.socket().is_broken(cx) { Poll::Ready(Halt::ClientGone) } else { Poll::Pending }
     }
 }
 

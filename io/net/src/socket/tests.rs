@@ -1,0 +1,57 @@
+use std::future::poll_fn;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::task::Waker;
+
+use super::*;
+
+fn connected() -> (Socket, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (peer, _) = listener.accept().unwrap();
+    own.set_nonblocking(true).unwrap();
+    own.set_nodelay(true).unwrap();
+    (Socket::from_tcp(own.into()), peer)
+}
+
+#[tokio::test]
+async fn a_break_is_told_of_although_bytes_are_unread_and_room_is_not_forgotten_meanwhile() {
+    let (mut socket, mut peer) = connected();
+    peer.write_all(b"unread").unwrap();
+    let all_of_it = async {
+        poll_fn(|cx| socket.poll_peek(cx, &mut [0])).await.unwrap();
+        // Until the events that there are have been taken.
+        for _ in 0..3 {
+            assert!(poll_fn(|cx| Poll::Ready(socket.poll_broken(cx))).await.is_pending());
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(poll_fn(|cx| socket.poll_write(cx, b"answer")).await.unwrap(), 6);
+        peer.read_exact(&mut [0; 6]).unwrap();
+        // One that has ended its own direction may still read.
+        peer.shutdown(std::net::Shutdown::Write).unwrap();
+        for _ in 0..3 {
+            assert!(poll_fn(|cx| Poll::Ready(socket.poll_broken(cx))).await.is_pending());
+            tokio::task::yield_now().await;
+        }
+        socket2::SockRef::from(&peer).set_linger(Some(Duration::ZERO)).unwrap();
+        drop(peer);
+        poll_fn(|cx| socket.poll_broken(cx)).await;
+    };
+    tokio::time::timeout(Duration::from_secs(60), all_of_it).await.unwrap();
+}
+
+#[test]
+fn what_is_written_with_more_to_follow_goes_out_when_pushed() {
+    let (mut socket, mut peer) = connected();
+    let mut cx = Context::from_waker(Waker::noop());
+
+    assert!(matches!(socket.poll_write_more(&mut cx, b"head"), Poll::Ready(Ok(4))));
+    peer.set_nonblocking(true).unwrap();
+    let mut buffer = [0; 8];
+    assert_eq!(peer.read(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    socket.push();
+    // Unpushed, the kernel would keep it for 200 ms.
+    peer.set_nonblocking(false).unwrap();
+    peer.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    assert_eq!(peer.read(&mut buffer).unwrap(), 4);
+}

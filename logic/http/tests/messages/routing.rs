@@ -1,0 +1,140 @@
+//! Which route takes a request.
+
+use weir_http::{
+    HeadLimits, HeaderMatch, HeaderTable, HeaderTest, HostPattern, Mismatch, PathPattern, RouteMatch,
+    RouteRequest, RouteTable, Scheme, parse_request,
+};
+
+fn explain(routes: &[RouteMatch], text: &str, client: &str) -> (Option<usize>, Vec<Mismatch>, u64) {
+    let buf = format!("{text}\n\n").replace('\n', "\r\n").into_bytes();
+    let mut headers = HeaderTable::new();
+    let head = parse_request(&buf, &HeadLimits::default(), &mut headers).unwrap().unwrap();
+    let table = RouteTable::compile(routes).unwrap();
+    let request = RouteRequest::of(&head, &buf, &headers, client.parse().ok(), Scheme::Https, "front");
+    let explanation = table.explain(&request);
+    assert_eq!(table.find(&request), explanation.route);
+    (explanation.route, explanation.passed_over, table.expression_failures())
+}
+
+fn matches(route: RouteMatch, text: &str) -> bool {
+    explain(&[route], text, "192.0.2.7").0.is_some()
+}
+
+fn any() -> RouteMatch {
+    RouteMatch::default()
+}
+
+#[test]
+fn a_route_without_conditions_takes_everything() {
+    assert_eq!(explain(&[any(), any()], "GET / HTTP/1.1\nHost: h", "192.0.2.7").0, Some(0));
+}
+
+#[test]
+fn without_a_match_nobody_takes_it() {
+    assert_eq!(explain(&[], "GET / HTTP/1.1\nHost: h", "192.0.2.7").0, None);
+    let route = RouteMatch { methods: vec!["PUT".into()], ..any() };
+    assert_eq!(explain(&[route], "GET / HTTP/1.1\nHost: h", "192.0.2.7").0, None);
+}
+
+#[test]
+fn the_first_match_takes_it_and_the_others_say_why_not() {
+    let routes = [
+        RouteMatch { hosts: vec![HostPattern::Exact("a.example".into())], ..any() },
+        RouteMatch { paths: vec![PathPattern::Exact("/y".into())], ..any() },
+        RouteMatch { methods: vec!["PUT".into(), "POST".into()], ..any() },
+        RouteMatch { headers: vec![HeaderMatch { name: "X-A".into(), test: HeaderTest::Present }], ..any() },
+        RouteMatch { clients: vec!["10.0.0.0/8".parse().unwrap()], ..any() },
+        RouteMatch { expression: Some("path == '/y'".into()), ..any() },
+        RouteMatch { expression: Some("headers['x'] == 'y'".into()), ..any() },
+        any(),
+        any(),
+    ];
+    let (route, reasons, failures) = explain(&routes, "GET /x HTTP/1.1\nHost: b.example", "192.0.2.7");
+    assert_eq!(route, Some(7));
+    let texts: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        [
+            "the host does not match",
+            "the path does not match",
+            "the method does not match",
+            "the header X-A does not match",
+            "the client's address is in none of the networks",
+            "the expression is false",
+            "the expression fails: No such key: x",
+        ]
+    );
+    assert_eq!(failures, 1);
+}
+
+#[test]
+fn hosts_match_without_port_and_case() {
+    let route = || RouteMatch {
+        hosts: vec![HostPattern::Exact("a.example".into()), HostPattern::Wildcard(".b.example".into())],
+        ..any()
+    };
+    for host in ["a.example", "A.EXAMPLE:80", "x.b.example", "y.x.b.example:1"] {
+        assert!(matches(route(), &format!("GET / HTTP/1.1\nHost: {host}")), "{host}");
+    }
+    for host in ["b.example", "xa.example", "a.example.org"] {
+        assert!(!matches(route(), &format!("GET / HTTP/1.1\nHost: {host}")), "{host}");
+    }
+    assert!(!matches(route(), "GET / HTTP/1.0"));
+    assert!(matches(route(), "GET http://a.example HTTP/1.1\nHost: other"));
+}
+
+#[test]
+fn a_prefix_ends_at_a_slash() {
+    let route = |prefix: &str| RouteMatch { paths: vec![PathPattern::Prefix(prefix.into())], ..any() };
+    let takes = |prefix, path| matches(route(prefix), &format!("GET {path} HTTP/1.1\nHost: h"));
+    assert!(takes("/sa", "/sa") && takes("/sa", "/sa/") && takes("/sa", "/sa/x") && takes("/sa", "/sa?x"));
+    assert!(!takes("/sa", "/sab") && !takes("/sa", "/s") && !takes("/sa", "/SA"));
+    assert!(takes("/sa/", "/sa/x") && takes("/sa/", "/sa/") && !takes("/sa/", "/sa"));
+    assert!(takes("/", "/") && takes("/", "/x"));
+}
+
+#[test]
+fn paths_are_compared_as_the_client_sent_them() {
+    let route = |path: &str| RouteMatch { paths: vec![PathPattern::Exact(path.into())], ..any() };
+    assert!(matches(route("/a%20b"), "GET /a%20b?q HTTP/1.1\nHost: h"));
+    assert!(!matches(route("/ab"), "GET /%61b HTTP/1.1\nHost: h"));
+    assert!(!matches(route("/a"), "GET /x/../a HTTP/1.1\nHost: h"));
+}
+
+#[test]
+fn any_path_of_a_group_suffices_but_every_header_must_match() {
+    let header = |name: &str, test| HeaderMatch { name: name.into(), test };
+    let route = RouteMatch {
+        paths: vec![PathPattern::Exact("/a".into()), PathPattern::Glob("/*/c".into())],
+        headers: vec![
+            header("x-a", HeaderTest::Exact("1".into())),
+            header("X-B", HeaderTest::Contains("mid".into())),
+            header("X-C", HeaderTest::Absent),
+        ],
+        ..any()
+    };
+    assert!(matches(route.clone(), "GET /b/c HTTP/1.1\nHost: h\nX-A: 0\nX-A: 1\nx-b: amidst"));
+    assert!(!matches(route.clone(), "GET /b/c HTTP/1.1\nHost: h\nX-A: 1"));
+    assert!(!matches(route.clone(), "GET /b/c HTTP/1.1\nHost: h\nX-A: 11\nX-B: mid"));
+    assert!(!matches(route, "GET /b/c HTTP/1.1\nHost: h\nX-A: 1\nX-B: mid\nX-C: z"));
+}
+
+#[test]
+fn clients_match_by_network() {
+    let route = RouteMatch {
+        clients: vec!["10.0.0.0/8".parse().unwrap(), "2001:db8::/32".parse().unwrap()],
+        ..any()
+    };
+    let takes = |client| explain(std::slice::from_ref(&route), "GET / HTTP/1.1\nHost: h", client).0.is_some();
+    assert!(takes("10.9.8.7") && takes("2001:db8::1"));
+    assert!(!takes("11.0.0.1") && !takes("2001:db9::1") && !takes("no address"));
+}
+
+#[test]
+fn an_invalid_route_is_named_by_its_place() {
+    let routes = [any(), RouteMatch { expression: Some("path ==".into()), ..any() }];
+    assert_eq!(RouteTable::compile(&routes).unwrap_err().0, 1);
+    let routes = [RouteMatch { paths: vec![PathPattern::Glob("?".repeat(256))], ..any() }];
+    let (_, error) = RouteTable::compile(&routes).unwrap_err();
+    assert_eq!(error.to_string(), "a glob has at most 255 characters");
+}
