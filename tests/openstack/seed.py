@@ -38,12 +38,16 @@ def catalogue(directory, region, urls):
         project = identity.create_project(name=name, domain_id='default')
         user = identity.create_user(name=name, password=name, domain_id='default', default_project_id=project.id)
         identity.assign_project_role_to_user(project, user, member)
+    # One that may look at everything of the fleet's project, and change nothing.
+    reader = identity.create_user(name='reader', password='reader', domain_id='default')
+    identity.assign_project_role_to_user(identity.find_project('fleet'), reader, identity.find_role('reader'))
     mine = openstack.connect(**cloud(password('fleet'))).identity
     credential = mine.create_application_credential(user_id(mine), 'fleet')
     clouds = {
         'admin': cloud(password('admin')),
         'brief': cloud({**password('fleet'), 'auth_url': urls['brief'] + '/v3'}),
         'small': cloud(password('small')),
+        'reader': cloud({**password('reader'), 'project_name': 'fleet'}),
         'fleet': cloud({'auth_url': auth_url, 'application_credential_id': credential.id,
                         'application_credential_secret': credential.secret}, auth_type='v3applicationcredential'),
     }

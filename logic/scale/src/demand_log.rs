@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
+use crate::forecast::Seasonal;
 use crate::policy::Policy;
 use crate::rules::Rules;
 
@@ -28,7 +29,8 @@ struct Mean {
 
 /// Steps of a season, at most: forecasts look at no more.
 const SEASON_MAX: usize = 288;
-/// Steps in all, and the span of them: as many as forecasts look at. A text of them is shorter than what a Redis is asked for.
+/// Steps in all, and the span of them: as many as forecasts look at. A text of them is shorter than what a Redis is asked for, since no
+/// demand is greater than what forecasts go by.
 const STEPS_MAX: i64 = 2_016;
 /// Steps of another size are understood as far as they are no more than so many times larger or smaller.
 const SIZES_MAX: i64 = 100;
@@ -56,16 +58,18 @@ impl DemandLog {
     /// Takes in what demand was, in servers. `wall_s`: seconds since 1970.
     pub fn remember(&mut self, wall_s: i64, demand: f64) {
         if demand.is_finite() && demand >= 0.0 && SECONDS.contains(&wall_s) {
+            let demand = demand.min(Seasonal::VALUE_MAX);
             self.steps.entry(wall_s.div_euclid(self.step_s)).or_default().add(demand);
             self.trim();
         }
     }
 
-    /// Takes in what another one has written down, of steps of which this one knows nothing.
+    /// Takes in what another one has written down, of steps of which this one knows nothing. `now_s`: seconds since 1970; what is said to have
+    /// been later comes from a clock that was wrong, and is left out.
     ///
     /// # Errors
     /// The text is no such, or tells of something else; nothing was taken in.
-    pub fn add(&mut self, text: &str) -> Result<(), String> {
+    pub fn add(&mut self, text: &str, now_s: i64) -> Result<(), String> {
         let mut words = text.split_ascii_whitespace();
         let mut next = |what: &str| words.next().ok_or_else(|| format!("{what} is missing"));
         if next("the form")? != FORM {
@@ -94,8 +98,11 @@ impl DemandLog {
             let begins = first.checked_add(offset as i64).and_then(|step| step.checked_mul(step_s));
             let begins =
                 begins.filter(|begins| SECONDS.contains(begins)).ok_or("a step is out of all time")?;
-            for wall_s in (begins..begins + step_s).step_by(self.step_s as usize) {
-                found.entry(wall_s.div_euclid(self.step_s)).or_default().add(value / scale);
+            let demand = (value / scale).min(Seasonal::VALUE_MAX);
+            // It would stand for the latest there is, and all that is known for too long ago.
+            let until = (begins + step_s).min(now_s.saturating_add(1));
+            for wall_s in (begins..until).step_by(self.step_s as usize) {
+                found.entry(wall_s.div_euclid(self.step_s)).or_default().add(demand);
             }
         }
         for (step, mean) in found {
@@ -169,6 +176,8 @@ mod tests {
     use crate::policy::Predictive;
     use crate::{CapacityRule, SignalKind, SignalRule};
 
+    const NOW_S: i64 = 100_000;
+
     fn rules(season_s: u64, step_s: u64) -> Rules {
         let [season, step] = [season_s, step_s].map(Duration::from_secs);
         let predictive = Predictive { season, step, ..Predictive::default() };
@@ -192,7 +201,7 @@ mod tests {
         }
         assert_eq!(one.to_string(), "1 requests 300 2 15.000 32.500 - 0.000");
         let mut other = log(3_600, 300);
-        other.add(&one.to_string()).unwrap();
+        other.add(&one.to_string(), NOW_S).unwrap();
         let points: Vec<_> = other.points().collect();
         assert_eq!(points, [(600, 1.5), (900, 3.25), (1_500, 0.0)]);
         assert_eq!(other.to_string(), one.to_string());
@@ -202,7 +211,7 @@ mod tests {
     fn what_is_known_here_is_not_replaced() {
         let mut here = log(3_600, 300);
         here.remember(600, 4.0);
-        here.add("1 requests 300 1 70 80 90").unwrap();
+        here.add("1 requests 300 1 70 80 90", NOW_S).unwrap();
         assert_eq!(here.points().collect::<Vec<_>>(), [(300, 7.0), (600, 4.0), (900, 9.0)]);
     }
 
@@ -210,18 +219,40 @@ mod tests {
     fn servers_that_do_more_by_now_are_fewer() {
         let larger = Rules { capacity: CapacityRule::given(40.0), ..rules(3_600, 300) };
         let mut now = DemandLog::new(&larger).unwrap();
-        now.add("1 requests 300 1 70").unwrap();
+        now.add("1 requests 300 1 70", NOW_S).unwrap();
         assert_eq!(now.points().collect::<Vec<_>>(), [(300, 1.75)]);
     }
 
     #[test]
     fn steps_of_another_size_are_divided_or_gathered() {
         let mut finer = log(600, 100);
-        finer.add("1 requests 300 1 70 -").unwrap();
+        finer.add("1 requests 300 1 70 -", NOW_S).unwrap();
         assert_eq!(finer.points().collect::<Vec<_>>(), [(300, 7.0), (400, 7.0), (500, 7.0)]);
         let mut coarser = log(3_600, 600);
-        coarser.add("1 requests 300 2 70 90 - 30").unwrap();
+        coarser.add("1 requests 300 2 70 90 - 30", NOW_S).unwrap();
         assert_eq!(coarser.points().collect::<Vec<_>>(), [(600, 8.0), (1_200, 3.0)]);
+    }
+
+    #[test]
+    fn what_comes_from_a_clock_that_is_ahead_drives_nothing_out() {
+        let mut here = log(3_600, 300);
+        here.remember(600, 4.0);
+        here.add("1 requests 300 1000000 70", 900).unwrap();
+        here.add("1 requests 300 1 70 80 90 100 110", 900).unwrap();
+        assert_eq!(here.points().collect::<Vec<_>>(), [(300, 7.0), (600, 4.0), (900, 9.0)]);
+    }
+
+    #[test]
+    fn absurd_demand_stays_short_enough_to_be_read() {
+        let mut one = log(3_600, 300);
+        (0..STEPS_MAX * 2).for_each(|half| one.remember(half * 150, f64::MAX));
+        let text = one.to_string();
+        assert!(text.len() < 64 << 10, "{}", text.len());
+        let mut other = log(3_600, 300);
+        other.add(&text, STEPS_MAX * 300).unwrap();
+        assert_eq!(other.to_string(), text);
+        other.add(&format!("1 requests 300 2017 {:.0}", f64::MAX), 2_000_000).unwrap();
+        assert!(other.points().all(|(_, demand)| demand <= Seasonal::VALUE_MAX));
     }
 
     #[test]
@@ -256,7 +287,7 @@ mod tests {
             ("1 servers 300 1 7 inf", "inf is no demand"),
             ("1 servers 300 9223372036854775807 7", "a step is out of all time"),
         ] {
-            assert_eq!(log.add(text), Err(why.to_owned()), "{text:?}");
+            assert_eq!(log.add(text, NOW_S), Err(why.to_owned()), "{text:?}");
             assert_eq!(log, before, "{text:?}");
         }
     }

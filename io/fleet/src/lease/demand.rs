@@ -17,12 +17,13 @@ impl SharedDemand {
         Some(Self { key: Key::beside_lease(plan, "demand")? })
     }
 
-    /// Takes in what stands there. Returns whether that could be understood; if not, why. Waits no longer than a quarter of what a lease lasts.
+    /// Takes in what stands there of the time until `now_s` (seconds since 1970). Returns whether that could be understood; if not, why.
+    /// Waits no longer than a quarter of what a lease lasts.
     ///
     /// # Errors
     /// The store cannot be asked.
-    pub async fn hear(&mut self, log: &mut DemandLog) -> Result<Result<(), String>, String> {
-        let understood = self.key.get().await?.map_or(Ok(()), |text| log.add(&text));
+    pub async fn hear(&mut self, log: &mut DemandLog, now_s: i64) -> Result<Result<(), String>, String> {
+        let understood = self.key.get().await?.map_or(Ok(()), |text| log.add(&text, now_s));
         Ok(understood.map_err(|why| self.key.wrong(why)))
     }
 

@@ -14,6 +14,8 @@ pub(super) struct Heritage {
     /// What stood in the store is known, or that nothing did: until then it is not written over.
     is_heard: bool,
     last: Option<Instant>,
+    /// For so long it is too early to do so again.
+    pause: Duration,
     /// What was said last of what does not work; empty = it works.
     said: String,
 }
@@ -25,12 +27,12 @@ impl Heritage {
     /// `None` = there are no forecasts, or whoever may lead finds the history in the directory. Nobody is asked yet.
     pub(super) fn new(plan: &FleetPlan) -> Option<Self> {
         let (log, shared) = (DemandLog::new(&plan.rules)?, SharedDemand::new(plan)?);
-        Some(Self { log, shared, is_heard: false, last: None, said: String::new() })
+        Some(Self { log, shared, is_heard: false, last: None, pause: PAUSE, said: String::new() })
     }
 
     /// Asks what others have left. Returns what is new and should be told. Waits no longer than a quarter of what a lease lasts.
-    pub(super) async fn hear(&mut self) -> Option<String> {
-        let heard = self.shared.hear(&mut self.log).await;
+    pub(super) async fn hear(&mut self, now_s: i64) -> Option<String> {
+        let heard = self.shared.hear(&mut self.log, now_s).await;
         self.is_heard = heard.is_ok();
         // What nobody can make use of is written over.
         self.news(heard.unwrap_or_else(Err))
@@ -54,19 +56,25 @@ impl Heritage {
     /// Tells what is known, if it is time for that; and asks first, if nobody has answered yet. Returns what is new and should be told.
     /// Waits no longer than a quarter of what a lease lasts.
     pub(super) async fn exchange(&mut self, now_s: i64, scaler: &mut Scaler) -> Option<String> {
-        if self.last.is_some_and(|last| last.elapsed() < PAUSE) {
+        if self.last.is_some_and(|last| last.elapsed() < self.pause) {
             return None;
         }
-        self.last = Some(Instant::now());
-        if self.is_heard {
+        let began = Instant::now();
+        let news = if self.is_heard {
             let told = self.shared.tell(&self.log).await;
-            return self.news(told);
-        }
-        let news = self.hear().await;
-        if self.is_heard {
-            self.teach(now_s, scaler);
-            self.last = None;
-        }
+            self.last = Some(Instant::now());
+            self.news(told)
+        } else {
+            let news = self.hear(now_s).await;
+            // What was just heard is told without a pause, together with what is known here.
+            self.last = (!self.is_heard).then(Instant::now);
+            if self.is_heard {
+                self.teach(now_s, scaler);
+            }
+            news
+        };
+        // Who leads waits for the answer: of a store that hangs, for a tenth of its time at most.
+        self.pause = PAUSE.max(began.elapsed() * 10);
         news
     }
 

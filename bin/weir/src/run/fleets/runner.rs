@@ -96,7 +96,7 @@ impl Runner {
         why.clear();
         let mut heritage = Heritage::new(&self.plan);
         if let Some(heritage) = &mut heritage
-            && let Some(news) = heritage.hear().await
+            && let Some(news) = heritage.hear(wall_s()).await
         {
             self.desk.tell(news);
         }
@@ -225,7 +225,7 @@ impl Runner {
             // A file that was named only lately has little to tell.
             let began = |rows: &[Row]| rows.first().map_or(f64::INFINITY, |row| row.timestamp);
             let oldest = known.iter().min_by(|one, other| began(&one.1).total_cmp(&began(&other.1)));
-            self.learn(oldest.map(|(plan, _)| *plan), f64::INFINITY, scaler, heritage);
+            self.learn(oldest.map(|(plan, _)| *plan), f64::INFINITY, &[], scaler, heritage);
         }
         self.recall(known.into_iter().map(|(_, rows)| rows));
         chronicles
@@ -244,27 +244,32 @@ impl Runner {
         if !self.desk.precede(rows) || !scaler.rules().forecasts() {
             return;
         }
-        let shares = heritage.is_some();
         scaler.forget();
-        self.learn(Some(plan), began, scaler, heritage);
-        if !shares {
-            seen.iter().for_each(|row| remember(scaler, row));
-        }
+        self.learn(Some(plan), began, &seen, scaler, heritage);
     }
 
-    /// Forecasts begin with the rows of a file that are older than `before` (seconds since 1970), and with what others have left.
+    /// Forecasts begin with the rows of a file that are older than `before` (seconds since 1970), with those that came `since`, and with
+    /// what others have left.
     fn learn(
         &self,
         file: Option<&HistoryPlan>,
         before: f64,
+        since: &[Row],
         scaler: &mut Scaler,
         heritage: Option<&mut Heritage>,
     ) {
         match heritage {
-            None => self.replay(file, before, |row| remember(scaler, row)),
+            None => {
+                self.replay(file, before, |row| remember(scaler, row));
+                since.iter().for_each(|row| remember(scaler, row));
+            }
             Some(heritage) => {
-                self.replay(file, before, |row| heritage.note(scaler, row));
-                heritage.teach(wall_s(), scaler);
+                let now_s = wall_s();
+                // One of a clock that was ahead would make all others too old.
+                self.replay(file, before.min(now_s as f64 + 1.0), |row| heritage.note(scaler, row));
+                // Those that are noted already change no mean by being noted again.
+                since.iter().for_each(|row| heritage.note(scaler, row));
+                heritage.teach(now_s, scaler);
             }
         }
     }

@@ -112,6 +112,18 @@ fn check_online_finds_what_the_cloud_does_not_have() {
     assert_eq!(machines.listed(), Vec::<Value>::new(), "it only asks");
 }
 
+#[test]
+#[ignore = "make test-openstack"]
+fn check_online_finds_that_machines_may_not_be_created() {
+    let machines = Machines::new("read", "fleet");
+    refused(
+        &check(&machines, &machines.config("reader", "max = 2", "")),
+        "a server cannot be created: compute, POST /servers: 403 Forbidden: \
+         Policy doesn't allow os_compute_api:servers:create to be performed.",
+    );
+    assert_eq!(machines.listed(), Vec::<Value>::new(), "it only asks");
+}
+
 #[track_caller]
 fn refused(output: &Output, why: &str) {
     let said = String::from_utf8_lossy(&output.stderr);
