@@ -300,13 +300,14 @@ impl Socket {
     pub fn is_broken(&self, cx: &mut Context<'_>) -> bool {
         match self.poll_peek(cx, &mut [0]) {
             Poll::Ready(Err(_)) => true,
-            Poll::Ready(Ok(_)) => self.poll_broken(cx).is_ready(),
+            // The events of a Unix socket do not tell a break from an end, and what came before an end is still wanted.
+            Poll::Ready(Ok(_)) => self.kind == Kind::Tcp && self.poll_broken(cx).is_ready(),
             Poll::Pending => false,
         }
     }
 
     /// Ready once the peer has broken the connection, by a reset, though bytes of it are unread: reading tells of these first,
-    /// and no event of reading comes while they are there. (On a Unix socket its end is a break, too.)
+    /// and no event of reading comes while they are there.
     fn poll_broken(&self, cx: &mut Context<'_>) -> Poll<()> {
         // One that cannot be watched tells when it is written to.
         let Ok(watch) = self.watch() else { return Poll::Pending };

@@ -1,6 +1,7 @@
 use std::future::poll_fn;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::task::Waker;
 
 use super::*;
@@ -38,6 +39,20 @@ async fn a_break_is_told_of_although_bytes_are_unread_and_room_is_not_forgotten_
         poll_fn(|cx| socket.poll_broken(cx)).await;
     };
     tokio::time::timeout(Duration::from_secs(60), all_of_it).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_peer_that_has_sent_all_over_a_unix_socket_and_closed_it_has_not_broken_it() {
+    let (own, mut peer) = UnixStream::pair().unwrap();
+    own.set_nonblocking(true).unwrap();
+    let socket = Socket::from_unix(own.into());
+    peer.write_all(b"all of it").unwrap();
+    drop(peer);
+    // Until the events that there are would have been taken.
+    for _ in 0..3 {
+        assert!(!poll_fn(|cx| Poll::Ready(socket.is_broken(cx))).await);
+        tokio::task::yield_now().await;
+    }
 }
 
 #[test]
