@@ -72,11 +72,11 @@ bench: ## paired measurements against HAProxy and NGINX; HAPROXY=... NGINX=... c
 	@# All of them, whatever the answer of the others is; those after the first only where everything is measured.
 	cargo build --profile demo --package weir-bench
 	bench=$${CARGO_TARGET_DIR:-target}/demo/weir-bench; worst=0; \
-	for part in 'compare $(BENCH)' $(if $(BENCH),,storage simulation 'servers --repeats 3 --seconds 2' generators fleet decisions reaction watch); do \
+	for part in 'compare $(BENCH)' $(if $(BENCH),,storage simulation servers generators fleet decisions reaction watch); do \
 		$$bench $$part || { kept=$$?; [ $$kept -gt $$worst ] && worst=$$kept; }; \
 	done; exit $$worst
 
-bench-servers: ## CPU a request with 3 and with 10,000 servers; BENCH='--only random' that algorithm
+bench-servers: ## CPU a request with 3 and with 10,000 servers; BENCH='--only random' that algorithm, BENCH=--all every one
 	@scripts/setup bench
 	cargo build --release --package weir
 	cargo run --profile demo --package weir-bench -- servers $(BENCH)

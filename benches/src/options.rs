@@ -167,14 +167,17 @@ pub(crate) struct Servers {
     #[arg(long, default_value_t = 10_000)]
     pub(crate) many: usize,
     /// Turns of each
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 3)]
     pub(crate) repeats: usize,
     /// Length of a turn
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 2)]
     pub(crate) seconds: u64,
-    /// Only these algorithms (several separated by commas)
+    /// Only these algorithms (several separated by commas); without it one of each way to choose
     #[arg(long, value_delimiter = ',')]
     pub(crate) only: Vec<Algorithm>,
+    /// Every algorithm: about an hour
+    #[arg(long, conflicts_with = "only")]
+    pub(crate) all: bool,
 }
 
 /// `storage`. NGINX's program comes from NGINX, Weir's from WEIR. STORM is the path of StoRM WebDAV's jar, if it is to take part;

@@ -21,6 +21,19 @@ use crate::wrk::Load;
 const FEW: usize = 3;
 const CONNECTIONS: u32 = 64;
 
+/// One of each way to choose: by turns, by keys that change with each request, by draws with and without measures, by time, by a ring, by
+/// a table, and by draws of every server. Two minutes each.
+const USUAL: [Algorithm; 8] = [
+    Algorithm::RoundRobin,
+    Algorithm::LeastConnections,
+    Algorithm::Random,
+    Algorithm::PeakEwma,
+    Algorithm::LeastResponseTime,
+    Algorithm::Ring,
+    Algorithm::Maglev,
+    Algorithm::Rendezvous,
+];
+
 /// So many different ones are asked for: with one, a hash would have one server.
 const URIS: usize = 20_000;
 
@@ -44,13 +57,12 @@ pub(crate) fn run(options: &Servers) -> Result<bool> {
     origin.wait_ready(own, false, &log)?;
 
     let script = workshop.write("uris.lua", &uris())?;
-    let chosen = |algorithm: &Algorithm| options.only.is_empty() || options.only.contains(algorithm);
     let mut kept = true;
     let mut table = format!(
         "\nCPU a request with {} servers against {FEW}\n\n| algorithm | server connections | {FEW} servers | {} servers | ratio: median (min..max) | |\n|---|---|---|---|---|---|\n",
         options.many, options.many
     );
-    for algorithm in Algorithm::ALL.into_iter().filter(chosen) {
+    for algorithm in measured(options) {
         for reuse in [false, true] {
             let (mut few, mut many) = (Vec::new(), Vec::new());
             for turn in 0..options.repeats.max(1) {
@@ -81,6 +93,14 @@ pub(crate) fn run(options: &Servers) -> Result<bool> {
     }
     println!("{table}");
     Ok(kept)
+}
+
+fn measured(options: &Servers) -> Vec<Algorithm> {
+    match (options.all, options.only.as_slice()) {
+        (true, _) => Algorithm::ALL.to_vec(),
+        (false, []) => USUAL.to_vec(),
+        (false, only) => only.to_vec(),
+    }
 }
 
 fn cost(balancer: &Balancer, options: &Servers, reuse: bool, script: &Path) -> Result<f64> {
@@ -188,6 +208,16 @@ http {{
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_of_each_way_to_choose_is_measured_unless_others_are_named_or_all_are_wanted() {
+        let of = |all, only: &[Algorithm]| {
+            measured(&Servers { many: 1, repeats: 1, seconds: 1, only: only.to_vec(), all })
+        };
+        assert_eq!(of(false, &[]), USUAL);
+        assert_eq!(of(false, &[Algorithm::Lblc]), [Algorithm::Lblc]);
+        assert_eq!(of(true, &[]), Algorithm::ALL);
+    }
 
     #[test]
     fn what_can_go_by_the_uri_does_and_the_rest_is_named_alone() {

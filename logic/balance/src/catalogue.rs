@@ -134,10 +134,9 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
     AlgorithmEntry {
         algorithm: Algorithm::IpvsTwos,
         origin: "IPVS (twos, two weighted random choices)",
-        formula: "Twice a number from 0 to the sum of all weights is drawn, both ends included; the weights are taken off it in the pool's \
-                  order, and the server at which nothing is left is drawn: the first as if it weighed 1 more. The second wins if its \
-                  (active * 256 + inactive) / weight is less. For a server without room another is drawn (IPVS: those with room alone \
-                  make the sum). Every connection that a proxy knows is active.",
+        formula: "Twice a number from 0 to the sum of the weights of all servers with room is drawn, both ends included; these weights are \
+                  taken off it in the pool's order, and the server at which nothing is left is drawn: the first as if it weighed 1 more. \
+                  The second wins if its (active * 256 + inactive) / weight is less. Every connection that a proxy knows is active.",
         when_to_use: "Where the choice must be the kernel's; otherwise random.",
         cost: "O(log n)",
     },

@@ -3,16 +3,17 @@ use crate::mix::{below, nth};
 
 /// IPVS's twos (ip_vs_twos.c): of two servers drawn by weight the one that has less to do.
 ///
-/// The kernel draws a number from 0 to the sum of all weights, both included, and takes the weights off it in the pool's order
-/// until nothing is left: the first server is drawn as if it weighed 1 more.
+/// The kernel draws a number from 0 to the sum of the weights of all open servers, both included, and takes these weights off it in
+/// the pool's order until nothing is left: the first server is drawn as if it weighed 1 more.
 #[derive(Debug)]
 pub(crate) struct IpvsTwos {
-    slots: Box<[usize]>,
+    /// Slots and weights.
+    members: Box<[(usize, u32)]>,
     /// For each server, the sum of the weights up to and with its own.
     cumulative: Box<[u64]>,
 }
 
-/// Draws before the search for an open server is left to others.
+/// Draws among all servers before those that are open are looked for one by one.
 const DRAWS_MAX: u64 = 16;
 
 impl IpvsTwos {
@@ -24,11 +25,12 @@ impl IpvsTwos {
             total
         });
         let cumulative = cumulative.collect();
-        Self { slots: members.iter().map(|(slot, _)| *slot).collect(), cumulative }
+        Self { members: members.into(), cumulative }
     }
 
-    /// The first of two open servers that are drawn, be it the same twice, unless the second is better; None if no draw gave an
-    /// open one.
+    /// The first of two open servers that are drawn, be it the same twice, unless the second is better; None if none is open.
+    ///
+    /// A draw that gives another one is made again, which leaves those that are open their shares.
     pub(crate) fn pick<'a>(
         &self,
         random: u64,
@@ -38,10 +40,12 @@ impl IpvsTwos {
     ) -> Option<usize> {
         let limit = self.total() + 1;
         let numbers = (0..DRAWS_MAX).map(|index| below(nth(random, index), limit));
-        let open = numbers.filter_map(|number| self.drawn(number)).filter(|slot| is_open(*slot));
-        let mut drawn = open.filter_map(candidate);
-        let first = drawn.next()?;
-        let best = drawn.next().filter(|&second| is_better(second, first)).unwrap_or(first);
+        let drawn = numbers.filter_map(|number| self.drawn(number, &is_open));
+        // Few are open.
+        let walked = (DRAWS_MAX..DRAWS_MAX + 2).filter_map(|index| self.walked(nth(random, index), &is_open));
+        let mut chosen = drawn.chain(walked).filter_map(candidate);
+        let first = chosen.next()?;
+        let best = chosen.next().filter(|&second| is_better(second, first)).unwrap_or(first);
         Some(best.slot)
     }
 
@@ -49,9 +53,30 @@ impl IpvsTwos {
         self.cumulative.last().copied().unwrap_or(0)
     }
 
-    /// Whose weight leaves nothing of the number.
-    fn drawn(&self, number: u64) -> Option<usize> {
-        self.slots.get(self.cumulative.partition_point(|sum| *sum < number)).copied()
+    /// Whose weight leaves nothing of the number, if that one is open. Of 0 the first open one leaves nothing.
+    fn drawn(&self, number: u64, is_open: &impl Fn(usize) -> bool) -> Option<usize> {
+        if number == 0 {
+            return self.open(is_open).next().map(|(slot, _)| slot);
+        }
+        let at = self.cumulative.partition_point(|sum| *sum < number);
+        self.members.get(at).map(|(slot, _)| *slot).filter(|slot| is_open(*slot))
+    }
+
+    /// As the kernel draws one: the open servers are summed up, and walked over.
+    fn walked(&self, random: u64, is_open: &impl Fn(usize) -> bool) -> Option<usize> {
+        let total: u64 = self.open(is_open).map(|(_, weight)| weight).sum();
+        let mut rest = below(random, total + 1);
+        let mut leaves_nothing = |weight: u64| {
+            let is_last = rest <= weight;
+            rest = rest.saturating_sub(weight);
+            is_last
+        };
+        self.open(is_open).find(|(_, weight)| leaves_nothing(*weight)).map(|(slot, _)| slot)
+    }
+
+    fn open(&self, is_open: &impl Fn(usize) -> bool) -> impl Iterator<Item = (usize, u64)> {
+        let members = self.members.iter().map(|(slot, weight)| (*slot, u64::from(*weight)));
+        members.filter(move |(slot, _)| is_open(*slot))
     }
 }
 
@@ -77,9 +102,9 @@ mod tests {
         let twos = IpvsTwos::new(&members);
         assert_eq!(twos.total(), 269);
         for number in 0..=269 {
-            assert_eq!(twos.drawn(number), walked(number), "{number}");
+            assert_eq!(twos.drawn(number, &|_| true), walked(number), "{number}");
         }
-        let times = |slot| (0..=269).filter(|number| twos.drawn(*number) == Some(slot)).count();
+        let times = |slot| (0..=269).filter(|number| twos.drawn(*number, &|_| true) == Some(slot)).count();
         assert_eq!([0, 1, 2, 3, 4].map(times), [4, 1, 7, 2, 256], "the first has one more");
     }
 }

@@ -14,7 +14,7 @@ use weir_http::{
 
 use super::{Known, Seal, StickyState};
 use crate::state::{PoolCounters, ServerState};
-use crate::worker::{Claim, Lease, LocalPool, Wanted};
+use crate::worker::{Claim, Lease, LocalPool, QueuePlace, Wanted};
 
 /// What binds one request to a server, and what its response says of it.
 pub(crate) struct Bond {
@@ -129,17 +129,24 @@ impl Bond {
         self.wanted = table.find(key, self.state.millis(now)).and_then(|uid| self.state.by_uid(uid));
     }
 
-    /// Claims the server that the request is bound to, unless it has failed the request already (`tried`). `is_called`: the
-    /// request has waited, and it is its turn.
-    pub(crate) fn claim(&mut self, pool: &Rc<LocalPool>, tried: &[usize], is_called: bool) -> Bound {
+    /// Claims the server that the request is bound to, unless it has failed the request already (`tried`). `queued`: where
+    /// the request has waited, if it has; it is its turn.
+    pub(crate) fn claim(
+        &mut self,
+        pool: &Rc<LocalPool>,
+        tried: &[usize],
+        queued: Option<&QueuePlace>,
+    ) -> Bound {
         let Some(known) = self.wanted else { return Bound::Free };
         let (when_gone, when_busy) = (self.state.plan.when_gone, self.state.plan.when_busy);
         let has_failed = tried.contains(&known.slot);
-        let claim = if has_failed { Claim::Gone } else { pool.claim(known, is_called) };
+        let claim = if has_failed { Claim::Gone } else { pool.claim(known, queued.is_some()) };
         match claim {
             Claim::Server(lease) => return Bound::Server(lease),
+            // Who is not to leave its server is refused by that one's queue, if it is full.
             Claim::Busy(server)
-                if when_busy == WhenBusy::Wait && (is_called || !pool.has_full_queue(&server)) =>
+                if when_busy == WhenBusy::Wait
+                    && (when_gone == WhenGone::Fail || pool.may_wait_for(&server, queued)) =>
             {
                 return Bound::Wait(Wanted::Server(server));
             }

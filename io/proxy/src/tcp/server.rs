@@ -147,12 +147,12 @@ async fn choose(
         let now = worker.look_at_clock();
         // Who was called for one server may have it.
         let is_next = |place: &QueuePlace| place.is_for_any() || bond.is_none();
-        let (is_called, is_in_line) = (queued.is_some(), queued.as_ref().is_some_and(is_next));
+        let is_in_line = queued.as_ref().is_some_and(is_next);
         let known = bond.as_ref().and_then(|bond| bond.wanted());
         if let Some(lease) = queued.as_mut().and_then(|queued| queued.redeem(known, place.key)) {
             break (lease, now);
         }
-        let bound = bond.as_mut().map_or(Bound::Free, |bond| bond.claim(pool, tried, is_called));
+        let bound = bond.as_mut().map_or(Bound::Free, |bond| bond.claim(pool, tried, queued.as_ref()));
         let wanted = match bound {
             Bound::Gone => return Err(Unreached::Fault(Fault::StickyGone)),
             Bound::Wait(wanted) => wanted,

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use tokio::sync::oneshot;
 use weir_balance::{Key, Picker};
-use weir_config::plan::Fairness;
+use weir_config::plan::{Fairness, WhenGone};
 
 use super::{Choice, Lease, LocalPool, LocalServer, Worker};
 use crate::state::{Grant, QueueAhead, Refusal, RequestQueue, ReservedPlace, Spot, Terms};
@@ -177,10 +177,12 @@ impl LocalPool {
         }
     }
 
-    /// Whether as many wait for this server as may. Two workers may both see the last place.
-    pub(crate) fn has_full_queue(&self, server: &LocalServer) -> bool {
+    /// Whether a request may wait for this server: where as many wait as may, only one that has done so until now (`queued`). Two
+    /// workers may both see the last place.
+    pub(crate) fn may_wait_for(&self, server: &Rc<LocalServer>, queued: Option<&QueuePlace>) -> bool {
+        let waits_there = || queued.is_some_and(|place| place.is_for(&Wanted::Server(Rc::clone(server))));
         let max = self.shared.plan.queue.server_length_max;
-        max.is_some_and(|max| server.shared.bound.length() >= max)
+        max.is_none_or(|max| server.shared.bound.length() < max) || waits_there()
     }
 
     /// As [`choose`](Self::choose); where the key's own server has no room, and as many wait for it as may, another one is sought, as
@@ -194,8 +196,7 @@ impl LocalPool {
     ) -> Choice {
         let choice = self.choose(worker, key, exclude);
         let Choice::Full(server) = &choice else { return choice };
-        let waits_there = queued.is_some_and(|place| place.is_for(&Wanted::Server(Rc::clone(server))));
-        if waits_there || !self.has_full_queue(server) {
+        if self.may_wait_for(server, queued) {
             return choice;
         }
         let exclude: Vec<usize> = exclude.iter().copied().chain([server.shared.slot]).collect();
@@ -223,8 +224,9 @@ impl LocalPool {
 /// full.
 fn bound_max(pool: &LocalPool, wanted: &Wanted) -> u32 {
     let plan = &pool.shared.plan;
-    let has_no_other = plan.algorithm.keeps_to_one_server() && !plan.hash.options.fallback;
-    let max = plan.queue.server_length_max.filter(|_| has_no_other);
+    let key_has_no_other = plan.algorithm.keeps_to_one_server() && !plan.hash.options.fallback;
+    let client_has_no_other = plan.sticky.as_ref().is_some_and(|sticky| sticky.when_gone == WhenGone::Fail);
+    let max = plan.queue.server_length_max.filter(|_| key_has_no_other || client_has_no_other);
     wanted.server().and(max).unwrap_or(u32::MAX)
 }
 

@@ -7,23 +7,23 @@ use crate::pool::{Pool, counts, slots};
 const WEIGHTS: [u32; 4] = [1, 2, 5, 8];
 const PICKS: usize = 200_000;
 
-/// What each server is chosen with: every pair of numbers from 0 to the sum of weights is as likely as any other, and the second draw
-/// wins where weight2 * overhead1 > weight1 * overhead2 (ip_vs_twos.c).
-fn expected(active: [u32; 4]) -> [f64; 4] {
-    let total: u32 = WEIGHTS.iter().sum();
+/// What each server is chosen with, if those of weight 0 are full: every pair of numbers from 0 to the sum of weights is as likely as any
+/// other, and the second draw wins where weight2 * overhead1 > weight1 * overhead2 (ip_vs_twos.c).
+fn expected(weights: [u32; 4], active: [u32; 4]) -> [f64; 4] {
+    let total: u32 = weights.iter().sum();
     let walked = |number: u32| {
         let mut rest = i64::from(number);
         let ends = |weight: &u32| {
             rest -= i64::from(*weight);
-            rest <= 0
+            *weight > 0 && rest <= 0
         };
-        WEIGHTS.iter().position(ends).unwrap()
+        weights.iter().position(ends).unwrap()
     };
     let overhead = |slot: usize| active[slot] * 256;
     let mut shares = [0.0; 4];
     for (first, second) in (0..=total).flat_map(|first| (0..=total).map(move |second| (first, second))) {
         let (first, second) = (walked(first), walked(second));
-        let second_wins = WEIGHTS[second] * overhead(first) > WEIGHTS[first] * overhead(second);
+        let second_wins = weights[second] * overhead(first) > weights[first] * overhead(second);
         shares[if second_wins { second } else { first }] += 1.0 / f64::from((total + 1) * (total + 1));
     }
     shares
@@ -45,17 +45,30 @@ fn ipvs_twos_chooses_as_often_as_the_kernels_formula_says() {
         for (slot, requests) in active.into_iter().enumerate() {
             (0..requests).for_each(|_| assert!(roster.begin(slot)));
         }
-        assert_shares(&roster, &expected(active));
+        assert_shares(&roster, &expected(WEIGHTS, active));
     }
 }
 
 #[test]
-fn ipvs_twos_goes_by_the_pools_order_and_draws_again_for_who_is_full() {
+fn ipvs_twos_goes_by_the_pools_order() {
     let mut pool = Pool::new(Algorithm::IpvsTwos, &[1, 1]);
     (pool.candidates[0].rank, pool.candidates[1].rank) = (1, 0);
     assert_shares(&pool.roster(), &[1.0 / 3.0, 2.0 / 3.0]);
+}
 
-    let mut pool = Pool::new(Algorithm::IpvsTwos, &WEIGHTS);
-    pool.candidates[0].connections_max = Some(0);
-    assert_shares(&pool.roster(), &[0.0, 2.0 / 15.0, 5.0 / 15.0, 8.0 / 15.0]);
+#[test]
+fn ipvs_twos_draws_among_those_that_have_room_alone() {
+    // Of the last pool nearly every draw gives the full one.
+    for (weights, full) in [(WEIGHTS, 0), (WEIGHTS, 3), ([2, 256, 1, 1], 1)] {
+        let active = [4, 2, 6, 1];
+        let mut pool = Pool::new(Algorithm::IpvsTwos, &weights);
+        pool.candidates[full].connections_max = Some(active[full]);
+        let roster = pool.roster();
+        for (slot, requests) in active.into_iter().enumerate() {
+            (0..requests).for_each(|_| assert!(roster.begin(slot)));
+        }
+        let mut open = weights;
+        open[full] = 0;
+        assert_shares(&roster, &expected(open, active));
+    }
 }

@@ -25,8 +25,8 @@ pub(crate) static QUEUE: Section = Section {
             Otherwise("no limit"),
             "50",
             "So many may wait for one server that they are bound to, by `sticky` or by `fallback = false`; more are sent to \
-             another server, and stay with that (HAProxy's `maxqueue`). With `ipvs-sh`, `ipvs-dh` and `ipvs-mh`, which know no other, \
-             they are answered 503 at once.",
+             another server, and stay with that (HAProxy's `maxqueue`). With `when-gone = \"fail\"`, and with `ipvs-sh`, `ipvs-dh` and `ipvs-mh`, \
+             which know no other, they are answered 503 at once.",
         ),
         key(
             "fair",

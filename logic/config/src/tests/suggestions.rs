@@ -88,6 +88,7 @@ fn what_others_call_an_algorithm_and_what_it_is_mistyped_for_leads_to_ours() {
         ("RING_HASH", "ring"),
         ("magelv", "maglev"),
         ("p2c", "random"),
+        ("twos", "ipvs-twos"),
         ("ewma", "peak-ewma"),
         ("uri", "hash"),
     ] {
@@ -95,6 +96,12 @@ fn what_others_call_an_algorithm_and_what_it_is_mistyped_for_leads_to_ours() {
         let shown = complaints(&config);
         assert!(shown.contains(&did_you_mean(ours)), "{wrong}: {shown}");
     }
+}
+
+#[test]
+fn the_key_of_haproxys_servers_for_their_queues_leads_to_that_of_a_pools_queue() {
+    let shown = complaints(&with("[pool.web.queue]\nmaxqueue = 5\n"));
+    assert!(shown.contains(&did_you_mean("max-per-server")), "{shown}");
 }
 
 #[test]

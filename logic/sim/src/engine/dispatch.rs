@@ -119,7 +119,11 @@ impl Engine<'_> {
         if let (Some(server), Some(rules)) = (*wanted, &self.scenario.balancer.sticky) {
             match self.claim(server, called, flight.lost_at) {
                 Standing::Open => return Choice::Server(server as usize),
-                Standing::Busy if rules.when_busy == WhenBusy::Wait && self.may_wait_for(server, called) => {
+                // Who is not to leave its server is turned away by that one's line, if it is full.
+                Standing::Busy
+                    if rules.when_busy == WhenBusy::Wait
+                        && (rules.when_gone == WhenGone::Fail || self.may_wait_for(server, called)) =>
+                {
                     return Choice::Wait(Goal::Server(server));
                 }
                 Standing::Gone if rules.when_gone == WhenGone::Fail => return Choice::Nobody,
@@ -208,7 +212,10 @@ impl Engine<'_> {
         }
         let now_us = self.now_us();
         // Others have gone elsewhere when they found that too many wait.
-        let server_length_max = balancer.server_queue_max.filter(|_| self.pool.keeps_to_one_server());
+        let client_has_no_other =
+            balancer.sticky.as_ref().is_some_and(|rules| rules.when_gone == WhenGone::Fail);
+        let has_no_other = client_has_no_other || self.pool.keeps_to_one_server();
+        let server_length_max = balancer.server_queue_max.filter(|_| has_no_other);
         let Some(flight) = self.flights.get_mut(id) else { return };
         // One that was tried again may have been here for longer.
         let until_ns = flight.arrived_ns.saturating_add(balancer.queue.0).max(self.now_ns);

@@ -103,12 +103,17 @@ fn sessions_that_are_forgotten_are_broken_ones() {
 #[test]
 fn a_client_leaves_its_server_when_as_many_wait_for_that_as_may() {
     let groups = vec![Group { count: 4, connections_max: Some(1), ..Group::default() }];
-    let of = |server_queue_max| {
-        let balancer = BalancerPlan { server_queue_max, ..sticky(StickySessions::default()) };
+    let of = |server_queue_max, when_gone| {
+        let rules = StickySessions { when_gone, ..StickySessions::default() };
+        let balancer = BalancerPlan { server_queue_max, ..sticky(rules) };
         play(&Scenario { balancer, ..minute(groups.clone()) }, Algorithm::LeastConnections)
     };
-    let (any, one) = (of(None), of(Some(1)));
+    let (any, one) = (of(None, WhenGone::Redispatch), of(Some(1), WhenGone::Redispatch));
     assert_eq!(any.moved_share, Some(0.0));
+    // Where nobody leaves its server they are turned away.
+    let faithful = of(Some(1), WhenGone::Fail);
+    assert_eq!((one.errors.queue_full, faithful.moved_share), (0, Some(0.0)));
+    assert!(faithful.errors.queue_full > 0, "{:?}", faithful.errors);
     assert!(one.moved_share > Some(0.1), "{:?}", one.moved_share);
     assert!(one.mean_s() < any.mean_s(), "{} {}", one.mean_s(), any.mean_s());
 }

@@ -267,6 +267,24 @@ fn who_finds_as_many_waiting_for_its_server_as_may_goes_to_another_and_stays_the
     assert_eq!(a.came(), ["/new", "/first", "/waits"]);
 }
 
+#[test]
+fn who_is_not_to_leave_its_server_is_refused_when_as_many_wait_for_that_as_may() {
+    let (a, b) = (Gate::new(), Gate::new());
+    let config = sticky([&a, &b], ", max-connections = 1", "queue = { max-per-server = 1 }");
+    let weir = Weir::start(&config.replace("\"SRV\" }", "\"SRV\", when-gone = \"fail\" }"));
+    let cookie = bound_to(&a, &weir);
+    let (mut first, mut waiting) = (weir.client(), weir.client());
+    first.send(with(&cookie, "/first"));
+    a.wait_for(2);
+    waiting.send(with(&cookie, "/waits"));
+    wait_for_queue(&weir, 1);
+    assert_eq!(weir.client().exchange(with(&cookie, "/refused")).status, 503);
+    assert_eq!(weir.metrics().get("weir_pool_queue_full_total", &["pool=\"web\""]), 1.0);
+    a.open(2);
+    assert_eq!((first.response().status, waiting.response().status), (200, 200));
+    assert!(b.came().is_empty());
+}
+
 /// A server that keeps all requests of this test's address, the other one, and a Weir in front of both with one request that is being
 /// answered and one that waits.
 fn one_waits_for_its_own<'a>(algorithm: &str, gates: &'a [Gate; 2]) -> (Weir, [&'a Gate; 2], [RawClient; 2]) {

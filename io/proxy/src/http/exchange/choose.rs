@@ -18,7 +18,7 @@ impl Exchange {
         }
         let waited = self.queued.as_ref();
         if let Some(bond) = &mut self.bond {
-            match bond.claim(&self.pool, &self.tried, waited.is_some()) {
+            match bond.claim(&self.pool, &self.tried, waited) {
                 Bound::Server(lease) => {
                     self.chosen(lease, cx, client);
                     return Ok(());

@@ -66,7 +66,7 @@ pub(super) static BALANCER: Section = Section {
             COUNT,
             Otherwise("no limit"),
             "50",
-            "So many may wait for one server that they are bound to; more are sent to another server.",
+            "So many may wait for one server that they are bound to; more are sent to another server, or turned away with `when-gone = \"fail\"`.",
         ),
         key(
             "fair",
