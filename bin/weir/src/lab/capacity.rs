@@ -129,7 +129,12 @@ fn text(found: &Capacity, args: &CapacityArgs) -> String {
         args.quantile * 100.0
     );
     if found.per_s == 0.0 {
-        return format!("no rate keeps {goal}\n");
+        // It was kept now and then, and not when asked again.
+        let is_unsteady = found.rates.iter().any(|(_, _, kept)| *kept);
+        return match is_unsteady {
+            true => format!("no rate was shown to keep {goal}: loads of the same rate differ too much\n"),
+            false => format!("no rate keeps {goal}\n"),
+        };
     }
     let mut said = match found.missed_per_s {
         Some(missed) => format!(

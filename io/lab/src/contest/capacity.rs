@@ -63,7 +63,7 @@ pub struct Capacity {
     /// A rate above it; `None` = none was found, up to the highest that was asked.
     pub missed_per_s: Option<f64>,
     /// How surely the capacity lies between the two, 0 to 1, if loads do not depend on each other; each of them alone is on the wrong
-    /// side with half of the error. 0 = no rate keeps the goal.
+    /// side with half of the error. 0 = no rate was shown to be below it.
     pub confidence: f64,
     /// Where latency begins to rise: the highest rate whose latency is at most twice that of the lowest; `None` = unknown.
     pub knee_per_s: Option<f64>,
@@ -309,6 +309,19 @@ mod tests {
         let (search, probes) = search(64.0, 1e6, dead);
         assert_eq!(search.result().unwrap().per_s, 0.0);
         assert!(probes < 20);
+    }
+
+    #[test]
+    fn loads_that_agree_by_chance_only_show_no_capacity() {
+        let mut count = 0;
+        let (search, _) = search(100.0, 1e6, |per_s| {
+            count += 1;
+            let latency_ms = Some(if count % 2 == 1 { 10.0 } else { 50.0 });
+            Probe { per_s, latency_ms, success: 1.0, is_valid: true }
+        });
+        let found = search.result().unwrap();
+        assert_eq!((found.per_s, found.confidence), (0.0, 0.0));
+        assert!(found.rates.iter().any(|(_, _, kept)| *kept), "{found:?}");
     }
 
     #[test]

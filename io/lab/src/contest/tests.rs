@@ -144,6 +144,17 @@ fn what_differs_by_less_than_the_margin_is_said_not_to_matter() {
 }
 
 #[test]
+fn a_case_in_which_somebody_is_better_is_named_where_all_of_them_show_no_difference() {
+    let mut alike = analysis(1.0);
+    let mut pairs = alike.pairs.iter();
+    let at = pairs.position(|pair| pair.case.as_deref() == Some("b, c") && pair.measure == Measure::Mean);
+    let at = at.unwrap();
+    alike.pairs[at] = analysis(0.8).pairs.swap_remove(at);
+    assert_eq!(overall(&alike, Measure::Mean), Standing::Same);
+    assert_eq!(report::verdict(&alike)[1], "mean latency: but weir and haproxy differ in b, c.");
+}
+
+#[test]
 fn what_may_or_may_not_be_more_than_the_margin_is_undecided() {
     let near = analysis(0.9515);
     assert_eq!(overall(&near, Measure::Mean), Standing::Open);

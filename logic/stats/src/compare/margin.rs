@@ -26,6 +26,9 @@ impl Difference {
     /// whole interval lies inside (Schuirmann's two one-sided tests, 1987; its level is that of the interval, stricter than the usual
     /// 90 percent); the range of too few values is no interval for that. With a margin of 0 what is beyond chance is a difference.
     ///
+    /// Correction is for calling somebody different at all. Where an interval lies beside the margin is of this comparison alone: of two who
+    /// differ by just the margin, one is said to differ by more in at most 2.5 percent of the plays, and to differ by less in as many.
+    ///
     /// So an outcome turns on where an interval lies beside two fixed points, away from 1 where those who are alike are found: that
     /// one play says "less" and another "equivalent" takes two intervals that do not even touch.
     pub fn outcome(&self, adjusted: f64, margin: f64) -> Outcome {

@@ -17,7 +17,7 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    /// Of every two that the first file compares.
+    /// Of every two that the first file compares; not of those of whom it shows nothing and the second has nothing.
     pub(super) fn of(before: &Analysis, after: &Analysis) -> Self {
         let mut verdicts = Self::default();
         for old in before.pairs.iter().filter(|pair| pair.case.is_none()) {
@@ -29,6 +29,10 @@ impl Verdicts {
             let standing = old.standing();
             if new == Some(standing) {
                 verdicts.same += 1;
+                continue;
+            }
+            // Nothing is shown by either.
+            if standing == Standing::Open && new.is_none() {
                 continue;
             }
             let sentence = format!(

@@ -30,6 +30,18 @@ pub fn verdict(analysis: &Analysis) -> Vec<String> {
                 named(&same)
             ));
         }
+        // Many cases that are alike may hide one that is not.
+        for pair in &same {
+            let apart = elsewhere(analysis, pair);
+            if !apart.is_empty() {
+                said.push(format!(
+                    "{what}: but {} and {} differ in {}.",
+                    pair.one,
+                    pair.other,
+                    apart.join(", ")
+                ));
+            }
+        }
         if !small.is_empty() {
             said.push(format!(
                 "{what}: undecided between {}: they differ, but whether by more than {margin} could not be shown.",
@@ -140,18 +152,22 @@ fn sentence(analysis: &Analysis, pair: &Pair) -> String {
         pairs(pair),
         probability(pair.adjusted),
     );
+    let against = elsewhere(analysis, pair);
+    if !against.is_empty() {
+        said.push_str(&format!(" It is the other way round in {}.", against.join(", ")));
+    }
+    said
+}
+
+/// Cases in which one of the two is better, and all cases together do not say so.
+fn elsewhere<'a>(analysis: &'a Analysis, pair: &Pair) -> Vec<&'a str> {
     let is_against = |single: &&Pair| {
         let same = single.measure == pair.measure && single.one == pair.one && single.other == pair.other;
         same && single.case.is_some()
             && !matches!(single.standing(), Standing::Open | Standing::Same)
             && single.standing() != pair.standing()
     };
-    let against: Vec<&str> =
-        analysis.pairs.iter().filter(is_against).filter_map(|single| single.case.as_deref()).collect();
-    if !against.is_empty() {
-        said.push_str(&format!(" It is the other way round in {}.", against.join(", ")));
-    }
-    said
+    analysis.pairs.iter().filter(is_against).filter_map(|single| single.case.as_deref()).collect()
 }
 
 /// Who did not answer, where, and how much was answered, in percent.
