@@ -155,7 +155,7 @@ fn what_cannot_be_read_is_told_with_its_line_and_cause() {
 fn bytes_that_are_no_text_are_told_too() {
     let plan = Replay { file: "log".into(), format: LogFormat::Auto, speed: 1.0, times: LoggedTimes::Logged };
     let mut bytes: &[u8] = b"arrival_s,client\n1,\xff\xfe\n";
-    let mut replayed = Replayed::new(&plan, &mut bytes, Rng::new(1, Stream::Arrivals));
+    let mut replayed = Replayed::new(&plan, &[], &mut bytes, Rng::new(1, Stream::Arrivals));
     assert_eq!(replayed.next().unwrap_err().to_string(), "line 2: is not UTF-8");
 }
 
