@@ -200,7 +200,7 @@ fn every_algorithm_that_is_listed_serves_and_gives_a_draining_server_nothing_new
         let mut client = weir.client();
         let mut ask = |many: std::ops::Range<u32>| {
             for number in many {
-                assert_eq!(client.exchange(get(&format!("/{number}"))).status, 200, "{name}");
+                assert_eq!(client.exchange(get(&format!("/bytes/{number}"))).status, 200, "{name}");
             }
         };
         ask(0..10);
