@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use weir_balance::{
     Algorithm, AutoWeightRule, Candidate, Concurrency, ConcurrencyRule, HashFunction, Key, Pick, PickInput,
-    Picker, Portion, RequestClass, RequestMix, Roster, Scheduling, ServerLoad, SlowStart, Standing,
+    Picker, Portion, RequestClass, RequestMix, RingPoints, Roster, Scheduling, ServerLoad, SlowStart,
+    Standing,
 };
 use weir_config::simulation::{BalancerPlan, Group, Scenario, SimKey};
 use weir_health::PoolEjections;
@@ -361,6 +362,7 @@ impl Member {
             rank: slot as u32,
             address: address(slot),
             weight: group.weight,
+            name_key: RingPoints::Name.name_key(&format!("s{slot}")),
             portion: Portion::WHOLE,
             priority: group.priority,
             backup: group.backup,
