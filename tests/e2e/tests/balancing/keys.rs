@@ -274,6 +274,7 @@ fn a_wrong_key_is_pointed_at() {
     says("http", "{ algorithm = \"hash\", key = \"header\" }", &["header of which name?"]);
     says("http", "{ algorithm = \"ring\", bounded-load = \"90%\" }", &["bounded-load", "101%"]);
     says("http", "{ algorithm = \"ring\", bounded-load = 90 }", &["bounded-load", "expected a share"]);
+    says("http", "{ algorithm = \"ring\", points = \"guid\" }", &["points", "\"guid\"", "\"name\""]);
     says("http", "{ key = \"uri\" }", &["algorithm is missing"]);
     says(
         "tcp",
