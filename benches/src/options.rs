@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand};
 use weir_balance::Algorithm;
 
 use crate::scenario::Scenario;
@@ -178,6 +178,9 @@ pub(crate) struct Servers {
     /// Every algorithm: about an hour
     #[arg(long, conflicts_with = "only")]
     pub(crate) all: bool,
+    /// HAProxy and NGINX beside round-robin with kept connections (HAPROXY and NGINX name their programs)
+    #[arg(long, default_value_t = true, action = ArgAction::Set)]
+    pub(crate) rivals: bool,
 }
 
 /// `storage`. NGINX's program comes from NGINX, Weir's from WEIR. STORM is the path of StoRM WebDAV's jar, if it is to take part;

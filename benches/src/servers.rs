@@ -1,7 +1,8 @@
 //! Does a request cost more when there are ten thousand servers to choose from? All of them are one NGINX, at as many
 //! addresses of the loopback network. Without health checks: five thousand a second would be measured with it.
 
-use std::fmt::Write as _;
+mod beside;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::machine;
 use crate::options::Servers;
 use crate::process::{Cores, Process};
-use crate::rivals::{Balancer, Contestant, nginx_programs};
+use crate::rivals::{Balancer, Contestant, Product, nginx_programs};
 use crate::statistics::Spread;
 use crate::workshop::{Workshop, free_addresses};
 use crate::wrk::Load;
@@ -44,7 +45,7 @@ const RATIO_MAX: f64 = 1.10;
 pub(crate) fn run(options: &Servers) -> Result<bool> {
     // Each process has at most a connection to every server, and its own few files.
     machine::prepare(options.many as u64 + 4096)?;
-    let contestant = Contestant::weir()?;
+    let weir = Contestant::weir()?;
     let workshop = Workshop::open()?;
     let program = nginx_programs().into_iter().next().ok_or_else(|| Error::new("no NGINX"))?;
     let [own] = free_addresses()?;
@@ -57,6 +58,7 @@ pub(crate) fn run(options: &Servers) -> Result<bool> {
     origin.wait_ready(own, false, &log)?;
 
     let script = workshop.write("uris.lua", &uris())?;
+    let bench = Bench { options, workshop: &workshop, port, script: &script };
     let mut kept = true;
     let mut table = format!(
         "\nCPU a request with {} servers against {FEW}\n\n| algorithm | server connections | {FEW} servers | {} servers | ratio: median (min..max) | |\n|---|---|---|---|---|---|\n",
@@ -64,35 +66,102 @@ pub(crate) fn run(options: &Servers) -> Result<bool> {
     );
     for algorithm in measured(options) {
         for reuse in [false, true] {
-            let (mut few, mut many) = (Vec::new(), Vec::new());
-            for turn in 0..options.repeats.max(1) {
-                // In turns, and each begins as often.
-                let sides = if turn % 2 == 0 { [true, false] } else { [false, true] };
-                for is_few in sides {
-                    let count = if is_few { FEW } else { options.many };
-                    let text = config_of(&workshop, algorithm, reuse, count, port)?;
-                    let balancer = contestant.start_with(&workshop, &text.0, text.1)?;
-                    let cost = cost(&balancer, options, reuse, &script)?;
-                    eprintln!("{algorithm}, {count} servers, reuse {reuse}, turn {}: {cost:.2} us", turn + 1);
-                    if is_few { few.push(cost) } else { many.push(cost) }
-                }
+            let rivals = if options.rivals && reuse && algorithm == Algorithm::RoundRobin {
+                beside::rivals()?
+            } else {
+                Vec::new()
+            };
+            let contestants: Vec<_> = std::iter::once(weir.clone()).chain(rivals).collect();
+            let all = bench.costs(algorithm, reuse, &contestants)?;
+            let Some((costs, others)) = all.split_first() else { continue };
+            let Some(ratio) = costs.of_many_to_few() else { continue };
+            kept &= ratio.median <= RATIO_MAX;
+            let verdict = if ratio.median <= RATIO_MAX { "kept" } else { "**missed**" };
+            table.push_str(&row(&algorithm.to_string(), reuse, costs, verdict));
+            for (rival, theirs) in contestants.iter().skip(1).zip(others) {
+                let share = ratio_of(&costs.many, &theirs.many).map_or(0.0, |share| share.median);
+                let verdict = format!("Weir: {share:.2} of it with {} servers", options.many);
+                table.push_str(&row(&format!("{algorithm}, {}", rival.name), reuse, theirs, &verdict));
             }
-            let ratios = Spread::of(many.iter().zip(&few).map(|(many, few)| many / few));
-            let median = |figures: &[f64]| Spread::of(figures.iter().copied()).map_or(0.0, |it| it.median);
-            let Some(Spread { min, median: ratio, max }) = ratios else { continue };
-            kept &= ratio <= RATIO_MAX;
-            let verdict = if ratio <= RATIO_MAX { "kept" } else { "**missed**" };
-            let _ = writeln!(
-                table,
-                "| {algorithm} | {} | {:.2} us | {:.2} us | {ratio:.2} ({min:.2}..{max:.2}) | {verdict} |",
-                if reuse { "kept" } else { "one a request" },
-                median(&few),
-                median(&many),
-            );
         }
     }
     println!("{table}");
     Ok(kept)
+}
+
+/// What all turns have in common.
+struct Bench<'a> {
+    options: &'a Servers,
+    workshop: &'a Workshop,
+    /// Of all servers.
+    port: u16,
+    script: &'a Path,
+}
+
+impl Bench<'_> {
+    /// What requests cost each of them, in turns with few servers and with many.
+    fn costs(&self, algorithm: Algorithm, reuse: bool, contestants: &[Contestant]) -> Result<Vec<Costs>> {
+        let mut all = vec![Costs::default(); contestants.len()];
+        for turn in 0..self.options.repeats.max(1) {
+            // Each begins as often.
+            let sides = if turn % 2 == 0 { [true, false] } else { [false, true] };
+            for is_few in sides {
+                let count = if is_few { FEW } else { self.options.many };
+                for (contestant, costs) in contestants.iter().zip(&mut all) {
+                    let cost = self.turn(algorithm, reuse, contestant, count)?;
+                    let (name, turn) = (&contestant.name, turn + 1);
+                    eprintln!(
+                        "{algorithm}, {name}, {count} servers, reuse {reuse}, turn {turn}: {cost:.2} us"
+                    );
+                    if is_few { costs.few.push(cost) } else { costs.many.push(cost) }
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn turn(&self, algorithm: Algorithm, reuse: bool, contestant: &Contestant, count: usize) -> Result<f64> {
+        let [bind] = free_addresses()?;
+        let servers = addresses(count, self.port);
+        let text = match contestant.product {
+            Product::Weir => config_of(self.workshop, algorithm, reuse, bind, &servers),
+            rival => beside::config_of(rival, bind, &servers),
+        };
+        let balancer = contestant.start_with(self.workshop, &text, bind)?;
+        cost(&balancer, self.options, reuse, self.script)
+    }
+}
+
+/// A line of the table.
+fn row(who: &str, reuse: bool, costs: &Costs, verdict: &str) -> String {
+    let Some(Spread { min, median: ratio, max }) = costs.of_many_to_few() else { return String::new() };
+    let connections = if reuse { "kept" } else { "one a request" };
+    let (few, many) = (median(&costs.few), median(&costs.many));
+    format!(
+        "| {who} | {connections} | {few:.2} us | {many:.2} us | {ratio:.2} ({min:.2}..{max:.2}) | {verdict} |\n"
+    )
+}
+
+/// CPU a request, in microseconds, turn by turn.
+#[derive(Debug, Clone, Default)]
+struct Costs {
+    few: Vec<f64>,
+    many: Vec<f64>,
+}
+
+impl Costs {
+    fn of_many_to_few(&self) -> Option<Spread> {
+        ratio_of(&self.many, &self.few)
+    }
+}
+
+/// Turn by turn.
+fn ratio_of(one: &[f64], other: &[f64]) -> Option<Spread> {
+    Spread::of(one.iter().zip(other).map(|(one, other)| one / other))
+}
+
+fn median(figures: &[f64]) -> f64 {
+    Spread::of(figures.iter().copied()).map_or(0.0, |it| it.median)
 }
 
 fn measured(options: &Servers) -> Vec<Algorithm> {
@@ -122,30 +191,28 @@ fn cost(balancer: &Balancer, options: &Servers, reuse: bool, script: &Path) -> R
     Ok(spent.as_secs_f64() * 1e6 / report.requests as f64)
 }
 
-/// Weir's config, and where it listens.
+/// Where so many servers listen.
+fn addresses(count: usize, port: u16) -> Vec<SocketAddr> {
+    (0..count).map(|at| (Ipv4Addr::from_bits(0x7f01_0001 + at as u32), port).into()).collect()
+}
+
+/// Weir's config.
 fn config_of(
     workshop: &Workshop,
     algorithm: Algorithm,
     reuse: bool,
-    count: usize,
-    port: u16,
-) -> Result<(String, SocketAddr)> {
-    let [bind] = free_addresses()?;
-    let servers: Vec<String> = (0..count)
-        .map(|at| {
-            let address = Ipv4Addr::from_bits(0x7f01_0001 + at as u32);
-            format!("\"{address}:{port}\"")
-        })
-        .collect();
+    bind: SocketAddr,
+    servers: &[SocketAddr],
+) -> String {
+    let servers: Vec<String> = servers.iter().map(|server| format!("\"{server}\"")).collect();
     let balance = balance_of(algorithm);
     let reuse = if reuse { "{ idle = 64, idle-timeout = \"10m\" }" } else { "false" };
-    let text = format!(
+    format!(
         "[weir]\nworkers = 1\nmax-connections = 1000\ncontrol = {control:?}\nstate = false\n\n[listener.web]\nbind = \"{bind}\"\npool = \"web\"\n\n\
          [pool.web]\nbalance = {balance}\nreuse = {reuse}\nservers = [{}]\n",
         servers.join(", "),
         control = workshop.path("weir.sock"),
-    );
-    Ok((text, bind))
+    )
 }
 
 /// Algorithms that can go by any key go by the URI, the others by the client's address, of which there is one.
@@ -212,7 +279,7 @@ mod tests {
     #[test]
     fn one_of_each_way_to_choose_is_measured_unless_others_are_named_or_all_are_wanted() {
         let of = |all, only: &[Algorithm]| {
-            measured(&Servers { many: 1, repeats: 1, seconds: 1, only: only.to_vec(), all })
+            measured(&Servers { many: 1, repeats: 1, seconds: 1, only: only.to_vec(), all, rivals: true })
         };
         assert_eq!(of(false, &[]), USUAL);
         assert_eq!(of(false, &[Algorithm::Lblc]), [Algorithm::Lblc]);

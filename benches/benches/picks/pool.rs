@@ -16,6 +16,7 @@ pub(crate) fn candidates(servers: usize) -> Vec<Candidate> {
         rank: slot as u32,
         address: ServerAddress::Inet((Ipv4Addr::from_bits(0x0a00_0001 + slot as u32), 80).into()),
         weight: weight(slot),
+        name_key: 0,
         portion: Portion::WHOLE,
         priority: 0,
         backup: false,

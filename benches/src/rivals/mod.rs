@@ -152,10 +152,19 @@ impl Contestant {
         Ok(Balancer { address: bind, process, access_log })
     }
 
-    /// Starts Weir on its core with a config of one's own that listens at `bind`, and waits until it answers.
+    /// Starts it on its core with a config of one's own that listens at `bind`, and waits until it answers.
     pub(crate) fn start_with(&self, workshop: &Workshop, config: &str, bind: SocketAddr) -> Result<Balancer> {
         let mut command = Cores::Balancer.command(&self.program);
-        command.arg("run").arg(workshop.write("weir.toml", config)?);
+        match self.product {
+            Product::Weir => command.arg("run").arg(workshop.write("weir.toml", config)?),
+            Product::HaProxy | Product::HaProxySplice => {
+                command.arg("-db").arg("-f").arg(workshop.write("haproxy.cfg", config)?)
+            }
+            Product::Nginx => {
+                let config = workshop.write("nginx.conf", config)?;
+                command.arg("-p").arg(workshop.path("")).arg("-e").arg("stderr").arg("-c").arg(config)
+            }
+        };
         let log = workshop.path("balancer.log");
         let mut process = Process::start(&self.name, &mut command, None, &log)?;
         process.wait_ready(bind, false, &log)?;

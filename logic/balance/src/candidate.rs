@@ -27,6 +27,8 @@ pub struct Candidate {
     pub slot: usize,
     /// Where it listens, as the config has it: what algorithms go by whose choice must not depend on the order of servers.
     pub address: ServerAddress,
+    /// What its name counts as ([`RingPoints::name_key`](crate::RingPoints::name_key)), for a ring that goes by names.
+    pub name_key: u32,
     /// Only chosen when no server of a lower number is eligible.
     pub priority: u16,
     /// Only chosen when no server without this mark is eligible, whatever its priority.

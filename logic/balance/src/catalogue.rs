@@ -211,8 +211,9 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         algorithm: Algorithm::Ring,
         origin: "HAProxy (hash-type consistent; without options: source with avalanche)",
         formula: "Each server has 16 points on a ring of 2^32 places for each unit of its weight, hashed from its address (HAProxy: \
-                  hash-key addr-port; of servers with one address each has its own), or with `points = \"position\"` or `\"id\"` from its place in \
-                  the pool (hash-key id, HAProxy's default: up to 2.9, and from 3.0 on). The `key`, the client's address without one, is hashed as for hash, and mixed unless \
+                  hash-key addr-port; of servers with one address each has its own), or with `points` from that without the port (`host`; addr), \
+                  from its name (`name`; guid) or from its place in the pool (`position`; id, HAProxy's default; `id32`; `id`, what id was by mistake in \
+                  releases of 3.0 to 3.2). The `key`, the client's address without one, is hashed as for hash, and mixed unless \
                   `avalanche = false`; the nearest point's server is chosen, the next on the ring if that one is busy, or with \
                   `fallback = false` the request waits for it (as for source). When \
                   a server leaves, only its own keys move. Above a million points all servers have fewer, in steps of some percent. With \

@@ -34,7 +34,12 @@ const HAPROXY: &[Counterpart] = &[
     is(
         "any of these with hash-type consistent",
         &[Algorithm::Ring],
-        "`points = \"position\"` up to 2.9, `\"id\"` from 3.0 on; without `points` as with hash-key addr-port",
+        "`points = \"position\"`; without `points` as with hash-key addr-port",
+    ),
+    is(
+        "hash-key id, id32, guid, addr, addr-port",
+        &[Algorithm::Ring],
+        "`points = \"position\"`, `\"id32\"`, `\"name\"`, `\"host\"`, `\"address\"`; `\"id\"` for releases of 3.0 to 3.2 from before October 2025",
     ),
     is(
         "hash-type's functions sdbm, djb2, wt6, crc32, none; avalanche",

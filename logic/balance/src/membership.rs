@@ -291,6 +291,7 @@ mod tests {
                 slot as u16,
             ))),
             weight: Weight::ONE,
+            name_key: 0,
             portion: Portion::WHOLE,
             priority: 0,
             backup: false,

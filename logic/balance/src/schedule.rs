@@ -6,8 +6,8 @@ use crate::cost::request_weight;
 use crate::draw::WeightedDraw;
 use crate::edf::Beginnings;
 use crate::hash::{
-    Addressed, ByWeight, IpvsKind, IpvsTable, Ketama, Maglev, Rendezvous, Ring, id_key, position_key,
-    ring_keys,
+    Addressed, ByWeight, IpvsKind, IpvsTable, Ketama, Maglev, Rendezvous, Ring, apart, host_keys, id_key,
+    id32_key, position_key, ring_keys,
 };
 use crate::ipvs_twos::IpvsTwos;
 use crate::ipvs_wrr::Thresholds;
@@ -104,14 +104,26 @@ impl Cohort<'_> {
 
     /// What counts of each member's weight, and what its points on the ring are hashed from.
     fn on_ring(&self, points: RingPoints) -> Vec<(usize, u32, u32)> {
-        let by_share = self.by_share();
-        let rank = |slot: usize| self.candidates[slot].as_ref().map_or(0, |candidate| candidate.rank);
-        let keys = match points {
-            RingPoints::Address => ring_keys(&by_share),
-            RingPoints::Position => by_share.iter().map(|(slot, ..)| position_key(rank(*slot))).collect(),
-            RingPoints::Id => by_share.iter().map(|(slot, ..)| id_key(rank(*slot))).collect(),
+        // Of servers that are alike those that are down keep their numbers.
+        let all = addressed(self.candidates.iter().flatten(), Candidate::share);
+        let candidates: Vec<&Candidate> =
+            all.iter().filter_map(|(slot, ..)| self.candidates[*slot].as_ref()).collect();
+        let by_rank = |key: fn(u32) -> u32| -> Vec<u32> {
+            candidates.iter().map(|candidate| key(candidate.rank)).collect()
         };
-        by_share.into_iter().zip(keys).map(|((slot, share, _), key)| (slot, share, key)).collect()
+        let keys = match points {
+            RingPoints::Address => ring_keys(&all),
+            RingPoints::Host => host_keys(&all),
+            RingPoints::Name => apart(candidates.iter().map(|candidate| candidate.name_key)),
+            RingPoints::Position => by_rank(position_key),
+            RingPoints::Id => by_rank(id_key),
+            RingPoints::Id32 => by_rank(id32_key),
+        };
+        let mut by_slot = vec![0; self.candidates.len()];
+        for ((slot, ..), key) in all.iter().zip(keys) {
+            by_slot[*slot] = key;
+        }
+        self.by_share().into_iter().map(|(slot, share, _)| (slot, share, by_slot[slot])).collect()
     }
 
     /// The members, and the servers that would be among them if they were up.

@@ -1,6 +1,7 @@
 use serde::Serialize;
 use weir_model::Millis;
 
+use crate::hash::name_key;
 use crate::{Algorithm, HashFunction, Key, MeasureOptions, Membership};
 
 /// An algorithm and its options: how one pool chooses.
@@ -46,11 +47,17 @@ pub enum RingPoints {
     /// Its address (HAProxy's `hash-key addr-port`): who else is in the pool, and in which order, does not matter.
     #[default]
     Address,
-    /// Its place in the pool's order (HAProxy's ids up to 2.9): when a server is taken out of the config, those behind
+    /// The same without the port (HAProxy's `hash-key addr`).
+    Host,
+    /// Its name (HAProxy's `hash-key guid`): it may move to another address and keeps its keys.
+    Name,
+    /// Its place in the pool's order (HAProxy's `hash-key id`, its default): when a server is taken out of the config, those behind
     /// it change their points.
     Position,
-    /// The same, hashed (HAProxy's `hash-key id`, its default from 3.0 on).
+    /// The same, hashed, as releases of HAProxy 3.0 to 3.2 from before October 2025 did by mistake.
     Id,
+    /// The same, hashed in network order (HAProxy's `hash-key id32`, from 3.4 on).
+    Id32,
 }
 
 impl HashOptions {
@@ -91,14 +98,22 @@ impl From<Algorithm> for Scheduling {
 
 impl RingPoints {
     /// Each of them.
-    pub const ALL: [Self; 3] = [Self::Address, Self::Position, Self::Id];
+    pub const ALL: [Self; 6] = [Self::Address, Self::Host, Self::Name, Self::Position, Self::Id, Self::Id32];
 
     /// The name in config.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Address => "address",
+            Self::Host => "host",
+            Self::Name => "name",
             Self::Position => "position",
             Self::Id => "id",
+            Self::Id32 => "id32",
         }
+    }
+
+    /// What a server's name counts as where points come from names; else 0, for nobody asks.
+    pub fn name_key(self, name: &str) -> u32 {
+        if self == Self::Name { name_key(name) } else { 0 }
     }
 }

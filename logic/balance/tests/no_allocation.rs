@@ -15,6 +15,7 @@ fn roster(algorithm: Algorithm, servers: usize, connections_max: Option<u32>, pa
         rank: slot as u32,
         address: ServerAddress::Inet((Ipv4Addr::from_bits(0x0a00_0001 + slot as u32), 80).into()),
         weight: Weight::new(1 + slot as u32 % 5).unwrap(),
+        name_key: 0,
         portion: if parts { Portion::thousandths(1 + slot as u32) } else { Portion::WHOLE },
         priority: 0,
         backup: false,

@@ -1,5 +1,5 @@
 //! Which servers HAProxy itself picks for a thousand requests each, from the config to the server: recorded by `record`, `record-sequences`
-//! and `record-newer` in logic/balance/tests/golden.
+//! and `record-newer` in logic/balance/tests/golden, or, where no Debian has the version that can, worked out by `work-out` there.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -16,6 +16,9 @@ const WEIGHTS: [u32; 5] = [1, 2, 3, 1, 5];
 /// The servers of record-newer, where the points of the ring come from addresses.
 const ADDRESSES: [&str; 5] =
     ["127.0.3.1:18081", "[::1]:18082", "127.0.3.2:18081", "[::1]:18084", "127.0.3.1:18085"];
+
+/// Those of work-out, where their ports do not count.
+const HOSTS: [&str; 5] = ["127.0.3.1:80", "[::1]:80", "127.0.3.2:81", "127.0.3.3:80", "127.0.3.4:80"];
 
 /// A pool of Weir's that chooses as one of HAProxy's.
 struct Column {
@@ -47,12 +50,13 @@ impl Column {
             options.push(format!("points = \"{points}\""));
         }
         options.extend(key(balance));
-        let plan = pool(&options.join(", "));
+        let plan = pool(&options.join(", "), if points == "host" { HOSTS } else { ADDRESSES });
         let candidate = |(slot, server): (usize, &weir_config::plan::ServerPlan)| Candidate {
             slot,
             rank: slot as u32,
             address: server.address.clone(),
             weight: server.weight,
+            name_key: plan.hash.options.points.name_key(server.name.as_str()),
             portion: weir_balance::Portion::WHOLE,
             priority: 0,
             backup: false,
@@ -107,11 +111,12 @@ fn key(balance: &str) -> Vec<String> {
     options
 }
 
-fn pool(options: &str) -> PoolPlan {
+fn pool(options: &str, addresses: [&str; 5]) -> PoolPlan {
     let mode = if options.contains("rdp-cookie") { "tcp" } else { "http" };
-    let server =
-        |(weight, address): (&u32, &str)| format!("{{ address = \"{address}\", weight = {weight} }}");
-    let servers: Vec<String> = WEIGHTS.iter().zip(ADDRESSES).map(server).collect();
+    let server = |(at, (weight, address)): (usize, (&u32, &str))| {
+        format!("{{ name = \"cache-{at}\", address = \"{address}\", weight = {weight} }}")
+    };
+    let servers: Vec<String> = WEIGHTS.iter().zip(addresses).enumerate().map(server).collect();
     let text = format!(
         "[listener.web]\nmode = \"{mode}\"\nbind = \":80\"\npool = \"web\"\n[pool.web]\nbalance = {{ {options} }}\nservers = [{}]\n",
         servers.join(", ")
@@ -168,6 +173,14 @@ fn by_keys_that_are_numbers_on_the_ring_of_newer_versions() {
 fn on_the_ring_of_addresses_that_is_the_default_here() {
     let recorded = include_str!("../../balance/tests/golden/haproxy-hash-key.txt");
     assert_same(recorded, "address", |value| format!("GET / HTTP/1.1\r\nHost: h\r\nX-Key: {value}\r\n\r\n"));
+}
+
+#[test]
+fn on_rings_of_hosts_names_and_long_ids() {
+    let request = |value: &str| format!("GET / HTTP/1.1\r\nHost: h\r\nX-Key: {value}\r\n\r\n");
+    assert_same(include_str!("../../balance/tests/golden/haproxy-hash-key-addr.txt"), "host", request);
+    assert_same(include_str!("../../balance/tests/golden/haproxy-hash-key-guid.txt"), "name", request);
+    assert_same(include_str!("../../balance/tests/golden/haproxy-hash-key-id32.txt"), "id32", request);
 }
 
 #[test]

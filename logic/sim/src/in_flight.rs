@@ -16,6 +16,8 @@ pub(crate) struct Flight {
     pub(crate) client: IpAddr,
     pub(crate) uri: u64,
     /// As its request has it.
+    pub(crate) value: u64,
+    /// As its request has it.
     pub(crate) priority: u32,
     pub(crate) worker: u32,
     pub(crate) is_measured: bool,
@@ -136,6 +138,7 @@ pub(crate) mod testing {
             bytes: None,
             client: IpAddr::from([10, 0, 0, 1]),
             uri: 0,
+            value: 0,
             priority: 0,
             worker: 0,
             is_measured: true,

@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use weir_balance::{
     Algorithm, AutoWeightRule, Candidate, Concurrency, ConcurrencyRule, HashFunction, Key, Pick, PickInput,
-    Picker, Portion, RequestClass, RequestMix, Roster, Scheduling, ServerLoad, SlowStart, Standing,
+    Picker, Portion, RequestClass, RequestMix, RingPoints, Roster, Scheduling, ServerLoad, SlowStart,
+    Standing,
 };
 use weir_config::simulation::{BalancerPlan, Group, Scenario, SimKey};
 use weir_health::PoolEjections;
@@ -19,7 +20,7 @@ use crate::weights::{Measured, judge};
 #[derive(Debug)]
 pub(crate) struct Pool {
     scheduling: Scheduling,
-    goes_by_uri: bool,
+    goes_by: SimKey,
     members: Vec<Member>,
     /// Of ordinary and of backup servers.
     ejections: [PoolEjections; 2],
@@ -84,7 +85,7 @@ impl Pool {
         let roster = Roster::new(scheduling, there(&members), None);
         let mut pool = Self {
             scheduling,
-            goes_by_uri: goes_by_uri(balancer.key, algorithm),
+            goes_by: goes_by(balancer.key, algorithm),
             members,
             ejections: [PoolEjections { ejected: 0, servers: 0 }; 2],
             slow_start: balancer.slow_start,
@@ -172,11 +173,12 @@ impl Pool {
     }
 
     fn key(&self, flight: &Flight) -> Key {
-        if self.goes_by_uri {
-            // A hash already: any function of it is as good as another.
-            Key::Digest(HashFunction::Crc32.digest(&flight.uri.to_be_bytes()))
-        } else {
-            flight.client.into()
+        // A hash already: any function of it is as good as another.
+        let digest = |hash: u64| Key::Digest(HashFunction::Crc32.digest(&hash.to_be_bytes()));
+        match self.goes_by {
+            SimKey::Uri => digest(flight.uri),
+            SimKey::Value => digest(flight.value),
+            SimKey::Client | SimKey::Auto => flight.client.into(),
         }
     }
 
@@ -361,6 +363,7 @@ impl Member {
             rank: slot as u32,
             address: address(slot),
             weight: group.weight,
+            name_key: RingPoints::Name.name_key(&format!("s{slot}")),
             portion: Portion::WHOLE,
             priority: group.priority,
             backup: group.backup,
@@ -422,13 +425,16 @@ fn there(members: &[Member]) -> Vec<Candidate> {
     members.iter().filter(|member| member.is_there).map(|member| member.candidate.clone()).collect()
 }
 
-fn goes_by_uri(key: SimKey, algorithm: Algorithm) -> bool {
+/// What the algorithm goes by, if it goes by a key.
+fn goes_by(key: SimKey, algorithm: Algorithm) -> SimKey {
     use Algorithm::{IpvsDh, IpvsMh, IpvsSh, Lblc, Lblcr, NginxIpHash, Source};
-    match key {
-        SimKey::Client => false,
-        SimKey::Auto => matches!(algorithm, Lblc | Lblcr),
+    match (key, algorithm) {
+        (SimKey::Auto, Lblc | Lblcr) => SimKey::Uri,
         // They know no key but an address.
-        SimKey::Uri => !matches!(algorithm, Source | NginxIpHash | IpvsSh | IpvsDh | IpvsMh),
+        (_, Source | NginxIpHash | IpvsSh | IpvsDh | IpvsMh) | (SimKey::Auto | SimKey::Client, _) => {
+            SimKey::Client
+        }
+        (SimKey::Uri | SimKey::Value, _) => key,
     }
 }
 

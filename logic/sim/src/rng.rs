@@ -18,6 +18,7 @@ pub(crate) enum Stream {
     Demand = 7,
     Priorities = 8,
     Classes = 9,
+    Values = 10,
 }
 
 impl Rng {

@@ -23,6 +23,8 @@ pub(crate) struct Request {
     pub(crate) client: IpAddr,
     /// The hash of what is asked for.
     pub(crate) uri: u64,
+    /// The hash of what it brings besides; 0 where it brings nothing.
+    pub(crate) value: u64,
     /// Which of the scenario's priorities it has, counted from 1; 0 = none of them.
     pub(crate) priority: u32,
 }
@@ -36,6 +38,8 @@ pub(crate) struct Workload<'l> {
     client_rng: Rng,
     uris: Zipf,
     uri_rng: Rng,
+    values: Option<Zipf>,
+    value_rng: Rng,
     priorities: Vec<PriorityShare>,
     priority_rng: Rng,
     static_share: f64,
@@ -77,6 +81,8 @@ impl<'l> Workload<'l> {
             client_rng: Rng::new(seed, Stream::Clients),
             uris: Zipf::new(scenario.uris),
             uri_rng: Rng::new(seed, Stream::Uris),
+            values: scenario.values.map(Zipf::new),
+            value_rng: Rng::new(seed, Stream::Values),
             priorities: scenario.priorities.clone(),
             priority_rng: Rng::new(seed, Stream::Priorities),
             static_share: scenario.static_share,
@@ -106,12 +112,17 @@ impl<'l> Workload<'l> {
         let drawn_class = self.draw_class();
         let class = logged.and_then(|line| line.class).unwrap_or(drawn_class);
         let uri = mix(self.uris.draw(&mut self.uri_rng).wrapping_add(1));
+        let value = match &self.values {
+            Some(values) => mix(values.draw(&mut self.value_rng).wrapping_add(1)),
+            None => 0,
+        };
         Ok(Some(Request {
             at_ns,
             work_ns: known_ns.map_or(drawn_ns, |ns| ns as f64),
             bytes: logged_bytes.or(drawn_bytes),
             client: logged.and_then(|line| line.client).unwrap_or(client),
             uri: logged.and_then(|line| line.uri).unwrap_or(uri),
+            value,
             priority: self.draw_priority(),
             class,
         }))

@@ -168,6 +168,7 @@ fn by_key(pool: &PoolPlan, key: Option<Key>) -> Option<String> {
         rank: slot as u32,
         address: server.address.clone(),
         weight: server.weight,
+        name_key: pool.hash.options.points.name_key(server.name.as_str()),
         portion: Portion::WHOLE,
         priority: server.priority,
         backup: server.backup,

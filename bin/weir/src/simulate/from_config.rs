@@ -58,7 +58,11 @@ pub(super) fn apply(
     // The lines of a log say what was asked for.
     let replays = replays || matches!(scenario.arrivals, Arrivals::Replay(_));
     let has_classes = scenario.static_share > 0.0 || replays;
-    let mut left_out = left_out(found, scenario.balancer.key, is_said, has_classes);
+    let stands_for_clients = scenario.balancer.key == SimKey::Auto
+        && scenario.values.is_none()
+        && found.algorithm.takes_key()
+        && !has_key(&found.hash.key);
+    let mut left_out = left_out(found, stands_for_clients, is_said, has_classes);
     if scenario.priorities.is_empty() && has_priorities(&plan, found) {
         left_out.push("the priority of routes (a scenario says in priorities how many requests have which)");
     }
@@ -77,11 +81,19 @@ pub(super) fn apply(
 
 /// What the pool's config says and nothing simulates, by its keys.
 ///
-/// `is_said`: the scenario has what agents say; `has_classes`: it is known which requests make servers fetch.
-fn left_out(pool: &PoolPlan, key: SimKey, is_said: bool, has_classes: bool) -> Vec<&'static str> {
-    let stands_for_clients = key == SimKey::Auto && pool.algorithm.takes_key() && !has_key(&pool.hash.key);
+/// `stands_for_clients`: requests bring nothing that the pool's key is made of; `is_said`: the scenario has what agents say;
+/// `has_classes`: it is known which requests make servers fetch.
+fn left_out(
+    pool: &PoolPlan,
+    stands_for_clients: bool,
+    is_said: bool,
+    has_classes: bool,
+) -> Vec<&'static str> {
     let said = [
-        ("the key (each client stands for one value of it)", stands_for_clients),
+        (
+            "the key (each client stands for one value of it; a scenario says in values how many there are)",
+            stands_for_clients,
+        ),
         (
             "the sessions of sticky (each client stands for one)",
             pool.sticky.as_ref().is_some_and(has_sessions),
@@ -137,7 +149,7 @@ fn sessions(sticky: &StickyPlan) -> StickySessions {
 /// As many clients as a scenario can have.
 const COOKIES: u32 = 16_000_000;
 
-/// Whether simulated requests have what a key is made of.
+/// Whether simulated requests have what a key is made of, whatever the scenario says.
 fn has_key(key: &KeyPlan) -> bool {
     match key {
         KeyPlan::Source | KeyPlan::Destination | KeyPlan::Request(RequestKey::Uri(_) | RequestKey::Path) => {
@@ -177,11 +189,12 @@ fn group(at: usize, server: &ServerPlan, pool: &PoolPlan, like: &Group) -> Group
 }
 
 fn balancer(scenario: &mut Scenario, pool: &PoolPlan) {
-    // Simulated requests have no other parts: of a key, what matters here is whether it tells clients or contents apart.
+    // Of a key, what matters here is whether it tells clients, contents or values of its own apart.
     if scenario.balancer.key == SimKey::Auto {
         scenario.balancer.key = match &pool.hash.key {
             KeyPlan::Request(RequestKey::Uri(_) | RequestKey::Path) => SimKey::Uri,
             KeyPlan::Destination => SimKey::Auto,
+            key if scenario.values.is_some() && !has_key(key) => SimKey::Value,
             _ => SimKey::Client,
         };
     }

@@ -4,7 +4,8 @@ use clap::Parser;
 use weir_balance::Algorithm;
 use weir_config::plan::{WhenBusy, WhenGone};
 use weir_config::simulation::{
-    AgentWord, Arrivals, Disturbance, Failure, Group, Measure, SimTime, StickySessions, Volume,
+    AgentWord, Arrivals, Disturbance, Failure, Group, Measure, Population, SimKey, SimTime, StickySessions,
+    Volume,
 };
 use weir_model::Weight;
 
@@ -109,12 +110,17 @@ fn with_config(text: &str, pool: Option<&str>) -> Result<Scenario, String> {
 }
 
 fn with_config_and(text: &str, pool: Option<&str>, replays: bool) -> Result<Scenario, String> {
+    let fail = Disturbance::Fail(Failure { at: SimTime(1), lasts: SimTime(2), servers: 2 });
+    let like = Group { concurrency: 8, disturbances: vec![fail], ..Group::default() };
+    let scenario = Scenario { groups: vec![like], ..Scenario::default() };
+    joined(scenario, text, pool, replays)
+}
+
+/// A scenario with what a pool of this config says.
+fn joined(mut scenario: Scenario, text: &str, pool: Option<&str>, replays: bool) -> Result<Scenario, String> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("weir.toml");
     fs::write(&path, text).unwrap();
-    let fail = Disturbance::Fail(Failure { at: SimTime(1), lasts: SimTime(2), servers: 2 });
-    let like = Group { concurrency: 8, disturbances: vec![fail], ..Group::default() };
-    let mut scenario = Scenario { groups: vec![like], ..Scenario::default() };
     from_config::apply(&mut scenario, &path, pool, replays).map(|()| scenario)
 }
 
@@ -268,6 +274,29 @@ fn cookies_are_never_forgotten_and_sessions_that_are_no_clients_are_told() {
 }
 
 #[test]
+fn where_a_scenario_has_values_they_are_what_a_pools_key_is_made_of() {
+    let values = Some(Population { count: 200, zipf: 1.0 });
+    let of = |key: &str| {
+        let text = format!(
+            "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n[pool.web]\nservers = \"10.0.0.1:80\"\ncheck = \"tcp\"\n\
+             balance = {{ algorithm = \"ring\", key = {key} }}\n"
+        );
+        joined(Scenario { values, ..Scenario::default() }, &text, None, false).unwrap()
+    };
+    for (key, stands_for) in [
+        ("\"header X-Tenant\"", SimKey::Value),
+        ("\"host\"", SimKey::Value),
+        ("\"cookie session\"", SimKey::Value),
+        ("{ expression = \"path\" }", SimKey::Value),
+        ("\"uri\"", SimKey::Uri),
+        ("\"source\"", SimKey::Client),
+    ] {
+        let got = of(key);
+        assert_eq!((got.balancer.key, got.pool.left_out.len()), (stands_for, 0), "{key}");
+    }
+}
+
+#[test]
 fn keys_that_simulated_requests_do_not_have_and_checks_that_are_missing_are_told() {
     let of = |keys: &str| {
         let text = format!(
@@ -275,7 +304,8 @@ fn keys_that_simulated_requests_do_not_have_and_checks_that_are_missing_are_told
         );
         with_config(&text, None).unwrap()
     };
-    let key = "the key (each client stands for one value of it)";
+    let key =
+        "the key (each client stands for one value of it; a scenario says in values how many there are)";
     for (written, is_told) in [
         ("header X-Tenant", true),
         ("host", true),

@@ -2,15 +2,17 @@
 //! balancers with one config choose alike whatever they have been through, and a server that is added or removed leaves the others'
 //! keys alone.
 //!
-//! Of several servers with one address the second, third and further ones in the pool's order have numbers of their own.
+//! Of several servers with one address, or at one host where only that counts, the second, third and further ones in the pool's order
+//! have numbers of their own.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 
 use weir_model::ServerAddress;
 
 use super::avalanche::avalanche;
 use super::crc32::crc32;
-use super::xxh32::xxh32_of_16;
+use super::xxh32::xxh32;
 use crate::mix::mix;
 
 /// A server in the pool's order: slot, share, address.
@@ -35,15 +37,49 @@ pub(crate) fn ring_keys(servers: &[Addressed<'_>]) -> Vec<u32> {
     numbered(servers).map(key).collect()
 }
 
-fn ring_key(address: &ServerAddress) -> u32 {
-    let ServerAddress::Inet(address) = address else {
-        return avalanche(crc32(&[address.to_string().as_bytes()]));
+/// For each server what HAProxy's `hash-key addr` gives it: its port does not count. Otherwise as [`ring_keys`].
+pub(crate) fn host_keys(servers: &[Addressed<'_>]) -> Vec<u32> {
+    apart(servers.iter().map(|(_, _, address)| host_key(address)))
+}
+
+/// These keys, but the second, third and further ones that are alike, to which HAProxy gives the same points, have others.
+pub(crate) fn apart(keys: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut seen: HashMap<u32, u32> = HashMap::new();
+    let own = |key: u32| {
+        let nth = seen.entry(key).or_insert(0);
+        let own = if *nth == 0 { key } else { avalanche(key.wrapping_add(*nth)) };
+        *nth += 1;
+        own
     };
-    let port = avalanche(address.port().into());
-    match address.ip() {
+    keys.map(own).collect()
+}
+
+/// What HAProxy's `hash-key guid` gives the server whose guid this is: here, whose name.
+pub(crate) fn name_key(name: &str) -> u32 {
+    xxh32(name.as_bytes(), 0)
+}
+
+fn ring_key(address: &ServerAddress) -> u32 {
+    match address {
+        ServerAddress::Inet(address) => ip_key(address.ip(), avalanche(address.port().into())),
+        other => avalanche(crc32(&[other.to_string().as_bytes()])),
+    }
+}
+
+fn host_key(address: &ServerAddress) -> u32 {
+    match address {
+        ServerAddress::Inet(address) => ip_key(address.ip(), 0),
+        ServerAddress::Named(name) => avalanche(crc32(&[name.host.as_bytes()])),
+        path @ ServerAddress::Unix(_) => ring_key(path),
+    }
+}
+
+/// `port`: what the port counts as.
+fn ip_key(ip: IpAddr, port: u32) -> u32 {
+    match ip {
         // The address stands in network order in memory, and is read as a number of this byte order there.
-        std::net::IpAddr::V4(ip) => avalanche(port.wrapping_add(u32::from_le_bytes(ip.octets()))),
-        std::net::IpAddr::V6(ip) => xxh32_of_16(&ip.octets(), port),
+        IpAddr::V4(ip) => avalanche(port.wrapping_add(u32::from_le_bytes(ip.octets()))),
+        IpAddr::V6(ip) => xxh32(&ip.octets(), port),
     }
 }
 
@@ -88,5 +124,20 @@ mod tests {
         let key = |text: &str| ring_key(&text.parse().unwrap());
         assert_eq!(key("10.0.0.1:80"), 0x3428_27f1);
         assert_eq!(key("[2001:db8::1]:8080"), 0x5804_4004);
+        let key = |text: &str| host_key(&text.parse().unwrap());
+        assert_eq!(key("10.0.0.1:80"), 0x6dcd_ab3e);
+        assert_eq!(key("[2001:db8::1]:8080"), 0x0a4d_51c7);
+        assert_eq!(key("web.example:80"), 0xbcb1_f348);
+        assert_eq!(name_key("cache-0"), 0x70a8_b700);
+    }
+
+    #[test]
+    fn servers_at_one_host_have_numbers_of_their_own_where_ports_do_not_count() {
+        let at = |text: &str| -> ServerAddress { text.parse().unwrap() };
+        let [one, same, other] = [at("10.0.0.1:80"), at("10.0.0.1:81"), at("10.0.0.2:80")];
+        let keys = host_keys(&[(0, 1, &one), (1, 1, &same), (2, 1, &other)]);
+        assert_eq!((keys[0], keys[2]), (host_key(&one), host_key(&other)));
+        assert_eq!(host_key(&one), host_key(&same));
+        assert!(keys[1] != keys[0] && keys[1] != keys[2], "{keys:?}");
     }
 }

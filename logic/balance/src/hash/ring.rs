@@ -27,14 +27,20 @@ pub(super) const STEPS_MAX: usize = 256;
 /// HAProxy's SRV_EWGHT_RANGE: so many points of one server lie between its id's and the next one's before they are hashed.
 const POINTS_PER_ID: u32 = 256 * 16;
 
-/// What HAProxy up to 2.9 gives the server at this place of the pool's order, which stands for its id, counted from 1.
+/// What HAProxy's `hash-key id`, its default, gives the server at this place of the pool's order, which stands for its id, counted
+/// from 1.
 pub(crate) fn position_key(rank: u32) -> u32 {
     rank.wrapping_add(1).wrapping_mul(POINTS_PER_ID)
 }
 
-/// What HAProxy's `hash-key id`, its default from 3.0 on, gives it.
+/// What the same gives it in releases of 3.0 to 3.2 from before October 2025: a mistake that moved most keys, and was taken back.
 pub(crate) fn id_key(rank: u32) -> u32 {
     avalanche(rank.wrapping_add(1))
+}
+
+/// What HAProxy's `hash-key id32` gives it, from 3.4 on: the id in network order, hashed.
+pub(crate) fn id32_key(rank: u32) -> u32 {
+    avalanche(rank.wrapping_add(1).swap_bytes())
 }
 
 /// How many of the points that servers want they get, so that all are not more than `max`: in steps of at least a thirty-second. Scaled to fit, each
@@ -69,7 +75,7 @@ impl Ring {
         let reduction = Reduction::new(wanted, POINTS_MAX);
         let share = |weight: u32| reduction.of(points_of(weight)).max(1);
         // Where two points fall on one place the lower key's counts, in whatever order the servers stand.
-        servers.sort_unstable_by_key(|(_, _, key)| *key);
+        servers.sort_by_key(|(_, _, key)| *key);
         let mut points = Vec::with_capacity(reduction.of(wanted) as usize + servers.len());
         for (slot, weight, key) in servers {
             let place = |point: u64| avalanche(key.wrapping_add(point as u32));
@@ -147,6 +153,12 @@ mod tests {
         for hash in ring.points.iter().flat_map(near).chain([0, u32::MAX]) {
             assert_eq!(ring.pick(hash, |_| true), nearest(hash), "{hash}");
         }
+    }
+
+    /// Worked out by HAProxy's formula apart from this code (tests/golden/work-out).
+    #[test]
+    fn an_id_of_32_bits_counts_as_with_haproxys_hash_key() {
+        assert_eq!([0, 1].map(id32_key), [0xec04_b54d, 0xee70_3059]);
     }
 
     #[test]

@@ -16,6 +16,7 @@ fn roster(servers: usize) -> Roster {
         rank: slot as u32,
         address: ServerAddress::Unix("/run/web.sock".into()),
         weight: Weight::ONE,
+        name_key: 0,
         portion: crate::Portion::WHOLE,
         priority: 0,
         backup: false,

@@ -14,6 +14,7 @@ fn entrants(count: usize) -> Box<[Option<Candidate>]> {
         rank: slot as u32,
         address: ServerAddress::Unix("/run/web.sock".into()),
         weight: Weight::ONE,
+        name_key: 0,
         portion: Portion::WHOLE,
         priority: 0,
         backup: false,

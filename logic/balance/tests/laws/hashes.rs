@@ -160,6 +160,7 @@ fn listed(pool: &mut Pool, names: &[u8]) {
     pool.candidates.truncate(names.len());
     for (candidate, name) in pool.candidates.iter_mut().zip(names) {
         candidate.address = format!("10.1.0.{name}:80").parse().unwrap();
+        candidate.name_key = RingPoints::Name.name_key(&format!("web-{name}"));
     }
 }
 
@@ -178,14 +179,16 @@ fn addresses(roster: &Roster) -> Vec<String> {
     (0..1_000).map(address).collect()
 }
 
+/// A ring whose points come from these.
+fn ring(points: RingPoints) -> Scheduling {
+    let hash = HashOptions { points, ..HashOptions::of(Algorithm::Ring) };
+    Scheduling { hash, ..Algorithm::Ring.into() }
+}
+
 #[test]
 fn two_pools_with_one_config_choose_alike_whatever_they_have_been_through() {
-    let ring = |points| Scheduling {
-        hash: HashOptions { points, ..HashOptions::of(Algorithm::Ring) },
-        ..Algorithm::Ring.into()
-    };
     let by_key = Algorithm::ALL.into_iter().filter(|algorithm| algorithm.goes_by_key());
-    for scheduling in by_key.map(Scheduling::from).chain([ring(RingPoints::Position), ring(RingPoints::Id)]) {
+    for scheduling in by_key.map(Scheduling::from).chain(RingPoints::ALL.map(ring)) {
         let mut fresh = Pool::new(scheduling, &[1; 6]);
         listed(&mut fresh, &[2, 3, 4, 5, 6, 7]);
         // Started with 1 to 6; then 1 went, and 7 came and got its slot.
@@ -211,6 +214,39 @@ fn a_server_that_is_taken_out_of_the_config_moves_no_keys_but_its_own() {
         let tolerated = if algorithm == Algorithm::Maglev { 50 } else { 0 };
         assert!(moved <= tolerated, "{algorithm}: {moved} of 1000 keys of servers that stayed");
     }
+}
+
+/// Which slots a thousand keys go to.
+fn slots(roster: &Roster) -> Vec<Pick> {
+    (0..1_000).map(|index| of_key(roster, key(roster, index), &[])).collect()
+}
+
+#[test]
+fn a_server_that_moves_keeps_its_keys_where_its_name_counts_and_on_another_port_where_its_host_does() {
+    for (points, port_counts, address_counts) in
+        [(RingPoints::Address, true, true), (RingPoints::Host, false, true), (RingPoints::Name, false, false)]
+    {
+        let mut pool = Pool::new(ring(points), &[1; 6]);
+        listed(&mut pool, &[1, 2, 3, 4, 5, 6]);
+        let before = slots(&pool.roster());
+        pool.candidates[2].address = "10.1.0.3:81".parse().unwrap();
+        assert_eq!(before != slots(&pool.roster()), port_counts, "{points:?}");
+        pool.candidates[2].address = "10.2.0.3:80".parse().unwrap();
+        assert_eq!(before != slots(&pool.roster()), address_counts, "{points:?}");
+    }
+}
+
+#[test]
+fn of_servers_at_one_host_one_that_is_down_moves_its_own_keys_only() {
+    let mut pool = Pool::new(ring(RingPoints::Host), &[1; 4]);
+    for (candidate, port) in pool.candidates.iter_mut().zip(81..) {
+        candidate.address = format!("10.1.0.1:{port}").parse().unwrap();
+    }
+    let before = slots(&pool.roster());
+    assert!((0..4).all(|slot| before.contains(&Pick::Server(slot))));
+    pool.candidates[0].eligible = false;
+    let after = slots(&pool.roster());
+    assert!(before.iter().zip(&after).all(|(old, new)| old == new || *old == Pick::Server(0)));
 }
 
 #[test]

@@ -20,6 +20,7 @@ impl Pool {
             rank: slot as u32,
             address: address(slot),
             weight: Weight::new(*weight).unwrap_or_default(),
+            name_key: slot as u32,
             portion: Portion::WHOLE,
             priority: 0,
             backup: false,

@@ -63,10 +63,10 @@ pub(crate) static BALANCE: Section = Section {
         ),
         key(
             "points",
-            Choice(&["address", "position", "id"]),
+            Choice(&["address", "host", "name", "position", "id", "id32"]),
             Default("\"address\""),
             "\"position\"",
-            "For `ring`: whether a server's points come from its address or from its place in the pool, as HAProxy's do unless it is told `hash-key addr-port`: `position` up to HAProxy 2.9, `id` from 3.0 on.",
+            "For `ring`: what a server's points come from. Its address (HAProxy's `hash-key addr-port`); its address without the port (`host`, there `addr`); its name, which stays when it moves (there `guid`); or its place in the pool (`position`, there `id`, the default; `id32`; `id` is what `id` was by mistake in releases of HAProxy 3.0 to 3.2 from before October 2025).",
         ),
         key(
             "bounded-load",

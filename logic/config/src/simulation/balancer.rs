@@ -17,6 +17,8 @@ pub enum SimKey {
     Client,
     /// What is asked for.
     Uri,
+    /// The value that a request brings besides ([`Scenario::values`](super::Scenario::values)).
+    Value,
 }
 
 /// The balancer, as far as it matters here.

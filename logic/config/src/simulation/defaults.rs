@@ -23,6 +23,7 @@ impl Default for Scenario {
             static_share: 0.0,
             clients: Population { count: 10_000, zipf: 0.0 },
             uris: Population { count: 10_000, zipf: 1.0 },
+            values: None,
             priorities: Vec::new(),
             balancer: BalancerPlan::default(),
             groups: vec![Group::default()],

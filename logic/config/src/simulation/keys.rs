@@ -99,6 +99,13 @@ pub(super) static SCENARIO: Section = Section {
             "What is asked for. Caches remember these. A replay has its own, where its lines have them.",
         ),
         key(
+            "values",
+            Table(&VALUES),
+            Otherwise("none"),
+            "{ count = 200, zipf = 1.1 }",
+            "What requests bring besides client and URI that they may be kept together by (`key = \"value\"`): hosts, tenants, cookies. Those of a replay are drawn, too.",
+        ),
+        key(
             "priorities",
             Tables(&PRIORITIES),
             Otherwise("all requests have 0"),
@@ -301,6 +308,22 @@ static URIS: Section = Section {
             Default("1"),
             "0.9",
             "The n-th URI is asked for in proportion to 1 / n^zipf. 0 = all alike.",
+        ),
+    ],
+};
+
+static VALUES: Section = Section {
+    noun: "",
+    title: "[values]",
+    meaning: "What requests bring besides client and URI: hosts, tenants, cookies. With `--config` they are what the pool's key is made of, where that is no client, URI or path.",
+    keys: &[
+        key("count", Integer { min: 1, max: 1 << 40 }, Default("1000"), "200", "How many."),
+        key(
+            "zipf",
+            Number { min: 0.0, max: 10.0 },
+            Default("1"),
+            "1.1",
+            "The n-th value is brought in proportion to 1 / n^zipf. 0 = all alike.",
         ),
     ],
 };

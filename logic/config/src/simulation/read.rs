@@ -40,6 +40,14 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node) -> Scenario {
         let message = format!("nothing is left to be measured of {requests} requests");
         table.error("warm-up", span_of(&table, "warm-up"), message);
     }
+    let values = table.table_if("values").map(|table| population(&table));
+    let balancing = table.table("balancer");
+    let balancer = balancer(&balancing);
+    if balancer.key == SimKey::Value && values.is_none() {
+        let message =
+            "requests bring no values: say how many there are, for example values = { count = 200 }";
+        balancing.error("key", span_of(&balancing, "key"), message);
+    }
     Scenario {
         algorithms: algorithms(&table),
         in_use: None,
@@ -59,8 +67,9 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node) -> Scenario {
         static_share: table.table("service").decimal("static"),
         clients: population(&table.table("clients")),
         uris: population(&table.table("uris")),
+        values,
         priorities: priorities(&table),
-        balancer: balancer(&table.table("balancer")),
+        balancer,
         groups: groups(&table),
     }
 }
@@ -233,7 +242,12 @@ fn priorities(root: &Table<'_, '_>) -> Vec<PriorityShare> {
 fn balancer(table: &Table<'_, '_>) -> BalancerPlan {
     BalancerPlan {
         workers: table.number("workers"),
-        key: choice(table, "key", &[("client", SimKey::Client), ("uri", SimKey::Uri)], SimKey::Auto),
+        key: choice(
+            table,
+            "key",
+            &[("client", SimKey::Client), ("uri", SimKey::Uri), ("value", SimKey::Value)],
+            SimKey::Auto,
+        ),
         retries: table.number("retries"),
         retries_lost: table.flag("retry-lost"),
         retry_budget: (!table.is_off("retry-budget")).then(|| budget(&table.table("retry-budget"))),

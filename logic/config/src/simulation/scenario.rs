@@ -36,6 +36,8 @@ pub struct Scenario {
     pub clients: Population,
     /// For what.
     pub uris: Population,
+    /// What requests bring besides that they may be kept together by: hosts, tenants, cookies. `None` = nothing.
+    pub values: Option<Population>,
     /// Parts of the requests that have another place among those who wait in the balancer; the others have that of 0.
     pub priorities: Vec<PriorityShare>,
     /// The balancer.

@@ -95,6 +95,8 @@ fn what_a_pool_of_a_scenario_cannot_do_is_told_with_its_place() {
         ("[balancer]\nsticky = true\nhedge = {}", "a pool with sticky has none"),
         ("[balancer]\nauto-weight = { min = 9, max = 5 }", "min 9 is above max 5"),
         ("[balancer]\nbreaker = true", "balancer.breaker: "),
+        ("[balancer]\nkey = \"value\"", "balancer.key: requests bring no values"),
+        ("[values]\ncount = 0", "values.count: "),
     ] {
         let complaints = load(text).unwrap_err();
         assert!(

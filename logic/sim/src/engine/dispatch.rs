@@ -49,6 +49,7 @@ impl Engine<'_> {
             bytes: request.bytes,
             client: request.client,
             uri: request.uri,
+            value: request.value,
             priority: request.priority,
             worker,
             is_measured,

@@ -270,6 +270,19 @@ fn caches_are_hit_more_often_where_clients_who_want_the_same_come_to_the_same_se
 }
 
 #[test]
+fn requests_are_kept_together_by_what_they_bring_besides_where_that_is_the_key() {
+    let busy = |key, count| {
+        let balancer = BalancerPlan { key, ..BalancerPlan::default() };
+        let values = Some(Population { count, zipf: 0.0 });
+        let run = play(&Scenario { values, balancer, ..small() }, Algorithm::Rendezvous);
+        run.utilisation.iter().filter(|share| **share > 0.0).count()
+    };
+    assert_eq!(busy(SimKey::Value, 1), 1);
+    assert_eq!(busy(SimKey::Value, 1_000), 10);
+    assert_eq!(busy(SimKey::Client, 1), 10);
+}
+
+#[test]
 fn what_is_asked_for_stays_at_one_server_where_the_uri_decides() {
     let group = Group { cache: Some(CachePlan { uris: 100, speed_up: 2.0 }), ..Group::default() };
     let uris = Population { count: 1_000, zipf: 0.5 };

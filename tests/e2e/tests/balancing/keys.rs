@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::Command;
 
+use serde_json::json;
 use weir_e2e::Weir;
 use weir_origin::OriginHandle;
 use weir_testkit::{PATIENCE, RawClient, RawServer, TempDir, wait_until};
@@ -67,6 +68,21 @@ fn of_a_uri_as_much_counts_as_is_said() {
         assert_eq!(of(format!("/home/{user}/a")), of(format!("/home/{user}/b/c")));
     }
     assert_kept(&weir, |key| (format!("/home/{key}/file"), String::new()));
+}
+
+#[test]
+fn a_server_that_moves_keeps_its_keys_where_points_come_from_names() {
+    let (weir, _origins) = start("{ algorithm = \"ring\", key = \"uri\", points = \"name\" }");
+    let of = || (0..40).map(|key| server(&weir, &format!("/images/{key}.png"), "")).collect::<Vec<_>>();
+    let before = of();
+    // By HAProxy's formula for `hash-key guid`.
+    assert_eq!(before.concat(), "cdbccdcdbaacbbcbbcccdbcbddcdccacaaccbcdd");
+    let moved = origin("moved");
+    let to = moved.addr().to_string();
+    weir.obey(&json!({"server-address": {"pool": "web", "server": "a", "address": to}}));
+    let new = |name: &String| if name == "a" { "moved".to_owned() } else { name.clone() };
+    let expected: Vec<String> = before.iter().map(new).collect();
+    wait_until("its keys have moved with it, and no others", PATIENCE, || of() == expected);
 }
 
 #[test]
@@ -258,6 +274,7 @@ fn a_wrong_key_is_pointed_at() {
     says("http", "{ algorithm = \"hash\", key = \"header\" }", &["header of which name?"]);
     says("http", "{ algorithm = \"ring\", bounded-load = \"90%\" }", &["bounded-load", "101%"]);
     says("http", "{ algorithm = \"ring\", bounded-load = 90 }", &["bounded-load", "expected a share"]);
+    says("http", "{ algorithm = \"ring\", points = \"guid\" }", &["points", "\"guid\"", "\"name\""]);
     says("http", "{ key = \"uri\" }", &["algorithm is missing"]);
     says(
         "tcp",

@@ -9,6 +9,7 @@ mod health;
 mod keys;
 mod limits;
 mod locality;
+mod many;
 mod measured;
 mod operator;
 mod spread;

@@ -165,6 +165,7 @@ impl ServerRecord {
             rank: rank as u32,
             address: spec.address.clone(),
             weight: self.weight(),
+            name_key: plan.hash.options.points.name_key(spec.name.as_str()),
             portion: self.portion(plan),
             priority: spec.priority,
             backup: spec.backup,

@@ -88,6 +88,7 @@ fn candidates(servers: &[Arc<ServerState>; 2], shapes: [Shape; 2]) -> Vec<Candid
         rank: server.slot as u32,
         address: "127.0.0.1:1".parse().unwrap(),
         weight: Weight::ONE,
+        name_key: 0,
         portion: Portion::WHOLE,
         priority: 0,
         backup: false,

@@ -19,10 +19,10 @@ pub(super) static BALANCER: Section = Section {
         ),
         key(
             "key",
-            Choice(&["client", "uri"]),
+            Choice(&["client", "uri", "value"]),
             Otherwise("`client`; for `lblc` and `lblcr` `uri`"),
             "\"uri\"",
-            "What requests are kept together by, for the algorithms that hash a key of choice or keep to one. `source`, `nginx-ip-hash` \
+            "What requests are kept together by, for the algorithms that hash a key of choice or keep to one; `value`: one of `values`. `source`, `nginx-ip-hash` \
              and the like go by the client in any case.",
         ),
         key(
