@@ -2,6 +2,7 @@
 
 mod agent;
 mod balancer;
+mod events;
 mod priorities;
 
 use crate::keys::Kind::{
@@ -11,6 +12,7 @@ use crate::keys::Presence::{Default, Otherwise, Required};
 use crate::keys::{ALGORITHM_NAMES, Key, Kind, Presence, Section};
 use agent::AGENT;
 use balancer::BALANCER;
+use events::{DRAIN, FAIL, SLOW};
 use priorities::PRIORITIES;
 
 const TIME: Kind = Text("a time such as \"1.5ms\"");
@@ -443,53 +445,6 @@ static CACHE: Section = Section {
             Default("10"),
             "50",
             "How many times faster a request is whose URI is in there.",
-        ),
-    ],
-};
-
-static FAIL: Section = Section {
-    noun: "",
-    title: "A failure",
-    meaning: "The servers refuse everything and lose what they had, until they are back.",
-    keys: &[
-        key("at", TIME, Required, "\"30s\"", "When, from the start."),
-        key("for", TIME, Required, "\"10s\"", "For how long."),
-        key("servers", COUNT, Default("1"), "2", "How many of the group: the first ones."),
-    ],
-};
-
-static SLOW: Section = Section {
-    noun: "",
-    title: "A slow-down",
-    meaning: "Work under way is slower, too.",
-    keys: &[
-        key("at", TIME, Required, "\"30s\"", "When, from the start."),
-        key("for", TIME, Required, "\"10s\"", "For how long."),
-        key("servers", COUNT, Default("1"), "2", "How many of the group: the first ones."),
-        key(
-            "speed",
-            Number { min: 1e-6, max: 1e6 },
-            Required,
-            "0.1",
-            "Their speed in the meantime, as a multiple of their own.",
-        ),
-    ],
-};
-
-static DRAIN: Section = Section {
-    noun: "",
-    title: "A drain",
-    meaning: "The operator takes servers out of traffic: they finish what they have and get nothing new, but from clients that are bound to them.",
-    keys: &[
-        key("at", TIME, Required, "\"30s\"", "When, from the start."),
-        key("for", TIME, Required, "\"10s\"", "For how long."),
-        key("servers", COUNT, Default("1"), "2", "How many of the group: the first ones."),
-        key(
-            "maintenance",
-            Flag,
-            Default("false"),
-            "true",
-            "Whether clients that are bound to them go elsewhere, too (`weir ctl maintenance`).",
         ),
     ],
 };
