@@ -116,7 +116,11 @@ impl Identifier {
         request: &Request,
         now_s: u64,
     ) -> Result<Identity, Refusal> {
-        self.identify_with(area, request, now_s, false).await
+        if is_nameless(area, request) {
+            return Ok(Identity::Anonymous);
+        }
+        // What most downloads have no need of takes no room in them.
+        Box::pin(self.identify_with(area, request, now_s, false)).await
     }
 
     /// Who asks for a token: user and password may be written as OAuth's clients do.
@@ -272,6 +276,16 @@ impl std::error::Error for WrongKey {}
 /// What is wrong.
 pub fn check_token_endpoint(plan: &Plan, endpoint: &TokenEndpointPlan) -> Result<(), WrongKey> {
     OwnTokens::new(plan, endpoint).map(drop)
+}
+
+/// Whether neither a request nor its connection has anything by which it could be told who asks.
+fn is_nameless(area: &Area, request: &Request) -> bool {
+    let has_certificate = request.tls.as_ref().is_some_and(|tls| !tls.subject.is_empty());
+    let reads_query = area.plan.token_in_url || area.tickets.is_some();
+    area.plan.identity_from.is_empty()
+        && !has_certificate
+        && !(reads_query && request.query.is_some())
+        && request.header("Authorization").is_none()
 }
 
 /// The subject of the certificate that TLS has verified, or that a proxy in front has: the proxy's own is not its clients'.
