@@ -91,8 +91,12 @@ pub(crate) async fn serve(connection: Connection, call: Box<Call>) -> Option<(Co
 /// Waits for the answer. What the body has come to ends it before.
 async fn run<T>(slot: &Slot, mut answering: LocalFuture<T>) -> Result<T, Halt> {
     let mut pace = Pace::default();
+    let mut is_taken_up = false;
     poll_fn(|cx| {
-        if let Some(lent) = slot.borrow().as_ref() {
+        // For the first time it is by the event that has brought the request, which has looked.
+        if std::mem::replace(&mut is_taken_up, true)
+            && let Some(lent) = slot.borrow().as_ref()
+        {
             lent.connection.worker.look_at_clock();
         }
         let polled = answering.as_mut().poll(cx);

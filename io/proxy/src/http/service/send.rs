@@ -383,7 +383,7 @@ impl Sending {
                 Some((until, _)) => until,
                 None => {
                     let window = left.min(SEND_BYTES - offset % SEND_BYTES);
-                    if !file.is_resident(offset, window) {
+                    if !file.is_resident(offset, window, now) {
                         return from_disk(self);
                     }
                     self.resident = Some((offset + window, now));
