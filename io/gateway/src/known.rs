@@ -1,13 +1,13 @@
 //! What need not be found out anew for each request for a file, as long as the file is kept open.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use weir_access::Action;
 use weir_access::identity::Identity;
 use weir_dav::conditional::Validators;
 use weir_dav::date::http_date;
 use weir_dav::path::DavPath;
-use weir_net::service::Answer;
+use weir_net::service::{Answer, Value};
 use weir_storage::Metadata;
 
 use crate::call::Call;
@@ -27,8 +27,9 @@ pub(crate) struct Known {
 #[derive(Debug)]
 pub(crate) struct Marks {
     pub(crate) validators: Validators,
-    etag: Option<Vec<u8>>,
-    last_modified: Option<String>,
+    /// As header lines have them.
+    etag: Option<Value>,
+    last_modified: Option<Value>,
 }
 
 impl Known {
@@ -51,8 +52,9 @@ impl Known {
     pub(crate) fn marks(&self, metadata: &Metadata) -> &Marks {
         self.marks.get_or_init(|| {
             let validators = validators(metadata);
-            let etag = validators.etag.as_ref().map(weir_dav::etag::EntityTag::to_bytes);
-            let last_modified = validators.last_modified_s.map(http_date);
+            let shared = |bytes: Vec<u8>| Value::from(Arc::<[u8]>::from(bytes));
+            let etag = validators.etag.as_ref().map(|etag| shared(etag.to_bytes()));
+            let last_modified = validators.last_modified_s.map(|at| shared(http_date(at).into_bytes()));
             Marks { validators, etag, last_modified }
         })
     }
@@ -61,12 +63,9 @@ impl Known {
 impl Marks {
     /// Adds ETag and Last-Modified.
     pub(crate) fn say(&self, mut answer: Answer) -> Answer {
-        if let Some(etag) = &self.etag {
-            answer = answer.with("ETag", etag.clone());
-        }
-        match &self.last_modified {
-            Some(date) => answer.with("Last-Modified", date.clone()),
-            None => answer,
-        }
+        let etag = self.etag.iter().map(|etag| ("ETag", etag.clone()));
+        let date = self.last_modified.iter().map(|date| ("Last-Modified", date.clone()));
+        answer.headers.extend(etag.chain(date));
+        answer
     }
 }
