@@ -37,7 +37,8 @@ pub(crate) use deliver::deliver;
 type Slot = Rc<RefCell<Option<Lent>>>;
 
 struct Lent {
-    connection: Connection,
+    /// In a box of its own: it goes from hand to hand with each request.
+    connection: Box<Connection>,
     incoming: Incoming,
 }
 
@@ -60,7 +61,7 @@ impl BodySource for Source {
 }
 
 /// Has the service answer, and sends what it says. Gives the connection back, with what becomes of it.
-pub(crate) async fn serve(connection: Connection, call: Box<Call>) -> Option<(Connection, After)> {
+pub(crate) async fn serve(connection: Box<Connection>, call: Box<Call>) -> Option<(Box<Connection>, After)> {
     let Call { request, facts, timing, incoming } = *call;
     let listener = Rc::clone(&connection.listener);
     let service = connection.worker.shared.service.clone();
