@@ -61,11 +61,14 @@ impl Known {
 }
 
 impl Marks {
-    /// Adds ETag and Last-Modified.
-    pub(crate) fn say(&self, mut answer: Answer) -> Answer {
-        let etag = self.etag.iter().map(|etag| ("ETag", etag.clone()));
-        let date = self.last_modified.iter().map(|date| ("Last-Modified", date.clone()));
-        answer.headers.extend(etag.chain(date));
-        answer
+    /// An answer with ETag and Last-Modified before further lines.
+    pub(crate) fn answer(&self, status: u16, mut lines: Vec<(&'static str, Value)>) -> Answer {
+        if let Some(date) = &self.last_modified {
+            lines.insert(0, ("Last-Modified", date.clone()));
+        }
+        if let Some(etag) = &self.etag {
+            lines.insert(0, ("ETag", etag.clone()));
+        }
+        Answer { headers: lines, ..Answer::new(status) }
     }
 }
