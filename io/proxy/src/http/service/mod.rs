@@ -64,12 +64,12 @@ impl BodySource for Source {
 pub(crate) async fn serve(connection: Box<Connection>, call: Box<Call>) -> Option<(Box<Connection>, After)> {
     let Call { request, facts, timing, incoming } = *call;
     let listener = Rc::clone(&connection.listener);
-    let service = connection.worker.shared.service.clone();
+    let worker = Rc::clone(&connection.worker);
     let route = listener.http.routes.get(facts.route).map(|route| &route.plan.action);
     let length = incoming.length();
     let slot: Slot = Rc::new(RefCell::new(Some(Lent { connection, incoming })));
     let body = Body::new(Box::new(Source(Rc::clone(&slot))), length);
-    let answered = match (service, route) {
+    let answered = match (&worker.shared.service, route) {
         (Some(service), Some(Action::Storage(name))) => {
             run(&slot, service.call(name.as_str(), request, body)).await
         }
