@@ -116,7 +116,7 @@ impl Identifier {
         request: &Request,
         now_s: u64,
     ) -> Result<Identity, Refusal> {
-        if is_nameless(area, request) {
+        if !may_tell_who(area, request) {
             return Ok(Identity::Anonymous);
         }
         // What most downloads have no need of takes no room in them.
@@ -278,14 +278,12 @@ pub fn check_token_endpoint(plan: &Plan, endpoint: &TokenEndpointPlan) -> Result
     OwnTokens::new(plan, endpoint).map(drop)
 }
 
-/// Whether neither a request nor its connection has anything by which it could be told who asks.
-fn is_nameless(area: &Area, request: &Request) -> bool {
+/// Whether a request, or its connection, may have something by which it can be told who asks.
+fn may_tell_who(area: &Area, request: &Request) -> bool {
     let has_certificate = request.tls.as_ref().is_some_and(|tls| !tls.subject.is_empty());
-    let reads_query = area.plan.token_in_url || area.tickets.is_some();
-    area.plan.identity_from.is_empty()
-        && !has_certificate
-        && !(reads_query && request.query.is_some())
-        && request.header("Authorization").is_none()
+    let has_proxies = !area.plan.identity_from.is_empty();
+    let is_in_query = request.query.is_some() && (area.plan.token_in_url || area.tickets.is_some());
+    has_certificate || has_proxies || is_in_query || request.header("Authorization").is_some()
 }
 
 /// The subject of the certificate that TLS has verified, or that a proxy in front has: the proxy's own is not its clients'.
