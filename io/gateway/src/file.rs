@@ -1,6 +1,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::time::Instant;
 
 use weir_net::service::{FileSource, LocalFuture};
 use weir_net::{PageBuffer, is_cached};
@@ -50,14 +51,14 @@ impl FileSource for ServedFile {
         self.file.as_fd()
     }
 
-    fn is_resident(&self, offset: u64, length: u64) -> bool {
+    fn is_resident(&self, offset: u64, length: u64, now: Instant) -> bool {
         let length = length.min(self.file.metadata().size.saturating_sub(offset));
-        if self.file.is_in_memory() || self.file.was_resident(offset, length) {
+        if self.file.is_in_memory() || self.file.was_resident(offset, length, now) {
             return true;
         }
         let is_resident = self.has_in_cache(offset, length);
         if is_resident {
-            self.file.seen_resident(offset, length);
+            self.file.seen_resident(offset, length, now);
         }
         is_resident
     }

@@ -197,7 +197,7 @@ impl Node {
 
 impl Service for Gateway {
     fn call(&self, name: &str, request: Request, body: Body) -> LocalFuture<Answer> {
-        let areas = self.areas.load_full();
+        let areas = self.areas.load();
         let Some(area) = areas.by_name.get(name).map(Arc::clone) else {
             return Box::pin(std::future::ready(refusal::unavailable(&request)));
         };

@@ -1,13 +1,13 @@
 //! What need not be found out anew for each request for a file, as long as the file is kept open.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use weir_access::Action;
 use weir_access::identity::Identity;
 use weir_dav::conditional::Validators;
 use weir_dav::date::http_date;
 use weir_dav::path::DavPath;
-use weir_net::service::Answer;
+use weir_net::service::{Answer, Value};
 use weir_storage::Metadata;
 
 use crate::call::Call;
@@ -27,8 +27,9 @@ pub(crate) struct Known {
 #[derive(Debug)]
 pub(crate) struct Marks {
     pub(crate) validators: Validators,
-    etag: Option<Vec<u8>>,
-    last_modified: Option<String>,
+    /// As header lines have them.
+    etag: Option<Value>,
+    last_modified: Option<Value>,
 }
 
 impl Known {
@@ -51,22 +52,23 @@ impl Known {
     pub(crate) fn marks(&self, metadata: &Metadata) -> &Marks {
         self.marks.get_or_init(|| {
             let validators = validators(metadata);
-            let etag = validators.etag.as_ref().map(weir_dav::etag::EntityTag::to_bytes);
-            let last_modified = validators.last_modified_s.map(http_date);
+            let shared = |bytes: Vec<u8>| Value::from(Arc::<[u8]>::from(bytes));
+            let etag = validators.etag.as_ref().map(|etag| shared(etag.to_bytes()));
+            let last_modified = validators.last_modified_s.map(|at| shared(http_date(at).into_bytes()));
             Marks { validators, etag, last_modified }
         })
     }
 }
 
 impl Marks {
-    /// Adds ETag and Last-Modified.
-    pub(crate) fn say(&self, mut answer: Answer) -> Answer {
+    /// An answer with ETag and Last-Modified before further lines.
+    pub(crate) fn answer(&self, status: u16, mut lines: Vec<(&'static str, Value)>) -> Answer {
+        if let Some(date) = &self.last_modified {
+            lines.insert(0, ("Last-Modified", date.clone()));
+        }
         if let Some(etag) = &self.etag {
-            answer = answer.with("ETag", etag.clone());
+            lines.insert(0, ("ETag", etag.clone()));
         }
-        match &self.last_modified {
-            Some(date) => answer.with("Last-Modified", date.clone()),
-            None => answer,
-        }
+        Answer { headers: lines, ..Answer::new(status) }
     }
 }

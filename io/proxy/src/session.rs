@@ -69,7 +69,7 @@ pub(crate) async fn serve(
     };
     match listener {
         LocalListener::Http(listener) => {
-            http::serve(Connection::new(Rc::clone(&worker), live, listener, arrival)).await;
+            http::serve(Box::new(Connection::new(Rc::clone(&worker), live, listener, arrival))).await;
         }
         LocalListener::Tcp(listener) => {
             Box::pin(tcp::serve(Rc::clone(&worker), live, listener, arrival)).await

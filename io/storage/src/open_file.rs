@@ -91,15 +91,15 @@ impl OpenFile {
         places.into_iter().all(|at| self.read_now(offset + at, &mut byte).is_ok())
     }
 
-    /// Whether all of a part of the file was found in the page cache a moment ago.
-    pub fn was_resident(&self, offset: u64, bytes: u64) -> bool {
-        self.residency.was_seen(offset, bytes, Instant::now())
+    /// Whether all of a part of the file was found in the page cache a moment before `now`.
+    pub fn was_resident(&self, offset: u64, bytes: u64, now: Instant) -> bool {
+        self.residency.was_seen(offset, bytes, now)
     }
 
-    /// All of a part of the file was found in the page cache just now; remembered of whole portions of
+    /// All of a part of the file was found in the page cache `now`; remembered of whole portions of
     /// [`PORTION_BYTES`](crate::PORTION_BYTES).
-    pub fn seen_resident(&self, offset: u64, bytes: u64) {
-        self.residency.saw(offset, bytes, Instant::now());
+    pub fn seen_resident(&self, offset: u64, bytes: u64, now: Instant) {
+        self.residency.saw(offset, bytes, now);
     }
 
     /// Brings a part of the file into the page cache, if there is room. Blocks.

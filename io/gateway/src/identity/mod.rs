@@ -116,7 +116,11 @@ impl Identifier {
         request: &Request,
         now_s: u64,
     ) -> Result<Identity, Refusal> {
-        self.identify_with(area, request, now_s, false).await
+        if !may_tell_who(area, request) {
+            return Ok(Identity::Anonymous);
+        }
+        // What most downloads have no need of takes no room in them.
+        Box::pin(self.identify_with(area, request, now_s, false)).await
     }
 
     /// Who asks for a token: user and password may be written as OAuth's clients do.
@@ -272,6 +276,14 @@ impl std::error::Error for WrongKey {}
 /// What is wrong.
 pub fn check_token_endpoint(plan: &Plan, endpoint: &TokenEndpointPlan) -> Result<(), WrongKey> {
     OwnTokens::new(plan, endpoint).map(drop)
+}
+
+/// Whether a request, or its connection, may have something by which it can be told who asks.
+fn may_tell_who(area: &Area, request: &Request) -> bool {
+    let has_certificate = request.tls.as_ref().is_some_and(|tls| !tls.subject.is_empty());
+    let has_proxies = !area.plan.identity_from.is_empty();
+    let is_in_query = request.query.is_some() && (area.plan.token_in_url || area.tickets.is_some());
+    has_certificate || has_proxies || is_in_query || request.header("Authorization").is_some()
 }
 
 /// The subject of the certificate that TLS has verified, or that a proxy in front has: the proxy's own is not its clients'.

@@ -28,6 +28,9 @@ pub(crate) struct Wanted {
 impl Wanted {
     /// Of what can be computed at all; which of them are kept is another matter.
     pub(crate) fn of(request: &Request) -> Self {
+        if !request.has_initial(b'w') {
+            return Self { instance: None, representation: None, only_kept: false };
+        }
         Self::choose(request, &Algorithm::ALL)
     }
 

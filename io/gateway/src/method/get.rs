@@ -122,14 +122,16 @@ async fn of_file(call: &Call, place: &Place, file: Opened, is_head: bool) -> Res
     }
     let mut wrapping = Wrapping::new(content_type, wanted);
     if call.area.plan.precompressed {
-        wrapping.always.push(("Vary", "Accept-Encoding".into()));
+        wrapping.say_always("Vary", "Accept-Encoding".into());
     }
     if let Some(value) = cache_control(call.area.plan.cache_control.as_deref(), &call.identity) {
-        wrapping.always.push(("Cache-Control", value.into()));
+        wrapping.say_always("Cache-Control", value.into());
     }
-    wrapping.with_content.extend(guard(&call.area, &wrapping.content_type));
+    for (name, value) in guard(&call.area, &wrapping.content_type) {
+        wrapping.say_with_content(name, value);
+    }
     if let Some(coding) = coding {
-        wrapping.with_content.push(("Content-Encoding", coding.name().into()));
+        wrapping.say_with_content("Content-Encoding", coding.name().into());
     }
     send(call, path, file, is_head, wrapping).await
 }
@@ -151,10 +153,10 @@ pub(crate) async fn deliver(
 /// What an answer says of a file that the file itself does not.
 pub(crate) struct Wrapping {
     pub(crate) content_type: Cow<'static, str>,
-    /// Lines of every answer, 304 too.
-    pub(crate) always: Vec<(&'static str, Value)>,
-    /// Lines that belong to the content.
-    pub(crate) with_content: Vec<(&'static str, Value)>,
+    /// First those of every answer, 304 too, then those that belong to the content. The answer's lines are made of them.
+    lines: Vec<(&'static str, Value)>,
+    /// How many of them every answer has.
+    always: usize,
     /// Parts of it can be had.
     pub(crate) ranges: bool,
     /// Somebody else has chosen the file: by the same URL it may have been another one before.
@@ -166,12 +168,28 @@ impl Wrapping {
     pub(crate) fn new(content_type: Cow<'static, str>, wanted: Wanted) -> Self {
         Self {
             content_type,
-            always: Vec::new(),
-            with_content: Vec::new(),
+            lines: Vec::with_capacity(LINES_USUAL),
+            always: 0,
             ranges: true,
             chosen: false,
             wanted,
         }
+    }
+
+    /// Adds a line of every answer, 304 too.
+    pub(crate) fn say_always(&mut self, name: &'static str, value: Value) {
+        self.lines.insert(self.always, (name, value));
+        self.always += 1;
+    }
+
+    /// Adds a line that belongs to the content.
+    pub(crate) fn say_with_content(&mut self, name: &'static str, value: Value) {
+        self.lines.push((name, value));
+    }
+
+    /// Whether there is a line of this name, in any case.
+    pub(crate) fn says(&self, name: &str) -> bool {
+        self.lines.iter().any(|(there, _)| there.eq_ignore_ascii_case(name))
     }
 }
 
@@ -186,25 +204,21 @@ async fn send(
     is_head: bool,
     wrapping: Wrapping,
 ) -> Result<Answer, Refusal> {
-    let Wrapping { content_type, always, with_content, ranges, chosen, wanted } = wrapping;
+    let Wrapping { content_type, mut lines, always, ranges, chosen, wanted } = wrapping;
     let Opened { file, known } = file;
     let served = Rc::new(ServedFile::new(file, &call.area));
     let length = served.file.metadata().size;
     let marks = known.marks(served.file.metadata());
-    let base = |status| {
-        let mut answer = Answer::new(status);
-        answer.headers.reserve(LINES_USUAL);
-        let mut answer = marks.say(answer);
-        answer.headers.extend(always);
-        answer
-    };
     let access = if is_head { Access::Head } else { Access::Get };
     let verdict = match chosen {
         true => judge_chosen(&call.request, access, &marks.validators, call.now_s),
         false => judge(&call.request, access, Some(&marks.validators), call.now_s),
     };
     let range_applies = match verdict {
-        Verdict::NotModified => return Ok(base(304)),
+        Verdict::NotModified => {
+            lines.truncate(always);
+            return Ok(marks.answer(304, lines));
+        }
         Verdict::Failed => return Err(Outcome::PreconditionFailed.into()),
         Verdict::Proceed { range_applies } => range_applies,
     };
@@ -229,22 +243,22 @@ async fn send(
         offset: range.first(),
         length: range.bytes(),
     };
-    let described = |mut answer: Answer| {
-        answer.headers.extend(with_content);
-        let answer = answer.with("Accept-Ranges", if ranges { "bytes" } else { "none" });
-        wanted.say(answer, &digests)
+    let described = |status| {
+        let unit = if ranges { "bytes" } else { "none" };
+        lines.push(("Accept-Ranges", unit.into()));
+        wanted.say(marks.answer(status, lines), &digests)
     };
     Ok(match selection {
         Selection::Unsatisfiable => return Err(Refusal::Range(length)),
-        Selection::Whole if is_head => described(base(200)).content(content_type, Content::Length(length)),
+        Selection::Whole if is_head => described(200).content(content_type, Content::Length(length)),
         Selection::Whole => {
             served.file.expect_sequential();
             let whole = ByteRange::new(0, length.saturating_sub(1)).filter(|_| length > 0).map(part);
-            described(base(200)).content(content_type, Content::Parts(whole.into_iter().collect()))
+            described(200).content(content_type, Content::Parts(whole.into_iter().collect()))
         }
         Selection::Single(range) => {
             let said = ContentRange::Part { range, complete_bytes: Some(length) };
-            described(base(206))
+            described(206)
                 .with("Content-Range", said.to_string())
                 .content(content_type, Content::Parts(vec![part(range)]))
         }
@@ -257,7 +271,7 @@ async fn send(
                 parts.push(part(range));
             }
             parts.push(Part::Bytes(framing.end().into_bytes()));
-            described(base(206)).content(framing.content_type(), Content::Parts(parts))
+            described(206).content(framing.content_type(), Content::Parts(parts))
         }
     })
 }

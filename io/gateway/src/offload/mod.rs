@@ -207,7 +207,8 @@ fn failed(mut answer: Answer, of_client: Vec<(&'static str, Value)>) -> Answer {
 fn wrapping(area: &Area, request: &Request, place: &Place, order: FileOrder) -> Wrapping {
     let wanted = Wanted::of(request).beside(&order.headers);
     let by_name = area.plan.mime_types.of(place.path.name().unwrap_or_default());
-    let mut wrapping = Wrapping { chosen: true, ..Wrapping::new(by_name, wanted) };
+    let mut wrapping = Wrapping::new(by_name, wanted);
+    wrapping.chosen = true;
     for (name, value) in order.headers {
         match name {
             "Content-Type" => {
@@ -216,8 +217,8 @@ fn wrapping(area: &Area, request: &Request, place: &Place, order: FileOrder) -> 
                 }
             }
             "Accept-Ranges" => wrapping.ranges = !value.eq_ignore_ascii_case(b"none"),
-            name if OF_CONTENT.contains(&name) => wrapping.with_content.push((name, value.into())),
-            name => wrapping.always.push((name, value.into())),
+            name if OF_CONTENT.contains(&name) => wrapping.say_with_content(name, value.into()),
+            name => wrapping.say_always(name, value.into()),
         }
     }
     if let Some(charset) = order.charset {
@@ -233,9 +234,8 @@ fn guarded(area: &Area, wrapping: &mut Wrapping) {
         return;
     }
     for (name, value) in guard(area, &wrapping.content_type) {
-        let mut said = wrapping.always.iter().chain(&wrapping.with_content);
-        if !said.any(|(there, _)| there.eq_ignore_ascii_case(name)) {
-            wrapping.with_content.push((name, value));
+        if !wrapping.says(name) {
+            wrapping.say_with_content(name, value);
         }
     }
 }

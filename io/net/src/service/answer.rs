@@ -4,6 +4,7 @@ use std::future::Future;
 use std::io;
 use std::ops::Deref;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::{FileSource, LocalFuture};
@@ -21,8 +22,16 @@ pub struct Answer {
 }
 
 /// The value of a header line. Most are the same for many answers: those cost nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Value(Cow<'static, [u8]>);
+#[derive(Clone)]
+pub struct Value(Held);
+
+/// Where the bytes of a value are.
+#[derive(Clone)]
+enum Held {
+    Static(&'static [u8]),
+    Owned(Vec<u8>),
+    Shared(Arc<[u8]>),
+}
 
 /// The body of an answer.
 pub enum Content {
@@ -97,31 +106,57 @@ impl Deref for Value {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.0
+        match &self.0 {
+            Held::Static(bytes) => bytes,
+            Held::Owned(bytes) => bytes,
+            Held::Shared(bytes) => bytes,
+        }
     }
 }
 
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Value").field(&&**self).finish()
+    }
+}
+
+/// Wherever the bytes are.
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Value {}
+
 impl From<&'static str> for Value {
     fn from(text: &'static str) -> Self {
-        Self(Cow::Borrowed(text.as_bytes()))
+        Self(Held::Static(text.as_bytes()))
     }
 }
 
 impl From<&'static [u8]> for Value {
     fn from(bytes: &'static [u8]) -> Self {
-        Self(Cow::Borrowed(bytes))
+        Self(Held::Static(bytes))
     }
 }
 
 impl From<String> for Value {
     fn from(text: String) -> Self {
-        Self(Cow::Owned(text.into_bytes()))
+        Self(Held::Owned(text.into_bytes()))
     }
 }
 
 impl From<Vec<u8>> for Value {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Cow::Owned(bytes))
+        Self(Held::Owned(bytes))
+    }
+}
+
+/// One that many answers have: none of them has a copy.
+impl From<Arc<[u8]>> for Value {
+    fn from(bytes: Arc<[u8]>) -> Self {
+        Self(Held::Shared(bytes))
     }
 }
 
@@ -228,6 +263,16 @@ mod tests {
         }
         assert_eq!(pieces, [3, 2, 1]);
         assert!(matches!(source.poll_chunk(&mut cx), Poll::Ready(Ok(None))));
+    }
+
+    #[test]
+    fn a_shared_value_says_the_same_as_a_copy_of_it_and_is_none() {
+        let bytes: Arc<[u8]> = Arc::from(&b"mark"[..]);
+        let (shared, copied) = (Value::from(Arc::clone(&bytes)), Value::from(bytes.to_vec()));
+        assert_eq!(shared, copied);
+        assert_eq!(shared, Value::from("mark"));
+        assert_eq!(shared.clone().as_ptr(), bytes.as_ptr());
+        assert_ne!(copied.as_ptr(), bytes.as_ptr());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::time::Instant;
 
 use super::LocalFuture;
 use crate::PageBuffer;
@@ -9,10 +10,10 @@ pub trait FileSource {
     /// The descriptor, for sending from the page cache.
     fn descriptor(&self) -> BorrowedFd<'_>;
 
-    /// Whether these bytes are in memory, as far as can be told without waiting. Who asks goes on to send them from the
+    /// Whether these bytes are in memory `now`, as far as can be told without waiting. Who asks goes on to send them from the
     /// descriptor; a wrong yes would stall it for as long as the disk takes. The answer may be remembered for whole MiB of the file:
     /// who asks for those is answered faster.
-    fn is_resident(&self, offset: u64, length: u64) -> bool;
+    fn is_resident(&self, offset: u64, length: u64, now: Instant) -> bool;
 
     /// Reads what is in memory; 0 = the file ends before `offset`.
     ///

@@ -106,6 +106,14 @@ impl Request {
         self.line(name.as_bytes()).map(|line| self.bytes(&line.value))
     }
 
+    /// Whether the name of a line begins with this letter, in any case. If none does, there is no line of any such name.
+    pub fn has_initial(&self, letter: u8) -> bool {
+        let is_it = |line: &HeaderLine| {
+            self.head.get(line.name.start).is_some_and(|first| first.eq_ignore_ascii_case(&letter))
+        };
+        self.lines.iter().any(is_it)
+    }
+
     /// The values of all lines of this name, in any case.
     pub fn headers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let named = move |line: &&HeaderLine| self.bytes(&line.name).eq_ignore_ascii_case(name.as_bytes());
@@ -155,5 +163,6 @@ mod tests {
         assert_eq!(request.header("IF-NONE-MATCH"), Some(&b"\"a\""[..]));
         assert_eq!(request.list("If-None-Match").as_deref(), Some(&b"\"a\", \"b\""[..]));
         assert_eq!((request.header("Range"), request.list("Range")), (None, None));
+        assert!(request.has_initial(b'i') && request.has_initial(b'H') && !request.has_initial(b'r'));
     }
 }

@@ -97,7 +97,7 @@ enum Next {
 }
 
 /// Serves the connection until it ends.
-pub(crate) async fn serve(mut connection: Connection) {
+pub(crate) async fn serve(mut connection: Box<Connection>) {
     loop {
         if !connection.is_in_first_head() {
             connection.deadline.arm(connection.worker.now(), connection.idle_time());
@@ -400,7 +400,7 @@ const LINGER: Duration = Duration::from_secs(2);
 const LINGER_BYTES_MAX: usize = 1 << 20;
 
 /// Ends the connection. If nothing more can be on its way here, that is a plain close.
-async fn close(mut connection: Connection) {
+async fn close(mut connection: Box<Connection>) {
     if matches!(connection.stream, Stream::Tls(_)) {
         connection.deadline.arm(connection.worker.look_at_clock(), LINGER);
         poll_fn(|cx| match connection.stream.poll_end(cx) {
@@ -420,7 +420,7 @@ const RESET_LOOK: Duration = Duration::from_millis(20);
 
 /// Resets the connection, for the client must not take the last response for whole. But a reset throws away what the
 /// kernel has not delivered yet, and that may be of complete responses to earlier requests: those get some time.
-async fn reset_when_delivered(connection: Connection) {
+async fn reset_when_delivered(connection: Box<Connection>) {
     let worker = &connection.worker;
     let until = worker.look_at_clock() + LINGER;
     while connection.requests > 1
@@ -437,7 +437,7 @@ async fn reset_when_delivered(connection: Connection) {
 
 /// Ends the own direction and reads on for a while: a close with unread bytes would be a reset, which can overtake the
 /// answer and take it away from the client (RFC 9112 section 9.6).
-async fn linger(mut connection: Connection) {
+async fn linger(mut connection: Box<Connection>) {
     connection.deadline.arm(connection.worker.look_at_clock(), LINGER);
     let ended = poll_fn(|cx| {
         let ended = connection.stream.poll_end(cx);

@@ -10,7 +10,7 @@ use crate::pump::Pump;
 use crate::tunnel::Tunnel;
 
 /// Passes bytes between the two sides of an exchange that ended in 101.
-pub(super) async fn tunnel(mut connection: Connection, mut exchange: Box<Exchange>) {
+pub(super) async fn tunnel(mut connection: Box<Connection>, mut exchange: Box<Exchange>) {
     let Some((mut server, download)) = exchange.take_upgraded() else { return };
     let mut upload = Pump::new(BodyScanner::UntilClose);
     let received = std::mem::take(&mut connection.received);
@@ -19,7 +19,7 @@ pub(super) async fn tunnel(mut connection: Connection, mut exchange: Box<Exchang
     }
     let mut tunnel = Tunnel::new(upload, download);
     let idle = connection.listener.timeouts().tunnel.duration();
-    let Connection { stream, deadline, worker, .. } = &mut connection;
+    let Connection { stream, deadline, worker, .. } = &mut *connection;
     let end = tunnel.run(stream, &mut server.stream, deadline, idle, worker, exchange.lease()).await;
     let termination: Termination = end.termination();
     finish_tunnel(

@@ -15,7 +15,7 @@ use std::future::poll_fn;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
 
@@ -54,7 +54,8 @@ pub(crate) struct Worker {
     pub(crate) ended: Notify,
     /// The clock as of the last look.
     clock: Cell<Instant>,
-    date: RefCell<(u64, Rc<str>)>,
+    /// The date as text, and when its second ends; `None` = it was never asked for.
+    date: RefCell<(Option<Instant>, Rc<str>)>,
     random: Cell<u64>,
     /// Which part of the servers is looked after next.
     sweep_turn: Cell<usize>,
@@ -92,7 +93,7 @@ impl Worker {
             drain: Cell::new(Drain::No),
             ended: Notify::new(),
             clock: Cell::new(Instant::now()),
-            date: RefCell::new((0, Rc::from(""))),
+            date: RefCell::new((None, Rc::from(""))),
             random: Cell::new(seed | 1),
             sweep_turn: Cell::new(0),
             live: RefCell::new(Rc::new(live)),
@@ -170,11 +171,13 @@ impl Worker {
 
     /// The time for a Date header, worked out once a second.
     pub(crate) fn http_date(&self) -> Rc<str> {
-        let now = SystemTime::now();
-        let second = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let now = self.now();
         let mut date = self.date.borrow_mut();
-        if date.0 != second {
-            *date = (second, httpdate::fmt_http_date(now).into());
+        if date.0.is_none_or(|ends| now >= ends) {
+            let today = SystemTime::now();
+            let begun = today.duration_since(UNIX_EPOCH).map_or(0, |since| since.subsec_nanos());
+            let left = Duration::from_secs(1).saturating_sub(Duration::from_nanos(begun.into()));
+            *date = (Some(now + left), httpdate::fmt_http_date(today).into());
         }
         Rc::clone(&date.1)
     }

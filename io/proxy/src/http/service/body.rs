@@ -270,6 +270,10 @@ impl Incoming {
 
     /// Throws away what has come of a body that nobody read to its end.
     pub(super) fn skip_received(&mut self, connection: &mut Connection) {
+        if self.is_done() || connection.received.is_empty() {
+            // Most requests have no body: not even the room to throw it away is to be prepared for them.
+            return;
+        }
         let mut nowhere = [0; 4096];
         while !self.is_done() && !self.is_broken && !connection.received.is_empty() {
             if self.take(connection, &mut nowhere).is_err() {

@@ -17,11 +17,11 @@ use crate::http::request::RequestFacts;
 
 /// Sends the file that a server has named in place of a body. Gives the connection back, with what becomes of it.
 pub(crate) async fn deliver(
-    connection: Connection,
+    connection: Box<Connection>,
     facts: RequestFacts,
     offloaded: Box<Offloaded>,
     order: Box<OffloadOrder>,
-) -> Option<(Connection, After)> {
+) -> Option<(Box<Connection>, After)> {
     let mut offloaded = offloaded;
     if let Some(pending) = offloaded.pending.take() {
         return upload::take(connection, facts, offloaded, (pending, order.target)).await;

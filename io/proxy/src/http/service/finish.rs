@@ -23,7 +23,7 @@ use crate::worker::Drain;
 
 /// What is left of a request once its service has answered.
 pub(super) struct Finish {
-    pub(super) connection: Connection,
+    pub(super) connection: Box<Connection>,
     pub(super) incoming: Incoming,
     pub(super) facts: RequestFacts,
     pub(super) timing: Timing,
@@ -158,7 +158,7 @@ impl Finish {
 
     /// Tells the service what became of its request.
     fn tell(&self, status: Option<u16>, response_bytes: u64, termination: Termination) {
-        let Connection { listener, worker, .. } = &self.connection;
+        let Connection { listener, worker, .. } = &*self.connection;
         let route = listener.http.routes.get(self.facts.route).map(|route| &route.plan.action);
         if let (Some(service), Some(Action::Storage(name))) = (&worker.shared.service, route) {
             let done = Done {

@@ -37,7 +37,8 @@ pub(crate) use deliver::deliver;
 type Slot = Rc<RefCell<Option<Lent>>>;
 
 struct Lent {
-    connection: Connection,
+    /// In a box of its own: it goes from hand to hand with each request.
+    connection: Box<Connection>,
     incoming: Incoming,
 }
 
@@ -60,15 +61,15 @@ impl BodySource for Source {
 }
 
 /// Has the service answer, and sends what it says. Gives the connection back, with what becomes of it.
-pub(crate) async fn serve(connection: Connection, call: Box<Call>) -> Option<(Connection, After)> {
+pub(crate) async fn serve(connection: Box<Connection>, call: Box<Call>) -> Option<(Box<Connection>, After)> {
     let Call { request, facts, timing, incoming } = *call;
     let listener = Rc::clone(&connection.listener);
-    let service = connection.worker.shared.service.clone();
+    let worker = Rc::clone(&connection.worker);
     let route = listener.http.routes.get(facts.route).map(|route| &route.plan.action);
     let length = incoming.length();
     let slot: Slot = Rc::new(RefCell::new(Some(Lent { connection, incoming })));
     let body = Body::new(Box::new(Source(Rc::clone(&slot))), length);
-    let answered = match (service, route) {
+    let answered = match (&worker.shared.service, route) {
         (Some(service), Some(Action::Storage(name))) => {
             run(&slot, service.call(name.as_str(), request, body)).await
         }
@@ -91,8 +92,12 @@ pub(crate) async fn serve(connection: Connection, call: Box<Call>) -> Option<(Co
 /// Waits for the answer. What the body has come to ends it before.
 async fn run<T>(slot: &Slot, mut answering: LocalFuture<T>) -> Result<T, Halt> {
     let mut pace = Pace::default();
+    let mut is_taken_up = false;
     poll_fn(|cx| {
-        if let Some(lent) = slot.borrow().as_ref() {
+        // For the first time it is by the event that has brought the request, which has looked.
+        if std::mem::replace(&mut is_taken_up, true)
+            && let Some(lent) = slot.borrow().as_ref()
+        {
             lent.connection.worker.look_at_clock();
         }
         let polled = answering.as_mut().poll(cx);

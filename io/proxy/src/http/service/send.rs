@@ -179,7 +179,8 @@ impl Sending {
         let turn_ends_at = self.written + TURN_BYTES;
         loop {
             ready!(self.poll_pending(cx, connection))?;
-            if self.written >= turn_ends_at {
+            // Who has nothing left but to say so needs no further turn for it.
+            if self.written >= turn_ends_at && !self.is_all_taken() {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
@@ -204,6 +205,15 @@ impl Sending {
                 true => ready!(self.poll_part(cx, connection))?,
                 false => ready!(self.poll_piece(cx))?,
             }
+        }
+    }
+
+    /// Whether there is nothing behind what is pending.
+    fn is_all_taken(&self) -> bool {
+        match &self.source {
+            Source::Done => true,
+            Source::Parts(parts) => parts.iter().all(|part| part.length() == 0),
+            Source::Pieces { .. } => false,
         }
     }
 
@@ -373,7 +383,7 @@ impl Sending {
                 Some((until, _)) => until,
                 None => {
                     let window = left.min(SEND_BYTES - offset % SEND_BYTES);
-                    if !file.is_resident(offset, window) {
+                    if !file.is_resident(offset, window, now) {
                         return from_disk(self);
                     }
                     self.resident = Some((offset + window, now));

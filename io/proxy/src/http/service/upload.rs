@@ -22,11 +22,11 @@ use crate::pump::Pump;
 
 /// Takes the body, and asks the server about it. Gives the connection back, with what becomes of it.
 pub(super) async fn take(
-    connection: Connection,
+    connection: Box<Connection>,
     mut facts: RequestFacts,
     offloaded: Box<Offloaded>,
     (pending, target): (PendingUpload, OffloadTarget),
-) -> Option<(Connection, After)> {
+) -> Option<(Box<Connection>, After)> {
     let listener = Rc::clone(&connection.listener);
     let limit = listener.http.routes.get(facts.route).and_then(|route| route.plan.body_bytes_max);
     facts.keep_alive = pending.keep_alive;
@@ -69,7 +69,12 @@ pub(super) async fn take(
 }
 
 /// Asks the server about what came; its answer is the client's.
-async fn ask(finish: Finish, id: &str, target: &[u8], taken: TakenUpload) -> Option<(Connection, After)> {
+async fn ask(
+    finish: Finish,
+    id: &str,
+    target: &[u8],
+    taken: TakenUpload,
+) -> Option<(Box<Connection>, After)> {
     let Finish { mut connection, incoming, facts, mut timing, offloaded } = finish;
     // The body has taken its time, and not a server.
     timing.ask_again(connection.worker.look_at_clock());
