@@ -15,7 +15,7 @@ use std::{fs, thread};
 
 use serde_json::json;
 use weir_e2e::get;
-use weir_testkit::{Signal, wait_until};
+use weir_testkit::{RawClient, Signal, wait_until};
 
 use self::machines::{Machines, PATIENCE};
 use crate::clients::Seen;
@@ -45,8 +45,9 @@ fn twelve_machines_come_and_go_under_load_and_no_request_is_lost() {
     println!("{} requests answered, {} failed; {done}", seen.answered(), failed.len());
     assert!(failed.is_empty(), "{} of {}: {failed:#?}\n{:#?}", failed.len(), seen.answered(), weir.log());
     assert_eq!(
-        (&done["created"], &done["woken"], &done["cut"]),
-        (&json!(12), &json!(3), &json!(0)),
+        // With the five that are left these are the twelve; one whose order was answered too late was found, and not created.
+        (&done["deleted"], &done["woken"], &done["cut"]),
+        (&json!(7), &json!(3), &json!(0)),
         "{done}"
     );
     let metrics = weir.metrics();
@@ -60,22 +61,31 @@ fn twelve_machines_come_and_go_under_load_and_no_request_is_lost() {
 #[test]
 #[ignore = "make test-openstack"]
 fn a_machine_is_not_switched_off_before_its_download_is_over() {
-    const BYTES: usize = 400_000;
+    // Much more than all buffers hold: the servers are at work for as long as the clients take their time.
+    const BYTES: usize = 64 << 20;
+    const PIECE_BYTES: usize = 1_024;
     let machines = Machines::new("download", "fleet");
     let weir = machines.weir("fleet", "max = 2", "");
     machines.scale(&weir, 2);
-    let mut clients = [weir.client(), weir.client()];
+    let mut clients = [(); 2].map(|()| RawClient::connect(weir.addr("web")).receive_buffer(64 * 1024));
     let servers = clients.each_mut().map(|client| {
-        client.send(get(&format!("/slow?bytes={BYTES}&rate=50000")));
+        client.send(get(&format!("/bytes/{BYTES}")));
         let head = client.response_head();
         assert_eq!(head.status, 200);
         head.header("x-origin").unwrap().to_owned()
     });
     assert_ne!(servers[0], servers[1], "whichever goes has one");
     machines.order(&weir, 1);
-    wait_until("one drains and still works", PATIENCE, || !busy_and_draining(&weir).is_empty());
+    let mut taken = 0;
+    wait_until("one drains and still works", PATIENCE, || {
+        for client in &mut clients {
+            client.read_exact(PIECE_BYTES);
+        }
+        taken += PIECE_BYTES;
+        !busy_and_draining(&weir).is_empty()
+    });
     for client in &mut clients {
-        assert_eq!(client.read_exact(BYTES).len(), BYTES);
+        assert_eq!(client.read_exact(BYTES - taken).len(), BYTES - taken);
     }
     machines.settle(&weir, 1);
     wait_until("it is switched off", PATIENCE, || machines.count("SHUTOFF") == 1);
