@@ -479,7 +479,8 @@ mod tests {
 
     #[test]
     fn the_task_of_an_idle_connection_stays_small() {
-        let bytes = task_bytes(super::serve);
-        assert!(bytes <= 608, "{bytes} bytes: something lives across a wait that should be boxed");
+        // What was boxed lives as long as the task.
+        let bytes = task_bytes(super::serve) + size_of::<super::Connection>();
+        assert!(bytes <= 640, "{bytes} bytes: something lives across a wait that should be boxed");
     }
 }

@@ -3,17 +3,17 @@
 use super::{COUNT, TIME, key};
 use crate::keys::Kind::{Flag, Number};
 use crate::keys::Presence::{Default, Required};
-use crate::keys::Section;
+use crate::keys::{Key, Section};
+
+const AT: Key = key("at", TIME, Required, "\"30s\"", "When, from the start.");
+const FOR: Key = key("for", TIME, Required, "\"10s\"", "For how long.");
+const SERVERS: Key = key("servers", COUNT, Default("1"), "2", "How many of the group: the first ones.");
 
 pub(super) static FAIL: Section = Section {
     noun: "",
     title: "A failure",
     meaning: "The servers refuse everything and lose what they had, until they are back.",
-    keys: &[
-        key("at", TIME, Required, "\"30s\"", "When, from the start."),
-        key("for", TIME, Required, "\"10s\"", "For how long."),
-        key("servers", COUNT, Default("1"), "2", "How many of the group: the first ones."),
-    ],
+    keys: &[AT, FOR, SERVERS],
 };
 
 pub(super) static SLOW: Section = Section {
@@ -21,9 +21,9 @@ pub(super) static SLOW: Section = Section {
     title: "A slow-down",
     meaning: "Work under way is slower, too.",
     keys: &[
-        key("at", TIME, Required, "\"30s\"", "When, from the start."),
-        key("for", TIME, Required, "\"10s\"", "For how long."),
-        key("servers", COUNT, Default("1"), "2", "How many of the group: the first ones."),
+        AT,
+        FOR,
+        SERVERS,
         key(
             "speed",
             Number { min: 1e-6, max: 1e6 },
@@ -39,9 +39,9 @@ pub(super) static DRAIN: Section = Section {
     title: "A drain",
     meaning: "The operator takes servers out of traffic: they finish what they have and get nothing new, but from clients that are bound to them.",
     keys: &[
-        key("at", TIME, Required, "\"30s\"", "When, from the start."),
-        key("for", TIME, Required, "\"10s\"", "For how long."),
-        key("servers", COUNT, Default("1"), "2", "How many of the group: the first ones."),
+        AT,
+        FOR,
+        SERVERS,
         key(
             "maintenance",
             Flag,
