@@ -263,8 +263,8 @@ def configure(plane):
     d, u = plane.dir, plane.url
     login = ('auth_type = password\nauth_url = %s/v3\nusername = admin\npassword = admin\nproject_name = admin\n'
              'user_domain_id = default\nproject_domain_id = default\nregion_name = %s\n' % (u('keystone'), REGION))
-    # A token that was revoked is refused soon.
-    token = ('[keystone_authtoken]\n%swww_authenticate_uri = %s/v3\nservice_token_roles_required = true\ntoken_cache_time = 2\n'
+    # A token that was revoked is refused after this long; asking Keystone about every request takes a core.
+    token = ('[keystone_authtoken]\n%swww_authenticate_uri = %s/v3\nservice_token_roles_required = true\ntoken_cache_time = 20\n'
              % (login, u('keystone')))
 
     def database(section, name):
