@@ -175,6 +175,7 @@ fn openstack_settings(plan: &FleetPlan, of: &FleetCloud) -> Result<OpenStackSett
         security_groups: of.security_groups.clone(),
         availability_zone: of.availability_zone.clone(),
         config_drive: of.config_drive,
+        standby: plan.rules.standby.keep > 0,
         park: if of.shelve { Park::Shelve } else { Park::Stop },
         address: AddressChoice {
             network: of.address_network.clone(),

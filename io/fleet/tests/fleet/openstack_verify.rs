@@ -59,6 +59,28 @@ fn that_servers_may_not_be_created_is_found_before_one_is() {
 }
 
 #[test]
+fn that_a_credential_may_not_end_servers_is_found_before_one_has_to_go() {
+    const NOBODY: &str = "/compute/v2.1/servers/00000000-0000-0000-0000-000000000000";
+    for (method, what, standby) in [("DELETE", "deleted", false), ("POST", "stopped and started", true)] {
+        let fake = FakeCloud::start();
+        let said = "The request you have made requires authentication.";
+        // It is asked for once more with a new token.
+        for _ in 0..2 {
+            fake.fail(method, NOBODY, Fault::Answer(401, "", error(said)));
+        }
+        let settings = OpenStackSettings { standby, ..settings(&fake) };
+        let provider = OpenStackProvider::new(settings).unwrap();
+        let failure = run(provider.verify()).unwrap_err();
+        assert_eq!(failure.kind, FailureKind::Auth);
+        assert!(failure.message.starts_with(&format!("a server cannot be {what}: ")), "{failure}");
+        assert!(failure.message.ends_with(said), "{failure}");
+        // What is never done need not be permitted.
+        run(provider.verify()).unwrap();
+        assert_eq!(fake.count(&format!("POST {NOBODY}")) > 0, standby);
+    }
+}
+
+#[test]
 fn room_is_what_the_quotas_leave() {
     let fake = FakeCloud::start();
     let provider = provider(&fake);
