@@ -185,7 +185,8 @@ fn nobody_is_forgotten_when_many_wait_for_servers_and_for_the_pool() {
     for limits in [(1, 1), (1, 2), (2, 3)] {
         let (each, all) = limits;
         let origins = ["a", "b"].map(|name| Origin::builder().name(name).start().unwrap());
-        let servers = both(origins.each_ref().map(Origin::addr), &format!(", max-connections = {each}"));
+        let servers =
+            both(origins.each_ref().map(|origin| origin.addr()), &format!(", max-connections = {each}"));
         let weir = Weir::start(&format!(
             "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nservers = {servers}\n\
              sticky = {{ cookie = \"SRV\" }}\nmax-connections = {all}\ntimeouts = {{ queue = \"20s\" }}\n"
