@@ -62,17 +62,27 @@ impl<M: Default> OpenFiles<M> {
     /// known of it.
     pub fn open(&self, path: &DavPath) -> Result<(Arc<OpenFile>, Arc<M>), StorageError> {
         let now = Instant::now();
-        if let Some(file) = self.known(path, now) {
+        if let Some(file) = self.known(path, now, |_| true) {
             return Ok(file);
         }
         let watched = self.watch(path, now);
         Ok(self.keep(path, self.tree.open_cached(path)?, watched, now))
     }
 
-    fn known(&self, path: &DavPath, now: Instant) -> Option<(Arc<OpenFile>, Arc<M>)> {
+    /// As [`Self::open`], but only what is open already, and of which something is known that suits. `None`: it is not.
+    pub fn kept(&self, path: &DavPath, suits: impl FnOnce(&M) -> bool) -> Option<(Arc<OpenFile>, Arc<M>)> {
+        self.known(path, Instant::now(), suits)
+    }
+
+    fn known(
+        &self,
+        path: &DavPath,
+        now: Instant,
+        suits: impl FnOnce(&M) -> bool,
+    ) -> Option<(Arc<OpenFile>, Arc<M>)> {
         let (file, memo, watched) = {
             let mut shelf = self.shelf();
-            let kept = shelf.get_mut(path)?;
+            let kept = shelf.get_mut(path).filter(|kept| suits(&kept.memo))?;
             kept.used = now;
             // Nothing tells of a mount over a directory.
             let is_due = now.saturating_duration_since(kept.resolved) >= self.kept_for;

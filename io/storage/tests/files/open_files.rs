@@ -75,7 +75,11 @@ fn who_asks_again_gets_the_file_that_is_open() {
     assert!(Arc::ptr_eq(&first, &second));
     assert_eq!((content(&second).as_str(), files.len()), ("content", 1));
     assert_eq!(memo.load(Relaxed), 7);
+    let (third, _) = files.kept(&path("/a"), |memo| memo.load(Relaxed) == 7).unwrap();
+    assert!(Arc::ptr_eq(&first, &third));
+    assert!(files.kept(&path("/a"), |memo| memo.load(Relaxed) == 8).is_none());
     write(root.path(), "a", "another");
+    assert!(files.kept(&path("/a"), |_| true).is_none());
     assert_eq!(files.open(&path("/a")).unwrap().1.load(Relaxed), 0);
 }
 
