@@ -35,6 +35,8 @@ const TURN_BYTES: u64 = 512 * 1024;
 
 /// An answer on its way to the client.
 pub(super) struct Sending {
+    /// Its status.
+    pub(super) status: u16,
     /// To be sent before anything else: the head, a piece.
     pending: Vec<u8>,
     pending_at: usize,
@@ -92,7 +94,7 @@ impl Sending {
         let said = head::write(&mut pending, connection, facts, &answer, keep_alive, offloaded)?;
         let rate = offloaded.and_then(|it| it.bytes_per_second_max);
         let rate = rate.map(|rate| Rate::new(rate, connection.worker.now()));
-        let length = answer.content.length();
+        let (status, length) = (answer.status, answer.content.length());
         let source = match answer.content {
             _ if said.is_bodiless => Source::Done,
             Content::Empty => Source::Done,
@@ -106,6 +108,7 @@ impl Sending {
             }
         };
         let mut sending = Self {
+            status,
             head_bytes: pending.len() as u64,
             pending,
             pending_at: 0,
