@@ -20,6 +20,7 @@ use super::begin::{Begun, begin};
 use super::exchange::{ClientSide, Exchange};
 use super::finish::{After, finish_answer, finish_exchange};
 use super::request::Asker;
+use super::request_id;
 use super::service::{self, Call, Serving};
 use super::upgrade::tunnel;
 use crate::connect::ProxiedClient;
@@ -223,7 +224,7 @@ impl Connection {
         if !self.listener.http.forwarder.has_request_ids() {
             return Box::default();
         }
-        format!("{:016x}{:016x}", self.worker.random(), self.worker.random()).into()
+        request_id::of([self.worker.random(), self.worker.random()])
     }
 
     /// What an exchange may use of this connection.
