@@ -1,7 +1,7 @@
 //! Requests that a service of this process answers: the call, the body that it reads, the answer that it gives.
 //!
 //! While a service is at work it may read from the client's connection, through its body. So the connection is lent to
-//! where both can reach it, and taken back when the answer is there.
+//! where both can reach it, and taken back when the answer is there. A request without a body needs none of that: see [`Serving`].
 
 mod body;
 mod call;
