@@ -77,9 +77,11 @@ impl Metadata {
         format!("{:x}-{:x}-{seconds:x}.{nanoseconds:x}", self.inode, self.size)
     }
 
-    /// Whether both are of the same file, and nothing about it was changed between them.
+    /// Whether both are of the same file, and nothing about it was changed between them. Changes within one tick of the kernel's clock have
+    /// the same time: who may read it is compared itself.
     pub(crate) fn is_same_state(&self, other: &Self) -> bool {
-        self.is_same_version(other) && (self.device, self.changed) == (other.device, other.changed)
+        let state = |of: &Self| (of.device, of.changed, of.owner, of.group, of.mode);
+        self.is_same_version(other) && state(self) == state(other)
     }
 
     /// Whether both are of the same file or directory, whatever has become of what is in it. Where the file system does not tell
@@ -221,5 +223,25 @@ impl Found {
             group: stat.stx_gid,
             mode: self.mode(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_of_who_may_read_a_file_is_seen_though_the_clock_has_not_moved_on() {
+        let file = tempfile::tempfile().unwrap();
+        let before = Found::of(&file).unwrap().metadata().unwrap();
+        assert!(before.is_same_state(&before));
+        let changed = [
+            Metadata { mode: before.mode ^ 0o400, ..before },
+            Metadata { owner: before.owner ^ 1, ..before },
+            Metadata { group: before.group ^ 1, ..before },
+        ];
+        for now in changed {
+            assert!(!now.is_same_state(&before), "{now:?}");
+        }
     }
 }

@@ -50,21 +50,29 @@ fn asks_for_more(request: &Request) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
     use weir_config::{Source, load};
-    use weir_net::service::Body;
+    use weir_net::service::{Body, ClientTls};
     use weir_storage::NodeId;
 
     use super::*;
     use crate::call::Call;
 
+    const EVERYBODY: &str = "anonymous-read = true";
+
     fn area(root: &Path) -> Arc<Area> {
+        area_with(root, "cache-control = 'max-age=60'", EVERYBODY)
+    }
+
+    /// With these keys, and these of its access.
+    fn area_with(root: &Path, keys: &str, access: &str) -> Arc<Area> {
         let text = format!(
             "[listener.web]\nbind = ':0'\nstorage = 'data'\n\
-             [storage-area.data]\nroot = '{}'\ncache-control = 'max-age=60'\n\
-             [storage-area.data.access]\nanonymous-read = true\n",
+             [storage-area.data]\nroot = '{}'\n{keys}\n\
+             [storage-area.data.access]\n{access}\n",
             root.display()
         );
         let loaded = load(&[Source::new("test", text)], &|_| None).unwrap();
@@ -119,6 +127,81 @@ mod tests {
         }
         for (method, target) in [("HEAD", "/a"), ("PUT", "/a"), ("GET", "/a/"), ("GET", "/"), ("GET", "/b")] {
             assert!(plain(&area, &Request::new(method, target, &[])).is_none(), "{method} {target}");
+        }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn whoever_has_a_certificate_is_answered_in_full_and_tls_alone_tells_of_nobody() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("a"), "text").unwrap();
+        let area = area(root.path());
+        assert_eq!(in_full(&area, get("/a")).await.status, 200);
+        let tls = Some(ClientTls { subject: "CN=Jo,O=Example".to_owned(), ..ClientTls::default() });
+        assert!(plain(&area, &Request { tls, ..get("/a") }).is_none());
+        assert!(plain(&area, &Request { tls: Some(ClientTls::default()), ..get("/a") }).is_some());
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn where_more_than_the_file_may_matter_everybody_is_answered_in_full() {
+        let (root, beside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(root.path().join("a"), "text").unwrap();
+        let policies = beside.path().join("all.cedar");
+        fs::write(&policies, "permit(principal, action, resource);").unwrap();
+        let by_policies = format!("cedar = '{}'", policies.display());
+        let kinds = [
+            ("precompressed = true", EVERYBODY, "/a"),
+            ("accel-redirect = { prefix = '/files', trusted = '127.0.0.1' }", EVERYBODY, "/a"),
+            ("identity-from = '127.0.0.1'", EVERYBODY, "/a"),
+            ("token-in-url = true", EVERYBODY, "/a?access_token=x"),
+            // They may ask for the time and for the client.
+            ("", by_policies.as_str(), "/a"),
+        ];
+        for (keys, access, target) in kinds {
+            let area = area_with(root.path(), keys, access);
+            assert_eq!(in_full(&area, get("/a")).await.status, 200, "{keys} {access}");
+            assert!(plain(&area, &get(target)).is_none(), "{keys} {access}");
+        }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_has_become_of_a_file_or_of_the_way_to_it_is_seen_by_who_asks_next() {
+        let (root, beside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let at = |name: &str| root.path().join(name);
+        fs::create_dir(at("d")).unwrap();
+        fs::write(at("d/a"), "text").unwrap();
+        fs::write(at("d/next"), "another text").unwrap();
+        fs::write(beside.path().join("a"), "not of the area").unwrap();
+        let area = area(root.path());
+        let changes: [(&dyn Fn(), Option<u64>); 6] = [
+            (&|| fs::rename(at("d/next"), at("d/a")).unwrap(), Some(12)),
+            (&|| fs::remove_file(at("d/a")).unwrap(), None),
+            (&|| fs::write(at("d/a"), "again").unwrap(), Some(5)),
+            (
+                &|| {
+                    fs::rename(at("d"), at("away")).unwrap();
+                    symlink(beside.path(), at("d")).unwrap();
+                },
+                None,
+            ),
+            (
+                &|| {
+                    fs::remove_file(at("d")).unwrap();
+                    fs::rename(at("away"), at("d")).unwrap();
+                },
+                Some(5),
+            ),
+            (&|| fs::set_permissions(at("d/a"), Permissions::from_mode(0o604)).unwrap(), Some(5)),
+        ];
+        assert_eq!(in_full(&area, get("/d/a")).await.status, 200);
+        let mut is_there = true;
+        for (number, (change, length)) in changes.into_iter().enumerate() {
+            assert_eq!(plain(&area, &get("/d/a")).is_some(), is_there, "before change {number}");
+            change();
+            assert!(plain(&area, &get("/d/a")).is_none(), "after change {number}");
+            let full = in_full(&area, get("/d/a")).await;
+            is_there = full.status == 200;
+            let now = full.content.length().filter(|_| is_there);
+            assert_eq!(now, length, "after change {number}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! GET and HEAD of files.
 
 use serde_json::json;
-use weir_testkit::{Ending, RawClient};
+use weir_testkit::{Ending, RawClient, Response};
 
 use crate::access::{ISSUER, Issuer, bearer};
 use crate::{Site, message, pattern};
@@ -68,6 +68,42 @@ fn every_size_arrives_whole_one_request_after_the_other_on_one_connection() {
         let got = client.response();
         assert_eq!((got.status, got.body.len()), (200, size));
         assert!(got.body == pattern(size), "{size}");
+    }
+}
+
+#[test]
+fn who_asks_again_is_told_what_the_first_one_was() {
+    let site = Site::readable("cache-control = \"max-age=60\"");
+    site.write("a/page.html", "<p>text</p>");
+    site.write("a/long", pattern(300_000));
+    site.write("empty", "");
+    let lines = |answer: &Response| -> Vec<(String, String)> {
+        let is_same = |name: &str| !["date", "x-request-id"].contains(&name.to_ascii_lowercase().as_str());
+        answer.headers.iter().filter(|(name, _)| is_same(name)).cloned().collect()
+    };
+    // None of these changes anything.
+    let further: [&[(&str, &str)]; 5] = [
+        &[],
+        &[("Content-Length", "0")],
+        &[("Expect", "100-continue")],
+        &[("Accept-Encoding", "br, gzip")],
+        &[("X-Sendfile-Type", "X-Accel-Redirect")],
+    ];
+    let mut client = site.weir.client();
+    for path in ["/a/page.html", "/a/long", "/empty"] {
+        let first = client.exchange(message("GET", path, &[], b""));
+        assert_eq!(first.status, 200, "{path}");
+        for further in further {
+            let again = client.exchange(message("GET", path, further, b""));
+            assert_eq!((again.status, lines(&again)), (200, lines(&first)), "{path} {further:?}");
+            assert!(again.body == first.body, "{path} {further:?}");
+        }
+        client.send(message("HEAD", path, &[], b""));
+        let head = client.response_to_head();
+        assert_eq!((head.status, lines(&head)), (200, lines(&first)), "{path}");
+        // A token that means nothing is a reason to refuse, whatever is known of the file.
+        let forged = client.exchange(message("GET", path, &[("Authorization", "Bearer a.b.c")], b""));
+        assert!(matches!(forged.status, 401 | 403), "{path}: {}", forged.status);
     }
 }
 

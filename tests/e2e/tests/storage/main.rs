@@ -28,6 +28,7 @@ mod racing;
 mod ranges;
 mod redirect;
 mod resumable;
+mod sending;
 mod tls;
 mod tokens;
 mod traced;
