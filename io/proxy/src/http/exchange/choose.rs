@@ -16,7 +16,7 @@ impl Exchange {
             self.chosen(lease, cx, client);
             return Ok(());
         }
-        let waited = self.queued.as_ref();
+        let waited = self.queued.as_deref();
         if let Some(bond) = &mut self.bond {
             match bond.claim(&self.pool, &self.tried, waited) {
                 Bound::Server(lease) => {
@@ -117,10 +117,10 @@ impl Exchange {
                 *queued = None;
                 let terms = Terms { rank: self.place.rank, patience: left };
                 let entered = QueuePlace::enter(&self.pool, wanted, &terms, now);
-                *queued = Some(entered.map_err(|refusal| {
+                *queued = Some(Box::new(entered.map_err(|refusal| {
                     self.pool.counters().busy.one();
                     Fault::QueueRefused(refusal)
-                })?);
+                })?));
                 if !was_queued {
                     self.timing.queued(now);
                     self.pool.counters().queued.one();

@@ -56,7 +56,7 @@ pub(crate) struct Exchange {
     /// What the pool's breaker says to it.
     pass: Result<Option<Pass>, Duration>,
     /// Its place in a queue, until a server is chosen.
-    queued: Option<QueuePlace>,
+    queued: Option<Box<QueuePlace>>,
     /// How many were served while it waited.
     pub(crate) queue_ahead: QueueAhead,
     /// What it makes a server do, where weights are found by that.
@@ -303,5 +303,17 @@ impl Exchange {
     /// Bytes of the body that came from the server.
     pub(crate) fn download_read(&self) -> u64 {
         self.download.as_ref().map_or(0, |download| download.bytes_read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exchange_stays_small() {
+        // It is filled, moved and looked through for every request.
+        let bytes = [size_of::<Exchange>(), size_of::<Pump>()];
+        assert!(bytes[0] <= 1024 && bytes[1] <= 160, "{bytes:?} bytes: something rare should be boxed");
     }
 }
