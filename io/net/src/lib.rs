@@ -4,6 +4,7 @@
 //! ([`service`]), because they may not know each other.
 
 mod attempts;
+mod box_pool;
 mod buffers;
 mod counting;
 mod listen;
@@ -20,6 +21,7 @@ mod timer;
 pub mod tls;
 
 pub use attempts::connect_first;
+pub use box_pool::BoxPool;
 pub use buffers::BufferPool;
 pub use listen::{ListenError, ListenOptions, ListenSocket, Listener, is_listened_on};
 pub use page_buffer::PageBuffer;

@@ -211,7 +211,7 @@ fn send_to(
     let is_needed_later = pool.shared.plan.offload.is_some();
     let facts = facts(connection, request, route_index, is_needed_later);
     let message = Message { head: out, upload, broken, bond };
-    Box::new(Exchange::new(pool, facts, *timing, message, place))
+    connection.worker.exchanges.put(Exchange::new(pool, facts, *timing, message, place))
 }
 
 /// The status for a body that says of itself that it is larger than its route permits.

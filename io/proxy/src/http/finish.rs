@@ -86,6 +86,7 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
         }
     }
     exchange.release(&connection.worker);
+    connection.worker.exchanges.give(exchange);
     after
 }
 

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 
 use weir_http::HeaderTable;
-use weir_net::{BufferPool, PipePool, Timers};
+use weir_net::{BoxPool, BufferPool, PipePool, Timers};
 
 pub(crate) use breaker::Pass;
 pub(crate) use live::{LocalHttp, LocalListener, LocalLive, LocalTcp};
@@ -29,6 +29,7 @@ pub(crate) use queue::{QueuePlace, Wanted};
 pub(crate) use scratch::Scratch;
 pub(crate) use server::{LocalServer, ServerConnection};
 
+use crate::http::Exchange;
 use crate::state::Shared;
 
 /// All servers' idle connections are looked at in so many turns of housekeeping.
@@ -44,6 +45,8 @@ pub(crate) struct Worker {
     pub(crate) out: RefCell<Vec<u8>>,
     pub(crate) headers: RefCell<HeaderTable>,
     pub(crate) buffers: BufferPool,
+    /// Requests on their way live in here.
+    pub(crate) exchanges: BoxPool<Exchange>,
     pub(crate) pipes: PipePool,
     pub(crate) timers: Rc<Timers>,
     /// Connections and sessions that are open here.
@@ -87,6 +90,7 @@ impl Worker {
             out: RefCell::new(Vec::with_capacity(8 * 1024)),
             headers: RefCell::default(),
             buffers: BufferPool::default(),
+            exchanges: BoxPool::default(),
             pipes: PipePool::default(),
             timers: Timers::new(),
             open: Cell::new(0),
