@@ -193,7 +193,10 @@ impl Exchange {
 
     /// Goes on as far as it can. Ready when the exchange has ended, one way or another.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, client: &mut ClientSide<'_>) -> Poll<End> {
-        client.worker.look_at_clock();
+        // One that has only just begun did so at a look at the clock.
+        if !matches!(self.state, State::Choose) {
+            client.worker.look_at_clock();
+        }
         if client.worker.drain.get() == Drain::Cut {
             return Poll::Ready(End::Cut(Cut::Stopped));
         }
