@@ -144,6 +144,11 @@ impl Exchange {
         self.head_sent = 0;
         self.timing.connected(client.worker.now());
         self.state = State::Running;
-        self.arm(client);
+        if self.upload.is_read() {
+            // There is only the head to send, and nearly always that is done at once: no deadline before somebody has to wait.
+            self.arm_when_waiting();
+        } else {
+            self.arm(client);
+        }
     }
 }

@@ -87,7 +87,7 @@ pub(crate) struct Exchange {
     unsent: Vec<u8>,
     download: Option<Pump>,
     pub(crate) response: Option<ResponseFacts>,
-    /// Bytes moved when the deadline was last set.
+    /// Bytes moved when the deadline was last set; `u64::MAX` = it is yet to be set.
     moved_at_arm: u64,
     /// Bytes of ciphertext that waited then.
     unsent_at_arm: usize,
