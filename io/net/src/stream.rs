@@ -88,10 +88,10 @@ impl Stream {
     }
 
     /// Whether an idle stream has something to read, its end included.
-    pub fn has_pending_input(&self, cx: &mut Context<'_>) -> bool {
+    pub fn has_pending_input(&self) -> bool {
         match self {
-            Self::Plain(socket) => socket.has_pending_input(cx),
-            Self::Tls(tls) => tls.has_unread_input() || tls.socket().has_pending_input(cx),
+            Self::Plain(socket) => socket.has_pending_input(),
+            Self::Tls(tls) => tls.has_unread_input() || tls.socket().has_pending_input(),
         }
     }
 }

@@ -163,7 +163,9 @@ impl Pump {
         // What breaks the rules was read, too.
         let taken = fed.inspect_err(|_| self.bytes_read += bytes.len() as u64)?;
         self.bytes_read += taken as u64;
-        self.surplus.extend_from_slice(&bytes[taken..]);
+        if taken < bytes.len() {
+            self.surplus.extend_from_slice(&bytes[taken..]);
+        }
         let Some(dechunker) = &mut self.dechunker else {
             return Ok(self.scanner.without_extensions(&bytes[..taken]));
         };

@@ -11,10 +11,8 @@ mod scratch;
 mod server;
 
 use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
@@ -157,19 +155,15 @@ impl Worker {
 
     /// Closes idle server connections that are no longer good, and hands log lines over. One server in
     /// [`SWEEP_TURNS`] at a time: with thousands of them, all at once would stall a request.
-    pub(crate) async fn keep_house(&self) {
+    pub(crate) fn keep_house(&self) {
         let all = self.all_live();
         let now = self.look_at_clock();
         let turn = self.sweep_turn.get();
         self.sweep_turn.set((turn + 1) % SWEEP_TURNS);
-        poll_fn(|cx| {
-            for pool in all.iter().flat_map(|live| live.pools()) {
-                let reuse = &pool.shared.plan.reuse;
-                pool.view().every_nth(SWEEP_TURNS, turn).for_each(|server| server.sweep(cx, reuse, now));
-            }
-            Poll::Ready(())
-        })
-        .await;
+        for pool in all.iter().flat_map(|live| live.pools()) {
+            let reuse = &pool.shared.plan.reuse;
+            pool.view().every_nth(SWEEP_TURNS, turn).for_each(|server| server.sweep(reuse, now));
+        }
         self.flush_log();
     }
 

@@ -99,8 +99,7 @@ impl Exchange {
         }
         let now = client.worker.now();
         if matches!(self.hedge, Hedge::At(at) if now >= at) {
-            self.hedge =
-                self.try_second(cx, client).map_or(Hedge::Off, |second| Hedge::Tried(Box::new(second)));
+            self.hedge = self.try_second(client).map_or(Hedge::Off, |second| Hedge::Tried(Box::new(second)));
         }
         loop {
             let Hedge::Tried(second) = &mut self.hedge else { return false };
@@ -261,7 +260,7 @@ impl Exchange {
     }
 
     /// Begins a second try, where there is a server with room that is another one, and the budget permits it.
-    fn try_second(&mut self, cx: &mut Context<'_>, client: &ClientSide<'_>) -> Option<SecondTry> {
+    fn try_second(&mut self, client: &ClientSide<'_>) -> Option<SecondTry> {
         let first = self.lease.as_ref()?.server.shared.slot;
         // Those who wait have nothing yet.
         if self.pool.shared.queue.length() > 0 {
@@ -285,7 +284,7 @@ impl Exchange {
         lease.server.counters().requests.one();
         let plan = &self.pool.shared.plan;
         let reusable = plan.proxy_protocol.is_none() && !self.fresh_only;
-        let idle = if reusable { lease.server.take_idle(cx, &plan.reuse, now, false) } else { None };
+        let idle = if reusable { lease.server.take_idle(&plan.reuse, now, false) } else { None };
         let reused = idle.is_some();
         let progress = match idle {
             Some(mut connection) => {

@@ -212,7 +212,7 @@ impl Exchange {
                     if let Err(retry_after) = self.pass {
                         return Poll::Ready(End::Answer(Fault::BreakerOpen(retry_after)));
                     }
-                    if let Err(fault) = self.choose(cx, client) {
+                    if let Err(fault) = self.choose(client) {
                         return Poll::Ready(End::Answer(fault));
                     }
                 }
