@@ -77,7 +77,7 @@ pub(crate) fn begin(connection: &mut Connection, buf: &[u8], now: Instant, start
     let counters = listener.counters(&worker);
     counters.requests.one();
     counters.bytes_in.add(u64::from(head.head_bytes));
-    let timing = Timing::new(now, now.saturating_duration_since(started));
+    let timing = Timing::new(now, started);
     let source = listener.http.forwarder.client_address(buf, &table, &connection.peer);
     let client = connection.peer.named_client(source).map(Box::new);
     let id = connection.request_id(buf, &table);

@@ -47,7 +47,8 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
     let mut after = match end {
         End::Tunnel => return After::Tunnel(exchange),
         End::Offload(order) => {
-            count_server(connection, &exchange, true, false);
+            let elapsed_us = exchange.timing.elapsed(connection.worker.now());
+            count_server(connection, &exchange, elapsed_us, (true, false));
             learn(connection, &exchange, false);
             if let Some(lease) = exchange.lease() {
                 lease.server.shared.touch(connection.worker.now());
@@ -185,10 +186,10 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
     let bytes_out = exchange.download_bytes();
     listener.bytes_in.add(bytes_in);
     listener.bytes_out.add(bytes_out);
-    let total_us = u64::from(exchange.timing.elapsed(connection.worker.now()));
+    let elapsed_us = exchange.timing.elapsed(connection.worker.now());
     if let Some(response) = &exchange.response {
         listener.responses.count(response.status);
-        listener.duration.record(total_us);
+        listener.duration.record(elapsed_us.into());
     }
     if end.is_bad_request() {
         listener.request_errors.one();
@@ -206,7 +207,8 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
     if matches!(end, End::Answer(fault) if fault.is_pools_failure()) {
         exchange.tell_breaker(false, connection.worker.now());
     }
-    count_server(connection, exchange, matches!(end, End::Complete { .. }), end.is_server_abort());
+    let how = (matches!(end, End::Complete { .. }), end.is_server_abort());
+    count_server(connection, exchange, elapsed_us, how);
     learn(connection, exchange, matches!(end, End::Answer(fault) if fault.is_pools_failure()));
     if let Some(lease) = exchange.lease() {
         let server = lease.server.counters();
@@ -221,8 +223,13 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
 }
 
 /// What a server has done for a request. If it broke off, its failure was counted when it did: a good status in the head
-/// does not make up for that.
-fn count_server(connection: &Connection, exchange: &Exchange, is_complete: bool, broke_off: bool) {
+/// does not make up for that. `elapsed_us`: since the request's head was complete.
+fn count_server(
+    connection: &Connection,
+    exchange: &Exchange,
+    elapsed_us: u32,
+    (is_complete, broke_off): (bool, bool),
+) {
     let Some(lease) = exchange.lease() else { return };
     let now = connection.worker.now();
     let server = lease.server.counters();
@@ -230,7 +237,7 @@ fn count_server(connection: &Connection, exchange: &Exchange, is_complete: bool,
     if let Some(response) = &exchange.response {
         server.bytes_in.add(u64::from(response.head_bytes) + exchange.download_read());
         server.responses.count(response.status);
-        server.times.record(ServerCounters::TOTAL, exchange.timing.since_asked(now).into());
+        server.times.record(ServerCounters::TOTAL, exchange.timing.since_asked(elapsed_us).into());
         if !broke_off {
             exchange.pool.server_answered(lease, response.status);
         }
@@ -259,7 +266,8 @@ fn learn(connection: &Connection, exchange: &Exchange, is_failure: bool) {
             exchange.pool.learn(&lease.server, now, latency, failed);
         }
         _ if is_failure => {
-            let latency = Duration::from_micros(exchange.timing.since_asked(now).into());
+            let latency =
+                Duration::from_micros(exchange.timing.since_asked(exchange.timing.elapsed(now)).into());
             exchange.pool.learn(&lease.server, now, latency, true);
         }
         _ => {}
