@@ -426,11 +426,17 @@ impl Socket {
     }
 
     /// The registration with the reactor, made when it is first needed.
-    #[allow(unsafe_code)]
+    #[inline]
     fn watch(&self) -> io::Result<&AsyncFd<RawFd>> {
-        if let Some(watch) = self.watch.get() {
-            return Ok(watch);
+        match self.watch.get() {
+            Some(watch) => Ok(watch),
+            None => self.register(),
         }
+    }
+
+    #[cold]
+    #[allow(unsafe_code)]
+    fn register(&self) -> io::Result<&AsyncFd<RawFd>> {
         // SAFETY: the descriptor stays open, and the same, for as long as the registration lives: `fd` is never
         // replaced, and `watch` stands before it in the struct, so it is dropped first.
         let watch = unsafe { AsyncFd::register(self.fd.as_raw_fd()) }.map_err(io::Error::from)?;

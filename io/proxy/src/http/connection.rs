@@ -354,6 +354,7 @@ impl Connection {
     }
 
     /// The client ended its direction, or the connection broke, between requests or within a head.
+    #[cold]
     fn ended_early(&mut self) -> Next {
         if self.head_started.is_some() {
             let counters = self.listener.counters(&self.worker);
@@ -365,6 +366,7 @@ impl Connection {
     }
 
     /// Counts and logs what has come of a head whose rest will not come.
+    #[cold]
     fn broken_off(&self, termination: Termination) {
         let now = self.worker.look_at_clock();
         let unread = Unread::new(self.received.len(), now, self.head_started.unwrap_or(now));

@@ -94,6 +94,7 @@ impl Exchange {
     }
 
     /// Waits until there is what it wants.
+    #[cold]
     pub(super) fn queue(&mut self, client: &ClientSide<'_>, wanted: Wanted) -> Result<(), Fault> {
         let now = client.worker.now();
         let plan = &self.pool.shared.plan;

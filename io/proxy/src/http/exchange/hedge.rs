@@ -84,8 +84,15 @@ impl Exchange {
         }
     }
 
+    /// Whether there is, or may yet be, anything to do about a second try.
+    #[inline]
+    pub(super) fn may_have_second_try(&self) -> bool {
+        !matches!(self.hedge, Hedge::Off)
+    }
+
     /// No byte of a response has come yet. Goes on with the second try; true if its response has begun, and is the
     /// exchange's from now on.
+    #[inline(never)]
     pub(super) fn poll_hedge(&mut self, cx: &mut Context<'_>, client: &ClientSide<'_>) -> bool {
         if matches!(self.hedge, Hedge::Alone(_)) {
             return false;
@@ -128,6 +135,7 @@ impl Exchange {
 
     /// The first try has failed: the second one, if it is under way and there is time left, takes its place. It has been
     /// paid for.
+    #[cold]
     pub(super) fn go_on_with_hedge(&mut self, client: &ClientSide<'_>) -> bool {
         let second = match std::mem::replace(&mut self.hedge, Hedge::Off) {
             Hedge::Tried(second) => second,
@@ -198,6 +206,7 @@ impl Exchange {
     }
 
     /// The first try's response has begun while the second one waited: at its server it would have taken at least as long.
+    #[cold]
     fn overtook(&self, second: &SecondTry, now: Instant) {
         if let Progress::Waiting(_) = second.progress {
             let waited = now.saturating_duration_since(second.sent);
@@ -213,6 +222,7 @@ impl Exchange {
         self.arm(client);
     }
 
+    #[cold]
     fn hedge_won(&mut self, begun: Vec<u8>, client: &ClientSide<'_>) {
         let Hedge::Tried(second) = std::mem::replace(&mut self.hedge, Hedge::Off) else { return };
         let SecondTry { lease, progress, reused, chosen, connected, sent, .. } = *second;
@@ -240,6 +250,7 @@ impl Exchange {
 
     /// The second try's connection was a kept one, and its server has ended it. That says nothing against the server, which gets a fresh
     /// one, as with any other try, if the pool's rule for these permits it. (Only what is safe is tried a second time at all.)
+    #[cold]
     fn second_afresh(&mut self, client: &ClientSide<'_>) -> bool {
         let Hedge::Tried(second) = &mut self.hedge else { return false };
         let shared = &self.pool.shared;
@@ -260,6 +271,7 @@ impl Exchange {
     }
 
     /// Begins a second try, where there is a server with room that is another one, and the budget permits it.
+    #[cold]
     fn try_second(&mut self, client: &ClientSide<'_>) -> Option<SecondTry> {
         let first = self.lease.as_ref()?.server.shared.slot;
         // Those who wait have nothing yet.
