@@ -73,17 +73,27 @@ impl LazyHistogram {
     }
 }
 
-/// What one thread has counted for a listener.
+/// What one thread has counted for a listener. What every request changes stands first: the kernel's work in between leaves little of it in the
+/// first cache, so that each line counts.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct ListenerCounters {
+    /// Requests (TCP: connections) that were read.
+    pub requests: Counter,
+    /// From clients.
+    pub bytes_in: Counter,
+    /// To clients.
+    pub bytes_out: Counter,
+    /// Responses sent.
+    pub responses: StatusClasses,
+    /// From the head's last byte to the response's last byte.
+    pub duration: LazyHistogram,
     /// Connections accepted.
     pub connections: Counter,
     /// Connections open now.
     pub connections_open: Counter,
     /// Connections refused because of a limit.
     pub connections_denied: Counter,
-    /// Requests (TCP: connections) that were read.
-    pub requests: Counter,
     /// Requests that could not be understood, or did not come in time.
     pub request_errors: Counter,
     /// Requests that a rule refused.
@@ -96,20 +106,12 @@ pub struct ListenerCounters {
     pub answered: StatusClasses,
     /// Clients that went away before the end.
     pub client_aborts: Counter,
-    /// From clients.
-    pub bytes_in: Counter,
-    /// To clients.
-    pub bytes_out: Counter,
-    /// Responses sent.
-    pub responses: StatusClasses,
     /// TLS handshakes completed.
     pub tls_handshakes: Counter,
     /// TLS handshakes that resumed a session.
     pub tls_resumed: Counter,
     /// TLS handshakes that failed.
     pub tls_failures: Counter,
-    /// From the head's last byte to the response's last byte.
-    pub duration: LazyHistogram,
 }
 
 /// What one thread has counted for a pool as a whole.
@@ -216,6 +218,13 @@ mod tests {
             shards.of(thread).add(count);
         }
         assert_eq!(shards.iter().map(Counter::get).collect::<Vec<_>>(), [101, 1010]);
+    }
+
+    #[test]
+    fn what_every_request_changes_of_a_listeners_counters_is_on_two_cache_lines() {
+        let end = offset_of!(ListenerCounters, duration) + size_of::<LazyHistogram>();
+        assert!(end <= align_of::<Padded<ListenerCounters>>(), "{end}");
+        assert!(end <= offset_of!(ListenerCounters, connections));
     }
 
     #[test]
