@@ -17,6 +17,7 @@ mod socket;
 mod splice;
 mod stream;
 pub mod ticket;
+mod ticks;
 mod timer;
 pub mod tls;
 
@@ -31,4 +32,5 @@ pub use secret::Secret;
 pub use socket::{Peer, Socket};
 pub use splice::{SpliceProgress, poll_splice};
 pub use stream::Stream;
+pub use ticks::Ticks;
 pub use timer::{Deadline, Timers};

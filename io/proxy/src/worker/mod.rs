@@ -18,7 +18,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 
 use weir_http::HeaderTable;
-use weir_net::{BoxPool, BufferPool, PipePool, Timers};
+use weir_net::{BoxPool, BufferPool, PipePool, Ticks, Timers};
 
 pub(crate) use breaker::Pass;
 pub(crate) use live::{LocalHttp, LocalListener, LocalLive, LocalTcp};
@@ -55,6 +55,8 @@ pub(crate) struct Worker {
     pub(crate) ended: Notify,
     /// The clock as of the last look.
     clock: Cell<Instant>,
+    /// Of the time that all workers share.
+    millis: Ticks,
     /// The date as text, and when its second ends; `None` = it was never asked for.
     date: RefCell<(Option<Instant>, Rc<str>)>,
     random: Cell<u64>,
@@ -81,6 +83,7 @@ pub(crate) enum Drain {
 impl Worker {
     pub(crate) fn new(thread: usize, shared: Arc<Shared>, seed: u64) -> Rc<Self> {
         let live = LocalLive::new(&shared, thread, seed, None);
+        let started = shared.started();
         Rc::new(Self {
             thread,
             shared,
@@ -95,6 +98,7 @@ impl Worker {
             drain: Cell::new(Drain::No),
             ended: Notify::new(),
             clock: Cell::new(Instant::now()),
+            millis: Ticks::new(started, 1),
             date: RefCell::new((None, Rc::from(""))),
             random: Cell::new(seed | 1),
             sweep_turn: Cell::new(0),
@@ -137,6 +141,11 @@ impl Worker {
     /// between them is well under a microsecond, and a look costs more than that much thought.
     pub(crate) fn now(&self) -> Instant {
         self.clock.get()
+    }
+
+    /// The same, in milliseconds since the start that all workers share ([`Shared::millis`]).
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.millis.of(self.clock.get())
     }
 
     /// The time now. To be called when an event is taken up.
