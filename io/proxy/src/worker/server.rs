@@ -126,10 +126,11 @@ impl ServerConnection {
 
 impl IdleConnection {
     fn is_good(&self, rules: &ConnectionReuse, now: Instant, version: u64) -> bool {
-        let age = |since: Instant, max: Duration| now.saturating_duration_since(since) < max;
+        // A sum is compared sooner than a difference. What is too far away to be told never comes.
+        let is_within = |since: Instant, max: Duration| since.checked_add(max).is_none_or(|end| now < end);
         self.connection.endpoint_version == version
-            && age(self.since, rules.idle_timeout.duration())
-            && age(self.connection.born, rules.age_max.duration())
+            && is_within(self.since, rules.idle_timeout.duration())
+            && is_within(self.connection.born, rules.age_max.duration())
             && !self.connection.stream.has_pending_input()
     }
 }
