@@ -17,6 +17,8 @@ pub(crate) struct Timing {
     connected_us: u32,
     request_sent_us: u32,
     first_byte_us: u32,
+    /// The look at the clock that `first_byte_us` is of.
+    first_byte_at: Instant,
 }
 
 const NOT: u32 = u32::MAX;
@@ -38,6 +40,7 @@ impl Timing {
             connected_us: NOT,
             request_sent_us: NOT,
             first_byte_us: NOT,
+            first_byte_at: start,
         }
     }
 
@@ -94,7 +97,7 @@ impl Timing {
     }
 
     pub(crate) fn first_byte(&mut self, now: Instant) {
-        self.first_byte_us = self.elapsed(now);
+        (self.first_byte_us, self.first_byte_at) = (self.elapsed(now), now);
     }
 
     pub(crate) fn first_byte_came(&self) -> bool {
@@ -133,6 +136,10 @@ impl Timing {
 
     /// Since the head was complete.
     pub(crate) fn elapsed(&self, now: Instant) -> u32 {
+        // A short response ends in the turn in which it began.
+        if now == self.first_byte_at && self.first_byte_came() {
+            return self.first_byte_us;
+        }
         micros(between(self.start, now))
     }
 }
@@ -165,6 +172,7 @@ mod tests {
         timing.request_sent(at(2));
         timing.first_byte(at(5));
         assert_eq!((timing.queue(), timing.server()), (Some(0), Some(3_000)));
+        assert_eq!([at(0), at(3), at(5), at(6)].map(|at| timing.elapsed(at)), [0, 3_000, 5_000, 6_000]);
         assert_eq!(timing.since_asked(timing.elapsed(at(6))), 6_000);
         // The body has taken a minute.
         timing.ask_again(at(60_000));
