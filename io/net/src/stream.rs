@@ -13,6 +13,11 @@ pub enum Stream {
 }
 
 impl Stream {
+    /// Whether it is a bare socket.
+    pub fn is_plain(&self) -> bool {
+        matches!(self, Self::Plain(_))
+    }
+
     /// Reads into `buffer`; 0 = the peer has ended its direction cleanly. A TLS stream that ends without saying so is
     /// an error (`UnexpectedEof`).
     pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {

@@ -69,7 +69,8 @@ pub(crate) async fn serve(
     };
     match listener {
         LocalListener::Http(listener) => {
-            http::serve(Box::new(Connection::new(Rc::clone(&worker), live, listener, arrival))).await;
+            let boxed = worker.connections.put(Connection::new(Rc::clone(&worker), live, listener, arrival));
+            http::serve(boxed).await;
         }
         LocalListener::Tcp(listener) => {
             Box::pin(tcp::serve(Rc::clone(&worker), live, listener, arrival)).await

@@ -27,7 +27,7 @@ pub(crate) use queue::{QueuePlace, Wanted};
 pub(crate) use scratch::Scratch;
 pub(crate) use server::{LocalServer, ServerConnection};
 
-use crate::http::Exchange;
+use crate::http::{Connection, Exchange};
 use crate::state::Shared;
 
 /// All servers' idle connections are looked at in so many turns of housekeeping.
@@ -43,6 +43,8 @@ pub(crate) struct Worker {
     pub(crate) out: RefCell<Vec<u8>>,
     pub(crate) headers: RefCell<HeaderTable>,
     pub(crate) buffers: BufferPool,
+    /// Clients' connections live in here.
+    pub(crate) connections: BoxPool<Connection>,
     /// Requests on their way live in here.
     pub(crate) exchanges: BoxPool<Exchange>,
     pub(crate) pipes: PipePool,
@@ -91,6 +93,7 @@ impl Worker {
             out: RefCell::new(Vec::with_capacity(8 * 1024)),
             headers: RefCell::default(),
             buffers: BufferPool::default(),
+            connections: BoxPool::default(),
             exchanges: BoxPool::default(),
             pipes: PipePool::default(),
             timers: Timers::new(),
