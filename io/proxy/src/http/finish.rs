@@ -191,6 +191,21 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
         listener.responses.count(response.status);
         listener.duration.record(elapsed_us.into());
     }
+    let is_complete = matches!(end, End::Complete { .. });
+    if !is_complete {
+        count_incomplete(connection, exchange, end);
+    }
+    count_server(connection, exchange, elapsed_us, (is_complete, end.is_server_abort()));
+    learn(connection, exchange, matches!(end, End::Answer(fault) if fault.is_pools_failure()));
+    if let Some(lease) = exchange.lease() {
+        lease.server.shared.touch(connection.worker.now());
+    }
+}
+
+/// What an end beside the usual one counts as.
+#[cold]
+fn count_incomplete(connection: &Connection, exchange: &mut Exchange, end: &End) {
+    let listener = connection.listener.counters(&connection.worker);
     if end.is_bad_request() {
         listener.request_errors.one();
     }
@@ -207,9 +222,6 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
     if matches!(end, End::Answer(fault) if fault.is_pools_failure()) {
         exchange.tell_breaker(false, connection.worker.now());
     }
-    let how = (matches!(end, End::Complete { .. }), end.is_server_abort());
-    count_server(connection, exchange, elapsed_us, how);
-    learn(connection, exchange, matches!(end, End::Answer(fault) if fault.is_pools_failure()));
     if let Some(lease) = exchange.lease() {
         let server = lease.server.counters();
         if end.is_client_abort() {
@@ -218,7 +230,6 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
         if end.is_server_abort() {
             server.server_aborts.one();
         }
-        lease.server.shared.touch(connection.worker.now());
     }
 }
 
