@@ -8,6 +8,7 @@ use std::mem::MaybeUninit;
 /// glibc keeps no more than seven freed pieces of a size at hand for a thread, and none of over a kilobyte; any other one costs locks and a
 /// search when it is asked for, and again when it is given back.
 pub struct BoxPool<T> {
+    #[allow(clippy::vec_box)] // The boxes are what is kept.
     free: RefCell<Vec<Box<MaybeUninit<T>>>>,
 }
 
