@@ -134,8 +134,7 @@ impl Post {
             shared.open.leave();
             return deny(worker, listener, &socket);
         }
-        let session = session::serve(Rc::clone(worker), Rc::clone(live), listener.clone(), socket, peer);
-        tokio::task::spawn_local(session);
+        session::begin(worker, Rc::clone(live), listener.clone(), socket, peer);
     }
 
     /// Takes who has connected or is about to, before the socket closes: the kernel resets those who are left in it.
