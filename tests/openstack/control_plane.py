@@ -263,7 +263,8 @@ def configure(plane):
     d, u = plane.dir, plane.url
     login = ('auth_type = password\nauth_url = %s/v3\nusername = admin\npassword = admin\nproject_name = admin\n'
              'user_domain_id = default\nproject_domain_id = default\nregion_name = %s\n' % (u('keystone'), REGION))
-    # A token that was revoked is refused after this long; asking Keystone about every request takes a core.
+    # A token that was revoked is refused after this long; asking Keystone about every request takes a core. (What ends with this gets
+    # the type of its service: without it no token of a credential with access rules is taken.)
     token = ('[keystone_authtoken]\n%swww_authenticate_uri = %s/v3\nservice_token_roles_required = true\ntoken_cache_time = 20\n'
              % (login, u('keystone')))
 
@@ -281,13 +282,14 @@ def configure(plane):
             + database('database', 'glance') + '[glance_store]\ndefault_backend = file\n'
             + '[file]\nfilesystem_store_datadir = %s/images\n[os_glance_staging_store]\n' % d
             + 'filesystem_store_datadir = %s/staging\n[paste_deploy]\nflavor = keystone\n' % d
-            + 'config_file = %s/venv/etc/glance/glance-api-paste.ini\n[oslo_concurrency]\nlock_path = %s/lock\n' % (d, d) + token,
+            + 'config_file = %s/venv/etc/glance/glance-api-paste.ini\n[oslo_concurrency]\nlock_path = %s/lock\n' % (d, d) + token
+            + 'service_type = image\n',
         'neutron.conf': '[DEFAULT]\ncore_plugin = ml2\nservice_plugins =\nauth_strategy = keystone\ntransport_url = fake:/\n'
             + 'api_paste_config = %s/venv/etc/neutron/api-paste.ini\nstate_path = %s\n' % (d, d)
             + 'notify_nova_on_port_status_changes = false\nnotify_nova_on_port_data_changes = false\napi_workers = 1\n'
             + 'rpc_workers = 0\n' + database('database', 'neutron') + '[quotas]\nquota_port = -1\n'
             + '[oslo_concurrency]\nlock_path = %s/lock\n[ml2]\ntype_drivers = local\ntenant_network_types = local\n' % d
-            + 'mechanism_drivers = bound\nextension_drivers =\n' + token,
+            + 'mechanism_drivers = bound\nextension_drivers =\n' + token + 'service_type = network\n',
         'nova.conf': '[DEFAULT]\nhost = control\nmy_ip = 127.0.0.1\ncompute_driver = booked.Driver\ntransport_url = fake:/\n'
             + 'state_path = %s/nova\nlog_dir =\nuse_stderr = true\nreclaim_instance_interval = 0\n' % d
             + 'rpc_response_timeout = 60\nservice_down_time = 60\nmax_concurrent_builds = 0\n'
@@ -299,7 +301,8 @@ def configure(plane):
             + 'server_group_members = -1\nserver_groups = -1\n'
             # Nova shows Neutron a token of its own when it deletes ports.
             + '[service_user]\nsend_service_user_token = true\n' + login
-            + ''.join('[%s]\n%s' % (other, login) for other in ('placement', 'neutron', 'glance', 'cinder')) + token,
+            + ''.join('[%s]\n%s' % (other, login) for other in ('placement', 'neutron', 'glance', 'cinder')) + token
+            + 'service_type = compute\n',
     }
     for name, text in files.items():
         (plane.etc / name).write_text(text)

@@ -24,6 +24,10 @@ def catalogue(directory, region, urls):
     def cloud(auth, **more):
         return dict(auth=auth, region_name=region, identity_api_version='3', **more)
 
+    def with_credential(credential):
+        return cloud({'auth_url': auth_url, 'application_credential_id': credential.id,
+                      'application_credential_secret': credential.secret}, auth_type='v3applicationcredential')
+
     identity = openstack.connect(**cloud(password('admin'))).identity
     services = {'placement': urls['placement'], 'image': urls['glance'], 'network': urls['neutron'],
                 'compute': urls['nova'] + '/v2.1'}
@@ -43,13 +47,18 @@ def catalogue(directory, region, urls):
     identity.assign_project_role_to_user(identity.find_project('fleet'), reader, identity.find_role('reader'))
     mine = openstack.connect(**cloud(password('fleet'))).identity
     credential = mine.create_application_credential(user_id(mine), 'fleet')
+    # Looks at everything, makes servers, stops and starts them, and deletes none.
+    rules = [('GET', kind, '/**') for kind in ('compute', 'image', 'network')]
+    rules += [('POST', 'compute', path) for path in ('/v2.1/servers', '/v2.1/servers/*/action')]
+    keeper = mine.create_application_credential(
+        user_id(mine), 'keeper', access_rules=[{'method': method, 'service': kind, 'path': path} for method, kind, path in rules])
     clouds = {
         'admin': cloud(password('admin')),
         'brief': cloud({**password('fleet'), 'auth_url': urls['brief'] + '/v3'}),
         'small': cloud(password('small')),
         'reader': cloud({**password('reader'), 'project_name': 'fleet'}),
-        'fleet': cloud({'auth_url': auth_url, 'application_credential_id': credential.id,
-                        'application_credential_secret': credential.secret}, auth_type='v3applicationcredential'),
+        'fleet': with_credential(credential),
+        'keeper': with_credential(keeper),
     }
     path = pathlib.Path(directory, 'clouds.yaml')
     path.write_text(yaml.safe_dump({'clouds': clouds}))

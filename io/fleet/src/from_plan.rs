@@ -87,15 +87,40 @@ pub async fn verify(plan: &FleetPlan) -> Result<(), Failure> {
         };
         verified.map_err(wrong)?;
     }
+    match elsewhere(plan).map_err(wrong)? {
+        Some(provider) => provider.verify().await,
+        None => Ok(()),
+    }
+}
+
+/// How many machines a fleet can have as things stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reach {
+    /// The machines that it has, stopped ones too.
+    pub there: u32,
+    /// How many more its provider has room for.
+    pub room: u32,
+}
+
+/// Asks the provider how many machines the fleet can have; `None` = no limit is known. Changes nothing.
+///
+/// # Errors
+/// It did not answer, or refused to.
+pub async fn reach(plan: &FleetPlan) -> Result<Option<Reach>, Failure> {
+    let provider = elsewhere(plan).map_err(|why| Failure::new(FailureKind::Permanent, why))?;
+    let Some(provider) = provider else { return Ok(None) };
+    let Some(room) = provider.room().await? else { return Ok(None) };
+    let there = u32::try_from(provider.machines().await?.len()).unwrap_or(u32::MAX);
+    Ok(Some(Reach { there, room }))
+}
+
+/// The provider, if somebody else has to be asked: of processes there is nobody.
+fn elsewhere(plan: &FleetPlan) -> Result<Option<Box<dyn Provider>>, String> {
     match &plan.provider {
-        // Nobody else need be asked.
-        FleetProvider::Process(_) => Ok(()),
-        FleetProvider::Exec(program) => ExecProvider::new(exec_settings(plan, program)).verify().await,
-        FleetProvider::OpenStack(cloud) => {
-            let settings = openstack_settings(plan, cloud).map_err(wrong)?;
-            OpenStackProvider::new(settings).map_err(wrong)?.verify().await
+        FleetProvider::Process(_) => Ok(None),
+        FleetProvider::Exec(_) | FleetProvider::OpenStack(_) | FleetProvider::Kubernetes(_) => {
+            open(plan).map(Some)
         }
-        FleetProvider::Kubernetes(of) => pods::provider(plan, of).map_err(wrong)?.verify().await,
     }
 }
 
@@ -150,6 +175,7 @@ fn openstack_settings(plan: &FleetPlan, of: &FleetCloud) -> Result<OpenStackSett
         security_groups: of.security_groups.clone(),
         availability_zone: of.availability_zone.clone(),
         config_drive: of.config_drive,
+        standby: plan.rules.standby.keep > 0,
         park: if of.shelve { Park::Shelve } else { Park::Stop },
         address: AddressChoice {
             network: of.address_network.clone(),

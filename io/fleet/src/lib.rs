@@ -43,7 +43,7 @@ mod yaml;
 pub use actuator::{Activity, Actuator, Settled, Trouble};
 pub use backoff::Backoff;
 pub use failure::{Failure, FailureKind};
-pub use from_plan::{check, haproxy, open, verify};
+pub use from_plan::{Reach, check, haproxy, open, reach, verify};
 pub use haproxy::Haproxy;
 pub use history::History;
 pub use journal::{Action, Intent, Journal, Outcome};

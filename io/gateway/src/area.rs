@@ -28,7 +28,7 @@ use crate::place::{AccessPoint, plain_path};
 use crate::tpc::Desk;
 use crate::upkeep;
 
-/// For how long a file is kept open for whoever asks for it next.
+/// For how long a file that nobody asks for is kept open for whoever asks for it next.
 const OPEN_FILES_FOR: Duration = Duration::from_secs(1);
 
 /// A storage area that is being served.

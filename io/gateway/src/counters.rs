@@ -50,7 +50,9 @@ impl Counters {
         if !done.whole {
             add(&kind.aborted, 1);
         }
-        add(&kind.request_bytes, done.request_bytes);
+        if done.request_bytes > 0 {
+            add(&kind.request_bytes, done.request_bytes);
+        }
         add(&kind.response_bytes, done.response_bytes);
     }
 

@@ -16,6 +16,7 @@ use crate::call::Call;
 use crate::error::GatewayError;
 use crate::identity::Identifier;
 use crate::issuing::Issuing;
+use crate::method;
 use crate::offload::Offload;
 use crate::refusal;
 use crate::tpc::{Desk, TransferTls, Transfers};
@@ -198,14 +199,16 @@ impl Node {
 impl Service for Gateway {
     fn call(&self, name: &str, request: Request, body: Body) -> LocalFuture<Answer> {
         let areas = self.areas.load();
-        let Some(area) = areas.by_name.get(name).map(Arc::clone) else {
+        let Some(area) = areas.by_name.get(name) else {
             return Box::pin(std::future::ready(refusal::unavailable(&request)));
         };
-        let identifier = Arc::clone(&areas.identifier);
-        if let Some(issuing) = Issuing::of(&areas, &area, &request) {
+        if let Some(issuing) = Issuing::of(&areas, area, &request) {
             return Box::pin(issuing.answer(request, body));
         }
-        Box::pin(Call::answer(area, identifier, request, body))
+        if let Some(answer) = method::plain(area, &request) {
+            return Box::pin(std::future::ready(answer));
+        }
+        Box::pin(Call::answer(Arc::clone(area), Arc::clone(&areas.identifier), request, body))
     }
 
     fn take_upload(

@@ -21,6 +21,8 @@ pub(crate) struct Known {
     /// Everybody may read it by this path: the rules of an area stay as they are, and nothing but the path matters to them then.
     public: OnceLock<DavPath>,
     marks: OnceLock<Marks>,
+    /// All lines of an answer with the whole of it, for who does not say who they are.
+    lines: OnceLock<Vec<(&'static str, Value)>>,
 }
 
 /// What the file can be recognised by.
@@ -47,6 +49,24 @@ impl Known {
             let _ = self.public.set(place.full.clone());
         }
         Ok(())
+    }
+
+    /// Whether it is known that everybody may read the file by this path.
+    pub(crate) fn is_public(&self, place: &Place) -> bool {
+        !place.trailing_slash && self.public.get() == Some(&place.full)
+    }
+
+    /// All lines of an answer with the whole of it, for who does not say who they are, as `make` makes them.
+    pub(crate) fn lines_for_anybody(
+        &self,
+        metadata: &Metadata,
+        make: impl FnOnce(&Marks) -> Vec<(&'static str, Value)>,
+    ) -> Vec<(&'static str, Value)> {
+        let lines = self.lines.get_or_init(|| {
+            let lines = make(self.marks(metadata));
+            lines.into_iter().map(|(name, value)| (name, value.shared())).collect()
+        });
+        lines.clone()
     }
 
     pub(crate) fn marks(&self, metadata: &Metadata) -> &Marks {

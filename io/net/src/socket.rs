@@ -6,7 +6,6 @@ use std::path::Path;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 use socket2::{Domain, Protocol, SockAddr, Socket as RawSocket, Type};
@@ -28,7 +27,8 @@ pub struct Socket {
     fd: OwnedFd,
     kind: Kind,
     untold: Cell<Untold>,
-    /// The events that told of room were taken by [`Self::poll_broken`]: no other one may come before something is written.
+    /// The events that told of room were taken by [`Self::poll_broken`]: no other one may come before something is written. Or
+    /// somebody doubts that it is full.
     room_untold: Cell<bool>,
 }
 
@@ -203,6 +203,9 @@ impl Socket {
 
     /// Sends up to `length` bytes of `file` from `offset` on, from the page cache to the socket; 0 = the file ends there.
     /// Waits for the disk, and the thread with it, where they are not in memory: that is the caller's to know.
+    ///
+    /// After fewer bytes the next call waits for an event: the socket is full. If it is the file that has become shorter, none will
+    /// come: who has waited for long has to [`Self::ask_again`].
     pub fn poll_send_file(
         &self,
         cx: &mut Context<'_>,
@@ -213,15 +216,21 @@ impl Socket {
         self.poll_steps(cx, Direction::Write, || {
             let mut at = offset;
             let sent = rustix::fs::sendfile(&self.fd, file, Some(&mut at), length)?;
-            // It is short where the socket is full, and where the file has become shorter: of that no event would tell.
-            Ok(if sent < length && !self.has_room() { Step::Last(sent) } else { Step::More(sent) })
+            Ok(if (1..length).contains(&sent) { Step::Last(sent) } else { Step::More(sent) })
         })
     }
 
-    /// Whether something could be written now. If not, an event tells when it can.
-    fn has_room(&self) -> bool {
-        let now = Timespec::default();
-        !matches!(poll(&mut [PollFd::new(&self.fd, PollFlags::OUT)], Some(&now)), Ok(0))
+    /// Pending while the socket is known to be full: the task is woken when there is room. Ready if only the kernel can tell.
+    pub fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
+        match self.watch.get() {
+            Some(watch) if !self.room_untold.get() => watch.poll_write_ready(cx).map(drop),
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// The next write asks the kernel for room, whatever is known of it.
+    pub fn ask_again(&self) {
+        self.room_untold.set(true);
     }
 
     /// Ends the own direction; what was written still arrives.
@@ -408,13 +417,15 @@ impl Socket {
         }
     }
 
-    /// What a call has come to, after noting what it says of input that no event tells.
+    /// What a call has come to, after noting what it says of input, and of room, that no event tells.
     fn settle<T>(&self, direction: Direction, step: Step<T>) -> T {
         match step {
             Step::More(outcome) => outcome,
             Step::Last(outcome) => {
-                if direction == Direction::Read {
-                    self.untold.set(Untold::Nothing);
+                match direction {
+                    Direction::Read => self.untold.set(Untold::Nothing),
+                    // It is full: of room that comes from now on an event tells.
+                    Direction::Write => self.room_untold.set(false),
                 }
                 outcome
             }

@@ -123,7 +123,8 @@ impl OpenFile {
     pub fn expect_sequential(&self) {
         /// What Linux reads ahead by default.
         const READ_AHEAD_BYTES: u64 = 128 * 1024;
-        if self.metadata.size <= READ_AHEAD_BYTES || self.is_sequential.swap(true, Ordering::Relaxed) {
+        let is_told = |told: &AtomicBool| told.load(Ordering::Relaxed) || told.swap(true, Ordering::Relaxed);
+        if self.metadata.size <= READ_AHEAD_BYTES || is_told(&self.is_sequential) {
             return;
         }
         let _ = fadvise(&self.fd, 0, None, Advice::Sequential);

@@ -16,7 +16,7 @@ use crate::{Disk, OpenFile, StorageError, Tree};
 ///
 /// Nobody gets a file that has been replaced, removed or written to since: each time the kernel is asked whether the file is as it was,
 /// and whether the path still leads to that very file: the latter in short, whether anything was renamed or removed in the directories on the way,
-/// and only if so in full. Only where that needs no waiting is anything kept:
+/// and only if so, and now and then, in full. Only where that needs no waiting is anything kept:
 /// on file systems of this machine, and not where files are opened as their clients' local users.
 ///
 /// `M` is what else is known of such a file, as its user likes it: it is forgotten with the file.
@@ -35,7 +35,8 @@ type Shelf<M> = HashMap<DavPath, Kept<M>>;
 struct Kept<M> {
     file: Arc<OpenFile>,
     memo: Arc<M>,
-    opened: Instant,
+    /// When the path was last resolved in full, and led to it.
+    resolved: Instant,
     used: Instant,
     /// Since when the names on the way are watched; see [`NameWatch::begin`].
     watched: Option<u64>,
@@ -43,8 +44,9 @@ struct Kept<M> {
 
 impl<M: Default> OpenFiles<M> {
     /// Of a tree; its removed files are closed by the threads of `disk`. At most `files_max` for each processor, and no
-    /// more in all than a 64th of the descriptors that the process may have; 0 = none. Each for
-    /// no longer than `kept_for`, after which [`Self::sweep`] closes it: a removed one takes up its space for so long.
+    /// more in all than a 64th of the descriptors that the process may have; 0 = none. Each until nobody has asked for it for
+    /// `kept_for`, after which [`Self::sweep`] closes it: a removed one takes up its space for so long. Once in that time its path is
+    /// resolved in full, whatever is known of the names on the way.
     pub fn new(tree: &Arc<Tree>, disk: &Disk, files_max: usize, kept_for: Duration) -> Self {
         let shelves = available_parallelism().map_or(1, usize::from);
         let files_max = if tree.answers_at_once() { files_max.min(allowed(shelves)) } else { 0 };
@@ -60,21 +62,33 @@ impl<M: Default> OpenFiles<M> {
     /// known of it.
     pub fn open(&self, path: &DavPath) -> Result<(Arc<OpenFile>, Arc<M>), StorageError> {
         let now = Instant::now();
-        if let Some(file) = self.known(path, now) {
+        if let Some(file) = self.known(path, now, |_| true) {
             return Ok(file);
         }
         let watched = self.watch(path, now);
         Ok(self.keep(path, self.tree.open_cached(path)?, watched, now))
     }
 
-    fn known(&self, path: &DavPath, now: Instant) -> Option<(Arc<OpenFile>, Arc<M>)> {
-        let (file, memo, is_old, watched) = {
+    /// As [`Self::open`], but only what is open already, and of which something is known that suits. `None`: it is not.
+    pub fn kept(&self, path: &DavPath, suits: impl FnOnce(&M) -> bool) -> Option<(Arc<OpenFile>, Arc<M>)> {
+        self.known(path, Instant::now(), suits)
+    }
+
+    fn known(
+        &self,
+        path: &DavPath,
+        now: Instant,
+        suits: impl FnOnce(&M) -> bool,
+    ) -> Option<(Arc<OpenFile>, Arc<M>)> {
+        let (file, memo, watched) = {
             let mut shelf = self.shelf();
-            let kept = shelf.get_mut(path)?;
+            let kept = shelf.get_mut(path).filter(|kept| suits(&kept.memo))?;
             kept.used = now;
-            (Arc::clone(&kept.file), Arc::clone(&kept.memo), self.is_old(kept, now), kept.watched)
+            // Nothing tells of a mount over a directory.
+            let is_due = now.saturating_duration_since(kept.resolved) >= self.kept_for;
+            (Arc::clone(&kept.file), Arc::clone(&kept.memo), kept.watched.filter(|_| !is_due))
         };
-        if !is_old && self.is_still_there(path, &file, watched, now) {
+        if self.is_still_there(path, &file, watched, now) {
             return Some((file, memo));
         }
         let stale = self.shelf().remove(path);
@@ -95,7 +109,7 @@ impl<M: Default> OpenFiles<M> {
             return false;
         }
         if let Some(kept) = self.shelf().get_mut(path).filter(|kept| std::ptr::eq(&*kept.file, file)) {
-            kept.watched = watched;
+            (kept.watched, kept.resolved) = (watched, now);
         }
         true
     }
@@ -115,7 +129,8 @@ impl<M: Default> OpenFiles<M> {
         if self.files_max == 0 {
             return (file, memo);
         }
-        let kept = Kept { file: Arc::clone(&file), memo: Arc::clone(&memo), opened: now, used: now, watched };
+        let kept =
+            Kept { file: Arc::clone(&file), memo: Arc::clone(&memo), resolved: now, used: now, watched };
         let mut shelf = self.shelf();
         let mut gone = Vec::from_iter(shelf.insert(path.clone(), kept));
         if shelf.len() > self.files_max {
@@ -129,11 +144,11 @@ impl<M: Default> OpenFiles<M> {
 }
 
 impl<M> OpenFiles<M> {
-    /// Closes what has been kept long enough by now. Does not wait.
+    /// Closes what nobody has asked for long enough by now, and nobody reads. Does not wait.
     pub fn sweep(&self, now: Instant) {
         self.names.iter().for_each(|names| names.sweep(now));
         for shelf in &self.shelves {
-            let old: Vec<_> = lock(shelf).extract_if(|_, kept| self.is_old(kept, now)).collect();
+            let old: Vec<_> = lock(shelf).extract_if(|_, kept| self.is_idle(kept, now)).collect();
             old.into_iter().for_each(|(_, kept)| self.let_go(kept));
         }
     }
@@ -160,8 +175,9 @@ impl<M> OpenFiles<M> {
         lock(&self.shelves[number % self.shelves.len()])
     }
 
-    fn is_old(&self, kept: &Kept<M>, now: Instant) -> bool {
-        now.saturating_duration_since(kept.opened) >= self.kept_for
+    /// Whether it is of no use any more. To close one that is being sent would free nothing.
+    fn is_idle(&self, kept: &Kept<M>, now: Instant) -> bool {
+        now.saturating_duration_since(kept.used) >= self.kept_for && Arc::strong_count(&kept.file) == 1
     }
 
     fn let_go(&self, kept: Kept<M>) {

@@ -10,6 +10,8 @@ const PORTIONS_MAX: u64 = 4096;
 /// What was in the page cache is taken to be there still for so long: what somebody has just read is the last thing that the kernel
 /// throws out. Longer than it takes to send 1 GB, so that a file which several clients fetch is not asked for by each of them.
 const RESIDENT_FOR: Duration = Duration::from_secs(5);
+/// When it was seen is remembered in steps of so many milliseconds: enough of them for a file that stays open for over a year.
+const STEP_MS: u128 = 10;
 
 /// Which portions of a file were seen in the page cache, and when: to ask the kernel each time for each page is a sixteenth of what it
 /// costs to send them.
@@ -17,7 +19,7 @@ const RESIDENT_FOR: Duration = Duration::from_secs(5);
 pub(crate) struct Residency {
     file_bytes: u64,
     since: Instant,
-    /// For each portion, when it was seen last, in milliseconds after `since`, and 1 more; 0 = never.
+    /// For each portion, when it was seen last, in steps after `since`, and 1 more; 0 = never.
     seen_at: OnceLock<Box<[AtomicU32]>>,
 }
 
@@ -30,7 +32,7 @@ impl Residency {
     /// All of a part of the file was found in the page cache. Remembers the whole portions of it.
     pub(crate) fn saw(&self, offset: u64, bytes: u64, now: Instant) {
         let portions = self.file_bytes.div_ceil(PORTION_BYTES);
-        let Some(at) = self.milliseconds(now).and_then(|at| at.checked_add(1)) else { return };
+        let Some(at) = self.steps(now).and_then(|at| at.checked_add(1)) else { return };
         if portions > PORTIONS_MAX {
             return;
         }
@@ -46,18 +48,18 @@ impl Residency {
 
     /// Whether all of a part of the file was found in the page cache a moment ago.
     pub(crate) fn was_seen(&self, offset: u64, bytes: u64, now: Instant) -> bool {
-        let (Some(seen_at), Some(now)) = (self.seen_at.get(), self.milliseconds(now)) else { return false };
+        let (Some(seen_at), Some(now)) = (self.seen_at.get(), self.steps(now)) else { return false };
         let touched = offset / PORTION_BYTES..offset.saturating_add(bytes).div_ceil(PORTION_BYTES);
         let is_recent = |seen: &AtomicU32| match seen.load(Ordering::Relaxed).checked_sub(1) {
             None => false,
-            Some(at) => u128::from(now.saturating_sub(at)) < RESIDENT_FOR.as_millis(),
+            Some(at) => u128::from(now.saturating_sub(at)) < RESIDENT_FOR.as_millis() / STEP_MS,
         };
         let touched = self.within(seen_at, &touched);
         !touched.is_empty() && touched.iter().all(is_recent)
     }
 
-    fn milliseconds(&self, now: Instant) -> Option<u32> {
-        u32::try_from(now.saturating_duration_since(self.since).as_millis()).ok()
+    fn steps(&self, now: Instant) -> Option<u32> {
+        u32::try_from(now.saturating_duration_since(self.since).as_millis() / STEP_MS).ok()
     }
 
     fn within<'a>(&self, seen_at: &'a [AtomicU32], portions: &Range<u64>) -> &'a [AtomicU32] {
@@ -106,6 +108,16 @@ mod tests {
         assert!(!small.was_seen(1, 99, opened));
         small.saw(0, 100, opened);
         assert!(small.was_seen(1, 99, opened));
+    }
+
+    #[test]
+    fn a_file_that_is_open_for_a_hundred_days_is_remembered_as_ever() {
+        let opened = Instant::now();
+        let residency = Residency::new(MIB, opened);
+        let later = opened + Duration::from_secs(100 * 24 * 3600);
+        residency.saw(0, MIB, later);
+        assert!(residency.was_seen(0, MIB, later + Duration::from_millis(4990)));
+        assert!(!residency.was_seen(0, MIB, later + Duration::from_secs(5)));
     }
 
     #[test]

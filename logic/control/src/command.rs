@@ -180,6 +180,25 @@ pub struct ServerSpec {
     pub fleet: Option<Name>,
 }
 
+impl ServerSpec {
+    /// A server of which nothing more is said: of weight 1, without limits, of no zone and no fleet. To be completed by
+    /// `ServerSpec { backup: true, ..ServerSpec::new(name, address) }`.
+    pub fn new(name: ServerName, address: ServerAddress) -> Self {
+        Self {
+            name,
+            address,
+            weight: Weight::default(),
+            auto_weight: None,
+            backup: false,
+            priority: 0,
+            zone: None,
+            agent_port: None,
+            connections_max: None,
+            fleet: None,
+        }
+    }
+}
+
 impl Command {
     /// What the caller needs at least.
     pub const fn right(&self) -> Right {

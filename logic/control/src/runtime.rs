@@ -303,11 +303,9 @@ impl Override {
             connections_max,
             fleet,
         } = added.clone();
-        let name = name.clone();
         let auto_weight = auto_weight.then(KnownSpeeds::default);
+        let new = ServerSpec::new(name.clone(), address);
         let spec = ServerSpec {
-            name,
-            address,
             weight,
             auto_weight,
             backup,
@@ -316,6 +314,7 @@ impl Override {
             agent_port,
             connections_max,
             fleet,
+            ..new
         };
         let state = self.state.unwrap_or_default();
         let overridden = self.state.map(|_| "state").into_iter().collect();

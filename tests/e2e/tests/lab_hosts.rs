@@ -184,6 +184,22 @@ fn a_machine_that_says_nothing_any_more_is_named_and_the_lab_ends() {
 }
 
 #[test]
+fn a_machine_that_lets_ssh_in_and_says_nothing_is_named_and_the_lab_ends() {
+    let scenario = SCENARIO.replace("ssh-config =", "timeout = \"2s\"\nssh-config =");
+    let lab = Lab::new(&scenario);
+    // The kernel accepts for it, and ssh waits for its first word.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let config = format!("Host first second\n  HostName 127.0.0.1\n  Port {port}\n");
+    fs::write(lab.path("ssh.config"), config).unwrap();
+    let said = lab.run(&["run", "tiny.toml"]);
+    assert_eq!(said.code(), Some(2), "{}", said.text());
+    let is_named = said.text().contains("first: no answer within 2s") && said.text().contains("tiny.toml:");
+    assert!(is_named, "{}", said.text());
+    drop(silent);
+}
+
+#[test]
 fn what_needs_one_machine_is_refused_with_its_line_before_any_machine_is_asked() {
     let rival = |text: &str| {
         SCENARIO.replace("rivals = [\"weir\", \"haproxy\"]", &format!("rivals = [\n\"haproxy\",\n{text},\n]"))

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use weir_config::plan::{FleetPlan, FleetProvider};
 use weir_config::{Diagnostic, Loaded};
-use weir_fleet::Candidate;
+use weir_fleet::{Candidate, Reach};
 
 /// A provider that has not answered by then does not hold up the check.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -20,7 +20,7 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     found.chain(leases).collect()
 }
 
-/// What the providers say: credentials, flavors, images, permissions.
+/// What the providers say: credentials, flavors, images, permissions, quotas.
 pub(super) fn ask(loaded: &Loaded) -> Vec<Diagnostic> {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -37,15 +37,33 @@ pub(super) fn ask(loaded: &Loaded) -> Vec<Diagnostic> {
         drop(candidate);
         let answered = runtime.block_on(async { timeout(PATIENCE, weir_fleet::verify(fleet)).await });
         match answered {
-            Ok(Ok(())) => {}
+            Ok(Ok(())) => found.extend(runtime.block_on(out_of_reach(loaded, fleet))),
             Ok(Err(failure)) => found.push(wrong(loaded, fleet, &failure.to_string())),
-            Err(_) => {
-                let why = format!("no answer within {} s", PATIENCE.as_secs());
-                found.push(wrong(loaded, fleet, &why));
-            }
+            Err(_) => found.push(wrong(loaded, fleet, &silence())),
         }
     }
     found
+}
+
+/// That the provider has no room for as many machines as the fleet may have. A doubt only: what else counts towards a quota comes and goes.
+async fn out_of_reach(loaded: &Loaded, fleet: &FleetPlan) -> Option<Diagnostic> {
+    let (name, max) = (fleet.name.as_str(), fleet.rules.bounds.max);
+    let unknown = |why: String| format!("whether there is room for {max} is not known: {why}");
+    let why = match timeout(PATIENCE, weir_fleet::reach(fleet)).await {
+        Ok(Ok(Some(Reach { there, room }))) if there.saturating_add(room) < max => {
+            format!(
+                "{max} cannot be reached now: the fleet has {there}, and its provider room for {room} more"
+            )
+        }
+        Ok(Ok(_)) => return None,
+        Ok(Err(failure)) => unknown(failure.to_string()),
+        Err(_) => unknown(silence()),
+    };
+    Some(loaded.warning_at(&["fleet", name, "max"], format!("fleet {name}: max: {why}")))
+}
+
+fn silence() -> String {
+    format!("no answer within {} s", PATIENCE.as_secs())
 }
 
 fn wrong(loaded: &Loaded, fleet: &FleetPlan, why: &str) -> Diagnostic {

@@ -42,7 +42,7 @@ pub(crate) struct CheckArgs {
     /// Do not try whether the listeners' addresses are free.
     #[arg(long)]
     no_ports: bool,
-    /// Ask the providers of fleets, too: credentials, images, flavors, permissions.
+    /// Ask the providers of fleets, too: credentials, images, flavors, permissions, quotas.
     #[arg(long)]
     online: bool,
 }
@@ -80,7 +80,15 @@ pub(crate) fn run(args: CheckArgs) -> ExitCode {
 
 /// What providers of fleets say of a config that is right as far as it goes without them.
 fn asked(loaded: Loaded) -> Result<Loaded, Refusal> {
-    let errors = fleet::ask(&loaded);
+    let found = fleet::ask(&loaded);
+    judged(loaded, found)
+}
+
+/// A config about which this was found besides.
+fn judged(mut loaded: Loaded, found: Vec<Diagnostic>) -> Result<Loaded, Refusal> {
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|diagnostic| diagnostic.severity == Severity::Error);
+    loaded.warnings.extend(warnings);
     if errors.is_empty() {
         return Ok(loaded);
     }
@@ -106,18 +114,12 @@ fn examine(sources: &[Source]) -> Result<Loaded, Flawed> {
 /// Reads a config and proves as much of it as can be proved without running it. Blocks on the disk.
 pub(crate) fn prove(config: &Path, depth: Depth) -> Result<Loaded, Refusal> {
     let sources = config_files::read(config).map_err(Refusal::Unreadable)?;
-    let mut loaded = match examine(&sources) {
+    let loaded = match examine(&sources) {
         Ok(loaded) => loaded,
         Err(flawed) => return Err(Refusal::Wrong(with_the_rest(flawed, depth))),
     };
-    let (errors, warnings): (Vec<_>, Vec<_>) = look_around(&loaded, depth)
-        .into_iter()
-        .partition(|diagnostic| diagnostic.severity == Severity::Error);
-    loaded.warnings.extend(warnings);
-    if errors.is_empty() {
-        return Ok(loaded);
-    }
-    Err(Refusal::Wrong(errors.into_iter().chain(loaded.warnings).collect()))
+    let found = look_around(&loaded, depth);
+    judged(loaded, found)
 }
 
 /// What is wrong with all that a config names outside of its text.

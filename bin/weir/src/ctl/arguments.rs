@@ -157,8 +157,6 @@ impl CtlCommand {
             } => Command::AddServer {
                 pool: pool.clone(),
                 server: ServerSpec {
-                    name: name.clone(),
-                    address: address.clone(),
                     weight: weight.given(),
                     auto_weight: weight.is_found().then(KnownSpeeds::default),
                     backup: *backup,
@@ -166,7 +164,7 @@ impl CtlCommand {
                     zone: zone.clone(),
                     agent_port: *agent_port,
                     connections_max: *connections_max,
-                    fleet: None,
+                    ..ServerSpec::new(name.clone(), address.clone())
                 },
             },
             Self::Remove { server: ServerPath { pool, server }, force } => {

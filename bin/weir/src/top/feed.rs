@@ -2,9 +2,8 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -63,19 +62,26 @@ fn snapshot(client: &mut Option<ControlClient>, socket: &Path) -> Result<Snapsho
 
 /// Signals that end the view. Without this they would leave the terminal as it is.
 #[derive(Debug)]
-pub(crate) struct Termination(Arc<AtomicBool>);
+pub(crate) struct Termination(Arc<Arrival>);
+
+/// Whether a signal came, for those who ask and those who wait.
+#[derive(Debug, Default)]
+struct Arrival {
+    came: Mutex<bool>,
+    news: Condvar,
+}
 
 impl Termination {
     /// From now on SIGTERM, SIGHUP and SIGINT are seen by [`Termination::came`].
     pub(crate) fn listen() -> io::Result<Self> {
-        let came = Arc::new(AtomicBool::new(false));
+        let arrival = Arc::new(Arrival::default());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let mut signals = {
             let _entered = runtime.enter();
             let kinds = [SignalKind::terminate(), SignalKind::hangup(), SignalKind::interrupt()];
             kinds.map(signal).into_iter().collect::<io::Result<Vec<_>>>()?
         };
-        let seen = Arc::clone(&came);
+        let seen = Arc::clone(&arrival);
         thread::spawn(move || {
             runtime.block_on(async {
                 let [terminate, hangup, interrupt] = signals.as_mut_slice() else { return };
@@ -85,14 +91,26 @@ impl Termination {
                     _ = interrupt.recv() => {}
                 }
             });
-            seen.store(true, Ordering::Relaxed);
+            *seen.came.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            seen.news.notify_all();
         });
-        Ok(Self(came))
+        Ok(Self(arrival))
     }
 
     /// Whether one of them came.
     pub(crate) fn came(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        *self.0.came.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for one of them, as long as this at most, without waking up in between.
+    pub(crate) fn came_within(&self, patience: Duration) -> bool {
+        let came = self.0.came.lock().unwrap_or_else(PoisonError::into_inner);
+        *self
+            .0
+            .news
+            .wait_timeout_while(came, patience, |came| !*came)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
     }
 }
 

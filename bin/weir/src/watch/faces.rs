@@ -78,6 +78,9 @@ impl Faces {
 
     /// After the last moment.
     pub(super) fn finish(&mut self) -> Result<(), String> {
+        if let Some(files) = &mut self.files {
+            files.flush().map_err(|cause| cause.to_string())?;
+        }
         self.plots.as_mut().map_or(Ok(()), Plots::draw)
     }
 }

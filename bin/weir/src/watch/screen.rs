@@ -9,7 +9,7 @@ use weir_lab::watch::{Moment, table};
 
 use crate::top::{Termination, wait_for_input};
 
-/// How soon a key or signal is seen.
+/// How soon a signal is seen where keys are awaited.
 const TICK: Duration = Duration::from_millis(50);
 
 pub(super) enum Screen {
@@ -59,7 +59,7 @@ impl Screen {
                         return Ok(true);
                     }
                 }
-                _ => std::thread::sleep(left.min(TICK)),
+                _ => return Ok(termination.came_within(left)),
             }
         }
     }

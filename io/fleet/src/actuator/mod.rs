@@ -116,11 +116,6 @@ impl Actuator {
         self.perform(actions, ids.iter().map(|id| self.provider.delete(id)), |()| None).await
     }
 
-    /// How many more machines could be created now; `None` = no limit is known.
-    pub async fn room(&self) -> Result<Option<u32>, Failure> {
-        self.provider.room().await
-    }
-
     /// Whether the lease still holds: without it nothing is done any more.
     pub fn leads(&self) -> Result<(), LeaseError> {
         self.lease.check()

@@ -47,6 +47,9 @@ const PAGES_MAX: usize = 1000;
 /// What a creation that was cut off needs at most until it is seen in a list. Nova answers as soon as it has written it down.
 const SETTLING: Duration = Duration::from_secs(30);
 
+/// An id that no server has: Nova draws them (UUIDs of version 4).
+const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
+
 /// In bytes of base64, by Nova's API.
 const USER_DATA_MAX: usize = 65_535;
 
@@ -293,7 +296,8 @@ impl OpenStackProvider {
             }
         }
         self.list().await?;
-        self.may_create(&parts).await
+        self.may_create(&parts).await?;
+        self.may_end().await
     }
 
     /// Whether we may make servers: asked for by one without an image, which can never be made. Nova says first that it is forbidden, if it
@@ -311,6 +315,22 @@ impl OpenStackProvider {
                 "compute, POST /servers: a server without an image was accepted",
             )),
         }
+    }
+
+    /// Whether what deletes servers, and stops and starts them, gets to Nova: a credential's access rules are looked at before
+    /// (`validate_allowed_request` in keystonemiddleware/auth_token/__init__.py). Asked for by what is told a server that there is not. Whether Nova
+    /// would do it for us does not show: it looks for the server first (`_delete` and `_stop` in nova/api/openstack/compute/servers.py).
+    async fn may_end(&self) -> Result<(), Failure> {
+        let path = format!("/servers/{NOBODY}");
+        got_there(self.session.request("compute", &Method::DELETE, &path, None).await, "deleted")?;
+        if !self.settings.standby {
+            return Ok(());
+        }
+        let (path, body) = (format!("{path}/action"), json!({ "os-stop": null }));
+        got_there(
+            self.session.request("compute", &Method::POST, &path, Some(&body)).await,
+            "stopped and started",
+        )
     }
 }
 
@@ -393,6 +413,18 @@ impl Provider for OpenStackProvider {
 
     fn settling(&self) -> Duration {
         SETTLING
+    }
+}
+
+/// Of a request about [`NOBODY`].
+fn got_there<T>(answered: Result<T, Failure>, what: &str) -> Result<(), Failure> {
+    match answered {
+        Err(failure) if failure.kind == FailureKind::NotFound => Ok(()),
+        Err(failure) => Err(failure.of(format_args!("a server cannot be {what}"))),
+        Ok(_) => {
+            let message = format!("compute: server {NOBODY}, which there is not, was {what}");
+            Err(Failure::new(FailureKind::Permanent, message))
+        }
     }
 }
 

@@ -34,6 +34,8 @@ pub struct OpenStackSettings {
     pub availability_zone: Option<String>,
     /// User data come on a disk, for networks without a metadata service.
     pub config_drive: bool,
+    /// Servers are stopped, to be started again: else they are only created and deleted.
+    pub standby: bool,
     /// How a server is stopped.
     pub park: Park,
     /// By which of its addresses a server is reached.
@@ -83,6 +85,7 @@ impl OpenStackSettings {
             security_groups: Vec::new(),
             availability_zone: None,
             config_drive: false,
+            standby: true,
             park: Park::Stop,
             address: AddressChoice::default(),
             build_timeout: Duration::from_secs(600),

@@ -21,6 +21,7 @@ mod kubernetes_real;
 mod live;
 mod openstack;
 mod openstack_real;
+mod openstack_verify;
 mod process;
 mod tools;
 mod wish;

@@ -38,13 +38,13 @@ fn cloud(fake: &FakeCloud) -> Cloud {
     }
 }
 
-fn settings(fake: &FakeCloud) -> OpenStackSettings {
+pub(crate) fn settings(fake: &FakeCloud) -> OpenStackSettings {
     let mut settings = OpenStackSettings::new("web", cloud(fake), "img", "small");
     settings.networks = vec!["net".to_owned()];
     settings
 }
 
-fn provider(fake: &FakeCloud) -> OpenStackProvider {
+pub(crate) fn provider(fake: &FakeCloud) -> OpenStackProvider {
     OpenStackProvider::new(settings(fake)).unwrap()
 }
 
@@ -413,84 +413,4 @@ fn a_cloud_behind_https_must_prove_who_it_is() {
     let provider = OpenStackProvider::new(settings).unwrap();
     create(&provider, "web-1", FRESH).unwrap();
     assert_eq!(run(provider.machines()).unwrap().len(), 1);
-}
-
-#[test]
-fn names_that_the_cloud_does_not_know_are_found_before_anything_is_made() {
-    let fake = FakeCloud::start();
-    let said = |change: fn(&mut OpenStackSettings)| {
-        let mut settings = settings(&fake);
-        change(&mut settings);
-        let failure = run(OpenStackProvider::new(settings).unwrap().verify()).unwrap_err();
-        assert_eq!(failure.kind, FailureKind::Permanent);
-        failure.message
-    };
-    assert_eq!(
-        said(|settings| settings.flavor = "huge".to_owned()),
-        "there is no flavor \"huge\" (there are small)"
-    );
-    assert_eq!(said(|settings| settings.image = "none".to_owned()), "there is no image \"none\"");
-    assert_eq!(
-        said(|settings| settings.image = "twice".to_owned()),
-        "there is more than one image \"twice\": give its id"
-    );
-    assert_eq!(said(|settings| settings.networks = vec!["moon".to_owned()]), "there is no network \"moon\"");
-    assert_eq!(
-        said(|settings| settings.server_group = Some("none".to_owned())),
-        "there is no server group \"none\""
-    );
-    assert_eq!(said(|settings| settings.key_pair = Some("none".to_owned())), "there is no key pair \"none\"");
-    assert_eq!(
-        said(|settings| settings.security_groups = vec!["none".to_owned()]),
-        "there is no security group \"none\""
-    );
-    assert_eq!(
-        said(|settings| settings.cloud.region = Some("West".to_owned())),
-        "test: the catalogue has no public endpoint of compute in region West"
-    );
-}
-
-#[test]
-fn that_servers_may_not_be_created_is_found_before_one_is() {
-    let fake = FakeCloud::start();
-    let said = "Policy doesn't allow os_compute_api:servers:create to be performed.";
-    fake.fail("POST", "/compute/v2.1/servers", Fault::Answer(403, "", error(said)));
-    let provider = provider(&fake);
-    let failure = run(provider.verify()).unwrap_err();
-    assert_eq!(failure.kind, FailureKind::Auth);
-    assert!(failure.message.starts_with("a server cannot be created: "), "{failure}");
-    assert!(failure.message.ends_with(said), "{failure}");
-    // Who may makes none by asking.
-    run(provider.verify()).unwrap();
-    assert_eq!(fake.state().servers.len(), 0);
-}
-
-#[test]
-fn room_is_what_the_quotas_leave() {
-    let fake = FakeCloud::start();
-    let provider = provider(&fake);
-    assert_eq!(run(provider.room()).unwrap(), Some(13));
-    fake.state().absolute["totalInstancesUsed"] = json!(12);
-    assert_eq!(run(provider.room()).unwrap(), Some(1));
-    fake.state().absolute["maxTotalInstances"] = json!(-1);
-    assert_eq!(run(provider.room()).unwrap(), Some(100), "51,200 MiB for servers of 512");
-    fake.state().absolute["totalRAMUsed"] = json!(60_000);
-    assert_eq!(run(provider.room()).unwrap(), Some(0));
-    fake.state().absolute["maxTotalRAMSize"] = json!(-1);
-    assert_eq!(run(provider.room()).unwrap(), None);
-}
-
-#[test]
-fn settings_that_cannot_work_are_refused_at_once() {
-    let fake = FakeCloud::start();
-    let refused = |change: fn(&mut OpenStackSettings)| {
-        let mut settings = settings(&fake);
-        change(&mut settings);
-        OpenStackProvider::new(settings).unwrap_err()
-    };
-    assert!(refused(|settings| settings.tags = vec!["a,b".to_owned()]).contains("cannot be a tag"));
-    assert!(refused(|settings| settings.fleet = "x".repeat(60)).contains("cannot be a tag"));
-    assert!(
-        refused(|settings| settings.user_data = Some("x".repeat(50_000))).contains("user data are longer")
-    );
 }

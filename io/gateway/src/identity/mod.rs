@@ -279,7 +279,7 @@ pub fn check_token_endpoint(plan: &Plan, endpoint: &TokenEndpointPlan) -> Result
 }
 
 /// Whether a request, or its connection, may have something by which it can be told who asks.
-fn may_tell_who(area: &Area, request: &Request) -> bool {
+pub(crate) fn may_tell_who(area: &Area, request: &Request) -> bool {
     let has_certificate = request.tls.as_ref().is_some_and(|tls| !tls.subject.is_empty());
     let has_proxies = !area.plan.identity_from.is_empty();
     let is_in_query = request.query.is_some() && (area.plan.token_in_url || area.tickets.is_some());

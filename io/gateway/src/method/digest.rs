@@ -26,10 +26,13 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
+    /// None.
+    pub(super) const NONE: Self = Self { instance: None, representation: None, only_kept: false };
+
     /// Of what can be computed at all; which of them are kept is another matter.
     pub(crate) fn of(request: &Request) -> Self {
         if !request.has_initial(b'w') {
-            return Self { instance: None, representation: None, only_kept: false };
+            return Self::NONE;
         }
         Self::choose(request, &Algorithm::ALL)
     }

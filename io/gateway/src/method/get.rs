@@ -3,6 +3,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use weir_access::Action;
+use weir_access::identity::Identity;
 use weir_dav::conditional::{Access, Verdict};
 use weir_dav::negotiate::Coding;
 use weir_dav::outcome::Outcome;
@@ -17,7 +18,7 @@ use crate::area::Area;
 use crate::call::Call;
 use crate::file::ServedFile;
 use crate::headers::{cache_control, judge, judge_chosen};
-use crate::known::Known;
+use crate::known::{Known, Marks};
 use crate::place::Place;
 use crate::refusal::Refusal;
 use crate::{crypto, listing};
@@ -120,20 +121,39 @@ async fn of_file(call: &Call, place: &Place, file: Opened, is_head: bool) -> Res
         // Of what is sent, which may be the sibling.
         wanted = wanted.within_rights(call, &place.sibling(path.name().unwrap_or_default())?)?;
     }
-    let mut wrapping = Wrapping::new(content_type, wanted);
-    if call.area.plan.precompressed {
-        wrapping.say_always("Vary", "Accept-Encoding".into());
-    }
-    if let Some(value) = cache_control(call.area.plan.cache_control.as_deref(), &call.identity) {
-        wrapping.say_always("Cache-Control", value.into());
-    }
-    for (name, value) in guard(&call.area, &wrapping.content_type) {
-        wrapping.say_with_content(name, value);
-    }
+    let mut wrapping = wrapped(&call.area, &call.identity, content_type, wanted);
     if let Some(coding) = coding {
         wrapping.say_with_content("Content-Encoding", coding.name().into());
     }
     send(call, path, file, is_head, wrapping).await
+}
+
+/// What an area says of each of its files to somebody.
+fn wrapped(area: &Area, identity: &Identity, content_type: Cow<'static, str>, wanted: Wanted) -> Wrapping {
+    let mut wrapping = Wrapping::new(content_type, wanted);
+    if area.plan.precompressed {
+        wrapping.say_always("Vary", "Accept-Encoding".into());
+    }
+    if let Some(value) = cache_control(area.plan.cache_control.as_deref(), identity) {
+        wrapping.say_always("Cache-Control", value.into());
+    }
+    for (name, value) in guard(area, &wrapping.content_type) {
+        wrapping.say_with_content(name, value);
+    }
+    wrapping
+}
+
+/// All lines of an answer with the whole of a file, for who does not say who they are.
+pub(super) fn lines_for_anybody(area: &Area, path: &DavPath, marks: &Marks) -> Vec<(&'static str, Value)> {
+    let content_type = area.plan.mime_types.of(path.name().unwrap_or_default());
+    let Wrapping { content_type, mut lines, ranges, .. } =
+        wrapped(area, &Identity::Anonymous, content_type, Wanted::NONE);
+    lines.push(accept_ranges(ranges));
+    marks.answer(200, lines).content(content_type, Content::Empty).headers
+}
+
+fn accept_ranges(ranges: bool) -> (&'static str, Value) {
+    ("Accept-Ranges", if ranges { "bytes" } else { "none" }.into())
 }
 
 /// The file at a path, for a client to whom somebody else has permitted it.
@@ -244,8 +264,7 @@ async fn send(
         length: range.bytes(),
     };
     let described = |status| {
-        let unit = if ranges { "bytes" } else { "none" };
-        lines.push(("Accept-Ranges", unit.into()));
+        lines.push(accept_ranges(ranges));
         wanted.say(marks.answer(status, lines), &digests)
     };
     Ok(match selection {

@@ -7,6 +7,7 @@ mod get;
 mod lock;
 mod mkcol;
 mod options;
+mod plain;
 mod propfind;
 mod proppatch;
 mod put;
@@ -27,6 +28,7 @@ use crate::tpc;
 
 pub(crate) use digest::{GivenUp, Wanted};
 pub(crate) use get::{Wrapping, deliver, guard};
+pub(crate) use plain::plain;
 pub(crate) use put::receive;
 pub(crate) use resumable::{Uploads, answer as answer_upload, upload_of};
 

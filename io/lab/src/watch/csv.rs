@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::moment::{Moment, Reading};
 use super::table::text;
@@ -19,12 +20,25 @@ pub enum Figures {
     All,
 }
 
-/// Files in a directory.
+/// How old lines may get before a file has them: a fast loop that wrote each of them by itself would be half as cheap.
+const GATHERED: Duration = Duration::from_secs(1);
+
+/// Files in a directory. What is gathered for them is written at the end as well.
 #[derive(Debug)]
 pub struct CsvFiles {
     directory: PathBuf,
     figures: Figures,
-    open: HashMap<&'static str, File>,
+    open: HashMap<&'static str, Growing>,
+    /// When lines were written, by the moments' own clock.
+    written: Option<Duration>,
+}
+
+/// A file, and whole moments that it does not have yet.
+#[derive(Debug)]
+struct Growing {
+    path: PathBuf,
+    file: File,
+    lines: String,
 }
 
 /// Why a file cannot be written.
@@ -51,26 +65,50 @@ impl CsvFiles {
     pub fn new(directory: impl Into<PathBuf>, figures: Figures) -> Result<Self, CsvError> {
         let directory = directory.into();
         std::fs::create_dir_all(&directory).map_err(io_error(&directory))?;
-        Ok(Self { directory, figures, open: HashMap::new() })
+        Ok(Self { directory, figures, open: HashMap::new(), written: None })
     }
 
-    /// Adds a line for each thing, to each source's file at once: who reads it never sees half a moment of one source.
+    /// Adds a line for each thing, to each source's file at once: who reads it never sees half a moment of one source. Moments that follow
+    /// one another within a second are written together.
     ///
     /// # Errors
     /// A file cannot be written, or is not one of ours.
     pub fn write(&mut self, moment: &Moment) -> Result<(), CsvError> {
         for reading in &moment.readings {
-            let path = self.directory.join(format!("{}.csv", reading.name));
             let file = match self.open.get_mut(reading.name) {
                 Some(file) => file,
                 None => {
+                    let path = self.directory.join(format!("{}.csv", reading.name));
                     let file = open(&path, &header(reading, self.figures))?;
-                    self.open.entry(reading.name).or_insert(file)
+                    self.open.entry(reading.name).or_insert(Growing { path, file, lines: String::new() })
                 }
             };
-            file.write_all(lines(moment, reading, self.figures).as_bytes()).map_err(io_error(&path))?;
+            add_lines(&mut file.lines, moment, reading, self.figures);
         }
-        Ok(())
+        if self.written.is_some_and(|written| moment.elapsed.saturating_sub(written) < GATHERED) {
+            return Ok(());
+        }
+        self.written = Some(moment.elapsed);
+        self.flush()
+    }
+
+    /// Writes what is gathered.
+    ///
+    /// # Errors
+    /// A file cannot be written. What it did not take is lost, as the same again could end in half a line twice.
+    pub fn flush(&mut self) -> Result<(), CsvError> {
+        self.open.values_mut().try_for_each(|growing| {
+            let written = growing.file.write_all(growing.lines.as_bytes());
+            growing.lines.clear();
+            written.map_err(io_error(&growing.path))
+        })
+    }
+}
+
+impl Drop for CsvFiles {
+    fn drop(&mut self) {
+        // Who wants to know has called it.
+        let _ = self.flush();
     }
 }
 
@@ -106,8 +144,7 @@ fn header(reading: &Reading, figures: Figures) -> String {
     names.join(",") + "\n"
 }
 
-fn lines(moment: &Moment, reading: &Reading, figures: Figures) -> String {
-    let mut lines = String::new();
+fn add_lines(lines: &mut String, moment: &Moment, reading: &Reading, figures: Figures) {
     for (row, derived) in &reading.rows {
         lines.push_str(&format!(
             "{:.3},{:.6},{}",
@@ -123,7 +160,6 @@ fn lines(moment: &Moment, reading: &Reading, figures: Figures) -> String {
         }
         lines.push('\n');
     }
-    lines
 }
 
 /// A field that may hold anything: processes choose their names.
@@ -160,8 +196,13 @@ mod tests {
         let inner = directory.path().join("not/there");
         let mut watch = watch(3);
         let mut files = CsvFiles::new(&inner, Figures::All).unwrap();
-        files.write(&watch.read().unwrap()).unwrap();
-        files.write(&watch.read().unwrap()).unwrap();
+        let (first, mut second) = (watch.read().unwrap(), watch.read().unwrap());
+        second.elapsed = first.elapsed + GATHERED / 10;
+        files.write(&first).unwrap();
+        files.write(&second).unwrap();
+        assert_eq!(content(&inner).len(), 2, "the second moment can wait");
+        files.flush().unwrap();
+        assert_eq!(content(&inner).len(), 3);
         // A crash in the middle of a line.
         let mut file = OpenOptions::new().append(true).open(inner.join("told.csv")).unwrap();
         file.write_all(b"1700000000.000,5.0,\"a, \"\"b\"\"\",3").unwrap();

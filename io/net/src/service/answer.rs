@@ -102,6 +102,17 @@ impl Answer {
     }
 }
 
+impl Value {
+    /// The same, of which copies cost nothing either.
+    #[must_use]
+    pub fn shared(self) -> Self {
+        match self.0 {
+            Held::Owned(bytes) => Self(Held::Shared(bytes.into())),
+            held => Self(held),
+        }
+    }
+}
+
 impl Deref for Value {
     type Target = [u8];
 
@@ -273,6 +284,8 @@ mod tests {
         assert_eq!(shared, Value::from("mark"));
         assert_eq!(shared.clone().as_ptr(), bytes.as_ptr());
         assert_ne!(copied.as_ptr(), bytes.as_ptr());
+        let shared = copied.shared();
+        assert_eq!((&shared, shared.clone().as_ptr()), (&Value::from("mark"), shared.as_ptr()));
     }
 
     #[test]

@@ -29,6 +29,12 @@ impl Body {
         Self { source, length }
     }
 
+    /// Of a request without one.
+    pub fn empty() -> Self {
+        // It takes no room.
+        Self { source: Box::new(Nothing), length: Some(0) }
+    }
+
     /// Of bytes that are there already: for tests.
     pub fn of_bytes(bytes: Vec<u8>) -> Self {
         let length = Some(bytes.len() as u64);
@@ -98,6 +104,14 @@ impl fmt::Debug for Body {
     }
 }
 
+struct Nothing;
+
+impl BodySource for Nothing {
+    fn poll_read(&mut self, _: &mut Context<'_>, _: &mut [u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(0))
+    }
+}
+
 struct Bytes {
     bytes: Vec<u8>,
     at: usize,
@@ -110,5 +124,20 @@ impl BodySource for Bytes {
         buffer[..taken].copy_from_slice(&rest[..taken]);
         self.at += taken;
         Poll::Ready(Ok(taken))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    #[test]
+    fn a_body_that_is_none_ends_where_it_begins() {
+        let mut body = Body::empty();
+        assert!(body.is_empty());
+        let read = body.poll_read(&mut Context::from_waker(Waker::noop()), &mut [0]);
+        assert!(matches!(read, Poll::Ready(Ok(0))));
     }
 }

@@ -70,3 +70,34 @@ fn what_is_written_with_more_to_follow_goes_out_when_pushed() {
     peer.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     assert_eq!(peer.read(&mut buffer).unwrap(), 4);
 }
+
+#[tokio::test]
+async fn a_file_that_ends_early_is_noticed_when_it_is_asked_for_again() {
+    let (mut socket, mut peer) = connected();
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(b"short").unwrap();
+    let all_of_it = async {
+        // Once it has had to wait it goes by events.
+        let much = vec![0; 1 << 20];
+        let mut filled = 0;
+        poll_fn(|cx| {
+            while let Poll::Ready(written) = socket.poll_write(cx, &much) {
+                filled += written.unwrap();
+            }
+            Poll::Ready(())
+        })
+        .await;
+        assert!(poll_fn(|cx| Poll::Ready(socket.poll_room(cx))).await.is_pending());
+        peer.read_exact(&mut vec![0; filled]).unwrap();
+        poll_fn(|cx| socket.poll_room(cx)).await;
+        let sent = poll_fn(|cx| socket.poll_send_file(cx, file.as_fd(), 0, 100)).await.unwrap();
+        assert_eq!(sent, 5);
+        // What is short is taken for a full socket.
+        assert!(poll_fn(|cx| Poll::Ready(socket.poll_room(cx))).await.is_pending());
+        assert!(poll_fn(|cx| Poll::Ready(socket.poll_send_file(cx, file.as_fd(), 5, 95))).await.is_pending());
+        socket.ask_again();
+        assert!(poll_fn(|cx| Poll::Ready(socket.poll_room(cx))).await.is_ready());
+        assert_eq!(poll_fn(|cx| socket.poll_send_file(cx, file.as_fd(), 5, 95)).await.unwrap(), 0);
+    };
+    tokio::time::timeout(Duration::from_secs(60), all_of_it).await.unwrap();
+}

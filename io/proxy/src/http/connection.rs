@@ -20,7 +20,8 @@ use super::begin::{Begun, begin};
 use super::exchange::{ClientSide, Exchange};
 use super::finish::{After, finish_answer, finish_exchange};
 use super::request::Asker;
-use super::service::{self, Call};
+use super::request_id;
+use super::service::{self, Call, Serving};
 use super::upgrade::tunnel;
 use crate::connect::ProxiedClient;
 use crate::log;
@@ -125,10 +126,8 @@ pub(crate) async fn serve(mut connection: Box<Connection>) {
                 }
             }
             Next::Call(call) => {
-                // Nothing of this may live across the next wait: an idle connection would pay for it.
-                let Some((returned, after)) = Box::pin(service::serve(connection, call)).await else {
-                    return;
-                };
+                // It has what it needs in boxes of its own: an idle connection would pay for anything else.
+                let Some((returned, after)) = Serving::new(connection, call).await else { return };
                 connection = returned;
                 after
             }
@@ -235,7 +234,7 @@ impl Connection {
         if !self.listener.http.forwarder.has_request_ids() {
             return Box::default();
         }
-        format!("{:016x}{:016x}", self.worker.random(), self.worker.random()).into()
+        request_id::of([self.worker.random(), self.worker.random()])
     }
 
     /// What an exchange may use of this connection.

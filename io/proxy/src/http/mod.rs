@@ -9,6 +9,7 @@ mod finish;
 mod outcome;
 mod question;
 mod request;
+mod request_id;
 mod response;
 mod service;
 mod timing;

@@ -9,6 +9,7 @@ use weir_net::service::TakenUpload;
 use super::connection::{ClientTlsFacts, Connection};
 use super::exchange::PendingUpload;
 use super::request::Asker;
+use super::request_id;
 use crate::sticky::request_edit;
 use crate::worker::LocalPool;
 
@@ -45,7 +46,7 @@ pub(super) fn pending(
         framing: head.framing,
         expects_continue: head.expect_continue,
         keep_alive: false,
-        id: format!("{:016x}{:016x}", worker.random(), worker.random()),
+        id: request_id::of([worker.random(), worker.random()]).into(),
     })
 }
 

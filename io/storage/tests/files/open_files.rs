@@ -75,7 +75,11 @@ fn who_asks_again_gets_the_file_that_is_open() {
     assert!(Arc::ptr_eq(&first, &second));
     assert_eq!((content(&second).as_str(), files.len()), ("content", 1));
     assert_eq!(memo.load(Relaxed), 7);
+    let (third, _) = files.kept(&path("/a"), |memo| memo.load(Relaxed) == 7).unwrap();
+    assert!(Arc::ptr_eq(&first, &third));
+    assert!(files.kept(&path("/a"), |memo| memo.load(Relaxed) == 8).is_none());
     write(root.path(), "a", "another");
+    assert!(files.kept(&path("/a"), |_| true).is_none());
     assert_eq!(files.open(&path("/a")).unwrap().1.load(Relaxed), 0);
 }
 
@@ -210,4 +214,33 @@ fn what_nobody_asks_for_is_closed_after_a_while() {
     assert_eq!(files.len(), 1);
     files.sweep(Instant::now() + KEPT_FOR);
     assert!(files.is_empty() && held.upgrade().is_none());
+}
+
+#[test]
+fn a_file_that_is_asked_for_again_stays_open_while_its_path_leads_to_it() {
+    let root = tempfile::tempdir().unwrap();
+    write(root.path(), "a", "one");
+    let tree = tree(root.path());
+    // Each time it is time to resolve the path in full.
+    let files: Files = OpenFiles::new(&tree, &disk(), 4, Duration::ZERO);
+    let (first, memo) = files.open(&path("/a")).unwrap();
+    memo.store(7, Relaxed);
+    let (second, memo) = files.open(&path("/a")).unwrap();
+    assert!(Arc::ptr_eq(&first, &second) && memo.load(Relaxed) == 7);
+    put(&tree, "/a", b"two").unwrap();
+    let (third, memo) = files.open(&path("/a")).unwrap();
+    assert_eq!((content(&third).as_str(), memo.load(Relaxed), files.len()), ("two", 0, 1));
+}
+
+#[test]
+fn what_is_being_read_stays_open_for_whoever_asks_next() {
+    let root = tempfile::tempdir().unwrap();
+    write(root.path(), "a", "content");
+    let files = open_files(&tree(root.path()), 4);
+    let (read, _) = files.open(&path("/a")).unwrap();
+    files.sweep(Instant::now() + KEPT_FOR);
+    assert_eq!(files.len(), 1);
+    drop(read);
+    files.sweep(Instant::now() + KEPT_FOR);
+    assert!(files.is_empty());
 }

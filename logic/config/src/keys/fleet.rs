@@ -145,7 +145,7 @@ const OWN: [Key; 20] = [
         AnyOf(&[OneOrMany(&Text("an absolute path")), Off]),
         Otherwise("the file `history.csv` in `directory`"),
         "[\"/var/log/weir/fleet.csv\", \"/var/log/weir/fleet.sqlite\"]",
-        "Where a row for each look is added to, for `weir fleet history` and `weir fleet backtest`; `false` = nowhere. A file whose name ends in `.sqlite`, `.sqlite3` or \
+        "Where rows of what was measured, decided and done are added to, for `weir fleet history` and `weir fleet backtest`; `false` = nowhere. A file whose name ends in `.sqlite`, `.sqlite3` or \
          `.db` is a SQLite database, which other programs may ask meanwhile (table `history`), any other one is CSV.",
     ),
     key(
@@ -237,7 +237,7 @@ static PROCESS: Section = Section {
         key(
             "working-directory",
             Text("an absolute path"),
-            Otherwise("the fleet's `directory`"),
+            Otherwise("`processes` in the fleet's `directory`"),
             "\"/srv/app\"",
             "Where they run.",
         ),

@@ -12,18 +12,7 @@ fn name(text: &str) -> Name {
 }
 
 fn spec(server: &str, address: &str) -> ServerSpec {
-    ServerSpec {
-        name: name(server),
-        address: address.parse().unwrap(),
-        weight: Weight::ONE,
-        auto_weight: None,
-        backup: false,
-        priority: 0,
-        zone: None,
-        agent_port: None,
-        connections_max: None,
-        fleet: None,
-    }
+    ServerSpec::new(name(server), address.parse().unwrap())
 }
 
 fn configured() -> Vec<ServerSpec> {

@@ -12,16 +12,10 @@ fn name(text: &str) -> Name {
 fn commands() -> Vec<(Command, serde_json::Value, Right)> {
     let (pool, server) = (name("web"), name("w1"));
     let spec = ServerSpec {
-        name: server.clone(),
-        address: "10.0.0.1:80".parse().unwrap(),
         weight: Weight::new(5).unwrap(),
-        auto_weight: None,
         backup: true,
-        priority: 0,
-        zone: None,
-        agent_port: None,
         connections_max: Some(10),
-        fleet: None,
+        ..ServerSpec::new(server.clone(), "10.0.0.1:80".parse().unwrap())
     };
     let both = |pool: &Name, server: &Name| (pool.clone(), server.clone());
     let (p, s) = both(&pool, &server);
@@ -106,7 +100,7 @@ fn what_may_be_left_out_has_its_default() {
         read(json!({"add-server": {"pool": "web", "server": {"name": "w1", "address": "10.0.0.1:80"}}}));
     let Command::AddServer { server, .. } = added else { panic!("{added:?}") };
     assert_eq!((server.weight, server.backup, server.connections_max), (Weight::ONE, false, None));
-    assert_eq!(server.auto_weight, None);
+    assert_eq!(server, ServerSpec::new(name("w1"), "10.0.0.1:80".parse().unwrap()));
     let maint = read(json!({"server-state": {"pool": "web", "server": "w1", "state": "maint"}}));
     assert!(matches!(maint, Command::ServerState { state: AdminState::Maintenance, .. }));
 }

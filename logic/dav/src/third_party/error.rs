@@ -1,7 +1,7 @@
 use crate::header::HeaderError;
 
 /// Why a request for a third-party copy is refused: 400, with this text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TransferError {
     /// Source, and a Destination on another server: neither end is here.
     #[error("a third-party copy has either Source or Destination on another server, not both")]
@@ -12,9 +12,13 @@ pub enum TransferError {
     /// Destination, or Overwrite, cannot be read.
     #[error("{0}")]
     Header(HeaderError),
-    /// A credential would have to be delegated to this server.
-    #[error("only Credential: none is supported: pass a token on with TransferHeaderAuthorization")]
-    Credential,
+    /// A credential would have to be delegated to this server, in the way of this name: as a client sent it, printable, and cut off
+    /// where it is long.
+    #[error(
+        "Credential: {0} is not supported, only none is, as nothing can be delegated to this server: pass a token on with \
+         TransferHeaderAuthorization"
+    )]
+    Credential(String),
     /// RequireChecksumVerification is neither true nor false.
     #[error("RequireChecksumVerification must be true or false")]
     Verification,

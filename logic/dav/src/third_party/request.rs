@@ -45,6 +45,9 @@ pub enum Verification {
 /// The name of a header that is passed on begins so.
 const PASSED: &str = "transferheader";
 
+/// More of what somebody else chose is not put into an error: names of ways to delegate are short.
+const CREDENTIAL_BYTES_SHOWN: usize = 40;
+
 /// Headers that belong to a connection, to the framing, or to how the transfer is made.
 const OWN_HEADERS: &[&str] = &[
     "accept-encoding",
@@ -128,8 +131,9 @@ impl TransferRequest {
             (None, _) => return Ok(None),
         };
         let credential = one("Credential")?;
-        if credential.is_some_and(|text| !text.eq_ignore_ascii_case(b"none")) {
-            return Err(TransferError::Credential);
+        if let Some(text) = credential.filter(|text| !text.eq_ignore_ascii_case(b"none")) {
+            let shown = &text[..text.len().min(CREDENTIAL_BYTES_SHOWN)];
+            return Err(TransferError::Credential(shown.escape_ascii().to_string()));
         }
         let verification = match one("RequireChecksumVerification")? {
             None => Verification::IfTold,

@@ -72,8 +72,9 @@ fn the_headers_of_a_transfer_are_read() {
         [("Authorization".to_owned(), b"Bearer t".to_vec()), ("X-Trace".to_owned(), b"7".to_vec())]
     );
     for (headers, why) in [
-        (("Credential", "gridsite"), TransferError::Credential),
-        (("Credential", "oidc"), TransferError::Credential),
+        (("Credential", "gridsite"), TransferError::Credential("gridsite".to_owned())),
+        (("Credential", " OIDC "), TransferError::Credential("OIDC".to_owned())),
+        (("Credential", "a\tb\u{e9}"), TransferError::Credential("a\\tb\\xc3\\xa9".to_owned())),
         (("Overwrite", "true"), TransferError::Header(HeaderError::Overwrite)),
         (("RequireChecksumVerification", "yes"), TransferError::Verification),
         (("X-Number-Of-Streams", "many"), TransferError::Streams),
@@ -99,6 +100,20 @@ fn the_headers_of_a_transfer_are_read() {
         (tag("64"), tag("65"), tag("65535"), tag("65536"), tag("x")),
         (None, Some(65), Some(65535), None, None)
     );
+}
+
+#[test]
+fn what_cannot_be_delegated_is_named_and_not_repeated_at_length() {
+    let refused = |value: &str| {
+        let headers = [("Source", "https://there.example/a"), ("Credential", value)];
+        read(&headers).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused("gridsite"),
+        "Credential: gridsite is not supported, only none is, as nothing can be delegated to this server: \
+         pass a token on with TransferHeaderAuthorization"
+    );
+    assert!(refused(&"x".repeat(10_000)).len() < 250);
 }
 
 #[test]

@@ -4,15 +4,22 @@ use std::borrow::Cow;
 
 use super::destination::UriMap;
 use super::forwarded_for::nominates;
-use super::forwarder::HOP_BY_HOP;
+use super::forwarder::{HOP_BY_HOP, RequestIdHeader};
 use super::{Forwarder, ResponseContext, ResponseWritten, RouteRewriter};
-use crate::answer::append_line;
+use crate::answer::{append_content_length, append_line, append_status_line};
 use crate::head::{scan::list, set};
 use crate::{
     Framing, HeaderEntry, HeaderTable, KnownHeader, ResponseHead, SetCookieEdit, Span, Version, number,
 };
 
 const LOCATIONS: u64 = set(&[KnownHeader::Location, KnownHeader::ContentLocation]);
+
+/// Lines of an own answer that more depends on than themselves.
+const SPECIAL: u64 =
+    HOP_BY_HOP | set(&[KnownHeader::ContentLength, KnownHeader::TransferEncoding, KnownHeader::Date]);
+/// An own answer has fewer lines, and fewer bytes in its head: others go the long way, where there are limits.
+const OWN_LINES_MAX: usize = 64;
+const OWN_BYTES_MAX: usize = 64 * 1024;
 
 impl Forwarder {
     /// Appends to `out` the head of a response as its client gets it, up to and with the empty line. `buf` and `table`
@@ -41,6 +48,65 @@ impl Forwarder {
         writer.append_own_lines(out, keep_alive);
         out.extend_from_slice(b"\r\n");
         ResponseWritten { keep_alive, dechunk }
+    }
+
+    /// Appends the head of an answer of this process: what [`Self::write_response`] would make of a server's head with this status,
+    /// these lines (of valid names and values, in their order) and then this Content-Length, without its having to be written and read
+    /// before. `None`: the status, one of the lines or a rule of the route calls for that, and nothing was appended.
+    pub fn write_own<'n, 'v>(
+        &self,
+        out: &mut Vec<u8>,
+        status: u16,
+        lines: impl IntoIterator<Item = (&'n str, &'v [u8])>,
+        content_length: u64,
+        route: &RouteRewriter,
+        cx: &ResponseContext<'_>,
+    ) -> Option<ResponseWritten> {
+        let removed = &route.response.removed;
+        let is_ruled = removed.known != 0 || removed.has_others() || route.path.maps_prefix();
+        if !(200..=599).contains(&status) || is_ruled || cx.cookie.is_some() || cx.from_server {
+            return None;
+        }
+        let start = out.len();
+        out.reserve(512);
+        append_status_line(out, status);
+        for (at, (name, value)) in lines.into_iter().enumerate() {
+            append_line(out, name, value);
+            let is_long = at >= OWN_LINES_MAX || out.len() - start > OWN_BYTES_MAX;
+            if is_long || self.is_special(name.as_bytes(), cx) {
+                out.truncate(start);
+                return None;
+            }
+        }
+        let framing = match status {
+            204 | 304 => Framing::None,
+            _ => {
+                append_content_length(out, content_length);
+                Framing::Length(content_length)
+            }
+        };
+        let head = ResponseHead {
+            status,
+            reason: Span::default(),
+            version: Version::Http11,
+            framing,
+            keep_alive: true,
+            upgrade: None,
+            nominates: false,
+            head_bytes: 0,
+        };
+        let table = &HeaderTable::without_lines();
+        let writer = Writer { forwarder: self, buf: &[], head: &head, table, route, cx, dechunk: false };
+        writer.append_own_lines(out, cx.keep_alive);
+        out.extend_from_slice(b"\r\n");
+        Some(ResponseWritten { keep_alive: cx.keep_alive, dechunk: false })
+    }
+
+    /// Whether a line of this name does not pass as it is, or means that another does not.
+    fn is_special(&self, name: &[u8], cx: &ResponseContext<'_>) -> bool {
+        let is_request_id = |id: &RequestIdHeader| id.name.eq_ignore_ascii_case(name);
+        KnownHeader::of_name(name).bit() & SPECIAL != 0
+            || (!cx.exchange.request_id.is_empty() && self.request_id.as_ref().is_some_and(is_request_id))
     }
 }
 

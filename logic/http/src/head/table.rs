@@ -31,6 +31,11 @@ impl HeaderTable {
         Self { entries: Vec::with_capacity(64), seen: 0, repeated: 0, last: [0; 64] }
     }
 
+    /// Of no lines, and without storage for any.
+    pub(crate) const fn without_lines() -> Self {
+        Self { entries: Vec::new(), seen: 0, repeated: 0, last: [0; 64] }
+    }
+
     /// The lines in the order they came.
     pub fn entries(&self) -> &[HeaderEntry] {
         &self.entries

@@ -11,6 +11,7 @@ mod forwarded_names;
 mod heads;
 mod laws;
 mod max_forwards;
+mod own_answers;
 mod request_rewriting;
 mod request_trailers;
 mod response_rewriting;

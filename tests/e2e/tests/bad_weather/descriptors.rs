@@ -43,6 +43,41 @@ fn metric(admin: &mut RawClient, series: &str) -> f64 {
     value.unwrap_or_else(|| panic!("no {series} in:\n{page}")).trim().parse().unwrap()
 }
 
+/// The second tries of the pool `web`.
+const HEDGES: &str = "weir_pool_hedges_total{pool=\"web\"}";
+
+/// Weir with one worker and few descriptors, whose pool `web` asks the second server soon where the first one is silent. `more`: keys of
+/// the pool, and further tables.
+fn hedging(servers: [&RawServer; 2], more: &str) -> Weir {
+    let [first, second] = servers.map(RawServer::addr);
+    let config = format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\ntimeouts = {{ head = \"10m\" }}\n\n\
+         [pool.web]\nservers = [\"{first}\", \"{second}\"]\nbalance = \"first\"\nhedge = {{ delay = \"50ms\" }}\n\
+         retry = {{ min-per-second = 100 }}\n{more}\n\n[weir]\nworkers = 1\n{NO_LIMIT}"
+    );
+    Weir::launcher(&config).descriptors_max(DESCRIPTORS as u32).start()
+}
+
+/// A client whose request has taken the last descriptor to ask the first server, which is silent, so that a second try was made without one; and
+/// those who have the others. `admin` is connected already.
+fn ask_with_one_descriptor(
+    weir: &Weir,
+    first: &RawServer,
+    admin: &mut RawClient,
+) -> (RawClient, Vec<RawClient>) {
+    assert_eq!(metric(admin, HEDGES), 0.0);
+    // One that has begun, so that the last descriptor is for the first try.
+    let before = open(weir);
+    let mut client = weir.client();
+    client.send("GET / HT");
+    wait_until("it is let in", PATIENCE, || open(weir) > before);
+    let idle = take_all_but_one(weir);
+    client.send("TP/1.1\r\nHost: a\r\n\r\n");
+    first.wait_for_bytes(0, 10);
+    wait_until("the second try has been made", PATIENCE, || metric(admin, HEDGES) == 1.0);
+    (client, idle)
+}
+
 /// More connections than there are descriptors for: a mistake in the config, or descriptors that went elsewhere.
 const NO_LIMIT: &str = "max-connections = 100000\n";
 
@@ -148,31 +183,15 @@ fn a_second_try_for_which_no_connection_can_be_opened_blames_nobody_and_leaves_t
     });
     let (other, refusing) = (RawServer::answering("other"), [RefusingPort::new(), RefusingPort::new()]);
     let eject = "eject = { failures = 1, max-share = \"100%\" }";
-    let config = format!(
-        "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\ntimeouts = {{ head = \"10m\" }}\n\n\
-         [[route]]\npath = \"/refused\"\npool = \"refusing\"\n\n\
-         [pool.web]\nservers = [\"{}\", \"{}\"]\nbalance = \"first\"\nhedge = {{ delay = \"50ms\" }}\n\
-         retry = {{ min-per-second = 100 }}\n{eject}\n\n\
-         [pool.refusing]\nservers = [\"{}\", \"{}\"]\nretry = false\n{eject}\n\n[weir]\nworkers = 1\n{NO_LIMIT}",
-        slow.addr(),
-        other.addr(),
+    let more = format!(
+        "{eject}\n\n[pool.refusing]\nservers = [\"{}\", \"{}\"]\nretry = false\n{eject}\n\n\
+         [[route]]\npath = \"/refused\"\npool = \"refusing\"",
         refusing[0].addr(),
         refusing[1].addr()
     );
-    let weir = Weir::launcher(&config).descriptors_max(DESCRIPTORS as u32).start();
+    let weir = hedging([&slow, &other], &more);
     let mut admin = RawClient::connect(weir.admin_addr());
-    assert_eq!(metric(&mut admin, "weir_pool_hedges_total{pool=\"web\"}"), 0.0);
-    // One that has begun, so that the last descriptor is for the first try.
-    let before = open(&weir);
-    let mut client = weir.client();
-    client.send("GET / HT");
-    wait_until("it is let in", PATIENCE, || open(&weir) > before);
-    let idle = take_all_but_one(&weir);
-    client.send("TP/1.1\r\nHost: a\r\n\r\n");
-    slow.wait_for_bytes(0, 10);
-    wait_until("the second try has been made", PATIENCE, || {
-        metric(&mut admin, "weir_pool_hedges_total{pool=\"web\"}") == 1.0
-    });
+    let (mut client, idle) = ask_with_one_descriptor(&weir, &slow, &mut admin);
     tell.send(()).unwrap();
     assert_eq!(client.response().text(), "slow");
     assert_eq!(metric(&mut admin, "weir_pool_hedges_won_total{pool=\"web\"}"), 0.0);
@@ -188,6 +207,30 @@ fn a_second_try_for_which_no_connection_can_be_opened_blames_nobody_and_leaves_t
         let name = format!("weir_server_{name}_total");
         assert_eq!(weir.metrics().get(&name, &["pool=\"web\""]), 0.0, "{name}");
     }
+}
+
+#[test]
+fn a_second_try_without_a_descriptor_leaves_its_request_all_further_tries() {
+    let (tell, told) = channel::<()>();
+    let told = Mutex::new(told);
+    let breaking = RawServer::start(move |peer| {
+        peer.request()?;
+        let _ = told.lock().unwrap().recv_timeout(PATIENCE);
+        peer.reset();
+        Ok(())
+    });
+    let other = RawServer::answering("other");
+    let weir = hedging([&breaking, &other], "eject = false");
+    let mut admin = RawClient::connect(weir.admin_addr());
+    let (mut client, idle) = ask_with_one_descriptor(&weir, &breaking, &mut admin);
+    tell.send(()).unwrap();
+    assert_eq!(client.response().text(), "other");
+    for (name, count) in [("hedges", 1.0), ("hedges_won", 0.0), ("retries", 1.0)] {
+        let series = format!("weir_pool_{name}_total{{pool=\"web\"}}");
+        assert_eq!(metric(&mut admin, &series), count, "{name}");
+    }
+    assert_eq!(other.connections(), 1);
+    drop(idle);
 }
 
 #[test]

@@ -75,3 +75,22 @@ fn providers_are_asked_when_that_is_wanted() {
     let output = check(directory.path(), &format!("exec = {{ command = {willing:?} }}"), &["--online"]);
     assert!(output.status.success(), "{output:?}");
 }
+
+#[test]
+fn that_a_provider_has_no_room_for_all_machines_is_a_warning() {
+    let directory = TempDir::new().unwrap();
+    let online = |name: &str, answer: &str| {
+        let program = script(directory.path(), name, answer);
+        let output = check(directory.path(), &format!("exec = {{ command = {program:?} }}"), &["--online"]);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let of = |room: u32| format!(r#"{{"room": {room}, "machines": [{{"id": "m1", "state": "stopped"}}]}}"#);
+    let little = online("little", &of(1));
+    let why = "fleet web: max: 3 cannot be reached now: the fleet has 1, and its provider room for 1 more";
+    assert!(little.starts_with("warning") && little.contains(why), "{little}");
+    let enough = online("enough", &of(2));
+    assert!(!enough.contains("max: 3"), "{enough}");
+    let silent = online("silent", r#"{"room": 1}"#);
+    assert!(silent.contains("fleet web: max: whether there is room for 3 is not known: "), "{silent}");
+}

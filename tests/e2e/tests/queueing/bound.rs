@@ -1,5 +1,6 @@
 //! Clients that are bound to a server, and have to wait for it.
 
+use std::net::SocketAddr;
 use std::thread;
 
 use serde_json::json;
@@ -9,13 +10,19 @@ use weir_testkit::{PATIENCE, RawClient, RawServer, wait_until};
 
 use crate::{Gate, queue_length, wait_for_queue};
 
+/// Two servers of a pool, with the same keys.
+fn both(servers: [SocketAddr; 2], each: &str) -> String {
+    let [a, b] = servers.map(|server| format!("{{ address = \"{server}\"{each} }}"));
+    format!("[{a}, {b}]")
+}
+
 /// A sticky pool `web` of two servers. New clients get the first one that can take them.
 fn sticky(servers: [&Gate; 2], each: &str, keys: &str) -> String {
-    let [a, b] = servers.map(|server| format!("{{ address = \"{}\"{each} }}", server.addr()));
+    let servers = both(servers.map(Gate::addr), each);
     format!(
         "[access-log]\nformat = \"json\"\nto = \"stdout\"\n\n\
          [listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nbalance = \"first\"\n\
-         servers = [{a}, {b}]\nsticky = {{ cookie = \"SRV\" }}\ntimeouts = {{ queue = \"20s\", response = \"60s\" }}\n{keys}\n"
+         servers = {servers}\nsticky = {{ cookie = \"SRV\" }}\ntimeouts = {{ queue = \"20s\", response = \"60s\" }}\n{keys}\n"
     )
 }
 
@@ -27,6 +34,36 @@ fn bound_to(server: &Gate, weir: &Weir) -> String {
     format!("Cookie: {cookie}\r\n")
 }
 
+/// One who is bound to a server, which has one place.
+struct Bound {
+    /// Its Cookie line.
+    cookie: String,
+    /// Has its request `/first` at the server.
+    first: RawClient,
+    /// Waits with `/waits`.
+    waiting: RawClient,
+}
+
+impl Bound {
+    /// Binds somebody to `server`, which has taken nothing yet.
+    fn to(server: &Gate, weir: &Weir) -> Self {
+        let cookie = bound_to(server, weir);
+        let (mut first, mut waiting) = (weir.client(), weir.client());
+        first.send(with(&cookie, "/first"));
+        server.wait_for(2);
+        waiting.send(with(&cookie, "/waits"));
+        wait_for_queue(weir, 1);
+        Self { cookie, first, waiting }
+    }
+
+    /// Has both answered by the server, and nothing else by it.
+    fn finish(mut self, server: &Gate) {
+        server.open(2);
+        assert_eq!((self.first.response().status, self.waiting.response().status), (200, 200));
+        assert_eq!(server.came(), ["/new", "/first", "/waits"]);
+    }
+}
+
 fn set_state(weir: &Weir, server: &Gate, state: &str) {
     let server = server.addr().to_string();
     weir.obey(&json!({"server-state": {"pool": "web", "server": server, "state": state}}));
@@ -34,6 +71,13 @@ fn set_state(weir: &Weir, server: &Gate, state: &str) {
 
 fn with(cookie: &str, target: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: a\r\n{cookie}\r\n")
+}
+
+/// The request is the first one that the queue has no place for.
+#[track_caller]
+fn assert_refused(weir: &Weir, request: String) {
+    assert_eq!(weir.client().exchange(request).status, 503);
+    assert_eq!(weir.metrics().get("weir_pool_queue_full_total", &["pool=\"web\""]), 1.0);
 }
 
 #[test]
@@ -70,18 +114,9 @@ fn they_wait_in_order_for_it_and_hold_up_nobody_else() {
 fn they_count_towards_the_longest_queue() {
     let (a, b) = (Gate::new(), Gate::new());
     let weir = Weir::start(&sticky([&a, &b], ", max-connections = 1", "queue = { max-length = 1 }"));
-    let cookie = bound_to(&a, &weir);
-    let (mut first, mut waiting) = (weir.client(), weir.client());
-    first.send(with(&cookie, "/first"));
-    a.wait_for(2);
-    waiting.send(with(&cookie, "/waits"));
-    wait_for_queue(&weir, 1);
-    let refused = weir.client().exchange(with(&cookie, "/refused"));
-    assert_eq!(refused.status, 503);
-    assert_eq!(weir.metrics().get("weir_pool_queue_full_total", &["pool=\"web\""]), 1.0);
-    a.open(2);
-    assert_eq!((first.response().status, waiting.response().status), (200, 200));
-    assert_eq!(a.came(), ["/new", "/first", "/waits"]);
+    let bound = Bound::to(&a, &weir);
+    assert_refused(&weir, with(&bound.cookie, "/refused"));
+    bound.finish(&a);
 }
 
 #[test]
@@ -134,19 +169,14 @@ fn room_in_the_pool_calls_one_whose_server_drains_though_all_others_are_busy() {
 fn when_it_goes_they_go_to_another() {
     let (a, b) = (Gate::new(), Gate::new());
     let weir = Weir::start(&sticky([&a, &b], ", max-connections = 1", ""));
-    let cookie = bound_to(&a, &weir);
-    let (mut first, mut waiting) = (weir.client(), weir.client());
-    first.send(with(&cookie, "/first"));
-    a.wait_for(2);
-    waiting.send(with(&cookie, "/waits"));
-    wait_for_queue(&weir, 1);
+    let mut bound = Bound::to(&a, &weir);
     set_state(&weir, &a, "maintenance");
     b.wait_for(1);
     assert_eq!(b.came(), ["/waits"]);
     b.open(1);
-    assert_eq!(waiting.response().status, 200);
+    assert_eq!(bound.waiting.response().status, 200);
     a.open(1);
-    assert_eq!(first.response().status, 200);
+    assert_eq!(bound.first.response().status, 200);
     wait_for_queue(&weir, 0);
 }
 
@@ -155,13 +185,11 @@ fn nobody_is_forgotten_when_many_wait_for_servers_and_for_the_pool() {
     for limits in [(1, 1), (1, 2), (2, 3)] {
         let (each, all) = limits;
         let origins = ["a", "b"].map(|name| Origin::builder().name(name).start().unwrap());
-        let servers = origins
-            .each_ref()
-            .map(|origin| format!("{{ address = \"{}\", max-connections = {each} }}", origin.addr()));
+        let servers =
+            both(origins.each_ref().map(|origin| origin.addr()), &format!(", max-connections = {each}"));
         let weir = Weir::start(&format!(
-            "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nservers = [{}]\n\
-             sticky = {{ cookie = \"SRV\" }}\nmax-connections = {all}\ntimeouts = {{ queue = \"20s\" }}\n",
-            servers.join(", ")
+            "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nservers = {servers}\n\
+             sticky = {{ cookie = \"SRV\" }}\nmax-connections = {all}\ntimeouts = {{ queue = \"20s\" }}\n"
         ));
         let address = weir.addr("web");
         thread::scope(|scope| {
@@ -189,6 +217,15 @@ fn nobody_is_forgotten_when_many_wait_for_servers_and_for_the_pool() {
     }
 }
 
+/// A Weir that keeps connections of one address at one of two servers, each with one place.
+fn in_tcp_mode(servers: &[RawServer; 2], keys: &str) -> Weir {
+    let servers = both(servers.each_ref().map(RawServer::addr), ", max-connections = 1");
+    Weir::start(&format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\nmode = \"tcp\"\npool = \"web\"\n\n[pool.web]\nbalance = \"first\"\n\
+         servers = {servers}\nsticky = {{ source = true }}\ntimeouts = {{ queue = \"20s\" }}\n{keys}\n"
+    ))
+}
+
 #[test]
 fn in_tcp_mode_a_place_goes_to_the_one_who_has_waited_for_it() {
     let echo = |name: &'static str| {
@@ -200,13 +237,7 @@ fn in_tcp_mode_a_place_goes_to_the_one_who_has_waited_for_it() {
         })
     };
     let servers = [echo("a"), echo("b")];
-    let [a, b] = servers
-        .each_ref()
-        .map(|server| format!("{{ address = \"{}\", max-connections = 1 }}", server.addr()));
-    let weir = Weir::start(&format!(
-        "[listener.web]\nbind = \"127.0.0.1:0\"\nmode = \"tcp\"\npool = \"web\"\n\n[pool.web]\nbalance = \"first\"\n\
-         servers = [{a}, {b}]\nsticky = {{ source = true }}\ntimeouts = {{ queue = \"20s\" }}\n"
-    ));
+    let weir = in_tcp_mode(&servers, "");
     let says = |client: &mut RawClient, what: &str| {
         client.send(&what[1..]);
         assert_eq!(client.read_exact(2), what.as_bytes());
@@ -241,30 +272,23 @@ fn in_tcp_mode_a_place_goes_to_the_one_who_has_waited_for_it() {
 fn who_finds_as_many_waiting_for_its_server_as_may_goes_to_another_and_stays_there() {
     let (a, b) = (Gate::new(), Gate::new());
     let weir = Weir::start(&sticky([&a, &b], ", max-connections = 1", "queue = { max-per-server = 1 }"));
-    let cookie = bound_to(&a, &weir);
-    let (mut first, mut waiting) = (weir.client(), weir.client());
-    first.send(with(&cookie, "/first"));
-    a.wait_for(2);
-    waiting.send(with(&cookie, "/waits"));
-    wait_for_queue(&weir, 1);
+    let bound = Bound::to(&a, &weir);
     b.open(1);
-    let diverted = weir.client().exchange(with(&cookie, "/diverted"));
+    let diverted = weir.client().exchange(with(&bound.cookie, "/diverted"));
     assert_eq!(diverted.status, 200);
     assert_eq!(b.came(), ["/diverted"]);
     let moved = diverted.header("set-cookie").unwrap().split(';').next().unwrap();
-    assert!(!cookie.contains(moved), "{moved}");
+    assert!(!bound.cookie.contains(moved), "{moved}");
     // Both are busy now: who finds that waits for either.
     let (mut second, mut third) = (weir.client(), weir.client());
     second.send(with(&format!("Cookie: {moved}\r\n"), "/second"));
     b.wait_for(2);
-    third.send(with(&cookie, "/third"));
+    third.send(with(&bound.cookie, "/third"));
     wait_for_queue(&weir, 2);
     b.open(2);
     assert_eq!((second.response().status, third.response().status), (200, 200));
     assert_eq!(b.came(), ["/diverted", "/second", "/third"]);
-    a.open(2);
-    assert_eq!((first.response().status, waiting.response().status), (200, 200));
-    assert_eq!(a.came(), ["/new", "/first", "/waits"]);
+    bound.finish(&a);
 }
 
 #[test]
@@ -272,26 +296,18 @@ fn who_is_not_to_leave_its_server_is_refused_when_as_many_wait_for_that_as_may()
     let (a, b) = (Gate::new(), Gate::new());
     let config = sticky([&a, &b], ", max-connections = 1", "queue = { max-per-server = 1 }");
     let weir = Weir::start(&config.replace("\"SRV\" }", "\"SRV\", when-gone = \"fail\" }"));
-    let cookie = bound_to(&a, &weir);
-    let (mut first, mut waiting) = (weir.client(), weir.client());
-    first.send(with(&cookie, "/first"));
-    a.wait_for(2);
-    waiting.send(with(&cookie, "/waits"));
-    wait_for_queue(&weir, 1);
-    assert_eq!(weir.client().exchange(with(&cookie, "/refused")).status, 503);
-    assert_eq!(weir.metrics().get("weir_pool_queue_full_total", &["pool=\"web\""]), 1.0);
-    a.open(2);
-    assert_eq!((first.response().status, waiting.response().status), (200, 200));
+    let bound = Bound::to(&a, &weir);
+    assert_refused(&weir, with(&bound.cookie, "/refused"));
+    bound.finish(&a);
     assert!(b.came().is_empty());
 }
 
 /// A server that keeps all requests of this test's address, the other one, and a Weir in front of both with one request that is being
 /// answered and one that waits.
 fn one_waits_for_its_own<'a>(algorithm: &str, gates: &'a [Gate; 2]) -> (Weir, [&'a Gate; 2], [RawClient; 2]) {
-    let [a, b] =
-        gates.each_ref().map(|gate| format!("{{ address = \"{}\", max-connections = 1 }}", gate.addr()));
+    let servers = both(gates.each_ref().map(Gate::addr), ", max-connections = 1");
     let weir = Weir::start(&format!(
-        "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nservers = [{a}, {b}]\n\
+        "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nservers = {servers}\n\
          balance = {{ algorithm = \"{algorithm}\", fallback = false }}\nqueue = {{ max-per-server = 1 }}\n\
          timeouts = {{ queue = \"20s\", response = \"60s\" }}\n"
     ));
@@ -324,8 +340,7 @@ fn a_key_goes_to_another_server_when_as_many_wait_for_its_own_as_may() {
 fn where_a_key_knows_one_server_no_more_wait_for_that_than_may() {
     let gates = [Gate::new(), Gate::new()];
     let (weir, [own, other], clients) = one_waits_for_its_own("ipvs-sh", &gates);
-    assert_eq!(weir.client().exchange(get("/refused")).status, 503);
-    assert_eq!(weir.metrics().get("weir_pool_queue_full_total", &["pool=\"web\""]), 1.0);
+    assert_refused(&weir, get("/refused"));
     own.open(2);
     for mut client in clients {
         assert_eq!(client.response().status, 200);
@@ -343,13 +358,7 @@ fn in_tcp_mode_too_who_finds_too_many_waiting_goes_to_another_server() {
         })
     };
     let servers = [says("a"), says("b")];
-    let [a, b] = servers
-        .each_ref()
-        .map(|server| format!("{{ address = \"{}\", max-connections = 1 }}", server.addr()));
-    let weir = Weir::start(&format!(
-        "[listener.web]\nbind = \"127.0.0.1:0\"\nmode = \"tcp\"\npool = \"web\"\n\n[pool.web]\nbalance = \"first\"\n\
-         servers = [{a}, {b}]\nsticky = {{ source = true }}\nqueue = {{ max-per-server = 1 }}\ntimeouts = {{ queue = \"20s\" }}\n"
-    ));
+    let weir = in_tcp_mode(&servers, "queue = { max-per-server = 1 }");
     let mut first = weir.client();
     assert_eq!(first.read_exact(1), b"a");
     let _waiting = weir.client();

@@ -17,7 +17,7 @@ fn what_can_be_told_at_once_has_a_status_of_its_own() {
         ("/n", &[("Source", there), ("Destination", there)][..], 400, "not both"),
         ("/n", &[("Source", "ftp://127.0.0.1/a")], 400, "Source must be"),
         ("/n", &[("Source", "http://u:p@127.0.0.1/a")], 400, "Source must be"),
-        ("/n", &[("Source", there), ("Credential", "gridsite")], 400, "only Credential: none"),
+        ("/n", &[("Source", there), ("Credential", "gridsite")], 400, "Credential: gridsite is not"),
         ("/n", &[("Source", there), ("RequireChecksumVerification", "maybe")], 400, "true or false"),
         ("/n", &[("Source", there), ("TransferHeaderHost", "a")], 400, "TransferHeader"),
         ("/n", &[("Source", "http://10.0.0.1/a")], 403, "10.0.0.1 leads to a private address"),

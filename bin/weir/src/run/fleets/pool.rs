@@ -12,7 +12,7 @@ use weir_balance::KnownSpeeds;
 use weir_control::Health as Seen;
 use weir_control::{AdminState, CheckCode, Command, PoolSnapshot, Reply, ServerSnapshot, ServerSpec};
 use weir_fleet::live::{Balancer, Health, Member};
-use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight};
+use weir_model::{Name, PoolName, ServerAddress, ServerName};
 use weir_proxy::control::Controller;
 use weir_scale::{Observation, P95, Sample};
 
@@ -151,16 +151,9 @@ impl Balancer for Pool {
         // As its neighbours: a fixed weight would be nothing beside those that are found.
         let finds_weights = self.controller.finds_weights(&self.name);
         let server = ServerSpec {
-            name: server.clone(),
-            address: ServerAddress::Inet(address),
-            weight: Weight::default(),
             auto_weight: finds_weights.then(KnownSpeeds::default),
-            backup: false,
-            priority: 0,
-            zone: None,
-            agent_port: None,
-            connections_max: None,
             fleet: Some(self.fleet.clone()),
+            ..ServerSpec::new(server.clone(), ServerAddress::Inet(address))
         };
         self.command(Command::AddServer { pool: self.name.clone(), server })
     }

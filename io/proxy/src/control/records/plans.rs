@@ -137,19 +137,8 @@ pub(in crate::control) fn spec_of(server: &ServerPlan) -> ServerSpec {
         agent_port,
         connections_max,
     } = server.clone();
-    let fleet = None;
-    ServerSpec {
-        name,
-        address,
-        weight,
-        auto_weight,
-        backup,
-        priority,
-        zone,
-        agent_port,
-        connections_max,
-        fleet,
-    }
+    let new = ServerSpec::new(name, address);
+    ServerSpec { weight, auto_weight, backup, priority, zone, agent_port, connections_max, ..new }
 }
 
 /// Whether two plans of a pool differ in nothing but servers.

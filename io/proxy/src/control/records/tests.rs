@@ -4,7 +4,7 @@ use tokio::time::Instant;
 use weir_config::plan::{CheckKind, CheckPlan};
 use weir_control::{CheckCode, EffectiveServer, Health, RuntimeState, ServerSpec};
 use weir_health::{CheckTiming, InitialState};
-use weir_model::{Millis, Name, PoolName, Weight};
+use weir_model::{Millis, Name, PoolName};
 
 use super::members::Members;
 use super::{CheckResult, HealthRecord, ServerRecord};
@@ -27,18 +27,7 @@ fn result(code: CheckCode) -> CheckResult {
 }
 
 fn record(name: &str, slot: usize) -> ServerRecord {
-    let spec = ServerSpec {
-        name: Name::new(name).unwrap(),
-        address: "10.0.0.1:80".parse().unwrap(),
-        weight: Weight::ONE,
-        auto_weight: None,
-        backup: false,
-        priority: 0,
-        zone: None,
-        agent_port: None,
-        connections_max: None,
-        fleet: None,
-    };
+    let spec = ServerSpec::new(Name::new(name).unwrap(), "10.0.0.1:80".parse().unwrap());
     let pool = PoolName::new("web").unwrap();
     let spec: EffectiveServer = RuntimeState::default().effective(&pool, &spec.name, Some(&spec)).unwrap();
     ServerRecord::new(spec, slot, HealthRecord::new(None, None, Instant::now()), 1)

@@ -1,6 +1,6 @@
 use std::net::IpAddr;
 
-use weir_http::{HeaderTable, RequestHead, Scheme, Span, TargetForm, Version};
+use weir_http::{HeaderTable, Method, RequestHead, Scheme, Span, TargetForm, Version};
 use weir_net::service::{ClientTls, HeaderLine, Request};
 
 use super::body::Incoming;
@@ -32,6 +32,11 @@ impl Call {
         let limit = http.routes.get(facts.route).and_then(|route| route.plan.body_bytes_max);
         let request = request_of(connection, (buf, head, table), &facts.id, client);
         Self { request, facts, timing, incoming: Incoming::new(head.framing, head.expect_continue, limit) }
+    }
+
+    /// Whether its service has nothing to hear from the client any more, and nothing to tell it before the answer.
+    pub(super) fn is_read_without_body(&self) -> bool {
+        matches!(self.facts.method, Method::Get | Method::Head) && self.incoming.length() == Some(0)
     }
 }
 

@@ -1,15 +1,11 @@
-use std::future::poll_fn;
-use std::task::Poll;
-
 use weir_http::access_log::Termination;
 use weir_http::{HeaderTable, OffloadOrder, OffloadTarget, parse_request};
-use weir_net::service::{Answer, Delivery, FileOrder, FileTarget, LocalFuture, Request};
+use weir_net::service::{Answer, Delivery, FileOrder, FileTarget, Request};
 
 use super::body::Incoming;
 use super::call::request_of;
 use super::finish::Finish;
-use super::pace::{Halt, Pace, WaitsFor};
-use super::upload;
+use super::{upload, wait};
 use crate::http::connection::Connection;
 use crate::http::exchange::Offloaded;
 use crate::http::finish::After;
@@ -34,7 +30,7 @@ pub(crate) async fn deliver(
     let delivered = match (service, request) {
         (Some(service), Some(request)) => {
             let pool = offloaded.pool.shared.plan.name.as_str();
-            run(&connection, service.deliver(pool, request, order)).await
+            wait(&connection, service.deliver(pool, request, order)).await
         }
         _ => {
             Ok(Delivery { answer: Answer::new(503), complaint: Some("there is nobody to send files".into()) })
@@ -83,17 +79,4 @@ pub(super) fn request(connection: &Connection, facts: &RequestFacts) -> Option<R
     let head = parse_request(&copy.head, &http.plan.limits, &mut table).ok().flatten()?;
     let client = http.forwarder.client_address(&copy.head, &table, &connection.peer);
     Some(request_of(connection, (&copy.head, &head, &table), &facts.id, client))
-}
-
-/// Waits for the file, as long as its client does.
-async fn run(connection: &Connection, mut delivering: LocalFuture<Delivery>) -> Result<Delivery, Halt> {
-    let mut pace = Pace::default();
-    poll_fn(|cx| {
-        connection.worker.look_at_clock();
-        match delivering.as_mut().poll(cx) {
-            Poll::Ready(delivery) => Poll::Ready(Ok(delivery)),
-            Poll::Pending => pace.poll(cx, connection, 0, WaitsFor::Service).map(Err),
-        }
-    })
-    .await
 }

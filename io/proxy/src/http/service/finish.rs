@@ -62,7 +62,28 @@ impl Finish {
     }
 
     /// The answer went out whole.
-    pub(super) async fn complete(&mut self, status: u16, sending: &Sending) -> After {
+    pub(super) async fn complete(&mut self, sending: &Sending) -> After {
+        if self.incoming.is_done() {
+            return self.complete_read(sending);
+        }
+        self.count_whole(sending);
+        // The client may have sent more already: a reset for it must not overtake the answer.
+        if sending.keep_alive && self.drain().await { After::Next } else { After::Linger }
+    }
+
+    /// The answer went out whole, and of the request's body nothing is left.
+    pub(super) fn complete_read(&mut self, sending: &Sending) -> After {
+        self.count_whole(sending);
+        match (sending.keep_alive, self.facts.client_persists) {
+            (true, _) => After::Next,
+            // As above.
+            (false, true) => After::Linger,
+            (false, false) => After::Close,
+        }
+    }
+
+    fn count_whole(&mut self, sending: &Sending) {
+        let status = sending.status;
         let connection = &self.connection;
         let counters = connection.listener.counters(&connection.worker);
         counters.responses.count(status);
@@ -79,25 +100,14 @@ impl Finish {
             termination: Termination::ANSWERED,
             refused_by: None,
         });
-        if sending.keep_alive && (self.incoming.is_done() || self.drain().await) {
-            return After::Next;
-        }
-        // The client may have sent more already: a reset for it must not overtake the answer.
-        let is_silent = self.incoming.is_done() && !self.facts.client_persists;
-        if is_silent { After::Close } else { After::Linger }
     }
 
     /// The client gets nothing more, or no answer at all: what it has must not look whole.
-    pub(super) fn cut(
-        &mut self,
-        begun: Option<(u16, &Sending)>,
-        halt: &Halt,
-        termination: Termination,
-    ) -> After {
+    pub(super) fn cut(&mut self, begun: Option<&Sending>, halt: &Halt, termination: Termination) -> After {
         let counters = self.connection.listener.counters(&self.connection.worker);
         counters.bytes_in.add(self.incoming.bytes_read);
-        if let Some((status, sending)) = begun {
-            counters.responses.count(status);
+        if let Some(sending) = begun {
+            counters.responses.count(sending.status);
             counters.bytes_out.add(sending.written);
         }
         if matches!(halt, Halt::ClientGone | Halt::ClientTimeout) {
@@ -112,9 +122,9 @@ impl Finish {
             self.complain(&fault.to_string());
         }
         self.log(&ServiceRecord {
-            status: begun.map(|(status, _)| status),
-            bytes_out: begun.map_or(0, |(_, sending)| sending.written),
-            body_bytes_out: begun.map_or(0, |(_, sending)| sending.body_bytes()),
+            status: begun.map(|sending| sending.status),
+            bytes_out: begun.map_or(0, |sending| sending.written),
+            body_bytes_out: begun.map_or(0, Sending::body_bytes),
             termination,
             refused_by,
         });

@@ -2,7 +2,7 @@ use weir_http::{
     Exchange as Names, Framing, ResponseContext, ResponseTo, append_content_length, append_line,
     append_status_line, parse_response,
 };
-use weir_net::service::Answer;
+use weir_net::service::{Answer, Value};
 
 use crate::http::connection::{ClientTlsFacts, Connection};
 use crate::http::exchange::Offloaded;
@@ -20,8 +20,8 @@ pub(super) struct Said {
     pub(super) is_bodiless: bool,
 }
 
-/// Appends the head of `answer` to `out`. It goes the way of a server's, so that the rules of the listener and of the
-/// route hold for it. `None`: no client could read it.
+/// Appends the head of `answer` to `out`: as if it were a server's, so that the rules of the listener and of the route hold for it.
+/// `None`: no client could read it.
 pub(super) fn write(
     out: &mut Vec<u8>,
     connection: &Connection,
@@ -31,12 +31,6 @@ pub(super) fn write(
     offloaded: Option<&Offloaded>,
 ) -> Option<Said> {
     let worker = &connection.worker;
-    let mut raw = worker.buffers.take();
-    compose(&mut raw, answer);
-    let mut table = worker.headers.borrow_mut();
-    let to = ResponseTo { is_head: facts.is_head, ..ResponseTo::default() };
-    let parsed = parse_response(&raw, to, &LIMITS, &mut table).ok().flatten();
-    let head = parsed.filter(|head| !head.is_interim() && head.status != 101)?;
     let tls = connection.tls.as_deref().map(ClientTlsFacts::names);
     let http = &connection.listener.http;
     let route = http.routes.get(facts.route)?;
@@ -54,6 +48,20 @@ pub(super) fn write(
         // Of a server's lines only those are among these that may pass.
         from_server: false,
     };
+    if let Some(length) = answer.content.length() {
+        let (status, lines) = (answer.status, lines(answer));
+        let written = http.forwarder.write_own(out, status, lines, length, &route.rewriter, &context);
+        if let Some(written) = written {
+            let is_bodiless = facts.is_head || matches!(status, 204 | 304);
+            return Some(Said { keep_alive: written.keep_alive, chunked: false, is_bodiless });
+        }
+    }
+    let mut raw = worker.buffers.take();
+    compose(&mut raw, answer);
+    let mut table = worker.headers.borrow_mut();
+    let to = ResponseTo { is_head: facts.is_head, ..ResponseTo::default() };
+    let parsed = parse_response(&raw, to, &LIMITS, &mut table).ok().flatten();
+    let head = parsed.filter(|head| !head.is_interim() && head.status != 101)?;
     let written = http.forwarder.write_response(out, &raw, &head, &table, &route.rewriter, &context);
     let said = Said {
         keep_alive: written.keep_alive,
@@ -64,15 +72,17 @@ pub(super) fn write(
     Some(said)
 }
 
+/// The lines of an answer. One whose value holds control characters is left out.
+fn lines(answer: &Answer) -> impl Iterator<Item = (&'static str, &[u8])> {
+    let is_text = |value: &Value| value.iter().all(|byte| *byte == b'\t' || (*byte >= b' ' && *byte != 0x7f));
+    let lines = answer.headers.iter().filter(move |(_, value)| is_text(value));
+    lines.map(|(name, value)| (*name, &**value))
+}
+
 /// The head as a server would write it.
 fn compose(raw: &mut Vec<u8>, answer: &Answer) {
     append_status_line(raw, answer.status);
-    for (name, value) in &answer.headers {
-        let is_text = value.iter().all(|byte| *byte == b'\t' || (*byte >= b' ' && *byte != 0x7f));
-        if is_text {
-            append_line(raw, name, value);
-        }
-    }
+    lines(answer).for_each(|(name, value)| append_line(raw, name, value));
     match answer.content.length() {
         _ if matches!(answer.status, 204 | 304) => {}
         Some(length) => append_content_length(raw, length),

@@ -1,7 +1,7 @@
 //! Requests that a service of this process answers: the call, the body that it reads, the answer that it gives.
 //!
 //! While a service is at work it may read from the client's connection, through its body. So the connection is lent to
-//! where both can reach it, and taken back when the answer is there.
+//! where both can reach it, and taken back when the answer is there. A request without a body needs none of that: see [`Serving`].
 
 mod body;
 mod call;
@@ -11,6 +11,7 @@ mod head;
 mod pace;
 mod rate;
 mod send;
+mod serving;
 mod upload;
 
 use std::cell::RefCell;
@@ -20,11 +21,12 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use weir_http::{Action, access_log::Termination};
-use weir_net::service::{Answer, Body, BodySource, LocalFuture};
+use weir_net::service::{Answer, Body, BodySource, LocalFuture, Request};
 
 use super::connection::Connection;
 use super::finish::After;
 use super::outcome::Fault;
+use crate::worker::{LocalHttp, Worker};
 use body::Incoming;
 use finish::Finish;
 use pace::{Halt, Pace, WaitsFor};
@@ -32,6 +34,10 @@ use send::{SendError, Sending};
 
 pub(crate) use call::Call;
 pub(crate) use deliver::deliver;
+pub(crate) use serving::Serving;
+
+/// The connection, and what becomes of it.
+type Served = Option<(Box<Connection>, After)>;
 
 /// What a service and the connection's task share while the service is at work.
 type Slot = Rc<RefCell<Option<Lent>>>;
@@ -60,33 +66,54 @@ impl BodySource for Source {
     }
 }
 
-/// Has the service answer, and sends what it says. Gives the connection back, with what becomes of it.
-pub(crate) async fn serve(connection: Box<Connection>, call: Box<Call>) -> Option<(Box<Connection>, After)> {
+/// A request with a body: has the service answer, which may read it, and sends what it says.
+async fn serve_with_body(connection: Box<Connection>, call: Box<Call>) -> Served {
     let Call { request, facts, timing, incoming } = *call;
-    let listener = Rc::clone(&connection.listener);
-    let worker = Rc::clone(&connection.worker);
-    let route = listener.http.routes.get(facts.route).map(|route| &route.plan.action);
+    let (listener, worker) = (Rc::clone(&connection.listener), Rc::clone(&connection.worker));
     let length = incoming.length();
     let slot: Slot = Rc::new(RefCell::new(Some(Lent { connection, incoming })));
     let body = Body::new(Box::new(Source(Rc::clone(&slot))), length);
-    let answered = match (&worker.shared.service, route) {
-        (Some(service), Some(Action::Storage(name))) => {
-            run(&slot, service.call(name.as_str(), request, body)).await
-        }
-        _ => Ok(Answer::new(503)),
-    };
+    let answered = run(&slot, ask(&listener, &worker, facts.route, request, body)).await;
     let Lent { connection, incoming } = slot.borrow_mut().take()?;
     let mut finish = Finish { connection, incoming, facts, timing, offloaded: None };
-    let after = match answered {
-        Ok(answer) => finish.send(answer).await,
-        Err(Halt::Fault(fault)) => finish.refuse(&fault),
-        Err(halt) => finish.cut(None, &halt, Termination::new(halt.cause(), halt.phase(false))),
-    };
+    let after = finish.answered(answered).await;
+    end(finish, after).await
+}
+
+/// Hands a request to the service of its route.
+fn ask(
+    listener: &LocalHttp,
+    worker: &Worker,
+    route: usize,
+    request: Request,
+    body: Body,
+) -> LocalFuture<Answer> {
+    match (&worker.shared.service, listener.http.routes.get(route).map(|route| &route.plan.action)) {
+        (Some(service), Some(Action::Storage(name))) => service.call(name.as_str(), request, body),
+        _ => Box::pin(std::future::ready(Answer::new(503))),
+    }
+}
+
+/// Gives the connection back, after an answer of Weir's own if there is one to be sent.
+async fn end(mut finish: Finish, after: After) -> Served {
     let after = match after {
         After::Answer(answer) => finish.connection.send(answer).await,
         after => after,
     };
     Some((finish.connection, after))
+}
+
+/// Waits for a service that has nothing to read, as long as its client does.
+async fn wait<T>(connection: &Connection, mut answering: LocalFuture<T>) -> Result<T, Halt> {
+    let mut pace = Pace::default();
+    poll_fn(|cx| {
+        connection.worker.look_at_clock();
+        match answering.as_mut().poll(cx) {
+            Poll::Ready(answer) => Poll::Ready(Ok(answer)),
+            Poll::Pending => pace.poll(cx, connection, 0, WaitsFor::Service).map(Err),
+        }
+    })
+    .await
 }
 
 /// Waits for the answer. What the body has come to ends it before.
@@ -123,20 +150,40 @@ async fn run<T>(slot: &Slot, mut answering: LocalFuture<T>) -> Result<T, Halt> {
 }
 
 impl Finish {
+    /// Sends what the service says, or what there is in its place, and sees what becomes of the connection.
+    async fn answered(&mut self, answered: Result<Answer, Halt>) -> After {
+        match answered {
+            Ok(answer) => self.send(answer).await,
+            Err(Halt::Fault(fault)) => self.refuse(&fault),
+            Err(halt) => self.cut(None, &halt, Termination::new(halt.cause(), halt.phase(false))),
+        }
+    }
+
     /// Sends the answer, and sees what becomes of the connection.
     async fn send(&mut self, answer: Answer) -> After {
+        match self.prepare(answer) {
+            Ok(sending) => self.send_on(sending, Pace::default()).await,
+            Err(after) => after,
+        }
+    }
+
+    /// Writes the head of the answer. If it cannot be sent: what becomes of the connection.
+    fn prepare(&mut self, answer: Answer) -> Result<Sending, After> {
         if self.incoming.is_informing() {
             let halt = Halt::ClientGone;
-            return self.cut(None, &halt, Termination::new(halt.cause(), halt.phase(false)));
+            return Err(self.cut(None, &halt, Termination::new(halt.cause(), halt.phase(false))));
         }
         self.incoming.skip_received(&mut self.connection);
         let keep = self.may_keep();
-        let status = answer.status;
         let offloaded = self.offloaded.as_deref_mut();
-        let Some(mut sending) = Sending::new(&self.connection, &self.facts, answer, keep, offloaded) else {
-            return self.refuse(&Fault::Service("it gave an answer that cannot be sent".to_owned()));
-        };
-        let mut pace = Pace::default();
+        match Sending::new(&self.connection, &self.facts, answer, keep, offloaded) {
+            Some(sending) => Ok(sending),
+            None => Err(self.refuse(&Fault::Service("it gave an answer that cannot be sent".to_owned()))),
+        }
+    }
+
+    /// Sends what is left of the answer.
+    async fn send_on(&mut self, mut sending: Sending, mut pace: Pace) -> After {
         let connection = &mut self.connection;
         let sent = poll_fn(|cx| {
             connection.worker.look_at_clock();
@@ -150,22 +197,29 @@ impl Finish {
         .await;
         sending.release(&self.connection.worker);
         match sent {
-            Ok(()) => self.complete(status, &sending).await,
-            Err(Ok(SendError::Client)) => self.cut(
-                Some((status, &sending)),
+            Ok(()) => self.complete(&sending).await,
+            Err(why) => self.broken_off(&sending, why),
+        }
+    }
+
+    /// Not all of the answer could be sent.
+    fn broken_off(&mut self, sending: &Sending, why: Result<SendError, Halt>) -> After {
+        match why {
+            Ok(SendError::Client) => self.cut(
+                Some(sending),
                 &Halt::ClientGone,
                 Termination::new(Halt::ClientGone.cause(), Halt::ClientGone.phase(true)),
             ),
-            Err(Ok(SendError::Source(cause))) if sending.written == 0 => {
+            Ok(SendError::Source(cause)) if sending.written == 0 => {
                 self.refuse(&Fault::Service(cause.to_string()))
             }
-            Err(Ok(SendError::Source(cause))) => {
+            Ok(SendError::Source(cause)) => {
                 let halt = Halt::Fault(Fault::Service(cause.to_string()));
-                self.cut(Some((status, &sending)), &halt, Termination::SERVER_BROKE_OFF)
+                self.cut(Some(sending), &halt, Termination::SERVER_BROKE_OFF)
             }
-            Err(Err(halt)) => {
+            Err(halt) => {
                 let termination = Termination::new(halt.cause(), halt.phase(true));
-                self.cut(Some((status, &sending)), &halt, termination)
+                self.cut(Some(sending), &halt, termination)
             }
         }
     }

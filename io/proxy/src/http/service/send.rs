@@ -17,9 +17,13 @@ use crate::worker::Worker;
 
 /// Up to this size the bytes of a file are copied behind what is sent before them: one call instead of two.
 const COPY_BYTES_MAX: u64 = 32 * 1024;
-/// Of a file it is asked for one portion of this size after the other, from its start, whether it is in memory, where the kernel moves it.
-/// After each the kernel sends what it has, if it is no whole segment: a small portion costs a segment more.
+/// So much of a file is given to the kernel at most by one call: for as long nobody else has a turn. At its end the kernel sends what it
+/// has, if it is no whole segment: a small portion costs a segment more. As large are the portions of which it is asked, from the file's
+/// start, whether they are in memory.
 const SEND_BYTES: u64 = 2 * 1024 * 1024;
+/// When nothing has moved for so long, the kernel is asked once more whether there is room: of a file that has become shorter no event tells.
+/// A little less than the second after which [`Pace`](super::pace::Pace) looks around.
+const DOUBT_AFTER: Duration = Duration::from_millis(900);
 /// What was found in memory is taken to be there for so long, however often the client's room ends before it has been sent.
 const RESIDENT_FOR: Duration = Duration::from_millis(50);
 /// So much of a file is read at a time where it must be encrypted: what TLS takes in one portion is never read twice.
@@ -31,14 +35,18 @@ const TURN_BYTES: u64 = 512 * 1024;
 
 /// An answer on its way to the client.
 pub(super) struct Sending {
+    /// Its status.
+    pub(super) status: u16,
     /// To be sent before anything else: the head, a piece.
     pending: Vec<u8>,
     pending_at: usize,
     source: Source,
     /// Bytes of a file that a thread is reading.
     reading: Option<LocalFuture<io::Result<PageBuffer>>>,
-    /// What of the file that is being sent was found in memory: up to there, and when.
+    /// What of the file that is being sent was found in memory: up to there, and since when.
     resident: Option<(u64, Instant)>,
+    /// When the kernel took bytes of a file for the last time.
+    moved_at: Instant,
     /// The kernel keeps bytes back that were to go out together with the next ones.
     held: bool,
     head_bytes: u64,
@@ -86,7 +94,7 @@ impl Sending {
         let said = head::write(&mut pending, connection, facts, &answer, keep_alive, offloaded)?;
         let rate = offloaded.and_then(|it| it.bytes_per_second_max);
         let rate = rate.map(|rate| Rate::new(rate, connection.worker.now()));
-        let length = answer.content.length();
+        let (status, length) = (answer.status, answer.content.length());
         let source = match answer.content {
             _ if said.is_bodiless => Source::Done,
             Content::Empty => Source::Done,
@@ -100,12 +108,14 @@ impl Sending {
             }
         };
         let mut sending = Self {
+            status,
             head_bytes: pending.len() as u64,
             pending,
             pending_at: 0,
             source,
             reading: None,
             resident: None,
+            moved_at: connection.worker.now(),
             held: false,
             written: 0,
             rate,
@@ -181,7 +191,9 @@ impl Sending {
             ready!(self.poll_pending(cx, connection))?;
             // Who has nothing left but to say so needs no further turn for it.
             if self.written >= turn_ends_at && !self.is_all_taken() {
-                cx.waker().wake_by_ref();
+                if !self.waits_for_room(cx, connection) {
+                    cx.waker().wake_by_ref();
+                }
                 return Poll::Pending;
             }
             let is_parts = match &self.source {
@@ -205,6 +217,16 @@ impl Sending {
                 true => ready!(self.poll_part(cx, connection))?,
                 false => ready!(self.poll_piece(cx))?,
             }
+        }
+    }
+
+    /// Whether the next step is one of a socket that is full: then the turn ends by itself, and there is room when the next one begins.
+    fn waits_for_room(&self, cx: &mut Context<'_>, connection: &Connection) -> bool {
+        match (&self.source, &connection.stream) {
+            (Source::Parts(_), Stream::Plain(socket)) if self.rate.is_none() => {
+                socket.poll_room(cx).is_pending()
+            }
+            _ => false,
         }
     }
 
@@ -345,6 +367,25 @@ impl Sending {
         Poll::Ready(Ok(()))
     }
 
+    /// How far a file is in memory from `offset` on, as far as the next call could send it. Wherever that begins, it is asked for the
+    /// same portions.
+    fn in_memory_until(&mut self, file: &dyn FileSource, offset: u64, left: u64, now: Instant) -> u64 {
+        let is_fresh = |(until, since): &(u64, Instant)| {
+            *until > offset && now.saturating_duration_since(*since) < RESIDENT_FOR
+        };
+        let (mut until, since) = self.resident.filter(is_fresh).unwrap_or((offset, now));
+        let wanted = offset + left.min(SEND_BYTES);
+        while until < wanted {
+            let portion = (offset + left - until).min(SEND_BYTES - until % SEND_BYTES);
+            if !file.is_resident(until, portion, now) {
+                break;
+            }
+            until += portion;
+        }
+        self.resident = Some((until, since));
+        until
+    }
+
     /// Sends some of a file, or has some of it read. Returns how many of its bytes are dealt with.
     fn poll_file(
         &mut self,
@@ -376,26 +417,21 @@ impl Sending {
             && left > COPY_BYTES_MAX
         {
             let now = connection.worker.now();
-            let is_fresh = |(until, at): &(u64, Instant)| {
-                *until > offset && now.saturating_duration_since(*at) < RESIDENT_FOR
-            };
-            let until = match self.resident.filter(is_fresh) {
-                Some((until, _)) => until,
-                None => {
-                    let window = left.min(SEND_BYTES - offset % SEND_BYTES);
-                    if !file.is_resident(offset, window, now) {
-                        return from_disk(self);
-                    }
-                    self.resident = Some((offset + window, now));
-                    offset + window
-                }
-            };
-            let window = left.min(until - offset).min(self.allowed);
+            let until = self.in_memory_until(file, offset, left, now);
+            if until == offset {
+                return from_disk(self);
+            }
+            if now.saturating_duration_since(self.moved_at) >= DOUBT_AFTER {
+                self.moved_at = now;
+                socket.ask_again();
+            }
+            let window = (until - offset).min(SEND_BYTES).min(self.allowed);
             let sent = ready!(socket.poll_send_file(cx, file.descriptor(), offset, window as usize));
             return Poll::Ready(match sent {
                 Ok(0) => Err(shorter()),
                 Ok(sent) => {
                     self.held = false;
+                    self.moved_at = now;
                     self.written += sent as u64;
                     Ok(sent as u64)
                 }

@@ -154,6 +154,33 @@ fn a_redis_that_was_emptied_is_told_again_what_is_wished() {
 }
 
 #[test]
+fn when_a_redis_is_emptied_under_a_leader_one_leads_again_and_nothing_is_made_twice_or_forgotten() {
+    let cloud = Cloud::new();
+    let store = Store::start(Kind::Redis, cloud.place().path("store"), &[]);
+    let mut first = Weir::start(&cloud.config("first", &store.lease(""), TWO));
+    wait_until("two servers", PATIENCE, || has_settled_at(&first, 2));
+    let second = Weir::start(&cloud.config("second", &store.lease(""), TWO));
+    told(&first, &["scale", "3"]);
+    wait_until("three servers", PATIENCE, || has_settled_at(&first, 3));
+    wait_until("the other has heard it", PATIENCE, || fleet(&second)["pinned"] == 3);
+
+    store.empty();
+    first.wait_for_log("the lease is somebody else's, or was taken away");
+    // Whoever asks first has it.
+    let both = [&first, &second];
+    wait_until("one of them leads", PATIENCE, || {
+        let leading = both.iter().filter(|weir| fleet(weir)["leads"] == true && has_settled_at(weir, 3));
+        leading.count() == 1 && times_led(&first) + times_led(&second) >= 2
+    });
+    wait_until("it is told again what is wished", PATIENCE, || store.has("weir/fleet/web/wish"));
+    assert_eq!((cloud.ordered(), cloud.machines()), (3, 3));
+    assert_eq!(first.client().exchange(get("/")).status, 200);
+    for weir in both {
+        assert_eq!(fleet(weir)["pinned"], json!(3));
+    }
+}
+
+#[test]
 fn a_pause_that_one_was_told_outlives_a_number_that_another_one_could_not_pass_on_yet() {
     let cloud = Cloud::new();
     let mut store = Store::start(Kind::Redis, cloud.place().path("store"), &[]);

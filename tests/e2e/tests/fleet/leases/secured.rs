@@ -115,3 +115,50 @@ fn an_etcd_is_reached_over_tls_with_a_name_and_a_password() {
     post("/v3/auth/enable", "{}");
     leads_with_the_password_and_not_without(&cloud, &store, "invalid user ID or password");
 }
+
+/// A Redis with plaintext, started with these arguments.
+fn plain(cloud: &Cloud, arguments: &[&str]) -> Store {
+    let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
+    Store::start(Kind::Redis, cloud.place().path("store"), &arguments)
+}
+
+#[test]
+fn that_a_redis_wants_another_password_or_knows_none_is_said_without_the_password() {
+    for (arguments, is_given, why) in [
+        (&["--requirepass", "a-secret"][..], true, None),
+        (&["--requirepass", "a-secret"], false, Some("NOAUTH")),
+        (&["--requirepass", "another"], true, Some("AUTH: WRONGPASS")),
+        // Somebody may take it for protected.
+        (&[], true, Some("without any password configured")),
+        // Such a one repeats what it was told.
+        (&["--rename-command", "AUTH", ""], true, Some("AUTH: unknown command")),
+    ] {
+        let cloud = Cloud::new();
+        let store = plain(&cloud, arguments);
+        let password = cloud.place().path("cloud/password");
+        fs::write(&password, "a-secret\n").unwrap();
+        let more = if is_given { format!(", password-file = {password:?}") } else { String::new() };
+        // Only to be asked: a busy machine gets time.
+        let lease = store.lease(&more).replace("\"4s\"", "\"60s\"");
+        let output = checked(&cloud, &cloud.config("first", &lease, ONE));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), why.is_none(), "{arguments:?}: {said}");
+        assert!(why.is_none_or(|why| said.contains("fleet web: lease: ") && said.contains(why)), "{said}");
+        assert!(!said.contains("a-secret"), "{said}");
+    }
+}
+
+#[test]
+fn with_a_password_that_a_redis_does_not_know_nobody_leads_until_it_is_put_right() {
+    let cloud = Cloud::new();
+    let store = plain(&cloud, &["--requirepass", "a-secret"]);
+    let password = cloud.place().path("cloud/password");
+    fs::write(&password, "not the secret\n").unwrap();
+    let lease = store.lease(&format!(", password-file = {password:?}"));
+    let mut weir = Weir::start(&cloud.config("first", &lease, ONE));
+    let told = weir.wait_for_log("alarm: not led from here");
+    assert!(told.contains("AUTH: WRONGPASS") && !told.contains("not the secret"), "{told}");
+    assert_eq!(cloud.ordered(), 0);
+    fs::write(&password, "a-secret\n").unwrap();
+    wait_until("it leads", PATIENCE, || has_settled_at(&weir, 1));
+}

@@ -1,6 +1,6 @@
 //! A real Redis and a real etcd (Debian's; `scripts/setup test` installs them).
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -101,12 +101,23 @@ impl Store {
 
     /// Whether there is something in a key of a Redis that speaks plaintext.
     pub(super) fn has(&self, key: &str) -> bool {
+        let answer = self.ask(&format!("EXISTS {key}"));
+        assert!([":0\r\n", ":1\r\n"].contains(&answer.as_str()), "{answer}");
+        answer == ":1\r\n"
+    }
+
+    /// Everything in a Redis that speaks plaintext is gone, and it goes on.
+    pub(super) fn empty(&self) {
+        assert_eq!(self.ask("FLUSHALL"), "+OK\r\n");
+    }
+
+    /// The first line of what a Redis that speaks plaintext answers.
+    fn ask(&self, command: &str) -> String {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(format!("EXISTS {key}\r\n").as_bytes()).unwrap();
-        let mut answer = [0; 4];
-        stream.read_exact(&mut answer).unwrap();
-        assert!([b":0\r\n", b":1\r\n"].contains(&&answer), "{}", String::from_utf8_lossy(&answer));
-        answer[1] == b'1'
+        stream.write_all(format!("{command}\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer).unwrap();
+        answer
     }
 }

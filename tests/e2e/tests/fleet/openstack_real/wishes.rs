@@ -124,6 +124,27 @@ fn check_online_finds_that_machines_may_not_be_created() {
     assert_eq!(machines.listed(), Vec::<Value>::new(), "it only asks");
 }
 
+#[test]
+#[ignore = "make test-openstack"]
+fn check_online_finds_that_a_credential_may_not_delete_machines() {
+    let machines = Machines::new("kept", "fleet");
+    refused(
+        &check(&machines, &machines.config("keeper", "max = 2", "")),
+        "a server cannot be deleted: compute, DELETE /servers/00000000-0000-0000-0000-000000000000: 401 Unauthorized",
+    );
+    assert_eq!(machines.listed(), Vec::<Value>::new(), "it only asks");
+}
+
+#[test]
+#[ignore = "make test-openstack"]
+fn check_online_warns_of_a_quota_below_max() {
+    let machines = Machines::new("large", "small");
+    let output = check(&machines, &machines.config("small", "max = 100", ""));
+    let said = String::from_utf8_lossy(&output.stderr);
+    let why = "fleet large: max: 100 cannot be reached now: the fleet has 0, and its provider room for ";
+    assert!(output.status.success() && said.contains(why), "{output:?}");
+}
+
 #[track_caller]
 fn refused(output: &Output, why: &str) {
     let said = String::from_utf8_lossy(&output.stderr);

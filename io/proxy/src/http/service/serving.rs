@@ -1,0 +1,108 @@
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use weir_net::service::{Answer, Body, LocalFuture};
+
+use super::call::Call;
+use super::finish::Finish;
+use super::pace::Pace;
+use super::{Served, ask, end, serve_with_body, wait};
+use crate::http::connection::Connection;
+use crate::http::finish::After;
+
+/// A request that a service answers. Ends with the connection, and what becomes of it.
+///
+/// Most downloads are answered, and sent, in the turn in which they were asked for. What a longer one needs is put together when its
+/// turn has ended, and not before.
+pub(crate) struct Serving(State);
+
+enum State {
+    Asked(Box<Connection>, Box<Call>),
+    UnderWay(LocalFuture<Served>),
+    Over,
+}
+
+/// What a request has come to in its first turn.
+enum Turn {
+    Over(Box<Connection>, After),
+    /// It is to go on at once.
+    Next(LocalFuture<Served>),
+    /// It is to go on when it is woken.
+    Waits(LocalFuture<Served>),
+}
+
+impl Serving {
+    pub(crate) fn new(connection: Box<Connection>, call: Box<Call>) -> Self {
+        Self(State::Asked(connection, call))
+    }
+}
+
+impl Future for Serving {
+    type Output = Served;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Served> {
+        let mut under_way = match mem::replace(&mut self.0, State::Over) {
+            State::Asked(connection, call) => match first_turn(cx, connection, call) {
+                Turn::Over(connection, after) => return Poll::Ready(Some((connection, after))),
+                Turn::Next(under_way) => under_way,
+                Turn::Waits(under_way) => {
+                    self.0 = State::UnderWay(under_way);
+                    return Poll::Pending;
+                }
+            },
+            State::UnderWay(under_way) => under_way,
+            State::Over => return Poll::Ready(None),
+        };
+        let polled = under_way.as_mut().poll(cx);
+        if polled.is_pending() {
+            self.0 = State::UnderWay(under_way);
+        }
+        polled
+    }
+}
+
+fn first_turn(cx: &mut Context<'_>, connection: Box<Connection>, call: Box<Call>) -> Turn {
+    if !call.is_read_without_body() {
+        return Turn::Next(Box::pin(serve_with_body(connection, call)));
+    }
+    let Call { request, facts, timing, incoming } = *call;
+    // The clock was looked at when the request had come.
+    let mut answering = ask(&connection.listener, &connection.worker, facts.route, request, Body::empty());
+    let polled = answering.as_mut().poll(cx);
+    let mut finish = Finish { connection, incoming, facts, timing, offloaded: None };
+    let Poll::Ready(answer) = polled else { return Turn::Next(Box::pin(go_on(finish, answering))) };
+    let mut sending = match finish.prepare(answer) {
+        Ok(sending) => sending,
+        Err(after) => return Turn::Next(Box::pin(end(finish, after))),
+    };
+    finish.connection.worker.look_at_clock();
+    let mut pace = Pace::default();
+    let why = match sending.poll(cx, &mut finish.connection) {
+        Poll::Ready(Ok(())) => {
+            sending.release(&finish.connection.worker);
+            let after = finish.complete_read(&sending);
+            return Turn::Over(finish.connection, after);
+        }
+        Poll::Ready(Err(error)) => Ok(error),
+        Poll::Pending => match pace.poll(cx, &finish.connection, sending.written, sending.waits_for) {
+            Poll::Ready(halt) => Err(halt),
+            Poll::Pending => {
+                return Turn::Waits(Box::pin(async move {
+                    let after = finish.send_on(sending, pace).await;
+                    end(finish, after).await
+                }));
+            }
+        },
+    };
+    sending.release(&finish.connection.worker);
+    let after = finish.broken_off(&sending, why);
+    Turn::Next(Box::pin(end(finish, after)))
+}
+
+/// Waits for the answer, and sends it.
+async fn go_on(mut finish: Finish, answering: LocalFuture<Answer>) -> Served {
+    let answered = wait(&finish.connection, answering).await;
+    let after = finish.answered(answered).await;
+    end(finish, after).await
+}
