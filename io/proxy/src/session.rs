@@ -52,7 +52,8 @@ impl Arrival {
 /// Looked at in one go when a PROXY header is expected; longer ones take several.
 const PEEK_BYTES: usize = 1024;
 
-/// Serves one accepted connection to its end, in a task of its own.
+/// Serves one accepted connection to its end, in a task of its own. It counts from here on, and not from when that task first runs: a
+/// worker that stops might end before. Whatever becomes of the task, its place is given back.
 pub(crate) fn begin(
     worker: &Rc<Worker>,
     live: Rc<LocalLive>,
@@ -62,15 +63,15 @@ pub(crate) fn begin(
 ) {
     let state = listener.shared();
     let is_plain = state.plan.proxy_protocol.is_none() && state.tls.is_none();
+    let counted = Counted::new(worker, state);
     match listener {
         LocalListener::Http(listener) if is_plain => {
-            let counted = Counted::new(worker, &listener.shared);
             let arrival = Arrival::new(worker, socket, peer);
             let connection = Connection::new(Rc::clone(worker), live, listener, arrival);
             tokio::task::spawn_local(serve_http(worker.connections.put(connection), counted));
         }
         listener => {
-            tokio::task::spawn_local(serve(Rc::clone(worker), live, listener, socket, peer));
+            tokio::task::spawn_local(serve(counted, live, listener, socket, peer));
         }
     }
 }
@@ -83,8 +84,8 @@ async fn serve_http(connection: Box<Connection>, counted: Counted) {
 }
 
 /// All others.
-async fn serve(worker: Rc<Worker>, live: Rc<LocalLive>, listener: LocalListener, socket: Socket, peer: Peer) {
-    let counted = Counted::new(&worker, listener.shared());
+async fn serve(counted: Counted, live: Rc<LocalLive>, listener: LocalListener, socket: Socket, peer: Peer) {
+    let worker = Rc::clone(&counted.worker);
     let plain = Arrival::new(&worker, socket, peer);
     let state = listener.shared();
     // What comes first needs no room in the task of every idle connection.
@@ -242,7 +243,57 @@ fn or_late<T>(cx: &Context<'_>, deadline: &Deadline, step: Poll<io::Result<T>>) 
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    use tokio::runtime::{Builder, LocalOptions};
+    use weir_config::Source;
+    use weir_control::RuntimeState;
+    use weir_model::ListenerName;
+
     use super::*;
+    use crate::control::{Controller, EventLog, Setup};
+    use crate::state::Shared;
+
+    /// What workers of a config need to begin.
+    fn shared(config: &str) -> Arc<Shared> {
+        let source = Source { name: "test.toml".to_owned(), text: config.to_owned() };
+        let plan = weir_config::load(&[source], &|_| None).unwrap().plan;
+        let log = EventLog::new(|_| {});
+        let setup = Setup { workers: 1, connections_max: 10, access_log: None, service: None, log };
+        Controller::start(plan, RuntimeState::default(), setup).unwrap().1
+    }
+
+    #[test]
+    fn a_connection_counts_from_when_it_is_accepted_and_no_longer_than_its_task_lives() {
+        let config = "[weir]\ncontrol = false\nstate = false\n\n\
+                      [listener.web]\nbind = \"127.0.0.1:8080\"\npool = \"web\"\n\n\
+                      [listener.db]\nbind = \"127.0.0.1:8081\"\nmode = \"tcp\"\npool = \"db\"\n\n\
+                      [pool.web]\nservers = [\"127.0.0.1:8082\"]\n\n\
+                      [pool.db]\nservers = [\"127.0.0.1:8083\"]\n";
+        for name in ["web", "db"] {
+            let name = ListenerName::new(name).unwrap();
+            let runtime =
+                Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
+            let (worker, state) = runtime.block_on(async {
+                let worker = Worker::new(0, shared(config), 1);
+                let live = worker.live();
+                let listener = live.listener(&name).unwrap().clone();
+                let state = Arc::clone(listener.shared());
+                assert!(worker.shared.open.enter(None) && state.open.enter(None));
+                let (socket, _) = UnixStream::pair().unwrap();
+                begin(&worker, live, listener, Socket::from_unix(OwnedFd::from(socket)), Peer::Local);
+                (worker, state)
+            });
+            let open = || {
+                let counted = state.counters.of(0).connections_open.get();
+                (worker.open.get(), worker.shared.open.now(), state.open.now(), counted)
+            };
+            assert_eq!(open(), (1, 1, 1, 1), "{name}: its task has not run");
+            drop(runtime);
+            assert_eq!(open(), (0, 0, 0, 0), "{name}: its task never will");
+        }
+    }
 
     /// The size of the task that a function makes.
     fn task_bytes<A, B, F>(_: fn(A, B) -> F) -> usize {
