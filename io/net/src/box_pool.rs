@@ -29,7 +29,8 @@ impl<T> BoxPool<T> {
     pub fn give(&self, boxed: Box<T>) {
         let raw = Box::into_raw(boxed);
         // SAFETY: `raw` comes from a box, so what it points to is a value that nobody else has. It is dropped once: the memory goes on as
-        // that of a value that is not there, which has the same size and alignment.
+        // that of a value that is not there, which has the same size and alignment. If dropping it panics, its memory is lost, and nobody
+        // has it.
         let room = unsafe {
             raw.drop_in_place();
             Box::from_raw(raw.cast::<MaybeUninit<T>>())
