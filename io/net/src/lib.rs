@@ -4,6 +4,7 @@
 //! ([`service`]), because they may not know each other.
 
 mod attempts;
+mod box_pool;
 mod buffers;
 mod counting;
 mod listen;
@@ -16,10 +17,12 @@ mod socket;
 mod splice;
 mod stream;
 pub mod ticket;
+mod ticks;
 mod timer;
 pub mod tls;
 
 pub use attempts::connect_first;
+pub use box_pool::BoxPool;
 pub use buffers::BufferPool;
 pub use listen::{ListenError, ListenOptions, ListenSocket, Listener, is_listened_on};
 pub use page_buffer::PageBuffer;
@@ -29,4 +32,5 @@ pub use secret::Secret;
 pub use socket::{Peer, Socket};
 pub use splice::{SpliceProgress, poll_splice};
 pub use stream::Stream;
+pub use ticks::Ticks;
 pub use timer::{Deadline, Timers};

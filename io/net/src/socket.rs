@@ -9,6 +9,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 use socket2::{Domain, Protocol, SockAddr, Socket as RawSocket, Type};
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::task::coop;
 
@@ -277,16 +278,25 @@ impl Socket {
     /// Whether something is there to be read, as far as events tell: on an idle server connection that is surplus bytes
     /// or its end, and either way it must not be used again. Asks the kernel only if an event is pending that may be
     /// one of those already read (a splice does not tell when it has emptied the socket; a read that counts does), or if more
-    /// was taken than was counted.
-    pub fn has_pending_input(&self, cx: &mut Context<'_>) -> bool {
-        if matches!(self.untold.get(), Untold::Bytes(_)) {
-            return true;
-        }
-        // At the end of its turn a task is told of no event.
-        if coop::has_budget_remaining() {
-            self.poll_peek(cx, &mut [0]).is_ready()
-        } else {
-            self.has_input_now()
+    /// was taken than was counted. Nobody is woken when there is some: who wants to be asks to read.
+    pub fn has_pending_input(&self) -> bool {
+        match (self.untold.get(), self.watch.get()) {
+            (Untold::Bytes(_), _) => true,
+            (Untold::Nothing, Some(watch)) => {
+                // Comes to the call only if an event is pending, which is over if there is nothing.
+                let looked = watch.try_io(Interest::READABLE, |_| {
+                    recv(&self.fd, &mut [0][..], RecvFlags::PEEK).map_err(io::Error::from)
+                });
+                !matches!(looked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+            }
+            (Untold::Nothing | Untold::Unknown, _) => {
+                let is_there = self.has_input_now();
+                if !is_there {
+                    // Whatever comes from now on is told.
+                    self.untold.set(Untold::Nothing);
+                }
+                is_there
+            }
         }
     }
 
@@ -427,11 +437,17 @@ impl Socket {
     }
 
     /// The registration with the reactor, made when it is first needed.
-    #[allow(unsafe_code)]
+    #[inline]
     fn watch(&self) -> io::Result<&AsyncFd<RawFd>> {
-        if let Some(watch) = self.watch.get() {
-            return Ok(watch);
+        match self.watch.get() {
+            Some(watch) => Ok(watch),
+            None => self.register(),
         }
+    }
+
+    #[cold]
+    #[allow(unsafe_code)]
+    fn register(&self) -> io::Result<&AsyncFd<RawFd>> {
         // SAFETY: the descriptor stays open, and the same, for as long as the registration lives: `fd` is never
         // replaced, and `watch` stands before it in the struct, so it is dropped first.
         let watch = unsafe { AsyncFd::register(self.fd.as_raw_fd()) }.map_err(io::Error::from)?;

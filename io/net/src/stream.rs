@@ -13,6 +13,11 @@ pub enum Stream {
 }
 
 impl Stream {
+    /// Whether it is a bare socket.
+    pub fn is_plain(&self) -> bool {
+        matches!(self, Self::Plain(_))
+    }
+
     /// Reads into `buffer`; 0 = the peer has ended its direction cleanly. A TLS stream that ends without saying so is
     /// an error (`UnexpectedEof`).
     pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
@@ -88,10 +93,10 @@ impl Stream {
     }
 
     /// Whether an idle stream has something to read, its end included.
-    pub fn has_pending_input(&self, cx: &mut Context<'_>) -> bool {
+    pub fn has_pending_input(&self) -> bool {
         match self {
-            Self::Plain(socket) => socket.has_pending_input(cx),
-            Self::Tls(tls) => tls.has_unread_input() || tls.socket().has_pending_input(cx),
+            Self::Plain(socket) => socket.has_pending_input(),
+            Self::Tls(tls) => tls.has_unread_input() || tls.socket().has_pending_input(),
         }
     }
 }

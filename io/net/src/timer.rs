@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use slab::Slab;
 use tokio::sync::Notify;
 
+use crate::Ticks;
+
 const TICK_MS: u64 = 16;
 /// Deadlines further away than this many ticks (65 s) wait in the last bucket and are looked at again there.
 const BUCKETS: usize = 4096;
@@ -17,7 +19,7 @@ const NONE: u32 = u32::MAX;
 /// A hashed timing wheel (Varghese and Lauck, scheme 6) of lists threaded through a slab.
 #[derive(Debug)]
 pub struct Timers {
-    start: Instant,
+    ticks: Ticks,
     wheel: RefCell<Wheel>,
     driver_wakes_at: Cell<u64>,
     sooner: Notify,
@@ -63,7 +65,7 @@ impl Timers {
             done_tick: 0,
         };
         Rc::new(Self {
-            start: Instant::now(),
+            ticks: Ticks::new(Instant::now(), TICK_MS),
             wheel: RefCell::new(wheel),
             driver_wakes_at: Cell::new(u64::MAX),
             sooner: Notify::new(),
@@ -86,14 +88,14 @@ impl Timers {
             match next {
                 None => self.sooner.notified().await,
                 Some(tick) => {
-                    let at = self.start + Duration::from_millis(tick * TICK_MS);
+                    let at = self.ticks.start() + Duration::from_millis(tick * TICK_MS);
                     let slept = tokio::time::timeout_at(at.into(), self.sooner.notified()).await;
                     if slept.is_ok() {
                         continue;
                     }
                 }
             }
-            let now = self.tick_of(Instant::now());
+            let now = self.ticks.of(Instant::now());
             let due = self.wheel.borrow_mut().advance(now);
             for waker in due {
                 waker.wake();
@@ -115,10 +117,6 @@ impl Timers {
         self.over.set(true);
         self.wake_all();
     }
-
-    fn tick_of(&self, instant: Instant) -> u64 {
-        instant.saturating_duration_since(self.start).as_millis() as u64 / TICK_MS
-    }
 }
 
 impl Deadline {
@@ -126,7 +124,7 @@ impl Deadline {
     pub fn arm(&self, now: Instant, after: Duration) {
         let timers = &self.timers;
         // One tick is added so that it never fires early; tick 0 means "none".
-        let deadline = timers.tick_of(now) + (after.as_millis() as u64).div_ceil(TICK_MS) + 1;
+        let deadline = timers.ticks.of(now) + (after.as_millis() as u64).div_ceil(TICK_MS) + 1;
         let mut wheel = timers.wheel.borrow_mut();
         let tick = wheel.arm(self.key, deadline);
         drop(wheel);

@@ -45,14 +45,11 @@ async fn splice(socket: &Socket, bytes: usize) {
     assert!(matches!(spliced, Poll::Ready(Ok(progress)) if progress.read == bytes as u64), "{spliced:?}");
 }
 
-async fn has_pending_input(socket: &Socket) -> bool {
-    poll_fn(|cx| Poll::Ready(socket.has_pending_input(cx))).await
-}
-
-/// Waits until an event tells of input.
+/// Waits until an event tells of input, and sees that who looks is told, too.
 async fn wait_for_input(socket: &Socket) {
-    let told = poll_fn(|cx| if socket.has_pending_input(cx) { Poll::Ready(()) } else { Poll::Pending });
-    timeout(PATIENCE, told).await.unwrap();
+    let told = poll_fn(|cx| socket.poll_peek(cx, &mut [0]));
+    timeout(PATIENCE, told).await.unwrap().unwrap();
+    assert!(socket.has_pending_input());
 }
 
 #[tokio::test]
@@ -60,11 +57,11 @@ async fn what_a_counting_read_has_left_is_read_without_waiting_for_an_event() {
     let (mut peer, mut socket) = pair().await;
     peer.write_all(&[7; SENT]).unwrap();
     read_counting(&mut socket).await;
-    assert!(has_pending_input(&socket).await);
+    assert!(socket.has_pending_input());
     let mut rest = [0; LEFT];
     let read = poll_fn(|cx| Poll::Ready(socket.poll_read(cx, &mut rest))).await;
     assert!(matches!(read, Poll::Ready(Ok(LEFT))), "{read:?}");
-    assert!(!has_pending_input(&socket).await);
+    assert!(!socket.has_pending_input());
 }
 
 #[tokio::test]
@@ -74,7 +71,7 @@ async fn when_what_was_counted_is_spliced_the_kernel_is_not_asked_whether_there_
     read_counting(&mut socket).await;
     splice(&socket, LEFT).await;
     peer.write_all(b"x").unwrap();
-    assert!(!has_pending_input(&socket).await, "no event has told of it yet: who sees it has asked");
+    assert!(!socket.has_pending_input(), "no event has told of it yet: who sees it has asked");
     wait_for_input(&socket).await;
 }
 
@@ -84,7 +81,7 @@ async fn a_byte_that_came_with_what_was_spliced_is_known_without_an_event() {
     peer.write_all(&[7; SENT]).unwrap();
     read_counting(&mut socket).await;
     splice(&socket, LEFT - 1).await;
-    assert!(has_pending_input(&socket).await);
+    assert!(socket.has_pending_input());
 }
 
 #[tokio::test]
@@ -100,7 +97,7 @@ async fn a_byte_behind_what_came_after_the_count_is_seen_without_an_event() {
         || matches!(recv(&socket, &mut window[..], RecvFlags::PEEK), Ok((read, _)) if read == LEFT + 2),
     );
     splice(&socket, LEFT + 1).await;
-    assert!(has_pending_input(&socket).await, "nobody has counted it, and no event has told of it yet");
+    assert!(socket.has_pending_input(), "nobody has counted it, and no event has told of it yet");
 }
 
 #[tokio::test]
@@ -116,7 +113,7 @@ async fn what_came_after_the_count_is_waited_for_once_it_has_been_taken() {
         || matches!(recv(&socket, &mut window[..], RecvFlags::PEEK), Ok((read, _)) if read == LEFT + 1),
     );
     splice(&socket, LEFT + 1).await;
-    assert!(!has_pending_input(&socket).await);
+    assert!(!socket.has_pending_input());
     peer.write_all(b"y").unwrap();
     wait_for_input(&socket).await;
 }
@@ -128,5 +125,20 @@ async fn the_end_of_the_stream_behind_what_was_spliced_is_seen() {
     peer.shutdown(Shutdown::Write).unwrap();
     read_counting(&mut socket).await;
     splice(&socket, LEFT).await;
+    wait_for_input(&socket).await;
+}
+
+#[tokio::test]
+async fn who_looks_for_input_is_told_of_what_came_and_forgets_what_was_read() {
+    let (mut peer, mut socket) = pair().await;
+    assert!(!socket.has_pending_input());
+    peer.write_all(&[7; READ]).unwrap();
+    wait_for_input(&socket).await;
+    // A read of all that is there, which does not know that.
+    let mut buffer = [0; READ];
+    let read = poll_fn(|cx| Poll::Ready(socket.poll_read(cx, &mut buffer))).await;
+    assert!(matches!(read, Poll::Ready(Ok(READ))), "{read:?}");
+    assert!(!socket.has_pending_input());
+    peer.shutdown(Shutdown::Write).unwrap();
     wait_for_input(&socket).await;
 }

@@ -1,6 +1,7 @@
 //! Accepts connections on one listening socket of one worker, within the limits.
 
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -47,23 +48,28 @@ pub(crate) async fn accept(
     let (mut orders, mut stopping) = (orders, stopping);
     post.look_at_plan();
     loop {
-        let accepted = tokio::select! {
-            biased;
-            told = orders.changed() => {
-                let order = *orders.borrow_and_update();
-                match (told, order) {
-                    (Ok(()), SocketOrder::Listen(options)) => {
-                        post.look_at_plan();
-                        post.changed(socket.adjust(options));
-                        continue;
-                    }
-                    (Ok(()), SocketOrder::Close) | (Err(_), _) => break,
+        let told = {
+            // Asked anew only when they have said something: to get in line for that, and out of it again, takes longer than to accept.
+            let mut changed = pin!(orders.changed());
+            let mut stops = pin!(stopping.wait_for(|drain| *drain != Drain::No));
+            loop {
+                tokio::select! {
+                    biased;
+                    told = &mut changed => break Some(told),
+                    _ = &mut stops => break None,
+                    accepted = socket.accept() => post.take(accepted).await,
                 }
-            },
-            _ = stopping.wait_for(|drain| *drain != Drain::No) => break,
-            accepted = socket.accept() => accepted,
+            }
         };
-        post.take(accepted).await;
+        let Some(told) = told else { break };
+        let order = *orders.borrow_and_update();
+        match (told, order) {
+            (Ok(()), SocketOrder::Listen(options)) => {
+                post.look_at_plan();
+                post.changed(socket.adjust(options));
+            }
+            (Ok(()), SocketOrder::Close) | (Err(_), _) => break,
+        }
     }
     post.close(&socket, stopping).await;
     worker.connection_ended();
@@ -128,8 +134,7 @@ impl Post {
             shared.open.leave();
             return deny(worker, listener, &socket);
         }
-        let session = session::serve(Rc::clone(worker), Rc::clone(live), listener.clone(), socket, peer);
-        tokio::task::spawn_local(session);
+        session::begin(worker, Rc::clone(live), listener.clone(), socket, peer);
     }
 
     /// Takes who has connected or is about to, before the socket closes: the kernel resets those who are left in it.

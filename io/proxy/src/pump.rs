@@ -29,7 +29,8 @@ const TURN_BYTES: u64 = 512 * 1024;
 #[derive(Debug)]
 pub(crate) struct Pump {
     scanner: BodyScanner,
-    dechunker: Option<Dechunker>,
+    /// Large, and hardly ever there.
+    dechunker: Option<Box<Dechunker>>,
     /// Read, but not yet taken by the sink.
     pending: Vec<u8>,
     pending_at: usize,
@@ -109,7 +110,7 @@ impl Pump {
 
     /// Takes the chunk framing off, for clients that do not know it.
     pub(crate) fn dechunk(&mut self) {
-        self.dechunker = Some(Dechunker::of_response());
+        self.dechunker = Some(Box::new(Dechunker::of_response()));
     }
 
     /// Stops with [`PumpError::TooLarge`] once there are more bytes than this, before the body's end is passed on: a
@@ -162,7 +163,9 @@ impl Pump {
         // What breaks the rules was read, too.
         let taken = fed.inspect_err(|_| self.bytes_read += bytes.len() as u64)?;
         self.bytes_read += taken as u64;
-        self.surplus.extend_from_slice(&bytes[taken..]);
+        if taken < bytes.len() {
+            self.surplus.extend_from_slice(&bytes[taken..]);
+        }
         let Some(dechunker) = &mut self.dechunker else {
             return Ok(self.scanner.without_extensions(&bytes[..taken]));
         };

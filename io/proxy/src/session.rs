@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
@@ -31,6 +32,17 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
+    /// Over a socket that has just been accepted.
+    fn new(worker: &Worker, socket: Socket, peer: Peer) -> Self {
+        let client = match peer {
+            Peer::Inet(address) => Some(address),
+            Peer::Local => None,
+        };
+        let (stream, deadline) = (Stream::Plain(socket), worker.timers.deadline());
+        let started = worker.look_at_clock();
+        Self { stream, deadline, client, destination: None, tls: None, started }
+    }
+
     /// Whether the time for the first head runs already, because a handshake or a PROXY header with addresses came before it.
     pub(crate) fn head_runs(&self) -> bool {
         self.tls.is_some() || self.destination.is_some()
@@ -40,25 +52,43 @@ impl Arrival {
 /// Looked at in one go when a PROXY header is expected; longer ones take several.
 const PEEK_BYTES: usize = 1024;
 
-/// Serves one accepted connection to its end.
-pub(crate) async fn serve(
-    worker: Rc<Worker>,
+/// Serves one accepted connection to its end, in a task of its own. It counts from here on, and not from when that task first runs: a
+/// worker that stops might end before. Whatever becomes of the task, its place is given back.
+pub(crate) fn begin(
+    worker: &Rc<Worker>,
     live: Rc<LocalLive>,
     listener: LocalListener,
     socket: Socket,
     peer: Peer,
 ) {
-    let shared = Rc::new(Counted::new(&worker, &listener));
-    let client = match peer {
-        Peer::Inet(address) => Some(address),
-        Peer::Local => None,
-    };
-    let deadline = worker.timers.deadline();
-    let started = worker.look_at_clock();
-    let stream = Stream::Plain(socket);
-    let plain = Arrival { stream, deadline, client, destination: None, tls: None, started };
     let state = listener.shared();
-    // The plain case needs no room for a handshake in the task of every idle connection.
+    let is_plain = state.plan.proxy_protocol.is_none() && state.tls.is_none();
+    let counted = Counted::new(worker, state);
+    match listener {
+        LocalListener::Http(listener) if is_plain => {
+            let arrival = Arrival::new(worker, socket, peer);
+            let connection = Connection::new(Rc::clone(worker), live, listener, arrival);
+            tokio::task::spawn_local(serve_http(worker.connections.put(connection), counted));
+        }
+        listener => {
+            tokio::task::spawn_local(serve(counted, live, listener, socket, peer));
+        }
+    }
+}
+
+/// HTTP over a bare socket. There is such a task for each idle connection, so that it has room for nothing that is over by then; what an async
+/// function is given it keeps room for.
+async fn serve_http(connection: Box<Connection>, counted: Counted) {
+    http::serve(connection).await;
+    drop(counted);
+}
+
+/// All others.
+async fn serve(counted: Counted, live: Rc<LocalLive>, listener: LocalListener, socket: Socket, peer: Peer) {
+    let worker = Rc::clone(&counted.worker);
+    let plain = Arrival::new(&worker, socket, peer);
+    let state = listener.shared();
+    // What comes first needs no room in the task of every idle connection.
     let arrival = if state.plan.proxy_protocol.is_none() && state.tls.is_none() {
         plain
     } else {
@@ -69,24 +99,25 @@ pub(crate) async fn serve(
     };
     match listener {
         LocalListener::Http(listener) => {
-            http::serve(Box::new(Connection::new(Rc::clone(&worker), live, listener, arrival))).await;
+            let boxed = worker.connections.put(Connection::new(Rc::clone(&worker), live, listener, arrival));
+            http::serve(boxed).await;
         }
         LocalListener::Tcp(listener) => {
             Box::pin(tcp::serve(Rc::clone(&worker), live, listener, arrival)).await
         }
     }
-    drop(shared);
+    drop(counted);
 }
 
 /// Counts a connection for as long as it lives.
 struct Counted {
     worker: Rc<Worker>,
-    listener: std::sync::Arc<ListenerState>,
+    listener: Arc<ListenerState>,
 }
 
 impl Counted {
-    fn new(worker: &Rc<Worker>, listener: &LocalListener) -> Self {
-        let listener = std::sync::Arc::clone(listener.shared());
+    fn new(worker: &Rc<Worker>, listener: &Arc<ListenerState>) -> Self {
+        let listener = Arc::clone(listener);
         let counters = listener.counters.of(worker.thread);
         counters.connections.one();
         counters.connections_open.one();
@@ -207,5 +238,72 @@ fn or_late<T>(cx: &Context<'_>, deadline: &Deadline, step: Poll<io::Result<T>>) 
     match step {
         Poll::Pending if deadline.poll_expired(cx) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
         step => step,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    use tokio::runtime::{Builder, LocalOptions};
+    use weir_config::Source;
+    use weir_control::RuntimeState;
+    use weir_model::ListenerName;
+
+    use super::*;
+    use crate::control::{Controller, EventLog, Setup};
+    use crate::state::Shared;
+
+    /// What workers of a config need to begin.
+    fn shared(config: &str) -> Arc<Shared> {
+        let source = Source { name: "test.toml".to_owned(), text: config.to_owned() };
+        let plan = weir_config::load(&[source], &|_| None).unwrap().plan;
+        let log = EventLog::new(|_| {});
+        let setup = Setup { workers: 1, connections_max: 10, access_log: None, service: None, log };
+        Controller::start(plan, RuntimeState::default(), setup).unwrap().1
+    }
+
+    #[test]
+    fn a_connection_counts_from_when_it_is_accepted_and_no_longer_than_its_task_lives() {
+        let config = "[weir]\ncontrol = false\nstate = false\n\n\
+                      [listener.web]\nbind = \"127.0.0.1:8080\"\npool = \"web\"\n\n\
+                      [listener.db]\nbind = \"127.0.0.1:8081\"\nmode = \"tcp\"\npool = \"db\"\n\n\
+                      [pool.web]\nservers = [\"127.0.0.1:8082\"]\n\n\
+                      [pool.db]\nservers = [\"127.0.0.1:8083\"]\n";
+        for name in ["web", "db"] {
+            let name = ListenerName::new(name).unwrap();
+            let runtime =
+                Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
+            let (worker, state) = runtime.block_on(async {
+                let worker = Worker::new(0, shared(config), 1);
+                let live = worker.live();
+                let listener = live.listener(&name).unwrap().clone();
+                let state = Arc::clone(listener.shared());
+                assert!(worker.shared.open.enter(None) && state.open.enter(None));
+                let (socket, _) = UnixStream::pair().unwrap();
+                begin(&worker, live, listener, Socket::from_unix(OwnedFd::from(socket)), Peer::Local);
+                (worker, state)
+            });
+            let open = || {
+                let counted = state.counters.of(0).connections_open.get();
+                (worker.open.get(), worker.shared.open.now(), state.open.now(), counted)
+            };
+            assert_eq!(open(), (1, 1, 1, 1), "{name}: its task has not run");
+            drop(runtime);
+            assert_eq!(open(), (0, 0, 0, 0), "{name}: its task never will");
+        }
+    }
+
+    /// The size of the task that a function makes.
+    fn task_bytes<A, B, F>(_: fn(A, B) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn the_task_of_a_plain_connection_needs_little_room_beside_the_connection() {
+        // With what is kept of each task in front of it and behind it, three times 128 bytes.
+        let bytes = task_bytes(serve_http);
+        assert!(bytes <= 288, "{bytes} bytes: something lives across a wait that should be boxed");
     }
 }

@@ -233,7 +233,7 @@ fn run(index: usize, shared: Arc<Shared>, mut orders: mpsc::UnboundedReceiver<Or
                     // The process forgot its workers: nothing is left to do here.
                     None => return,
                 },
-                _ = housekeeping.tick() => worker.keep_house().await,
+                _ = housekeeping.tick() => worker.keep_house(),
                 () = worker.ended.notified() => {}
             }
             let accepting = stopping.receiver_count() > 0;

@@ -125,7 +125,9 @@ impl KeyRule {
         match self {
             Self::LeastConnections if active == 0 => 0,
             Self::LeastConnections => {
-                (active + 1) * EFFECTIVE_WEIGHT_MAX * WHOLE / (share * EFFECTIVE_WEIGHT_SCALE)
+                let of_weight_one = (active + 1) * (EFFECTIVE_WEIGHT_MAX / EFFECTIVE_WEIGHT_SCALE);
+                // What most servers weigh. A request has four keys worked out, and a division is what takes longest in it.
+                if share == WHOLE { of_weight_one } else { of_weight_one * WHOLE / share }
             }
             Self::IpvsLeastConnections => active,
             Self::IpvsWeightedLeastConnections => per_weight(active),

@@ -62,7 +62,7 @@ pub(crate) struct Unread {
 impl Unread {
     /// `bytes` that have come from `started` to `now`.
     pub(super) fn new(bytes: usize, now: Instant, started: Instant) -> Self {
-        let timing = Timing::new(now, now.saturating_duration_since(started));
+        let timing = Timing::new(now, started);
         Self { id: Box::default(), bytes_in: bytes as u64, timing }
     }
 }

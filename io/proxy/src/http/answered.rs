@@ -137,18 +137,19 @@ fn active(server: Option<&ServerState>) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use super::*;
 
     #[test]
     fn only_where_nothing_was_wrong_before_is_the_client_the_reason() {
+        let now = Instant::now();
         let request = |termination| AnsweredRequest {
             copy: None,
             id: Box::default(),
             client: None,
             route: None,
-            timing: Timing::new(Instant::now(), Duration::ZERO),
+            timing: Timing::new(now, now),
             bytes_in: 0,
             tried: None,
             termination,

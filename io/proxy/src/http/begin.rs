@@ -77,7 +77,7 @@ pub(crate) fn begin(connection: &mut Connection, buf: &[u8], now: Instant, start
     let counters = listener.counters(&worker);
     counters.requests.one();
     counters.bytes_in.add(u64::from(head.head_bytes));
-    let timing = Timing::new(now, now.saturating_duration_since(started));
+    let timing = Timing::new(now, started);
     let source = listener.http.forwarder.client_address(buf, &table, &connection.peer);
     let client = connection.peer.named_client(source).map(Box::new);
     let id = connection.request_id(buf, &table);
@@ -211,7 +211,7 @@ fn send_to(
     let is_needed_later = pool.shared.plan.offload.is_some();
     let facts = facts(connection, request, route_index, is_needed_later);
     let message = Message { head: out, upload, broken, bond };
-    Box::new(Exchange::new(pool, facts, *timing, message, place))
+    connection.worker.exchanges.put(Exchange::new(pool, facts, *timing, message, place))
 }
 
 /// The status for a body that says of itself that it is larger than its route permits.

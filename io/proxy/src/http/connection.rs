@@ -104,7 +104,7 @@ pub(crate) async fn serve(mut connection: Box<Connection>) {
             connection.deadline.arm(connection.worker.now(), connection.idle_time());
         }
         let after = match poll_fn(|cx| connection.poll_next(cx)).await {
-            Next::Close => return,
+            Next::Close => return connection.end(),
             Next::Answer(answer) => connection.send(answer).await,
             Next::Exchange(mut exchange) => {
                 let end = poll_fn(|cx| {
@@ -134,6 +134,10 @@ pub(crate) async fn serve(mut connection: Box<Connection>) {
         };
         match after {
             After::Next => {}
+            // Nothing is waited for: no last word of TLS, no client who has sent too much.
+            After::Close if connection.stream.is_plain() && connection.received.is_empty() => {
+                return connection.end();
+            }
             After::Answer(_) | After::Offload(..) | After::Close => return Box::pin(close(connection)).await,
             After::Linger => return Box::pin(linger(connection)).await,
             After::Reset => return connection.stream.socket().reset_on_close(),
@@ -167,6 +171,12 @@ impl Connection {
             head_started: None,
             requests: 0,
         }
+    }
+
+    /// Closes it. Its memory is the next one's.
+    fn end(self: Box<Self>) {
+        let worker = Rc::clone(&self.worker);
+        worker.connections.give(self);
     }
 
     /// From here on by the plan that is in force now, if it still has the listener.
@@ -353,6 +363,7 @@ impl Connection {
     }
 
     /// The client ended its direction, or the connection broke, between requests or within a head.
+    #[cold]
     fn ended_early(&mut self) -> Next {
         if self.head_started.is_some() {
             let counters = self.listener.counters(&self.worker);
@@ -364,6 +375,7 @@ impl Connection {
     }
 
     /// Counts and logs what has come of a head whose rest will not come.
+    #[cold]
     fn broken_off(&self, termination: Termination) {
         let now = self.worker.look_at_clock();
         let unread = Unread::new(self.received.len(), now, self.head_started.unwrap_or(now));
@@ -400,7 +412,7 @@ const LINGER_BYTES_MAX: usize = 1 << 20;
 
 /// Ends the connection. If nothing more can be on its way here, that is a plain close.
 async fn close(mut connection: Box<Connection>) {
-    if matches!(connection.stream, Stream::Tls(_)) {
+    if !connection.stream.is_plain() {
         connection.deadline.arm(connection.worker.look_at_clock(), LINGER);
         poll_fn(|cx| match connection.stream.poll_end(cx) {
             Poll::Pending if connection.deadline.poll_expired(cx) => Poll::Ready(()),

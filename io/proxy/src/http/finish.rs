@@ -47,7 +47,8 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
     let mut after = match end {
         End::Tunnel => return After::Tunnel(exchange),
         End::Offload(order) => {
-            count_server(connection, &exchange, true, false);
+            let elapsed_us = exchange.timing.elapsed(connection.worker.now());
+            count_server(connection, &exchange, elapsed_us, (true, false));
             learn(connection, &exchange, false);
             if let Some(lease) = exchange.lease() {
                 lease.server.shared.touch(connection.worker.now());
@@ -86,6 +87,7 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
         }
     }
     exchange.release(&connection.worker);
+    connection.worker.exchanges.give(exchange);
     after
 }
 
@@ -184,11 +186,26 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
     let bytes_out = exchange.download_bytes();
     listener.bytes_in.add(bytes_in);
     listener.bytes_out.add(bytes_out);
-    let total_us = u64::from(exchange.timing.elapsed(connection.worker.now()));
+    let elapsed_us = exchange.timing.elapsed(connection.worker.now());
     if let Some(response) = &exchange.response {
         listener.responses.count(response.status);
-        listener.duration.record(total_us);
+        listener.duration.record(elapsed_us.into());
     }
+    let is_complete = matches!(end, End::Complete { .. });
+    if !is_complete {
+        count_incomplete(connection, exchange, end);
+    }
+    count_server(connection, exchange, elapsed_us, (is_complete, end.is_server_abort()));
+    learn(connection, exchange, matches!(end, End::Answer(fault) if fault.is_pools_failure()));
+    if let Some(lease) = exchange.lease() {
+        lease.server.shared.touch(connection.worker.now());
+    }
+}
+
+/// What an end beside the usual one counts as.
+#[cold]
+fn count_incomplete(connection: &Connection, exchange: &mut Exchange, end: &End) {
+    let listener = connection.listener.counters(&connection.worker);
     if end.is_bad_request() {
         listener.request_errors.one();
     }
@@ -205,8 +222,6 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
     if matches!(end, End::Answer(fault) if fault.is_pools_failure()) {
         exchange.tell_breaker(false, connection.worker.now());
     }
-    count_server(connection, exchange, matches!(end, End::Complete { .. }), end.is_server_abort());
-    learn(connection, exchange, matches!(end, End::Answer(fault) if fault.is_pools_failure()));
     if let Some(lease) = exchange.lease() {
         let server = lease.server.counters();
         if end.is_client_abort() {
@@ -215,13 +230,17 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
         if end.is_server_abort() {
             server.server_aborts.one();
         }
-        lease.server.shared.touch(connection.worker.now());
     }
 }
 
 /// What a server has done for a request. If it broke off, its failure was counted when it did: a good status in the head
-/// does not make up for that.
-fn count_server(connection: &Connection, exchange: &Exchange, is_complete: bool, broke_off: bool) {
+/// does not make up for that. `elapsed_us`: since the request's head was complete.
+fn count_server(
+    connection: &Connection,
+    exchange: &Exchange,
+    elapsed_us: u32,
+    (is_complete, broke_off): (bool, bool),
+) {
     let Some(lease) = exchange.lease() else { return };
     let now = connection.worker.now();
     let server = lease.server.counters();
@@ -229,7 +248,7 @@ fn count_server(connection: &Connection, exchange: &Exchange, is_complete: bool,
     if let Some(response) = &exchange.response {
         server.bytes_in.add(u64::from(response.head_bytes) + exchange.download_read());
         server.responses.count(response.status);
-        server.times.record(ServerCounters::TOTAL, exchange.timing.since_asked(now).into());
+        server.times.record(ServerCounters::TOTAL, exchange.timing.since_asked(elapsed_us).into());
         if !broke_off {
             exchange.pool.server_answered(lease, response.status);
         }
@@ -258,7 +277,8 @@ fn learn(connection: &Connection, exchange: &Exchange, is_failure: bool) {
             exchange.pool.learn(&lease.server, now, latency, failed);
         }
         _ if is_failure => {
-            let latency = Duration::from_micros(exchange.timing.since_asked(now).into());
+            let latency =
+                Duration::from_micros(exchange.timing.since_asked(exchange.timing.elapsed(now)).into());
             exchange.pool.learn(&lease.server, now, latency, true);
         }
         _ => {}

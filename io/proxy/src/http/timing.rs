@@ -17,15 +17,22 @@ pub(crate) struct Timing {
     connected_us: u32,
     request_sent_us: u32,
     first_byte_us: u32,
+    /// The look at the clock that `first_byte_us` is of.
+    first_byte_at: Instant,
 }
 
 const NOT: u32 = u32::MAX;
 
 impl Timing {
-    pub(crate) fn new(start: Instant, head: Duration) -> Self {
+    /// `head_began`: when its first byte came.
+    pub(crate) fn new(start: Instant, head_began: Instant) -> Self {
+        Self::with_head_us(start, micros(between(head_began, start)))
+    }
+
+    fn with_head_us(start: Instant, head_us: u32) -> Self {
         Self {
             start,
-            head_us: micros(head),
+            head_us,
             asked_us: 0,
             queued_us: NOT,
             waited_us: 0,
@@ -33,13 +40,14 @@ impl Timing {
             connected_us: NOT,
             request_sent_us: NOT,
             first_byte_us: NOT,
+            first_byte_at: start,
         }
     }
 
     /// A second question about the same request begins: what was reached in the first one is not reached in this one.
     pub(crate) fn ask_again(&mut self, now: Instant) {
         let asked_us = self.elapsed(now);
-        *self = Self { asked_us, ..Self::new(self.start, Duration::from_micros(self.head_us.into())) };
+        *self = Self { asked_us, ..Self::with_head_us(self.start, self.head_us) };
     }
 
     /// When the question that is under way began.
@@ -47,9 +55,9 @@ impl Timing {
         self.start + Duration::from_micros(self.asked_us.into())
     }
 
-    /// Since then: a second question is not answered later for what the body took before it.
-    pub(crate) fn since_asked(&self, now: Instant) -> u32 {
-        self.elapsed(now).saturating_sub(self.asked_us)
+    /// Since then: a second question is not answered later for what the body took before it. `elapsed_us`: since the head was complete.
+    pub(crate) fn since_asked(&self, elapsed_us: u32) -> u32 {
+        elapsed_us.saturating_sub(self.asked_us)
     }
 
     pub(crate) fn queued(&mut self, now: Instant) {
@@ -89,7 +97,7 @@ impl Timing {
     }
 
     pub(crate) fn first_byte(&mut self, now: Instant) {
-        self.first_byte_us = self.elapsed(now);
+        (self.first_byte_us, self.first_byte_at) = (self.elapsed(now), now);
     }
 
     pub(crate) fn first_byte_came(&self) -> bool {
@@ -128,8 +136,17 @@ impl Timing {
 
     /// Since the head was complete.
     pub(crate) fn elapsed(&self, now: Instant) -> u32 {
-        micros(now.saturating_duration_since(self.start))
+        // A short response ends in the turn in which it began.
+        if now == self.first_byte_at && self.first_byte_came() {
+            return self.first_byte_us;
+        }
+        micros(between(self.start, now))
     }
+}
+
+/// Zero without a calculation where both are of one look at the clock: most of what a request does, it does in the turn that it begins in.
+fn between(from: Instant, to: Instant) -> Duration {
+    if from == to { Duration::ZERO } else { to.saturating_duration_since(from) }
 }
 
 fn micros(span: Duration) -> u32 {
@@ -146,15 +163,17 @@ mod tests {
 
     #[test]
     fn a_second_question_has_a_clock_of_its_own() {
-        let start = Instant::now();
+        let begun = Instant::now();
+        let start = begun + Duration::from_millis(1);
         let at = |ms| start + Duration::from_millis(ms);
-        let mut timing = Timing::new(start, Duration::from_millis(1));
+        let mut timing = Timing::new(start, begun);
         timing.chosen(at(0));
         timing.connected(at(1));
         timing.request_sent(at(2));
         timing.first_byte(at(5));
         assert_eq!((timing.queue(), timing.server()), (Some(0), Some(3_000)));
-        assert_eq!(timing.since_asked(at(6)), timing.elapsed(at(6)));
+        assert_eq!([at(0), at(3), at(5), at(6)].map(|at| timing.elapsed(at)), [0, 3_000, 5_000, 6_000]);
+        assert_eq!(timing.since_asked(timing.elapsed(at(6))), 6_000);
         // The body has taken a minute.
         timing.ask_again(at(60_000));
         assert!(!timing.first_byte_came() && timing.since_sent(at(60_001)).is_none());
@@ -165,7 +184,7 @@ mod tests {
         timing.first_byte(at(60_009));
         assert_eq!((timing.queue(), timing.connect(), timing.server()), (Some(0), Some(2_000), Some(7_000)));
         assert_eq!((timing.elapsed(at(60_010)), timing.head_us), (60_010_000, 1_000));
-        assert_eq!(timing.since_asked(at(60_010)), 10_000);
+        assert_eq!(timing.since_asked(timing.elapsed(at(60_010))), 10_000);
         timing.ask_again(at(70_000));
         timing.queued(at(70_000));
         assert_eq!(timing.left_queue(at(70_004)), Duration::from_millis(4));
@@ -177,7 +196,7 @@ mod tests {
     fn what_it_has_waited_is_that_of_all_its_tries() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
-        let mut timing = Timing::new(start, Duration::ZERO);
+        let mut timing = Timing::new(start, start);
         assert_eq!(timing.waited(at(5)), Duration::ZERO);
         timing.queued(at(10));
         assert_eq!(timing.waited(at(40)), Duration::from_millis(30));

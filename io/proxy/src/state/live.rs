@@ -66,6 +66,11 @@ impl Shared {
         self
     }
 
+    /// What measurements count their time from.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
     /// Milliseconds since the start that all workers share.
     pub fn millis(&self, now: Instant) -> u64 {
         now.saturating_duration_since(self.started).as_millis() as u64

@@ -11,16 +11,14 @@ mod scratch;
 mod server;
 
 use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
 
 use weir_http::HeaderTable;
-use weir_net::{BufferPool, PipePool, Timers};
+use weir_net::{BoxPool, BufferPool, PipePool, Ticks, Timers};
 
 pub(crate) use breaker::Pass;
 pub(crate) use live::{LocalHttp, LocalListener, LocalLive, LocalTcp};
@@ -29,6 +27,7 @@ pub(crate) use queue::{QueuePlace, Wanted};
 pub(crate) use scratch::Scratch;
 pub(crate) use server::{LocalServer, ServerConnection};
 
+use crate::http::{Connection, Exchange};
 use crate::state::Shared;
 
 /// All servers' idle connections are looked at in so many turns of housekeeping.
@@ -44,6 +43,10 @@ pub(crate) struct Worker {
     pub(crate) out: RefCell<Vec<u8>>,
     pub(crate) headers: RefCell<HeaderTable>,
     pub(crate) buffers: BufferPool,
+    /// Clients' connections live in here.
+    pub(crate) connections: BoxPool<Connection>,
+    /// Requests on their way live in here.
+    pub(crate) exchanges: BoxPool<Exchange>,
     pub(crate) pipes: PipePool,
     pub(crate) timers: Rc<Timers>,
     /// Connections and sessions that are open here.
@@ -54,6 +57,8 @@ pub(crate) struct Worker {
     pub(crate) ended: Notify,
     /// The clock as of the last look.
     clock: Cell<Instant>,
+    /// Of the time that all workers share.
+    millis: Ticks,
     /// The date as text, and when its second ends; `None` = it was never asked for.
     date: RefCell<(Option<Instant>, Rc<str>)>,
     random: Cell<u64>,
@@ -80,6 +85,7 @@ pub(crate) enum Drain {
 impl Worker {
     pub(crate) fn new(thread: usize, shared: Arc<Shared>, seed: u64) -> Rc<Self> {
         let live = LocalLive::new(&shared, thread, seed, None);
+        let started = shared.started();
         Rc::new(Self {
             thread,
             shared,
@@ -87,12 +93,15 @@ impl Worker {
             out: RefCell::new(Vec::with_capacity(8 * 1024)),
             headers: RefCell::default(),
             buffers: BufferPool::default(),
+            connections: BoxPool::default(),
+            exchanges: BoxPool::default(),
             pipes: PipePool::default(),
             timers: Timers::new(),
             open: Cell::new(0),
             drain: Cell::new(Drain::No),
             ended: Notify::new(),
             clock: Cell::new(Instant::now()),
+            millis: Ticks::new(started, 1),
             date: RefCell::new((None, Rc::from(""))),
             random: Cell::new(seed | 1),
             sweep_turn: Cell::new(0),
@@ -137,6 +146,11 @@ impl Worker {
         self.clock.get()
     }
 
+    /// The same, in milliseconds since the start that all workers share ([`Shared::millis`]).
+    pub(crate) fn now_ms(&self) -> u64 {
+        self.millis.of(self.clock.get())
+    }
+
     /// The time now. To be called when an event is taken up.
     pub(crate) fn look_at_clock(&self) -> Instant {
         let now = Instant::now();
@@ -153,19 +167,15 @@ impl Worker {
 
     /// Closes idle server connections that are no longer good, and hands log lines over. One server in
     /// [`SWEEP_TURNS`] at a time: with thousands of them, all at once would stall a request.
-    pub(crate) async fn keep_house(&self) {
+    pub(crate) fn keep_house(&self) {
         let all = self.all_live();
         let now = self.look_at_clock();
         let turn = self.sweep_turn.get();
         self.sweep_turn.set((turn + 1) % SWEEP_TURNS);
-        poll_fn(|cx| {
-            for pool in all.iter().flat_map(|live| live.pools()) {
-                let reuse = &pool.shared.plan.reuse;
-                pool.view().every_nth(SWEEP_TURNS, turn).for_each(|server| server.sweep(cx, reuse, now));
-            }
-            Poll::Ready(())
-        })
-        .await;
+        for pool in all.iter().flat_map(|live| live.pools()) {
+            let reuse = &pool.shared.plan.reuse;
+            pool.view().every_nth(SWEEP_TURNS, turn).for_each(|server| server.sweep(reuse, now));
+        }
         self.flush_log();
     }
 

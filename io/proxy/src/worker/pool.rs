@@ -94,7 +94,7 @@ impl LocalPool {
         let Some(in_room) = self.shared.room.claim() else {
             return if view.shared.roster.members().is_empty() { Choice::Nobody } else { Choice::Busy };
         };
-        let now_ms = self.process.millis(worker.now());
+        let now_ms = worker.now_ms();
         let input = PickInput { key, random: worker.random(), now_ms, exclude };
         match self.choose_in(&view, &input) {
             Ok(server) => Choice::Server(self.lease(&view, server, now_ms, in_room)),

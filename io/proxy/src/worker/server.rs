@@ -1,6 +1,5 @@
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::task::Context;
 use std::time::{Duration, Instant};
 
 use weir_config::plan::ConnectionReuse;
@@ -49,7 +48,6 @@ impl LocalServer {
     /// twice shall not be lost to a connection that was closed for idleness.
     pub(crate) fn take_idle(
         &self,
-        cx: &mut Context<'_>,
         rules: &ConnectionReuse,
         now: Instant,
         sure: bool,
@@ -62,7 +60,7 @@ impl LocalServer {
         while let Some(candidate) = idle.pop() {
             self.counters().idle.subtract(1);
             let ended = || sure && candidate.connection.stream.socket().has_input_now();
-            if candidate.is_good(cx, rules, now, version) && !ended() {
+            if candidate.is_good(rules, now, version) && !ended() {
                 return Some(candidate.connection);
             }
         }
@@ -82,14 +80,14 @@ impl LocalServer {
 
     /// Closes idle connections that are no longer good. Called now and then, so that a server's own idle timeout does
     /// not leave half-closed connections here.
-    pub(crate) fn sweep(&self, cx: &mut Context<'_>, rules: &ConnectionReuse, now: Instant) {
+    pub(crate) fn sweep(&self, rules: &ConnectionReuse, now: Instant) {
         let mut idle = self.idle.borrow_mut();
         let before = idle.len();
         if before == 0 {
             return;
         }
         let version = self.shared.endpoint_version();
-        idle.retain(|candidate| candidate.is_good(cx, rules, now, version));
+        idle.retain(|candidate| candidate.is_good(rules, now, version));
         self.counters().idle.subtract((before - idle.len()) as u64);
     }
 
@@ -127,11 +125,12 @@ impl ServerConnection {
 }
 
 impl IdleConnection {
-    fn is_good(&self, cx: &mut Context<'_>, rules: &ConnectionReuse, now: Instant, version: u64) -> bool {
-        let age = |since: Instant, max: Duration| now.saturating_duration_since(since) < max;
+    fn is_good(&self, rules: &ConnectionReuse, now: Instant, version: u64) -> bool {
+        // A sum is compared sooner than a difference. What is too far away to be told never comes.
+        let is_within = |since: Instant, max: Duration| since.checked_add(max).is_none_or(|end| now < end);
         self.connection.endpoint_version == version
-            && age(self.since, rules.idle_timeout.duration())
-            && age(self.connection.born, rules.age_max.duration())
-            && !self.connection.stream.has_pending_input(cx)
+            && is_within(self.since, rules.idle_timeout.duration())
+            && is_within(self.connection.born, rules.age_max.duration())
+            && !self.connection.stream.has_pending_input()
     }
 }

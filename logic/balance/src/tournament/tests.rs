@@ -98,6 +98,16 @@ fn the_keys_are_those_of_haproxy() {
     assert_eq!(load_part(candidate), 2 * 4096 / 48);
     candidate.connections_max = Some(1);
     assert_eq!(key(KeyRule::LeastConnections, candidate, 0, NOW), BUSY | (2 * 4096 / 48) << 32);
+    candidate.connections_max = None;
+    for (weight, effective) in [(1, 16), (2, 32), (7, 112), (256, 4096)] {
+        candidate.weight = Weight::new(weight).unwrap();
+        assert_eq!(load_part(candidate), 2 * 4096 / effective, "{weight}");
+    }
+    candidate.weight = Weight::ONE;
+    for thousandths in [1, 999, 1001] {
+        candidate.portion = Portion::thousandths(thousandths);
+        assert_eq!(load_part(candidate), 2 * 4096 * 1000 / (16 * u64::from(thousandths)), "{thousandths}");
+    }
 }
 
 #[test]

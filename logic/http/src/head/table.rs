@@ -1,4 +1,5 @@
 use super::{KnownHeader, Span};
+use crate::HeadLimits;
 
 /// The header lines of one head. Reusable storage: keep one per worker; a parse clears it first, and after the first
 /// few heads nothing is allocated.
@@ -23,6 +24,9 @@ pub struct HeaderEntry {
     name_bytes: u32,
     known: KnownHeader,
 }
+
+// An index of a line is a byte: one that came round would name another line, and the length of a body is read from there.
+const _: () = assert!(HeadLimits::HEADERS_CEILING <= 1 << u8::BITS);
 
 impl HeaderTable {
     /// Storage for a usual number of lines; grows to at most [`crate::HeadLimits::HEADERS_CEILING`] or the configured

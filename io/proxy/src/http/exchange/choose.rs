@@ -1,7 +1,6 @@
 //! Finds a server and a connection to it.
 
 use std::rc::Rc;
-use std::task::Context;
 
 use super::{ClientSide, Exchange, State};
 use crate::connect::connect;
@@ -11,16 +10,16 @@ use crate::sticky::Bound;
 use crate::worker::{Choice, Lease, QueuePlace, ServerConnection, Wanted};
 
 impl Exchange {
-    pub(super) fn choose(&mut self, cx: &mut Context<'_>, client: &mut ClientSide<'_>) -> Result<(), Fault> {
+    pub(super) fn choose(&mut self, client: &mut ClientSide<'_>) -> Result<(), Fault> {
         if let Some(lease) = self.redeem() {
-            self.chosen(lease, cx, client);
+            self.chosen(lease, client);
             return Ok(());
         }
-        let waited = self.queued.as_ref();
+        let waited = self.queued.as_deref();
         if let Some(bond) = &mut self.bond {
             match bond.claim(&self.pool, &self.tried, waited) {
                 Bound::Server(lease) => {
-                    self.chosen(lease, cx, client);
+                    self.chosen(lease, client);
                     return Ok(());
                 }
                 Bound::Wait(wanted) => return self.queue(client, wanted),
@@ -35,7 +34,7 @@ impl Exchange {
         }
         match self.pool.choose_or_divert(client.worker, self.place.key, &self.tried, waited) {
             Choice::Server(lease) => {
-                self.chosen(lease, cx, client);
+                self.chosen(lease, client);
                 Ok(())
             }
             Choice::Nobody => {
@@ -54,7 +53,7 @@ impl Exchange {
     }
 
     /// The request is `lease`'s: takes a connection to that server, or opens one.
-    fn chosen(&mut self, lease: Lease, cx: &mut Context<'_>, client: &mut ClientSide<'_>) {
+    fn chosen(&mut self, lease: Lease, client: &mut ClientSide<'_>) {
         let plan = &self.pool.shared.plan;
         let now = client.worker.now();
         if let Some(queued) = self.queued.take() {
@@ -76,7 +75,7 @@ impl Exchange {
         }
         let reusable = plan.proxy_protocol.is_none() && !self.fresh_only;
         let sure = !self.request.method.is_safe();
-        let idle = if reusable { lease.server.take_idle(cx, &plan.reuse, now, sure) } else { None };
+        let idle = if reusable { lease.server.take_idle(&plan.reuse, now, sure) } else { None };
         let server = Rc::clone(&lease.server);
         self.lease = Some(lease);
         match idle {
@@ -95,6 +94,7 @@ impl Exchange {
     }
 
     /// Waits until there is what it wants.
+    #[cold]
     pub(super) fn queue(&mut self, client: &ClientSide<'_>, wanted: Wanted) -> Result<(), Fault> {
         let now = client.worker.now();
         let plan = &self.pool.shared.plan;
@@ -117,10 +117,10 @@ impl Exchange {
                 *queued = None;
                 let terms = Terms { rank: self.place.rank, patience: left };
                 let entered = QueuePlace::enter(&self.pool, wanted, &terms, now);
-                *queued = Some(entered.map_err(|refusal| {
+                *queued = Some(Box::new(entered.map_err(|refusal| {
                     self.pool.counters().busy.one();
                     Fault::QueueRefused(refusal)
-                })?);
+                })?));
                 if !was_queued {
                     self.timing.queued(now);
                     self.pool.counters().queued.one();
@@ -144,6 +144,11 @@ impl Exchange {
         self.head_sent = 0;
         self.timing.connected(client.worker.now());
         self.state = State::Running;
-        self.arm(client);
+        if self.upload.is_read() {
+            // There is only the head to send, and nearly always that is done at once: no deadline before somebody has to wait.
+            self.arm_when_waiting();
+        } else {
+            self.arm(client);
+        }
     }
 }

@@ -84,8 +84,15 @@ impl Exchange {
         }
     }
 
+    /// Whether there is, or may yet be, anything to do about a second try.
+    #[inline]
+    pub(super) fn may_have_second_try(&self) -> bool {
+        !matches!(self.hedge, Hedge::Off)
+    }
+
     /// No byte of a response has come yet. Goes on with the second try; true if its response has begun, and is the
     /// exchange's from now on.
+    #[inline(never)]
     pub(super) fn poll_hedge(&mut self, cx: &mut Context<'_>, client: &ClientSide<'_>) -> bool {
         if matches!(self.hedge, Hedge::Alone(_)) {
             return false;
@@ -99,8 +106,7 @@ impl Exchange {
         }
         let now = client.worker.now();
         if matches!(self.hedge, Hedge::At(at) if now >= at) {
-            self.hedge =
-                self.try_second(cx, client).map_or(Hedge::Off, |second| Hedge::Tried(Box::new(second)));
+            self.hedge = self.try_second(client).map_or(Hedge::Off, |second| Hedge::Tried(Box::new(second)));
         }
         loop {
             let Hedge::Tried(second) = &mut self.hedge else { return false };
@@ -129,6 +135,7 @@ impl Exchange {
 
     /// The first try has failed: the second one, if it is under way and there is time left, takes its place. It has been
     /// paid for.
+    #[cold]
     pub(super) fn go_on_with_hedge(&mut self, client: &ClientSide<'_>) -> bool {
         let second = match std::mem::replace(&mut self.hedge, Hedge::Off) {
             Hedge::Tried(second) => second,
@@ -199,6 +206,7 @@ impl Exchange {
     }
 
     /// The first try's response has begun while the second one waited: at its server it would have taken at least as long.
+    #[cold]
     fn overtook(&self, second: &SecondTry, now: Instant) {
         if let Progress::Waiting(_) = second.progress {
             let waited = now.saturating_duration_since(second.sent);
@@ -214,6 +222,7 @@ impl Exchange {
         self.arm(client);
     }
 
+    #[cold]
     fn hedge_won(&mut self, begun: Vec<u8>, client: &ClientSide<'_>) {
         let Hedge::Tried(second) = std::mem::replace(&mut self.hedge, Hedge::Off) else { return };
         let SecondTry { lease, progress, reused, chosen, connected, sent, .. } = *second;
@@ -241,6 +250,7 @@ impl Exchange {
 
     /// The second try's connection was a kept one, and its server has ended it. That says nothing against the server, which gets a fresh
     /// one, as with any other try, if the pool's rule for these permits it. (Only what is safe is tried a second time at all.)
+    #[cold]
     fn second_afresh(&mut self, client: &ClientSide<'_>) -> bool {
         let Hedge::Tried(second) = &mut self.hedge else { return false };
         let shared = &self.pool.shared;
@@ -261,7 +271,8 @@ impl Exchange {
     }
 
     /// Begins a second try, where there is a server with room that is another one, and the budget permits it.
-    fn try_second(&mut self, cx: &mut Context<'_>, client: &ClientSide<'_>) -> Option<SecondTry> {
+    #[cold]
+    fn try_second(&mut self, client: &ClientSide<'_>) -> Option<SecondTry> {
         let first = self.lease.as_ref()?.server.shared.slot;
         // Those who wait have nothing yet.
         if self.pool.shared.queue.length() > 0 {
@@ -285,7 +296,7 @@ impl Exchange {
         lease.server.counters().requests.one();
         let plan = &self.pool.shared.plan;
         let reusable = plan.proxy_protocol.is_none() && !self.fresh_only;
-        let idle = if reusable { lease.server.take_idle(cx, &plan.reuse, now, false) } else { None };
+        let idle = if reusable { lease.server.take_idle(&plan.reuse, now, false) } else { None };
         let reused = idle.is_some();
         let progress = match idle {
             Some(mut connection) => {

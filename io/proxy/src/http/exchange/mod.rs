@@ -56,7 +56,7 @@ pub(crate) struct Exchange {
     /// What the pool's breaker says to it.
     pass: Result<Option<Pass>, Duration>,
     /// Its place in a queue, until a server is chosen.
-    queued: Option<QueuePlace>,
+    queued: Option<Box<QueuePlace>>,
     /// How many were served while it waited.
     pub(crate) queue_ahead: QueueAhead,
     /// What it makes a server do, where weights are found by that.
@@ -87,7 +87,7 @@ pub(crate) struct Exchange {
     unsent: Vec<u8>,
     download: Option<Pump>,
     pub(crate) response: Option<ResponseFacts>,
-    /// Bytes moved when the deadline was last set.
+    /// Bytes moved when the deadline was last set; `u64::MAX` = it is yet to be set.
     moved_at_arm: u64,
     /// Bytes of ciphertext that waited then.
     unsent_at_arm: usize,
@@ -193,7 +193,10 @@ impl Exchange {
 
     /// Goes on as far as it can. Ready when the exchange has ended, one way or another.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, client: &mut ClientSide<'_>) -> Poll<End> {
-        client.worker.look_at_clock();
+        // One that has only just begun did so at a look at the clock.
+        if !matches!(self.state, State::Choose) {
+            client.worker.look_at_clock();
+        }
         if client.worker.drain.get() == Drain::Cut {
             return Poll::Ready(End::Cut(Cut::Stopped));
         }
@@ -209,7 +212,7 @@ impl Exchange {
                     if let Err(retry_after) = self.pass {
                         return Poll::Ready(End::Answer(Fault::BreakerOpen(retry_after)));
                     }
-                    if let Err(fault) = self.choose(cx, client) {
+                    if let Err(fault) = self.choose(client) {
                         return Poll::Ready(End::Answer(fault));
                     }
                 }
@@ -303,5 +306,17 @@ impl Exchange {
     /// Bytes of the body that came from the server.
     pub(crate) fn download_read(&self) -> u64 {
         self.download.as_ref().map_or(0, |download| download.bytes_read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exchange_stays_small() {
+        // It is filled, moved and looked through for every request.
+        let bytes = [size_of::<Exchange>(), size_of::<Pump>()];
+        assert!(bytes[0] <= 1024 && bytes[1] <= 160, "{bytes:?} bytes: something rare should be boxed");
     }
 }

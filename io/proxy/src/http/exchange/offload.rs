@@ -50,6 +50,7 @@ pub(crate) struct Offloaded {
 
 impl Exchange {
     /// Reads what is left of a response without passing it on, so that the server's connection can carry another request.
+    #[cold]
     pub(super) fn discard(&mut self, leftover: Leftover, cx: &mut Context<'_>, client: &ClientSide<'_>) {
         let (Some(connection), Some(lease)) = (self.connection.take(), &self.lease) else { return };
         let keeps = self.response.as_ref().is_some_and(|response| response.server_keeps);

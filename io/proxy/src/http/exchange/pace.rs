@@ -100,6 +100,12 @@ impl Exchange {
         client.deadline.arm(now, until);
     }
 
+    /// The deadline is set as soon as somebody has to be waited for, in this turn: whatever it is now does not count.
+    pub(super) fn arm_when_waiting(&mut self) {
+        // So much never moves.
+        self.moved_at_arm = u64::MAX;
+    }
+
     /// When the rate of the bodies is to be judged next. While there is none, it is not.
     fn rate_check(&mut self, now: Instant, timeouts: &ClientTimeouts) -> Duration {
         if self.download.is_none() && self.upload_state != Upload::Sending {

@@ -61,6 +61,7 @@ impl Exchange {
     }
 
     /// The server has said yes, with this status.
+    #[cold]
     pub(super) fn publish(&mut self, status: u16) {
         if let Some(Question::After { publish, .. }) = self.question.as_deref_mut()
             && let Some(publish) = publish.take()
@@ -74,6 +75,7 @@ impl Exchange {
     }
 
     /// It is visible: now the client may know.
+    #[cold]
     pub(super) fn published(&mut self, client: &ClientSide<'_>) {
         self.pool.counters().offloads.one();
         self.state = State::Running;
@@ -81,6 +83,7 @@ impl Exchange {
     }
 
     /// It will never be visible. That was not up to the server, whose answer was a good one.
+    #[cold]
     pub(super) fn unpublished(&mut self, status: u16, client: &ClientSide<'_>) {
         self.pool.counters().offloads_failed.one();
         if let Some(lease) = &self.lease {

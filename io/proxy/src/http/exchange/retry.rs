@@ -10,6 +10,7 @@ use crate::pump::PumpError;
 
 impl Exchange {
     /// A try has failed before the response began: tries again if that is safe, permitted and useful. `None` = it does.
+    #[cold]
     pub(super) fn failed(
         &mut self,
         fault: Fault,
@@ -73,12 +74,14 @@ impl Exchange {
     }
 
     /// An answer, if none has begun; else the response is cut. An interim head may have gone out in part.
+    #[cold]
     pub(super) fn give_up(&mut self, fault: Fault) -> End {
         self.connection = None;
         let begun = self.download.is_some() || !self.unsent.is_empty();
         if begun { End::Cut(Cut::Fault(fault)) } else { End::Answer(fault) }
     }
 
+    #[cold]
     pub(super) fn upload_failed(&mut self, error: PumpError) -> End {
         match error {
             PumpError::Framing(error) => self.give_up(Fault::BodyFraming(error)),
@@ -88,6 +91,7 @@ impl Exchange {
     }
 
     /// Notes for passive ejection that this server failed.
+    #[cold]
     pub(super) fn count_failure(&self) {
         let Some(lease) = &self.lease else { return };
         // A kept connection that its server has closed is the server's right.

@@ -40,7 +40,9 @@ impl Exchange {
                     return Poll::Ready(self.failed(fault, progress, client));
                 }
                 // The first byte of its response has been read: on with that.
-                Poll::Pending if self.poll_hedge(cx, client) => return Poll::Ready(None),
+                Poll::Pending if self.may_have_second_try() && self.poll_hedge(cx, client) => {
+                    return Poll::Ready(None);
+                }
                 Poll::Pending => return self.wait(cx, client),
             }
         }
