@@ -20,7 +20,7 @@ impl BodyScanner {
         match framing {
             Framing::None => Self::None,
             Framing::Length(length) => Self::Length(length),
-            Framing::Chunked => Self::Chunked(Box::new(ChunkScanner::new())),
+            Framing::Chunked => Self::Chunked(Box::default()),
             Framing::UntilClose => Self::UntilClose,
         }
     }
