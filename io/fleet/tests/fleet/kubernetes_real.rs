@@ -202,11 +202,16 @@ fn of_a_stateful_set_the_last_goes_and_one_from_the_middle_comes_back() {
         assert_eq!(pods.provider.create(order(&token)).await.unwrap().id.as_str(), "numbered-2");
         let all = pods.until_running(3).await;
         let middle = all.iter().find(|machine| machine.id.as_str() == "numbered-1").unwrap();
+        // Its address may be the same again.
+        let uid = || {
+            let which = ["get", "pod", "numbered-1", "--ignore-not-found", "-o", "jsonpath={.metadata.uid}"];
+            kubectl(&which, "")
+        };
+        let before = uid();
         pods.provider.delete(&middle.id).await.unwrap();
         let is_anew = |machines: &[Machine]| {
-            machines
-                .iter()
-                .any(|of| of.id == middle.id && of.state == MachineState::Running && of.ip != middle.ip)
+            uid() != before
+                && machines.iter().any(|of| of.id == middle.id && of.state == MachineState::Running)
         };
         pods.until("it comes back", is_anew).await;
         pods.provider.delete(&MachineId("numbered-2".to_owned())).await.unwrap();

@@ -110,9 +110,10 @@ impl Drop for Pods {
     }
 }
 
-/// What runs on nodes that are there: a server for each pod, at its address, killed at once when the pod is to go.
+/// What runs on nodes that are there: a server for each pod, at its address, killed at once when the pod is to go. An address that another pod
+/// has already got keeps its server: on real nodes nobody has it before the old pod's network is gone, so a check cannot take one for the other.
 fn stand_in(name: &str, over: &AtomicBool) {
-    let mut servers: BTreeMap<String, Child> = BTreeMap::new();
+    let mut servers: BTreeMap<String, (String, Child)> = BTreeMap::new();
     let path = format!("/api/v1/namespaces/default/pods?labelSelector=app%3D{name}");
     while !over.load(Ordering::SeqCst) {
         let listed: Value =
@@ -124,24 +125,26 @@ fn stand_in(name: &str, over: &AtomicBool) {
                 Some((pod["metadata"]["uid"].as_str()?.to_owned(), pod["status"]["podIP"].as_str()?))
             })
             .collect();
-        servers.retain(|uid, server| {
-            let stays = live.contains_key(uid);
-            if !stays {
-                server.kill().and_then(|()| server.wait()).unwrap();
+        let gone: Vec<String> = servers.keys().filter(|uid| !live.contains_key(*uid)).cloned().collect();
+        for uid in gone {
+            let (address, mut server) = servers.remove(&uid).unwrap();
+            let heir = live.iter().find(|(uid, ip)| **ip == address.as_str() && !servers.contains_key(*uid));
+            match heir {
+                Some((uid, _)) => drop(servers.insert(uid.clone(), (address, server))),
+                None => drop(server.kill().and_then(|()| server.wait()).unwrap()),
             }
-            stays
-        });
+        }
         for (uid, ip) in live {
             servers.entry(uid).or_insert_with(|| {
                 let mut command = Command::new(program());
                 command.args(["origin", "--bind", &format!("{ip}:8080"), "--name", ip]);
-                command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+                (ip.to_owned(), command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
             });
         }
         // A node hears of its pods about as soon.
         thread::sleep(Duration::from_millis(50));
     }
-    for server in servers.values_mut() {
+    for (_, server) in servers.values_mut() {
         server.kill().and_then(|()| server.wait()).unwrap();
     }
 }
