@@ -10,8 +10,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use weir_lab::watch::{
-    Cgroups, Disks, Energy, Host, Interfaces, Processes, Processors, Source, Tcp, Watch, WatchError, Which,
-    stored, write_plots,
+    Cgroups, Disks, Energy, Figures, Host, Interfaces, Processes, Processors, Source, Tcp, Watch, WatchError,
+    Which, stored, write_plots,
 };
 
 pub(crate) use arguments::WatchArgs;
@@ -48,8 +48,8 @@ fn plot(args: &PlotArgs) -> Result<(), String> {
 }
 
 fn watch(args: &LookArgs) -> Result<(), String> {
-    let sources = sources(args).map_err(|cause| cause.to_string())?;
-    let mut watch = Watch::new(sources);
+    let watch = Watch::new(sources(args).map_err(|cause| cause.to_string())?);
+    let mut watch = if is_raw(args) { watch.raw() } else { watch };
     let mut faces = Faces::open(args)?;
     let termination = Termination::listen().map_err(|cause| format!("signals: {cause}"))?;
     let is_kept = args.output.is_some() || args.sqlite.is_some() || args.svg.is_some();
@@ -72,6 +72,12 @@ fn watch(args: &LookArgs) -> Result<(), String> {
     };
     // What was seen until then is drawn, whatever the end was.
     ended.and(faces.finish())
+}
+
+/// Whether nobody asks what follows from the kernel's figures.
+fn is_raw(args: &LookArgs) -> bool {
+    let only_csv = !args.json && args.sqlite.is_none() && args.svg.is_none() && args.listen.is_none();
+    only_csv && args.output.is_some() && args.figures == Figures::Raw
 }
 
 /// Those that were asked for, or the usual ones.
@@ -180,6 +186,16 @@ mod tests {
         assert_eq!(names("--tcp"), ["tcp"]);
         assert_eq!(names("--process cat,dog --processors --disks"), ["processes", "processors", "disks"]);
         assert_eq!(names("--network=lo"), ["network"]);
+    }
+
+    #[test]
+    fn what_follows_is_left_out_only_where_nobody_sees_it() {
+        assert!(is_raw(&parsed("--disks --output d")));
+        for line in
+            ["--disks", "--disks --output d --json", "--output d --figures all", "--output d --sqlite f"]
+        {
+            assert!(!is_raw(&parsed(line)), "{line}");
+        }
     }
 
     #[test]

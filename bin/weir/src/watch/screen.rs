@@ -31,13 +31,13 @@ impl Screen {
     }
 
     pub(super) fn show(&mut self, moment: &Moment) -> Result<(), String> {
-        let text = table(moment);
         let shown = match self {
             Self::Terminal(terminal) => {
-                let text = format!("weir watch, {:.0} s (q: quit)\n\n{text}", moment.elapsed.as_secs_f64());
+                let (seconds, text) = (moment.elapsed.as_secs_f64(), table(moment));
+                let text = format!("weir watch, {seconds:.0} s (q: quit)\n\n{text}");
                 terminal.draw(|frame| frame.render_widget(Paragraph::new(text), frame.area())).map(drop)
             }
-            Self::Lines => io::stdout().write_all(format!("{text}\n").as_bytes()),
+            Self::Lines => io::stdout().write_all(format!("{}\n", table(moment)).as_bytes()),
             Self::Nothing => Ok(()),
         };
         shown.map_err(|cause| format!("standard output: {cause}"))

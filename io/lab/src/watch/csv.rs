@@ -20,7 +20,7 @@ pub enum Figures {
     All,
 }
 
-/// How old lines may get before a file has them: a fast loop that wrote each of them by itself would be half as cheap.
+/// How old lines may get before a file has them: in a fast loop that wrote each by itself, writing would be much of what it costs.
 const GATHERED: Duration = Duration::from_secs(1);
 
 /// Files in a directory. What is gathered for them is written at the end as well.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, Value, json};
 
+use super::csv::Figures;
 use super::source::{Derived, Source, WatchError};
 use super::table::{Change, Column, Row};
 
@@ -12,6 +13,7 @@ use super::table::{Change, Column, Row};
 pub struct Watch {
     sources: Vec<Watched>,
     started: Instant,
+    figures: Figures,
 }
 
 struct Watched {
@@ -48,7 +50,13 @@ impl Watch {
     /// Of these.
     pub fn new(sources: Vec<Box<dyn Source>>) -> Self {
         let sources = sources.into_iter().map(|source| Watched { source, before: None }).collect();
-        Self { sources, started: Instant::now() }
+        Self { sources, started: Instant::now(), figures: Figures::All }
+    }
+
+    /// Only what the kernel has: what follows from it is unknown then, and costs nothing.
+    #[must_use]
+    pub fn raw(self) -> Self {
+        Self { figures: Figures::Raw, ..self }
     }
 
     /// Reads them all.
@@ -57,7 +65,8 @@ impl Watch {
     /// One of them cannot be read.
     pub fn read(&mut self) -> Result<Moment, WatchError> {
         let (at, elapsed) = (SystemTime::now(), self.started.elapsed());
-        let readings = self.sources.iter_mut().map(Watched::read).collect::<Result<_, _>>()?;
+        let figures = self.figures;
+        let readings = self.sources.iter_mut().map(|it| it.read(figures)).collect::<Result<_, _>>()?;
         Ok(Moment { at, elapsed, readings })
     }
 }
@@ -69,10 +78,14 @@ impl std::fmt::Debug for Watch {
 }
 
 impl Watched {
-    fn read(&mut self) -> Result<Reading, WatchError> {
+    fn read(&mut self, figures: Figures) -> Result<Reading, WatchError> {
         let rows = self.source.read()?;
         let now = Instant::now();
-        let (columns, derived) = (self.source.columns(), self.source.derived());
+        let (name, columns, derived) = (self.source.name(), self.source.columns(), self.source.derived());
+        if figures == Figures::Raw {
+            let rows = rows.into_iter().map(|row| (row, of_change(derived, None))).collect();
+            return Ok(Reading { name, columns, derived, rows });
+        }
         let known: HashMap<_, _> = rows.iter().map(|row| (row.subject.clone(), row.clone())).collect();
         let before = self.before.replace((now, known));
         let follows = |row: &Row| {
@@ -84,7 +97,7 @@ impl Watched {
         };
         let rows =
             rows.into_iter().map(|row| (follows(&row), row)).map(|(follows, row)| (row, follows)).collect();
-        Ok(Reading { name: self.source.name(), columns, derived, rows })
+        Ok(Reading { name, columns, derived, rows })
     }
 }
 
@@ -177,6 +190,15 @@ pub(super) mod tests {
         assert_eq!(growths(), [of("a", None), of("b", None)]);
         assert_eq!(growths(), [of("b", Some(2.0)), of("c", None)]);
         assert_eq!(growths(), [of("a", None), of("b", Some(1.0))], "one that was away begins anew");
+    }
+
+    #[test]
+    fn raw_figures_come_without_what_follows() {
+        let told = Told(vec![vec![row("a", 1.0)], vec![row("a", 2.0)]]);
+        let mut watch = Watch::new(vec![Box::new(told)]).raw();
+        watch.read().unwrap();
+        let moment = watch.read().unwrap();
+        assert_eq!(moment.readings[0].rows, [(row("a", 2.0), vec![None])]);
     }
 
     #[test]
