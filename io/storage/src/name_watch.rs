@@ -21,7 +21,7 @@ const WATCHED_FOR: Duration = Duration::from_secs(10);
 
 /// Tells whether names in the directories that lead to some files have stayed as they were, for a tenth of what it costs to look a
 /// path up: by inotify(7), whose events are there before a rename or removal has returned to who asked for it, whoever it was on
-/// this machine. A mount over a directory makes none.
+/// this machine. A mount over a directory makes none, and neither does a change of who may pass the root of all.
 #[derive(Debug)]
 pub(crate) struct NameWatch {
     inotify: OwnedFd,
@@ -98,24 +98,33 @@ impl NameWatch {
         if heard.watched.len() >= DIRECTORIES_MAX {
             return None;
         }
-        let watch = match parent.is_root() {
-            true => self.watch(tree.root()),
-            false => self.watch(tree.resolve_plain(&parent, OFlags::PATH | OFlags::DIRECTORY).ok()?.as_fd()),
-        };
-        heard.watched.insert(parent, watch?);
+        if let Some(above) = parent.parent() {
+            let watch = self.watch(tree, &above, WatchFlags::ATTRIB | WatchFlags::MASK_ADD)?;
+            if heard.watched.get(&above) != Some(&watch) {
+                // Another directory has taken its name just now.
+                let _ = remove_watch(&self.inotify, watch);
+                return None;
+            }
+        }
+        let names = WatchFlags::MOVED_FROM | WatchFlags::MOVED_TO | WatchFlags::DELETE;
+        let itself = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
+        let watch = self.watch(tree, &parent, names | itself)?;
+        heard.watched.insert(parent, watch);
         Some(())
     }
 
-    fn watch(&self, directory: BorrowedFd<'_>) -> Option<i32> {
-        let changes = WatchFlags::MOVED_FROM
-            | WatchFlags::MOVED_TO
-            | WatchFlags::DELETE
-            | WatchFlags::ATTRIB
-            | WatchFlags::ONLYDIR;
-        let itself = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
-        // inotify knows no descriptors; through this name the kernel takes the very directory.
-        let name = format!("/proc/self/fd/{}", directory.as_raw_fd());
-        add_watch(&self.inotify, name, changes | itself).ok()
+    /// Who may pass a directory is heard of in the one above it, where each read of a file is looked at by the kernel from then on: that is
+    /// dear, so it is asked for only where directories are to be passed, and not where there are only files.
+    fn watch(&self, tree: &Tree, directory: &DavPath, changes: WatchFlags) -> Option<i32> {
+        let of = |directory: BorrowedFd<'_>| {
+            // inotify knows no descriptors; through this name the kernel takes the very directory.
+            let name = format!("/proc/self/fd/{}", directory.as_raw_fd());
+            add_watch(&self.inotify, name, changes | WatchFlags::ONLYDIR).ok()
+        };
+        match directory.is_root() {
+            true => of(tree.root()),
+            false => of(tree.resolve_plain(directory, OFlags::PATH | OFlags::DIRECTORY).ok()?.as_fd()),
+        }
     }
 
     fn has_events(&self) -> bool {
@@ -167,7 +176,7 @@ impl NameWatch {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
     use std::path::Path;
     use std::sync::Arc;
 
@@ -239,6 +248,22 @@ mod tests {
         fs::write(scene.at("a/b/new"), "does not take the name of another").unwrap();
         assert!(scene.is_as_it_was(since));
         assert_eq!(scene.begin_at_once(), Some(since));
+    }
+
+    /// As the kernel has them (proc_pid_fdinfo(5)).
+    #[test]
+    fn reads_of_files_are_not_looked_at_in_directories_that_only_have_files() {
+        let mut scene = Scene::new();
+        scene.begin();
+        let watches =
+            fs::read_to_string(format!("/proc/self/fdinfo/{}", scene.names.inotify.as_raw_fd())).unwrap();
+        let asks_for_attributes = |directory: &str| {
+            let inode = format!(" ino:{:x} ", fs::metadata(scene.at(directory)).unwrap().ino());
+            let watch = watches.lines().find(|line| line.contains(&inode)).unwrap();
+            let mask = watch.split(' ').find_map(|word| word.strip_prefix("mask:")).unwrap();
+            u32::from_str_radix(mask, 16).unwrap() & WatchFlags::ATTRIB.bits() != 0
+        };
+        assert_eq!(["", "a", "a/b"].map(asks_for_attributes), [true, true, false], "{watches}");
     }
 
     #[test]

@@ -61,7 +61,10 @@ pub(super) fn write(
     let mut table = worker.headers.borrow_mut();
     let to = ResponseTo { is_head: facts.is_head, ..ResponseTo::default() };
     let parsed = parse_response(&raw, to, &LIMITS, &mut table).ok().flatten();
-    let head = parsed.filter(|head| !head.is_interim() && head.status != 101)?;
+    let Some(head) = parsed.filter(|head| !head.is_interim() && head.status != 101) else {
+        worker.buffers.give(raw);
+        return None;
+    };
     let written = http.forwarder.write_response(out, &raw, &head, &table, &route.rewriter, &context);
     let said = Said {
         keep_alive: written.keep_alive,
@@ -74,7 +77,9 @@ pub(super) fn write(
 
 /// The lines of an answer. One whose value holds control characters is left out.
 fn lines(answer: &Answer) -> impl Iterator<Item = (&'static str, &[u8])> {
-    let is_text = |value: &Value| value.iter().all(|byte| *byte == b'\t' || (*byte >= b' ' && *byte != 0x7f));
+    let is_control = |byte: u8| (byte < b' ' && byte != b'\t') || byte == 0x7f;
+    // All of them whatever is found, so that many are looked at with one instruction.
+    let is_text = move |value: &Value| !value.iter().fold(false, |any, byte| any | is_control(*byte));
     let lines = answer.headers.iter().filter(move |(_, value)| is_text(value));
     lines.map(|(name, value)| (*name, &**value))
 }
