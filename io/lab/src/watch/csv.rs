@@ -1,5 +1,6 @@
 //! A CSV file for each source (RFC 4180), with its header once, for programs that read tables: written anew or continued.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::moment::{Moment, Reading};
-use super::table::text;
+use super::table::append;
 
 /// Which figures are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,28 +146,25 @@ fn header(reading: &Reading, figures: Figures) -> String {
 }
 
 fn add_lines(lines: &mut String, moment: &Moment, reading: &Reading, figures: Figures) {
+    let times = format!("{:.3},{:.6},", moment.unix_s(), moment.elapsed.as_secs_f64());
     for (row, derived) in &reading.rows {
-        lines.push_str(&format!(
-            "{:.3},{:.6},{}",
-            moment.unix_s(),
-            moment.elapsed.as_secs_f64(),
-            quoted(&row.subject)
-        ));
+        lines.push_str(&times);
+        lines.push_str(&quoted(&row.subject));
         let raw = row.values.iter().filter(|_| figures != Figures::Derived);
         let derived = derived.iter().filter(|_| figures != Figures::Raw);
         for value in raw.chain(derived) {
             lines.push(',');
-            lines.push_str(&text(*value));
+            append(lines, *value);
         }
         lines.push('\n');
     }
 }
 
 /// A field that may hold anything: processes choose their names.
-fn quoted(field: &str) -> String {
+fn quoted(field: &str) -> Cow<'_, str> {
     match field.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", field.replace('"', "\"\"")),
-        false => field.to_owned(),
+        true => Cow::Owned(format!("\"{}\"", field.replace('"', "\"\""))),
+        false => Cow::Borrowed(field),
     }
 }
 

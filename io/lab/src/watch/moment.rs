@@ -42,7 +42,7 @@ pub struct Reading {
     pub columns: &'static [Column],
     /// What follows from them.
     pub derived: &'static [Derived],
-    /// Of each thing, its figures and, from the second time on, what follows.
+    /// Of each thing, its figures and, from the second time on, what follows; nothing of that of a [`Watch::raw`].
     pub rows: Vec<(Row, Vec<Option<f64>>)>,
 }
 
@@ -53,7 +53,7 @@ impl Watch {
         Self { sources, started: Instant::now(), figures: Figures::All }
     }
 
-    /// Only what the kernel has: what follows from it is unknown then, and costs nothing.
+    /// Only what the kernel has: what follows from it is left out then, and costs nothing.
     #[must_use]
     pub fn raw(self) -> Self {
         Self { figures: Figures::Raw, ..self }
@@ -83,7 +83,7 @@ impl Watched {
         let now = Instant::now();
         let (name, columns, derived) = (self.source.name(), self.source.columns(), self.source.derived());
         if figures == Figures::Raw {
-            let rows = rows.into_iter().map(|row| (row, of_change(derived, None))).collect();
+            let rows = rows.into_iter().map(|row| (row, Vec::new())).collect();
             return Ok(Reading { name, columns, derived, rows });
         }
         let known: HashMap<_, _> = rows.iter().map(|row| (row.subject.clone(), row.clone())).collect();
@@ -198,7 +198,7 @@ pub(super) mod tests {
         let mut watch = Watch::new(vec![Box::new(told)]).raw();
         watch.read().unwrap();
         let moment = watch.read().unwrap();
-        assert_eq!(moment.readings[0].rows, [(row("a", 2.0), vec![None])]);
+        assert_eq!(moment.readings[0].rows, [(row("a", 2.0), Vec::new())]);
     }
 
     #[test]
