@@ -21,8 +21,9 @@ pub enum Figures {
     All,
 }
 
-/// How old lines may get before a file has them: in a fast loop that wrote each by itself, writing would be much of what it costs.
-const GATHERED: Duration = Duration::from_secs(1);
+/// How old lines may get before a file has them: in a fast loop that wrote each by itself, writing would be much of what it costs. Less
+/// than a second, so that who looks each second finds each look there, whichever came some microseconds early.
+const GATHERED: Duration = Duration::from_millis(900);
 
 /// Files in a directory. What is gathered for them is written at the end as well.
 #[derive(Debug)]
@@ -199,7 +200,9 @@ mod tests {
         files.write(&first).unwrap();
         files.write(&second).unwrap();
         assert_eq!(content(&inner).len(), 2, "the second moment can wait");
-        files.flush().unwrap();
+        let third =
+            Moment { elapsed: first.elapsed + Duration::from_millis(999), readings: Vec::new(), ..first };
+        files.write(&third).unwrap();
         assert_eq!(content(&inner).len(), 3);
         // A crash in the middle of a line.
         let mut file = OpenOptions::new().append(true).open(inner.join("told.csv")).unwrap();

@@ -142,7 +142,7 @@ pub(crate) static AREA: Section = Section {
             Integer { min: 0, max: 100_000 },
             Default("256"),
             "1000",
-            "So many files are kept open for each worker, for about a second after somebody has asked for them, and while they are being sent, for whoever asks for them next; 0 = none. All workers together keep no more than a 64th of the descriptors that the process may have. What has changed since is never served, whoever on this machine changed it (only what is mounted over a directory is seen a second late). Their directories, up to 1024, are watched by inotify. On network file systems, and with `act-as`, none is kept.",
+            "So many files are kept open for each worker, for about a second after somebody has asked for them, and while they are being sent, for whoever asks for them next; 0 = none. All workers together keep no more than a 64th of the descriptors that the process may have. What has changed since is never served, whoever on this machine changed it (only what is mounted over a directory, and a change of who may pass the area's root, are seen a second late). Their directories, up to 1024, are watched by inotify. On network file systems, and with `act-as`, none is kept.",
         ),
         key(
             "quota",
