@@ -1,7 +1,7 @@
 # Thin targets for people; the work lives in `cargo xtask` and in the crates. Each installs what it lacks.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-decisions bench-reaction bench-fleet bench-generators bench-servers bench-storage bench-watch bench-soak lab-lvs package release
+.PHONY: help demo test test-kubernetes test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-decisions bench-reaction bench-fleet bench-generators bench-servers bench-storage bench-watch bench-soak lab-lvs package profile release
 
 # The version that `make check` runs; compiled once into Cargo's own bin directory.
 CARGO_DENY_VERSION := 0.20.2
@@ -68,7 +68,7 @@ docs: ## the code's documentation, in target/doc
 
 bench: ## paired measurements against HAProxy and NGINX; HAPROXY=... NGINX=... choose other builds
 	@scripts/setup bench
-	cargo build --release --package weir
+	cargo xtask release
 	@# All of them, whatever the answer of the others is; those after the first only where everything is measured.
 	cargo build --profile demo --package weir-bench
 	bench=$${CARGO_TARGET_DIR:-target}/demo/weir-bench; worst=0; \
@@ -78,17 +78,17 @@ bench: ## paired measurements against HAProxy and NGINX; HAPROXY=... NGINX=... c
 
 bench-servers: ## CPU a request with 3 and with 10,000 servers; BENCH='--only random' that algorithm, BENCH=--all every one
 	@scripts/setup bench
-	cargo build --release --package weir
+	cargo xtask release
 	cargo run --profile demo --package weir-bench -- servers $(BENCH)
 
 bench-generators: ## weir load beside wrk, ab, httperf, h2load and whichever of oha, k6, vegeta and wrk2 are here
 	@scripts/setup bench
-	cargo build --release --package weir
+	cargo xtask release
 	cargo run --profile demo --package weir-bench -- generators $(BENCH)
 
 bench-quick: ## the same with short runs: shapes, not results
 	@scripts/setup bench
-	cargo build --release --package weir
+	cargo xtask release
 	cargo run --profile demo --package weir-bench -- compare --quick $(BENCH)
 
 bench-picks: ## what choosing a server costs, for every algorithm; BENCH='least' only those with that in their name
@@ -101,39 +101,43 @@ bench-decisions: ## what a round of scaling decisions costs, for 1,000 fleets wi
 
 bench-reaction: ## from a step in demand to the start of a server, with the default policy
 	@scripts/setup bench
-	cargo build --release --package weir
+	cargo xtask release
 	cargo run --profile demo --package weir-bench -- reaction $(BENCH)
 
 bench-fleet: ## the default scaling policy beside the published rule, and forecasts, on simulated demand
 	@scripts/setup bench
-	cargo build --release --package weir
+	cargo xtask release
 	cargo run --profile demo --package weir-bench -- fleet $(BENCH)
 
 bench-storage: ## what serving and storing files costs, beside NGINX and, STORM=its jar, StoRM WebDAV; BENCH='--only download' that part
 	@scripts/setup bench
-	cargo build --release --package weir
+	cargo xtask release
 	cargo run --profile demo --package weir-bench -- storage $(BENCH)
 
 bench-watch: ## what a fast loop of weir watch costs
 	@scripts/setup bench
-	cargo build --release --package weir
+	cargo xtask release
 	cargo run --profile demo --package weir-bench -- watch
 
 bench-soak: ## ten minutes of mixed traffic; memory and descriptors must stay flat
 	@scripts/setup bench
-	cargo build --release --package weir
+	cargo xtask release
 	cargo run --profile demo --package weir-bench -- soak $(BENCH)
 
 # Passed on to the guest, e.g. LVS='--scenario eight-tests --full' or LVS='--shift 2'.
 LVS ?=
 lab-lvs: ## balancers beside LVS, in a guest whose kernel has it, its time counted in instructions; takes minutes
 	@scripts/setup lvs
-	cargo build --release --package weir
+	cargo xtask release
 	io/lab/guest/guest.py --weir $${CARGO_TARGET_DIR:-target}/release/weir $(LVS)
 
 release: ## the optimised program, target/release/weir
 	@scripts/setup build
-	cargo build --release --package weir
+	cargo xtask release
+
+profile: ## packaging/weir.profdata anew, by which the release is laid out; for another toolchain or other dependencies
+	@scripts/setup profile
+	cargo xtask profile
 
 package: ## a tarball and a Debian package, in dist/
 	@scripts/setup package

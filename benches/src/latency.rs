@@ -47,7 +47,7 @@ pub(crate) fn measure(
 }
 
 /// Connections of the open loop: more than the answers in flight at any rate that is half a peak.
-const CONNECTIONS: usize = 128;
+pub(crate) const CONNECTIONS: usize = 128;
 
 /// A turn from which more than this share of the requests is left out is not judged.
 const STALLED_MAX: f64 = 0.5;

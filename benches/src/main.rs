@@ -18,6 +18,7 @@ mod network;
 mod openloop;
 mod options;
 mod origin;
+mod peak;
 mod priority;
 mod process;
 mod reaction;

@@ -39,6 +39,12 @@ impl Arguments {
         Ok(None)
     }
 
+    /// Whether `--name` stands there.
+    pub(crate) fn flag(&mut self, name: &str) -> bool {
+        let at = self.0.iter().position(|word| word == name);
+        at.and_then(|at| self.0.remove(at)).is_some()
+    }
+
     /// Every word that is left.
     pub(crate) fn rest(self) -> Vec<String> {
         self.0.into()
@@ -71,6 +77,14 @@ mod tests {
     fn an_option_without_its_value_is_an_error() {
         let mut arguments = Arguments::of(&["--seconds"]);
         assert_eq!(arguments.option("--seconds"), Err("--seconds wants a value".to_owned()));
+    }
+
+    #[test]
+    fn a_flag_is_taken_where_it_stands() {
+        let mut arguments = Arguments::of(&["head", "--plain"]);
+        assert!(arguments.flag("--plain"));
+        assert!(!arguments.flag("--plain"));
+        assert_eq!(arguments.rest(), ["head"]);
     }
 
     #[test]

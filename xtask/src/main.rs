@@ -1,4 +1,4 @@
-//! Repository chores behind `make`: `cargo xtask tidy | test | fuzz | package`.
+//! Repository chores behind `make`: `cargo xtask tidy | test | fuzz | release | profile | package`.
 //!
 //! Knows the repository, not the product: it links to no other crate of the workspace, so it builds in seconds.
 
@@ -6,6 +6,8 @@ mod arguments;
 mod command;
 mod fuzz;
 mod package;
+mod profile;
+mod release;
 mod test;
 mod tidy;
 
@@ -20,6 +22,8 @@ usage: cargo xtask COMMAND
   tidy                             house rules that the compiler does not know
   test [ARGUMENTS OF cargo test]   every test of the workspace, and a summary
   fuzz [--seconds N] [--seed N] [TARGET...]   each fuzz target for N seconds (30); seed 0 = another one each time
+  release [--plain]                the optimised program, laid out by packaging/weir.profdata; --plain = not by that
+  profile [--instrumented FILE]    packaging/weir.profdata anew, by load on a build that counts, or on FILE that is one
   package [--binary FILE] [--out DIR] [--only tarball|deb]
                                    a tarball and a Debian package from the release build, or from FILE";
 
@@ -30,6 +34,8 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(&root),
         Some("test") => test::run(&root, arguments),
         Some("fuzz") => fuzz::run(&root, arguments),
+        Some("release") => release::run(&root, arguments),
+        Some("profile") => profile::run(&root, arguments),
         Some("package") => package::run(&root, arguments),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");

@@ -69,6 +69,13 @@ impl Outcome {
         latencies
     }
 
+    /// The last answer came no more than `longest` after the last request was due: none had to wait for all those before it.
+    pub(crate) fn kept_pace(&self, longest: Duration) -> bool {
+        let last_due = self.answered.iter().map(|it| it.start).max().unwrap_or(0);
+        let last_answer = self.answered.iter().map(|it| it.end).max().unwrap_or(0);
+        u128::from(last_answer.saturating_sub(last_due)) <= longest.as_nanos()
+    }
+
     /// At least 99% were answered.
     pub(crate) fn is_answered(&self) -> bool {
         self.answered.len() as u64 * 100 >= self.due * 99
@@ -255,6 +262,19 @@ mod tests {
         assert!(outcome(99, 1).is_valid());
         assert!(!outcome(98, 0).is_valid());
         assert!(!outcome(100, 2).is_valid());
+    }
+
+    #[test]
+    fn answers_that_piled_up_did_not_keep_pace() {
+        let outcome = |last: Range<u64>| Outcome {
+            answered: vec![0..9_000_000, last],
+            due: 2,
+            late: Vec::new(),
+            delay: Duration::ZERO,
+        };
+        let longest = Duration::from_millis(1);
+        assert!(outcome(9_000_000..9_900_000).kept_pace(longest));
+        assert!(!outcome(9_000_000..10_100_000).kept_pace(longest));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::arguments::Arguments;
-use crate::command;
+use crate::{command, release};
 
 /// What goes into a package, and for which machine.
 struct Release {
@@ -40,7 +40,7 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     };
     let binary = match binary {
         Some(binary) => binary,
-        None => build(root)?,
+        None => release::with_profile(root)?,
     };
     let release = Release {
         version: version(root)?,
@@ -57,15 +57,6 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
         println!("{}", debian::build(&release, &out)?.display());
     }
     Ok(())
-}
-
-/// The release build with all that there is, and where cargo put it.
-fn build(root: &Path) -> Result<PathBuf, String> {
-    let mut cargo = command::cargo();
-    cargo.current_dir(root).args(["build", "--release", "--package", "weir", "--features", "kubernetes"]);
-    command::run(&mut cargo)?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    Ok(target.join("release/weir"))
 }
 
 /// `[workspace.package] version`.

@@ -1,0 +1,187 @@
+//! The optimised program, laid out by the profile of what it does under load (`cargo xtask profile` makes that).
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::arguments::Arguments;
+use crate::command;
+
+/// The profile, and the [`fingerprint`] of what it was taken of.
+pub(crate) const PROFILE: &str = "packaging/weir.profdata";
+pub(crate) const PROFILE_OF: &str = "packaging/weir.profdata.of";
+
+/// What the names of all functions are made from: a profile that was taken with others names none of today's.
+const NAMES_COME_FROM: [&str; 3] = ["rust-toolchain.toml", "Cargo.lock", "bin/weir/Cargo.toml"];
+
+/// The one machine whose code the profile describes.
+const PROFILED_ARCHITECTURE: &str = "x86_64";
+
+/// `release [--plain]`.
+pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
+    let plain = arguments.flag("--plain");
+    arguments.finish()?;
+    println!("{}", if plain { without_profile(root) } else { with_profile(root) }?.display());
+    Ok(())
+}
+
+/// Builds the program with all its features by the profile, and says where it is.
+///
+/// # Errors
+/// The profile cannot be read, or cargo says no.
+pub(crate) fn with_profile(root: &Path) -> Result<PathBuf, String> {
+    if std::env::consts::ARCH != PROFILED_ARCHITECTURE {
+        println!("note: {PROFILE} is of {PROFILED_ARCHITECTURE}: built without");
+        return without_profile(root);
+    }
+    let target = target_directory(root);
+    let profile = named_by_content(root, &target)?;
+    if read(&root.join(PROFILE_OF))?.trim() != fingerprint(root)? {
+        println!(
+            "note: {PROFILE} was taken with another toolchain or other dependencies: the program will be slower than it could be \
+             (`make profile` takes it anew)"
+        );
+    }
+    let mut flag = std::ffi::OsString::from("-Cprofile-use=");
+    flag.push(&profile);
+    // Functions that were changed since are built without it, as they should be: no word about each.
+    build(root, &target, &[&flag, OsStr::new("-Cllvm-args=-no-pgo-warn-mismatch")])
+}
+
+fn without_profile(root: &Path) -> Result<PathBuf, String> {
+    build(root, &target_directory(root), &[])
+}
+
+/// `cargo build --release` of the program, with all its features, into `target`, with these flags for rustc besides those of
+/// the environment. Says where the program is.
+pub(crate) fn build(root: &Path, target: &Path, flags: &[&OsStr]) -> Result<PathBuf, String> {
+    let mut cargo = command::cargo();
+    cargo.current_dir(root).args(["build", "--release", "--package", "weir", "--features", "kubernetes"]);
+    cargo.env("CARGO_TARGET_DIR", target);
+    if !flags.is_empty() {
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", encoded(flags));
+    }
+    command::run(&mut cargo)?;
+    Ok(target.join("release/weir"))
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target_directory(root: &Path) -> PathBuf {
+    root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
+/// A number that is another one when the profile names functions that are no more.
+///
+/// # Errors
+/// A file that it is made from cannot be read.
+pub(crate) fn fingerprint(root: &Path) -> Result<String, String> {
+    let mut all = Vec::new();
+    for path in NAMES_COME_FROM {
+        all.extend_from_slice(read(&root.join(path))?.as_bytes());
+    }
+    Ok(format!("{:016x}", fnv1a(&all)))
+}
+
+/// A copy of the profile whose name changes with what is in it: cargo builds anew when flags change, not when a file does that
+/// they name.
+fn named_by_content(root: &Path, target: &Path) -> Result<PathBuf, String> {
+    let from = root.join(PROFILE);
+    let content = fs::read(&from).map_err(|error| format!("{}: {error}", from.display()))?;
+    let directory = target.join("profile");
+    let to = directory.join(format!("{:016x}.profdata", fnv1a(&content)));
+    fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    fs::write(&to, content).map_err(|error| format!("{}: {error}", to.display()))?;
+    Ok(to)
+}
+
+/// The environment's flags and these, as cargo takes such that have blanks in them.
+fn encoded(flags: &[&OsStr]) -> std::ffi::OsString {
+    let mut all = std::env::var_os("CARGO_ENCODED_RUSTFLAGS").unwrap_or_else(|| {
+        let spaced = std::env::var("RUSTFLAGS").unwrap_or_default();
+        spaced.split_whitespace().collect::<Vec<_>>().join("\u{1f}").into()
+    });
+    for flag in flags {
+        if !all.is_empty() {
+            all.push("\u{1f}");
+        }
+        all.push(flag);
+    }
+    all
+}
+
+/// FNV-1a of 64 bits: enough to tell one version of a file from another.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With everything that the fingerprint is made from.
+    fn repository() -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for path in NAMES_COME_FROM {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "one").unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn the_fingerprint_is_that_of_fnv_1a() {
+        // The vectors of its authors: http://www.isthe.com/chongo/src/fnv/test_fnv.c
+        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn other_dependencies_have_another_fingerprint() {
+        let root = repository();
+        let before = fingerprint(root.path()).unwrap();
+        assert_eq!(fingerprint(root.path()).unwrap(), before);
+        fs::write(root.path().join("Cargo.lock"), "two").unwrap();
+        assert_ne!(fingerprint(root.path()).unwrap(), before);
+    }
+
+    #[test]
+    fn a_file_that_is_missing_is_named() {
+        let root = repository();
+        fs::remove_file(root.path().join("Cargo.lock")).unwrap();
+        let why = fingerprint(root.path()).unwrap_err();
+        assert!(why.contains("Cargo.lock: No such file"), "{why}");
+    }
+
+    #[test]
+    fn another_profile_gets_another_name() {
+        let root = repository();
+        let target = root.path().join("target");
+        fs::create_dir_all(root.path().join("packaging")).unwrap();
+        let mut names = Vec::new();
+        for content in ["one", "two", "one"] {
+            fs::write(root.path().join(PROFILE), content).unwrap();
+            let name = named_by_content(root.path(), &target).unwrap();
+            assert_eq!(fs::read_to_string(&name).unwrap(), content);
+            names.push(name);
+        }
+        assert_eq!(names[0], names[2]);
+        assert_ne!(names[0], names[1]);
+    }
+
+    #[test]
+    fn the_profile_that_comes_with_the_sources_is_one_of_llvm() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let profile = fs::read(root.join(PROFILE)).unwrap();
+        // llvm/include/llvm/ProfileData/InstrProf.h: \xff l p r o f i \x81, little-endian.
+        assert_eq!(profile[..8], *b"\xfflprofi\x81");
+        let of = fs::read_to_string(root.join(PROFILE_OF)).unwrap();
+        assert!(u64::from_str_radix(of.trim(), 16).is_ok() && of.trim().len() == 16, "{of:?}");
+    }
+}
