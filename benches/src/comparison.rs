@@ -120,7 +120,8 @@ impl Measurement<'_> {
             Scenario::Latency => {
                 let _awake = Awake::keep(self.workshop)?;
                 let balancer = start(setup)?;
-                latency::measure(self.workshop, &balancer, self.rate_per_s, self.options.turn())
+                let (rate_per_s, turn) = (self.rate_per_s, self.options.turn());
+                latency::measure(self.workshop, self.origin, &balancer, rate_per_s, turn)
                     .map(Measured::OpenLoop)
             }
             Scenario::Memory => {

@@ -5,7 +5,8 @@ use serde::Serialize;
 use crate::cpu;
 use crate::error::Result;
 use crate::openloop::{self, Arrivals, Load};
-use crate::priority::First;
+use crate::origin::Origin;
+use crate::priority::{Ahead, First};
 use crate::rivals::Balancer;
 use crate::stalls::Lookouts;
 use crate::statistics::quantile;
@@ -34,10 +35,13 @@ const ATTEMPTS_MAX: usize = 6;
 /// The first attempt that keeps its schedule, or the last one.
 pub(crate) fn measure(
     workshop: &Workshop,
+    origin: &Origin,
     balancer: &Balancer,
     rate_per_s: f64,
     turn: Duration,
 ) -> Result<Sample> {
+    // What else the kernel does on these cores meets one contestant and not the other.
+    let _ahead = Ahead::of(&[origin.pid(), balancer.process.pid()])?;
     let attempt = || attempt(workshop, balancer, rate_per_s, turn);
     let mut sample = attempt()?;
     while !sample.valid && sample.rejected + 1 < ATTEMPTS_MAX {

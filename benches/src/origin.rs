@@ -14,7 +14,7 @@ pub(crate) const SERVERS: usize = 3;
 pub(crate) struct Origin {
     pub(crate) plain: [SocketAddr; SERVERS],
     pub(crate) tls: [SocketAddr; SERVERS],
-    _process: Process,
+    process: Process,
 }
 
 impl Origin {
@@ -32,7 +32,11 @@ impl Origin {
         command.arg("-p").arg(workshop.path("")).arg("-e").arg("stderr").arg("-c").arg(config);
         let mut process = Process::start("origin", &mut command, None, &log)?;
         process.wait_ready(plain[0], false, &log)?;
-        Ok(Self { plain, tls, _process: process })
+        Ok(Self { plain, tls, process })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.pid()
     }
 
     /// The addresses that a balancer is given.

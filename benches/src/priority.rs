@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::cpu;
 use crate::error::{Context, Error, Result};
 
 /// This thread, ahead of every ordinary program on its core for as long as this lives. It must sleep a lot.
@@ -14,7 +15,7 @@ impl First {
     /// # Errors
     /// `chrt` of util-linux is missing, or real-time priority is not permitted.
     pub(crate) fn on_this_core() -> Result<Self> {
-        schedule(["--fifo", "--pid", "10"])?;
+        schedule(&["--fifo", "--pid", "10"], this_thread())?;
         Ok(Self)
     }
 }
@@ -22,13 +23,44 @@ impl First {
 impl Drop for First {
     fn drop(&mut self) {
         // It was permitted to rise, so it may fall.
-        let _ = schedule(["--other", "--pid", "0"]);
+        let _ = schedule(&["--other", "--pid", "0"], this_thread());
     }
 }
 
-fn schedule(arguments: [&str; 3]) -> Result<()> {
-    let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
-    let done = Command::new("chrt").args(arguments).arg(thread).output().context("chrt")?;
+/// Programs that run before every ordinary one on their cores, threads of the kernel included, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Ahead(Vec<u32>);
+
+impl Ahead {
+    /// All threads of these processes and of their descendants (SCHED_FIFO, sched(7)), behind [`First`].
+    ///
+    /// # Errors
+    /// `chrt` of util-linux is missing, or real-time priority is not permitted.
+    pub(crate) fn of(pids: &[u32]) -> Result<Self> {
+        let mut ahead = Self(Vec::new());
+        for member in pids.iter().flat_map(|pid| cpu::family(*pid)) {
+            schedule(&["--fifo", "--all-tasks", "--pid", "1"], member)?;
+            ahead.0.push(member);
+        }
+        Ok(ahead)
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        for member in &self.0 {
+            // It may have ended by itself.
+            let _ = schedule(&["--other", "--all-tasks", "--pid", "0"], *member);
+        }
+    }
+}
+
+fn this_thread() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
+}
+
+fn schedule(arguments: &[&str], id: u32) -> Result<()> {
+    let done = Command::new("chrt").args(arguments).arg(id.to_string()).output().context("chrt")?;
     if done.status.success() {
         return Ok(());
     }

@@ -18,6 +18,8 @@ mod socket_name;
 pub mod state;
 pub mod sticky;
 mod tcp;
+#[cfg(test)]
+mod testing;
 mod tunnel;
 mod worker;
 mod workers;

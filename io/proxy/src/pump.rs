@@ -22,8 +22,10 @@ const BULK_BATCH: u32 = 256 * 1024;
 /// cost more time than all of its wake-ups.
 const FAST_READ: u64 = 128 * 1024;
 
-/// After so many bytes it is the turn of the worker's other tasks.
+/// After so many spliced bytes it is the turn of the worker's other tasks.
 const TURN_BYTES: u64 = 512 * 1024;
+/// The same for what is copied, and perhaps decrypted and encrypted on the way: a byte of it takes many times as long.
+const COPY_TURN_BYTES: u64 = 64 * 1024;
 
 /// One direction.
 #[derive(Debug)]
@@ -256,7 +258,7 @@ impl Pump {
         sink: &mut Stream,
         worker: &Worker,
     ) -> Poll<Result<(), PumpError>> {
-        let turn_ends_at = self.bytes_read + TURN_BYTES;
+        let turn_began_at = self.bytes_read;
         loop {
             if self.poll_pending(cx, sink)?.is_pending() {
                 return Poll::Pending;
@@ -270,11 +272,13 @@ impl Pump {
                     }
                 };
             }
-            if self.bytes_read >= turn_ends_at {
+            let wanted = self.splice_wanted(source, sink);
+            let turn_bytes = if wanted.is_some() { TURN_BYTES } else { COPY_TURN_BYTES };
+            if self.bytes_read - turn_began_at >= turn_bytes {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            let moved = match self.splice_wanted(source, sink) {
+            let moved = match wanted {
                 Some(wanted) => self.poll_splice(cx, source, sink, wanted, worker)?,
                 None => self.poll_copy(cx, source, sink, worker)?,
             };
@@ -426,71 +430,4 @@ impl Pump {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Write;
-    use std::net::{TcpListener, TcpStream};
-    use std::os::fd::OwnedFd;
-
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use weir_http::Framing;
-    use weir_testkit::{PATIENCE, wait_until};
-
-    use super::*;
-
-    const LARGE: u64 = 10 * BULK_MIN;
-
-    /// A pump's source, with one byte in it.
-    fn source() -> (TcpStream, Socket) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (accepted, _) = listener.accept().unwrap();
-        accepted.set_nonblocking(true).unwrap();
-        let source = Socket::from_tcp(OwnedFd::from(accepted));
-        peer.write_all(b"x").unwrap();
-        wait_until("the byte", PATIENCE, || source.has_input_now());
-        (peer, source)
-    }
-
-    /// Whether the kernel wakes who waits for this socket.
-    fn is_told(socket: &Socket) -> bool {
-        let mut polled = [PollFd::new(socket, PollFlags::IN)];
-        poll(&mut polled, Some(&Timespec::default())).unwrap() > 0
-    }
-
-    /// A pump for a large body that comes fast.
-    fn large() -> Pump {
-        Pump { comes_fast: true, ..Pump::new(BodyScanner::of_response(Framing::Length(LARGE))) }
-    }
-
-    #[test]
-    fn a_byte_of_a_large_body_waits_for_a_batch_only_in_a_pump_that_may_batch() {
-        let (_peer, source) = source();
-        let mut as_it_comes = large();
-        as_it_comes.enter_or_leave_bulk(&source);
-        assert!(is_told(&source) && !as_it_comes.is_in_bulk());
-        let mut in_batches = large();
-        in_batches.batch();
-        in_batches.enter_or_leave_bulk(&source);
-        assert!(!is_told(&source) && in_batches.is_in_bulk());
-    }
-
-    #[test]
-    fn a_byte_of_a_large_body_that_comes_in_small_pieces_waits_for_no_batch() {
-        let (_peer, source) = source();
-        let mut slow = Pump { comes_fast: false, ..large() };
-        slow.batch();
-        slow.enter_or_leave_bulk(&source);
-        assert!(is_told(&source) && !slow.is_in_bulk());
-    }
-
-    #[test]
-    fn the_end_of_a_large_body_does_not_wait_for_a_batch() {
-        let (_peer, source) = source();
-        let mut pump = large();
-        pump.batch();
-        pump.enter_or_leave_bulk(&source);
-        pump.scanner.skip(LARGE - BULK_MIN + 1);
-        pump.enter_or_leave_bulk(&source);
-        assert!(is_told(&source) && !pump.is_in_bulk());
-    }
-}
+mod tests;

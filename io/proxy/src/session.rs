@@ -247,22 +247,10 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use tokio::runtime::{Builder, LocalOptions};
-    use weir_config::Source;
-    use weir_control::RuntimeState;
     use weir_model::ListenerName;
 
     use super::*;
-    use crate::control::{Controller, EventLog, Setup};
-    use crate::state::Shared;
-
-    /// What workers of a config need to begin.
-    fn shared(config: &str) -> Arc<Shared> {
-        let source = Source { name: "test.toml".to_owned(), text: config.to_owned() };
-        let plan = weir_config::load(&[source], &|_| None).unwrap().plan;
-        let log = EventLog::new(|_| {});
-        let setup = Setup { workers: 1, connections_max: 10, access_log: None, service: None, log };
-        Controller::start(plan, RuntimeState::default(), setup).unwrap().1
-    }
+    use crate::testing::shared;
 
     #[test]
     fn a_connection_counts_from_when_it_is_accepted_and_no_longer_than_its_task_lives() {

@@ -1,0 +1,106 @@
+use std::future::poll_fn;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::runtime::{Builder, LocalOptions};
+use weir_http::Framing;
+use weir_testkit::{PATIENCE, wait_until};
+
+use super::*;
+use crate::testing::shared;
+
+const LARGE: u64 = 10 * BULK_MIN;
+
+/// A pump's source, with one byte in it.
+fn source() -> (TcpStream, Socket) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (accepted, _) = listener.accept().unwrap();
+    accepted.set_nonblocking(true).unwrap();
+    let source = Socket::from_tcp(OwnedFd::from(accepted));
+    peer.write_all(b"x").unwrap();
+    wait_until("the byte", PATIENCE, || source.has_input_now());
+    (peer, source)
+}
+
+/// Whether the kernel wakes who waits for this socket.
+fn is_told(socket: &Socket) -> bool {
+    let mut polled = [PollFd::new(socket, PollFlags::IN)];
+    poll(&mut polled, Some(&Timespec::default())).unwrap() > 0
+}
+
+/// A pump for a large body that comes fast.
+fn large() -> Pump {
+    Pump { comes_fast: true, ..Pump::new(BodyScanner::of_response(Framing::Length(LARGE))) }
+}
+
+#[test]
+fn a_byte_of_a_large_body_waits_for_a_batch_only_in_a_pump_that_may_batch() {
+    let (_peer, source) = source();
+    let mut as_it_comes = large();
+    as_it_comes.enter_or_leave_bulk(&source);
+    assert!(is_told(&source) && !as_it_comes.is_in_bulk());
+    let mut in_batches = large();
+    in_batches.batch();
+    in_batches.enter_or_leave_bulk(&source);
+    assert!(!is_told(&source) && in_batches.is_in_bulk());
+}
+
+#[test]
+fn a_byte_of_a_large_body_that_comes_in_small_pieces_waits_for_no_batch() {
+    let (_peer, source) = source();
+    let mut slow = Pump { comes_fast: false, ..large() };
+    slow.batch();
+    slow.enter_or_leave_bulk(&source);
+    assert!(is_told(&source) && !slow.is_in_bulk());
+}
+
+#[test]
+fn the_end_of_a_large_body_does_not_wait_for_a_batch() {
+    let (_peer, source) = source();
+    let mut pump = large();
+    pump.batch();
+    pump.enter_or_leave_bulk(&source);
+    pump.scanner.skip(LARGE - BULK_MIN + 1);
+    pump.enter_or_leave_bulk(&source);
+    assert!(is_told(&source) && !pump.is_in_bulk());
+}
+
+/// A stream, and who is at its other end.
+fn stream() -> (UnixStream, Stream) {
+    let (peer, stream) = UnixStream::pair().unwrap();
+    stream.set_nonblocking(true).unwrap();
+    (peer, Stream::Plain(Socket::from_unix(OwnedFd::from(stream))))
+}
+
+#[test]
+fn a_body_that_is_copied_leaves_the_turn_to_others_though_all_of_it_is_there() {
+    let config = "[weir]\ncontrol = false\nstate = false\n\n\
+                  [listener.web]\nbind = \"127.0.0.1:8080\"\npool = \"web\"\n\n\
+                  [pool.web]\nservers = [\"127.0.0.1:8082\"]\n";
+    let body = vec![b'x'; 2 * COPY_BYTES];
+    let (mut server, mut source) = stream();
+    let (_client, mut sink) = stream();
+    server.write_all(&body).unwrap();
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
+    let read_by_turns = runtime.block_on(async {
+        let worker = Worker::new(0, shared(config), 1);
+        let framing = Framing::Length(body.len() as u64);
+        let mut pump = Pump { splice_denied: true, ..Pump::new(BodyScanner::of_response(framing)) };
+        let mut read_by_turns = Vec::new();
+        poll_fn(|cx| {
+            let polled = pump.poll(cx, &mut source, &mut sink, &worker);
+            read_by_turns.push(pump.bytes_read);
+            polled
+        })
+        .await
+        .unwrap();
+        read_by_turns
+    });
+    // The runtime may come before the kernel has told it of either socket.
+    let turns: Vec<u64> = read_by_turns.into_iter().filter(|bytes| *bytes > 0).collect();
+    assert!(turns.starts_with(&[COPY_TURN_BYTES]) && turns.ends_with(&[body.len() as u64]), "{turns:?}");
+}

@@ -1,0 +1,18 @@
+//! What the tests of this crate share.
+
+use std::sync::Arc;
+
+use weir_config::Source;
+use weir_control::RuntimeState;
+
+use crate::control::{Controller, EventLog, Setup};
+use crate::state::Shared;
+
+/// What workers of a config need to begin.
+pub(crate) fn shared(config: &str) -> Arc<Shared> {
+    let source = Source { name: "test.toml".to_owned(), text: config.to_owned() };
+    let plan = weir_config::load(&[source], &|_| None).unwrap().plan;
+    let log = EventLog::new(|_| {});
+    let setup = Setup { workers: 1, connections_max: 10, access_log: None, service: None, log };
+    Controller::start(plan, RuntimeState::default(), setup).unwrap().1
+}
