@@ -111,25 +111,34 @@ impl Expected {
 pub enum Balance {
     /// The same for each of so many servers; 0 = of as many as answer, at least two.
     Equal(usize),
+    /// So many servers get some, none of them nothing; fewer than [`Self::EACH_MIN`] requests for each say nothing.
+    Each(usize),
     /// All to one server, whichever it is.
     One,
     /// By name, as shares of 1.
     Shares(Vec<(String, f64)>),
 }
 
+impl Balance {
+    /// Requests for each server without which nobody is idle.
+    pub(crate) const EACH_MIN: u64 = 20;
+}
+
 impl std::str::FromStr for Balance {
     type Err = String;
 
-    /// `equal`, `equal:3`, `one` or `a=2,b=1`.
+    /// `equal`, `equal:3`, `each:3`, `one` or `a=2,b=1`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?}: write equal, equal:3, one or a=2,b=1");
+        let wrong = || format!("{text:?}: write equal, equal:3, each:3, one or a=2,b=1");
         match text {
             "equal" => return Ok(Self::Equal(0)),
             "one" => return Ok(Self::One),
             _ => {}
         }
-        if let Some(count) = text.strip_prefix("equal:") {
-            return count.parse().ok().filter(|count| *count > 0).map(Self::Equal).ok_or_else(wrong);
+        for (prefix, of) in [("equal:", Self::Equal as fn(usize) -> Self), ("each:", Self::Each)] {
+            if let Some(count) = text.strip_prefix(prefix) {
+                return count.parse().ok().filter(|count| *count > 0).map(of).ok_or_else(wrong);
+            }
         }
         let parts = text.split(',').map(|part| {
             let (name, share) = part.split_once('=')?;

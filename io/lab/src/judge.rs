@@ -287,6 +287,16 @@ fn imbalance(balance: &Balance, tally: &Tally, servers: &[String]) -> Option<Str
             }
             named().map(|(name, _)| (name.clone(), 1.0 / found as f64)).collect()
         }
+        Balance::Each(count) => {
+            let found = named().count();
+            let is_off = found < *count && total >= Balance::EACH_MIN * *count as u64;
+            return is_off.then(|| {
+                format!(
+                    "requests per server are not as expected: {found} servers answered ({}), each of {count} should have got some",
+                    shown()
+                )
+            });
+        }
         Balance::One => {
             let most = named().map(|(_, (requests, _))| *requests).max().unwrap_or(0);
             // A request that a server did not answer may have been tried again on another one.

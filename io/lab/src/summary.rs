@@ -59,6 +59,8 @@ pub struct Summary {
     pub targets: Vec<Part>,
     /// By server, if they were told apart.
     pub servers: Vec<Server>,
+    /// Replies per second in each full sample of five seconds, as httperf counts them.
+    pub reply_rates: Vec<f64>,
     /// The run in pieces of time.
     pub moments: Vec<Moment>,
     /// What the run saw of itself.
@@ -248,6 +250,7 @@ impl Run {
             faults: tally.faults().map(|(fault, count)| (fault.to_string(), count)).collect(),
             targets: self.parts(),
             servers: self.servers(),
+            reply_rates: self.reply_rates(),
             moments: tally.windows.moments(),
             facts: self.facts.clone(),
         }

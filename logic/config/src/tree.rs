@@ -84,6 +84,27 @@ impl Node {
         }
     }
 
+    /// As TOML writes it in one line; `None`: it holds what could not be made out.
+    pub(crate) fn to_toml(&self) -> Option<String> {
+        Some(match &self.value {
+            Value::Flag(flag) => flag.to_string(),
+            Value::Integer(number) => (*number)?.to_string(),
+            Value::Float(text) => text.clone(),
+            Value::Text(Text { text, .. }) => toml_text(text),
+            Value::List(nodes) => {
+                let nodes = nodes.iter().map(Self::to_toml).collect::<Option<Vec<_>>>()?;
+                format!("[{}]", nodes.join(", "))
+            }
+            Value::Table(entries) => {
+                let entry = |(key, node): &(Located<String>, Self)| {
+                    Some(format!("{} = {}", toml_text(&key.value), node.to_toml()?))
+                };
+                format!("{{ {} }}", entries.iter().map(entry).collect::<Option<Vec<_>>>()?.join(", "))
+            }
+            Value::Datetime | Value::Unknown => return None,
+        })
+    }
+
     pub(crate) fn get(&self, key: &str) -> Option<&Node> {
         self.entries().iter().find(|(name, _)| name.value == key).map(|(_, node)| node)
     }
@@ -103,6 +124,19 @@ impl fmt::Display for Value {
             Self::Unknown => f.write_str("something unknown"),
         }
     }
+}
+
+/// A basic string (TOML 1.0), quotes included.
+fn toml_text(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out + "\""
 }
 
 /// The beginning of a text that may be of any length.

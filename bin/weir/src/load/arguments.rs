@@ -188,7 +188,7 @@ pub(crate) struct MakeArgs {
     /// What the server takes before it answers, at least.
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "What is expected: a run is invalid if it is not so")]
     pub(super) expect_think_time: Option<Duration>,
-    /// How requests are spread over servers: equal, equal:3, one (all to the same), or a=2,b=1.
+    /// How requests are spread over servers: equal, equal:3, each:3 (none without any), one (all to the same), or a=2,b=1.
     #[arg(long, value_name = "SHARES", help_heading = "What is expected: a run is invalid if it is not so")]
     pub(super) expect_balance: Option<Balance>,
     /// The header by which answers tell which server they are from; with --expect-balance it is X-Origin unless told otherwise.

@@ -67,6 +67,7 @@ fn what_cannot_be_is_told() {
         (&["--rate", "5", "--mix", "GET", "http://a/"], "METHOD=WEIGHT"),
         (&["--rate", "5", "--targets", "/nowhere/targets"], "/nowhere/targets"),
         (&["--rate", "5", "--expect-balance", "even", "http://a/"], "equal:3"),
+        (&["--rate", "5", "--expect-balance", "each:0", "http://a/"], "each:3"),
     ] {
         let error = load(arguments).map(|load| format!("{load:?}")).unwrap_err();
         assert!(error.contains(part), "{arguments:?}: {error}");

@@ -80,6 +80,7 @@ impl Ring<'_> {
                 servers: &servers,
                 scheme: rival.scheme,
                 scheduler: rival.scheduler.as_deref(),
+                balance: rival.balance.as_deref(),
                 way: rival.way,
                 roots: &roots,
                 key: self.park.key(),
@@ -352,10 +353,9 @@ impl Ring<'_> {
 
 /// How requests must be spread over servers of these names by what a rival chooses by; `None` = that does not say.
 fn balance_of(rival: &Rival, servers: &[(String, SocketAddr)]) -> Option<Balance> {
-    use Product::{Caddy, Envoy, Haproxy, Nginx, Weir};
+    use Product::{Apache, Caddy, Envoy, Haproxy, Nginx, Weir};
     match rival.scheme {
-        // One that only LVS has.
-        _ if rival.scheduler.is_some() => None,
+        _ if rival.has_own_scheme() => None,
         Scheme::RoundRobin => Some(Balance::Equal(servers.len())),
         // These choose for each request. Others may do so for each connection, of which there are few.
         Scheme::Random if matches!(rival.product, Weir | Haproxy | Nginx | Envoy | Caddy) => {
@@ -365,7 +365,12 @@ fn balance_of(rival: &Rival, servers: &[(String, SocketAddr)]) -> Option<Balance
         }
         // The client has one address.
         Scheme::Source => Some(Balance::One),
-        // It goes by how long each takes, or nobody knows.
+        // How much each gets goes by how long it takes; these leave nobody out.
+        Scheme::LeastConnections
+            if matches!(rival.product, Weir | Haproxy | Nginx | Apache | Envoy | Caddy) =>
+        {
+            Some(Balance::Each(servers.len()))
+        }
         Scheme::LeastConnections | Scheme::Random => None,
     }
 }

@@ -1,6 +1,7 @@
 //! ApacheBench's report, and the file that its `-g` writes.
 
 use std::fmt::Write;
+use std::time::{Duration, SystemTime};
 
 use weir_stats::NanosHistogram;
 
@@ -91,25 +92,39 @@ pub fn ab(run: &Run) -> String {
     out
 }
 
-/// The first line of its `-g` file: start, then milliseconds to connect, to process, in all and to wait.
+/// The first line of its `-g` file: start as a text and in seconds since 1970, then milliseconds to connect, to process, in all and to wait.
 pub const AB_TSV_HEADING: &str = "starttime\tseconds\tctime\tdtime\tttime\twait\n";
 
-/// Appends a request's line of its `-g` file. ab sorts these lines by `ttime`; who wants that sorts them. Times have
-/// fractions, which ab cuts off.
+/// Appends a request's line of its `-g` file, whose text of the start is in UTC here. ab sorts these lines by `ttime`; who wants that
+/// sorts them. Times have fractions, which ab cuts off.
 pub fn append_ab_tsv(out: &mut String, started_unix_ns: u64, record: &Record) {
     let ms = |ns: u64| ns as f64 / 1e6;
     let connect = record.connect_ns().unwrap_or(0);
-    let started_us = started_unix_ns.saturating_add(record.start_ns) / 1_000;
+    let started_s = started_unix_ns.saturating_add(record.start_ns) / 1_000_000_000;
     let _ = writeln!(
         out,
         "{}\t{}\t{:.3}\t{:.3}\t{:.3}\t{:.3}",
-        started_us / 1_000_000,
-        started_us,
+        ctime(started_s),
+        started_s,
         ms(connect),
         ms(record.processing_ns()),
         ms(record.raw_ns()),
         ms(record.waiting_ns())
     );
+}
+
+/// As ctime(3) writes it, without the end of the line.
+fn ctime(unix_s: u64) -> String {
+    let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(unix_s));
+    // "Mon, 23 Nov 2026 22:46:48 GMT"; a year of more than four digits has no such form.
+    let date = time.map(httpdate::fmt_http_date).unwrap_or_default();
+    let words: Vec<&str> = date.split([' ', ',']).filter(|word| !word.is_empty()).collect();
+    match words[..] {
+        [weekday, day, month, year, clock, _] => {
+            format!("{weekday} {month} {:>2} {clock} {year}", day.trim_start_matches('0'))
+        }
+        _ => date,
+    }
 }
 
 fn with_zeros(times: &NanosHistogram, count: u64) -> NanosHistogram {

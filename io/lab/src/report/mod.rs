@@ -6,7 +6,7 @@ mod hdr;
 mod html;
 mod httperf;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod text;
 mod vegeta;
 

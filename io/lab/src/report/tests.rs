@@ -9,7 +9,7 @@ use std::time::Duration;
 const MS: u64 = 1_000_000;
 
 /// 100 requests, 10 ms apart, that take 1 to 100 ms; the last one fails.
-fn run() -> Run {
+pub(crate) fn run() -> Run {
     let phases = Phases::parse("100", Duration::from_secs(1), None).unwrap();
     let head = Head {
         format: 1,
@@ -147,7 +147,7 @@ fn abs_file_has_a_line_for_each_request() {
     append_ab_tsv(&mut out, 1_795_250_901_000_000_000, &record);
     assert_eq!(
         out,
-        "starttime\tseconds\tctime\tdtime\tttime\twait\n1795250901\t1795250901001000\t1.000\t4.000\t5.000\t3.000\n"
+        "starttime\tseconds\tctime\tdtime\tttime\twait\nSat Nov 21 08:48:21 2026\t1795250901\t1.000\t4.000\t5.000\t3.000\n"
     );
 }
 

@@ -93,6 +93,8 @@ fn servers_that_have_not_their_share_make_a_run_invalid() {
     });
     for (balance, is_right) in [
         ("a=2,b=1", true),
+        ("each:2", true),
+        ("each:3", false),
         ("equal", false),
         ("equal:3", false),
         ("one", false),

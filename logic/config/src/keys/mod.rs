@@ -23,7 +23,7 @@ mod third_party;
 mod tls;
 mod token_endpoint;
 
-pub(crate) use balance::{ALGORITHM_NAMES, EXPRESSION};
+pub(crate) use balance::{ALGORITHM_NAMES, BALANCE, EXPRESSION};
 pub(crate) use failures::{BREAKER_KEYS, EJECT_KEYS};
 pub(crate) use fleet::{FLEET, FLEET_SIGNAL};
 pub(crate) use limits::CONCURRENCY_KEYS;

@@ -347,7 +347,7 @@ pub(super) static TEST: Section = Section {
             Flag,
             Default("true"),
             "false",
-            "A run whose servers did not get the shares that the algorithm gives them is invalid: equal ones by `round-robin` and `random`, all of it for one by `source`.",
+            "A run whose servers did not get the shares that the algorithm gives them is invalid: equal ones by `round-robin` and `random`, all of it for one by `source`, something for each by `least-connections`.",
         ),
         key(
             "kill-for",

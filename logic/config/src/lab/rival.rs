@@ -22,6 +22,9 @@ pub struct Rival {
     pub fleet: Option<FleetSetup>,
     /// Of LVS: its own name of how it chooses, in place of [`Self::scheme`].
     pub scheduler: Option<String>,
+    /// Of Weir: what its pool's `balance` is, as TOML writes it, in place of [`Self::scheme`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub balance: Option<String>,
     /// Where it is asked for.
     #[serde(skip)]
     pub mark: Option<Mark>,
@@ -120,6 +123,13 @@ impl Way {
             Self::Redirected => product == Product::Weir,
             Self::Dns => product == Product::None,
         }
+    }
+}
+
+impl Rival {
+    /// Whether it chooses by something that only its product has.
+    pub fn has_own_scheme(&self) -> bool {
+        self.scheduler.is_some() || self.balance.is_some()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::keys::{PER_S, SERVERS_COUNT, TIME, TIME_OR_ZERO, key};
 use crate::keys::Kind::{Choice, Table, Text};
 use crate::keys::Presence::{Default, Otherwise, Required};
-use crate::keys::{Kind, Section};
+use crate::keys::{ALGORITHM_NAMES, BALANCE, Kind, Section};
 
 pub(super) const PRODUCTS: Kind = Choice(&[
     "none", "weir", "haproxy", "nginx", "apache", "envoy", "caddy", "traefik", "pound", "sozu", "lvs",
@@ -47,6 +47,13 @@ pub(super) static RIVAL: Section = Section {
             "\"lblc\"",
             "Of `lvs`: its scheduler, as ipvsadm calls it, whatever `algorithms` says. Those that go by the destination (`lblc`, `lblcr`, `dh`) have one \
              here, and keep to one server; shares are not checked.",
+        ),
+        key(
+            "balance",
+            Kind::AnyOf(&[Choice(&ALGORITHM_NAMES), Table(&BALANCE)]),
+            Otherwise("the one of the same meaning as `algorithms`"),
+            "{ algorithm = \"lblc\", key = \"uri\" }",
+            "Of `weir`: any of its algorithms with any of their options, as in [[pool.NAME]](config.md#poolname), whatever `algorithms` says; shares are not checked.",
         ),
     ],
 };

@@ -9,6 +9,7 @@ use super::{
     Way,
 };
 use crate::source::Span;
+use crate::spec::balance;
 use crate::table::Table;
 use crate::tree::Value;
 
@@ -20,6 +21,7 @@ struct Asked {
     way: Way,
     fleet: Option<FleetSetup>,
     scheduler: Option<String>,
+    balance: Option<String>,
     /// `None`: nobody is asked for by name.
     span: Option<Span>,
 }
@@ -35,8 +37,17 @@ pub(super) fn rivals(table: &Table<'_, '_>, kind: ServerKind) -> Vec<Rival> {
             let program = own.text_if("program").map(|text| PathBuf::from(text.value));
             let way = way(&own, product, kind);
             let fleet = fleet(&own, product, kind);
-            let scheduler = scheduler(&own, product);
-            asked.push(Asked { name, product, program, way, fleet, scheduler, span: Some(node.span) });
+            let (scheduler, balance) = (scheduler(&own, product), balance(&own, product));
+            asked.push(Asked {
+                name,
+                product,
+                program,
+                way,
+                fleet,
+                scheduler,
+                balance,
+                span: Some(node.span),
+            });
         } else if let Some(product) = node.text().and_then(product) {
             asked.push(Asked {
                 name: product.name().to_owned(),
@@ -45,6 +56,7 @@ pub(super) fn rivals(table: &Table<'_, '_>, kind: ServerKind) -> Vec<Rival> {
                 way: Way::Proxied,
                 fleet: None,
                 scheduler: None,
+                balance: None,
                 span: Some(node.span),
             });
         }
@@ -59,6 +71,7 @@ pub(super) fn rivals(table: &Table<'_, '_>, kind: ServerKind) -> Vec<Rival> {
                 way: Way::Proxied,
                 fleet: None,
                 scheduler: None,
+                balance: None,
                 span: None,
             }));
         }
@@ -68,10 +81,11 @@ pub(super) fn rivals(table: &Table<'_, '_>, kind: ServerKind) -> Vec<Rival> {
     let schemes = schemes(table);
     let mut rivals: Vec<Rival> = Vec::new();
     for one in asked {
-        let has_one = one.product == Product::None || one.scheduler.is_some();
+        let has_own = one.scheduler.is_some() || one.balance.is_some();
+        let has_one = one.product == Product::None || has_own;
         let schemes = if has_one { &schemes[..schemes.len().min(1)] } else { &schemes[..] };
         for (scheme, span) in schemes {
-            if one.scheduler.is_none() && !one.product.has(*scheme) {
+            if !has_own && !one.product.has(*scheme) {
                 let message = format!("{} has no {}", one.product.name(), scheme.name());
                 table.error("algorithms", span.or(one.span).unwrap_or(table.span()), message);
             }
@@ -89,6 +103,7 @@ pub(super) fn rivals(table: &Table<'_, '_>, kind: ServerKind) -> Vec<Rival> {
                 way: one.way,
                 fleet: one.fleet.clone(),
                 scheduler: one.scheduler.clone(),
+                balance: one.balance.clone(),
                 mark: one.span.map(Mark),
             });
         }
@@ -114,6 +129,17 @@ fn scheduler(rival: &Table<'_, '_>, product: Product) -> Option<String> {
         rival.error("scheduler", span_of(rival, "scheduler"), "only `lvs` has schedulers");
     }
     Some(named.value)
+}
+
+/// What a pool's `balance` may be.
+fn balance(rival: &Table<'_, '_>, product: Product) -> Option<String> {
+    let node = rival.get("balance")?;
+    if product != Product::Weir {
+        rival.error("balance", node.span, "only `weir` has it");
+    }
+    // For what is wrong with it.
+    let _ = balance::read(rival);
+    node.to_toml()
 }
 
 fn fleet(rival: &Table<'_, '_>, product: Product, kind: ServerKind) -> Option<FleetSetup> {

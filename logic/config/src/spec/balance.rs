@@ -15,7 +15,7 @@ use crate::table::Table;
 use crate::tree::{Value, short};
 
 /// The algorithm of a pool, and what it goes by.
-pub(super) fn read(pool: &Table<'_, '_>) -> (Algorithm, HashPlan, MeasureOptions) {
+pub(crate) fn read(pool: &Table<'_, '_>) -> (Algorithm, HashPlan, MeasureOptions) {
     let table = pool.table("balance");
     let is_long = pool.get("balance").is_some_and(|node| matches!(node.value, Value::Table(_)));
     let name = if is_long { table.text("algorithm") } else { pool.text("balance") };

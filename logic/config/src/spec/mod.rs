@@ -2,7 +2,7 @@
 //! exist, is this route ever reached) is decided when the [`crate::Plan`] is made of it.
 
 mod auto_weight;
-mod balance;
+pub(crate) mod balance;
 mod check;
 mod fleet;
 mod fleet_haproxy;

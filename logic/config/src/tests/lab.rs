@@ -80,6 +80,32 @@ fn lvs_may_have_a_scheduler_of_its_own_and_nobody_else() {
 }
 
 #[test]
+fn weir_may_have_any_of_its_algorithms_with_options_and_nobody_else() {
+    let text = |product: &str, balance: &str| {
+        format!(
+            "rivals = [\"weir\", {{ product = \"{product}\", name = \"own\", balance = {balance} }}]\nalgorithms = [\"random\", \"source\"]\n{SMALL}"
+        )
+    };
+    let own = |balance: &str| {
+        let mut rivals = load(&text("weir", balance)).unwrap().rivals;
+        assert_eq!(rivals.len(), 3);
+        (rivals.remove(2).balance.unwrap(), rivals.iter().all(|rival| rival.balance.is_none()))
+    };
+    assert_eq!(own("\"lblc\""), ("\"lblc\"".to_owned(), true));
+    let long = "{ \"algorithm\" = \"ring\", \"key\" = \"header X-Tenant\", \"bounded-load\" = \"125%\" }";
+    assert_eq!(own(long), (long.to_owned(), true));
+    for (product, balance, wanted) in [
+        ("nginx", "\"lblc\"", "only `weir` has it"),
+        ("weir", "\"lbcl\"", "lblc"),
+        ("weir", "\"hash\"", "A key is missing"),
+        ("weir", "{ algorithm = \"hash\", key = \"colour\" }", "\"colour\" is not a key"),
+    ] {
+        let said = load(&text(product, balance)).unwrap_err();
+        assert!(said.contains(wanted), "{said}");
+    }
+}
+
+#[test]
 fn the_quick_form_changes_what_tests_say_and_no_more() {
     let scenario = load_as(EVERY_KEY.split("# ---\n").next().unwrap(), true).unwrap();
     let names: Vec<_> = scenario.cases.iter().map(|case| case.name.as_str()).collect();

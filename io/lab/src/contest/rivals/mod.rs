@@ -36,6 +36,8 @@ pub struct Assignment<'a> {
     pub scheme: Scheme,
     /// Of LVS: its own name of how, in place of `scheme`.
     pub scheduler: Option<&'a str>,
+    /// Of Weir: its pool's `balance` as TOML, in place of `scheme`.
+    pub balance: Option<&'a str>,
     /// How what is asked for comes to clients.
     pub way: Way,
     /// What each server serves, if that is a directory, in the order of `servers`.
@@ -257,6 +259,7 @@ pub(crate) fn is_able(
         servers: &servers,
         scheme,
         scheduler,
+        balance: None,
         way: Way::Proxied,
         roots: &[],
         key: None,

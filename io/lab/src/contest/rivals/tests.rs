@@ -12,6 +12,7 @@ fn assignment<'a>(
         servers,
         scheme,
         scheduler: None,
+        balance: None,
         way: Way::Proxied,
         roots: &[],
         key: None,
@@ -175,6 +176,17 @@ fn lvs_takes_the_scheduler_that_it_is_given() {
     assert!(recipe(Product::Lvs, &assignment).unwrap().config.starts_with("-A -t 127.0.0.1:8080 -s lc\n"));
     assignment.scheduler = Some("lblc");
     assert!(recipe(Product::Lvs, &assignment).unwrap().config.starts_with("-A -t 127.0.0.1:8080 -s lblc\n"));
+}
+
+#[test]
+fn weir_takes_the_algorithm_that_it_is_given_with_its_options() {
+    let (servers, directory) = (servers(), Path::new("/tmp/d"));
+    let mut assignment = assignment(&servers, Scheme::RoundRobin, directory);
+    assignment.balance = Some("{ \"algorithm\" = \"lblc\", \"key\" = \"uri\" }");
+    let config = recipe(Product::Weir, &assignment).unwrap().config;
+    let loaded = weir_config::load(&[weir_config::Source::new("weir.toml", config)], &|_| None);
+    let plan = loaded.unwrap().plan;
+    assert_eq!(plan.pools[0].algorithm.name(), "lblc");
 }
 
 /// What Weir and NGINX are told when they are to send the servers' files, and Weir when it is to send clients on.

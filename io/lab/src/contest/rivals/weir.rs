@@ -23,7 +23,8 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
              request-headers = { set = { X-Sendfile-Type = \"X-Accel-Redirect\" } }\n",
         );
     }
-    text.push_str(&format!("\n[pool.web]\nbalance = \"{}\"\n", scheme.name()));
+    let balance = assignment.balance.map_or_else(|| format!("\"{}\"", scheme.name()), str::to_owned);
+    text.push_str(&format!("\n[pool.web]\nbalance = {balance}\n"));
     if assignment.fleet.is_some() {
         // A new server is asked when it passes, and at once.
         let path = if check.is_empty() { "/health" } else { check };
