@@ -52,6 +52,7 @@ mod static_rr;
 mod sticky;
 mod subset;
 mod tournament;
+mod tree;
 mod weighted_map;
 
 pub use algorithm::{Algorithm, UnknownAlgorithm};

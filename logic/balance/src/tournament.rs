@@ -1,14 +1,7 @@
 //! The least loaded server of many, known at any moment: a tournament tree of keys, shared by all workers.
 //!
-//! Each leaf is a server's key; each inner entry the smallest key of the eight below it, which fill one cache line.
-//! With 10,000 servers that is five lines from the root to a leaf. No locks: whoever changes a server's load brings
-//! its leaf up to date, then the entries above it, until one needs no change.
-//!
-//! Why no change gets lost: an entry is written by compare-and-swap, and who has written below it or has written it
-//! leaves it only after having seen it equal to the smallest of the keys below, reading the entry first. So whoever
-//! does the last write, of the entry or below it, still sees both final values and would correct them. (Counts, keys
-//! and entries are read and written sequentially consistent for that.) While several workers are at it, a pick may
-//! follow an entry that is a moment old; it searches on by the leaves it finds.
+//! Each leaf is a server's key; each entry above the smallest key below it. Whoever changes a server's load brings its leaf up to date,
+//! then the tree. While several workers are at it, a pick may follow an entry that is a moment old; it searches on by the leaves it finds.
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use crate::hub::Turns;
 use crate::key_rule::KeyRule;
 use crate::measure::Moment;
+use crate::tree::{Entries, FAN_OUT, Tree};
 use crate::{Candidate, ServerLoad};
 
 /// Keys of all servers that may be chosen, and the way to the smallest.
@@ -28,24 +22,18 @@ pub(crate) struct Tournament {
     /// By slot, the roster's own: of ten thousand servers a second copy would be so much more for the caches to hold. Who takes part is
     /// told by the leaves.
     candidates: Arc<[Option<Candidate>]>,
-    /// From the root's only line to the leaves'.
-    levels: Box<[Box<[Line]>]>,
+    tree: Tree,
 }
 
 /// A server's key, smaller is better: busy (1 bit), then its rule's key and what decides between equals: the turn it was
 /// last chosen at (31 and 32 bits), or the server's rank (43 and 20 bits) where the rule takes no turns.
 type Key = u64;
 
-const FAN_OUT: usize = 8;
 const NEVER: Key = u64::MAX;
 const BUSY: Key = 1 << 63;
 const LOAD_MAX: u64 = (1 << 31) - 2;
 const TURN_MASK: Key = u32::MAX as u64;
 const RANK_BITS: u32 = 20;
-
-#[derive(Debug)]
-#[repr(align(64))]
-struct Line([AtomicU64; FAN_OUT]);
 
 impl Tournament {
     /// Those of `candidates` (by slot) take part whose slots are `members`; the turns of those who did before are taken over.
@@ -56,21 +44,15 @@ impl Tournament {
         previous: Option<&Self>,
         moment: Moment,
     ) -> Self {
-        let mut levels = vec![lines(candidates.len().div_ceil(FAN_OUT).max(1))];
-        while let Some(below) = levels.last()
-            && below.len() > 1
-        {
-            levels.push(lines(below.len().div_ceil(FAN_OUT)));
-        }
-        levels.reverse();
-        let tournament = Self { rule, candidates, levels: levels.into() };
+        let tree = Tree::new(candidates.len(), NEVER);
+        let tournament = Self { rule, candidates, tree };
         for slot in members.iter().copied() {
             if let Some(Some(entrant)) = tournament.candidates.get(slot) {
                 let turn = previous.and_then(|previous| previous.turn(slot, &entrant.load)).unwrap_or(0);
                 tournament.leaf(slot).store(key(rule, entrant, turn, moment), SeqCst);
             }
         }
-        tournament.rebuild();
+        tournament.tree.settle_all(smallest);
         tournament
     }
 
@@ -87,7 +69,7 @@ impl Tournament {
             return;
         }
         if self.settle_leaf(slot, entrant, turns, moment) {
-            self.settle_above(slot);
+            self.tree.settle_above(slot, smallest);
         }
     }
 
@@ -103,7 +85,7 @@ impl Tournament {
         let Some(entrant) = self.entrant(slot) else { return false };
         let changed = self.settle_leaf(slot, entrant, None, moment);
         if changed {
-            self.settle_above(slot);
+            self.tree.settle_above(slot, smallest);
         }
         changed
     }
@@ -152,18 +134,6 @@ impl Tournament {
         }
     }
 
-    /// Brings the entries above `slot` up to date, as far up as something changes.
-    fn settle_above(&self, slot: usize) {
-        let mut line = slot / FAN_OUT;
-        for depth in (1..self.levels.len()).rev() {
-            let smallest_below = || self.levels[depth][line].smallest();
-            if !settle(&self.levels[depth - 1][line / FAN_OUT].0[line % FAN_OUT], smallest_below) {
-                return;
-            }
-            line /= FAN_OUT;
-        }
-    }
-
     /// The turns' count has come round (every four billion requests): all are equal again, once.
     fn forget_turns(&self) {
         for slot in 0..self.slots() {
@@ -171,21 +141,12 @@ impl Tournament {
                 let _ = self.leaf(slot).fetch_update(SeqCst, SeqCst, |key| Some((key & !TURN_MASK) | 1));
             }
         }
-        self.rebuild();
-    }
-
-    fn rebuild(&self) {
-        for depth in (1..self.levels.len()).rev() {
-            for (index, line) in self.levels[depth].iter().enumerate() {
-                let above = &self.levels[depth - 1][index / FAN_OUT].0[index % FAN_OUT];
-                settle(above, || line.smallest());
-            }
-        }
+        self.tree.settle_all(smallest);
     }
 
     /// The smallest key below `limit` in the subtree of one line, by the leaves' own keys.
     fn best_below(&self, depth: usize, line: usize, exclude: &[usize], limit: Key) -> Option<(Key, usize)> {
-        let mut entries = self.levels[depth].get(line)?.read();
+        let mut entries = self.tree.line(depth, line)?;
         let mut best: Option<(Key, usize)> = None;
         loop {
             let bound = best.map_or(limit, |(key, _)| key);
@@ -195,7 +156,7 @@ impl Tournament {
             }
             entries[index] = NEVER;
             let below = line * FAN_OUT + index;
-            if depth + 1 < self.levels.len() {
+            if depth + 1 < self.tree.levels() {
                 best = self.best_below(depth + 1, below, exclude, bound).or(best);
             } else if !exclude.contains(&below) {
                 best = Some((key, below));
@@ -209,7 +170,7 @@ impl Tournament {
     }
 
     fn leaf(&self, slot: usize) -> &AtomicU64 {
-        &self.levels[self.levels.len() - 1][slot / FAN_OUT].0[slot % FAN_OUT]
+        self.tree.leaf(slot)
     }
 }
 
@@ -225,30 +186,11 @@ fn key(rule: KeyRule, entrant: &Candidate, turn: u64, moment: Moment) -> Key {
     }
 }
 
-/// Makes `entry` equal to `value`, and leaves only when it has been seen to be. Returns whether it had to be changed.
-fn settle(entry: &AtomicU64, value: impl Fn() -> Key) -> bool {
-    let mut changed = false;
-    loop {
-        let old = entry.load(SeqCst);
-        let new = value();
-        if old == new {
-            return changed;
-        }
-        changed |= entry.compare_exchange(old, new, SeqCst, SeqCst).is_ok();
-    }
+fn smallest(entries: &Entries) -> Key {
+    smallest_of(entries).1
 }
 
-impl Line {
-    fn read(&self) -> [Key; FAN_OUT] {
-        std::array::from_fn(|index| self.0[index].load(SeqCst))
-    }
-
-    fn smallest(&self) -> Key {
-        smallest_of(&self.read()).1
-    }
-}
-
-fn smallest_of(entries: &[Key; FAN_OUT]) -> (usize, Key) {
+fn smallest_of(entries: &Entries) -> (usize, Key) {
     let mut best = (0, entries[0]);
     for (index, key) in entries.iter().enumerate().skip(1) {
         if *key < best.1 {
@@ -256,8 +198,4 @@ fn smallest_of(entries: &[Key; FAN_OUT]) -> (usize, Key) {
         }
     }
     best
-}
-
-fn lines(count: usize) -> Box<[Line]> {
-    (0..count).map(|_| Line(std::array::from_fn(|_| AtomicU64::new(NEVER)))).collect()
 }

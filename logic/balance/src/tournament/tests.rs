@@ -134,15 +134,7 @@ impl Tournament {
             }
             None => self.leaf(slot).load(SeqCst) == NEVER,
         };
-        let entry =
-            |depth: usize, line: usize| self.levels[depth][line / FAN_OUT].0[line % FAN_OUT].load(SeqCst);
-        let entries_are_true = (1..self.levels.len()).all(|depth| {
-            self.levels[depth]
-                .iter()
-                .enumerate()
-                .all(|(line, below)| entry(depth - 1, line) == below.smallest())
-        });
-        entries_are_true && (0..self.slots()).all(leaf_is_true)
+        self.tree.is_settled(smallest) && (0..self.slots()).all(leaf_is_true)
     }
 }
 
