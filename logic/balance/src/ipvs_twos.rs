@@ -1,110 +1,94 @@
+use std::sync::Arc;
+
 use crate::Candidate;
-use crate::mix::{below, nth};
+use crate::mix::nth;
+use crate::open_weights::OpenWeights;
 
 /// IPVS's twos (ip_vs_twos.c): of two servers drawn by weight the one that has less to do.
 ///
 /// The kernel draws a number from 0 to the sum of the weights of all open servers, both included, and takes these weights off it in
 /// the pool's order until nothing is left: the first server is drawn as if it weighed 1 more.
 #[derive(Debug)]
-pub(crate) struct IpvsTwos {
-    /// Slots and weights.
-    members: Box<[(usize, u32)]>,
-    /// For each server, the sum of the weights up to and with its own.
-    cumulative: Box<[u64]>,
-}
+pub(crate) struct IpvsTwos(Arc<OpenWeights>);
 
-/// Draws among all servers before those that are open are looked for one by one.
-const DRAWS_MAX: u64 = 16;
+/// Draws before the search for an open server is left to others. More than two are made only where a server fills up at this moment.
+const DRAWS_MAX: u64 = 8;
 
 impl IpvsTwos {
     /// From slots and weights above 0, in the pool's order.
     pub(crate) fn new(members: &[(usize, u32)]) -> Self {
-        let mut total = 0;
-        let cumulative = members.iter().map(|(_, weight)| {
-            total += u64::from(*weight);
-            total
-        });
-        let cumulative = cumulative.collect();
-        Self { members: members.into(), cumulative }
+        Self(Arc::new(OpenWeights::new(members)))
+    }
+
+    /// What has to be told of servers that fill up or have room again.
+    pub(crate) fn open_weights(&self) -> &Arc<OpenWeights> {
+        &self.0
     }
 
     /// The first of two open servers that are drawn, be it the same twice, unless the second is better; None if none is open.
-    ///
-    /// A draw that gives another one is made again, which leaves those that are open their shares.
     pub(crate) fn pick<'a>(
         &self,
         random: u64,
+        exclude: &[usize],
         is_open: impl Fn(usize) -> bool,
         candidate: impl Fn(usize) -> Option<&'a Candidate>,
         is_better: impl Fn(&Candidate, &Candidate) -> bool,
     ) -> Option<usize> {
-        let limit = self.total() + 1;
-        let numbers = (0..DRAWS_MAX).map(|index| below(nth(random, index), limit));
-        let drawn = numbers.filter_map(|number| self.drawn(number, &is_open));
-        // Few are open.
-        let walked = (DRAWS_MAX..DRAWS_MAX + 2).filter_map(|index| self.walked(nth(random, index), &is_open));
-        let mut chosen = drawn.chain(walked).filter_map(candidate);
+        let drawn = (0..DRAWS_MAX).filter_map(|index| self.0.draw(nth(random, index), exclude));
+        let mut chosen = drawn.filter(|slot| is_open(*slot)).filter_map(candidate);
         let first = chosen.next()?;
         let best = chosen.next().filter(|&second| is_better(second, first)).unwrap_or(first);
         Some(best.slot)
-    }
-
-    fn total(&self) -> u64 {
-        self.cumulative.last().copied().unwrap_or(0)
-    }
-
-    /// Whose weight leaves nothing of the number, if that one is open. Of 0 the first open one leaves nothing.
-    fn drawn(&self, number: u64, is_open: &impl Fn(usize) -> bool) -> Option<usize> {
-        if number == 0 {
-            return self.open(is_open).next().map(|(slot, _)| slot);
-        }
-        let at = self.cumulative.partition_point(|sum| *sum < number);
-        self.members.get(at).map(|(slot, _)| *slot).filter(|slot| is_open(*slot))
-    }
-
-    /// As the kernel draws one: the open servers are summed up, and walked over.
-    fn walked(&self, random: u64, is_open: &impl Fn(usize) -> bool) -> Option<usize> {
-        let total: u64 = self.open(is_open).map(|(_, weight)| weight).sum();
-        let mut rest = below(random, total + 1);
-        let mut leaves_nothing = |weight: u64| {
-            let is_last = rest <= weight;
-            rest = rest.saturating_sub(weight);
-            is_last
-        };
-        self.open(is_open).find(|(_, weight)| leaves_nothing(*weight)).map(|(slot, _)| slot)
-    }
-
-    fn open(&self, is_open: &impl Fn(usize) -> bool) -> impl Iterator<Item = (usize, u64)> {
-        let members = self.members.iter().map(|(slot, weight)| (*slot, u64::from(*weight)));
-        members.filter(move |(slot, _)| is_open(*slot))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::sync::Arc;
+
+    use weir_model::{ServerAddress, Weight};
+
     use super::*;
+    use crate::{Portion, ServerLoad};
 
-    const WEIGHTS: [i64; 5] = [3, 1, 7, 2, 256];
-
-    /// The kernel's walk over the servers, a number at a time.
-    fn walked(number: u64) -> Option<usize> {
-        let mut rest = number.cast_signed();
-        WEIGHTS.iter().position(|weight| {
-            rest -= weight;
-            rest <= 0
-        })
+    fn candidate(slot: usize, connections_max: u32) -> Candidate {
+        Candidate {
+            slot,
+            rank: slot as u32,
+            address: ServerAddress::Unix("/run/web.sock".into()),
+            weight: Weight::ONE,
+            name_key: 0,
+            portion: Portion::WHOLE,
+            priority: 0,
+            backup: false,
+            is_local: true,
+            eligible: true,
+            keeps_clients: true,
+            connections_max: Some(connections_max),
+            load: Arc::new(ServerLoad::default()),
+        }
     }
 
     #[test]
-    fn every_number_draws_the_server_that_the_kernels_walk_ends_at() {
-        let members: Vec<(usize, u32)> =
-            WEIGHTS.iter().enumerate().map(|(slot, weight)| (slot, *weight as u32)).collect();
+    fn no_more_than_two_servers_are_looked_at_however_few_of_many_have_room() {
+        const OPEN: [usize; 3] = [17, 4_711, 9_998];
+        let max = |slot: usize| u32::from(OPEN.contains(&slot));
+        let candidates: Vec<Candidate> = (0..10_000).map(|slot| candidate(slot, max(slot))).collect();
+        let members: Vec<(usize, u32)> = (0..10_000).map(|slot| (slot, 1 + slot as u32 % 5)).collect();
         let twos = IpvsTwos::new(&members);
-        assert_eq!(twos.total(), 269);
-        for number in 0..=269 {
-            assert_eq!(twos.drawn(number, &|_| true), walked(number), "{number}");
+        candidates.iter().for_each(|one| twos.open_weights().refresh(one.slot, one));
+        let looked_at = Cell::new(0);
+        let is_open = |slot: usize| {
+            looked_at.set(looked_at.get() + 1);
+            candidates[slot].has_room()
+        };
+        for random in 0..1_000 {
+            let picked = twos.pick(nth(random, 0), &[], is_open, |slot| candidates.get(slot), |_, _| false);
+            assert!(picked.is_some_and(|slot| OPEN.contains(&slot)), "{picked:?}");
+            assert_eq!(looked_at.replace(0), 2);
+            let picked = twos.pick(random, &OPEN, is_open, |slot| candidates.get(slot), |_, _| false);
+            assert_eq!((picked, looked_at.get()), (None, 0));
         }
-        let times = |slot| (0..=269).filter(|number| twos.drawn(*number, &|_| true) == Some(slot)).count();
-        assert_eq!([0, 1, 2, 3, 4].map(times), [4, 1, 7, 2, 256], "the first has one more");
     }
 }

@@ -37,6 +37,7 @@ mod locality;
 mod measure;
 mod membership;
 mod mix;
+mod open_weights;
 mod options;
 mod picker;
 mod portion;

@@ -104,7 +104,9 @@ impl Picker {
                 let draw = Draw { draws: measure.draws, distinct: measure.distinct, random: input.random };
                 servers.pick(&draw, permits, candidate, is_less_loaded)
             }
-            Schedule::IpvsTwos(servers) => servers.pick(input.random, is_open, candidate, is_less_loaded),
+            Schedule::IpvsTwos(servers) => {
+                servers.pick(input.random, exclude, is_open, candidate, is_less_loaded)
+            }
             Schedule::FewestRequests(servers) => {
                 let draw = Draw { draws: measure.draws, distinct: false, random: input.random };
                 servers.pick(&draw, is_open, candidate, |a, b| a.load.active() < b.load.active())

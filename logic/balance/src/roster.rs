@@ -352,7 +352,8 @@ impl Roster {
             let before = previous.and_then(|previous| previous.tournament.as_deref());
             let rule = rule.unwrap_or(KeyRule::LeastConnections);
             let tournament = Tournament::new(rule, candidates, &self.members, before, self.hub.moment());
-            self.tournament = Some(Arc::new(tournament));
+            let open_weights = self.schedule.open_weights().cloned();
+            self.tournament = Some(Arc::new(tournament.with_open_weights(open_weights)));
         }
         self.hub.publish(self.generation, self.tournament.clone());
         self.refresh_all();

@@ -12,6 +12,7 @@ use crate::hash::{
 use crate::ipvs_twos::IpvsTwos;
 use crate::ipvs_wrr::Thresholds;
 use crate::locality::Localities;
+use crate::open_weights::OpenWeights;
 use crate::round_robin::Classes;
 use crate::weighted_map::WeightedMap;
 use crate::{Algorithm, Candidate, Portion, RingPoints, Scheduling};
@@ -224,6 +225,14 @@ impl Schedule {
                 Some(Self::Locality(known)) => Arc::clone(known),
                 _ => Arc::default(),
             }),
+        }
+    }
+
+    /// The weights of those with room, where they are drawn among alone.
+    pub(crate) fn open_weights(&self) -> Option<&Arc<OpenWeights>> {
+        match self {
+            Self::IpvsTwos(servers) => Some(servers.open_weights()),
+            _ => None,
         }
     }
 

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use crate::hub::Turns;
 use crate::key_rule::KeyRule;
 use crate::measure::Moment;
+use crate::open_weights::OpenWeights;
 use crate::tree::{Entries, FAN_OUT, Tree};
 use crate::{Candidate, ServerLoad};
 
@@ -23,6 +24,8 @@ pub(crate) struct Tournament {
     /// told by the leaves.
     candidates: Arc<[Option<Candidate>]>,
     tree: Tree,
+    /// Kept with the keys, where the algorithm draws among those with room.
+    open_weights: Option<Arc<OpenWeights>>,
 }
 
 /// A server's key, smaller is better: busy (1 bit), then its rule's key and what decides between equals: the turn it was
@@ -45,7 +48,7 @@ impl Tournament {
         moment: Moment,
     ) -> Self {
         let tree = Tree::new(candidates.len(), NEVER);
-        let tournament = Self { rule, candidates, tree };
+        let tournament = Self { rule, candidates, tree, open_weights: None };
         for slot in members.iter().copied() {
             if let Some(Some(entrant)) = tournament.candidates.get(slot) {
                 let turn = previous.and_then(|previous| previous.turn(slot, &entrant.load)).unwrap_or(0);
@@ -54,6 +57,11 @@ impl Tournament {
         }
         tournament.tree.settle_all(smallest);
         tournament
+    }
+
+    /// These are brought up to date whenever keys are.
+    pub(crate) fn with_open_weights(self, open_weights: Option<Arc<OpenWeights>>) -> Self {
+        Self { open_weights, ..self }
     }
 
     /// The smallest key's slot among those not in `exclude`; None if all of them are busy.
@@ -68,6 +76,7 @@ impl Tournament {
         if !Arc::ptr_eq(&entrant.load, load) {
             return;
         }
+        self.refresh_open_weights(slot, entrant);
         if self.settle_leaf(slot, entrant, turns, moment) {
             self.tree.settle_above(slot, smallest);
         }
@@ -83,6 +92,7 @@ impl Tournament {
     /// Brings one key up to date, whoever has it. Returns whether that changed it.
     pub(crate) fn refresh_one(&self, slot: usize, moment: Moment) -> bool {
         let Some(entrant) = self.entrant(slot) else { return false };
+        self.refresh_open_weights(slot, entrant);
         let changed = self.settle_leaf(slot, entrant, None, moment);
         if changed {
             self.tree.settle_above(slot, smallest);
@@ -104,6 +114,12 @@ impl Tournament {
     fn entrant(&self, slot: usize) -> Option<&Candidate> {
         let candidate = self.candidates.get(slot)?.as_ref()?;
         (self.leaf(slot).load(SeqCst) != NEVER).then_some(candidate)
+    }
+
+    fn refresh_open_weights(&self, slot: usize, entrant: &Candidate) {
+        if let Some(open_weights) = &self.open_weights {
+            open_weights.refresh(slot, entrant);
+        }
     }
 
     /// Returns whether the leaf was changed.

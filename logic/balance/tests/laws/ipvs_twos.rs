@@ -72,3 +72,28 @@ fn ipvs_twos_draws_among_those_that_have_room_alone() {
         assert_shares(&roster, &expected(open, active));
     }
 }
+
+#[test]
+fn ipvs_twos_draws_by_weight_among_a_few_with_room_of_many() {
+    const OPEN: [usize; 4] = [3, 400, 401, 998];
+    let active = [4, 2, 6, 1];
+    let mut pool = Pool::new(Algorithm::IpvsTwos, &[256; 1_000]);
+    pool.candidates.iter_mut().for_each(|candidate| candidate.connections_max = Some(0));
+    for (slot, weight) in OPEN.into_iter().zip(WEIGHTS) {
+        pool.candidates[slot].weight = weir_model::Weight::new(weight).unwrap();
+        pool.candidates[slot].connections_max = Some(7);
+    }
+    let roster = pool.roster();
+    for (slot, requests) in OPEN.into_iter().zip(active) {
+        (0..requests).for_each(|_| assert!(roster.begin(slot)));
+    }
+    let mut shares = vec![0.0; 1_000];
+    OPEN.into_iter().zip(expected(WEIGHTS, active)).for_each(|(slot, share)| shares[slot] = share);
+    assert_shares(&roster, &shares);
+    // One more fills up, one has room again.
+    (0..6).for_each(|_| assert!(roster.begin(998)));
+    roster.end(400, &pool.candidates[400].load);
+    let [first, second, third, _] = expected([1, 2, 5, 0], [4, 1, 6, 7]);
+    OPEN.into_iter().zip([first, second, third, 0.0]).for_each(|(slot, share)| shares[slot] = share);
+    assert_shares(&roster, &shares);
+}
