@@ -5,11 +5,14 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use weir_balance::{Algorithm, Candidate, Pick, PickInput, Picker, Portion, Roster, ServerLoad};
+use weir_balance::{
+    Algorithm, Candidate, HashOptions, Hundredths, MeasureOptions, Pick, PickInput, Picker, Portion,
+    ResponseEnd, Roster, Scheduling, ServerLoad, Watch,
+};
 use weir_model::{ServerAddress, Weight};
 
 /// With `parts`, another part of each weight counts.
-fn roster(algorithm: Algorithm, servers: usize, connections_max: Option<u32>, parts: bool) -> Roster {
+fn roster(scheduling: Scheduling, servers: usize, connections_max: Option<u32>, parts: bool) -> Roster {
     let candidate = |slot: usize| Candidate {
         slot,
         rank: slot as u32,
@@ -25,18 +28,64 @@ fn roster(algorithm: Algorithm, servers: usize, connections_max: Option<u32>, pa
         connections_max,
         load: Arc::new(ServerLoad::default()),
     };
-    Roster::new(algorithm, (0..servers).map(candidate).collect(), None)
+    Roster::new(scheduling, (0..servers).map(candidate).collect(), None)
 }
 
-fn pick(picker: &mut Picker, roster: &Roster, number: u64, exclude: &[usize]) -> Pick {
+/// Every algorithm, alone and with the options that make it choose otherwise.
+fn schedulings() -> Vec<Scheduling> {
+    let mut all: Vec<Scheduling> = Algorithm::ALL.into_iter().map(Scheduling::from).collect();
+    for algorithm in [Algorithm::Ring, Algorithm::Ketama, Algorithm::Random] {
+        let hash = HashOptions { bounded_load_percent: Some(125), ..HashOptions::of(algorithm) };
+        all.push(Scheduling { hash, ..algorithm.into() });
+    }
+    for algorithm in [
+        Algorithm::Source,
+        Algorithm::Hash,
+        Algorithm::Ring,
+        Algorithm::Maglev,
+        Algorithm::Rendezvous,
+        Algorithm::IpvsSh,
+        Algorithm::IpvsDh,
+        Algorithm::IpvsMh,
+    ] {
+        let hash = HashOptions { fallback: false, port: true, avalanche: true, ..HashOptions::of(algorithm) };
+        all.push(Scheduling { hash, ..algorithm.into() });
+    }
+    let plain = MeasureOptions::default();
+    let of_times = MeasureOptions { inflight: true, until: ResponseEnd::LastByte, ..plain };
+    for (algorithm, measure) in [
+        (Algorithm::Random, MeasureOptions { distinct: true, draws: 3, ..plain }),
+        (Algorithm::LeastRequest, MeasureOptions { draws: 3, ..plain }),
+        (Algorithm::LeastRequest, MeasureOptions { bias: Some(Hundredths(50)), ..plain }),
+        (Algorithm::LeastResponseTime, of_times),
+        (Algorithm::LeastResponseTime, MeasureOptions { drawn: Some(3), ..of_times }),
+    ] {
+        all.push(Scheduling { measure, ..algorithm.into() });
+    }
+    all
+}
+
+/// Without a key it is as from a Unix socket.
+fn pick(picker: &mut Picker, roster: &Roster, number: u64, has_key: bool, exclude: &[usize]) -> Pick {
     let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let key = Some(IpAddr::V4(Ipv4Addr::from_bits((random >> 32) as u32)).into());
+    let key = has_key.then(|| IpAddr::V4(Ipv4Addr::from_bits((random >> 32) as u32)).into());
     picker.pick(roster, &PickInput { key, random, now_ms: number, exclude })
+}
+
+/// It is answered and over.
+fn end(roster: &Roster, slot: usize, mut watch: Watch, now_ms: u64) {
+    if let Some(candidate) = roster.candidate(slot) {
+        watch.answered(roster, &candidate.load, now_ms, 1_000, true);
+        watch.moved(roster, &candidate.load, now_ms, 5_000);
+        watch.completed(roster, &candidate.load, now_ms, true);
+        watch.end(&candidate.load);
+        roster.end(slot, &candidate.load);
+    }
 }
 
 #[test]
 fn no_algorithm_allocates_when_it_picks_and_counts() {
-    for algorithm in Algorithm::ALL {
+    for (scheduling, has_key) in schedulings().into_iter().flat_map(|one| [(one, true), (one, false)]) {
         for (servers, connections_max, parts) in [
             (3, None, false),
             (100, None, true),
@@ -44,28 +93,26 @@ fn no_algorithm_allocates_when_it_picks_and_counts() {
             (1_000, None, false),
             (1_000, None, true),
         ] {
-            let roster = roster(algorithm, servers, connections_max, parts);
+            let roster = roster(scheduling, servers, connections_max, parts);
             let mut picker = Picker::new(7);
             // The very first pick may.
-            pick(&mut picker, &roster, 0, &[]);
+            pick(&mut picker, &roster, 0, has_key, &[]);
             let mut picked = 0;
             let counted = allocation_counter::measure(|| {
                 for number in 1..=1_000 {
-                    if let Pick::Server(slot) =
-                        pick(&mut picker, &roster, number, &[1, 2][..number as usize % 3])
-                    {
+                    let exclude = &[1, 2][..number as usize % 3];
+                    if let Pick::Server(slot) = pick(&mut picker, &roster, number, has_key, exclude) {
+                        let watch = roster.watch(slot, number);
                         roster.begin(slot);
                         picked += 1;
-                        if number % 2 == 0
-                            && let Some(candidate) = roster.candidate(slot)
-                        {
-                            roster.end(slot, &candidate.load);
+                        if number % 2 == 0 {
+                            end(&roster, slot, watch, number);
                         }
                     }
                 }
             });
-            assert!(picked > 0, "{algorithm}");
-            assert_eq!(counted.count_total, 0, "{algorithm} with {servers} servers");
+            assert!(picked > 0, "{scheduling:?}");
+            assert_eq!(counted.count_total, 0, "{scheduling:?} with {servers} servers, key: {has_key}");
         }
     }
 }
@@ -74,17 +121,18 @@ fn no_algorithm_allocates_when_it_picks_and_counts() {
 fn the_first_pick_after_a_change_allocates_nothing_where_there_were_as_many_servers_before() {
     // What lblc and lblcr know of keys is the pool's, and these rosters are of different ones.
     let of_keys = [Algorithm::Lblc, Algorithm::Lblcr];
-    for algorithm in Algorithm::ALL.into_iter().filter(|algorithm| !of_keys.contains(algorithm)) {
-        for parts in [false, true] {
-            let rosters = [1_000, 999].map(|servers| roster(algorithm, servers, None, parts));
+    for scheduling in schedulings().into_iter().filter(|one| !of_keys.contains(&one.algorithm)) {
+        for (parts, has_key) in [(false, true), (false, false), (true, true), (true, false)] {
+            let rosters = [1_000, 999].map(|servers| roster(scheduling, servers, None, parts));
             let mut picker = Picker::new(7);
-            pick(&mut picker, &rosters[0], 0, &[]);
+            pick(&mut picker, &rosters[0], 0, has_key, &[]);
             let counted = allocation_counter::measure(|| {
                 for number in 1..100 {
-                    pick(&mut picker, &rosters[number as usize % 2], number, &[]);
+                    pick(&mut picker, &rosters[number as usize % 2], number, has_key, &[]);
                 }
             });
-            assert_eq!(counted.count_total, 0, "{algorithm}, parts of weights: {parts}");
+            let what = format!("{scheduling:?}, parts of weights: {parts}, key: {has_key}");
+            assert_eq!(counted.count_total, 0, "{what}");
         }
     }
 }
