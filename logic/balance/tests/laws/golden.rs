@@ -1,8 +1,11 @@
-//! Which servers NGINX itself picks for a thousand keys each: recorded by `tests/golden/record`. HAProxy's keys are parts of
+//! Which servers NGINX itself picks for a thousand keys each: recorded by `tests/golden/record`; and which ones the formulas of `maglev` and
+//! `rendezvous` give: worked out apart from the code by `tests/golden/work-out-keys`. HAProxy's keys are parts of
 //! requests, and tested where these are read: logic/config/tests/haproxy_keys.rs. `random` of either is not recorded: they seed their
 //! generators with what differs each time, and its laws are tested beside this (random.rs).
 
-use weir_balance::{Algorithm, Key, Pick, Roster};
+use std::net::IpAddr;
+
+use weir_balance::{Algorithm, HashOptions, Key, Pick, Roster, Scheduling};
 
 use crate::pool::{Pool, of_key};
 
@@ -69,7 +72,52 @@ fn a_thousand_keys_get_the_servers_that_nginx_gives_them() {
 #[test]
 fn a_thousand_addresses_get_the_servers_that_nginx_gives_them() {
     let golden = Golden::read(include_str!("../golden/nginx-ip-hash.txt"));
-    golden.assert(&nginx(&golden, Algorithm::NginxIpHash), |key, _| {
-        Key::from(key.parse::<std::net::IpAddr>().unwrap())
-    });
+    golden
+        .assert(&nginx(&golden, Algorithm::NginxIpHash), |key, _| Key::from(key.parse::<IpAddr>().unwrap()));
+}
+
+/// Where the servers of the script listen.
+const ADDRESSES: [&str; 5] =
+    ["127.0.3.1:18081", "[2001:db8::2]:8080", "cache.example:80", "127.0.3.1:18081", "unix:/run/web.sock"];
+
+/// By weights, and ` / down: ` and the index of a server or nothing.
+fn worked_out(scheduling: Scheduling, column: &str) -> Roster {
+    let (weights, down) =
+        column.split_once(" / down: ").map_or((column, None), |(weights, down)| (weights, Some(down)));
+    let weights: Vec<u32> = weights.split(' ').map(|weight| weight.parse().unwrap()).collect();
+    let mut pool = Pool::new(scheduling, &weights);
+    for (candidate, address) in pool.candidates.iter_mut().zip(ADDRESSES) {
+        candidate.address = address.parse().unwrap();
+    }
+    if let Some(down) = down {
+        pool.candidates[down.parse::<usize>().unwrap()].eligible = false;
+    }
+    pool.roster()
+}
+
+fn of_address_or_text(key: &str, roster: &Roster) -> Key {
+    match key.parse::<IpAddr>() {
+        Ok(address) => Key::from(address),
+        Err(_) => roster.scheduling().hash.key_of(key.as_bytes()),
+    }
+}
+
+#[test]
+fn a_thousand_keys_have_the_places_in_maglevs_table_that_the_formula_gives_them() {
+    let golden = Golden::read(include_str!("../golden/maglev.txt"));
+    let roster = |column: &&str| {
+        let (size, servers) = column.split_once(" / ").unwrap();
+        let hash = HashOptions { table_size: size.parse().unwrap(), ..HashOptions::of(Algorithm::Maglev) };
+        worked_out(Scheduling { hash, ..Algorithm::Maglev.into() }, servers)
+    };
+    let rosters: Vec<_> = golden.columns.iter().map(roster).collect();
+    golden.assert(&rosters, of_address_or_text);
+}
+
+#[test]
+fn a_thousand_keys_are_won_by_the_servers_that_the_formula_of_rendezvous_gives_them() {
+    let golden = Golden::read(include_str!("../golden/rendezvous.txt"));
+    let rosters: Vec<_> =
+        golden.columns.iter().map(|column| worked_out(Algorithm::Rendezvous.into(), column)).collect();
+    golden.assert(&rosters, of_address_or_text);
 }

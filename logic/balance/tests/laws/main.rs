@@ -4,6 +4,7 @@
 
 mod auto_weight;
 mod by_key;
+mod choices;
 mod concurrency;
 mod everyone;
 mod golden;
