@@ -82,9 +82,8 @@ impl Tree {
     /// Whether every entry is what those below it come to.
     #[cfg(test)]
     pub(crate) fn is_settled(&self, come_to: impl Fn(&Entries) -> u64) -> bool {
-        let entry = |level: usize, index: usize| {
-            self.levels[level][index / FAN_OUT].0[index % FAN_OUT].load(SeqCst)
-        };
+        let entry =
+            |level: usize, index: usize| self.levels[level][index / FAN_OUT].0[index % FAN_OUT].load(SeqCst);
         (1..self.levels.len()).all(|level| {
             let mut below = self.levels[level].iter().enumerate();
             below.all(|(index, line)| entry(level - 1, index) == come_to(&line.read()))

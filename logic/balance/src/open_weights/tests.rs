@@ -50,7 +50,8 @@ fn walked(weights: &[u32], has_room: impl Fn(usize) -> bool, number: u64) -> Opt
 /// Every number draws what the kernel's walk over those ends at that have room and are not excluded.
 fn assert_walks(open: &OpenWeights, weights: &[u32], is_full: impl Fn(usize) -> bool, exclude: &[usize]) {
     let has_room = |slot: usize| !is_full(slot) && !exclude.contains(&slot);
-    let total: u64 = (0..weights.len()).filter(|slot| has_room(*slot)).map(|slot| u64::from(weights[slot])).sum();
+    let total: u64 =
+        (0..weights.len()).filter(|slot| has_room(*slot)).map(|slot| u64::from(weights[slot])).sum();
     for number in 0..=total {
         let drawn = open.draw(random_for(number, total + 1), exclude);
         assert_eq!(drawn, walked(weights, has_room, number), "{number} without {exclude:?}");
@@ -104,7 +105,11 @@ fn whenever_all_workers_stop_every_sum_is_true() {
                 for step in 0..4 + worker {
                     let slot = (round * 5 + step * worker) % candidates.len();
                     let (one, ends) = (&candidates[slot], step % 2 == 1);
-                    if ends { one.load.remove_one(&total) } else { one.load.add_one(&total) }
+                    if ends {
+                        one.load.remove_one(&total)
+                    } else {
+                        one.load.add_one(&total)
+                    }
                     open.refresh(slot, one);
                 }
                 stop.wait();
@@ -113,7 +118,8 @@ fn whenever_all_workers_stop_every_sum_is_true() {
         };
         let is_true = || {
             let weight = |one: &Candidate| if one.has_room() { u64::from(weights[one.slot]) } else { 0 };
-            let leaves_are = candidates.iter().all(|one| open.tree.leaf(one.slot).load(SeqCst) == weight(one));
+            let leaves_are =
+                candidates.iter().all(|one| open.tree.leaf(one.slot).load(SeqCst) == weight(one));
             leaves_are && open.tree.is_settled(sum)
         };
         std::thread::scope(|scope| {
