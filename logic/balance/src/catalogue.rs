@@ -43,7 +43,8 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
     AlgorithmEntry {
         algorithm: Algorithm::IpvsRr,
         origin: "IPVS (rr)",
-        formula: "One server after the other in the pool's order, whatever they weigh; weight 0 takes none.",
+        formula: "One server after the other in the pool's order, whatever they weigh; weight 0 takes none. Each worker starts at a \
+                  server of its own, and after a change of servers goes on behind the one that it chose last (IPVS: one sequence for all).",
         when_to_use: "Where weights must not count; otherwise round-robin.",
         cost: "O(1)",
     },
@@ -52,7 +53,8 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         origin: "IPVS (wrr)",
         formula: "A threshold falls from the highest weight by the greatest common divisor of all weights; in each pass every \
                   server that weighs at least the threshold is chosen once, in order. A heavy server's requests come in a \
-                  row at the start of the sequence.",
+                  row at the start of the sequence. Each worker starts at a place of its own, and after a change of servers or weights \
+                  goes on where it was, or with many changes the last servers would starve (IPVS: one sequence, which goes back to the first server).",
         when_to_use: "Where the sequence must be the kernel's; otherwise round-robin.",
         cost: "O(1)",
     },
@@ -294,7 +296,7 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         origin: "IPVS (dh, destination hashing)",
         formula: "256 places are filled with the servers in order, whatever they weigh; the address that the client has connected to \
                   (another `key`: its hash), times 0x61c88647, the highest 8 bits, is a place. If its server has no room, \
-                  another is sought as by ipvs-sh; with `fallback = false` the request waits (IPVS: is refused).",
+                  another is sought as by ipvs-sh (IPVS: never); with `fallback = false` the request waits (IPVS: is refused).",
         when_to_use: "Transparent caches, where the address says what is asked for and the choice must be the kernel's; otherwise \
                       ring by uri or host.",
         cost: "O(1)",
@@ -305,7 +307,7 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         formula: "Maglev's table of 4,093 places. A server's offset and skip are SipHash-1-3 of its address and port, so that they \
                   depend on its address alone; each turn it takes as many places as its weight over the common divisor, cut \
                   to 6 bits. The client's address (another `key`: its hash), its port added with `port`, hashed alike, is a place. \
-                  Without room there another is sought as by ipvs-sh; with `fallback = false` the request waits. A name or a Unix \
+                  Without room there another is sought as by ipvs-sh (mh-fallback; IPVS: only on demand); with `fallback = false` the request waits (IPVS: is refused). A name or a Unix \
                   socket counts by its CRC-32. A server that is down has no places.",
         when_to_use: "Balancers that must choose as the kernel does; otherwise maglev, with more places.",
         cost: "O(1); a change of servers makes a new table",
@@ -316,8 +318,9 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
         formula: "A `key`, the address that the client has connected to without one, stays with the server that it was given to, \
                   unless that one is gone or has no room, or has more requests than it weighs while another has fewer than half \
                   of what it weighs: then, and the first time, it goes to the server with the fewest requests for its weight (ipvs-wlc). \
-                  (IPVS looks at no upper threshold of a server that has the key.) 16,384 keys are wanted; of more, those not asked \
-                  for in 6 minutes go at the next minute, and at four times as many the older half (IPVS: no limit); a key that was not asked for during `expiration` goes within half an hour.",
+                  (IPVS looks at no upper threshold of a server that has the key.) 16,384 keys are wanted, 256 in each of 64 parts of the table; of more in a part, \
+                  those there that were not asked for in 6 minutes go at the next minute, and at four times as many the older half (IPVS: the \
+                  whole table is counted and swept at once, and has no limit); a key that was not asked for during `expiration` goes within half an hour.",
         when_to_use: "Caches: each thing at one server, but no server flooded. Give it a key such as uri or host.",
         cost: "O(log n), and a short lock for a 64th of the keys; whoever finds it held picks by load",
     },

@@ -57,7 +57,11 @@ const HAPROXY: &[Counterpart] = &[
 
 const NGINX: &[Counterpart] = &[
     is("(none: weighted round robin)", &[Algorithm::RoundRobin], ""),
-    is("least_conn", &[Algorithm::LeastConnections], "of equals the one chosen longest ago"),
+    is(
+        "least_conn",
+        &[Algorithm::IpvsWlc, Algorithm::LeastConnections],
+        "`ipvs-wlc` has its formula, but of equals takes the first; `least-connections` takes turns, but counts the new request, too: the same where weights are equal",
+    ),
     is(
         "least_time header, last_byte, inflight",
         &[Algorithm::LeastResponseTime],
@@ -72,8 +76,8 @@ const NGINX: &[Counterpart] = &[
 ];
 
 const IPVS: &[Counterpart] = &[
-    is("rr", &[Algorithm::IpvsRr], ""),
-    is("wrr", &[Algorithm::IpvsWrr], ""),
+    is("rr", &[Algorithm::IpvsRr], "each worker has a sequence of its own"),
+    is("wrr", &[Algorithm::IpvsWrr], "the same; it goes on after a change"),
     is("lc", &[Algorithm::IpvsLc], ""),
     is("wlc", &[Algorithm::IpvsWlc], ""),
     is("sed", &[Algorithm::Sed], ""),
@@ -82,8 +86,12 @@ const IPVS: &[Counterpart] = &[
     is("ovf", &[Algorithm::Overflow], "who finds everybody full is not refused"),
     is("twos", &[Algorithm::IpvsTwos], ""),
     is("sh", &[Algorithm::IpvsSh], "sh-fallback unless `fallback = false`; `port`"),
-    is("dh", &[Algorithm::IpvsDh], ""),
-    is("mh", &[Algorithm::IpvsMh], "the table of 4,093 places"),
+    is("dh", &[Algorithm::IpvsDh], "`fallback = false`; without it another server is sought"),
+    is(
+        "mh",
+        &[Algorithm::IpvsMh],
+        "the table of 4,093 places; mh-fallback unless `fallback = false`; `port`",
+    ),
     is("lblc", &[Algorithm::Lblc], ""),
     is("lblcr", &[Algorithm::Lblcr], ""),
 ];

@@ -5,7 +5,8 @@
 //! behind a lock that is held for one look-up (and now and then for a sweep over a few hundred entries). Nobody waits for a
 //! lock: who finds it taken chooses the least loaded server and remembers nothing.
 //!
-//! Where this differs from the kernel: its table has no limit between two sweeps, here the half of a shard that was not asked
+//! Where this differs from the kernel: its table is counted and swept as a whole, here each shard is by itself, so that one may be swept
+//! while all together have fewer keys than are wanted; its table has no limit between two sweeps, here the half of a shard that was not asked
 //! for longest goes when the shard is full; a set has 16 servers at most; a server that is full does not count among those that have
 //! little to do; the expiry timers run when a shard is used, not by themselves.
 
