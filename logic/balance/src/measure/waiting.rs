@@ -42,10 +42,11 @@ impl Waiting {
     /// The moving average in milliseconds, brought up to date. None if nobody waits.
     pub(crate) fn sampled_ms(&self, moment: Moment) -> Option<u64> {
         let mean_ms = self.mean_ms(moment.now_ms)?;
-        let before = self.picks_at_sample.swap(moment.picks, Relaxed);
-        let picks = moment.picks.wrapping_sub(before);
-        // Another worker may have been here with a later number.
-        self.average.add_times(mean_ms, if picks > u32::MAX / 2 { 0 } else { picks });
+        // Whoever comes with an earlier number, as a worker that has been overtaken does, must not have picks counted twice.
+        let later = |before: u32| (moment.picks.wrapping_sub(before) <= u32::MAX / 2).then_some(moment.picks);
+        if let Ok(before) = self.picks_at_sample.fetch_update(Relaxed, Relaxed, later) {
+            self.average.add_times(mean_ms, moment.picks.wrapping_sub(before));
+        }
         Some(self.average.ms())
     }
 
@@ -105,6 +106,8 @@ mod tests {
         assert_eq!(waiting.sampled_ms(at(1_000, 2)), Some(1_000));
         assert_eq!(waiting.sampled_ms(at(3_000, 2)), Some(1_000), "nothing was picked since");
         assert_eq!(waiting.sampled_ms(at(3_000, 3)), Some(1_100));
+        assert_eq!(waiting.sampled_ms(at(3_000, 2)), Some(1_100), "an earlier pick");
+        assert_eq!(waiting.sampled_ms(at(3_000, 3)), Some(1_100), "is not made up for again");
         assert_eq!(waiting.sampled_ms(at(3_000, 1_000)), Some(3_000));
     }
 
