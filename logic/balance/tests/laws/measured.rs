@@ -3,6 +3,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "what is not there fails the test")]
 
 mod bandwidth;
+mod estimated_time;
 mod peak_ewma;
 mod response_time;
 

@@ -1,45 +1,6 @@
-use proptest::prelude::*;
 use weir_balance::{Algorithm, MeasureOptions, ResponseEnd};
 
 use super::{Request, Rig};
-
-/// One server as ngx_http_upstream_least_time_module.c keeps it.
-#[derive(Default)]
-struct Peer {
-    weight: u64,
-    average_ms: u64,
-    checked_s: u64,
-    conns: u64,
-}
-
-const FAIL_TIMEOUT_S: u64 = 10;
-
-impl Peer {
-    fn eta(&self, now_ms: u64) -> u64 {
-        let mut time = self.average_ms;
-        let idle_s = now_ms / 1_000 - self.checked_s;
-        if idle_s > FAIL_TIMEOUT_S {
-            let shift = idle_s / (FAIL_TIMEOUT_S + 1);
-            time = if shift < 64 { time >> shift } else { 0 };
-        }
-        time = if time > 5_000 { 5_000 } else { time + 20 - time % 20 };
-        time * (1 + self.conns)
-    }
-
-    fn chosen(&mut self, now_ms: u64) {
-        if now_ms / 1_000 - self.checked_s > FAIL_TIMEOUT_S {
-            self.checked_s = now_ms / 1_000;
-        }
-        self.conns += 1;
-    }
-
-    fn answered(&mut self, ms: u64) {
-        self.average_ms = match self.average_ms {
-            0 => ms,
-            average => (0.5 + (ms as f64 * 0.05 + average as f64 * 0.95)) as u64,
-        };
-    }
-}
 
 fn rig(until: ResponseEnd, weights: &[u32]) -> Rig {
     Rig::new(Algorithm::LeastResponseTime, MeasureOptions { until, ..MeasureOptions::default() }, weights)
@@ -48,45 +9,6 @@ fn rig(until: ResponseEnd, weights: &[u32]) -> Rig {
 fn rig_with_inflight(until: ResponseEnd, inflight: bool, weights: &[u32]) -> Rig {
     let options = MeasureOptions { until, inflight, ..MeasureOptions::default() };
     Rig::new(Algorithm::LeastResponseTime, options, weights)
-}
-
-fn best(peers: &[Peer], now_ms: u64) -> impl Fn(usize) -> bool {
-    let cost = |peer: &Peer| (peer.eta(now_ms), peer.weight);
-    let costs: Vec<_> = peers.iter().map(cost).collect();
-    move |slot| costs.iter().all(|(eta, weight)| costs[slot].0 * weight <= eta * costs[slot].1)
-}
-
-proptest! {
-    #[test]
-    fn the_chosen_server_has_the_least_estimated_time_by_its_weight(
-        weights in prop::collection::vec(1_u32..9, 1..30),
-        last_byte: bool,
-        steps in prop::collection::vec((0_u64..60, any::<bool>(), any::<prop::sample::Index>(), any::<bool>()), 1..150),
-    ) {
-        let mut rig = rig(if last_byte { ResponseEnd::LastByte } else { ResponseEnd::Header }, &weights);
-        let mut peers: Vec<Peer> =
-            weights.iter().map(|weight| Peer { weight: (*weight).into(), ..Peer::default() }).collect();
-        let mut running: Vec<Request> = Vec::new();
-        for (pass, begins, index, counts) in steps {
-            rig.pass_ms(pass);
-            let now_ms = rig.now_us / 1_000;
-            if begins || running.is_empty() {
-                let request = rig.begin();
-                prop_assert!(best(&peers, now_ms)(request.slot), "{} at {now_ms} ms", request.slot);
-                peers[request.slot].chosen(now_ms);
-                running.push(request);
-            } else {
-                let mut request = running.swap_remove(index.index(running.len()));
-                let peer = &mut peers[request.slot];
-                if counts {
-                    peer.answered(now_ms - request.begun_us / 1_000);
-                }
-                peer.conns -= 1;
-                rig.answer(&mut request, counts);
-                rig.finish(request, counts);
-            }
-        }
-    }
 }
 
 /// Lets `slot` answer so often in `ms` that this is its average.
