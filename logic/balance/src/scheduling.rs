@@ -1,7 +1,7 @@
 use serde::Serialize;
 use weir_model::Millis;
 
-use crate::hash::name_key;
+use crate::hash::{self, name_key};
 use crate::{Algorithm, HashFunction, Key, MeasureOptions, Membership};
 
 /// An algorithm and its options: how one pool chooses.
@@ -68,6 +68,9 @@ impl HashOptions {
     pub const TABLE_SIZE: u32 = 65_537;
     /// Envoy's largest table_size.
     pub const TABLE_SIZE_MAX: u32 = 5_000_011;
+
+    /// So many buckets has `rendezvous`, each of which is one server's.
+    pub const BUCKETS: u32 = hash::BUCKETS;
 
     /// What holds for an algorithm that is named alone.
     pub const fn of(algorithm: Algorithm) -> Self {

@@ -23,5 +23,5 @@ pub(crate) use identity::{Addressed, apart, host_keys, name_key, ring_keys};
 pub(crate) use ipvs::{IpvsKind, IpvsTable};
 pub(crate) use ketama::Ketama;
 pub(crate) use maglev::Maglev;
-pub(crate) use rendezvous::Rendezvous;
+pub(crate) use rendezvous::{BUCKETS, Rendezvous};
 pub(crate) use ring::{Ring, id_key, id32_key, position_key};

@@ -27,7 +27,7 @@ pub(crate) struct Rendezvous {
 
 /// A constant: were it to depend on the number of servers, a server more could move all keys.
 const BUCKET_BITS: u32 = 17;
-const BUCKETS: u32 = 1 << BUCKET_BITS;
+pub(crate) const BUCKETS: u32 = 1 << BUCKET_BITS;
 
 /// Up to so many servers all are asked: for a bucket's winner when it is first asked for, and for the next choice where that one has no
 /// room. Of more, the winners are worked out in advance, and the winners of other buckets are the next choices.

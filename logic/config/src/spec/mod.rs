@@ -13,6 +13,7 @@ mod limits;
 mod listener;
 mod matching;
 mod offload;
+mod parts;
 mod pool;
 mod process;
 mod redirect;

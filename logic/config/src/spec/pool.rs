@@ -1,11 +1,11 @@
 use std::collections::{BTreeMap, HashMap};
 
-use weir_balance::{Algorithm, Membership, Portion, Subset};
+use weir_balance::{Membership, Portion, Subset};
 use weir_health::EjectionRule;
 use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
 use super::offload::AreaReference;
-use super::{auto_weight, limits, offload, spread, tls};
+use super::{auto_weight, limits, offload, parts, spread, tls};
 use crate::context::Context;
 use crate::diagnostic::Problem;
 use crate::keys::{POOL, SERVER};
@@ -164,31 +164,7 @@ fn warn_of_spread(table: &Table<'_, '_>, plan: &PoolPlan, zone: &spread::ZoneSpe
     }
     auto_weight::warn_of_algorithm(table, plan.algorithm);
     warn_of_portions(table, plan, zone);
-    warn_of_table(table, plan);
-}
-
-/// A server that has few places of its own has more or less than its weight says.
-fn warn_of_table(table: &Table<'_, '_>, plan: &PoolPlan) {
-    const PLACES_MIN: u64 = 100;
-    let weights =
-        || plan.servers.iter().map(|server| u64::from(server.weight.get())).filter(|weight| *weight > 0);
-    let (Some(lightest), size) = (weights().min(), plan.hash.options.table_size) else { return };
-    let wanted = (weights().sum::<u64>() * PLACES_MIN).div_ceil(lightest);
-    if let (Algorithm::Maglev, Some(node), true) =
-        (plan.algorithm, table.get("balance"), u64::from(size) < wanted)
-    {
-        let message = format!(
-            "{}: of {size} places the lightest of {} servers has fewer than {PLACES_MIN}: more or less than its weight says",
-            table.subject,
-            plan.servers.len()
-        );
-        let enough = u32::try_from(wanted).ok().and_then(super::balance::prime_from);
-        let help = match enough {
-            Some(enough) => format!("table-size = {enough} suffices"),
-            None => "rendezvous has no table".to_owned(),
-        };
-        table.cx.report(Problem::warning(node.span, message).help(help));
-    }
+    parts::warn_of_few(table, plan);
 }
 
 /// The parts of weights that do not count with this algorithm.

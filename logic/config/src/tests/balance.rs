@@ -75,6 +75,37 @@ fn the_size_of_a_table_is_a_prime_number_and_large_enough_for_its_servers() {
 }
 
 #[test]
+fn shares_that_a_table_or_buckets_cannot_give_are_told_with_what_gives_better_ones() {
+    let told = |balance: &str, servers: u32, heaviest: u32| {
+        let one = |n: u32| {
+            let weight = if n == 0 { 1 } else { heaviest };
+            format!("{{ address = \"10.0.{}.{}:80\", weight = {weight} }}", n / 250, n % 250)
+        };
+        let servers: Vec<_> = (0..servers).map(one).collect();
+        let text = config("http", balance).replace("\"10.0.0.1:80\"", &format!("[{}]", servers.join(", ")));
+        let text = complaints(&text);
+        // The list of servers is long.
+        text.lines()
+            .filter(|line| line.contains("warning") || line.contains("help"))
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
+    };
+    assert_eq!(told("\"rendezvous\"", 1_310, 1), "");
+    assert_eq!(told("\"ring\"", 1_311, 1), "");
+    let largest = "{ algorithm = \"maglev\", table-size = 5000011 }";
+    let all = [
+        told("\"rendezvous\"", 1_311, 1),
+        told("\"rendezvous\"", 10_000, 1),
+        told("\"rendezvous\"", 1_000, 256),
+        told("\"maglev\"", 10_000, 1),
+        told("\"maglev\"", 1_000, 256),
+        told(largest, 10_000, 1),
+        told(largest, 1_000, 256),
+    ];
+    insta::assert_snapshot!(all.concat());
+}
+
+#[test]
 fn every_kind_of_key_is_read_and_printed() {
     for key in [
         "\"source\"",
