@@ -7,8 +7,8 @@ use weir_lab::watch::Figures;
 
 /// Watch what the machine, its processes, disks and network do
 ///
-/// Without a choice of its own: the machine as a whole, network interfaces, TCP, disks, and energy where it is counted. Figures are the
-/// kernel's; what follows from them (rates, shares, times) is said beside them.
+/// Without a choice of its own: the machine as a whole, network interfaces, TCP, disks, and energy, for which CPU-seconds stand in where
+/// the machine does not count it. Figures are the kernel's; what follows from them (rates, shares, times) is said beside them.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_long_help = "\
@@ -30,7 +30,8 @@ Examples:
   weir watch --listen 127.0.0.1:9101
       For Prometheus: http://127.0.0.1:9101/metrics
 
-Exits with 0, or with 2 if something cannot be watched.")]
+What is listed and is not there is named on standard error, and recorded from when it comes.
+Exits with 0, or with 2 if something cannot be watched or nothing of what was listed was there.")]
 pub(crate) struct WatchArgs {
     #[command(subcommand)]
     pub(super) verb: Option<WatchVerb>,
@@ -62,7 +63,7 @@ pub(crate) struct LookArgs {
     /// Processes by number.
     #[arg(long, value_name = "PID", value_delimiter = ',', help_heading = "What is watched")]
     pub(super) pid: Vec<u32>,
-    /// Control groups (version 2), below /sys/fs/cgroup: system.slice/weir.service.
+    /// Control groups (version 2), below /sys/fs/cgroup: system.slice/weir.service; also what their processes have.
     #[arg(long, value_name = "PATH", value_delimiter = ',', help_heading = "What is watched")]
     pub(super) cgroup: Vec<String>,
     /// The machine as a whole: processors by mode, load, memory, pressure, interrupts.
@@ -80,7 +81,7 @@ pub(crate) struct LookArgs {
     /// Disks, all or these.
     #[arg(long, value_name = "NAME", num_args = 0.., require_equals = true, value_delimiter = ',', help_heading = "What is watched")]
     pub(super) disks: Option<Vec<String>>,
-    /// Energy (RAPL): an error where the machine does not count it.
+    /// Energy (RAPL); where the machine does not count it, CPU-seconds in its place.
     #[arg(long, help_heading = "What is watched")]
     pub(super) energy: bool,
 

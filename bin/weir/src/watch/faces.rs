@@ -56,6 +56,7 @@ impl Faces {
     pub(super) fn show(&mut self, moment: &Moment) -> Result<(), String> {
         if let Some(files) = &mut self.files {
             files.write(moment).map_err(|cause| cause.to_string())?;
+            files.notes().iter().for_each(|note| eprintln!("weir watch: {note}"));
         }
         if let Some(database) = &mut self.database {
             database.write(moment).map_err(|cause| cause.to_string())?;

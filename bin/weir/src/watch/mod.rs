@@ -50,16 +50,22 @@ fn plot(args: &PlotArgs) -> Result<(), String> {
 fn watch(args: &LookArgs) -> Result<(), String> {
     let watch = Watch::new(sources(args).map_err(|cause| cause.to_string())?);
     let mut watch = if is_raw(args) { watch.raw() } else { watch };
+    let notes = watch.notes();
+    let missing = said_at_start(&mut watch, args, &notes)?;
     let mut faces = Faces::open(args)?;
     let termination = Termination::listen().map_err(|cause| format!("signals: {cause}"))?;
     let is_kept = args.output.is_some() || args.sqlite.is_some() || args.svg.is_some();
     let is_shown = !args.json && !is_kept && args.listen.is_none();
     let mut screen = Screen::open(is_shown, !args.once && std::io::stdin().is_terminal());
     let mut turns = Turns::new(args);
+    let mut was_there = false;
     let mut look = || -> Result<bool, String> {
         let moment = watch.read().map_err(|cause| cause.to_string())?;
+        was_there |= !moment.is_empty();
         faces.show(&moment)?;
-        screen.show(&moment)?;
+        let missing = if screen.is_terminal() { watch.missing() } else { Ok(Vec::new()) };
+        let missing = missing.map_err(|cause| cause.to_string())?;
+        screen.show(&moment, &[notes.as_slice(), missing.as_slice()].concat())?;
         let Some(next) = turns.next(Instant::now()) else { return Ok(false) };
         Ok(!screen.wait(next, &termination)?)
     };
@@ -71,7 +77,20 @@ fn watch(args: &LookArgs) -> Result<(), String> {
         }
     };
     // What was seen until then is drawn, whatever the end was.
-    ended.and(faces.finish())
+    ended.and(faces.finish())?;
+    match was_there || missing.is_empty() {
+        true => Ok(()),
+        false => Err("nothing was recorded: none of it was there".to_owned()),
+    }
+}
+
+/// Tells on standard error what must be known of the figures, and what is not there (yet), which it returns.
+fn said_at_start(watch: &mut Watch, args: &LookArgs, notes: &[String]) -> Result<Vec<String>, String> {
+    let missing = watch.missing().map_err(|cause| cause.to_string())?;
+    let until = if args.once { "" } else { "; it is recorded from when it comes" };
+    notes.iter().for_each(|note| eprintln!("weir watch: {note}"));
+    missing.iter().for_each(|missing| eprintln!("weir watch: {missing}{until}"));
+    Ok(missing)
 }
 
 /// Whether nobody asks what follows from the kernel's figures.
@@ -86,7 +105,7 @@ fn sources(args: &LookArgs) -> Result<Vec<Box<dyn Source>>, WatchError> {
     let names = args.process.iter().map(|name| Which::Name(name.clone()));
     let which: Vec<_> = names.chain(args.pid.iter().map(|pid| Which::Pid(*pid))).collect();
     if !which.is_empty() {
-        sources.push(Box::new(Processes::new(which)?));
+        sources.push(Box::new(Processes::new(which)));
     }
     if !args.cgroup.is_empty() {
         sources.push(Box::new(Cgroups::new(&args.cgroup)?));
@@ -110,14 +129,8 @@ fn sources(args: &LookArgs) -> Result<Vec<Box<dyn Source>>, WatchError> {
     if args.disks.is_some() || is_usual {
         sources.push(Box::new(Disks::new(args.disks.clone().unwrap_or_default())?));
     }
-    match Energy::find() {
-        Some(energy) if args.energy || is_usual => sources.push(Box::new(energy)),
-        None if args.energy => {
-            let why = "this machine does not count energy (no /sys/class/powercap that can be read): processors' seconds \
-                       (--host, --process) are the nearest to it";
-            return Err(WatchError::Unknown(why.to_owned()));
-        }
-        _ => {}
+    if args.energy || is_usual {
+        sources.push(Box::new(Energy::new()?));
     }
     Ok(sources)
 }
@@ -172,17 +185,13 @@ mod tests {
     }
 
     fn names(line: &str) -> Vec<&'static str> {
-        sources(&parsed(line))
-            .unwrap()
-            .iter()
-            .map(|source| source.name())
-            .filter(|name| *name != "energy")
-            .collect()
+        sources(&parsed(line)).unwrap().iter().map(|source| source.name()).collect()
     }
 
     #[test]
     fn what_was_asked_for_is_watched_and_else_the_usual() {
-        assert_eq!(names(""), ["host", "network", "tcp", "disks"]);
+        assert_eq!(names(""), ["host", "network", "tcp", "disks", "energy"]);
+        assert_eq!(names("--energy"), ["energy"]);
         assert_eq!(names("--tcp"), ["tcp"]);
         assert_eq!(names("--process cat,dog --processors --disks"), ["processes", "processors", "disks"]);
         assert_eq!(names("--network=lo"), ["network"]);
@@ -199,12 +208,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_an_error_that_names_it() {
-        for (line, said) in
-            [("--disks=nosuch", "nosuch"), ("--network=nosuch", "nosuch"), ("--cgroup nosuch", "nosuch")]
-        {
-            let error = sources(&parsed(line)).err().unwrap().to_string();
-            assert!(error.contains(said), "{error}");
+    fn what_is_not_there_is_named() {
+        for line in ["--disks=nosuch", "--network=nosuch", "--process nosuch", "--pid 4294967295"] {
+            let missing = Watch::new(sources(&parsed(line)).unwrap()).missing().unwrap();
+            assert!(
+                missing.len() == 1 && (missing[0].contains("nosuch") || missing[0].contains("4294967295")),
+                "{missing:?}"
+            );
         }
     }
 

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use ratatui::Frame;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::widgets::Paragraph;
 use weir_lab::watch::{Moment, table};
@@ -30,14 +31,25 @@ impl Screen {
         }
     }
 
-    pub(super) fn show(&mut self, moment: &Moment) -> Result<(), String> {
+    /// Whether what was said on standard error is covered.
+    pub(super) fn is_terminal(&self) -> bool {
+        matches!(self, Self::Terminal(_))
+    }
+
+    /// `remarks`: what whoever looks at the terminal must know as well.
+    pub(super) fn show(&mut self, moment: &Moment, remarks: &[String]) -> Result<(), String> {
         let shown = match self {
             Self::Terminal(terminal) => {
-                let (seconds, text) = (moment.elapsed.as_secs_f64(), table(moment));
-                let text = format!("weir watch, {seconds:.0} s (q: quit)\n\n{text}");
-                terminal.draw(|frame| frame.render_widget(Paragraph::new(text), frame.area())).map(drop)
+                let remarks: String = remarks.iter().map(|remark| format!("! {remark}\n")).collect();
+                let seconds = moment.elapsed.as_secs_f64();
+                let draw = |frame: &mut Frame<'_>| {
+                    let tables = table(moment, Some(usize::from(frame.area().width)));
+                    let text = format!("weir watch, {seconds:.0} s (q: quit)\n{remarks}\n{tables}");
+                    frame.render_widget(Paragraph::new(text), frame.area());
+                };
+                terminal.draw(draw).map(drop)
             }
-            Self::Lines => io::stdout().write_all(format!("{}\n", table(moment)).as_bytes()),
+            Self::Lines => io::stdout().write_all(format!("{}\n", table(moment, None)).as_bytes()),
             Self::Nothing => Ok(()),
         };
         shown.map_err(|cause| format!("standard output: {cause}"))

@@ -1,6 +1,7 @@
 //! What balancer, servers and host do during a run.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -24,8 +25,8 @@ impl Monitor {
             let mut watches = [("balancer", balancer), ("servers", servers)]
                 .into_iter()
                 .filter(|(_, pids)| !pids.is_empty())
-                .map(|(name, pids)| Ok((name, watch(processes(&pids)?))))
-                .collect::<Result<Vec<_>, WatchError>>()?;
+                .map(|(name, pids)| (name, watch(processes(&pids))))
+                .collect::<Vec<_>>();
             watches.push(("host", watch(Box::new(Host::new()?))));
             let mut samples = Vec::new();
             loop {
@@ -62,11 +63,10 @@ fn watch(source: Box<dyn Source>) -> Watch {
     Watch::new(vec![source])
 }
 
-/// Those that are still there.
-fn processes(pids: &[u32]) -> Result<Box<dyn Source>, WatchError> {
-    let is_there = |pid: &&u32| Processes::new(vec![Which::Pid(**pid)]).is_ok();
-    let which = pids.iter().filter(is_there).map(|pid| Which::Pid(*pid)).collect();
-    Ok(Box::new(Processes::new(which)?))
+/// Those that are still there: the number of one that has ended may go to another.
+fn processes(pids: &[u32]) -> Box<dyn Source> {
+    let is_there = |pid: &&u32| Path::new("/proc").join(pid.to_string()).exists();
+    Box::new(Processes::new(pids.iter().filter(is_there).map(|pid| Which::Pid(*pid)).collect()))
 }
 
 fn add(samples: &mut Vec<Sample>, source: &'static str, moment: &Moment) {

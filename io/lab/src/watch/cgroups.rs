@@ -1,28 +1,74 @@
 //! Control groups of version 2 (Documentation/admin-guide/cgroup-v2.rst of the kernel).
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::members::{Figures, Members};
 use super::source::{Derived, Source, WatchError, named};
-use super::table::{Column, Row};
+use super::table::{Change, Column, Row};
 
-/// Groups of processes that the kernel counts together: a container, a unit of systemd.
+/// Groups of processes that the kernel counts together: a container, a unit of systemd. They may come and go.
 #[derive(Debug)]
 pub struct Cgroups {
-    groups: Vec<PathBuf>,
+    root: PathBuf,
+    groups: Vec<Group>,
+}
+
+#[derive(Debug)]
+struct Group {
+    path: PathBuf,
+    /// Tells it from another that had the same path before; 0 = it was not there yet.
+    inode: u64,
+    members: Members,
 }
 
 const ROOT: &str = "/sys/fs/cgroup";
+
+/// Only groups of version 2 have it, and all of them.
+const MARK: &str = "cgroup.controllers";
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::counter("cpu_user_s", "Seconds in user space"),
     Column::counter("cpu_system_s", "Seconds in the kernel"),
     Column::counter("throttled_s", "Seconds in which it was kept from running by its quota"),
-    Column::gauge("memory_bytes", "Memory, its part of the page cache included"),
+    Column::gauge("memory_bytes", "Memory, its part of the page cache included").shown(),
     Column::gauge("memory_max_bytes", "Memory that it may have; nothing = no limit"),
-    Column::gauge("processes", "Processes and threads"),
+    Column::gauge("processes", "Processes of it and of the groups below it").shown(),
     Column::counter("read_bytes", "Bytes read from disks"),
     Column::counter("written_bytes", "Bytes written to disks"),
+    Column::gauge("tasks", "Processes and their threads, as its controller of numbers counts them"),
+    Column::counter("cpu_s", "Seconds of processors in all"),
+    Column::gauge("threads", "Threads of its processes").shown(),
+    Column::gauge("resident_bytes", "Memory that its processes have, what they share counted for each (RSS)").shown(),
+    Column::gauge(
+        "proportional_bytes",
+        "The same with the part of each of shared pages only (PSS); needs their users' rights; of the last second or before",
+    )
+    .shown(),
+    Column::gauge("virtual_bytes", "Address space of its processes"),
+    Column::gauge("descriptors", "Open descriptors of its processes; before Linux 6.2 this needs their users' rights")
+        .shown(),
+    Column::counter(
+        "minor_faults",
+        "Pages that came to its processes without a disk; of those that have ended, up to the last look",
+    ),
+    Column::counter(
+        "major_faults",
+        "Pages that came to its processes from a disk; of those that have ended, up to the last look",
+    ),
+    Column::counter(
+        "voluntary_switches",
+        "Times that a thread of it waited; of those that have ended, up to the last look",
+    ),
+    Column::counter(
+        "involuntary_switches",
+        "Times that a thread of it was interrupted; of those that have ended, up to the last look",
+    ),
+    Column::counter(
+        "members_at_s",
+        "When it was looked at its processes, in seconds since the machine was started: their figures are of then",
+    ),
 ];
 
 pub(super) const DERIVED: &[Derived] = &[
@@ -46,24 +92,50 @@ pub(super) const DERIVED: &[Derived] = &[
         help: "Bytes written to disks each second",
         of: |it| it.rate("written_bytes"),
     },
+    Derived {
+        name: "switches_per_s",
+        help: "Times each second that a thread waited or was interrupted",
+        of: |it| Some(member_rate(it, "voluntary_switches")? + member_rate(it, "involuntary_switches")?),
+    },
+    Derived {
+        name: "major_faults_per_s",
+        help: "Pages that came from a disk, each second",
+        of: |it| member_rate(it, "major_faults"),
+    },
 ];
 
+/// Nothing where it was not looked at the processes since: what they did then is in the next rate.
+fn member_rate(change: &Change<'_>, name: &str) -> Option<f64> {
+    let seconds = change.growth("members_at_s").filter(|seconds| *seconds > 0.0)?;
+    Some(change.growth(name)? / seconds)
+}
+
 impl Cgroups {
-    /// Those at these paths, below /sys/fs/cgroup or in full.
+    /// Those at these paths, below /sys/fs/cgroup or in full, also if they come later.
     ///
     /// # Errors
-    /// There is no such group, or control groups are of version 1.
+    /// No group of version 2 can be at one of them: control groups are of version 1 there.
     pub fn new(groups: &[String]) -> Result<Self, WatchError> {
-        let path = |name: &String| {
-            let path = Path::new(ROOT).join(name.strip_prefix(ROOT).unwrap_or(name).trim_start_matches('/'));
-            match path.join("cgroup.controllers").exists() {
-                true => Ok(path),
-                false => {
-                    Err(WatchError::Unknown(format!("{}: no control group of version 2", path.display())))
+        Self::below(Path::new(ROOT), groups)
+    }
+
+    fn below(root: &Path, groups: &[String]) -> Result<Self, WatchError> {
+        let group = |name: &String| {
+            let inner = Path::new(name).strip_prefix(root).unwrap_or(Path::new(name.trim_start_matches('/')));
+            let path = root.join(inner);
+            let mut above = path.ancestors().filter(|path| path.starts_with(root));
+            match above.find(|path| path.is_dir()) {
+                Some(there) if there.join(MARK).exists() => {
+                    Ok(Group { path, inode: 0, members: Members::default() })
                 }
+                there => Err(WatchError::Unknown(format!(
+                    "{}: no control group of version 2: {} has no {MARK}",
+                    path.display(),
+                    there.unwrap_or(root).display()
+                ))),
             }
         };
-        Ok(Self { groups: groups.iter().map(path).collect::<Result<_, _>>()? })
+        Ok(Self { root: root.to_owned(), groups: groups.iter().map(group).collect::<Result<_, _>>()? })
     }
 }
 
@@ -81,28 +153,56 @@ impl Source for Cgroups {
     }
 
     fn read(&mut self) -> Result<Vec<Row>, WatchError> {
-        Ok(self.groups.iter().filter(|path| path.exists()).map(|path| row(path)).collect())
+        let root = &self.root;
+        Ok(self.groups.iter_mut().filter_map(|group| group.read(root)).collect())
+    }
+
+    fn missing(&mut self) -> Result<Vec<String>, WatchError> {
+        let missing = self.groups.iter().filter(|group| !group.path.join(MARK).exists());
+        Ok(missing.map(|group| format!("{}: no such control group", group.path.display())).collect())
     }
 }
 
-fn row(path: &Path) -> Row {
+impl Group {
+    /// `None`: it is not there.
+    fn read(&mut self, root: &Path) -> Option<Row> {
+        let inode = fs::metadata(&self.path).ok()?.ino();
+        if inode != self.inode {
+            (self.inode, self.members) = (inode, Members::default());
+        }
+        let members = self.members.look(&self.path);
+        let subject = self.path.strip_prefix(root).unwrap_or(&self.path).display().to_string();
+        let subject = if subject.is_empty() { "/".to_owned() } else { subject };
+        Some(Row { incarnation: inode, ..Row::new(subject, figures(&self.path, &members)) })
+    }
+}
+
+fn figures(path: &Path, members: &Figures) -> Vec<Option<f64>> {
     // Files that a group does not have belong to controllers that are not on.
     let text = |file: &str| fs::read_to_string(path.join(file)).unwrap_or_default();
     let (cpu, io) = (text("cpu.stat"), text("io.stat"));
     let seconds = |name| named(&cpu, name).map(|microseconds| microseconds / 1e6);
     let alone = |file: &str| text(file).trim().parse::<u64>().ok().map(|number| number as f64);
-    let subject = path.strip_prefix(ROOT).unwrap_or(path).display().to_string();
-    let values = vec![
+    let mut values = vec![
         seconds("user_usec"),
         seconds("system_usec"),
         seconds("throttled_usec"),
         alone("memory.current"),
         alone("memory.max"),
-        alone("pids.current"),
+        members.processes,
         of_all_disks(&io, "rbytes="),
         of_all_disks(&io, "wbytes="),
+        alone("pids.current"),
+        seconds("usage_usec"),
+        members.threads,
+        members.resident_bytes,
+        members.proportional_bytes,
+        members.virtual_bytes,
+        members.descriptors,
     ];
-    Row::new(if subject.is_empty() { "/".to_owned() } else { subject }, values)
+    values.extend(members.counted);
+    values.push(members.at_s);
+    values
 }
 
 /// The sum of what each line `8:0 rbytes=1 wbytes=2 ...` has.
@@ -126,16 +226,81 @@ mod tests {
         write("memory.current", "4096\n");
         write("memory.max", "max\n");
         write("io.stat", "8:0 rbytes=10 wbytes=20 rios=1\n8:16 rbytes=1 wbytes=2 rios=1\n");
-        let row = row(group.path());
-        assert_eq!(
-            row.values,
-            [Some(3.0), Some(2.0), Some(0.5), Some(4096.0), None, None, Some(11.0), Some(22.0)]
-        );
+        write("pids.current", "7\n");
+        let values = figures(group.path(), &Figures::default());
+        let known = [
+            Some(3.0),
+            Some(2.0),
+            Some(0.5),
+            Some(4096.0),
+            None,
+            None,
+            Some(11.0),
+            Some(22.0),
+            Some(7.0),
+            Some(5.0),
+        ];
+        assert_eq!(values[..10], known);
+        assert!(values.len() == COLUMNS.len() && values[10..].iter().all(Option::is_none));
     }
 
     #[test]
-    fn a_group_that_is_not_there_is_an_error() {
-        let error = Cgroups::new(&["no/such/group".to_owned()]).unwrap_err().to_string();
-        assert!(error.contains("/sys/fs/cgroup/no/such/group"), "{error}");
+    fn a_group_that_comes_is_read_from_then_on_and_another_by_its_name_is_another() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join(MARK), "").unwrap();
+        let group = root.path().join("slice/unit");
+        let make = || {
+            fs::create_dir_all(&group).unwrap();
+            fs::write(group.join(MARK), "").unwrap();
+            fs::write(group.join("cgroup.procs"), format!("{}\n", std::process::id())).unwrap();
+        };
+        let mut groups = Cgroups::below(root.path(), &["/slice/unit".to_owned()]).unwrap();
+        assert_eq!(groups.missing().unwrap(), [format!("{}: no such control group", group.display())]);
+        assert!(groups.read().unwrap().is_empty());
+        make();
+        let row = groups.read().unwrap().remove(0);
+        assert!(groups.missing().unwrap().is_empty() && row.incarnation > 0);
+        assert_eq!((row.subject.as_str(), row.values[5]), ("slice/unit", Some(1.0)));
+        let value =
+            |name: &str| row.values[COLUMNS.iter().position(|column| column.name == name).unwrap()].unwrap();
+        assert!(value("threads") >= 1.0 && value("descriptors") >= 1.0 && value("voluntary_switches") >= 0.0);
+        assert!(value("proportional_bytes") <= value("resident_bytes"));
+        fs::rename(&group, root.path().join("gone")).unwrap();
+        assert!(groups.read().unwrap().is_empty());
+        make();
+        assert_ne!(groups.read().unwrap()[0].incarnation, row.incarnation);
+    }
+
+    #[test]
+    fn switches_are_those_between_two_looks_at_the_processes() {
+        let row = |switches: f64, at_s: f64| {
+            let counted = [Some(0.0), Some(0.0), Some(switches), Some(0.0)];
+            let members = Figures { counted, at_s: Some(at_s), ..Figures::default() };
+            Row::new("unit", figures(Path::new("/nowhere"), &members))
+        };
+        let (before, now) = (row(100.0, 5.0), row(400.0, 7.0));
+        let rate = |before, now| {
+            let change = Change::new(COLUMNS, before, now, 0.1).unwrap();
+            (DERIVED.iter().find(|it| it.name == "switches_per_s").unwrap().of)(&change)
+        };
+        assert_eq!((rate(&before, &now), rate(&now, &now)), (Some(150.0), None));
+    }
+
+    #[test]
+    fn where_groups_are_of_version_1_it_says_what_is_missing() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join("memory")).unwrap();
+        for (name, without) in [("memory/unit", root.path().join("memory")), ("unit", root.path().to_owned())]
+        {
+            let path = root.path().join(name);
+            assert_eq!(
+                Cgroups::below(root.path(), &[name.to_owned()]).unwrap_err().to_string(),
+                format!(
+                    "{}: no control group of version 2: {} has no cgroup.controllers",
+                    path.display(),
+                    without.display()
+                )
+            );
+        }
     }
 }

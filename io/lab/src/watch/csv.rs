@@ -33,6 +33,7 @@ pub struct CsvFiles {
     open: HashMap<&'static str, Growing>,
     /// When lines were written, by the moments' own clock.
     written: Option<Duration>,
+    notes: Vec<String>,
 }
 
 /// A file, and whole moments that it does not have yet.
@@ -54,20 +55,21 @@ pub enum CsvError {
         /// Why.
         cause: io::Error,
     },
-    /// It begins with another header.
-    #[error("{0}: has other columns; give another directory, or move it away")]
-    OtherColumns(String),
+    /// It is no file of figures.
+    #[error("{0}: is something else, without our columns; give another directory, or move it away")]
+    SomethingElse(String),
 }
 
 impl CsvFiles {
-    /// In this directory, which is made if it is not there. Files that are there are continued.
+    /// In this directory, which is made if it is not there. Files that are there are continued; beside one with other columns, as of an
+    /// older Weir, another is begun, `NAME-2.csv`.
     ///
     /// # Errors
     /// It cannot be made.
     pub fn new(directory: impl Into<PathBuf>, figures: Figures) -> Result<Self, CsvError> {
         let directory = directory.into();
         std::fs::create_dir_all(&directory).map_err(io_error(&directory))?;
-        Ok(Self { directory, figures, open: HashMap::new(), written: None })
+        Ok(Self { directory, figures, open: HashMap::new(), written: None, notes: Vec::new() })
     }
 
     /// Adds a line for each thing, to each source's file at once: who reads it never sees half a moment of one source. Moments that follow
@@ -80,8 +82,8 @@ impl CsvFiles {
             let file = match self.open.get_mut(reading.name) {
                 Some(file) => file,
                 None => {
-                    let path = self.directory.join(format!("{}.csv", reading.name));
-                    let file = open(&path, &header(reading, self.figures))?;
+                    let header = header(reading, self.figures);
+                    let (path, file) = place(&self.directory, reading.name, &header, &mut self.notes)?;
                     self.open.entry(reading.name).or_insert(Growing { path, file, lines: String::new() })
                 }
             };
@@ -92,6 +94,11 @@ impl CsvFiles {
         }
         self.written = Some(moment.elapsed);
         self.flush()
+    }
+
+    /// What is to be said of files that were begun, once.
+    pub fn notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
     }
 
     /// Writes what is gathered.
@@ -118,8 +125,38 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> CsvError + '_ {
     move |cause| CsvError::Io { path: path.display().to_string(), cause }
 }
 
-/// To go on at its end, whole lines only: a line that a crash has cut is ended, so that it spoils no other.
-fn open(path: &Path, header: &str) -> Result<File, CsvError> {
+/// The first of `NAME.csv`, `NAME-2.csv` ... that has these columns, or is not there yet.
+fn place(
+    directory: &Path,
+    name: &str,
+    header: &str,
+    notes: &mut Vec<String>,
+) -> Result<(PathBuf, File), CsvError> {
+    let mut path = directory.join(format!("{name}.csv"));
+    let mut number = 1;
+    loop {
+        if let Some(file) = open(&path, header)? {
+            return Ok((path, file));
+        }
+        number += 1;
+        let next = directory.join(format!("{name}-{number}.csv"));
+        // Said when it is begun, and not at each start.
+        if !next.exists() {
+            let (old, next) = (path.display(), next.display());
+            notes.push(format!(
+                "{old}: has other columns and stays as it is; from now on figures go to {next}"
+            ));
+        }
+        path = next;
+    }
+}
+
+/// How every file begins.
+const FIRST: [&str; 3] = ["time", "elapsed_s", "subject"];
+
+/// To go on at its end, whole lines only: a line that a crash has cut is ended, so that it spoils no other. `None`: it is ours and has
+/// other columns.
+fn open(path: &Path, header: &str) -> Result<Option<File>, CsvError> {
     let mut options = OpenOptions::new();
     let mut file = options.read(true).append(true).create(true).open(path).map_err(io_error(path))?;
     let mut first = String::new();
@@ -127,7 +164,11 @@ fn open(path: &Path, header: &str) -> Result<File, CsvError> {
     if first.is_empty() {
         file.write_all(header.as_bytes()).map_err(io_error(path))?;
     } else if first != header {
-        return Err(CsvError::OtherColumns(path.display().to_string()));
+        let is_ours = first.starts_with(&(FIRST.join(",") + ","));
+        return match is_ours {
+            true => Ok(None),
+            false => Err(CsvError::SomethingElse(path.display().to_string())),
+        };
     } else {
         let mut last = [0];
         file.seek(SeekFrom::End(-1)).map_err(io_error(path))?;
@@ -136,13 +177,13 @@ fn open(path: &Path, header: &str) -> Result<File, CsvError> {
             file.write_all(b"\n").map_err(io_error(path))?;
         }
     }
-    Ok(file)
+    Ok(Some(file))
 }
 
 fn header(reading: &Reading, figures: Figures) -> String {
     let raw = reading.columns.iter().map(|column| column.name).filter(|_| figures != Figures::Derived);
     let derived = reading.derived.iter().map(|it| it.name).filter(|_| figures != Figures::Raw);
-    let names: Vec<_> = ["time", "elapsed_s", "subject"].into_iter().chain(raw).chain(derived).collect();
+    let names: Vec<_> = FIRST.into_iter().chain(raw).chain(derived).collect();
     names.join(",") + "\n"
 }
 
@@ -230,6 +271,26 @@ mod tests {
             files.write(&watch(1).read().unwrap()).unwrap();
             assert_eq!(content(directory.path())[0], header);
         }
+    }
+
+    #[test]
+    fn beside_a_file_with_other_columns_another_is_begun_and_it_is_said_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let older = "time,elapsed_s,subject,sent\n1.000,0.1,a,1\n";
+        fs::write(directory.path().join("told.csv"), older).unwrap();
+        for notes in [1, 0] {
+            let mut files = CsvFiles::new(directory.path(), Figures::Raw).unwrap();
+            files.write(&watch(1).read().unwrap()).unwrap();
+            let said = files.notes();
+            assert_eq!(said.len(), notes, "{said:?}");
+            assert!(said.iter().all(|it| it.contains("told.csv: ") && it.contains("told-2.csv")), "{said:?}");
+        }
+        assert_eq!(fs::read_to_string(directory.path().join("told.csv")).unwrap(), older);
+        let newer = fs::read_to_string(directory.path().join("told-2.csv")).unwrap();
+        assert!(
+            newer.starts_with("time,elapsed_s,subject,sent,level\n") && newer.lines().count() == 3,
+            "{newer}"
+        );
     }
 
     #[test]

@@ -1,18 +1,24 @@
 //! Block devices, from /proc/diskstats (Documentation/admin-guide/iostats.rst of the kernel): every field that it has.
 
-use super::source::{Derived, KernelFile, Source, WatchError, number};
+use std::path::PathBuf;
+
+use super::source::{Derived, KernelFile, Source, WatchError, missing, number};
 use super::table::{Column, Row};
 
 /// Disks and their partitions.
 #[derive(Debug)]
 pub struct Disks {
     file: KernelFile,
+    columns: &'static [Column],
     /// Only these; empty = all.
     wanted: Vec<String>,
 }
 
-/// In the file's order. Kernels before 4.18 have the first 11 of them, those before 5.5 the first 15.
+/// In the file's order, but for the name, which stands third there. Kernels before 4.18 have the first 13 of them, those before 5.5 the
+/// first 17.
 pub(super) const COLUMNS: &[Column] = &[
+    Column::id("major", "Number of its kind (major)"),
+    Column::id("minor", "Its number among these (minor)"),
     Column::counter("reads", "Reads that are done"),
     Column::counter("reads_merged", "Reads that were made one with another"),
     Column::counter("sectors_read", "Sectors of 512 bytes that were read"),
@@ -75,20 +81,18 @@ fn per(sum: f64, count: f64) -> Option<f64> {
 }
 
 impl Disks {
-    /// All, or those with these names (`sda`, `nvme0n1p1`).
+    /// All, or those with these names (`sda`, `nvme0n1p1`), also if they come later.
     ///
     /// # Errors
-    /// The kernel has no /proc/diskstats, or not one of the names.
+    /// The kernel has no /proc/diskstats.
     pub fn new(wanted: Vec<String>) -> Result<Self, WatchError> {
-        let mut file = KernelFile::open("/proc/diskstats")?;
-        let there: Vec<String> = rows(file.read()?, &[]).into_iter().map(|row| row.subject).collect();
-        match wanted.iter().find(|name| !there.contains(name)) {
-            Some(unknown) => Err(WatchError::Unknown(format!(
-                "no block device {unknown:?}: there are {}",
-                there.join(", ")
-            ))),
-            None => Ok(Self { file, wanted }),
-        }
+        Self::of("/proc/diskstats", wanted)
+    }
+
+    fn of(path: impl Into<PathBuf>, wanted: Vec<String>) -> Result<Self, WatchError> {
+        let mut file = KernelFile::open(path)?;
+        let columns = columns(file.read()?);
+        Ok(Self { file, columns, wanted })
     }
 }
 
@@ -98,7 +102,7 @@ impl Source for Disks {
     }
 
     fn columns(&self) -> &'static [Column] {
-        COLUMNS
+        self.columns
     }
 
     fn derived(&self) -> &'static [Derived] {
@@ -106,16 +110,37 @@ impl Source for Disks {
     }
 
     fn read(&mut self) -> Result<Vec<Row>, WatchError> {
-        Ok(rows(self.file.read()?, &self.wanted))
+        Ok(rows(self.file.read()?, self.columns, &self.wanted))
+    }
+
+    fn missing(&mut self) -> Result<Vec<String>, WatchError> {
+        Ok(missing("block device", &self.wanted, &rows(self.file.read()?, self.columns, &[])))
     }
 }
 
-fn rows(text: &str, wanted: &[String]) -> Vec<Row> {
+/// Those that are known, and one for each field that a newer kernel has beyond them, by its place in the line.
+fn columns(text: &str) -> &'static [Column] {
+    const KNOWN: usize = COLUMNS.len() + 1;
+    let fields = text.lines().map(|line| line.split_whitespace().count()).max().unwrap_or(0);
+    if fields <= KNOWN {
+        return COLUMNS;
+    }
+    let unknown = |field| {
+        // As long as the program, as those that are known: once for each source, which is once for each start.
+        let name = Box::leak(format!("field_{field}").into_boxed_str());
+        Column::gauge(name, "A field of the kernel's that is newer than this Weir")
+    };
+    let all: Vec<Column> = COLUMNS.iter().copied().chain((KNOWN + 1..=fields).map(unknown)).collect();
+    Box::leak(all.into_boxed_slice())
+}
+
+fn rows(text: &str, columns: &[Column], wanted: &[String]) -> Vec<Row> {
     let row = |line: &str| {
         let mut words = line.split_whitespace();
-        let name = words.nth(2)?;
+        let (major, minor, name) = (words.next(), words.next(), words.next()?);
         let is_wanted = wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
-        is_wanted.then(|| Row::new(name, COLUMNS.iter().map(|_| number(words.next())).collect()))
+        let figures = [major, minor].into_iter().chain(words.map(Some)).chain(std::iter::repeat(None));
+        is_wanted.then(|| Row::new(name, figures.take(columns.len()).map(number).collect()))
     };
     text.lines().filter_map(row).collect()
 }
@@ -132,35 +157,58 @@ mod tests {
 
     #[test]
     fn every_field_of_every_kernel_is_read() {
-        let all = rows(OF_5_5, &[]);
+        let all = rows(OF_5_5, COLUMNS, &[]);
         assert_eq!(all.iter().map(|row| row.subject.as_str()).collect::<Vec<_>>(), ["sda", "sda1"]);
         assert!(
             all.iter().all(|row| row.values.len() == COLUMNS.len() && row.values.iter().all(Option::is_some))
         );
-        assert_eq!(all[0].values[16], Some(16.0));
+        assert_eq!(
+            (all[1].values[0], all[1].values[1], all[0].values[18]),
+            (Some(8.0), Some(1.0), Some(16.0))
+        );
         for (text, fields) in [(OF_4_18, 15), (OF_2_6, 11)] {
-            let row = &rows(text, &[])[0];
-            let known: Vec<f64> = row.values.iter().flatten().copied().collect();
+            let row = &rows(text, COLUMNS, &[])[0];
+            let known: Vec<f64> = row.values.iter().skip(2).flatten().copied().collect();
             assert_eq!(known, (1..=fields).map(f64::from).collect::<Vec<_>>());
             assert!(
-                row.values[fields as usize..].iter().all(Option::is_none),
+                row.values[2 + fields as usize..].iter().all(Option::is_none),
                 "what it does not have is not 0"
             );
+            assert_eq!(columns(text), COLUMNS);
         }
     }
 
     #[test]
-    fn only_those_that_are_wanted_are_there() {
-        assert_eq!(rows(OF_5_5, &["sda1".to_owned()]).len(), 1);
-        let error = Disks::new(vec!["no-such-disk".to_owned()]).unwrap_err().to_string();
-        assert!(error.contains("no-such-disk"), "{error}");
+    fn fields_of_a_kernel_to_come_are_kept_by_their_place() {
+        let text = " 8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19\n 8 1 sda1 1 2 3\n";
+        let columns = columns(text);
+        let names: Vec<_> = columns[COLUMNS.len()..].iter().map(|column| column.name).collect();
+        assert_eq!(
+            (names.as_slice(), columns.len()),
+            (["field_21", "field_22"].as_slice(), COLUMNS.len() + 2)
+        );
+        let rows = rows(text, columns, &[]);
+        assert_eq!(rows[0].values[19..], [Some(18.0), Some(19.0)]);
+        assert_eq!(rows[1].values[4..], [Some(3.0)].into_iter().chain([None; 16]).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn one_that_is_not_there_is_named_and_read_when_it_comes() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), OF_5_5).unwrap();
+        let mut disks = Disks::of(file.path(), vec!["sda1".to_owned(), "vda".to_owned()]).unwrap();
+        assert_eq!(disks.missing().unwrap(), ["no block device \"vda\": there are sda, sda1"]);
+        assert_eq!(disks.read().unwrap().len(), 1);
+        std::fs::write(file.path(), format!("{OF_5_5}{OF_4_18}")).unwrap();
+        assert!(disks.missing().unwrap().is_empty());
+        assert_eq!(disks.read().unwrap()[1].subject, "vda");
     }
 
     #[test]
     fn rates_are_those_of_iostat() {
-        let before = &rows(OF_5_5, &[])[0];
+        let before = &rows(OF_5_5, COLUMNS, &[])[0];
         let later = "   8       0 sda 200 2 5000 540 50 6 7000 80 1 1090 1620 11 12 13 14 15 16\n";
-        let now = &rows(later, &[])[0];
+        let now = &rows(later, COLUMNS, &[])[0];
         let change = Change::new(COLUMNS, before, now, 2.0).unwrap();
         let derived = |name: &str| (DERIVED.iter().find(|it| it.name == name).unwrap().of)(&change);
         assert_eq!(derived("reads_per_s"), Some(50.0));
@@ -176,7 +224,9 @@ mod tests {
         let line = |ms: u64| format!("8 0 sda 1 0 0 {ms} 0 0 0 0 0 0 0\n");
         let (before, now) = (line(4_294_967_290), line(4));
         let change = |columns| {
-            Change::new(columns, &rows(&before, &[])[0], &rows(&now, &[])[0], 1.0).unwrap().growth("read_ms")
+            Change::new(columns, &rows(&before, COLUMNS, &[])[0], &rows(&now, COLUMNS, &[])[0], 1.0)
+                .unwrap()
+                .growth("read_ms")
         };
         assert_eq!(change(COLUMNS), Some(10.0));
     }

@@ -3,13 +3,21 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::source::{Derived, Source, WatchError};
+use super::host::worked_s;
+use super::source::{Derived, KernelFile, Source, WatchError};
 use super::table::{Column, Row};
 
-/// What packages, cores and memory have used.
+/// What packages, cores and memory have used; of a machine that does not count that, what its processors did.
 #[derive(Debug)]
 pub struct Energy {
-    domains: Vec<Domain>,
+    counted: Counted,
+}
+
+#[derive(Debug)]
+enum Counted {
+    Joules(Vec<Domain>),
+    /// /proc/stat, for the seconds that stand in.
+    CpuSeconds(KernelFile),
 }
 
 #[derive(Debug)]
@@ -19,24 +27,43 @@ struct Domain {
     wraps_at: f64,
 }
 
-pub(super) const COLUMNS: &[Column] = &[Column::wrapping("energy_j", "Joules used")];
+pub(super) const COLUMNS: &[Column] = &[
+    Column::wrapping("energy_j", "Joules used"),
+    Column::counter(
+        "cpu_seconds",
+        "Seconds of the machine's processors with work: they stand in where it does not count energy",
+    ),
+];
 
-pub(super) const DERIVED: &[Derived] =
-    &[Derived { name: "power_w", help: "Watts", of: |it| it.rate("energy_j") }];
+pub(super) const DERIVED: &[Derived] = &[
+    Derived { name: "power_w", help: "Watts", of: |it| it.rate("energy_j") },
+    Derived {
+        name: "cpu_seconds_per_s",
+        help: "Processors with work: they stand in where the machine does not count energy",
+        of: |it| it.rate("cpu_seconds"),
+    },
+];
 
 const MICRO: f64 = 1e6;
 
 impl Energy {
-    /// `None`: this machine does not count it, as virtual ones do not, or does not let this user see it.
-    pub fn find() -> Option<Self> {
+    /// In joules; of a machine that does not count them, as virtual ones do not, or does not let this user see them, in CPU-seconds.
+    ///
+    /// # Errors
+    /// There are not even these: /proc cannot be read.
+    pub fn new() -> Result<Self, WatchError> {
         Self::below(Path::new("/sys/class/powercap"))
     }
 
-    fn below(directory: &Path) -> Option<Self> {
-        let mut domains: Vec<Domain> =
-            fs::read_dir(directory).ok()?.flatten().filter_map(|entry| domain(&entry.path())).collect();
+    fn below(directory: &Path) -> Result<Self, WatchError> {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let mut domains: Vec<Domain> = entries.filter_map(|entry| domain(&entry.path())).collect();
         domains.sort_by(|one, other| one.file.cmp(&other.file));
-        (!domains.is_empty()).then_some(Self { domains })
+        let counted = match domains.is_empty() {
+            true => Counted::CpuSeconds(KernelFile::open("/proc/stat")?),
+            false => Counted::Joules(domains),
+        };
+        Ok(Self { counted })
     }
 }
 
@@ -68,12 +95,23 @@ impl Source for Energy {
     }
 
     fn read(&mut self) -> Result<Vec<Row>, WatchError> {
-        let row = |domain: &Domain| {
-            let joules = number(&domain.file).map(|microjoules| microjoules / MICRO);
-            Row { wraps_at: domain.wraps_at, ..Row::new(domain.name.clone(), vec![joules]) }
-        };
-        Ok(self.domains.iter().map(row).collect())
+        match &mut self.counted {
+            Counted::Joules(domains) => Ok(domains.iter().map(row).collect()),
+            Counted::CpuSeconds(stat) => Ok(vec![Row::new("machine", vec![None, worked_s(stat.read()?)])]),
+        }
     }
+
+    fn note(&self) -> Option<String> {
+        let stands_in = matches!(self.counted, Counted::CpuSeconds(_));
+        stands_in.then(|| {
+            "this machine does not count energy (no /sys/class/powercap that can be read): CPU-seconds stand in".to_owned()
+        })
+    }
+}
+
+fn row(domain: &Domain) -> Row {
+    let joules = number(&domain.file).map(|microjoules| microjoules / MICRO);
+    Row { wraps_at: domain.wraps_at, ..Row::new(domain.name.clone(), vec![joules, None]) }
 }
 
 #[cfg(test)]
@@ -92,6 +130,7 @@ mod tests {
         write("energy_uj", "262142328850\n");
         let mut energy = Energy::below(powercap.path()).unwrap();
         let before = energy.read().unwrap().remove(0);
+        assert_eq!((energy.note(), before.values[1]), (None, None));
         assert_eq!(before.subject, "package-0[intel-rapl:0]");
         write("energy_uj", "4000000\n");
         let now = energy.read().unwrap().remove(0);
@@ -100,8 +139,18 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_does_not_count_has_none() {
-        assert!(Energy::below(tempfile::tempdir().unwrap().path()).is_none());
-        assert!(Energy::below(Path::new("/no/such/directory")).is_none());
+    fn where_energy_is_not_counted_cpu_seconds_stand_in_and_it_says_so() {
+        let empty = tempfile::tempdir().unwrap();
+        for directory in [empty.path(), Path::new("/no/such/directory")] {
+            let mut energy = Energy::below(directory).unwrap();
+            assert!(energy.note().unwrap().contains("CPU-seconds stand in"));
+            let row = energy.read().unwrap().remove(0);
+            assert_eq!((row.subject.as_str(), row.values[0]), ("machine", None));
+            assert!(row.values[1].unwrap() > 0.0);
+            let later = Row::new("machine", vec![None, row.values[1].map(|seconds| seconds + 3.0)]);
+            let change = Change::new(COLUMNS, &row, &later, 2.0).unwrap();
+            let derived = [0, 1].map(|at| (DERIVED[at].of)(&change).map(|value| (value * 1e3).round()));
+            assert_eq!(derived, [None, Some(1_500.0)]);
+        }
     }
 }

@@ -39,16 +39,30 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::counter("forks", "Processes and threads that were started"),
     Column::gauge("running", "Threads that run or could run"),
     Column::gauge("blocked", "Threads that wait for a disk"),
-    Column::gauge("load_1m", "Load average of a minute"),
+    Column::gauge("load_1m", "Load average of a minute").shown(),
     Column::gauge("memory_total_bytes", "Memory"),
-    Column::gauge("memory_available_bytes", "Memory that programs could still get"),
+    Column::gauge("memory_available_bytes", "Memory that programs could still get").shown(),
     Column::gauge("memory_free_bytes", "Memory that is used for nothing"),
     Column::gauge("page_cache_bytes", "Memory that holds parts of files"),
     Column::gauge("dirty_bytes", "Of these, what waits to be written"),
-    Column::gauge("swap_used_bytes", "Swap that is used"),
+    Column::gauge("swap_used_bytes", "Swap that is used").shown(),
     Column::counter("cpu_pressure_s", "Seconds in which a thread waited for a processor"),
     Column::counter("memory_pressure_s", "Seconds in which a thread waited for memory"),
     Column::counter("io_pressure_s", "Seconds in which a thread waited for a disk"),
+    Column::gauge("load_5m", "Load average of 5 minutes").shown(),
+    Column::gauge("load_15m", "Load average of 15 minutes").shown(),
+    Column::counter(
+        "cpu_full_pressure_s",
+        "Seconds in which all threads waited for a processor; of a whole machine Linux says 0",
+    ),
+    Column::counter(
+        "memory_full_pressure_s",
+        "Seconds in which all threads that had work waited for memory at once",
+    ),
+    Column::counter(
+        "io_full_pressure_s",
+        "Seconds in which all threads that had work waited for a disk at once",
+    ),
 ];
 
 pub(super) const PROCESSOR_COLUMNS: &[Column] = &[
@@ -122,6 +136,16 @@ pub(super) const DERIVED: &[Derived] = &[
         help: "Share of the time with a thread that waits for a disk",
         of: |it| it.rate("io_pressure_s"),
     },
+    Derived {
+        name: "memory_full_pressure",
+        help: "Share of the time in which all that had work waited for memory",
+        of: |it| it.rate("memory_full_pressure_s"),
+    },
+    Derived {
+        name: "io_full_pressure",
+        help: "Share of the time in which all that had work waited for a disk",
+        of: |it| it.rate("io_full_pressure_s"),
+    },
 ];
 
 /// Of the time of all processors. What guests take is in user and nice already.
@@ -166,15 +190,23 @@ impl Source for Host {
             ["intr", "softirq", "ctxt", "processes", "procs_running", "procs_blocked"]
                 .map(|name| named(stat, name)),
         );
-        values.push(self.load.read()?.split_whitespace().next().and_then(|word| word.parse().ok()));
+        let mut load = self.load.read()?.split_whitespace().map(|word| word.parse().ok());
+        let mut load = || load.next().flatten();
+        let [load_1m, load_5m, load_15m] = [load(), load(), load()];
+        values.push(load_1m);
         let memory = self.memory.read()?;
         let bytes = |name| named(memory, name).map(|kib| kib * 1024.0);
         values.extend(["MemTotal", "MemAvailable", "MemFree", "Cached", "Dirty"].map(bytes));
         values.push(bytes("SwapTotal").zip(bytes("SwapFree")).map(|(total, free)| total - free));
+        let mut full = Vec::new();
         for file in &mut self.pressure {
             // Where the kernel was told to do without it, the file is there and cannot be read.
-            values.push(file.as_mut().and_then(|file| some_total_s(file.read().ok()?)));
+            let text = file.as_mut().and_then(|file| file.read().ok());
+            values.push(text.and_then(|text| total_s(text, "some ")));
+            full.push(text.and_then(|text| total_s(text, "full ")));
         }
+        values.extend([load_5m, load_15m]);
+        values.extend(full);
         Ok(vec![Row::new("host", values)])
     }
 }
@@ -214,10 +246,19 @@ fn modes(line: &str) -> Vec<Option<f64>> {
     (0..MODES).map(|_| number(words.next()).map(seconds)).collect()
 }
 
-/// From `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, in microseconds there.
-fn some_total_s(text: &str) -> Option<f64> {
-    let some = text.lines().find(|line| line.starts_with("some "))?;
-    let total = some.split_whitespace().find_map(|word| word.strip_prefix("total="))?;
+/// Seconds of all processors with work, from /proc/stat. What the hypervisor gave to others is not of this machine.
+pub(super) fn worked_s(stat: &str) -> Option<f64> {
+    let modes = modes(stat.lines().next()?);
+    let [user, nice, system, _, _, irq, softirq, ..] = modes[..] else { return None };
+    // Old kernels do not tell interrupts apart.
+    Some(user? + nice? + system? + irq.unwrap_or(0.0) + softirq.unwrap_or(0.0))
+}
+
+/// From a line such as `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, in microseconds there. Before Linux 5.13 processors have
+/// no line `full`.
+fn total_s(text: &str, line: &str) -> Option<f64> {
+    let found = text.lines().find(|it| it.starts_with(line))?;
+    let total = found.split_whitespace().find_map(|word| word.strip_prefix("total="))?;
     total.parse::<u64>().ok().map(|microseconds| microseconds as f64 / 1e6)
 }
 
@@ -233,6 +274,8 @@ mod tests {
         for name in ["cpu_user_s", "cpu_idle_s", "interrupts", "context_switches", "memory_total_bytes"] {
             assert!(value(name).unwrap() > 0.0, "{name}");
         }
+        assert!(["load_1m", "load_5m", "load_15m"].iter().all(|name| value(name).is_some()));
+        assert!(value("io_full_pressure_s") <= value("io_pressure_s"));
         assert!(value("memory_available_bytes") <= value("memory_total_bytes"));
         let processors = Processors::new().unwrap().read().unwrap();
         assert!(!processors.is_empty() && processors.iter().all(|row| row.subject.starts_with("cpu")));
@@ -249,8 +292,17 @@ mod tests {
 
     #[test]
     fn pressure_is_the_time_in_which_somebody_waited() {
-        let text = "some avg10=0.12 avg60=0.00 avg300=0.00 total=2500000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1\n";
-        assert_eq!((some_total_s(text), some_total_s("")), (Some(2.5), None));
+        let text = "some avg10=0.12 avg60=0.00 avg300=0.00 total=2500000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1000\n";
+        assert_eq!((total_s(text, "some "), total_s(text, "full ")), (Some(2.5), Some(0.001)));
+        assert_eq!(total_s("some avg10=0.12 total=1\n", "full "), None, "an old kernel's");
+    }
+
+    #[test]
+    fn work_is_all_time_but_that_without_and_that_of_others() {
+        let ticks = |line| (worked_s(line).unwrap() / seconds(1.0)).round();
+        assert_eq!(ticks("cpu 10 20 30 4000 500 6 7 800 9 0\ncpu0 1"), 73.0);
+        assert_eq!(ticks("cpu 10 20 30 4000\n"), 60.0);
+        assert_eq!(worked_s(""), None);
     }
 
     #[test]

@@ -69,6 +69,20 @@ impl Watch {
         let readings = self.sources.iter_mut().map(|it| it.read(figures)).collect::<Result<_, _>>()?;
         Ok(Moment { at, elapsed, readings })
     }
+
+    /// Of what was asked for by name, what is not there now, in words.
+    ///
+    /// # Errors
+    /// One of the sources cannot say.
+    pub fn missing(&mut self) -> Result<Vec<String>, WatchError> {
+        let missing = self.sources.iter_mut().map(|it| it.source.missing());
+        Ok(missing.collect::<Result<Vec<_>, _>>()?.concat())
+    }
+
+    /// What everybody must know who sees the figures.
+    pub fn notes(&self) -> Vec<String> {
+        self.sources.iter().filter_map(|it| it.source.note()).collect()
+    }
 }
 
 impl std::fmt::Debug for Watch {
@@ -107,6 +121,11 @@ pub(super) fn of_change(derived: &[Derived], change: Option<&Change<'_>>) -> Vec
 }
 
 impl Moment {
+    /// Whether there was nothing of which anything could be said.
+    pub fn is_empty(&self) -> bool {
+        self.readings.iter().all(|reading| reading.rows.is_empty())
+    }
+
     /// Seconds since 1970.
     pub fn unix_s(&self) -> f64 {
         self.at.duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())

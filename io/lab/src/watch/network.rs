@@ -1,6 +1,6 @@
 //! Network interfaces, from /proc/net/dev (proc(5)), and what TCP counts, from /proc/net/snmp and /proc/net/netstat.
 
-use super::source::{Derived, KernelFile, Source, WatchError, number};
+use super::source::{Derived, KernelFile, Source, WatchError, missing, number};
 use super::table::{Column, Row};
 
 /// Network interfaces.
@@ -67,7 +67,7 @@ pub(super) const TCP_COLUMNS: &[Column] = &[
     Column::counter("passive_opens", "Connections that were accepted here"),
     Column::counter("attempt_fails", "Connections that did not come about"),
     Column::counter("established_resets", "Connections that ended in a reset"),
-    Column::gauge("established", "Connections that stand"),
+    Column::gauge("established", "Connections that stand").shown(),
     Column::counter("received_segments", "Segments received"),
     Column::counter("sent_segments", "Segments sent"),
     Column::counter("retransmitted_segments", "Segments sent again"),
@@ -131,20 +131,12 @@ pub(super) const TCP_DERIVED: &[Derived] = &[
 ];
 
 impl Interfaces {
-    /// All, or those with these names.
+    /// All, or those with these names, also if they come later.
     ///
     /// # Errors
-    /// /proc/net/dev cannot be read, or has not one of the names.
+    /// /proc/net/dev cannot be read.
     pub fn new(wanted: Vec<String>) -> Result<Self, WatchError> {
-        let mut file = KernelFile::open("/proc/net/dev")?;
-        let there: Vec<String> = interfaces(file.read()?, &[]).into_iter().map(|row| row.subject).collect();
-        match wanted.iter().find(|name| !there.contains(name)) {
-            Some(unknown) => Err(WatchError::Unknown(format!(
-                "no network interface {unknown:?}: there are {}",
-                there.join(", ")
-            ))),
-            None => Ok(Self { file, wanted }),
-        }
+        Ok(Self { file: KernelFile::open("/proc/net/dev")?, wanted })
     }
 }
 
@@ -163,6 +155,10 @@ impl Source for Interfaces {
 
     fn read(&mut self) -> Result<Vec<Row>, WatchError> {
         Ok(interfaces(self.file.read()?, &self.wanted))
+    }
+
+    fn missing(&mut self) -> Result<Vec<String>, WatchError> {
+        Ok(missing("network interface", &self.wanted, &interfaces(self.file.read()?, &[])))
     }
 }
 
@@ -237,8 +233,20 @@ mod tests {
         );
         assert!(rows[1].values.iter().flatten().copied().eq((1..=16).map(f64::from)));
         assert_eq!(interfaces(text, &["lo".to_owned()]).len(), 1);
-        let error = Interfaces::new(vec!["no-such-interface".to_owned()]).unwrap_err().to_string();
-        assert!(error.contains("no-such-interface") && error.contains("lo"), "{error}");
+    }
+
+    #[test]
+    fn one_that_is_not_there_is_named_and_read_when_it_comes() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let write = |lines: &str| std::fs::write(file.path(), format!("Inter-|\n face |\n{lines}")).unwrap();
+        write("lo: 1 2 3\n");
+        let wanted = vec!["lo".to_owned(), "tun7".to_owned()];
+        let mut interfaces = Interfaces { file: KernelFile::open(file.path()).unwrap(), wanted };
+        assert_eq!(interfaces.missing().unwrap(), ["no network interface \"tun7\": there are lo"]);
+        assert_eq!(interfaces.read().unwrap().len(), 1);
+        write("lo: 1 2 3\ntun7: 4 5 6\n");
+        assert!(interfaces.missing().unwrap().is_empty());
+        assert_eq!(interfaces.read().unwrap()[1].values[0], Some(4.0));
     }
 
     #[test]

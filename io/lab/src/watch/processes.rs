@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::cpu_time::CpuTime;
-use super::source::{Derived, KernelFile, Source, WatchError, named, number};
+use super::process_files::{Stat, descriptors};
+use super::source::{Derived, KernelFile, Source, WatchError, named};
+use super::switches::Switches;
 use super::table::{Column, Row};
-use super::ticks::seconds;
 
 /// How often it is looked for processes that have come.
 const LOOK: Duration = Duration::from_secs(1);
@@ -39,23 +40,31 @@ struct Known {
     status: KernelFile,
     directory: PathBuf,
     cpu: CpuTime,
+    switches: Switches,
 }
 
 pub(super) const COLUMNS: &[Column] = &[
     Column::counter("cpu_user_s", "Seconds in user space"),
     Column::counter("cpu_system_s", "Seconds in the kernel"),
-    Column::gauge("threads", "Threads"),
-    Column::gauge("resident_bytes", "Memory that it has, shared pages included (RSS)"),
+    Column::gauge("threads", "Threads").shown(),
+    Column::gauge("resident_bytes", "Memory that it has, shared pages included (RSS)").shown(),
     Column::gauge(
         "proportional_bytes",
         "The same with its part of shared pages only (PSS); needs its user's rights",
-    ),
+    )
+    .shown(),
     Column::gauge("virtual_bytes", "Address space"),
-    Column::gauge("descriptors", "Open descriptors; needs its user's rights"),
+    Column::gauge("descriptors", "Open descriptors; before Linux 6.2 this needs its user's rights").shown(),
     Column::counter("minor_faults", "Pages that came without a disk"),
     Column::counter("major_faults", "Pages that came from a disk"),
-    Column::counter("voluntary_switches", "Times that a thread that still runs waited"),
-    Column::counter("involuntary_switches", "Times that a thread that still runs was interrupted"),
+    Column::counter(
+        "voluntary_switches",
+        "Times that a thread waited; of one that has ended, up to the last look",
+    ),
+    Column::counter(
+        "involuntary_switches",
+        "Times that a thread was interrupted; of one that has ended, up to the last look",
+    ),
     Column::counter("read_bytes", "Bytes that disks read for it; needs its user's rights"),
     Column::counter("written_bytes", "Bytes that disks write for it; needs its user's rights"),
     Column::counter("cpu_s", "Seconds of processors in all, finer than the kernel's ticks of 10 ms"),
@@ -84,22 +93,25 @@ pub(super) const DERIVED: &[Derived] = &[
         help: "Bytes written to disks each second",
         of: |it| it.rate("written_bytes"),
     },
+    Derived {
+        name: "major_faults_per_s",
+        help: "Pages that came from a disk, each second",
+        of: |it| it.rate("major_faults"),
+    },
 ];
 
 impl Processes {
     /// Watches all of these, also those that come later.
-    ///
-    /// # Errors
-    /// A number that no process has.
-    pub fn new(which: Vec<Which>) -> Result<Self, WatchError> {
-        let missing = which.iter().find_map(|which| match which {
-            Which::Pid(pid) if open(*pid).is_none() => Some(*pid),
-            _ => None,
-        });
-        match missing {
-            Some(pid) => Err(WatchError::Unknown(format!("no process has the number {pid}"))),
-            None => Ok(Self { which, known: BTreeMap::new(), looked: None }),
+    pub fn new(which: Vec<Which>) -> Self {
+        Self { which, known: BTreeMap::new(), looked: None }
+    }
+
+    fn look_in_time(&mut self) -> Result<(), WatchError> {
+        if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+            self.look()?;
+            self.looked = Some(Instant::now());
         }
+        Ok(())
     }
 
     /// Finds those that have come.
@@ -117,11 +129,23 @@ impl Processes {
     }
 
     fn is_wanted(&self, pid: u32) -> bool {
-        let named = |wanted: &str| names(pid).iter().any(|name| name == wanted);
-        self.which.iter().any(|which| match which {
-            Which::Name(name) => named(name),
-            Which::Pid(wanted) => *wanted == pid,
-        })
+        self.which.iter().any(|which| which.is(pid))
+    }
+}
+
+impl Which {
+    fn is(&self, pid: u32) -> bool {
+        match self {
+            Self::Name(wanted) => names(pid).iter().any(|name| name == wanted),
+            Self::Pid(wanted) => *wanted == pid,
+        }
+    }
+
+    fn missing(&self) -> String {
+        match self {
+            Self::Name(name) => format!("no process is called {name:?}"),
+            Self::Pid(pid) => format!("no process has the number {pid}"),
+        }
     }
 }
 
@@ -139,10 +163,7 @@ impl Source for Processes {
     }
 
     fn read(&mut self) -> Result<Vec<Row>, WatchError> {
-        if self.looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
-            self.look()?;
-            self.looked = Some(Instant::now());
-        }
+        self.look_in_time()?;
         let mut rows = Vec::new();
         self.known.retain(|(_, started), known| match known.read() {
             Ok(values) => {
@@ -154,6 +175,12 @@ impl Source for Processes {
         });
         Ok(rows)
     }
+
+    fn missing(&mut self) -> Result<Vec<String>, WatchError> {
+        self.look_in_time()?;
+        let is_there = |which: &&Which| self.known.keys().any(|(pid, _)| which.is(*pid));
+        Ok(self.which.iter().filter(|which| !is_there(which)).map(Which::missing).collect())
+    }
 }
 
 impl Known {
@@ -162,13 +189,12 @@ impl Known {
         let status = self.status.read()?;
         let bytes = |name| named(status, name).map(|kib| kib * 1024.0);
         let (resident, virtual_) = (bytes("VmRSS"), bytes("VmSize"));
-        let (voluntary, involuntary) = self.switches();
+        let switched = self.switches.read(&self.directory).ok();
         let rollup = fs::read_to_string(self.directory.join("smaps_rollup")).ok();
         let io = fs::read_to_string(self.directory.join("io")).ok();
         let io = |name| named(io.as_deref()?, name);
         let ticks_s = stat.user_s.zip(stat.system_s).map(|(user_s, system_s)| user_s + system_s);
         let cpu_s = ticks_s.map(|ticks_s| self.cpu.read(&self.directory, ticks_s));
-        let descriptors = fs::read_dir(self.directory.join("fd")).ok().map(|fds| fds.count() as f64);
         Ok(vec![
             stat.user_s,
             stat.system_s,
@@ -176,27 +202,15 @@ impl Known {
             resident,
             rollup.and_then(|rollup| named(&rollup, "Pss")).map(|kib| kib * 1024.0),
             virtual_,
-            descriptors,
+            descriptors(&self.directory).ok(),
             stat.minor_faults,
             stat.major_faults,
-            voluntary,
-            involuntary,
+            switched.map(|[voluntary, _]| voluntary),
+            switched.map(|[_, involuntary]| involuntary),
             io("read_bytes"),
             io("write_bytes"),
             cpu_s,
         ])
-    }
-
-    /// Of all threads that still run: the kernel keeps no sum.
-    fn switches(&self) -> (Option<f64>, Option<f64>) {
-        let Ok(threads) = fs::read_dir(self.directory.join("task")) else { return (None, None) };
-        let (mut voluntary, mut involuntary) = (0.0, 0.0);
-        for thread in threads.flatten() {
-            let Ok(status) = fs::read_to_string(thread.path().join("status")) else { continue };
-            voluntary += named(&status, "voluntary_ctxt_switches").unwrap_or(0.0);
-            involuntary += named(&status, "nonvoluntary_ctxt_switches").unwrap_or(0.0);
-        }
-        (Some(voluntary), Some(involuntary))
     }
 }
 
@@ -209,7 +223,14 @@ fn open(pid: u32) -> Option<((u32, u64), Known)> {
     let name = names(pid).into_iter().next()?;
     Some((
         (pid, started),
-        Known { subject: format!("{name}[{pid}]"), stat, status, directory, cpu: CpuTime::default() },
+        Known {
+            subject: format!("{name}[{pid}]"),
+            stat,
+            status,
+            directory,
+            cpu: CpuTime::default(),
+            switches: Switches::default(),
+        },
     ))
 }
 
@@ -225,35 +246,6 @@ fn names(pid: u32) -> Vec<String> {
     comm.into_iter().chain(program).collect()
 }
 
-/// Of /proc/PID/stat, what is needed of it.
-#[derive(Debug, Default, PartialEq)]
-struct Stat {
-    minor_faults: Option<f64>,
-    major_faults: Option<f64>,
-    user_s: Option<f64>,
-    system_s: Option<f64>,
-    threads: Option<f64>,
-    started: Option<u64>,
-}
-
-impl Stat {
-    fn parse(text: &str) -> Self {
-        // The name is in parentheses and may hold anything, parentheses too.
-        let Some((_, rest)) = text.rsplit_once(')') else { return Self::default() };
-        let words: Vec<&str> = rest.split_whitespace().collect();
-        // proc(5) counts from 1, and the third field is the first one here.
-        let field = |number_of: usize| words.get(number_of - 3).copied();
-        Self {
-            minor_faults: number(field(10)),
-            major_faults: number(field(12)),
-            user_s: number(field(14)).map(seconds),
-            system_s: number(field(15)).map(seconds),
-            threads: number(field(20)),
-            started: field(22).and_then(|word| word.parse().ok()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::{Command, Stdio};
@@ -266,18 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn a_name_may_hold_parentheses_and_spaces() {
-        let text = "42 (a) (b c) S 1 42 42 0 -1 4194304 7 0 8 0 150 50 0 0 20 0 3 0 12345 1 2";
-        let stat = Stat::parse(text);
-        assert_eq!((stat.minor_faults, stat.major_faults), (Some(7.0), Some(8.0)));
-        assert_eq!((stat.user_s, stat.system_s), (Some(seconds(150.0)), Some(seconds(50.0))));
-        assert_eq!((stat.threads, stat.started), (Some(3.0), Some(12345)));
-        assert_eq!(Stat::parse("42 (broken"), Stat::default());
-    }
-
-    #[test]
     fn the_own_process_has_threads_memory_and_descriptors() {
-        let mut watched = Processes::new(vec![Which::Pid(std::process::id())]).unwrap();
+        let mut watched = Processes::new(vec![Which::Pid(std::process::id())]);
         let before = watched.read().unwrap().remove(0);
         let mut sum = 0_u64;
         while watched.read().unwrap().remove(0).values[..2] == before.values[..2] {
@@ -296,7 +278,7 @@ mod tests {
     fn the_cpu_time_of_a_moment_is_seen_although_it_is_no_tick() {
         use std::io::{Read, Write};
         let mut cat = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let mut watched = Processes::new(vec![Which::Pid(cat.id())]).unwrap();
+        let mut watched = Processes::new(vec![Which::Pid(cat.id())]);
         let mut echo = || {
             cat.stdin.as_mut().unwrap().write_all(b"x").unwrap();
             cat.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
@@ -317,7 +299,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let program = directory.path().join(&name);
         std::os::unix::fs::symlink("/bin/cat", &program).unwrap();
-        let mut watched = Processes::new(vec![Which::Name(name.clone())]).unwrap();
+        let mut watched = Processes::new(vec![Which::Name(name.clone())]);
         assert!(watched.read().unwrap().is_empty());
         let start = || Command::new(&program).stdin(Stdio::piped()).spawn().unwrap();
         let mut children = [start(), start()];
@@ -340,8 +322,14 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_no_process_has_is_an_error() {
-        let error = Processes::new(vec![Which::Pid(u32::MAX)]).unwrap_err().to_string();
-        assert!(error.contains("4294967295"), "{error}");
+    fn those_that_are_not_there_are_named_and_the_others_are_read() {
+        let own = Which::Pid(std::process::id());
+        let which = vec![own, Which::Pid(u32::MAX), Which::Name("no-such-one".to_owned())];
+        let mut watched = Processes::new(which);
+        assert_eq!(
+            watched.missing().unwrap(),
+            ["no process has the number 4294967295", "no process is called \"no-such-one\""]
+        );
+        assert_eq!(watched.read().unwrap().len(), 1);
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::moment::Moment;
-use super::table::{Kind, text};
+use super::table::text;
 
 /// What that format is called (`Content-Type`).
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -21,7 +21,7 @@ pub fn exposition(moment: &Moment) -> String {
             if known.peek().is_none() {
                 continue;
             }
-            let is_gauge = column.kind == Kind::Gauge;
+            let is_gauge = !column.kind.is_counter();
             let name = format!(
                 "weir_watch_{}_{}{}",
                 reading.name,

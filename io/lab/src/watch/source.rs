@@ -55,6 +55,30 @@ pub trait Source {
     /// # Errors
     /// The kernel does not give them.
     fn read(&mut self) -> Result<Vec<Row>, WatchError>;
+
+    /// Of what was asked for by name, what is not there now, in words. It is read from when it comes.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    fn missing(&mut self) -> Result<Vec<String>, WatchError> {
+        Ok(Vec::new())
+    }
+
+    /// What everybody must know who sees its figures.
+    fn note(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Of the names that were asked for those that are not among the ones that are there. `kind`: what they are names of.
+pub(super) fn missing(kind: &str, wanted: &[String], there: &[Row]) -> Vec<String> {
+    let is_there = |name: &&String| there.iter().any(|row| row.subject == **name);
+    let names = match there {
+        [] => "none".to_owned(),
+        _ => there.iter().map(|row| row.subject.as_str()).collect::<Vec<_>>().join(", "),
+    };
+    let missing = wanted.iter().filter(|name| !is_there(name));
+    missing.map(|name| format!("no {kind} {name:?}: there are {names}")).collect()
 }
 
 /// A file of the kernel that is read again and again: opened once.

@@ -10,7 +10,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, params, params_from_iter};
 
 use super::moment::{Moment, Reading};
-use super::table::{Kind, Row};
+use super::table::Row;
 
 /// A file that moments are added to.
 #[derive(Debug)]
@@ -180,7 +180,7 @@ fn make_table(connection: &Connection, reading: &Reading) -> rusqlite::Result<St
     }
     let mut told = connection.prepare_cached("INSERT OR REPLACE INTO figure VALUES (?1, ?2, ?3, ?4)")?;
     for column in reading.columns {
-        let kind = if column.kind == Kind::Gauge { "gauge" } else { "counter" };
+        let kind = if column.kind.is_counter() { "counter" } else { "gauge" };
         told.execute(params![table, column.name, kind, column.help])?;
     }
     for derived in reading.derived {

@@ -113,12 +113,12 @@ mod tests {
 
     /// A moment of the source of energy: its domain and what it has counted, which begins anew at 1000.
     fn moment(at_s: u64, joules: f64) -> Moment {
-        let row = Row { wraps_at: 1_000.0, ..Row::new("package-0", vec![Some(joules)]) };
+        let row = Row { wraps_at: 1_000.0, ..Row::new("package-0", vec![Some(joules), None]) };
         let reading = Reading {
             name: "energy",
             columns: energy::COLUMNS,
             derived: energy::DERIVED,
-            rows: vec![(row, vec![None])],
+            rows: vec![(row, vec![None; 2])],
         };
         Moment {
             at: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + at_s),

@@ -13,6 +13,15 @@ pub enum Kind {
     Counter32,
     /// A counter that begins at 0 again after so much, which is said by the source beside it.
     Wrapping,
+    /// Which one it is: a number that is no amount of anything.
+    Id,
+}
+
+impl Kind {
+    /// Whether it counts: rates are made of it.
+    pub(super) fn is_counter(self) -> bool {
+        !matches!(self, Self::Gauge | Self::Id)
+    }
 }
 
 /// A column.
@@ -24,27 +33,44 @@ pub struct Column {
     pub kind: Kind,
     /// For people.
     pub help: &'static str,
+    /// Whether people see it beside what follows from the figures.
+    pub is_shown: bool,
 }
 
 impl Column {
+    const fn new(name: &'static str, kind: Kind, help: &'static str) -> Self {
+        Self { name, kind, help, is_shown: false }
+    }
+
+    /// The same where people look for it.
+    #[must_use]
+    pub const fn shown(self) -> Self {
+        Self { is_shown: true, ..self }
+    }
+
     /// A figure of now.
     pub const fn gauge(name: &'static str, help: &'static str) -> Self {
-        Self { name, kind: Kind::Gauge, help }
+        Self::new(name, Kind::Gauge, help)
+    }
+
+    /// A number that says which one it is.
+    pub const fn id(name: &'static str, help: &'static str) -> Self {
+        Self::new(name, Kind::Id, help)
     }
 
     /// A figure that grows.
     pub const fn counter(name: &'static str, help: &'static str) -> Self {
-        Self { name, kind: Kind::Counter, help }
+        Self::new(name, Kind::Counter, help)
     }
 
     /// A figure that grows, of 32 bits.
     pub const fn counter32(name: &'static str, help: &'static str) -> Self {
-        Self { name, kind: Kind::Counter32, help }
+        Self::new(name, Kind::Counter32, help)
     }
 
     /// A figure that grows to a bound of its own.
     pub const fn wrapping(name: &'static str, help: &'static str) -> Self {
-        Self { name, kind: Kind::Wrapping, help }
+        Self::new(name, Kind::Wrapping, help)
     }
 }
 
@@ -94,7 +120,7 @@ impl<'a> Change<'a> {
         let (before, now) = ((*self.before.values.get(at)?)?, (*self.now.values.get(at)?)?);
         let fallen = before - now;
         match self.columns[at].kind {
-            Kind::Gauge => None,
+            Kind::Gauge | Kind::Id => None,
             _ if fallen <= 0.0 => Some(now - before),
             Kind::Counter32 if fallen > HALF_32_BITS => Some(2.0 * HALF_32_BITS - fallen),
             Kind::Wrapping if self.now.wraps_at > fallen => Some(self.now.wraps_at - fallen),
