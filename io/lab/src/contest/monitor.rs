@@ -7,7 +7,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::store::Sample;
-use crate::watch::{Host, Moment, Processes, Source, Watch, WatchError, Which};
+use crate::watch::{Host, Moment, Processes, Source, Tcp, Watch, WatchError, Which};
+
+/// What samples are of: processes of the balancer and of the servers, TCP of the networks that these are in, the machine.
+pub(crate) const SOURCES: [&str; 5] = ["balancer", "servers", "balancer-tcp", "servers-tcp", "host"];
 
 /// A thread that looks at even times, at the beginning and at the end.
 #[derive(Debug)]
@@ -22,11 +25,13 @@ impl Monitor {
         let (stop, stopped) = mpsc::channel();
         let (ready, is_ready) = mpsc::channel();
         let look = move || {
+            let tcp = tcp(&balancer, &servers);
             let mut watches = [("balancer", balancer), ("servers", servers)]
                 .into_iter()
                 .filter(|(_, pids)| !pids.is_empty())
                 .map(|(name, pids)| (name, watch(processes(&pids))))
                 .collect::<Vec<_>>();
+            watches.extend(tcp);
             watches.push(("host", watch(Box::new(Host::new()?))));
             let mut samples = Vec::new();
             loop {
@@ -61,6 +66,18 @@ impl Monitor {
 
 fn watch(source: Box<dyn Source>) -> Watch {
     Watch::new(vec![source])
+}
+
+/// TCP of the networks that these processes are in, each network once.
+fn tcp(balancer: &[u32], servers: &[u32]) -> Vec<(&'static str, Watch)> {
+    let network = |pid: &u32| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+    let of = |pids: &[u32]| pids.iter().find_map(|pid| Some((Tcp::of(*pid).ok()?, network(pid)?)));
+    let (balancer, servers) = (of(balancer), of(servers));
+    let is_one = matches!((&balancer, &servers), (Some((_, one)), Some((_, other))) if one == other);
+    [("balancer-tcp", balancer), ("servers-tcp", servers.filter(|_| !is_one))]
+        .into_iter()
+        .filter_map(|(name, found)| Some((name, watch(Box::new(found?.0)))))
+        .collect()
 }
 
 /// Those that are still there: the number of one that has ended may go to another.
@@ -201,6 +218,9 @@ mod tests {
         assert!(cpu > 0.0, "{cpu} {sum}");
         assert_eq!(cpu_seconds(&samples, "servers"), None);
         assert!(memory_bytes(&samples, "balancer").unwrap() > 1e5);
+        let is_seen =
+            |source| samples.iter().any(|it| it.source == source && it.figure == "listen_overflows");
+        assert!(is_seen("balancer-tcp") && !is_seen("servers-tcp"));
         assert_eq!(flaw(&samples, 0.12, Duration::from_millis(60)), None);
         assert!(flaw(&samples, 1_000.0, Duration::from_secs(1)).unwrap().contains("looked"));
         assert!(flaw(&[], 1.0, Duration::from_secs(1)).is_some());

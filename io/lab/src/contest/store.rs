@@ -1,5 +1,7 @@
 //! Everything that a scenario came to, in one SQLite file.
 
+mod losses;
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
@@ -7,6 +9,7 @@ use rusqlite::{Connection, OpenFlags, params};
 use weir_config::lab::Measure;
 
 use super::flaw::{RunFlaw, Whose};
+pub use losses::Losses;
 
 /// A file of results.
 #[derive(Debug)]
@@ -83,7 +86,7 @@ impl Played {
 pub struct Sample {
     /// Since the run began, in seconds.
     pub at_s: f64,
-    /// `balancer`, `servers` or `host`.
+    /// Whose: [`super::monitor::SOURCES`].
     pub source: &'static str,
     /// Which process, or the host.
     pub subject: String,
@@ -123,6 +126,8 @@ pub struct Results {
     pub server_cpu: Vec<CpuCurve>,
     /// Servers over time, where they come and go.
     pub servers: Vec<CpuCurve>,
+    /// What TCP had to send again, or dropped.
+    pub losses: Vec<Losses>,
 }
 
 /// A figure over time, on average over the valid repeats of a case.
@@ -347,6 +352,7 @@ impl Store {
             cpu: self.curves("balancer", "cpu")?,
             server_cpu: self.curves("servers", "cpu")?,
             servers: self.curves("fleet", "running")?,
+            losses: self.losses()?,
         })
     }
 

@@ -11,7 +11,7 @@ pub struct Interfaces {
     wanted: Vec<String>,
 }
 
-/// TCP of this network namespace.
+/// TCP of a network namespace.
 #[derive(Debug)]
 pub struct Tcp {
     snmp: KernelFile,
@@ -166,9 +166,21 @@ impl Tcp {
     /// # Errors
     /// /proc/net cannot be read.
     pub fn new() -> Result<Self, WatchError> {
+        Self::below("/proc/net")
+    }
+
+    /// TCP of the network namespace that a process is in.
+    ///
+    /// # Errors
+    /// It has ended, or belongs to another user.
+    pub fn of(pid: u32) -> Result<Self, WatchError> {
+        Self::below(&format!("/proc/{pid}/net"))
+    }
+
+    fn below(directory: &str) -> Result<Self, WatchError> {
         Ok(Self {
-            snmp: KernelFile::open("/proc/net/snmp")?,
-            netstat: KernelFile::open("/proc/net/netstat")?,
+            snmp: KernelFile::open(format!("{directory}/snmp"))?,
+            netstat: KernelFile::open(format!("{directory}/netstat"))?,
         })
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::super::monitor::SOURCES;
 use super::super::store::Sample;
 use crate::watch::figure_name;
 
@@ -97,7 +98,7 @@ impl Seen {
     /// `None`: it is of a figure or a source that this Weir does not know.
     pub(super) fn sample(self) -> Option<Sample> {
         let Self(at_s, source, subject, figure, value) = self;
-        let source = ["balancer", "servers", "host"].into_iter().find(|name| *name == source)?;
+        let source = SOURCES.into_iter().find(|name| *name == source)?;
         Some(Sample { at_s, source, subject, figure: figure_name(&figure)?, value })
     }
 }

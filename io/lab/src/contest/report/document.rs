@@ -78,6 +78,13 @@ pub(super) fn of(analysis: &Analysis) -> Vec<Block> {
     });
     fold("Figures that the verdict does not go by", others.flatten().collect(), &mut blocks);
     fold("Answers and servers", vec![Block::Table(tables::answers(analysis))], &mut blocks);
+    let losses = tables::losses(analysis);
+    if !losses.rows.is_empty() {
+        let said = "What TCP counted over the valid runs, in the balancer's network and in the servers'; over loopback all parties are in one. \
+                    Segments that are sent again, and listeners whose queue is full, add to latency what no balancer can help."
+            .to_owned();
+        fold("TCP", vec![Block::Text(said), Block::Table(losses)], &mut blocks);
+    }
     let curves = |plots: Vec<(String, String)>| -> Vec<Block> {
         plots.into_iter().flat_map(|(case, plot)| [Block::Text(case), Block::Plot(plot)]).collect()
     };

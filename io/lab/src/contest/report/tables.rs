@@ -7,8 +7,9 @@ use weir_config::lab::{Measure, Product};
 use weir_stats::compare::{Estimate, median};
 
 use super::super::analysis::{Analysis, Cell, Pair, Standing};
-use super::super::store::Played;
+use super::super::store::{Losses, Played};
 use super::document::Table;
+use crate::judge;
 
 /// Rows are rivals, columns cases; what others have published stands below. `None` = nobody has a figure.
 pub(super) fn measure(analysis: &Analysis, measure: Measure) -> Option<Table> {
@@ -183,7 +184,7 @@ pub(super) fn answers(analysis: &Analysis) -> Table {
                 rival.name.clone(),
                 own.len().to_string(),
                 sent.to_string(),
-                format!("{succeeded} ({})", crate::judge::percent(succeeded, sent)),
+                format!("{succeeded} ({})", judge::percent(succeeded, sent)),
                 median(&own.iter().filter_map(|run| failures_s(run)).collect::<Vec<_>>())
                     .map_or("-".to_owned(), |seconds| format!("{seconds:.1} s")),
                 each(|(requests, _)| *requests),
@@ -192,6 +193,18 @@ pub(super) fn answers(analysis: &Analysis) -> Table {
         }
     }
     table
+}
+
+/// What TCP had to send again, and whom it had no room for.
+pub(super) fn losses(analysis: &Analysis) -> Table {
+    let head = ["case", "rival", "network", "segments sent", "sent again", "listener's queue full", "resets"];
+    let row = |of: &Losses| {
+        let network = of.source.trim_end_matches("-tcp").to_owned();
+        let again = format!("{} ({})", of.sent_again, judge::percent(of.sent_again as u64, of.sent as u64));
+        let counts = [of.sent.to_string(), again, of.overflows.to_string(), of.resets.to_string()];
+        [vec![of.case.clone(), of.rival.clone(), network], counts.to_vec()].concat()
+    };
+    Table { head: head.map(str::to_owned).to_vec(), rows: analysis.results.losses.iter().map(row).collect() }
 }
 
 /// From the first request that failed to the last, to the precision of a moment; `None` = none did.
