@@ -42,7 +42,7 @@ fn places(plan: &PoolPlan, wanted: u64) -> Option<(String, String)> {
         None if size < HashOptions::TABLE_SIZE_MAX => {
             format!("table-size = {}, the largest, comes nearest", HashOptions::TABLE_SIZE_MAX)
         }
-        None => "give it more of all weights".to_owned(),
+        None => "fewer servers, or weights that differ less, have more places each".to_owned(),
     };
     Some((message, help))
 }
@@ -53,11 +53,14 @@ fn buckets(plan: &PoolPlan, wanted: u64) -> Option<(String, String)> {
         return None;
     }
     let own = f64::from(HashOptions::BUCKETS) * PARTS_MIN as f64 / wanted as f64;
+    let off = match own {
+        few if few < 4.0 => "it may get several times its share, or nothing".to_owned(),
+        _ => format!("its share is off by about {:.0}%", 100.0 / own.sqrt()),
+    };
     let message = format!(
-        "of {} buckets the lightest of {} servers has about {own:.0}: its share is off by about {:.0}%",
+        "of {} buckets the lightest of {} servers has about {own:.0}: {off}",
         HashOptions::BUCKETS,
-        plan.servers.len(),
-        100.0 / own.sqrt()
+        plan.servers.len()
     );
     let help = match table_for(wanted) {
         Some(enough) => format!("maglev with table-size = {enough} has shares within 2%"),
