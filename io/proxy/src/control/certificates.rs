@@ -34,7 +34,7 @@ impl Controller {
                 watch.push(Task::new(runtime.spawn(follow).abort_handle()));
             }
         }
-        for pool in records.pools.iter().filter(|pool| pool.tls.has_files()) {
+        for pool in records.pools_in_use().filter(|pool| pool.tls.has_files()) {
             let follow = Arc::clone(self).follow_own(pool.name.clone());
             watch.push(Task::new(runtime.spawn(follow).abort_handle()));
         }
@@ -75,14 +75,16 @@ impl Controller {
 
     fn own(&self, pool: &PoolName) -> Option<(PoolPlan, PoolTls)> {
         let mut records = self.records();
-        let pool = records.pool_mut(pool)?;
+        let pool = records.pool_in_use_mut(pool)?;
         Some((pool.shared.plan.clone(), pool.tls.clone()))
     }
 
     /// False if a reload was faster.
     fn renew_own(&self, pool: &PoolName, before: &PoolTls, tls: PoolTls) -> bool {
         let mut records = self.records();
-        let Some(pool) = records.pool_mut(pool).filter(|pool| pool.tls.is_like(before)) else { return false };
+        let Some(pool) = records.pool_in_use_mut(pool).filter(|pool| pool.tls.is_like(before)) else {
+            return false;
+        };
         pool.secure(tls);
         true
     }

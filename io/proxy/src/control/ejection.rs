@@ -32,7 +32,7 @@ impl Controller {
         let since_start = self.since_start(now);
         let mut events = Vec::new();
         let mut records = self.records();
-        for pool in &mut records.pools {
+        for pool in records.pools_in_use_mut() {
             let shared = Arc::clone(&pool.shared);
             if let Some(rule) = &shared.plan.ejection {
                 judge_pool(pool, rule, since_start, now, &mut events);

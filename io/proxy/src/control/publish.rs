@@ -20,7 +20,7 @@ impl Controller {
     pub(super) fn publish_news(&self) {
         let now = Instant::now();
         let mut records = self.records();
-        for pool in records.pools.iter_mut().filter(|pool| pool.is_stale()) {
+        for pool in records.pools_in_use_mut().filter(|pool| pool.is_stale()) {
             pool.publish(now);
         }
         self.rises.notify_one();

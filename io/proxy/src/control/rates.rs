@@ -28,7 +28,7 @@ impl Controller {
     pub(super) fn read_totals(&self, elapsed: Duration) {
         let mut records = self.records();
         read_pools(&mut records, elapsed);
-        records.gone.let_go();
+        let gone = records.retire();
         let Records { listeners, process, .. } = &mut *records;
         for listener in listeners.iter_mut() {
             let (connections, requests) = (listener.connections_total(), listener.requests_total());
@@ -41,13 +41,17 @@ impl Controller {
         if let Some(open) = process_facts::descriptors_open() {
             process.descriptors_max = process.descriptors_max.max(open);
         }
+        drop(records);
+        for pool in gone {
+            self.log.line(format!("pool {pool}: no longer in the config, and nobody uses it any more"));
+        }
     }
 }
 
 impl Controller {
     /// Finds the weights anew that are found by measurement, in pools where it is time.
     fn judge_weights(&self, now: Instant) {
-        for pool in &mut self.records().pools {
+        for pool in self.records().pools_in_use_mut() {
             if pool.judge_weights(now) {
                 pool.publish(now);
             }
@@ -56,7 +60,7 @@ impl Controller {
 }
 
 fn read_pools(records: &mut Records, elapsed: Duration) {
-    for pool in &mut records.pools {
+    for pool in records.pools_in_use_mut() {
         let mut active = pool.departed.active();
         for server in pool.members.iter_mut() {
             let server_requests = server.state.counters.sum(|shard| shard.requests.get());

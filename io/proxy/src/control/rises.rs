@@ -23,13 +23,13 @@ pub(super) async fn keep_raising(controller: Arc<Controller>) {
 
 impl Controller {
     fn next_rise(&self) -> Option<Instant> {
-        self.records().pools.iter().filter_map(|pool| pool.rises_at()).min()
+        self.records().pools_in_use().filter_map(|pool| pool.rises_at()).min()
     }
 
     fn raise(&self) {
         let now = Instant::now();
         let mut records = self.records();
-        let due = records.pools.iter_mut().filter(|pool| pool.rises_at().is_some_and(|at| at <= now));
+        let due = records.pools_in_use_mut().filter(|pool| pool.rises_at().is_some_and(|at| at <= now));
         due.for_each(|pool| pool.publish(now));
     }
 }

@@ -5,6 +5,7 @@
 mod command_line;
 mod drain;
 mod reload;
+mod removed_pools;
 mod sockets;
 mod start;
 mod stop;

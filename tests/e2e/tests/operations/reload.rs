@@ -11,12 +11,12 @@ const UPGRADE: &str = "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpg
 const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 
 /// The same config with the port that was found free, so that a reload finds its listener again.
-fn fixed(config: &str, weir: &Weir) -> String {
+pub(crate) fn fixed(config: &str, weir: &Weir) -> String {
     config.replace("127.0.0.1:0", &weir.addr("web").to_string())
 }
 
 /// Requests that go on over kept and over new connections until `run` returns; none may fail. Says how many there were.
-fn under_load(weir_addr: std::net::SocketAddr, run: impl FnOnce()) -> usize {
+pub(crate) fn under_load(weir_addr: std::net::SocketAddr, run: impl FnOnce()) -> usize {
     let (over, count) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
         for number in 0..6 {
@@ -338,25 +338,4 @@ fn a_listener_can_begin_to_speak_tls() {
     assert_eq!(String::from_utf8_lossy(&curl.stdout), "hi", "{}", String::from_utf8_lossy(&curl.stderr));
     // What was plain when it was accepted stays so.
     assert_eq!(kept.exchange(get("/")).status, 200);
-}
-
-#[test]
-fn a_request_that_waits_in_the_queue_of_a_pool_that_goes_is_answered() {
-    let server = RawServer::silent();
-    let other = RawServer::answering("hi");
-    let config = format!(
-        "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"old\"\n\n[pool.old]\ntimeouts = {{ queue = \"1s\" }}\n\
-         servers = {{ address = \"{}\", max-connections = 1 }}\n",
-        server.addr()
-    );
-    let mut weir = Weir::start(&config);
-    let mut stuck = weir.client();
-    stuck.send(get("/"));
-    server.wait_for_bytes(0, 10);
-    let mut waiting = weir.client();
-    waiting.send(get("/"));
-    weir.reload(&fixed(&web(&[other.addr()]), &weir));
-    assert_eq!(weir.client().exchange(get("/")).text(), "hi");
-    assert_eq!(waiting.response().status, 503);
-    assert_eq!(waiting.exchange(get("/")).text(), "hi");
 }

@@ -33,7 +33,7 @@ impl Controller {
     /// What is to be asked next; `None` = nothing any more.
     pub(super) fn question(&self, target: &Target) -> Option<Question> {
         let mut records = self.records();
-        let pool = records.pool_mut(&target.pool)?;
+        let pool = records.pool_in_use_mut(&target.pool)?;
         let plan = pool.shared.plan.agent.clone()?;
         let (_, server) = find(pool, target)?;
         let port = server.spec.spec.agent_port.unwrap_or(plan.port);
@@ -48,7 +48,7 @@ impl Controller {
     ) -> Option<Duration> {
         let now = Instant::now();
         let mut records = self.records();
-        let pool = records.pool_mut(&target.pool)?;
+        let pool = records.pool_in_use_mut(&target.pool)?;
         let shared = Arc::clone(&pool.shared);
         let interval = shared.plan.agent.as_ref()?.interval.duration();
         let (slot, server) = find(pool, target)?;

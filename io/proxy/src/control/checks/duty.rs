@@ -33,14 +33,14 @@ impl Controller {
     pub(super) fn first_check_wait(&self, target: &Target) -> Option<Duration> {
         let random = self.random.next();
         let mut records = self.records();
-        let (_, server) = find(records.pool_mut(&target.pool)?, target)?;
+        let (_, server) = find(records.pool_in_use_mut(&target.pool)?, target)?;
         server.health.wait(true, random)
     }
 
     /// What the next check is to do; `None` = there is nothing to check any more.
     pub(super) fn probe(&self, target: &Target) -> Option<Probe> {
         let mut records = self.records();
-        let pool = records.pool_mut(&target.pool)?;
+        let pool = records.pool_in_use_mut(&target.pool)?;
         let (plan, proxy_protocol) = (pool.shared.plan.check.clone()?, pool.shared.plan.proxy_protocol);
         let tls = match plan.kind {
             CheckKind::Tcp => None,
@@ -63,7 +63,7 @@ impl Controller {
         let random = self.random.next();
         let now = Instant::now();
         let mut records = self.records();
-        let pool = records.pool_mut(&target.pool)?;
+        let pool = records.pool_in_use_mut(&target.pool)?;
         let (slot, server) = find(pool, target)?;
         let told = with_reason(result.code.name(), &result.text);
         let change = server.health.on_check(result, now);

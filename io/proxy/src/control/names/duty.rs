@@ -57,7 +57,7 @@ impl Controller {
         let told = records.names.learn(host, found);
         let anyone = !told.is_empty();
         for (uid, user, endpoint) in told {
-            let Some(pool) = records.pool_mut(&user.pool) else { continue };
+            let Some(pool) = records.pool_in_use_mut(&user.pool) else { continue };
             let server = pool.members.at_mut(user.slot).filter(|server| server.state.uid == uid);
             if server.is_some_and(|server| server.reach(endpoint, now)) {
                 pool.settle(user.slot);

@@ -10,6 +10,7 @@ mod meter;
 mod outdated;
 mod plans;
 mod pool;
+mod retiring;
 mod rise;
 mod rotation;
 mod server;
@@ -30,7 +31,6 @@ pub(super) use departed::{LatencySum, ServerSums};
 pub(super) use health::{CheckResult, HealthRecord};
 pub(super) use listeners::{ListenerBook, ListenerRecord};
 pub(super) use meter::{LevelMeter, RateMeter};
-use outdated::Outdated;
 pub(super) use plans::spec_of;
 pub(super) use pool::PoolRecord;
 pub(super) use rise::Rise;
@@ -57,8 +57,8 @@ pub(super) struct Records {
     /// In plan order.
     pub(super) pools: Vec<PoolRecord>,
     pub(super) pool_index: HashMap<PoolName, usize>,
-    /// What workers may still see of pools that are no longer in the plan.
-    pub(super) gone: Outdated,
+    /// No longer in the plan, but who came before still uses them.
+    pub(super) retiring: Vec<PoolRecord>,
     pub(super) listeners: ListenerBook,
     pub(super) names: NameBook,
     /// `None` = no name has had to be asked for yet.
@@ -84,10 +84,12 @@ pub(super) struct ProcessRecord {
 }
 
 impl Records {
+    /// One of the plan.
     pub(super) fn pool(&self, name: &PoolName) -> Option<&PoolRecord> {
         self.pools.get(*self.pool_index.get(name)?)
     }
 
+    /// One of the plan.
     pub(super) fn pool_mut(&mut self, name: &PoolName) -> Option<&mut PoolRecord> {
         self.pools.get_mut(*self.pool_index.get(name)?)
     }

@@ -14,11 +14,6 @@ impl Outdated {
         self.0.push(view);
     }
 
-    /// Takes in all that another one has.
-    pub(super) fn append(&mut self, other: &mut Self) {
-        self.0.append(&mut other.0);
-    }
-
     /// Takes those apart that nobody else has any more. To be called now and then.
     pub(in crate::control) fn let_go(&mut self) {
         // A pool of before a reload has views of its own of the same servers.

@@ -31,7 +31,7 @@ impl Records {
             runtime_version: 0,
             pools: Vec::new(),
             pool_index: HashMap::new(),
-            gone: Default::default(),
+            retiring: Vec::new(),
             listeners: ListenerBook::default(),
             names: NameBook::default(),
             resolver: None,
@@ -43,7 +43,7 @@ impl Records {
     }
 
     /// Puts a plan into force. Servers keep what is known of them if they have the same name, pools what workers see if
-    /// their settings are the same. Returns what workers are to see, and what an operator should know.
+    /// their settings are the same. A pool that comes back while it is still used is the same one. Returns what workers are to see, and what an operator should know.
     pub(in crate::control) fn enforce(
         &mut self,
         plan: Plan,
@@ -59,8 +59,8 @@ impl Records {
         if self.runtime != before {
             self.runtime_version += 1;
         }
-        let mut known: HashMap<PoolName, PoolRecord> =
-            self.pools.drain(..).map(|pool| (pool.name.clone(), pool)).collect();
+        let known = self.pools.drain(..).chain(self.retiring.drain(..));
+        let mut known: HashMap<PoolName, PoolRecord> = known.map(|pool| (pool.name.clone(), pool)).collect();
         for (pool, PoolParts { tls, sticky, redirect }) in plan.pools.iter().zip(parts.pools) {
             let wanted = self.runtime.apply(&pool.name, specs.get(&pool.name).map_or(&[], Vec::as_slice));
             let mut ground = Ground { names: &mut self.names, threads, now };
@@ -92,13 +92,8 @@ impl Records {
             };
             self.pools.push(record);
         }
-        for gone in known.values_mut() {
-            let mut ground = Ground { names: &mut self.names, threads, now };
-            gone.remove_where(|_| true, &mut ground);
-            // Requests that are on their way there find nobody.
-            gone.publish(now);
-            self.gone.append(&mut gone.outdated);
-        }
+        // Workers still go by the plan before, and who has begun under it finishes under it.
+        self.retiring = known.into_values().collect();
         self.index_pools();
         self.listeners.fold();
         let listeners = self.listener_states(&plan, parts.listeners, threads);

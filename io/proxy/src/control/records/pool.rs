@@ -24,7 +24,7 @@ pub(in crate::control) struct PoolRecord {
     /// What workers see.
     pub(in crate::control) shared: Arc<PoolState>,
     /// What workers saw before a reload; requests that began then may still go by it.
-    former: Vec<Weak<PoolState>>,
+    pub(super) former: Vec<Weak<PoolState>>,
     pub(in crate::control) tls: PoolTls,
     pub(in crate::control) members: Members,
     pub(in crate::control) departed: Departed,

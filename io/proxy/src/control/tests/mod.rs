@@ -4,6 +4,7 @@ mod certificates;
 mod commands;
 mod ejection;
 mod reload;
+mod retiring;
 mod rig;
 mod snapshot;
 mod spread;

@@ -91,19 +91,6 @@ async fn what_was_changed_at_runtime_outlives_a_reload_until_its_object_is_gone(
 }
 
 #[tokio::test]
-async fn a_removed_pool_leaves_nobody_for_requests_that_are_on_their_way() {
-    let rig = two();
-    let pool = rig.pool("web");
-    rig.reload(with_listeners(
-        "[listener.web]\nbind = \":80\"\npool = \"other\"",
-        "[pool.other]\nservers = \"127.0.0.1:5\"",
-    ))
-    .await;
-    assert!(pool.view().roster.members().is_empty());
-    assert_eq!(rig.snapshot().pools.len(), 1);
-}
-
-#[tokio::test]
 async fn one_bad_file_refuses_all_and_every_problem_is_told() {
     let directory = TempDir::new().unwrap();
     let missing = directory.path().join("missing.pem").display().to_string();
