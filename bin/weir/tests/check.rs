@@ -2,11 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up has failed")]
 
 use std::fs;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 use weir_testkit::TempDir;
 use weir_testkit::certificates::{Authority, Request};
 
@@ -136,6 +137,24 @@ fn a_port_that_another_program_has_is_an_error_unless_ports_are_left_out() {
     assert!(err(&output).contains("in use by ") && err(&output).contains(&holder), "{}", err(&output));
     assert!(err(&output).contains("weir.toml:2:8"), "{}", err(&output));
     assert_eq!(check(directory.path(), &config, &["--no-ports"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_port_that_another_program_would_share_is_in_use_all_the_same() {
+    let directory = directory();
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_reuse_port(true).unwrap();
+    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    socket.listen(1).unwrap();
+    let address = socket.local_addr().unwrap().as_socket().unwrap();
+    let config = GOOD.replace("127.0.0.1:0", &address.to_string());
+    let output = check(directory.path(), &config, &[]);
+    let told = err(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains(&format!("listener web: {address}: in use by ")), "{told}");
+    assert!(told.contains(&format!("(process {})", std::process::id())), "{told}");
+    drop(socket);
+    assert_eq!(check(directory.path(), &config, &[]).status.code(), Some(0));
 }
 
 #[test]

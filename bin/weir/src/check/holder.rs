@@ -1,8 +1,12 @@
 //! Who listens at an address: by the kernel's table of sockets and by what each process has open (proc(5)).
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+
+use super::CONFIG;
 
 /// A process that listens at an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,6 +14,26 @@ pub(super) struct Holder {
     pub(super) pid: u32,
     /// As `ps` shows it.
     name: String,
+}
+
+impl Holder {
+    /// Whether it is a Weir that was started with this config.
+    pub(super) fn runs(&self, config: &Path) -> bool {
+        let (Ok(config), Ok(directory)) =
+            (config.canonicalize(), std::fs::read_link(format!("/proc/{}/cwd", self.pid)))
+        else {
+            return false;
+        };
+        let line = std::fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        let arguments: Vec<&[u8]> = line.split(|byte| *byte == 0).filter(|one| !one.is_empty()).collect();
+        let [program, verb, named @ ..] = arguments.as_slice() else { return false };
+        let is_weir = Path::new(OsStr::from_bytes(program)).file_name() == Some(OsStr::new("weir"));
+        let named = if named.is_empty() { &[CONFIG.as_bytes()][..] } else { named };
+        let is_it = |one: &&[u8]| {
+            directory.join(OsStr::from_bytes(one)).canonicalize().is_ok_and(|found| found == config)
+        };
+        is_weir && *verb == b"run" && named.iter().any(is_it)
+    }
 }
 
 impl fmt::Display for Holder {

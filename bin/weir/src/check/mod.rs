@@ -116,14 +116,14 @@ pub(crate) fn prove(config: &Path, depth: Depth) -> Result<Loaded, Refusal> {
     let sources = config_files::read(config).map_err(Refusal::Unreadable)?;
     let loaded = match examine(&sources) {
         Ok(loaded) => loaded,
-        Err(flawed) => return Err(Refusal::Wrong(with_the_rest(flawed, depth))),
+        Err(flawed) => return Err(Refusal::Wrong(with_the_rest(flawed, config, depth))),
     };
-    let found = look_around(&loaded, depth);
+    let found = look_around(&loaded, config, depth);
     judged(loaded, found)
 }
 
 /// What is wrong with all that a config names outside of its text.
-fn look_around(loaded: &Loaded, depth: Depth) -> Vec<Diagnostic> {
+fn look_around(loaded: &Loaded, config: &Path, depth: Depth) -> Vec<Diagnostic> {
     let mut found = files::check(loaded);
     found.extend(tls::check(loaded));
     found.extend(sticky::check(loaded));
@@ -131,15 +131,15 @@ fn look_around(loaded: &Loaded, depth: Depth) -> Vec<Diagnostic> {
     found.extend(token_endpoint::check(loaded));
     found.extend(fleet::check(loaded));
     if depth == Depth::FilesAndPorts {
-        found.extend(ports::check(loaded));
+        found.extend(ports::check(loaded, config));
     }
     found
 }
 
 /// What is wrong with a text, and with what it names: errors, then warnings.
-fn with_the_rest(flawed: Flawed, depth: Depth) -> Vec<Diagnostic> {
+fn with_the_rest(flawed: Flawed, config: &Path, depth: Depth) -> Vec<Diagnostic> {
     let Flawed { diagnostics: mut all, rest } = flawed;
-    let found = rest.map(|rest| look_around(&rest, depth)).unwrap_or_default();
+    let found = rest.map(|rest| look_around(&rest, config, depth)).unwrap_or_default();
     // What has no place may come of what is wrong with the text.
     all.extend(found.into_iter().filter(|diagnostic| !diagnostic.places.is_empty()));
     // Stable: each kind stays in its order.

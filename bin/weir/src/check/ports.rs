@@ -1,5 +1,6 @@
 //! Whether the addresses of listeners can be bound.
 
+use std::cell::LazyCell;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::FileTypeExt;
@@ -10,31 +11,71 @@ use weir_admin::ControlClient;
 use weir_config::{Diagnostic, Loaded};
 use weir_control::{Answer, Command, What};
 use weir_model::BindAddress;
+use weir_net::is_listened_on;
 
-use super::holder::holders;
+use super::holder::{Holder, holders};
 
-/// Which addresses cannot be bound. Those of a Weir that runs with the same control socket can: it will reload this config.
-pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
+/// Which addresses cannot be bound, or are another's. Those of a Weir that will reload this config are free for it: one that runs with
+/// the same control socket, or was started with the same file or directory.
+pub(super) fn check(loaded: &Loaded, config: &Path) -> Vec<Diagnostic> {
+    let ports = Ports { loaded, config, running: LazyCell::new(Box::new(|| running(loaded))) };
     let mut found = Vec::new();
-    let running = std::cell::LazyCell::new(|| running(loaded));
-    let running = || *running;
     for listener in &loaded.plan.listeners {
         let name = listener.name.as_str();
         for (index, address) in listener.bind.iter().enumerate() {
-            let index = index.to_string();
-            found.extend(check_one(
-                loaded,
-                &["listener", name, "bind", &index],
-                &format!("listener {name}"),
-                address,
-                &running,
-            ));
+            let keys = ["listener", name, "bind", &index.to_string()];
+            found.extend(ports.check_one(&keys, &format!("listener {name}"), address));
         }
     }
     for (index, address) in loaded.plan.admin.iter().flat_map(|admin| &admin.bind).enumerate() {
-        found.extend(check_one(loaded, &["admin", "bind", &index.to_string()], "admin", address, &running));
+        found.extend(ports.check_one(&["admin", "bind", &index.to_string()], "admin", address));
     }
     found
+}
+
+/// What addresses are looked at for.
+struct Ports<'a> {
+    loaded: &'a Loaded,
+    config: &'a Path,
+    /// The process id of the Weir that answers at the config's control socket.
+    running: LazyCell<Option<u32>, Box<dyn FnOnce() -> Option<u32> + 'a>>,
+}
+
+impl Ports<'_> {
+    fn check_one(&self, keys: &[&str], subject: &str, address: &BindAddress) -> Option<Diagnostic> {
+        let text = |message: &str| format!("{subject}: {address}: {message}");
+        let error = |message: &str| Some(self.loaded.error_at(keys, text(message)));
+        let warning = |message: &str| Some(self.loaded.warning_at(keys, text(message)));
+        let inet = match address {
+            BindAddress::Unix(path) => return unix_problem(path).and_then(|message| error(&message)),
+            BindAddress::Inet(inet) => *inet,
+        };
+        match bind(inet).map_err(|cause| (cause.kind(), cause)) {
+            // Whoever permits it to processes of the same user would share the port, and take a part of the connections.
+            Ok(()) if is_listened_on(inet) => match holders(inet) {
+                // As with a program that was given rights of its own: what it has open is not shown.
+                hidden if hidden.is_empty() && self.running.is_some() => None,
+                hidden if hidden.is_empty() => warning("another program of this user listens there, too"),
+                holders => self.other(holders).and_then(|message| error(&message)),
+            },
+            Ok(()) => None,
+            Err((io::ErrorKind::AddrInUse, _)) => match holders(inet) {
+                hidden if hidden.is_empty() => error("in use by another program"),
+                holders => self.other(holders).and_then(|message| error(&message)),
+            },
+            Err((io::ErrorKind::AddrNotAvailable, _)) => error("this machine does not have the address"),
+            // The service may run with more rights than whoever checks its config.
+            Err((io::ErrorKind::PermissionDenied, _)) => warning("this user may not bind it"),
+            Err((_, cause)) => error(&cause.to_string()),
+        }
+    }
+
+    /// Who has the address, unless it is the Weir that will reload this config.
+    fn other(&self, holders: Vec<Holder>) -> Option<String> {
+        let is_own = |holder: &Holder| Some(holder.pid) == *self.running || holder.runs(self.config);
+        let other = holders.into_iter().find(|holder| !is_own(holder));
+        other.map(|holder| format!("in use by {holder}"))
+    }
 }
 
 /// The process id of the Weir that answers at the config's control socket.
@@ -45,43 +86,6 @@ fn running(loaded: &Loaded) -> Option<u32> {
         Ok(Answer::Snapshot(snapshot)) => Some(snapshot.process.pid),
         _ => None,
     }
-}
-
-fn check_one(
-    loaded: &Loaded,
-    keys: &[&str],
-    subject: &str,
-    address: &BindAddress,
-    running: &dyn Fn() -> Option<u32>,
-) -> Option<Diagnostic> {
-    let error = |message: &str| Some(loaded.error_at(keys, format!("{subject}: {address}: {message}")));
-    match address {
-        BindAddress::Unix(path) => unix_problem(path).and_then(|message| error(&message)),
-        BindAddress::Inet(inet) => match bind(*inet) {
-            Ok(()) => None,
-            Err(cause) => match cause.kind() {
-                io::ErrorKind::AddrInUse => in_use(*inet, running).and_then(|message| error(&message)),
-                io::ErrorKind::AddrNotAvailable => error("this machine does not have the address"),
-                // The service may run with more rights than whoever checks its config.
-                io::ErrorKind::PermissionDenied => {
-                    let message = format!("{subject}: {address}: this user may not bind it");
-                    Some(loaded.warning_at(keys, message))
-                }
-                _ => error(&cause.to_string()),
-            },
-        },
-    }
-}
-
-/// Who has the address, unless it is the Weir that will reload this config.
-fn in_use(address: SocketAddr, running: &dyn Fn() -> Option<u32>) -> Option<String> {
-    let holders = holders(address);
-    if holders.is_empty() {
-        return Some("in use by another program".to_owned());
-    }
-    let running = running();
-    let other = holders.into_iter().find(|holder| Some(holder.pid) != running);
-    other.map(|holder| format!("in use by {holder}"))
 }
 
 /// Binds, and lets go again. The socket never listens, so that it takes no connection from anyone; and it shares the

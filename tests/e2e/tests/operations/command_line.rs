@@ -112,6 +112,33 @@ fn the_next_config_of_a_weir_that_runs_is_checked_beside_it_and_one_of_another_i
     let others = check(&weir.directory().join("other.sock"));
     let told = String::from_utf8_lossy(&others.stderr);
     assert_eq!(others.status.code(), Some(1), "{told}");
-    let holder = format!("admin: {}: in use by weir (process {})", weir.admin_addr(), weir.pid());
-    assert!(told.contains(&holder), "{told}");
+    for (what, address) in [("admin", weir.admin_addr()), ("listener web", weir.addr("web"))] {
+        let holder = format!("{what}: {address}: in use by weir (process {})", weir.pid());
+        assert!(told.contains(&holder), "{told}");
+    }
+}
+
+#[test]
+fn the_config_of_a_weir_without_a_control_socket_is_checked_beside_it() {
+    let server = RawServer::answering("hi");
+    let keys = "[weir]\ncontrol = false\nstate = false\n";
+    let weir = Weir::start(&format!("{}{keys}", web(&[server.addr()])));
+    let next = web(&[server.addr()]).replace("127.0.0.1:0", &weir.addr("web").to_string());
+    weir.write_config(&format!("{next}{keys}"));
+    let check = |config: &std::path::Path| {
+        Command::new(weir_e2e::program())
+            .arg("check")
+            .arg(config)
+            .current_dir(weir.directory())
+            .output()
+            .unwrap()
+    };
+    let own = check(std::path::Path::new("weir.toml"));
+    assert!(own.status.success(), "{}", String::from_utf8_lossy(&own.stderr));
+    let copy = weir.directory().join("copy.toml");
+    std::fs::copy(weir.config(), &copy).unwrap();
+    let others = check(&copy);
+    let told = String::from_utf8_lossy(&others.stderr);
+    assert_eq!(others.status.code(), Some(1), "{told}");
+    assert!(told.contains(&format!("in use by weir (process {})", weir.pid())), "{told}");
 }
