@@ -113,6 +113,57 @@ async fn a_stale_or_missing_revocation_list_lets_nobody_in() {
     }
 }
 
+#[tokio::test]
+async fn a_certificate_that_is_revoked_meanwhile_is_refused_once_the_list_is_read_again() {
+    let files = Files::new();
+    let issued = files.authority.issue(&Request::names(&[]));
+    let client = issued.write_to(files.directory.path(), "client");
+    let client = Certificate { certificate: client.certificate, key: client.key };
+    let list = |revoked: &[_]| files.authority.revoke(revoked, SystemTime::now() + DAY);
+    let server = ServerTls::load(&asks(&files, true, Some(&list(&[]))), HTTP).unwrap();
+    let (connector, other) =
+        (shows(&files, &client), shows(&files, &files.issue("other", &Request::names(&[]))));
+    let mut under_way = connected(&connector, &server).await;
+    under_way.exchange().await;
+
+    files.write("crl.pem", &list(&[&issued]));
+    assert!(server.reload_if_changed().unwrap());
+    // The same connector: with the session from before it would not be asked for its certificate again.
+    let (says, hears) = refused(shake_hands(&connector, &server).await).await;
+    assert!(says.contains("Revoked") && hears.contains("CertificateRevoked"), "{says} {hears}");
+    connected(&other, &server).await.exchange().await;
+    under_way.exchange().await;
+
+    files.write("crl.pem", "nonsense");
+    server.reload_if_changed().unwrap_err();
+    let (says, _) = refused(shake_hands(&connector, &server).await).await;
+    assert!(says.contains("Revoked"), "what was read before stays: {says}");
+    files.write("crl.pem", &list(&[]));
+    assert!(server.reload_if_changed().unwrap());
+    connected(&connector, &server).await.exchange().await;
+}
+
+#[tokio::test]
+async fn clients_go_by_the_authority_that_its_file_holds_now() {
+    let files = Files::new();
+    let first = files.issue("first", &Request::names(&[]));
+    let successor = Authority::new("Successor");
+    let second = successor.issue(&Request::names(&[])).write_to(files.directory.path(), "second");
+    let second = Certificate { certificate: second.certificate, key: second.key };
+    let mut plan = asks(&files, true, None);
+    plan.client_auth.as_mut().unwrap().ca = files.write("clients.pem", &files.authority.pem());
+    let server = ServerTls::load(&plan, HTTP).unwrap();
+    let (first, second) = (shows(&files, &first), shows(&files, &second));
+    connected(&first, &server).await.exchange().await;
+    refused(shake_hands(&second, &server).await).await;
+
+    files.write("clients.pem", &successor.pem());
+    assert!(server.reload_if_changed().unwrap());
+    connected(&second, &server).await.exchange().await;
+    let (says, _) = refused(shake_hands(&first, &server).await).await;
+    assert!(says.contains("UnknownIssuer"), "{says}");
+}
+
 #[test]
 fn files_that_hold_something_else_are_named() {
     let files = Files::new();

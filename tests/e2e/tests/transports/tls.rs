@@ -3,10 +3,11 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::time::{Duration, SystemTime};
 
 use weir_e2e::{Weir, web};
 use weir_testkit::certificates::{Authority, KeyKind, Request};
-use weir_testkit::{RawServer, TempDir};
+use weir_testkit::{PATIENCE, RawServer, TempDir, wait_until};
 
 /// An authority and what it has issued, as files.
 pub(crate) struct Pki {
@@ -120,6 +121,34 @@ fn client_certificates_are_required_where_that_is_asked_for() {
     let weir = Weir::start(&tls(&server, &certificate, &auth("optional")));
     assert_eq!(stdout(&pki.curl(&weir, "a.example", &mine)), "hi");
     assert_eq!(stdout(&pki.curl(&weir, "a.example", &[])), "hi");
+}
+
+#[test]
+fn a_client_certificate_that_is_revoked_is_refused_without_a_reload() {
+    let pki = Pki::new();
+    let server = RawServer::answering("hi");
+    let certificate = pki.issue("a", Request::names(&["a.example"]));
+    let mine = pki.authority.issue(&Request::names(&["me"]));
+    let files = mine.write_to(pki.directory.path(), "me");
+    let crl = pki.directory.path().join("crl.pem");
+    let until = SystemTime::now() + Duration::from_secs(86_400);
+    std::fs::write(&crl, pki.authority.revoke(&[], until)).unwrap();
+    let weir = Weir::start(&tls(
+        &server,
+        &certificate,
+        &format!(
+            "reload-interval = \"50ms\"\nclient-auth = {{ ca = \"{}\", crl = \"{}\" }}",
+            pki.ca().display(),
+            crl.display()
+        ),
+    ));
+    let (shown, key) = (files.certificate.display().to_string(), files.key.display().to_string());
+    let ask = || pki.curl(&weir, "a.example", &["--cert", &shown, "--key", &key]);
+    assert_eq!(stdout(&ask()), "hi");
+    std::fs::write(&crl, pki.authority.revoke(&[&mine], until)).unwrap();
+    wait_until("it is refused", PATIENCE, || !ask().status.success());
+    std::fs::write(&crl, pki.authority.revoke(&[], until)).unwrap();
+    wait_until("it is accepted again", PATIENCE, || ask().status.success());
 }
 
 #[test]

@@ -93,6 +93,22 @@ fn a_body_of_known_length_is_whole_however_the_session_ends() {
 }
 
 #[test]
+fn after_a_reload_servers_are_judged_by_what_the_file_of_their_authority_holds_then() {
+    const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+    let pki = Pki::new();
+    let mut weir = in_front_of(&pki, tls_server(&pki.authority, ANSWER, Goodbye::Proper), "eject = false\n");
+    let status = |weir: &Weir| weir.client().exchange(get("/")).status;
+    assert_eq!(status(&weir), 200);
+    let config = std::fs::read_to_string(weir.config()).unwrap();
+    let config = config.replacen("127.0.0.1:0", &weir.addr("web").to_string(), 1);
+    for (authority, expected) in [(&Authority::new("another"), 502), (&pki.authority, 200)] {
+        std::fs::write(pki.ca(), authority.pem()).unwrap();
+        weir.reload(&config);
+        assert_eq!(status(&weir), expected);
+    }
+}
+
+#[test]
 fn a_tls_server_that_never_answers_the_handshake_gives_504() {
     let server = RawServer::silent();
     let weir = Weir::start(&format!(

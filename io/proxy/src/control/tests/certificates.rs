@@ -1,8 +1,13 @@
+use std::future::poll_fn;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use tokio::net::{TcpListener, TcpStream};
 use weir_config::Plan;
+use weir_config::plan::{Certificate, TlsIn, TlsVersion};
+use weir_model::Millis;
+use weir_net::tls::{ServerTls, TlsConnector};
 use weir_testkit::TempDir;
 use weir_testkit::certificates::{Authority, Request};
 
@@ -90,4 +95,55 @@ async fn what_is_shown_to_servers_is_taken_over_when_its_file_changes_and_nonsen
     eventually("the new one", || !Arc::ptr_eq(&connector, &server.connector().unwrap())).await;
     assert!(server.endpoint_version() > version, "connections made before are not used again");
     eventually("a line", || rig.lines().iter().any(|line| line == "pool web: certificates read anew")).await;
+}
+
+/// Whether a pool's TLS is satisfied with what a server shows.
+async fn trusts(connector: &TlsConnector, server: &ServerTls) -> bool {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (client, accepted) =
+        tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
+    let mut client = connector.connect(client.unwrap()).unwrap();
+    let mut server = server.accept(accepted.unwrap().0).unwrap();
+    let serve = async {
+        let _ = poll_fn(|cx| server.poll_handshake(cx)).await;
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        done = poll_fn(|cx| client.poll_handshake(cx)) => done.is_ok(),
+        () = serve => false,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn servers_are_judged_by_the_authority_that_its_file_holds_now() {
+    let directory = TempDir::new().unwrap();
+    let ca = directory.path().join("ca.pem");
+    let [first, second] = ["first", "second"].map(Authority::new);
+    let [by_first, by_second] = [&first, &second].map(|authority| {
+        let files = authority.issue(&Request::names(&["s.internal"])).write_to(directory.path(), "server");
+        let certificate = Certificate { certificate: files.certificate, key: files.key };
+        let plan = TlsIn {
+            certificates: vec![certificate],
+            version_min: TlsVersion::V1_2,
+            ciphers: Vec::new(),
+            client_auth: None,
+            ticket_rotation: None,
+            reload_interval: Millis::from_secs(10),
+        };
+        ServerTls::load(&plan, &[]).unwrap()
+    });
+    std::fs::write(&ca, first.pem()).unwrap();
+    let rig = Rig::running(whole_plan(&format!(
+        "[weir]\ncontrol = false\nstate = false\n[listener.web]\nbind = \":80\"\npool = \"web\"\n\
+         [pool.web]\nservers = \"127.0.0.1:1\"\ntls = {{ ca = \"{}\", server-name = \"s.internal\" }}\n",
+        ca.display()
+    )));
+    let server = rig.server("127.0.0.1:1");
+    let before = server.connector().unwrap();
+    assert!(trusts(&before, &by_first).await && !trusts(&before, &by_second).await);
+
+    std::fs::write(&ca, second.pem()).unwrap();
+    eventually("the new authority", || !Arc::ptr_eq(&before, &server.connector().unwrap())).await;
+    let after = server.connector().unwrap();
+    assert!(!trusts(&after, &by_first).await && trusts(&after, &by_second).await);
 }
