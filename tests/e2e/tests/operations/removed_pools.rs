@@ -115,6 +115,8 @@ fn a_tcp_client_that_came_before_its_pool_went_gets_a_server_of_it() {
     weir.reload(&fixed(&one("new", &[server(new.addr(), "")], &tcp("new"), ""), &weir));
     assert_eq!(before.send("hello").read_to_end(), (b"old hello".to_vec(), Ending::Fin));
     assert_eq!(weir.client().send("hello").read_exact(9), b"new hello");
+    // Half of its connection is still open.
+    drop(before);
     wait_until_gone(&mut weir, "old");
 }
 
