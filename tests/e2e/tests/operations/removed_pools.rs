@@ -152,7 +152,7 @@ fn nothing_fails_while_a_pool_is_renamed_again_and_again_under_load() {
     let breaking = RawServer::start(move |peer| {
         // Each fifth request has to be tried again.
         while peer.request().is_ok() {
-            if count.fetch_add(1, Ordering::SeqCst) % 5 == 0 {
+            if count.fetch_add(1, Ordering::SeqCst).is_multiple_of(5) {
                 peer.reset();
                 break;
             }
