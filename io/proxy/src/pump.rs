@@ -176,6 +176,38 @@ impl Pump {
         Ok(Some(plain))
     }
 
+    /// Reads at most `room` bytes, and appends what of them belongs to the body to `out`: they are the caller's to send. Pending only
+    /// if there are none.
+    pub(crate) fn poll_take(
+        &mut self,
+        cx: &mut Context<'_>,
+        source: &mut Stream,
+        worker: &Worker,
+        room: usize,
+        out: &mut Vec<u8>,
+    ) -> Poll<Result<(), PumpError>> {
+        let mut scratch = worker.scratch.borrow_mut();
+        let window = &mut scratch.body()[..room];
+        let bytes = match source.poll_read(cx, window) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(PumpError::Source(error))),
+            Poll::Ready(Ok(0)) => return Poll::Ready(self.end_of_source()),
+            Poll::Ready(Ok(read)) => &window[..read],
+        };
+        let before = self.bytes_read;
+        let changed = self.take_first(bytes).map_err(PumpError::Framing)?;
+        if self.is_too_large() {
+            return Poll::Ready(Err(PumpError::TooLarge));
+        }
+        out.extend_from_slice(changed.as_deref().unwrap_or(&bytes[..(self.bytes_read - before) as usize]));
+        Poll::Ready(Ok(()))
+    }
+
+    /// Bytes of the body that are still to come, where that is known.
+    pub(crate) fn remaining_exact(&self) -> Option<u64> {
+        self.scanner.remaining_exact()
+    }
+
     /// Keeps bytes that the sink had no room for; they go first.
     pub(crate) fn keep(&mut self, worker: &Worker, bytes: &[u8]) {
         if self.pending.capacity() == 0 {

@@ -7,10 +7,10 @@ use crate::Method;
 pub enum Progress {
     /// No byte of the request was written.
     NothingWritten,
-    /// Some or all of the request was written, no byte of a response came.
+    /// Some or all of the request was written, and the client has got no byte of what came back, if anything did.
     Written,
-    /// A byte of the response came.
-    ResponseStarted,
+    /// The client has got something of a response, be it an interim one.
+    PassedOn,
 }
 
 /// What is known of a failed try.
@@ -34,7 +34,7 @@ pub fn may_retry(method: &Method, failed: &FailedTry) -> bool {
     match failed.progress {
         Progress::NothingWritten => true,
         Progress::Written => failed.certainly_unprocessed || method.is_safe(),
-        Progress::ResponseStarted => false,
+        Progress::PassedOn => false,
     }
 }
 
@@ -164,8 +164,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_sent_again_once_the_answer_began_or_the_body_is_gone() {
-        let started = FailedTry { progress: Progress::ResponseStarted, certainly_unprocessed: true, ..CLEAN };
+    fn nothing_is_sent_again_once_the_client_has_something_or_the_body_is_gone() {
+        let started = FailedTry { progress: Progress::PassedOn, certainly_unprocessed: true, ..CLEAN };
         assert!(!may_retry(&Method::Get, &started));
         assert!(!may_retry(&Method::Put, &FailedTry { body_replayable: false, ..CLEAN }));
     }

@@ -50,7 +50,7 @@ pub(crate) enum Fault {
     Connect(ConnectError),
     /// Not within the time.
     ConnectTimeout,
-    /// The connection failed before the response's first byte.
+    /// The connection failed before the response's head was there.
     NoResponse(io::Error),
     /// The server closed the connection before the response's first byte.
     ClosedEarly,
@@ -164,7 +164,10 @@ impl Fault {
     pub(crate) fn is_worth_a_retry(&self) -> bool {
         match self {
             Self::Connect(cause) => !cause.is_own(),
-            fault => matches!(fault, Self::ConnectTimeout | Self::NoResponse(_) | Self::ClosedEarly),
+            fault => matches!(
+                fault,
+                Self::ConnectTimeout | Self::NoResponse(_) | Self::ClosedEarly | Self::ClosedInHead
+            ),
         }
     }
 

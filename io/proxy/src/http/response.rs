@@ -48,6 +48,8 @@ pub(crate) struct ResponseFacts {
 pub(crate) enum HeadOutcome {
     /// A 1xx was passed on; another head follows.
     Interim,
+    /// A 1xx has come that is not for the client; another head follows.
+    Skipped,
     /// The final head was passed on; its body follows.
     Final(ResponseFacts, Pump),
     /// A final head has come that must not be passed on yet; it is kept.
@@ -230,7 +232,7 @@ fn pass(
     let is_for_client = reading.asked == Asked::Nothing && reading.request.version != Version::Http10;
     if head.is_interim() && !is_for_client {
         reading.partial.extend_from_slice(&buf[body_at..]);
-        return Ok(Some(HeadOutcome::Interim));
+        return Ok(Some(HeadOutcome::Skipped));
     }
     if let (Some(bond), false) = (&mut reading.bond, head.is_interim()) {
         bond.answered(reading.server, buf, &table, worker.now());

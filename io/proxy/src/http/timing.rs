@@ -81,6 +81,7 @@ impl Timing {
         // What an earlier try reached does not count for this one.
         self.connected_us = NOT;
         self.request_sent_us = NOT;
+        self.first_byte_us = NOT;
     }
 
     pub(crate) fn connected(&mut self, now: Instant) {
@@ -190,6 +191,21 @@ mod tests {
         assert_eq!(timing.left_queue(at(70_004)), Duration::from_millis(4));
         timing.chosen(at(70_004));
         assert_eq!(timing.queue(), Some(4_000));
+    }
+
+    #[test]
+    fn what_an_earlier_try_reached_does_not_count_for_the_next() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut timing = Timing::new(start, start);
+        timing.chosen(at(0));
+        timing.connected(at(1));
+        timing.first_byte(at(3));
+        timing.chosen(at(10));
+        assert!(!timing.first_byte_came() && timing.server().is_none());
+        timing.connected(at(11));
+        timing.first_byte(at(15));
+        assert_eq!((timing.connect(), timing.server()), (Some(1_000), Some(4_000)));
     }
 
     #[test]

@@ -5,6 +5,8 @@
 mod clients;
 mod descriptors;
 mod fairness;
+mod half_heads;
+mod kept_bodies;
 mod names;
 mod readers;
 mod resources;

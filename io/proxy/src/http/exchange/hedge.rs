@@ -149,8 +149,8 @@ impl Exchange {
         let now = client.worker.now();
         // As long as both tries were made, this was the first one's.
         let (by, left) = (self.idle_until, self.idle_until.saturating_duration_since(now));
-        // If some of the first one's response is here, that it broke off is what the client has to learn.
-        if self.timing.first_byte_came() || left.is_zero() {
+        // If the client has some of the first one's response, that it broke off is what it has to learn.
+        if self.passed_on || left.is_zero() {
             return false;
         }
         let SecondTry { lease, progress, reused, chosen, connected, sent: asked, .. } = *second;
@@ -159,6 +159,7 @@ impl Exchange {
             self.tried.push(first.server.shared.slot);
         }
         self.reused = reused;
+        self.partial.clear();
         self.timing.chosen(chosen);
         self.upload_state = Upload::Sending;
         self.hedge = Hedge::Alone(by);

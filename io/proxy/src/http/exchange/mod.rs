@@ -6,6 +6,7 @@
 mod choose;
 mod client_side;
 mod hedge;
+mod keep;
 mod offload;
 mod pace;
 mod question;
@@ -44,7 +45,7 @@ pub(crate) struct Exchange {
     pub(crate) pool: Rc<LocalPool>,
     pub(crate) request: RequestFacts,
     pub(crate) timing: Timing,
-    /// The rewritten head, and what was read of the body with it.
+    /// The rewritten head, what was read of the body with it, and what is kept of the rest.
     pub(crate) head: Vec<u8>,
     head_sent: usize,
     pub(crate) upload: Pump,
@@ -85,6 +86,8 @@ pub(crate) struct Exchange {
     partial: Vec<u8>,
     /// Interim heads that the client had no room for.
     unsent: Vec<u8>,
+    /// Something of a response went to the client: from then on it is that server's.
+    passed_on: bool,
     download: Option<Pump>,
     pub(crate) response: Option<ResponseFacts>,
     /// Bytes moved when the deadline was last set; `u64::MAX` = it is yet to be set.
@@ -179,6 +182,7 @@ impl Exchange {
             hedged: Hedged::No,
             partial: Vec::new(),
             unsent: Vec::new(),
+            passed_on: false,
             download: None,
             response: None,
             moved_at_arm: 0,

@@ -9,7 +9,7 @@ use crate::http::outcome::{Cut, End, Fault};
 use crate::pump::PumpError;
 
 impl Exchange {
-    /// A try has failed before the response began: tries again if that is safe, permitted and useful. `None` = it does.
+    /// A try has failed before the head of its response was there: tries again if that is safe, permitted and useful. `None` = it does.
     #[cold]
     pub(super) fn failed(
         &mut self,
@@ -25,11 +25,10 @@ impl Exchange {
             return None;
         }
         let plan = &self.pool.shared.plan.retry;
-        let whole = self.upload.bytes_read == self.upload_in_head;
         let failed = weir_http::FailedTry {
             progress,
             certainly_unprocessed: false,
-            body_replayable: whole && (self.upload_is_in_head() || progress == Progress::NothingWritten),
+            body_replayable: self.upload.bytes_read == self.upload_in_head,
         };
         let safe = weir_http::may_retry(&self.request.method, &failed) && fault.is_worth_a_retry();
         if !safe || self.retries >= plan.attempts {
@@ -49,7 +48,8 @@ impl Exchange {
             // A connection that had gone stale says nothing against its server; but the next may be stale as well.
             self.fresh_only = true;
             let stays = self.bond.as_ref().is_some_and(|bond| bond.is_faithful());
-            if !self.reused && !stays {
+            let was_stale = self.reused && !self.timing.first_byte_came();
+            if !was_stale && !stays {
                 self.tried.push(lease.server.shared.slot);
                 self.left = Some(Rc::clone(&lease.server));
             }
@@ -62,15 +62,11 @@ impl Exchange {
     }
 
     pub(super) fn progress(&self) -> Progress {
-        match (self.head_sent, self.timing.first_byte_came()) {
-            (_, true) => Progress::ResponseStarted,
+        match (self.head_sent, self.passed_on) {
+            (_, true) => Progress::PassedOn,
             (0, _) => Progress::NothingWritten,
             _ => Progress::Written,
         }
-    }
-
-    pub(super) fn upload_is_in_head(&self) -> bool {
-        self.upload.is_read() && self.upload.bytes_read == self.upload_in_head
     }
 
     /// An answer, if none has begun; else the response is cut. An interim head may have gone out in part.

@@ -1,6 +1,6 @@
 //! Moves the request to the server and the response to the client, both at once.
 
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use weir_health::TrafficOutcome;
 use weir_http::Scheme;
@@ -70,18 +70,24 @@ impl Exchange {
         cx: &mut Context<'_>,
         client: &mut ClientSide<'_>,
     ) -> Poll<Result<(), PumpError>> {
-        let Some(connection) = &mut self.connection else { return Poll::Pending };
-        while self.head_sent < self.head.len() {
-            match connection.stream.poll_write(cx, &self.head[self.head_sent..]) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(written)) if written > 0 => self.head_sent += written,
-                Poll::Ready(Ok(_)) => {
-                    return Poll::Ready(Err(PumpError::Sink(std::io::ErrorKind::WriteZero.into())));
+        loop {
+            let Some(connection) = &mut self.connection else { return Poll::Pending };
+            while self.head_sent < self.head.len() {
+                match connection.stream.poll_write(cx, &self.head[self.head_sent..]) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Ok(written)) if written > 0 => self.head_sent += written,
+                    Poll::Ready(Ok(_)) => {
+                        return Poll::Ready(Err(PumpError::Sink(std::io::ErrorKind::WriteZero.into())));
+                    }
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(PumpError::Sink(error))),
                 }
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(PumpError::Sink(error))),
             }
+            if !self.keeps_upload() {
+                let Some(connection) = &mut self.connection else { return Poll::Pending };
+                return self.upload.poll(cx, client.stream, &mut connection.stream, client.worker);
+            }
+            ready!(self.poll_keep(cx, client))?;
         }
-        self.upload.poll(cx, client.stream, &mut connection.stream, client.worker)
     }
 
     /// Reads until the final response head has come, and sends it on. `Ok(None)`: its body follows.
@@ -115,7 +121,8 @@ impl Exchange {
             match outcome {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Err(fault)) => return Poll::Ready(Err(fault)),
-                Poll::Ready(Ok(HeadOutcome::Interim)) => {}
+                Poll::Ready(Ok(HeadOutcome::Interim)) => self.passed_on = true,
+                Poll::Ready(Ok(HeadOutcome::Skipped)) => {}
                 Poll::Ready(Ok(HeadOutcome::Hold(facts))) => {
                     self.publish(facts.status);
                     return Poll::Ready(Ok(None));
