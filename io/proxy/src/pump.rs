@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::task::{Context, Poll};
 
+use weir_http::websocket::FrameScanner;
 use weir_http::{BodyScanner, ChunkError, Dechunker};
 use weir_net::{Pipe, Socket, Stream, poll_splice};
 
@@ -146,6 +147,24 @@ impl Pump {
         self.sink_unsent
     }
 
+    /// The WebSocket frames of what came from the source, if it sends any.
+    pub(crate) fn frames(&self) -> Option<&FrameScanner> {
+        self.scanner.frames()
+    }
+
+    /// What the other direction of a tunnel is read by.
+    pub(crate) fn other_direction(&self) -> BodyScanner {
+        match self.frames() {
+            Some(_) => BodyScanner::WebSocket(Box::default()),
+            None => BodyScanner::UntilClose,
+        }
+    }
+
+    /// Whether a WebSocket Close may follow the bytes that the sink has taken.
+    pub(crate) fn may_close(&self) -> bool {
+        !self.has_pending() && self.frames().is_some_and(FrameScanner::may_close)
+    }
+
     fn has_pending(&self) -> bool {
         self.pending_at < self.pending.len() || self.pipe.as_ref().is_some_and(|pipe| !pipe.is_empty())
     }
@@ -218,6 +237,8 @@ impl Pump {
 
     /// Takes over bytes that the caller has read itself: they go first.
     pub(crate) fn take_over(&mut self, worker: &Worker, bytes: &[u8]) {
+        // That a direction of a tunnel ends is not in its bytes.
+        let _ = self.scanner.feed(bytes);
         self.bytes_read += bytes.len() as u64;
         self.keep(worker, bytes);
     }

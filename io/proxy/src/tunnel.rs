@@ -1,5 +1,7 @@
 //! Bytes both ways, until both sides have ended or nothing has moved for too long.
 
+mod leave;
+
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -71,6 +73,10 @@ impl Tunnel {
             polled
         })
         .await;
+        if matches!(end, TunnelEnd::Stopped) && self.upload.frames().is_some() {
+            // Nobody else pays for it with a larger task.
+            Box::pin(self.take_leave(client, server, worker)).await;
+        }
         self.upload.release(worker);
         self.download.release(worker);
         // Who was broken off shall see it; who was only silent, or in the way of a stop, is told goodbye.

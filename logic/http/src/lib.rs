@@ -22,6 +22,7 @@ mod routing;
 mod template;
 mod trace;
 mod url_param;
+pub mod websocket;
 
 pub use answer::{Answer, append_content_length, append_line, append_status_line, reason};
 pub use body::{BodyScanner, ChunkError, ChunkScanner, Dechunker, TrailerFault, TrailerRules};

@@ -285,7 +285,10 @@ fn pass(
     }
     let tunnel = head.status == 101;
     let framing = if tunnel { Framing::UntilClose } else { head.framing };
-    let mut download = pump(framing, reading.offload.is_some(), buf, &table);
+    let mut download = match (tunnel, head.upgrade) {
+        (true, Some(protocol)) => Pump::new(BodyScanner::of_upgrade(protocol.of(buf))),
+        _ => pump(framing, reading.offload.is_some(), buf, &table),
+    };
     if written.dechunk {
         download.dechunk();
     }

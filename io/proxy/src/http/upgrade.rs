@@ -1,6 +1,5 @@
 //! A connection that has changed its protocol: bytes both ways from here on.
 
-use weir_http::BodyScanner;
 use weir_http::access_log::Termination;
 
 use super::connection::Connection;
@@ -12,7 +11,7 @@ use crate::tunnel::Tunnel;
 /// Passes bytes between the two sides of an exchange that ended in 101.
 pub(super) async fn tunnel(mut connection: Box<Connection>, mut exchange: Box<Exchange>) {
     let Some((mut server, download)) = exchange.take_upgraded() else { return };
-    let mut upload = Pump::new(BodyScanner::UntilClose);
+    let mut upload = Pump::new(download.other_direction());
     let received = std::mem::take(&mut connection.received);
     if !received.is_empty() {
         upload.take_over(&connection.worker, &received);

@@ -1,5 +1,6 @@
 use super::{ChunkError, ChunkScanner, TrailerRules};
 use crate::Framing;
+use crate::websocket::FrameScanner;
 
 /// Finds the end of a body, whatever its framing. Small, for each request has two of them; what chunks need is large, and is elsewhere.
 #[derive(Debug, Clone)]
@@ -12,6 +13,8 @@ pub enum BodyScanner {
     Chunked(Box<ChunkScanner>),
     /// Until the connection ends.
     UntilClose,
+    /// The same, and it is known where WebSocket frames end.
+    WebSocket(Box<FrameScanner>),
 }
 
 impl BodyScanner {
@@ -41,6 +44,22 @@ impl BodyScanner {
         }
     }
 
+    /// At the start of one direction of a connection that has changed to this protocol.
+    pub fn of_upgrade(protocol: &[u8]) -> Self {
+        match protocol.trim_ascii().eq_ignore_ascii_case(b"websocket") {
+            true => Self::WebSocket(Box::default()),
+            false => Self::UntilClose,
+        }
+    }
+
+    /// The frames of the direction, where it has any.
+    pub fn frames(&self) -> Option<&FrameScanner> {
+        match self {
+            Self::WebSocket(frames) => Some(frames),
+            _ => None,
+        }
+    }
+
     /// Reads on. Returns how many of `bytes` belong to the body, framing included.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<usize, ChunkError> {
@@ -53,6 +72,10 @@ impl BodyScanner {
             }
             Self::Chunked(scanner) => scanner.feed(bytes),
             Self::UntilClose => Ok(bytes.len()),
+            Self::WebSocket(frames) => {
+                frames.feed(bytes);
+                Ok(bytes.len())
+            }
         }
     }
 
@@ -62,7 +85,7 @@ impl BodyScanner {
     pub fn without_extensions(&self, fed: &[u8]) -> Option<Vec<u8>> {
         match self {
             Self::Chunked(scanner) => scanner.without_extensions(fed),
-            Self::None | Self::Length(_) | Self::UntilClose => None,
+            Self::None | Self::Length(_) | Self::UntilClose | Self::WebSocket(_) => None,
         }
     }
 
@@ -73,13 +96,13 @@ impl BodyScanner {
             Self::None => true,
             Self::Length(left) => *left == 0,
             Self::Chunked(scanner) => scanner.is_done(),
-            Self::UntilClose => false,
+            Self::UntilClose | Self::WebSocket(_) => false,
         }
     }
 
     /// Whether the body is whole if the connection ends now.
     pub fn may_end_here(&self) -> bool {
-        self.is_done() || matches!(self, Self::UntilClose)
+        self.is_done() || matches!(self, Self::UntilClose | Self::WebSocket(_))
     }
 
     /// Bytes still to come, where that is known: they can be moved unread ([`Self::skip`]).
@@ -88,17 +111,18 @@ impl BodyScanner {
         match self {
             Self::None => Some(0),
             Self::Length(left) => Some(*left),
-            Self::Chunked(_) | Self::UntilClose => None,
+            Self::Chunked(_) | Self::UntilClose | Self::WebSocket(_) => None,
         }
     }
 
-    /// Bytes that can be moved unread now: the rest of the body, or of the chunk that is being read.
+    /// Bytes that can be moved unread now: the rest of the body, or of the chunk or frame that is being read.
     pub fn unread_max(&self) -> u64 {
         match self {
             Self::None => 0,
             Self::Length(left) => *left,
             Self::Chunked(scanner) => scanner.data_left(),
             Self::UntilClose => u64::MAX,
+            Self::WebSocket(frames) => frames.unread_max(),
         }
     }
 
@@ -108,6 +132,7 @@ impl BodyScanner {
             Self::None | Self::UntilClose => {}
             Self::Length(left) => *left = left.saturating_sub(bytes),
             Self::Chunked(scanner) => scanner.skip(bytes),
+            Self::WebSocket(frames) => frames.skip(bytes),
         }
     }
 }
@@ -119,5 +144,16 @@ mod tests {
     #[test]
     fn a_scanner_is_two_words_whatever_chunks_need() {
         assert_eq!(size_of::<BodyScanner>(), 16);
+    }
+
+    #[test]
+    fn frames_are_looked_for_after_an_upgrade_to_websocket_alone() {
+        for (protocol, has_frames) in
+            [("websocket", true), (" WebSocket ", true), ("h2c", false), ("", false)]
+        {
+            let scanner = BodyScanner::of_upgrade(protocol.as_bytes());
+            assert_eq!(scanner.frames().is_some(), has_frames, "{protocol:?}");
+            assert!(!scanner.is_done() && scanner.may_end_here() && scanner.remaining_exact().is_none());
+        }
     }
 }

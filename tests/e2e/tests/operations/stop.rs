@@ -9,6 +9,15 @@ use weir_testkit::{Ending, PATIENCE, RawClient, RawServer, ResponseError, Signal
 const UPGRADE: &str = "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 
+/// A Close frame without a mask: 1001, "going away".
+const GOING_AWAY: [u8; 4] = [0x88, 2, 0x03, 0xe9];
+
+/// A frame of a client with a payload of two bytes, as a server would send it.
+fn unmasked(frame: &[u8]) -> [u8; 4] {
+    assert_eq!((frame.len(), frame[1]), (8, 0x82), "{frame:?}");
+    [frame[0], 2, frame[6] ^ frame[2], frame[7] ^ frame[3]]
+}
+
 #[test]
 fn an_idle_weir_ends_with_0() {
     for signal in [Signal::TERM, Signal::INT] {
@@ -161,10 +170,12 @@ fn tunnels_go_on_until_the_deadline_and_are_then_ended() {
     let server = RawServer::start(|peer| {
         peer.head()?;
         peer.send(SWITCH)?;
-        loop {
-            let byte = peer.take(1)?;
-            peer.send(byte)?;
-        }
+        assert_eq!(unmasked(&peer.take(8)?), [0x81, 2, b'h', b'i']);
+        peer.send([0x81, 2, b'y', b'o'])?;
+        assert_eq!(unmasked(&peer.take(8)?), GOING_AWAY);
+        peer.send(GOING_AWAY)?;
+        assert_eq!(peer.take_to_end()?, (Vec::new(), Ending::Fin));
+        Ok(())
     });
     // Longer than a client that is no longer heard takes to find that out.
     let config = format!("{}[weir]\ndrain-timeout = \"4s\"\n", web(&[server.addr()]));
@@ -174,9 +185,42 @@ fn tunnels_go_on_until_the_deadline_and_are_then_ended() {
     assert_eq!(client.exchange(UPGRADE).status, 101);
     weir.signal(Signal::TERM);
     wait_until("nobody accepts any more", PATIENCE, || RawClient::try_connect(addr).is_err());
-    assert_eq!(client.send("x").read_exact(1), b"x");
+    client.send([0x81, 0x82, 1, 2, 3, 4, b'h' ^ 1, b'i' ^ 2]);
+    assert_eq!(client.read_exact(4), [0x81, 2, b'y', b'o']);
+    assert_eq!(client.read_exact(4), GOING_AWAY);
+    client.send([0x88, 0x82, 5, 6, 7, 8, 0x03 ^ 5, 0xe9 ^ 6]);
+    assert_eq!(client.read_to_end(), (Vec::new(), Ending::Fin));
     assert_eq!(weir.wait().code(), Some(0));
-    client.read_to_end();
+    server.wait_for_end(0);
+    assert_eq!(server.failures(), Vec::<String>::new());
+}
+
+#[test]
+fn a_side_that_is_within_a_frame_at_the_deadline_is_told_nothing_nor_is_one_of_another_protocol() {
+    let server = RawServer::start(|peer| {
+        let head = String::from_utf8(peer.head()?).unwrap();
+        peer.send(if head.contains("irc") { SWITCH.replace("websocket", "irc") } else { SWITCH.to_owned() })?;
+        assert_eq!(peer.take_to_end()?, (b"\x81\x85half".to_vec(), Ending::Fin));
+        Ok(())
+    });
+    let config = format!("{}[weir]\ndrain-timeout = \"1s\"\n", web(&[server.addr()]));
+    let mut weir = Weir::start(&config);
+    let mut clients: Vec<RawClient> = ["websocket", "irc"]
+        .into_iter()
+        .map(|protocol| {
+            let mut client = weir.client();
+            assert_eq!(client.exchange(UPGRADE.replace("websocket", protocol)).status, 101);
+            client.send(b"\x81\x85half");
+            client
+        })
+        .collect();
+    weir.signal(Signal::TERM);
+    // What the client of the first one has got is whole.
+    assert_eq!(clients[0].read_to_end(), (GOING_AWAY.to_vec(), Ending::Fin));
+    assert_eq!(clients[1].read_to_end(), (Vec::new(), Ending::Fin));
+    assert_eq!(weir.wait().code(), Some(0));
+    server.wait_for_end(1);
+    assert_eq!(server.failures(), Vec::<String>::new());
 }
 
 #[test]
