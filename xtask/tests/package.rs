@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use tempfile::TempDir;
-use weir_testkit::{Child, PATIENCE, RawClient, Signal};
+use weir_testkit::{Child, PATIENCE, RawClient, Signal, untested};
 
 #[path = "package/unit.rs"]
 mod unit;
@@ -77,15 +77,21 @@ fn has_program(name: &str) -> bool {
 #[test]
 fn the_unpacked_program_runs_and_accepts_the_shipped_config() {
     let at = directory();
-    unpack(real_deb(), &at.path().join("root"));
-    let program = at.path().join("root/usr/sbin/weir");
+    let root = at.path().join("root");
+    unpack(real_deb(), &root);
+    runs_and_accepts_its_config(&root);
+}
 
+/// Asks the program of the package in `root` who it is, and what it says to the config beside it.
+fn runs_and_accepts_its_config(root: &Path) {
+    let program = root.join("usr/sbin/weir");
     let version = succeed(Command::new(&program).arg("--version"));
     assert_eq!(version.trim(), format!("weir {}", env!("CARGO_PKG_VERSION")));
 
     // It makes sockets and files in directories that systemd makes for it: they are not here.
-    let config = fs::read_to_string(at.path().join("root/etc/weir/weir.toml")).unwrap();
+    let config = fs::read_to_string(root.join("etc/weir/weir.toml")).unwrap();
     let config = format!("[weir]\ncontrol = false\nstate = false\n\n{config}");
+    let at = directory();
     let path = at.path().join("weir.toml");
     fs::write(&path, config).unwrap();
     let check = Command::new(&program).arg("check").arg("--no-ports").arg(&path).output().unwrap();
@@ -227,8 +233,7 @@ fn dpkg(root: &Path) -> Command {
 #[test]
 fn dpkg_installs_upgrades_and_purges_it_and_leaves_an_edited_config_alone() {
     if !may_install() {
-        eprintln!("skipped: not root");
-        return;
+        return untested("not root, so dpkg installs nothing");
     }
     let at = directory();
     let package = package("deb", STAND_IN.as_ref(), at.path());
@@ -257,10 +262,27 @@ fn dpkg_installs_upgrades_and_purges_it_and_leaves_an_edited_config_alone() {
 }
 
 #[test]
+fn what_dpkg_has_installed_runs_and_accepts_its_config() {
+    if !may_install() {
+        return untested("not root, so dpkg installs nothing");
+    }
+    let at = directory();
+    let root = at.path().join("root");
+    fs::create_dir_all(&root).unwrap();
+    succeed(dpkg(&root).arg("--install").arg(real_deb()));
+    runs_and_accepts_its_config(&root);
+    // What systemd runs is what dpkg has put there.
+    let unit = fs::read_to_string(root.join("lib/systemd/system/weir.service")).unwrap();
+    let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
+    let words: Vec<&str> = start.split(' ').collect();
+    assert!(root.join(words[0].trim_start_matches('/')).is_file(), "{start}");
+    assert!(words.iter().any(|word| *word == "/etc/weir/weir.toml" || *word == "/etc/weir"), "{start}");
+}
+
+#[test]
 fn systemd_understands_the_unit_and_finds_it_hardened() {
     if !has_program("systemd-analyze") {
-        eprintln!("skipped: no systemd-analyze");
-        return;
+        return untested("systemd-analyze is not installed");
     }
     let at = directory();
     let root = at.path().join("root");
