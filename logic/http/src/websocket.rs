@@ -72,7 +72,7 @@ impl FrameScanner {
                 self.length_end = 2 + length_bytes;
                 self.header_bytes = self.length_end + if byte & MASKED == 0 { 0 } else { 4 };
             }
-            at if at < self.length_end => self.payload_left = self.payload_left << 8 | u64::from(byte),
+            at if at < self.length_end => self.payload_left = (self.payload_left << 8) | u64::from(byte),
             _ => {}
         }
         self.header_read += 1;
