@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags, params};
 use weir_config::lab::Measure;
 
 use super::flaw::{RunFlaw, Whose};
-pub use losses::Losses;
+pub(super) use losses::Losses;
 
 /// A file of results.
 #[derive(Debug)]
