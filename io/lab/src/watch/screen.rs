@@ -29,9 +29,9 @@ fn one(reading: &Reading, width: usize) -> String {
     let widths: Vec<usize> = columns.iter().map(|column| widest(column)).collect();
     let mut text = String::new();
     for block in blocks(&widths, width) {
-        for line in 0..=reading.rows.len() {
+        for (line, name) in columns[0].iter().enumerate() {
             // Writing to a string does not fail.
-            let _ = write!(text, "{:<1$}", columns[0][line], widths[0]);
+            let _ = write!(text, "{name:<0$}", widths[0]);
             for at in block.clone() {
                 let _ = write!(text, "  {:>1$}", columns[at][line], widths[at]);
             }
