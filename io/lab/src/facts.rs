@@ -111,7 +111,7 @@ impl Expected {
 pub enum Balance {
     /// The same for each of so many servers; 0 = of as many as answer, at least two.
     Equal(usize),
-    /// So many servers get some, none of them nothing; fewer than [`Self::EACH_MIN`] requests for each say nothing.
+    /// So many servers get some, none of them nothing; fewer than 20 requests for each say nothing.
     Each(usize),
     /// All to one server, whichever it is.
     One,

@@ -86,7 +86,7 @@ impl Played {
 pub struct Sample {
     /// Since the run began, in seconds.
     pub at_s: f64,
-    /// Whose: [`super::monitor::SOURCES`].
+    /// Whose: `balancer`, `servers`, `balancer-tcp`, `servers-tcp` or `host`.
     pub source: &'static str,
     /// Which process, or the host.
     pub subject: String,
