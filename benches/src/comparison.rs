@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::machine::{self, Machine};
 use crate::options::Compare;
 use crate::origin::Origin;
+use crate::process::BALANCER_CORE;
 use crate::results::{ClosedLoop, Measured, Results, Sample, ScenarioResult, now_s};
 use crate::rivals::{Balancer, Contestant, nginx_programs};
 use crate::scenario::{Scenario, Setup};
@@ -162,12 +163,15 @@ impl Measurement<'_> {
 fn closed_loop(balancer: &Balancer, load: &Load) -> Result<ClosedLoop> {
     let pid = balancer.process.pid();
     let (stolen_before, total_before) = cpu::stolen_and_total();
-    let (cpu_before, since) = (cpu::cpu_time(pid), Instant::now());
+    let (core_before, cpu_before, since) =
+        (cpu::free_or_stolen(BALANCER_CORE), cpu::cpu_time(pid), Instant::now());
     let report = load.run()?;
     let (spent, elapsed) = (cpu::cpu_time(pid).saturating_sub(cpu_before), since.elapsed());
+    let free = cpu::free_or_stolen(BALANCER_CORE).saturating_sub(core_before);
     let (stolen_after, total_after) = cpu::stolen_and_total();
     Ok(ClosedLoop {
         cpu_us_per_request: spent.as_secs_f64() * 1e6 / report.requests as f64,
+        core_us_per_request: elapsed.saturating_sub(free).as_secs_f64() * 1e6 / report.requests as f64,
         requests_per_s: report.requests_per_s,
         p50_us: report.p50_us,
         p99_us: report.p99_us,

@@ -93,6 +93,17 @@ pub(crate) fn stolen_and_total() -> (u64, u64) {
     (ticks.get(7).copied().unwrap_or(0), ticks.iter().take(8).sum())
 }
 
+/// For how long a core did nothing, or was another machine's, since boot. What is idle the kernel measures, and does not sample.
+pub(crate) fn free_or_stolen(core: usize) -> Duration {
+    let stat = read("/proc/stat");
+    let name = format!("cpu{core} ");
+    let fields = stat.lines().find_map(|line| line.strip_prefix(&name)).unwrap_or("");
+    let ticks: Vec<u64> = fields.split_whitespace().filter_map(|field| field.parse().ok()).collect();
+    // user nice system idle iowait irq softirq steal
+    let free: u64 = [3, 4, 7].iter().filter_map(|at| ticks.get(*at)).sum();
+    Duration::from_millis(free * TICK_MS)
+}
+
 /// Every process, and the one that started it.
 fn parents() -> Vec<(u32, u32)> {
     let pids = entries("/proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
@@ -174,6 +185,12 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!family(std::process::id()).contains(&child.id()));
+    }
+
+    #[test]
+    fn a_core_that_is_there_was_free_at_times_and_one_that_is_not_never() {
+        assert!(free_or_stolen(0) > Duration::ZERO);
+        assert_eq!(free_or_stolen(100_000), Duration::ZERO);
     }
 
     #[test]

@@ -13,6 +13,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::cpu;
 use crate::error::{Context, Error, Result};
 
+/// The core that balancers have for themselves.
+pub(crate) const BALANCER_CORE: usize = 0;
+
 /// Where a program may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cores {

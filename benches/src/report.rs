@@ -54,7 +54,9 @@ pub(crate) fn scenario(results: &Results, result: &ScenarioResult) -> String {
             "| | idle KiB | held KiB | bytes/connection | TLS idle KiB | TLS held KiB | TLS bytes/connection |\n|---|---|---|---|---|---|---|\n"
         }
         Scenario::Syscalls => "| | calls/request | of them |\n|---|---|---|\n",
-        _ => "| | CPU us/request | requests/s | p50 us | p99 us | cores used |\n|---|---|---|---|---|---|\n",
+        _ => {
+            "| | CPU us/request | all of its core | requests/s | p50 us | p99 us | cores used |\n|---|---|---|---|---|---|---|\n"
+        }
     };
     text.push_str(head);
     for (at, contestant) in results.contestants.iter().enumerate() {
@@ -100,6 +102,7 @@ fn cells(result: &ScenarioResult, at: usize) -> Vec<String> {
         }
         _ => vec![
             spread(result.closed(at, |sample| sample.cpu_us_per_request), 2),
+            spread(result.closed(at, |sample| sample.core_us_per_request), 2),
             spread(result.closed(at, |sample| sample.requests_per_s), 0),
             spread(result.closed(at, |sample| sample.p50_us), 0),
             spread(result.closed(at, |sample| sample.p99_us), 0),
@@ -293,6 +296,7 @@ mod tests {
     fn closed(contestant: usize, turn: usize, cpu_us_per_request: f64) -> Sample {
         let measured = Measured::ClosedLoop(ClosedLoop {
             cpu_us_per_request,
+            core_us_per_request: cpu_us_per_request,
             requests_per_s: 30_000.0,
             p50_us: 1000.0,
             p99_us: 2000.0,

@@ -49,6 +49,26 @@ fn proxies_of_all_kinds_answer_every_request() {
 }
 
 #[test]
+fn unequal_servers_answer_by_their_weights_and_take_their_own_time() {
+    let rivals = ["weir", "haproxy", "nginx", "apache", "caddy", "traefik", "pound"];
+    let unequal = "[servers]\nweights = [3, 1]\ndelay = [\"1ms\", \"3ms\"]\nconcurrency = [8, 4]\n";
+    let test = TEST.replace("[servers]\n", unequal).replace("check-balance = false\n", "");
+    let lab = Lab::new(&format!("rivals = {rivals:?}\n{test}"));
+    let output = lab.run(&["run", "tiny.toml", "--json", "--csv", "all.csv"]);
+    let said = output.text();
+    output.json();
+    let runs = lab.csv("all.csv");
+    assert!(runs.iter().any(|run| run.get("rival") == "weir"), "{said}");
+    for run in runs {
+        // Some keep the order of servers in each of several processes.
+        let (shares, name) = (run.get("requests_of_servers"), run.get("rival"));
+        let first = shares.split(';').find_map(|share| share.strip_prefix("s1=")).unwrap();
+        let first: u64 = first.parse().unwrap();
+        assert!((28..=32).contains(&first), "{name}: {shares}\n{said}");
+    }
+}
+
+#[test]
 fn the_kernel_is_a_rival_where_it_can_be_one_and_leaves_no_rules() {
     if !rustix::process::geteuid().is_root() || !Path::new("/usr/sbin/ip").exists() {
         return weir_testkit::untested("needs root and ip");

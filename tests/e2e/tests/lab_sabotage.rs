@@ -70,6 +70,13 @@ fn in_place(servers: [SocketAddr; 2]) -> Vec<String> {
 }
 
 #[test]
+fn who_takes_no_account_of_weights_has_only_invalid_runs() {
+    let edits = ["s/, weight = [0-9]*//".to_owned()];
+    let servers = "count = 2, weights = [9, 1]";
+    all_are_found_out(&edits, "\"round-robin\"", servers, "requests per server are not as expected");
+}
+
+#[test]
 fn who_chooses_by_another_algorithm_has_only_invalid_runs() {
     // One is taken for the other.
     let edits = ["s/\"round-robin\"/\"other\"/", "s/\"source\"/\"round-robin\"/", "s/\"other\"/\"source\"/"];

@@ -222,12 +222,8 @@ fn cells(scenario: &Scenario, values: &Values<'_>) -> Vec<Cell> {
 /// Every two rivals, over all cases and in each. What is over all is one family of questions, what is in single cases another.
 fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure) -> Vec<Pair> {
     let (mut overall, mut single) = (Vec::new(), Vec::new());
-    // Without a balancer is no rival of balancers: it shows what they cost.
-    let rivals: Vec<&Rival> = scenario.rivals.iter().filter(|rival| rival.product != Product::None).collect();
-    for (at, one) in rivals.iter().enumerate() {
-        // What differs in product and algorithm both compares nothing that anybody asks.
-        let is_asked = |other: &&&Rival| other.product == one.product || other.scheme == one.scheme;
-        for other in rivals[at + 1..].iter().filter(is_asked) {
+    for (at, one) in scenario.rivals.iter().enumerate() {
+        for other in scenario.rivals[at + 1..].iter().filter(|other| is_asked(one, other)) {
             let (mut all_ones, mut all_others) = (Vec::new(), Vec::new());
             for case in &scenario.cases {
                 let (ones, others) = values.shared(&case.name, &one.name, &other.name, measure);
@@ -255,6 +251,18 @@ fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure) -> Vec<Pair
     adjust(&mut single);
     overall.append(&mut single);
     overall
+}
+
+/// Whether anybody asks who of the two is better.
+fn is_asked(one: &Rival, other: &Rival) -> bool {
+    match (one.product, other.product) {
+        // The same set-up twice: what is found between them would be found between any two.
+        (Product::None, Product::None) => one.way == other.way,
+        // Without a balancer is no rival of balancers: it shows what they cost.
+        (Product::None, _) | (_, Product::None) => false,
+        // What differs in product and algorithm both compares nothing.
+        _ => one.product == other.product || one.scheme == other.scheme,
+    }
 }
 
 fn pair(

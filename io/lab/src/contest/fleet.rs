@@ -7,6 +7,7 @@ use weir_config::lab::{Case, FleetSetup, Product, Rival};
 use weir_scale::history::Row;
 
 use super::rivals::FleetAssignment;
+use super::servers::service;
 use super::stage::{FAMILY_VARIABLE, Ledger};
 use super::store::Sample;
 use super::turn::Ring;
@@ -21,11 +22,8 @@ impl Ring<'_> {
         let words = ["origin", "--bind", "{address}:{port}", "--name", "{machine}"].map(str::to_owned);
         let mut command = vec![self.park.own().display().to_string()];
         command.extend(words);
-        if servers.delay.0 > 0 {
-            let at_once = servers.concurrency.unwrap_or(super::servers::ALL_THAT_COME).to_string();
-            let delay = servers.delay.0.to_string();
-            command.extend(["--service-ms".to_owned(), delay, "--concurrency".to_owned(), at_once]);
-        }
+        // All of them are alike.
+        command.extend(service(servers, 0));
         if setup.boot.0 > 0 {
             let sleep = format!("sleep {}; exec \"$0\" \"$@\"", setup.boot.duration().as_secs_f64());
             command.splice(0..0, ["/bin/sh".to_owned(), "-c".to_owned(), sleep]);

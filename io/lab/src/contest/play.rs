@@ -263,6 +263,7 @@ fn find_rivals(
     tell: &mut dyn FnMut(Event<'_>),
 ) -> Result<Rivals, PlayError> {
     let balancer = hosts.and_then(|hosts| hosts.at(Place::Balancer));
+    let has_weights = !play.scenario.servers.weights.is_empty();
     let (mut found, mut left_out) = (Vec::new(), Vec::new());
     for rival in &play.scenario.rivals {
         let program = match rival.product.is_kernel() && !has_namespaces(play.scenario) {
@@ -273,7 +274,7 @@ fn find_rivals(
             }
             .and_then(|program| {
                 let how = (rival.scheme, rival.scheduler.as_deref());
-                rivals::is_able(rival.product, how, &program).map(|()| program)
+                rivals::is_able(rival.product, how, has_weights, &program).map(|()| program)
             }),
         };
         match program {

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use weir_config::lab::{Case, Scenario, ServerKind, Way};
+use weir_config::lab::{Case, Scenario, ServerKind, Servers, Way};
 
 use super::rivals::{CIPHER, HOST, apache_modules, in_path};
 use super::stage::{Certificates, Ledger, Network, Place, Process, Stop, is_root};
@@ -33,7 +33,7 @@ struct Server {
 }
 
 /// More requests than this are never under way.
-pub(crate) const ALL_THAT_COME: u32 = 1_000_000;
+const ALL_THAT_COME: u32 = 1_000_000;
 
 /// Who serves must not be the user that reads it: a master of root reads what its workers serve.
 pub(crate) fn nginx_user() -> &'static str {
@@ -47,6 +47,16 @@ pub(super) fn usual_names(kind: ServerKind) -> &'static [&'static str] {
         ServerKind::Apache => &["apache2", "httpd"],
         ServerKind::Origin | ServerKind::Storage | ServerKind::Command => &[],
     }
+}
+
+/// What Weir's test server with this number is told of how long it takes.
+pub(super) fn service(servers: &Servers, at: usize) -> Vec<String> {
+    let delay = servers.delay(at).0;
+    if delay == 0 {
+        return Vec::new();
+    }
+    let at_once = servers.concurrency(at).unwrap_or(ALL_THAT_COME);
+    ["--service-ms", &delay.to_string(), "--concurrency", &at_once.to_string()].map(str::to_owned).to_vec()
 }
 
 impl ServerPark {
@@ -119,11 +129,7 @@ impl ServerPark {
             ServerKind::Origin => {
                 let mut command = Command::new(own);
                 command.args(["origin", "--bind", &server.address.to_string(), "--name", &server.name]);
-                if scenario.servers.delay.0 > 0 {
-                    let at_once = scenario.servers.concurrency.unwrap_or(ALL_THAT_COME).to_string();
-                    let delay = scenario.servers.delay.0.to_string();
-                    command.args(["--service-ms", &delay, "--concurrency", &at_once]);
-                }
+                command.args(service(&scenario.servers, at));
                 command
             }
             ServerKind::Storage => {

@@ -69,6 +69,7 @@ impl Ring<'_> {
         // Those of a fleet are not there yet.
         let count = if rival.fleet.is_some() { 0 } else { case.servers };
         let servers = self.park.addresses(count);
+        let weights = self.scenario.servers.weights(count);
         let roots = self.park.roots(case.servers);
         let setup = &self.scenario.balancer;
         let pem = self.certificates.as_ref().map(|pem| self.network.certificates(Place::Balancer, pem));
@@ -78,6 +79,7 @@ impl Ring<'_> {
             &Assignment {
                 bind,
                 servers: &servers,
+                weights: &weights,
                 scheme: rival.scheme,
                 scheduler: rival.scheduler.as_deref(),
                 balance: rival.balance.as_deref(),
@@ -277,7 +279,8 @@ impl Ring<'_> {
         let is_told = rival.product != Product::None && rival.way != Way::Offloaded;
         let is_seen =
             is_told && rival.fleet.is_none() && case.servers > 1 && case.check_balance && !may_be_uneven;
-        let delay = self.scenario.servers.delay;
+        let weights = self.scenario.servers.weights(case.servers);
+        let delay = self.scenario.servers.delay_min(case.servers);
         let cores = thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
         let threads = match case.demand {
             Demand::Rate { per_s, calls, .. } => {
@@ -344,7 +347,7 @@ impl Ring<'_> {
                 // What fails when something is lost is what is measured, and no flaw.
                 body_bytes: case.size.filter(|_| has_size && !case.has_trouble()),
                 think_ns: (delay.0 > 0).then_some(delay.0 * 1_000_000),
-                balance: balance_of(rival, &self.park.addresses(case.servers)).filter(|_| is_seen),
+                balance: balance_of(rival, &self.park.addresses(case.servers), &weights).filter(|_| is_seen),
             },
             output: None,
         })
@@ -352,19 +355,27 @@ impl Ring<'_> {
 }
 
 /// How requests must be spread over servers of these names by what a rival chooses by; `None` = that does not say.
-fn balance_of(rival: &Rival, servers: &[(String, SocketAddr)]) -> Option<Balance> {
+fn balance_of(rival: &Rival, servers: &[(String, SocketAddr)], weights: &[u32]) -> Option<Balance> {
     use Product::{Apache, Caddy, Envoy, Haproxy, Nginx, Weir};
+    let sum: f64 = weights.iter().copied().map(f64::from).sum();
     match rival.scheme {
         _ if rival.has_own_scheme() => None,
+        Scheme::RoundRobin if sum > 0.0 => {
+            let shares = servers.iter().zip(weights);
+            let shares = shares.map(|((name, _), weight)| (name.clone(), f64::from(*weight) / sum));
+            Some(Balance::Shares(shares.collect()))
+        }
         Scheme::RoundRobin => Some(Balance::Equal(servers.len())),
+        // The client has one address.
+        Scheme::Source => Some(Balance::One),
+        // One of little weight may get nothing.
+        _ if sum > 0.0 => None,
         // These choose for each request. Others may do so for each connection, of which there are few.
         Scheme::Random if matches!(rival.product, Weir | Haproxy | Nginx | Envoy | Caddy) => {
             // Of few requests a server may get none by chance.
             let share = |(name, _): &(String, SocketAddr)| (name.clone(), 1.0 / servers.len() as f64);
             Some(Balance::Shares(servers.iter().map(share).collect()))
         }
-        // The client has one address.
-        Scheme::Source => Some(Balance::One),
         // How much each gets goes by how long it takes; these leave nobody out.
         Scheme::LeastConnections
             if matches!(rival.product, Weir | Haproxy | Nginx | Apache | Envoy | Caddy) =>

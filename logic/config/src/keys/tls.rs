@@ -5,7 +5,8 @@ use super::{DURATION, Section, key};
 pub(crate) static TLS_IN: Section = Section {
     noun: "",
     title: "[listener.NAME.tls]",
-    meaning: "TLS towards clients, ended here.",
+    meaning: "TLS towards clients, ended here. HTTP listeners agree on `http/1.1` with clients that ask for a protocol (ALPN), and end the handshake with those that \
+              offer only others (RFC 7301, section 3.2); TCP listeners take no part in that.",
     keys: &[
         key(
             "certificates",

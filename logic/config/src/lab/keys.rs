@@ -10,6 +10,8 @@ pub(super) const TIME: Kind = Kind::Duration { min_ms: 1, max_ms: 86_400_000 };
 pub(super) const TIME_OR_ZERO: Kind = Kind::Duration { min_ms: 0, max_ms: 86_400_000 };
 const COUNT: Kind = Integer { min: 1, max: 1_000_000_000 };
 pub(super) const SERVERS_COUNT: Kind = Integer { min: 1, max: 100 };
+/// What all rivals that have weights can be told.
+const WEIGHT: Kind = Integer { min: 1, max: 256 };
 const CONNECTIONS: Kind = Integer { min: 1, max: 60_000 };
 pub(super) const PER_S: Kind = Number { min: 0.01, max: 1e6 };
 const MARGIN: Kind = Number { min: 0.0, max: 1.0 };
@@ -168,18 +170,27 @@ static SERVERS: Section = Section {
         ),
         key("count", SERVERS_COUNT, Default("3"), "10", "How many, for tests that do not say."),
         key(
+            "weights",
+            OneOrMany(&WEIGHT),
+            Otherwise("all alike"),
+            "[3, 1]",
+            "What balancers are told of unequal servers: the weight of each, one after another, and from the start again for further ones. \
+             `round-robin` must be seen to keep to them. A rival that has no weights for an algorithm is refused.",
+        ),
+        key(
             "delay",
-            TIME_OR_ZERO,
-            Default("\"0ms\""),
-            "\"200ms\"",
-            "What each takes before it answers, without CPU; only `origin`. A run whose answers come sooner is invalid.",
+            OneOrMany(&TIME_OR_ZERO),
+            Otherwise("none"),
+            "[\"100ms\", \"200ms\"]",
+            "What each takes before it answers, without CPU; only `origin`. One for all, or one after another as `weights` are. A run whose answers \
+             come sooner is invalid.",
         ),
         key(
             "concurrency",
-            COUNT,
+            OneOrMany(&COUNT),
             Otherwise("as many as come"),
             "1",
-            "Requests that each works on at the same time, with a `delay`; others wait.",
+            "Requests that each works on at the same time, with a `delay`; others wait. One for all, or one after another as `weights` are.",
         ),
         key(
             "program",

@@ -6,7 +6,7 @@ use weir_model::Millis;
 
 use super::cases::{self, Quick};
 use super::keys::{PUBLISHED, SCENARIO};
-use super::rivals::{check_abilities, check_ways, rivals};
+use super::rivals::{check_abilities, check_unequal, check_ways, rivals};
 use super::scenario::named;
 use super::topology;
 use super::{
@@ -44,6 +44,7 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node, quick: bool) -> Scenario {
     let (cases, of_full) = cases::read(&table, count, quick.then_some(&quickly));
     check_ways(&table, &rivals, &cases);
     check_abilities(&table, &rivals, &cases, (&balancer, topology));
+    check_unequal(&table, &rivals, &servers);
     topology::check_rivals(&table, &rivals, topology);
     check_cases(&table, &cases, &servers, balancer.pair.is_some());
     let repeats = if quick { quickly.repeats } else { table.number("repeats") };
@@ -94,12 +95,14 @@ fn servers(root: &Table<'_, '_>) -> Servers {
         "command" => ServerKind::Command,
         _ => ServerKind::Origin,
     };
-    let delay = table.duration("delay");
-    if delay > Millis(0) && kind != ServerKind::Origin {
+    let delay = |node: &Node| scalar::duration(node.text()?, 0, i64::MAX as u64).ok();
+    let delays: Vec<Millis> = table.many("delay").iter().filter_map(delay).collect();
+    let is_slow = delays.iter().any(|delay| *delay > Millis(0));
+    if is_slow && kind != ServerKind::Origin {
         table.error("delay", span_of(table, "delay"), "only kind = \"origin\" can wait");
     }
-    let concurrency = table.number_if("concurrency");
-    if let (true, Some(node)) = (delay == Millis(0), table.get("concurrency")) {
+    let concurrency = numbers(table, "concurrency");
+    if let (false, Some(node)) = (is_slow, table.get("concurrency")) {
         table.error("concurrency", node.span, "without a `delay` a request takes no time, and none waits");
     }
     let program = table.text_if("program").map(|text| PathBuf::from(text.value));
@@ -114,7 +117,17 @@ fn servers(root: &Table<'_, '_>) -> Servers {
     if let (true, Some(node)) = (kind != ServerKind::Command, table.get("arguments")) {
         table.error("arguments", node.span, "only kind = \"command\" has them");
     }
-    Servers { kind, delay, concurrency, program, arguments, mark }
+    for key in ["weights", "delay", "concurrency"] {
+        if let Some(node) = table.get(key).filter(|node| node.one_or_many().is_empty()) {
+            table.error(key, node.span, "there is none");
+        }
+    }
+    Servers { kind, weights: numbers(table, "weights"), delays, concurrency, program, arguments, mark }
+}
+
+fn numbers(table: &Table<'_, '_>, key: &str) -> Vec<u32> {
+    let number = |node: &Node| node.integer().and_then(|number| u32::try_from(number).ok());
+    table.many(key).iter().filter_map(number).collect()
 }
 
 fn balancer(table: &Table<'_, '_>) -> BalancerSetup {

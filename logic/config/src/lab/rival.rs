@@ -182,6 +182,18 @@ impl Product {
         }
     }
 
+    /// The highest weight that servers may have where it chooses so; 0 = it takes no account of weights there.
+    pub fn weight_max(self, scheme: Scheme) -> u32 {
+        match (self, scheme) {
+            (Self::Apache, _) => 100,
+            (Self::Pound, _) => 9,
+            (Self::Envoy, Scheme::Random) => 0,
+            (Self::Caddy, Scheme::RoundRobin) | (Self::Sozu, Scheme::Random) => 256,
+            (Self::Caddy | Self::Sozu, _) => 0,
+            _ => 256,
+        }
+    }
+
     /// Whether the kernel does the work, packet by packet: it speaks no TLS, and no process uses its CPU time.
     pub fn is_kernel(self) -> bool {
         matches!(self, Self::Lvs | Self::Nftables)

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use super::read::span_of;
 use super::scenario::named;
 use super::{
-    BalancerSetup, Case, Demand, FleetPolicy, FleetSetup, Mark, Product, Rival, Scheme, ServerKind, Topology,
-    Way,
+    BalancerSetup, Case, Demand, FleetPolicy, FleetSetup, Mark, Product, Rival, Scheme, ServerKind, Servers,
+    Topology, Way,
 };
 use crate::source::Span;
 use crate::spec::balance;
@@ -204,6 +204,32 @@ pub(super) fn check_abilities(
                 let span = rival.mark.map_or(table.span(), |mark| mark.0);
                 table.error("rivals", span, format!("{} {what}", rival.product.name()));
             }
+        }
+    }
+}
+
+/// Unequal servers must be something that balancers can be told of.
+pub(super) fn check_unequal(table: &Table<'_, '_>, rivals: &[Rival], servers: &Servers) {
+    let own = table.table("servers");
+    let most = servers.weights.iter().copied().max();
+    for rival in rivals.iter().filter(|rival| rival.product != Product::None) {
+        let (name, scheme) = (rival.product.name(), rival.scheme.name());
+        let max = rival.product.weight_max(rival.scheme);
+        let message = match most {
+            _ if rival.fleet.is_some() => continue,
+            Some(most) if most <= max => continue,
+            None => continue,
+            Some(_) if max == 0 => format!("{name} has no weights for {scheme}"),
+            Some(_) => format!("{name} has weights up to {max} for {scheme}"),
+        };
+        own.error("weights", span_of(&own, "weights"), message);
+    }
+    let is_uneven = [servers.weights.len(), servers.delays.len(), servers.concurrency.len()];
+    if rivals.iter().any(|rival| rival.fleet.is_some()) {
+        for key in
+            ["weights", "delay", "concurrency"].into_iter().zip(is_uneven).filter(|(_, many)| *many > 1)
+        {
+            own.error(key.0, span_of(&own, key.0), "servers of a fleet are all alike: give one value");
         }
     }
 }

@@ -112,10 +112,14 @@ pub struct Links {
 pub struct Servers {
     /// What they are.
     pub kind: ServerKind,
-    /// What each takes before it answers, without using the CPU.
-    pub delay: Millis,
-    /// Requests that each works on at the same time; others wait. `None` = all that come.
-    pub concurrency: Option<u32>,
+    /// What balancers are told of each, one after another, and from the start again for further ones; empty = all are alike.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<u32>,
+    /// What each takes before it answers, without using the CPU, as `weights`; empty = nothing.
+    #[serde(rename = "delay")]
+    pub delays: Vec<Millis>,
+    /// Requests that each works on at the same time, as `weights`; others wait. Empty = all that come.
+    pub concurrency: Vec<u32>,
     /// The program, unless it is found by its name.
     pub program: Option<PathBuf>,
     /// Of a command, with `{bind}`, `{name}` and `{directory}`.
@@ -123,6 +127,32 @@ pub struct Servers {
     /// Where it stands.
     #[serde(skip)]
     pub mark: Option<Mark>,
+}
+
+impl Servers {
+    /// What the server with this number, from 0, takes before it answers.
+    pub fn delay(&self, at: usize) -> Millis {
+        in_turn(&self.delays, at).unwrap_or_default()
+    }
+
+    /// Requests that it works on at the same time; `None` = all that come.
+    pub fn concurrency(&self, at: usize) -> Option<u32> {
+        in_turn(&self.concurrency, at)
+    }
+
+    /// The shortest delay of the first so many.
+    pub fn delay_min(&self, count: u32) -> Millis {
+        (0..count as usize).map(|at| self.delay(at)).min().unwrap_or_default()
+    }
+
+    /// What balancers are told of the first so many; empty = all are alike.
+    pub fn weights(&self, count: u32) -> Vec<u32> {
+        (0..count as usize).map_while(|at| in_turn(&self.weights, at)).collect()
+    }
+}
+
+fn in_turn<T: Copy>(values: &[T], at: usize) -> Option<T> {
+    values.get(at.checked_rem(values.len())?).copied()
 }
 
 /// What a server is.

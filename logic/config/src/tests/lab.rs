@@ -277,6 +277,36 @@ fn servers_of_files_may_be_apache_with_tls_and_are_only_read() {
 }
 
 #[test]
+fn unequal_servers_have_weights_delays_and_concurrency_in_turn() {
+    let unequal = "servers = { weights = [3, 1], delay = [\"10ms\", \"30ms\"], concurrency = [8, 4, 2] }\n";
+    let servers = load(&format!("{unequal}{SMALL}")).unwrap().servers;
+    assert_eq!(servers.weights(3), [3, 1, 3]);
+    let of = |at| (servers.delay(at).0, servers.concurrency(at));
+    assert_eq!([0, 1, 2, 3].map(of), [(10, Some(8)), (30, Some(4)), (10, Some(2)), (30, Some(8))]);
+    assert_eq!((servers.delay_min(4).0, servers.delay_min(0).0), (10, 0));
+    let alike = load(&format!("servers = {{ delay = \"5ms\" }}\n{SMALL}")).unwrap().servers;
+    assert_eq!((alike.weights(3), alike.delay(2).0, alike.concurrency(2)), (vec![], 5, None));
+    for (text, wanted) in [
+        ("servers = { weights = [257] }", "257"),
+        ("servers = { weights = [] }", "weights: there is none"),
+        ("servers = { delay = [\"1s\", \"soon\"] }", "soon"),
+        ("servers = { delay = \"0s\", concurrency = 2 }", "without a `delay`"),
+        ("rivals = \"sozu\"\nservers = { weights = [2, 1] }", "sozu has no weights for least-connections"),
+        (
+            "rivals = \"pound\"\nalgorithms = \"round-robin\"\nservers = { weights = [10, 1] }",
+            "pound has weights up to 9 for round-robin",
+        ),
+        (
+            "rivals = { product = \"weir\", fleet = { max = 3, capacity = 10 } }\nservers = { weights = [2, 1] }",
+            "servers of a fleet are all alike",
+        ),
+    ] {
+        let said = load(&format!("{text}\n{SMALL}")).unwrap_err();
+        assert!(said.contains(wanted), "{wanted}: {said}");
+    }
+}
+
+#[test]
 fn what_does_not_fit_together_is_told() {
     insta::assert_snapshot!(golden(
         r#"

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
 use weir_e2e::{Weir, web};
@@ -92,6 +92,14 @@ fn versions_and_alpn_are_as_configured() {
     assert!(!pki.curl(&weir, "a.example", &["--tls-max", "1.2"]).status.success());
     let shown = pki.curl(&weir, "a.example", &["-w", " %{http_version}", "--http2"]);
     assert_eq!(stdout(&shown), "hi 1.1");
+    let address = weir.addr("web").to_string();
+    let only_others = Command::new("openssl")
+        .args(["s_client", "-connect", &address, "-servername", "a.example", "-alpn", "h2"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&only_others.stderr);
+    assert!(said.contains("no application protocol"), "{said}");
 }
 
 #[test]

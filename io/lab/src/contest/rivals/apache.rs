@@ -44,8 +44,11 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
     let loads = load_modules(&names);
     let directory = assignment.directory.display();
     let scheme = if assignment.tls_out.is_some() { "https" } else { "http" };
-    let members =
-        super::each(assignment, |_, address| format!("  BalancerMember {scheme}://{address} keepalive=On\n"));
+    let members = super::each(
+        assignment,
+        |weight| format!(" loadfactor={weight}"),
+        |_, address, weight| format!("  BalancerMember {scheme}://{address} keepalive=On{weight}\n"),
+    );
     let tls_in = assignment.tls_in.map_or_else(String::new, |pem| {
         let pem = pem.display();
         format!("SSLEngine on\nSSLProtocol TLSv1.3\nSSLCipherSuite TLSv1.3 {CIPHER}\nSSLCertificateFile {pem}\nSSLCertificateKeyFile {pem}\n")

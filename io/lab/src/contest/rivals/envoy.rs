@@ -22,9 +22,13 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
         Scheme::Source => ("RING_HASH", ", hash_policy: [ { connection_properties: { source_ip: true } } ]"),
         Scheme::Random => ("RANDOM", ""),
     };
-    let servers = super::each(assignment, |_, address| {
-        format!("        - endpoint: {{ address: {} }}\n", socket_address(address))
-    });
+    let servers = super::each(
+        assignment,
+        |weight| format!("          load_balancing_weight: {weight}\n"),
+        |_, address, weight| {
+            format!("        - endpoint: {{ address: {} }}\n{weight}", socket_address(address))
+        },
+    );
     let checks = match assignment.check {
         "" => String::new(),
         path => format!(

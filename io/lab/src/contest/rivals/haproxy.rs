@@ -27,8 +27,11 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
             (format!("  option httpchk\n{send}"), " check inter 2s")
         }
     };
-    let servers =
-        super::each(assignment, |name, address| format!("  server {name} {address}{checked}{tls_out}\n"));
+    let servers = super::each(
+        assignment,
+        |weight| format!(" weight {weight}"),
+        |name, address, weight| format!("  server {name} {address}{weight}{checked}{tls_out}\n"),
+    );
     format!(
         "global
   nbthread {workers}

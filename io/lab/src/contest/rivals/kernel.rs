@@ -2,6 +2,7 @@
 //!
 //! Client and servers are in one network: what goes to a server must seem to come from the balancer, or the answer would not pass it.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -12,18 +13,24 @@ use super::{Assignment, Recipe};
 /// For nft: a server for each new connection, by a number that counts, by chance or by the client's address.
 pub(super) fn nftables(assignment: &Assignment<'_>) -> String {
     let bind = assignment.bind;
-    let count = assignment.servers.len();
+    // Each number is a server's; one with weight 3 has three of them.
+    let numbers: Vec<SocketAddr> = assignment
+        .servers
+        .iter()
+        .zip(assignment.weights.iter().chain(std::iter::repeat(&1)))
+        .flat_map(|((_, address), weight)| std::iter::repeat_n(*address, *weight as usize))
+        .collect();
+    let count = numbers.len();
     let number = match assignment.scheme {
         Scheme::Random => format!("numgen random mod {count}"),
         Scheme::Source => format!("jhash ip saddr mod {count}"),
         // Scenarios that ask for the fewest connections are refused.
         Scheme::RoundRobin | Scheme::LeastConnections => format!("numgen inc mod {count}"),
     };
-    let servers: Vec<String> = assignment
-        .servers
+    let servers: Vec<String> = numbers
         .iter()
         .enumerate()
-        .map(|(at, (_, address))| format!("{at} : {} . {}", address.ip(), address.port()))
+        .map(|(at, address)| format!("{at} : {} . {}", address.ip(), address.port()))
         .collect();
     format!(
         "table ip web {{
@@ -46,13 +53,20 @@ pub(super) fn nftables(assignment: &Assignment<'_>) -> String {
 /// For `ipvsadm --restore`.
 pub(super) fn lvs(assignment: &Assignment<'_>) -> String {
     let bind = assignment.bind;
+    let is_weighted = !assignment.weights.is_empty();
     let scheduler = assignment.scheduler.unwrap_or(match assignment.scheme {
+        Scheme::LeastConnections if is_weighted => "wlc",
+        Scheme::RoundRobin if is_weighted => "wrr",
         Scheme::LeastConnections => "lc",
         Scheme::Source => "sh",
         // Scenarios that ask for chance are refused.
         Scheme::RoundRobin | Scheme::Random => "rr",
     });
-    let servers = super::each(assignment, |_, address| format!("-a -t {bind} -r {address} -m\n"));
+    let servers = super::each(
+        assignment,
+        |weight| format!(" -w {weight}"),
+        |_, address, weight| format!("-a -t {bind} -r {address} -m{weight}\n"),
+    );
     format!("-A -t {bind} -s {scheduler}\n{servers}")
 }
 

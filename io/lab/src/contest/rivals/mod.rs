@@ -32,6 +32,8 @@ pub struct Assignment<'a> {
     pub bind: SocketAddr,
     /// Behind it, by name.
     pub servers: &'a [(String, SocketAddr)],
+    /// Of each of `servers`, in their order; empty = all are alike.
+    pub weights: &'a [u32],
     /// How it chooses.
     pub scheme: Scheme,
     /// Of LVS: its own name of how, in place of `scheme`.
@@ -240,23 +242,29 @@ pub fn find(product: Product, named: Option<&Path>, own: &Path) -> Result<Progra
     Ok(Program { path, version: version_in(&String::from_utf8_lossy(&said)).unwrap_or_default() })
 }
 
-/// Whether the kernel can do what a rival asks of it; of rivals that are programs, nothing is asked. Needs root.
+/// Whether the kernel can do what a rival asks of it, which needs root to be tried; of rivals that are programs, whether their version can.
 ///
 /// # Errors
 /// It cannot; the text says what was said.
 pub(crate) fn is_able(
     product: Product,
     (scheme, scheduler): (Scheme, Option<&str>),
+    has_weights: bool,
     program: &Program,
 ) -> Result<(), String> {
+    if product == Product::Caddy && has_weights {
+        return caddy::has_weights(&program.version);
+    }
     if !product.is_kernel() {
         return Ok(());
     }
+    let weights: &[u32] = if has_weights { &[2, 1] } else { &[] };
     let directory = tempfile::tempdir().map_err(|cause| format!("a directory: {cause}"))?;
     let servers = [1, 2].map(|at| (format!("s{at}"), SocketAddr::from(([198, 18, 1, at], 8_000))));
     let tried = Assignment {
         bind: SocketAddr::from(([198, 18, 0, 2], 8_000)),
         servers: &servers,
+        weights,
         scheme,
         scheduler,
         balance: None,
@@ -300,7 +308,13 @@ pub(crate) fn version_in(said: &str) -> Option<String> {
     words.filter(is_version).map(str::to_owned).next()
 }
 
-/// Servers one after another.
-fn each(assignment: &Assignment<'_>, line: impl Fn(&str, SocketAddr) -> String) -> String {
-    assignment.servers.iter().map(|(name, address)| line(name, *address)).collect()
+/// Servers one after another, each with what says its weight: `weight` writes that where there are weights, and nothing is written elsewhere.
+fn each(
+    assignment: &Assignment<'_>,
+    weight: impl Fn(u32) -> String,
+    line: impl Fn(&str, SocketAddr, &str) -> String,
+) -> String {
+    let servers = assignment.servers.iter().enumerate();
+    let weight = |at: usize| assignment.weights.get(at).map_or_else(String::new, |own| weight(*own));
+    servers.map(|(at, (name, address))| line(name, *address, &weight(at))).collect()
 }

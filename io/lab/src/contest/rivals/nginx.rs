@@ -12,7 +12,11 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
         Scheme::Source => "    ip_hash;\n",
         Scheme::Random => "    random;\n",
     };
-    let servers = super::each(assignment, |_, address| format!("    server {address};\n"));
+    let servers = super::each(
+        assignment,
+        |weight| format!(" weight={weight}"),
+        |_, address, weight| format!("    server {address}{weight};\n"),
+    );
     let (ssl, tls_in) = match assignment.tls_in {
         None => ("", String::new()),
         Some(certificate) => {

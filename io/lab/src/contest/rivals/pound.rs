@@ -11,9 +11,14 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
         None => ("ListenHTTP", String::new()),
         Some(pem) => ("ListenHTTPS", format!("  Cert \"{}\"\n  Disable TLSv1_2\n", pem.display())),
     };
-    let servers = super::each(assignment, |_, address| {
-        format!("    Backend\n      Address {}\n      Port {}\n    End\n", address.ip(), address.port())
-    });
+    let servers = super::each(
+        assignment,
+        |weight| format!("      Priority {weight}\n"),
+        |_, address, weight| {
+            let (ip, port) = (address.ip(), address.port());
+            format!("    Backend\n      Address {ip}\n      Port {port}\n{weight}    End\n")
+        },
+    );
     format!(
         "Daemon 0
 LogLevel 0

@@ -25,9 +25,13 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
         .iter()
         .map(|name| format!("  {{ address = \"{bind}\", hostname = \"{name}\"{pem} }},\n"))
         .collect();
-    let backends = super::each(assignment, |name, address| {
-        format!("  {{ address = \"{address}\", backend_id = \"{name}\" }},\n")
-    });
+    let backends = super::each(
+        assignment,
+        |weight| format!(", weight = {weight}"),
+        |name, address, weight| {
+            format!("  {{ address = \"{address}\", backend_id = \"{name}\"{weight} }},\n")
+        },
+    );
     let checks = match assignment.check {
         "" => String::new(),
         check => format!("[clusters.web.health_check]\nuri = {check:?}\ninterval = 2\n"),

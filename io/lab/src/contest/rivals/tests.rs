@@ -10,6 +10,7 @@ fn assignment<'a>(
     Assignment {
         bind: "127.0.0.1:8080".parse().unwrap(),
         servers,
+        weights: &[],
         scheme,
         scheduler: None,
         balance: None,
@@ -80,7 +81,8 @@ fn configurations_are_accepted_by_whom_they_are_for() {
         // What a kernel does not take is not proved either.
         let found = find(product, None, Path::new("")).and_then(|program| {
             let is_root = super::super::stage::is_root();
-            let tried = if is_root { is_able(product, (Scheme::RoundRobin, None), &program) } else { Ok(()) };
+            let tried =
+                if is_root { is_able(product, (Scheme::RoundRobin, None), true, &program) } else { Ok(()) };
             tried.map(|()| program)
         });
         let program = match found {
@@ -92,8 +94,12 @@ fn configurations_are_accepted_by_whom_they_are_for() {
         };
         let (tls_in, tls_out) = product.speaks_tls();
         for scheme in Scheme::ALL.into_iter().filter(|scheme| product.has(*scheme)) {
-            for tls in [false, true] {
+            for (tls, weights) in [(false, &[][..]), (true, &[]), (false, &[3, 1])] {
                 let mut assignment = assignment(&servers, scheme, directory.path());
+                let has_weights = is_able(product, (scheme, None), true, &program).is_ok();
+                if product.weight_max(scheme) > 0 && (product.is_kernel() || has_weights) {
+                    assignment.weights = weights;
+                }
                 assignment.bind = super::super::stage::free_address().unwrap();
                 assignment.tls_in = (tls && tls_in).then_some(pem.site.as_path());
                 assignment.tls_out = (tls && tls_out).then_some(pem.authority.as_path());
@@ -167,6 +173,48 @@ fn weirs_own_configuration_is_proved() {
         let loaded = weir_config::load(&[weir_config::Source::new("weir.toml", config.clone())], &|_| None);
         assert!(loaded.is_ok(), "{:?}\n{config}", loaded.unwrap_err());
     }
+}
+
+#[test]
+fn everybody_is_told_of_weights_in_their_own_words() {
+    use Product::{Apache, Caddy, Envoy, Haproxy, Lvs, Nftables, Nginx, Pound, Sozu, Traefik, Weir};
+    let (servers, directory) = (servers(), Path::new("/tmp/d"));
+    for (product, words) in [
+        (Weir, "address = \"127.0.0.1:9001\", weight = 3 }"),
+        (Haproxy, "server s1 127.0.0.1:9001 weight 3 "),
+        (Nginx, "server 127.0.0.1:9001 weight=3;"),
+        (Apache, "BalancerMember http://127.0.0.1:9001 keepalive=On loadfactor=3\n"),
+        (Envoy, "port_value: 9001 } } }\n          load_balancing_weight: 3\n"),
+        (Caddy, "lb_policy weighted_round_robin 3 1\n"),
+        (Traefik, "url = \"http://127.0.0.1:9001\"\nweight = 3\n"),
+        (Pound, "Port 9001\n      Priority 3\n"),
+        (Sozu, "backend_id = \"s1\", weight = 3 }"),
+        (Lvs, "-s wrr\n-a -t 127.0.0.1:8080 -r 127.0.0.1:9001 -m -w 3\n"),
+        (
+            Nftables,
+            "inc mod 4 map { 0 : 127.0.0.1 . 9001, 1 : 127.0.0.1 . 9001, 2 : 127.0.0.1 . 9001, 3 : 127.0.0.1 . 9002 }",
+        ),
+    ] {
+        let scheme = if product == Sozu { Scheme::Random } else { Scheme::RoundRobin };
+        let mut assignment = assignment(&servers, scheme, directory);
+        assignment.weights = &[3, 1];
+        assert!(product.weight_max(scheme) >= 9, "{product:?}");
+        let shown = recipe(product, &assignment).unwrap().shown();
+        assert!(shown.contains(words), "{product:?}: {words}\n{shown}");
+    }
+    let mut lvs = assignment(&servers, Scheme::LeastConnections, directory);
+    lvs.weights = &[3, 1];
+    assert!(recipe(Lvs, &lvs).unwrap().config.starts_with("-A -t 127.0.0.1:8080 -s wlc\n"));
+}
+
+#[test]
+fn an_old_caddy_is_left_out_where_servers_have_weights() {
+    let able = |version: &str, has_weights| {
+        let program = Program { path: PathBuf::from("/usr/bin/caddy"), version: version.to_owned() };
+        is_able(Product::Caddy, (Scheme::RoundRobin, None), has_weights, &program)
+    };
+    assert_eq!((able("2.6.2", false), able("2.7.0", true), able("2.10.0", true)), (Ok(()), Ok(()), Ok(())));
+    assert!(able("2.6.2", true).unwrap_err().contains("since 2.7; this is 2.6.2"));
 }
 
 #[test]

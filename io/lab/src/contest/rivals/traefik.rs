@@ -44,9 +44,13 @@ middlewares = [\"again\"]
             assignment.check
         ));
     }
-    text.push_str(&super::each(assignment, |_, address| {
-        format!("[[http.services.web.loadBalancer.servers]]\nurl = \"{scheme}://{address}\"\n")
-    }));
+    text.push_str(&super::each(
+        assignment,
+        |weight| format!("weight = {weight}\n"),
+        |_, address, weight| {
+            format!("[[http.services.web.loadBalancer.servers]]\nurl = \"{scheme}://{address}\"\n{weight}")
+        },
+    ));
     text.push_str("[http.serversTransports.web]\nmaxIdleConnsPerHost = 256\ndisableHTTP2 = true\n");
     if let Some(authority) = assignment.tls_out {
         text.push_str(&format!("serverName = \"{HOST}\"\nrootCAs = [{authority:?}]\n"));

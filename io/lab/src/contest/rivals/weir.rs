@@ -43,9 +43,13 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
         Some(fleet) => text.push_str(&fleet_table(fleet, directory)),
         None => {
             text.push_str("servers = [\n");
-            text.push_str(&super::each(assignment, |name, address| {
-                format!("    {{ name = \"{name}\", address = \"{address}\" }},\n")
-            }));
+            text.push_str(&super::each(
+                assignment,
+                |weight| format!(", weight = {weight}"),
+                |name, address, weight| {
+                    format!("    {{ name = \"{name}\", address = \"{address}\"{weight} }},\n")
+                },
+            ));
             text.push_str("]\n");
         }
     }

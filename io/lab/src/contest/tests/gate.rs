@@ -229,7 +229,7 @@ fn what_was_asked_of_others_or_otherwise_is_refused_by_name() {
     for (from, to, said) in [
         (first, setup("[balancer]\ncheck = \"/health\""), "differ in balancer: check is \"\" in the first"),
         (first, setup("[balancer]\nworkers = 2"), "differ in balancer: workers is 1 in the first"),
-        (first, setup("[servers]\ndelay = \"5ms\"\nconcurrency = 3"), "concurrency is null in the first"),
+        (first, setup("[servers]\ndelay = \"5ms\"\nconcurrency = 3"), "concurrency is [] in the first"),
         (top, format!("{top}warm-up = \"7s\"\n"), "differ in warm-up"),
         (
             "\"haproxy\"]",
