@@ -5,9 +5,9 @@ use std::process::Command;
 use crate::cpu;
 use crate::error::{Context, Error, Result};
 
-/// This thread, ahead of every ordinary program on its core for as long as this lives. It must sleep a lot.
+/// A thread of this program, ahead of every ordinary program on its core for as long as this lives. It must sleep a lot.
 #[derive(Debug)]
-pub(crate) struct First;
+pub(crate) struct First(u32);
 
 impl First {
     /// Begins it (SCHED_FIFO, sched(7)).
@@ -15,15 +15,23 @@ impl First {
     /// # Errors
     /// `chrt` of util-linux is missing, or real-time priority is not permitted.
     pub(crate) fn on_this_core() -> Result<Self> {
-        schedule(&["--fifo", "--pid", "10"], this_thread())?;
-        Ok(Self)
+        Self::of(this_thread())
+    }
+
+    /// Begins it for another thread, by its number.
+    ///
+    /// # Errors
+    /// As [`on_this_core`](Self::on_this_core).
+    pub(crate) fn of(thread: u32) -> Result<Self> {
+        schedule(&["--fifo", "--pid", "10"], thread)?;
+        Ok(Self(thread))
     }
 }
 
 impl Drop for First {
     fn drop(&mut self) {
         // It was permitted to rise, so it may fall.
-        let _ = schedule(&["--other", "--pid", "0"], this_thread());
+        let _ = schedule(&["--other", "--pid", "0"], self.0);
     }
 }
 
@@ -55,7 +63,8 @@ impl Drop for Ahead {
     }
 }
 
-fn this_thread() -> u32 {
+/// Its number, as the kernel knows it.
+pub(crate) fn this_thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
 

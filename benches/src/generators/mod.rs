@@ -165,9 +165,10 @@ impl Bench<'_> {
             }
             _ => None,
         };
-        if let (Target::Own(server), Some(_)) = (target, rate) {
-            server.note_arrivals();
-        }
+        let _first = match (target, rate) {
+            (Target::Own(server), Some(_)) => Some(server.note_arrivals()?),
+            _ => None,
+        };
         let (before, since) = (target.requests()?, Instant::now());
         let spent = finish(tool, command)?.cpu;
         let elapsed = since.elapsed();
@@ -214,7 +215,7 @@ impl Bench<'_> {
         let seconds = self.options.long_seconds.max(1);
         let task = Task::Rate { per_s: rate_per_s, seconds };
         let command = self.tools.command(Tool::Weir, task, &server.address.to_string(), self.workshop)?;
-        server.note_arrivals();
+        let _first = server.note_arrivals()?;
         let ended = finish(Tool::Weir, command)?;
         std::thread::sleep(SETTLING);
         let kept = Kept::of(&mut server.arrivals(), f64::from(rate_per_s), u64::from(rate_per_s) * seconds);

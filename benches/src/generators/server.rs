@@ -3,7 +3,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 
 use crate::error::{Context, Result};
+use crate::priority::{First, this_thread};
 use crate::stalls::now_ns;
 
 /// A web server that does as little as one can, so that generators are the limit, and notes when requests come: what a generator
@@ -19,6 +20,8 @@ use crate::stalls::now_ns;
 pub(super) struct Server {
     pub(super) address: SocketAddr,
     seen: Arc<Seen>,
+    /// The number of its thread.
+    id: u32,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -44,8 +47,14 @@ impl Server {
         epoll::add(&epoll, &listener, data, epoll::EventFlags::IN).context("epoll")?;
         let seen = Arc::new(Seen::default());
         let notes = Arc::clone(&seen);
-        let thread = thread::spawn(move || serve(&epoll, &listener, &notes));
-        Ok(Self { address, seen, thread: Some(thread) })
+        let (tell, told) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            // Who asks waits for it.
+            let _ = tell.send(this_thread());
+            serve(&epoll, &listener, &notes);
+        });
+        let id = told.recv().context("a thread")?;
+        Ok(Self { address, seen, id, thread: Some(thread) })
     }
 
     /// Requests so far.
@@ -53,11 +62,12 @@ impl Server {
         self.seen.requests.load(Relaxed)
     }
 
-    /// From here on it is noted when requests come.
-    pub(super) fn note_arrivals(&self) {
+    /// From here on it is noted when requests come: as long as what is returned lives not even a thread of the kernel makes the server look later.
+    pub(super) fn note_arrivals(&self) -> Result<First> {
         // Of a turn that failed some may be left.
         self.arrivals();
         self.seen.is_noting.store(true, Relaxed);
+        First::of(self.id)
     }
 
     /// When they came, in nanoseconds of CLOCK_MONOTONIC; no more of them is noted.
@@ -175,9 +185,8 @@ mod tests {
         let mut stream = TcpStream::connect(server.address).unwrap();
         let mut answer = vec![0; head().len() + BODY_BYTES];
         for is_noted in [false, true] {
-            if is_noted {
-                server.note_arrivals();
-            }
+            // To run first may not be permitted; then it notes all the same.
+            let _first = is_noted.then(|| server.note_arrivals());
             stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
             stream.read_exact(&mut answer).unwrap();
         }

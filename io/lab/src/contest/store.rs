@@ -1,6 +1,7 @@
 //! Everything that a scenario came to, in one SQLite file.
 
 mod losses;
+mod schema;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -141,50 +142,17 @@ pub struct CpuCurve {
     pub points: Vec<(f64, f64)>,
 }
 
-const FORMAT: &str = "2";
-
-const SCHEMA: &str = "
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
-CREATE TABLE IF NOT EXISTS rival (
-  name TEXT PRIMARY KEY, version TEXT NOT NULL, program TEXT NOT NULL, config TEXT NOT NULL, left_out TEXT NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS run (
-  id INTEGER PRIMARY KEY, test TEXT NOT NULL, rival TEXT NOT NULL, repeat INTEGER NOT NULL, place INTEGER NOT NULL,
-  started_unix_s REAL NOT NULL, seconds REAL NOT NULL, valid INTEGER NOT NULL, flaws TEXT NOT NULL, sent INTEGER NOT NULL,
-  succeeded INTEGER NOT NULL, calibration_ns INTEGER NOT NULL, summary TEXT NOT NULL, histogram TEXT NOT NULL,
-  UNIQUE (test, rival, repeat)
-) STRICT;
-CREATE TABLE IF NOT EXISTS figure (
-  run INTEGER NOT NULL REFERENCES run (id), measure TEXT NOT NULL, value REAL NOT NULL, PRIMARY KEY (run, measure)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS server (
-  run INTEGER NOT NULL REFERENCES run (id), name TEXT NOT NULL, requests INTEGER NOT NULL, bytes INTEGER NOT NULL,
-  PRIMARY KEY (run, name)
-) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS sample (
-  run INTEGER NOT NULL REFERENCES run (id), at_s REAL NOT NULL, source TEXT NOT NULL, subject TEXT NOT NULL,
-  figure TEXT NOT NULL, value REAL NOT NULL
-) STRICT;
-CREATE INDEX IF NOT EXISTS sample_run ON sample (run);
-";
-
 impl Store {
     /// Opens a file to go on with it, or makes a new one.
     ///
     /// # Errors
     /// It is no file of results, or cannot be written.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let connection = Connection::open(path)?;
+        let mut connection = Connection::open(path)?;
         // A run that was told is there after a power failure, too; each is one transaction.
         connection.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA foreign_keys = ON;")?;
-        connection.execute_batch(SCHEMA)?;
-        let store = Self { connection };
-        match store.meta("format")?.as_deref() {
-            None => store.set_meta("format", FORMAT)?,
-            Some(FORMAT) => {}
-            Some(other) => return Err(wrong_format(other)),
-        }
-        Ok(store)
+        schema::prepare(&mut connection)?;
+        Ok(Self { connection })
     }
 
     /// Opens a file to read it.
@@ -195,8 +163,8 @@ impl Store {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let store = Self { connection };
         match store.meta("format")?.as_deref() {
-            Some(FORMAT) => Ok(store),
-            other => Err(wrong_format(other.unwrap_or("none"))),
+            Some(format) if schema::is_readable(format) => Ok(store),
+            other => Err(schema::wrong_format(other.unwrap_or("none"))),
         }
     }
 
@@ -288,10 +256,15 @@ impl Store {
             for (name, requests, bytes) in &run.servers {
                 server.execute(params![id, name, signed(*requests), signed(*bytes)])?;
             }
-            let mut sample =
-                transaction.prepare_cached("INSERT INTO sample VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?;
+            let mut series = transaction.prepare_cached(
+                "INSERT OR IGNORE INTO series (source, subject, figure) VALUES (?1, ?2, ?3)",
+            )?;
+            let mut reading = transaction.prepare_cached(
+                "INSERT OR REPLACE INTO reading SELECT ?1, id, ?2, ?3 FROM series WHERE source = ?4 AND subject = ?5 AND figure = ?6",
+            )?;
             for one in run.samples.iter().filter(|sample| sample.value.is_finite()) {
-                sample.execute(params![id, one.at_s, one.source, one.subject, one.figure, one.value])?;
+                series.execute(params![one.source, one.subject, one.figure])?;
+                reading.execute(params![id, one.at_s, one.value, one.source, one.subject, one.figure])?;
             }
         }
         transaction.commit()?;
@@ -401,10 +374,6 @@ impl Store {
     }
 }
 
-fn wrong_format(found: &str) -> StoreError {
-    StoreError::Other(format!("has the format {found}; this program reads {FORMAT}"))
-}
-
 /// SQLite's numbers have a sign.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
@@ -493,7 +462,7 @@ mod tests {
         std::fs::write(&path, "this is a text, and no database at all".repeat(100)).unwrap();
         assert!(Store::open(&path).is_err() && Store::read_only(&path).is_err());
         let newer = directory.path().join("newer");
-        Store::open(&newer).unwrap().set_meta("format", "3").unwrap();
-        assert!(Store::open(&newer).unwrap_err().to_string().contains("format 3"));
+        Store::open(&newer).unwrap().set_meta("format", "99").unwrap();
+        assert!(Store::open(&newer).unwrap_err().to_string().contains("format 99"));
     }
 }

@@ -322,7 +322,7 @@ fn what_is_kept_of_the_eight_tests_can_be_played_again_and_has_enough_runs() {
     let text = include_str!("../../../../docs/results/eight-tests.toml");
     let scenario = lab::load(&Source::new("eight-tests", text), false, &|_| None)
         .unwrap_or_else(|errors| panic!("{}", render(&errors[0], false)));
-    assert_eq!((scenario.cases.len(), scenario.rivals.len()), (8, 3));
+    assert_eq!((scenario.cases.len(), scenario.rivals.len()), (8, 8));
     let analysis = best_case(&scenario, text, false);
     assert!(analysis.pairs.iter().all(|pair| pair.standing() != Standing::Open), "{:?}", analysis.pairs);
 }
