@@ -142,7 +142,8 @@ impl Measurement<'_> {
             _ => {
                 let balancer = start(setup)?;
                 self.load(&balancer, self.options.warm_up()).run()?;
-                closed_loop(&balancer, &self.load(&balancer, self.options.turn())).map(Measured::ClosedLoop)
+                closed_loop(&balancer, setup.workers, &self.load(&balancer, self.options.turn()))
+                    .map(Measured::ClosedLoop)
             }
         }
     }
@@ -160,7 +161,7 @@ impl Measurement<'_> {
 }
 
 /// Loads it, and asks the kernel before and after what it cost.
-fn closed_loop(balancer: &Balancer, load: &Load) -> Result<ClosedLoop> {
+fn closed_loop(balancer: &Balancer, workers: u32, load: &Load) -> Result<ClosedLoop> {
     let pid = balancer.process.pid();
     let (stolen_before, total_before) = cpu::stolen_and_total();
     let (core_before, cpu_before, since) =
@@ -171,7 +172,8 @@ fn closed_loop(balancer: &Balancer, load: &Load) -> Result<ClosedLoop> {
     let (stolen_after, total_after) = cpu::stolen_and_total();
     Ok(ClosedLoop {
         cpu_us_per_request: spent.as_secs_f64() * 1e6 / report.requests as f64,
-        core_us_per_request: elapsed.saturating_sub(free).as_secs_f64() * 1e6 / report.requests as f64,
+        core_us_per_request: (workers == 1)
+            .then(|| elapsed.saturating_sub(free).as_secs_f64() * 1e6 / report.requests as f64),
         requests_per_s: report.requests_per_s,
         p50_us: report.p50_us,
         p99_us: report.p99_us,

@@ -102,7 +102,7 @@ fn cells(result: &ScenarioResult, at: usize) -> Vec<String> {
         }
         _ => vec![
             spread(result.closed(at, |sample| sample.cpu_us_per_request), 2),
-            spread(result.closed(at, |sample| sample.core_us_per_request), 2),
+            spread(result.figures(at, core_us), 2),
             spread(result.closed(at, |sample| sample.requests_per_s), 0),
             spread(result.closed(at, |sample| sample.p50_us), 0),
             spread(result.closed(at, |sample| sample.p99_us), 0),
@@ -113,6 +113,10 @@ fn cells(result: &ScenarioResult, at: usize) -> Vec<String> {
 
 fn plain_and_tls(measured: &Measured) -> Option<(&crate::idle::Sample, &crate::idle::Sample)> {
     if let Measured::Memory { plain, tls } = measured { Some((plain, tls)) } else { None }
+}
+
+fn core_us(measured: &Measured) -> Option<f64> {
+    if let Measured::ClosedLoop(sample) = measured { sample.core_us_per_request } else { None }
 }
 
 fn per_request(measured: &Measured) -> Option<f64> {
@@ -296,7 +300,7 @@ mod tests {
     fn closed(contestant: usize, turn: usize, cpu_us_per_request: f64) -> Sample {
         let measured = Measured::ClosedLoop(ClosedLoop {
             cpu_us_per_request,
-            core_us_per_request: cpu_us_per_request,
+            core_us_per_request: Some(cpu_us_per_request),
             requests_per_s: 30_000.0,
             p50_us: 1000.0,
             p99_us: 2000.0,

@@ -57,7 +57,8 @@ pub(crate) enum Measured {
 pub(crate) struct ClosedLoop {
     pub(crate) cpu_us_per_request: f64,
     /// What was done on the balancer's core, whoever is charged with it: interrupts that nobody's time counts, threads of the kernel.
-    pub(crate) core_us_per_request: f64,
+    /// Of one with both cores nothing: the load is there, too.
+    pub(crate) core_us_per_request: Option<f64>,
     pub(crate) requests_per_s: f64,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,

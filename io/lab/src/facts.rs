@@ -174,6 +174,9 @@ pub struct Facts {
     pub connections: u64,
     /// Connections that stood at the same time, at most; of several threads, the sum of each one's most.
     pub connections_at_once: u64,
+    /// Connections that a thread began one after another before nothing was due any more, at most. Of a closed loop 0.
+    #[serde(default)]
+    pub connect_burst_max: u64,
     /// HTTP/2: requests that a server allowed at a time on a connection, if that was less than was asked for; of several, the least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams_allowed: Option<u64>,

@@ -35,7 +35,7 @@ fn processes_of(needle: &str) -> usize {
 #[test]
 fn balancers_take_turns_and_everything_about_it_is_told() {
     let bench = Lab::new(&format!(
-        "rivals = [\"none\", \"weir\", \"haproxy\", \"nginx\", \"apache\"]\nalgorithms = \"round-robin\"\n{TINY}"
+        "rivals = [\"none\", \"weir\", \"haproxy\", \"nginx\", \"apache\"]\nalgorithms = \"round-robin\"\nmonitors = [\"interfaces\", \"energy\", \"disks\"]\n{TINY}"
     ));
     let output = bench.run(&[
         "run",
@@ -58,7 +58,11 @@ fn balancers_take_turns_and_everything_about_it_is_told() {
     let page = fs::read_to_string(bench.path("r.html")).unwrap();
     assert!(page.contains("<table>") && page.contains("[listener.web]") && page.contains("Configurations"));
     assert_eq!(fs::read_to_string(bench.path("r.csv")).unwrap().lines().count(), runs + 1);
-    assert!(fs::read_to_string(bench.path("r.md")).unwrap().contains("## What was left out"));
+    let markdown = fs::read_to_string(bench.path("r.md")).unwrap();
+    assert!(markdown.contains("## What was left out"));
+    let is_watched =
+        markdown.contains("| interfaces | lo | received_bytes | ") && markdown.contains("| energy | ");
+    assert!(is_watched || invalid == runs, "{markdown}");
 
     // Once more: all of it is there.
     let again = bench.run(&["run", "tiny.toml", "--json"]);

@@ -60,6 +60,8 @@ fn unequal_servers_answer_by_their_weights_and_take_their_own_time() {
     let runs = lab.csv("all.csv");
     assert!(runs.iter().any(|run| run.get("rival") == "weir"), "{said}");
     for run in runs {
+        let (least, most) = (run.number("latency_min_ms"), run.number("latency_max_ms"));
+        assert!(least >= 1.0 && most >= 3.0, "{run:?}");
         // Some keep the order of servers in each of several processes.
         let (shares, name) = (run.get("requests_of_servers"), run.get("rival"));
         let first = shares.split(';').find_map(|share| share.strip_prefix("s1=")).unwrap();

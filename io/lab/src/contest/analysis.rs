@@ -222,6 +222,8 @@ fn cells(scenario: &Scenario, values: &Values<'_>) -> Vec<Cell> {
 /// Every two rivals, over all cases and in each. What is over all is one family of questions, what is in single cases another.
 fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure) -> Vec<Pair> {
     let (mut overall, mut single) = (Vec::new(), Vec::new());
+    // No balancer and itself: a control, whose questions are none of the others' family.
+    let mut control = Vec::new();
     for (at, one) in scenario.rivals.iter().enumerate() {
         for other in scenario.rivals[at + 1..].iter().filter(|other| is_asked(one, other)) {
             let (mut all_ones, mut all_others) = (Vec::new(), Vec::new());
@@ -229,7 +231,8 @@ fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure) -> Vec<Pair
                 let (ones, others) = values.shared(&case.name, &one.name, &other.name, measure);
                 if let Some(mut difference) = compare_paired(&ones, &others, scenario.seed) {
                     difference.evidence = mann_whitney(&ones, &others);
-                    single.push(Pair {
+                    let family = if one.product == Product::None { &mut control } else { &mut single };
+                    family.push(Pair {
                         case: Some(case.name.clone()),
                         least: least_ranked(ones.len(), others.len()),
                         planned: scenario.repeats as usize,
@@ -240,7 +243,8 @@ fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure) -> Vec<Pair
                 all_others.extend(others);
             }
             let difference = compare_paired(&all_ones, &all_others, scenario.seed);
-            overall.extend(difference.map(|difference| Pair {
+            let family = if one.product == Product::None { &mut control } else { &mut overall };
+            family.extend(difference.map(|difference| Pair {
                 least: least_paired(difference.pairs),
                 planned: scenario.repeats as usize * scenario.cases.len(),
                 ..pair(scenario, measure, (one, other), difference)
@@ -249,7 +253,9 @@ fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure) -> Vec<Pair
     }
     adjust(&mut overall);
     adjust(&mut single);
+    adjust(&mut control);
     overall.append(&mut single);
+    overall.append(&mut control);
     overall
 }
 

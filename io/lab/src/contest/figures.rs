@@ -1,8 +1,10 @@
 //! What is measured of a run.
 
+use serde_json::{Value, json};
 use weir_config::lab::Measure;
 
 use crate::summary::{Summary, Times};
+use crate::tally::Tally;
 
 /// What is known of a run besides its summary.
 #[derive(Debug, Clone, Copy, Default)]
@@ -15,6 +17,8 @@ pub(crate) struct Seen {
     pub(crate) machine_cpu_s: Option<f64>,
     /// The balancer's memory, in bytes.
     pub(crate) memory: Option<f64>,
+    /// The servers' memory, in bytes.
+    pub(crate) server_memory: Option<f64>,
     /// Servers that ran, on average, where they come and go.
     pub(crate) servers: Option<f64>,
     /// Where something is lost or reloaded: the longest time without an answer, in milliseconds ...
@@ -30,11 +34,18 @@ pub(crate) fn of(summary: &Summary, seen: Seen) -> Vec<(Measure, f64)> {
     let answered = summary.requests.answered;
     let each_us =
         |cpu_s: Option<f64>| cpu_s.filter(|_| answered > 0).map(|seconds| seconds * 1e6 / answered as f64);
+    let share = summary.requests.succeeded as f64 * 100.0 / summary.requests.sent.max(1) as f64;
     let figure = |measure| {
         let value = match measure {
             Measure::Mean => mean(latency),
             Measure::P50 => (latency.count > 0).then_some(latency.p50),
             Measure::P99 => (latency.count > 0).then_some(latency.p99),
+            Measure::P90 => (latency.count > 0).then_some(latency.p90),
+            Measure::P95 => (latency.count > 0).then_some(latency.p95),
+            Measure::Max => (latency.count > 0).then_some(latency.max),
+            Measure::Deviation => (latency.count > 0).then_some(latency.deviation),
+            Measure::Success => (summary.requests.sent > 0).then_some(share),
+            Measure::ServerMemory => seen.server_memory.map(|bytes| bytes / 1_048_576.0),
             Measure::Connect => mean(&summary.connect_ms),
             Measure::Waiting => mean(&summary.waiting_ms),
             Measure::Rate => Some(summary.requests.succeeded_per_s),
@@ -45,11 +56,24 @@ pub(crate) fn of(summary: &Summary, seen: Seen) -> Vec<(Measure, f64)> {
             Measure::Servers => seen.servers,
             Measure::Outage => seen.outage_ms,
             Measure::Recovery => seen.recovery_ms,
-            Measure::Answered => seen
-                .recovery_ms
-                .map(|_| summary.requests.succeeded as f64 * 100.0 / summary.requests.sent.max(1) as f64),
+            Measure::Answered => seen.recovery_ms.map(|_| share),
         };
         value.map(|value| (measure, value))
     };
     Measure::ALL.into_iter().filter_map(figure).collect()
+}
+
+/// Every distribution by name, as buckets of nanoseconds: from, to, how many. `latency` counts from when a request was due, `raw` from when it was sent,
+/// `failed` is of those that were not answered.
+pub(crate) fn histograms(tally: &Tally) -> Value {
+    let all = [
+        ("latency", &tally.all.latency),
+        ("raw", &tally.raw),
+        ("connect", &tally.connect),
+        ("waiting", &tally.waiting),
+        ("processing", &tally.processing),
+        ("transfer", &tally.transfer),
+        ("failed", &tally.failed),
+    ];
+    all.into_iter().map(|(name, of)| (name.to_owned(), json!(of.buckets().collect::<Vec<_>>()))).collect()
 }

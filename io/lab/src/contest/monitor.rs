@@ -6,11 +6,17 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::store::Sample;
-use crate::watch::{Host, Moment, Processes, Source, Tcp, Watch, WatchError, Which};
+use weir_config::lab::Watched;
 
-/// What samples are of: processes of the balancer and of the servers, TCP of the networks that these are in, the machine.
-pub(crate) const SOURCES: [&str; 5] = ["balancer", "servers", "balancer-tcp", "servers-tcp", "host"];
+use super::store::Sample;
+use crate::watch::{
+    Disks, Energy, Host, Interfaces, Moment, Processes, Source, Tcp, Watch, WatchError, Which,
+};
+
+/// What samples are of: processes of the balancer and of the servers, TCP of the networks that these are in, the machine; and what a scenario
+/// may ask for besides.
+pub(crate) const SOURCES: [&str; 8] =
+    ["balancer", "servers", "balancer-tcp", "servers-tcp", "host", "disks", "interfaces", "energy"];
 
 /// A thread that looks at even times, at the beginning and at the end.
 #[derive(Debug)]
@@ -21,17 +27,24 @@ pub(crate) struct Monitor {
 
 impl Monitor {
     /// Begins to look.
-    pub(crate) fn start(every: Duration, balancer: Vec<u32>, servers: Vec<u32>) -> std::io::Result<Self> {
+    pub(crate) fn start(
+        every: Duration,
+        further: Vec<Watched>,
+        balancer: Vec<u32>,
+        servers: Vec<u32>,
+    ) -> std::io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let (ready, is_ready) = mpsc::channel();
         let look = move || {
             let tcp = tcp(&balancer, &servers);
+            let further = further.into_iter().map(|what| Ok((what.name(), watch(source(what, &balancer)?))));
+            let further = further.collect::<Result<Vec<_>, WatchError>>()?;
             let mut watches = [("balancer", balancer), ("servers", servers)]
                 .into_iter()
                 .filter(|(_, pids)| !pids.is_empty())
                 .map(|(name, pids)| (name, watch(processes(&pids))))
                 .collect::<Vec<_>>();
-            watches.extend(tcp);
+            watches.extend(tcp.into_iter().chain(further));
             watches.push(("host", watch(Box::new(Host::new()?))));
             let mut samples = Vec::new();
             loop {
@@ -62,6 +75,18 @@ impl Monitor {
         let seen = self.thread.join().map_err(|_| "it has panicked".to_owned())?;
         seen.map_err(|cause| cause.to_string())
     }
+}
+
+/// Without a balancer interfaces are those of the machine.
+fn source(what: Watched, balancer: &[u32]) -> Result<Box<dyn Source>, WatchError> {
+    Ok(match what {
+        Watched::Disks => Box::new(Disks::new(Vec::new())?),
+        Watched::Interfaces => match balancer.iter().find_map(|pid| Interfaces::of(*pid).ok()) {
+            Some(interfaces) => Box::new(interfaces),
+            None => Box::new(Interfaces::new(Vec::new())?),
+        },
+        Watched::Energy => Box::new(Energy::new()?),
+    })
 }
 
 fn watch(source: Box<dyn Source>) -> Watch {
@@ -207,7 +232,9 @@ mod tests {
     #[test]
     fn the_cpu_of_a_process_is_counted_from_the_first_look_to_the_last() {
         let own = std::process::id();
-        let monitor = Monitor::start(Duration::from_millis(10), vec![own, u32::MAX], Vec::new()).unwrap();
+        let further = Watched::ALL.to_vec();
+        let monitor =
+            Monitor::start(Duration::from_millis(10), further, vec![own, u32::MAX], Vec::new()).unwrap();
         let start = std::time::Instant::now();
         let mut sum = 0_u64;
         while start.elapsed() < Duration::from_millis(120) {
@@ -221,6 +248,9 @@ mod tests {
         let is_seen =
             |source| samples.iter().any(|it| it.source == source && it.figure == "listen_overflows");
         assert!(is_seen("balancer-tcp") && !is_seen("servers-tcp"));
+        let of = |source, figure: &str| samples.iter().any(|it| it.source == source && it.figure == figure);
+        assert!(of("interfaces", "received_bytes"));
+        assert!(of("energy", "energy_j") || of("energy", "cpu_seconds"));
         assert_eq!(flaw(&samples, 0.12, Duration::from_millis(60)), None);
         assert!(flaw(&samples, 1_000.0, Duration::from_secs(1)).unwrap().contains("looked"));
         assert!(flaw(&[], 1.0, Duration::from_secs(1)).is_some());

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use weir_config::lab::Watched;
+
 use super::monitor::{self, Monitor};
 use super::remote::Host;
 use super::stage::{Network, Place};
@@ -25,13 +27,14 @@ impl Monitors {
     /// A machine cannot watch them.
     pub(crate) fn start(
         network: &Network,
-        every: Duration,
+        (every, further): (Duration, &[Watched]),
         balancer: Vec<u32>,
         servers: Vec<(Place, Vec<u32>)>,
     ) -> Result<Self, String> {
         let Some(hosts) = network.hosts() else {
             let servers = servers.into_iter().flat_map(|(_, members)| members).collect();
-            let here = Monitor::start(every, balancer, servers).map_err(|cause| cause.to_string())?;
+            let here = Monitor::start(every, further.to_vec(), balancer, servers)
+                .map_err(|cause| cause.to_string())?;
             return Ok(Self { here, there: Vec::new() });
         };
         let mut there = Vec::new();
@@ -39,10 +42,15 @@ impl Monitors {
             let is_here = |place| hosts.at(place).is_some_and(|other| Arc::ptr_eq(other, host));
             let balancer = if is_here(Place::Balancer) { balancer.clone() } else { Vec::new() };
             let servers = servers.iter().filter(|(place, _)| is_here(*place));
-            host.watch(every, balancer, servers.flat_map(|(_, members)| members).copied().collect())?;
+            host.watch(
+                (every, further),
+                balancer,
+                servers.flat_map(|(_, members)| members).copied().collect(),
+            )?;
             there.push(Arc::clone(host));
         }
-        let here = Monitor::start(every, Vec::new(), Vec::new()).map_err(|cause| cause.to_string())?;
+        let here = Monitor::start(every, further.to_vec(), Vec::new(), Vec::new())
+            .map_err(|cause| cause.to_string())?;
         Ok(Self { here, there })
     }
 

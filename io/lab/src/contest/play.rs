@@ -14,6 +14,7 @@ use super::stage::{Certificates, Cleaned, Ledger, Network, Place, Stop, is_root}
 use super::store::{Configured, Played, Store, StoreError};
 use super::turn::{Ring, TurnError};
 use super::{identity, keepalived, machine};
+use crate::engine::raise_descriptor_limit;
 use crate::rng::Rng;
 
 /// What is played, and with what.
@@ -93,6 +94,8 @@ pub fn play(
 ) -> Result<Vec<String>, PlayError> {
     let Play { scenario, source, quick, own } = play;
     is_the_same(store, source, quick)?;
+    // Servers and balancers have it from here; those whose own limit is lower raise it themselves, or do not.
+    raise_descriptor_limit();
     let ledgers = Ledger::directory();
     let cleaned = Ledger::clean(&ledgers);
     if !cleaned.is_nothing() {

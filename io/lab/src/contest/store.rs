@@ -1,5 +1,6 @@
 //! Everything that a scenario came to, in one SQLite file.
 
+mod growth;
 mod losses;
 mod schema;
 
@@ -10,6 +11,7 @@ use rusqlite::{Connection, OpenFlags, params};
 use weir_config::lab::Measure;
 
 use super::flaw::{RunFlaw, Whose};
+pub(super) use growth::Growth;
 pub(super) use losses::Losses;
 
 /// A file of results.
@@ -58,7 +60,7 @@ pub struct Played {
     pub servers: Vec<(String, u64, u64)>,
     /// The whole summary, as `weir load --json` writes it.
     pub summary: String,
-    /// Latencies: the shortest and the longest of each bucket in nanoseconds, and how many, as JSON.
+    /// Distributions as [`figures::histograms`](super::figures::histograms) has them, as JSON.
     pub histogram: String,
     /// What monitors saw.
     pub samples: Vec<Sample>,
@@ -129,6 +131,8 @@ pub struct Results {
     pub servers: Vec<CpuCurve>,
     /// What TCP had to send again, or dropped.
     pub losses: Vec<Losses>,
+    /// What further monitors counted.
+    pub growth: Vec<Growth>,
 }
 
 /// A figure over time, on average over the valid repeats of a case.
@@ -326,6 +330,7 @@ impl Store {
             server_cpu: self.curves("servers", "cpu")?,
             servers: self.curves("fleet", "running")?,
             losses: self.losses()?,
+            growth: self.growth()?,
         })
     }
 

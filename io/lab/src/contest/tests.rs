@@ -1,5 +1,6 @@
 //! What is said of results, for results that are known.
 
+mod compared;
 mod gate;
 mod twice;
 
@@ -328,33 +329,12 @@ fn what_is_kept_of_the_eight_tests_can_be_played_again_and_has_enough_runs() {
 }
 
 #[test]
-fn no_balancer_is_compared_with_itself_alone() {
-    let twice = SCENARIO
-        .replace("rivals = [\"none\",", "rivals = [\"none\", { product = \"none\", name = \"again\" },");
-    assert_ne!(twice, SCENARIO);
-    let mut all = results(0.8);
-    let again = all.runs.iter().filter(|run| run.rival == "none").cloned();
-    let again: Vec<_> = again.map(|run| Played { rival: "again".to_owned(), ..run }).collect();
-    all.runs.extend(again);
-    all.meta.insert("scenario".to_owned(), twice);
-    let analysis = Analysis::of(all).unwrap();
-    let of_none = |name: &str| ["none", "again"].contains(&name);
-    let found: Vec<_> =
-        analysis.pairs.iter().filter(|pair| of_none(&pair.one) || of_none(&pair.other)).collect();
-    assert!(
-        found.iter().all(|pair| (pair.one.as_str(), pair.other.as_str()) == ("none", "again")),
-        "{found:?}"
-    );
-    assert!(found.iter().any(|pair| pair.case.is_none() && pair.standing() == Standing::Same), "{found:?}");
-}
-
-#[test]
 fn csv_has_a_line_for_each_run() {
     let csv = report::csv(&analysis(0.8));
     let lines: Vec<&str> = csv.split("\r\n").collect();
     assert_eq!(lines.len(), 48 + 2);
     assert!(lines[0].contains(
-        ",mean,p50,p99,connect,waiting,rate,cpu,server-cpu,machine-cpu,memory,servers,outage,answered,recovery,latency_min_ms,"
+        ",mean,p50,p99,connect,waiting,rate,cpu,server-cpu,machine-cpu,memory,servers,outage,answered,recovery,p90,p95,max,deviation,success,server-memory,latency_min_ms,"
     ));
     assert!(lines[4].starts_with("\"b, c\",none,0,3,"), "{}", lines[4]);
     assert!(lines[4].contains(",s1=50;s2=50,s1=5000;s2=5000,"), "{}", lines[4]);
@@ -392,7 +372,7 @@ fn ratios_that_others_have_published_stand_beside_those_of_the_best() {
 fn every_publication_with_figures_has_them_beside_its_scenario() {
     for (name, figures) in [
         ("eight-tests", 8 * 3),
-        ("webdav-tls", 5),
+        ("webdav-tls", 7),
         ("download", 3),
         ("offload", 2),
         ("connection-rate", 1),

@@ -131,9 +131,13 @@ impl Ring<'_> {
         let before = case.lose.map(|_| Owners::look(&self.network));
         let watched = balancers.as_ref().map(Balancers::members).unwrap_or_default();
         let every = self.scenario.watch_every.duration();
-        let monitors =
-            Monitors::start(&self.network, every, watched.clone(), self.park.members(case.servers))
-                .map_err(|cause| failed(format!("monitors: {cause}")))?;
+        let monitors = Monitors::start(
+            &self.network,
+            (every, &self.scenario.monitors),
+            watched.clone(),
+            self.park.members(case.servers),
+        )
+        .map_err(|cause| failed(format!("monitors: {cause}")))?;
         let load = self.load(case, rival, address, None).map_err(failed)?;
         let begun = Instant::now();
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64());
@@ -181,11 +185,12 @@ impl Ring<'_> {
             machine_cpu_s: monitor::machine_cpu_seconds(&samples, monitor::processors())
                 .filter(|_| self.network.hosts().is_none()),
             memory: monitor::memory_bytes(&samples, "balancer").filter(|_| is_steady),
+            server_memory: monitor::memory_bytes(&samples, "servers")
+                .filter(|_| case.kill_for.is_none() && rival.fleet.is_none()),
             servers: self.servers_that_ran(case, rival, &samples, seconds),
             outage_ms: case.has_trouble().then_some(gap_ms as f64),
             recovery_ms: case.has_trouble().then(|| run.tally.failures_lasted_ms() as f64),
         };
-        let buckets: Vec<_> = run.tally.all.latency.buckets().collect();
         let json = |cause: serde_json::Error| failed(cause.to_string());
         Ok(Played {
             case: case.name.clone(),
@@ -199,7 +204,7 @@ impl Ring<'_> {
             calibration_ns,
             servers: summary.servers.iter().map(|it| (it.name.clone(), it.requests, it.bytes)).collect(),
             summary: serde_json::to_string(&summary).map_err(json)?,
-            histogram: serde_json::to_string(&buckets).map_err(json)?,
+            histogram: figures::histograms(&run.tally).to_string(),
             samples,
             ..Played::default()
         })
@@ -368,8 +373,9 @@ fn balance_of(rival: &Rival, servers: &[(String, SocketAddr)], weights: &[u32]) 
         Scheme::RoundRobin => Some(Balance::Equal(servers.len())),
         // The client has one address.
         Scheme::Source => Some(Balance::One),
-        // One of little weight may get nothing.
-        _ if sum > 0.0 => None,
+        // One of far less weight may get nothing.
+        Scheme::LeastConnections if has_light_one(weights) => None,
+        Scheme::Random if sum > 0.0 => None,
         // These choose for each request. Others may do so for each connection, of which there are few.
         Scheme::Random if matches!(rival.product, Weir | Haproxy | Nginx | Envoy | Caddy) => {
             // Of few requests a server may get none by chance.
@@ -384,6 +390,12 @@ fn balance_of(rival: &Rival, servers: &[(String, SocketAddr)], weights: &[u32]) 
         }
         Scheme::LeastConnections | Scheme::Random => None,
     }
+}
+
+/// Whether one server has less than a quarter of another's weight.
+fn has_light_one(weights: &[u32]) -> bool {
+    let (least, most) = (weights.iter().min(), weights.iter().max());
+    least.zip(most).is_some_and(|(least, most)| least * 4 < *most)
 }
 
 /// With whose fault it is.

@@ -160,6 +160,7 @@ impl Running {
             facts.unsent += report.unsent;
             facts.connections += report.connections;
             facts.connections_at_once += report.connections_at_once;
+            facts.connect_burst_max = facts.connect_burst_max.max(report.connect_burst_max);
             facts.closed_idle += report.closed_idle;
             facts.streams_allowed = match (facts.streams_allowed, report.streams_allowed) {
                 (Some(least), Some(allowed)) => Some(least.min(allowed)),

@@ -50,6 +50,7 @@ pub(crate) fn run() -> Run {
         due: 100,
         connections: 10,
         connections_at_once: 10,
+        connect_burst_max: 3,
         threads: vec![ThreadFacts {
             wall_ns: 1_090 * MS,
             busy_ns: 90 * MS,
@@ -155,6 +156,7 @@ fn abs_file_has_a_line_for_each_request() {
 fn httperfs_lines_are_as_httperf_writes_them() {
     let text = httperf(&run());
     for part in [
+        "Maximum connect burst length: 3\n",
         "Total: connections 10 requests 100 replies 99 test-duration ",
         "Connection time [ms]: connect 0.5\n",
         "Reply size [B]: header 101.0 content 1010.1 footer 0.0 (total 1111.1)\n",

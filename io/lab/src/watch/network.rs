@@ -138,6 +138,14 @@ impl Interfaces {
     pub fn new(wanted: Vec<String>) -> Result<Self, WatchError> {
         Ok(Self { file: KernelFile::open("/proc/net/dev")?, wanted })
     }
+
+    /// All of the network namespace that a process is in.
+    ///
+    /// # Errors
+    /// It has ended, or belongs to another user.
+    pub fn of(pid: u32) -> Result<Self, WatchError> {
+        Ok(Self { file: KernelFile::open(format!("/proc/{pid}/net/dev"))?, wanted: Vec::new() })
+    }
 }
 
 impl Source for Interfaces {

@@ -1,4 +1,4 @@
-use weir_lab::{Arrivals, FlawKind, Mode};
+use weir_lab::{Arrivals, FlawKind, Load, Mode};
 use weir_origin::Origin;
 use weir_testkit::RawServer;
 
@@ -18,6 +18,16 @@ fn each_session_is_a_connection_with_its_calls() {
     // Nine pauses of 5 ms.
     assert!(facts.min_ms >= 45.0, "{facts:?}");
     assert_eq!(run.summary().connect_ms.count, 20);
+}
+
+#[test]
+fn connections_that_are_due_at_once_are_one_burst() {
+    let origin = Origin::builder().start().unwrap();
+    // All within a third of a millisecond, which is less than as many connections take.
+    let mode = Mode::Sessions { phases: phases("1000000"), arrivals: Arrivals::Even, calls: 1, pause_s: 0.0 };
+    let many = run(Load { requests_max: Some(300), ..load(origin.addr(), "/bytes/1", mode) });
+    let burst = many.facts.unwrap().connect_burst_max;
+    assert!((150..=300).contains(&burst), "{burst}");
 }
 
 #[test]

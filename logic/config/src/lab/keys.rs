@@ -10,7 +10,7 @@ pub(super) const TIME: Kind = Kind::Duration { min_ms: 1, max_ms: 86_400_000 };
 pub(super) const TIME_OR_ZERO: Kind = Kind::Duration { min_ms: 0, max_ms: 86_400_000 };
 const COUNT: Kind = Integer { min: 1, max: 1_000_000_000 };
 pub(super) const SERVERS_COUNT: Kind = Integer { min: 1, max: 100 };
-/// What all rivals that have weights can be told.
+/// The most that any of them takes.
 const WEIGHT: Kind = Integer { min: 1, max: 256 };
 const CONNECTIONS: Kind = Integer { min: 1, max: 60_000 };
 pub(super) const PER_S: Kind = Number { min: 0.01, max: 1e6 };
@@ -32,6 +32,12 @@ const MEASURES: Kind = Choice(&[
     "outage",
     "answered",
     "recovery",
+    "p90",
+    "p95",
+    "max",
+    "deviation",
+    "success",
+    "server-memory",
 ]);
 
 pub(super) static SCENARIO: Section = Section {
@@ -92,6 +98,14 @@ pub(super) static SCENARIO: Section = Section {
             "How often monitors look at the balancer, the servers and the machine.",
         ),
         key(
+            "monitors",
+            OneOrMany(&Choice(&["disks", "interfaces", "energy"])),
+            Otherwise("none but those"),
+            "[\"energy\", \"interfaces\"]",
+            "What is watched besides the processes of balancer and servers, TCP and the machine: what disks do, what passes through the interfaces of the network \
+             that the balancer is in (without one, of the machine; over `ssh`, of each machine), and the energy that the machine counts (where it counts none, its processors' seconds). It is kept with each run, and reports say what grew.",
+        ),
+        key(
             "judge",
             OneOrMany(&MEASURES),
             Default("[\"mean\", \"cpu\"]"),
@@ -100,7 +114,7 @@ pub(super) static SCENARIO: Section = Section {
              machine (client, servers and kernel included, so that balancers that are the kernel can be compared), `servers` how many ran where they \
              come and go. In tests in which something is lost or reloaded, `outage` is the longest time without an answer, `answered` the share of requests \
              that were answered as expected, `recovery` the time from the first failed request to the last (1 ms if hardly any failed); these are \
-             compared however many requests fail.",
+             compared however many requests fail, and so is `success`, the same share of any test. `server-memory` is that of all servers together.",
         ),
         key(
             "margin",
@@ -108,7 +122,7 @@ pub(super) static SCENARIO: Section = Section {
             Default("0.05"),
             "0.02",
             "A difference that does not matter: 0.05 is 5 percent. Nobody is said to be better unless the whole interval of the ratio lies beyond \
-             it, and two are said to be the same if the whole interval lies within. Of `answered`, a share, it is 0.001 at most.",
+             it, and two are said to be the same if the whole interval lies within. Of `answered` and `success`, which are shares, it is 0.001 at most.",
         ),
         key(
             "topology",
@@ -183,7 +197,7 @@ static SERVERS: Section = Section {
             Otherwise("none"),
             "[\"100ms\", \"200ms\"]",
             "What each takes before it answers, without CPU; only `origin`. One for all, or one after another as `weights` are. A run whose answers \
-             come sooner is invalid.",
+             come sooner than the shortest is invalid.",
         ),
         key(
             "concurrency",

@@ -14,7 +14,7 @@ mod topology_keys;
 pub use rival::{FleetPolicy, FleetSetup, Product, Rival, Scheme, Way};
 pub use scenario::{
     BalancerSetup, Case, Demand, Host, Hosts, Links, Loss, Mark, Measure, PairSetup, Published, Scenario,
-    ServerKind, Servers, Topology,
+    ServerKind, Servers, Topology, Watched,
 };
 
 use crate::context::Context;

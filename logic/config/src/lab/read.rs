@@ -11,6 +11,7 @@ use super::scenario::named;
 use super::topology;
 use super::{
     BalancerSetup, Case, Mark, Measure, PairSetup, Published, Scenario, ServerKind, Servers, Topology,
+    Watched,
 };
 use crate::context::Context;
 use crate::scalar;
@@ -60,6 +61,7 @@ pub(super) fn scenario(cx: &Context<'_>, root: &Node, quick: bool) -> Scenario {
         warm_up: if quick { quickly.warm_up } else { table.duration("warm-up") },
         pause: table.duration("pause"),
         watch_every: table.duration("watch"),
+        monitors: table.many("monitors").iter().filter_map(|node| Watched::of(node.text()?)).collect(),
         judge: judge(&table),
         margin: if quick { quickly.margin } else { table.decimal("margin") },
         topology,
@@ -98,6 +100,8 @@ fn servers(root: &Table<'_, '_>) -> Servers {
     let delay = |node: &Node| scalar::duration(node.text()?, 0, i64::MAX as u64).ok();
     let delays: Vec<Millis> = table.many("delay").iter().filter_map(delay).collect();
     let is_slow = delays.iter().any(|delay| *delay > Millis(0));
+    // No delay at all is the same as none.
+    let delays = if is_slow { delays } else { Vec::new() };
     if is_slow && kind != ServerKind::Origin {
         table.error("delay", span_of(table, "delay"), "only kind = \"origin\" can wait");
     }

@@ -188,7 +188,8 @@ impl Product {
             (Self::Apache, _) => 100,
             (Self::Pound, _) => 9,
             (Self::Envoy, Scheme::Random) => 0,
-            (Self::Caddy, Scheme::RoundRobin) | (Self::Sozu, Scheme::Random) => 256,
+            (Self::Caddy, Scheme::RoundRobin) => 256,
+            (Self::Sozu, Scheme::Random) => 255,
             (Self::Caddy | Self::Sozu, _) => 0,
             _ => 256,
         }

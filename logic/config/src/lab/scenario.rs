@@ -26,6 +26,9 @@ pub struct Scenario {
     pub pause: Millis,
     /// How often monitors look.
     pub watch_every: Millis,
+    /// What is watched besides processes, TCP and the machine.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub monitors: Vec<Watched>,
     /// What the verdict goes by; at least one.
     pub judge: Vec<Measure>,
     /// A difference that does not matter: 0.05 = 5 percent. See [`Scenario::margin_of`].
@@ -56,7 +59,11 @@ const ANSWERED_MARGIN_MAX: f64 = 0.001;
 impl Scenario {
     /// A difference of this figure that does not matter: 0.05 = 5 percent.
     pub fn margin_of(&self, measure: Measure) -> f64 {
-        if measure == Measure::Answered { self.margin.min(ANSWERED_MARGIN_MAX) } else { self.margin }
+        if matches!(measure, Measure::Answered | Measure::Success) {
+            self.margin.min(ANSWERED_MARGIN_MAX)
+        } else {
+            self.margin
+        }
     }
 }
 
@@ -113,7 +120,6 @@ pub struct Servers {
     /// What they are.
     pub kind: ServerKind,
     /// What balancers are told of each, one after another, and from the start again for further ones; empty = all are alike.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub weights: Vec<u32>,
     /// What each takes before it answers, without using the CPU, as `weights`; empty = nothing.
     #[serde(rename = "delay")]
@@ -201,6 +207,37 @@ pub struct PairSetup {
     /// Where it is asked for.
     #[serde(skip)]
     pub mark: Option<Mark>,
+}
+
+/// What may be watched besides processes, TCP and the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Watched {
+    /// Every disk.
+    Disks,
+    /// The interfaces of the balancer's network.
+    Interfaces,
+    /// What the machine uses.
+    Energy,
+}
+
+impl Watched {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Disks, Self::Interfaces, Self::Energy];
+
+    /// As the file calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Disks => "disks",
+            Self::Interfaces => "interfaces",
+            Self::Energy => "energy",
+        }
+    }
+
+    /// The one of this name.
+    pub fn of(name: &str) -> Option<Self> {
+        named(&Self::ALL, Self::name, name)
+    }
 }
 
 /// One load on one number of servers.
@@ -312,11 +349,23 @@ pub enum Measure {
     Answered,
     /// From the first request that failed to the last one, there.
     Recovery,
+    /// 90th percentile of the latency.
+    P90,
+    /// 95th percentile of the latency.
+    P95,
+    /// The longest latency.
+    Max,
+    /// Standard deviation of the latency.
+    Deviation,
+    /// Share of the requests that were answered as expected, in any case.
+    Success,
+    /// Memory of the servers at the end.
+    ServerMemory,
 }
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 20] = [
         Self::Mean,
         Self::P50,
         Self::P99,
@@ -331,6 +380,12 @@ impl Measure {
         Self::Outage,
         Self::Answered,
         Self::Recovery,
+        Self::P90,
+        Self::P95,
+        Self::Max,
+        Self::Deviation,
+        Self::Success,
+        Self::ServerMemory,
     ];
 
     /// As the file calls it.
@@ -350,6 +405,12 @@ impl Measure {
             Self::Outage => "outage",
             Self::Answered => "answered",
             Self::Recovery => "recovery",
+            Self::P90 => "p90",
+            Self::P95 => "p95",
+            Self::Max => "max",
+            Self::Deviation => "deviation",
+            Self::Success => "success",
+            Self::ServerMemory => "server-memory",
         }
     }
 
@@ -370,17 +431,23 @@ impl Measure {
             Self::Outage => "Longest time without an answer, ms",
             Self::Answered => "Requests answered as expected, %",
             Self::Recovery => "From the first failed request to the last, ms",
+            Self::P90 => "90th percentile of latency, ms",
+            Self::P95 => "95th percentile of latency, ms",
+            Self::Max => "Longest latency, ms",
+            Self::Deviation => "Standard deviation of latency, ms",
+            Self::Success => "Success ratio, %",
+            Self::ServerMemory => "Memory of the servers, MiB",
         }
     }
 
     /// More is better.
     pub fn is_more_better(self) -> bool {
-        matches!(self, Self::Rate | Self::Answered)
+        matches!(self, Self::Rate | Self::Answered | Self::Success)
     }
 
-    /// It says how something that is lost or reloaded is borne: it is asked of runs in which requests fail, too.
+    /// It says how failures are borne: it is asked of runs in which requests fail, too.
     pub fn is_of_trouble(self) -> bool {
-        matches!(self, Self::Outage | Self::Answered | Self::Recovery)
+        matches!(self, Self::Outage | Self::Answered | Self::Recovery | Self::Success)
     }
 }
 

@@ -9,19 +9,21 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use weir_config::lab::{Product, Topology};
+use weir_config::lab::{Product, Topology, Watched};
 
 use super::super::monitor::Monitor;
 use super::super::rivals::{self, in_path};
 use super::super::stage::{Ledger, Network, Place, Process, answers, fresh};
 use super::super::{identity, machine, play, servers};
 use super::words::{Answer, Ask, Hello, Seen, Start};
+use crate::engine::raise_descriptor_limit;
 
 /// Serves one lab on another machine, which asks over `input`: until that ends. Then nothing is left of what was started here.
 ///
 /// # Errors
 /// It cannot begin, or cannot answer.
 pub fn serve(own: &Path, input: impl BufRead, mut output: impl Write) -> Result<(), String> {
+    raise_descriptor_limit();
     let ledgers = Ledger::directory();
     // What an agent left that was killed.
     Ledger::clean(&ledgers);
@@ -99,8 +101,11 @@ impl Agent<'_> {
             }
             Ask::End { process } => drop(self.processes.remove(&process)),
             Ask::Answers { address, path } => return Ok(json!(answers(address, path.as_deref(), &|| false))),
-            Ask::Watch { every_ms, balancer, servers } => {
-                let monitor = Monitor::start(Duration::from_millis(every_ms), balancer, servers);
+            Ask::Watch { every_ms, further, balancer, servers } => {
+                let of =
+                    |name: &String| Watched::of(name).ok_or_else(|| format!("there is no monitor {name}"));
+                let further = further.iter().map(of).collect::<Result<_, _>>()?;
+                let monitor = Monitor::start(Duration::from_millis(every_ms), further, balancer, servers);
                 self.monitor = Some(monitor.map_err(|cause| format!("monitors: {cause}"))?);
             }
             Ask::Seen => {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
-use weir_config::lab::{self, Product};
+use weir_config::lab::{self, Product, Watched};
 
 use super::super::rivals::Program;
 use super::super::stage::{Place, Stop};
@@ -191,9 +191,15 @@ impl Host {
         self.ask(&Ask::Answers { address, path: path.map(str::to_owned) })
     }
 
-    pub(crate) fn watch(&self, every: Duration, balancer: Vec<u32>, servers: Vec<u32>) -> Result<(), String> {
+    pub(crate) fn watch(
+        &self,
+        (every, further): (Duration, &[Watched]),
+        balancer: Vec<u32>,
+        servers: Vec<u32>,
+    ) -> Result<(), String> {
         let every_ms = u64::try_from(every.as_millis()).unwrap_or(u64::MAX);
-        self.ask(&Ask::Watch { every_ms, balancer, servers })
+        let further = further.iter().map(|what| what.name().to_owned()).collect();
+        self.ask(&Ask::Watch { every_ms, further, balancer, servers })
     }
 
     /// What monitors saw since [`Self::watch`].

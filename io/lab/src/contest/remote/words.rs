@@ -53,8 +53,8 @@ pub(super) enum Ask {
     End { process: u32 },
     /// Whether somebody answers there.
     Answers { address: SocketAddr, path: Option<String> },
-    /// Monitors begin.
-    Watch { every_ms: u64, balancer: Vec<u32>, servers: Vec<u32> },
+    /// Monitors begin, with further ones by name.
+    Watch { every_ms: u64, further: Vec<String>, balancer: Vec<u32>, servers: Vec<u32> },
     /// Monitors end, and say what they saw.
     Seen,
     /// How long the fixed piece of work takes.

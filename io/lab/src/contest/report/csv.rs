@@ -3,6 +3,7 @@ use weir_config::lab::Measure;
 use weir_stats::mean;
 
 use super::super::analysis::Analysis;
+use super::super::flaw::{RunFlaw, Whose};
 use super::super::store::Played;
 
 /// A line for each run, with every figure that it has, and requests and bytes of each server as `s1=50;s2=50` (RFC 4180): what is judged,
@@ -11,7 +12,7 @@ pub fn csv(analysis: &Analysis) -> String {
     let measures = Measure::ALL.map(Measure::name).join(",");
     let mut out = format!(
         "case,rival,repeat,place,started_unix_s,seconds,valid,sent,succeeded,calibration_ns,\
-         requests_of_servers,bytes_of_servers,{measures},{}\r\n",
+         requests_of_servers,bytes_of_servers,{measures},{},flaws\r\n",
         names_of_more().join(",")
     );
     for run in &analysis.results.runs {
@@ -21,7 +22,7 @@ pub fn csv(analysis: &Analysis) -> String {
         };
         let figures = Measure::ALL.map(figure).join(",");
         out.push_str(&format!(
-            "{},{},{},{},{},{},{},{},{},{},{},{},{figures},{}\r\n",
+            "{},{},{},{},{},{},{},{},{},{},{},{},{figures},{},{}\r\n",
             quoted(&run.case),
             quoted(&run.rival),
             run.repeat,
@@ -35,9 +36,18 @@ pub fn csv(analysis: &Analysis) -> String {
             quoted(&each(run, |(_, requests, _)| *requests)),
             quoted(&each(run, |(_, _, bytes)| *bytes)),
             more(&run.summary).join(","),
+            quoted(&flaws(run)),
         ));
     }
     out
+}
+
+/// Why a run counts for nothing, each reason with whose fault it is.
+fn flaws(run: &Played) -> String {
+    let said = |flaw: &RunFlaw| {
+        format!("{}: {}", if flaw.whose == Whose::Lab { "lab" } else { "measured" }, flaw.text)
+    };
+    run.flaws.iter().map(said).collect::<Vec<_>>().join("; ")
 }
 
 /// Distributions of a summary, and what is known of each, all in milliseconds.
@@ -45,7 +55,7 @@ const TIMES: [&str; 6] = ["latency", "raw_latency", "connect", "waiting", "proce
 const OF_TIMES: [&str; 9] = ["min", "mean", "deviation", "p50", "p90", "p95", "p99", "p999", "max"];
 
 /// Columns by where a summary has them. `session` is a connection with all its calls.
-const NUMBERS: [(&str, &str); 15] = [
+const NUMBERS: [(&str, &str); 16] = [
     ("answered", "/requests/answered"),
     ("late", "/requests/late"),
     ("sent_per_s", "/requests/sent_per_s"),
@@ -56,6 +66,7 @@ const NUMBERS: [(&str, &str); 15] = [
     ("bodies_in_bytes_per_s", "/bytes/in_per_s"),
     ("connections", "/facts/connections"),
     ("connections_at_once", "/facts/connections_at_once"),
+    ("connect_burst_max", "/facts/connect_burst_max"),
     ("session_min_ms", "/facts/sessions/min_ms"),
     ("session_mean_ms", "/facts/sessions/mean_ms"),
     ("session_max_ms", "/facts/sessions/max_ms"),

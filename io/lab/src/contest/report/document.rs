@@ -85,8 +85,17 @@ pub(super) fn of(analysis: &Analysis) -> Vec<Block> {
             .to_owned();
         fold("TCP", vec![Block::Text(said), Block::Table(losses)], &mut blocks);
     }
+    let growth = tables::growth(analysis);
+    if !growth.rows.is_empty() {
+        let said = "What the further monitors counted, on average over the valid runs; `weir watch` has the same figures, and says what they are.".to_owned();
+        fold("Disks, interfaces, energy", vec![Block::Text(said), Block::Table(growth)], &mut blocks);
+    }
     let curves = |plots: Vec<(String, String)>| -> Vec<Block> {
-        plots.into_iter().flat_map(|(case, plot)| [Block::Text(case), Block::Plot(plot)]).collect()
+        let all = analysis.scenario.cases.len();
+        let said = (!plots.is_empty() && all > plots::PLOTS_MAX)
+            .then(|| Block::Text(format!("Of {} tests out of {all}, spread evenly:", plots::PLOTS_MAX)));
+        let plots = plots.into_iter().flat_map(|(case, plot)| [Block::Text(case), Block::Plot(plot)]);
+        said.into_iter().chain(plots).collect()
     };
     fold("CPU of the balancer over time", curves(plots::cpu_over_time(analysis)), &mut blocks);
     fold("CPU of the servers over time", curves(plots::server_cpu_over_time(analysis)), &mut blocks);
@@ -185,10 +194,14 @@ fn configurations(analysis: &Analysis) -> Vec<Block> {
         let figures = [size.lines, size.characters, size.special].map(|figure| figure.to_string());
         [vec![rival.rival.clone(), rival.version.clone()], figures.to_vec()].concat()
     };
-    let mut blocks = vec![Block::Table(Table {
+    let mut blocks = Vec::new();
+    if let [first, _, ..] = analysis.scenario.cases.as_slice() {
+        blocks.push(Block::Text(format!("As they are in the first test, {}.", first.name)));
+    }
+    blocks.push(Block::Table(Table {
         head: ["rival", "version", "lines", "characters", "special characters"].map(str::to_owned).to_vec(),
         rows: configured.iter().map(row).collect(),
-    })];
+    }));
     blocks.extend(
         configured
             .iter()
@@ -211,7 +224,7 @@ fn machine(analysis: &Analysis) -> Vec<Block> {
     let has_none = analysis.scenario.rivals.iter().any(|rival| rival.product == Product::None);
     if has_none {
         blocks.push(Block::Text(
-            "`none` is the client with one server and no balancer between: it is shown, and not compared."
+            "`none` is the client with one server and no balancer between: it is shown, and not compared with balancers."
                 .to_owned(),
         ));
     }

@@ -19,7 +19,12 @@ const TOP: f64 = 14.0;
 /// So many colours there are.
 const COLOURS: usize = 8;
 /// More plots of one kind nobody looks at.
-const PLOTS_MAX: usize = 12;
+pub(super) const PLOTS_MAX: usize = 12;
+
+/// Whether a case out of so many has a plot: the first and the last, and others evenly between.
+fn is_drawn(number: usize, count: usize) -> bool {
+    count <= PLOTS_MAX || (0..PLOTS_MAX).any(|plot| plot * (count - 1) / (PLOTS_MAX - 1) == number)
+}
 
 fn colour(at: usize) -> String {
     format!("c{}", at % COLOURS)
@@ -166,7 +171,9 @@ fn plots<'a>(
     of_case: impl Fn(&'a str) -> Vec<(&'a str, Vec<(f64, f64)>)>,
 ) -> Vec<(String, String)> {
     let mut plots = Vec::new();
-    for (number, case) in analysis.scenario.cases.iter().enumerate().take(PLOTS_MAX) {
+    let cases = analysis.scenario.cases.iter().enumerate();
+    let count = analysis.scenario.cases.len();
+    for (number, case) in cases.filter(|(number, _)| is_drawn(*number, count)) {
         let found: Vec<_> = of_case(&case.name).into_iter().filter(|(_, points)| points.len() > 1).collect();
         if found.is_empty() {
             continue;

@@ -6,8 +6,8 @@ use serde_json::Value;
 use weir_config::lab::{Measure, Product};
 use weir_stats::compare::{Estimate, median};
 
-use super::super::analysis::{Analysis, Cell, Pair, Standing};
-use super::super::store::{Losses, Played};
+use super::super::analysis::{Analysis, Cell, Pair, SUCCESS_MIN, Standing};
+use super::super::store::{Growth, Losses, Played};
 use super::document::Table;
 use crate::judge;
 
@@ -98,7 +98,7 @@ pub(super) fn relative(analysis: &Analysis, measure: Measure) -> Table {
     table
 }
 
-/// A median in percent of the best of its case; none where nothing can be a share of it.
+/// A median in percent of the best of its case; none where nothing can be a share of it. Who did not answer all requests is compared with nobody.
 pub(super) fn percent_of_the_best(
     analysis: &Analysis,
     measure: Measure,
@@ -107,7 +107,8 @@ pub(super) fn percent_of_the_best(
 ) -> Option<f64> {
     let middle = |rival: &str| {
         let cell = analysis.cell(case, rival, measure)?;
-        (cell.estimate.median > 0.0).then_some(cell.estimate.median)
+        let is_whole = cell.success >= SUCCESS_MIN || measure.is_of_trouble();
+        (cell.estimate.median > 0.0 && is_whole).then_some(cell.estimate.median)
     };
     let all = analysis.scenario.rivals.iter().filter_map(|rival| middle(&rival.name));
     let best = if measure.is_more_better() { all.reduce(f64::max) } else { all.reduce(f64::min) };
@@ -205,6 +206,16 @@ pub(super) fn losses(analysis: &Analysis) -> Table {
         [vec![of.case.clone(), of.rival.clone(), network], counts.to_vec()].concat()
     };
     Table { head: head.map(str::to_owned).to_vec(), rows: analysis.results.losses.iter().map(row).collect() }
+}
+
+/// What grew while further monitors looked.
+pub(super) fn growth(analysis: &Analysis) -> Table {
+    let head = ["case", "rival", "monitor", "of", "figure", "grew in a run by"];
+    let row = |of: &Growth| {
+        let names = [&of.case, &of.rival, &of.source, &of.subject, &of.figure].map(String::clone).to_vec();
+        [names, vec![short(of.mean)]].concat()
+    };
+    Table { head: head.map(str::to_owned).to_vec(), rows: analysis.results.growth.iter().map(row).collect() }
 }
 
 /// From the first request that failed to the last, to the precision of a moment; `None` = none did.

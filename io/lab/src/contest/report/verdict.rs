@@ -13,6 +13,10 @@ pub fn verdict(analysis: &Analysis) -> Vec<String> {
     let rivals = analysis.scenario.rivals.iter().filter(|rival| is_rival(rival.product)).count();
     for measure in &analysis.scenario.judge {
         let overall = analysis.pairs.iter().filter(|pair| pair.measure == *measure && pair.case.is_none());
+        let (controls, overall): (Vec<&Pair>, Vec<&Pair>) =
+            overall.partition(|pair| is_control(analysis, pair));
+        said.extend(controls.into_iter().map(control));
+        let overall = overall.into_iter();
         let (same, others): (Vec<&Pair>, Vec<&Pair>) =
             overall.partition(|pair| pair.standing() == Standing::Same);
         let (open, clear): (Vec<&Pair>, Vec<&Pair>) =
@@ -75,7 +79,7 @@ pub fn verdict(analysis: &Analysis) -> Vec<String> {
             "{rival} answered {success:.1}% of the requests of {case} as expected, and is not compared there."
         ));
     }
-    if analysis.pairs.is_empty() && rivals > 1 {
+    if analysis.pairs.iter().all(|pair| is_control(analysis, pair)) && rivals > 1 {
         said.push(
             "Nothing can be compared: there are no valid runs of two rivals in the same turn.".to_owned(),
         );
@@ -96,6 +100,35 @@ pub fn verdict(analysis: &Analysis) -> Vec<String> {
         ));
     }
     said
+}
+
+/// No balancer, twice.
+fn is_control(analysis: &Analysis, pair: &Pair) -> bool {
+    let is_none = |rival: &&weir_config::lab::Rival| rival.name == pair.one && !is_rival(rival.product);
+    analysis.scenario.rivals.iter().any(|rival| is_none(&rival))
+}
+
+/// What the same set-up played twice says of everything else.
+fn control(pair: &Pair) -> String {
+    let (what, one, other) = (what(pair.measure), &pair.one, &pair.other);
+    let of = pair.difference.ratio;
+    match pair.standing() {
+        Standing::Same => {
+            format!("Control, {what}: {one} and {other} are the same set-up, and came to the same.")
+        }
+        Standing::Better | Standing::Worse => format!(
+            "Control, {what}: {one} and {other} are the same set-up, yet the ratio of the two is {} ({} to {}): differences of that size between others may be the machine's.",
+            ratio(of.median),
+            ratio(of.low),
+            ratio(of.high)
+        ),
+        Standing::Open => format!(
+            "Control, {what}: {one} and {other} are the same set-up; their ratio is {} ({} to {}), which shows neither a difference nor that there is none.",
+            ratio(of.median),
+            ratio(of.low),
+            ratio(of.high)
+        ),
+    }
 }
 
 /// Of whom how many runs are invalid: who has many may have lost its worst.
@@ -132,6 +165,12 @@ fn what(measure: Measure) -> &'static str {
         Measure::Outage => "longest time without an answer",
         Measure::Answered => "share of requests answered as expected",
         Measure::Recovery => "time from the first failed request to the last",
+        Measure::P90 => "90th percentile of latency",
+        Measure::P95 => "95th percentile of latency",
+        Measure::Max => "longest latency",
+        Measure::Deviation => "standard deviation of latency",
+        Measure::Success => "success ratio",
+        Measure::ServerMemory => "memory of the servers",
     }
 }
 

@@ -2,16 +2,6 @@ use weir_config::lab::Scheme;
 
 use super::{Assignment, HOST};
 
-/// Whether a version knows `weighted_round_robin`, which 2.7 was the first to have.
-///
-/// # Errors
-/// It does not.
-pub(super) fn has_weights(version: &str) -> Result<(), String> {
-    let mut parts = version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
-    let own = [(); 3].map(|()| parts.next().unwrap_or(0));
-    (own >= [2, 7, 0]).then_some(()).ok_or_else(|| format!("Caddy has weights since 2.7; this is {version}"))
-}
-
 /// HTTP/1.1 alone, as it is measured; connections to servers are kept. What could not be sent is tried again, and a GET in any case.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
     let Assignment { bind, check, .. } = assignment;

@@ -14,12 +14,7 @@ use super::{Assignment, Recipe};
 pub(super) fn nftables(assignment: &Assignment<'_>) -> String {
     let bind = assignment.bind;
     // Each number is a server's; one with weight 3 has three of them.
-    let numbers: Vec<SocketAddr> = assignment
-        .servers
-        .iter()
-        .zip(assignment.weights.iter().chain(std::iter::repeat(&1)))
-        .flat_map(|((_, address), weight)| std::iter::repeat_n(*address, *weight as usize))
-        .collect();
+    let numbers = in_turn(assignment);
     let count = numbers.len();
     let number = match assignment.scheme {
         Scheme::Random => format!("numgen random mod {count}"),
@@ -48,6 +43,32 @@ pub(super) fn nftables(assignment: &Assignment<'_>) -> String {
         port = bind.port(),
         servers = servers.join(", "),
     )
+}
+
+/// Servers in the order in which connections go to them: each as often as its share of the weights says, and as evenly as they can lie.
+fn in_turn(assignment: &Assignment<'_>) -> Vec<SocketAddr> {
+    let addresses = assignment.servers.iter().map(|(_, address)| *address);
+    if assignment.weights.is_empty() {
+        return addresses.collect();
+    }
+    let common = assignment.weights.iter().copied().fold(0, common_divisor).max(1);
+    let shares = assignment.weights.iter().map(|weight| i64::from(weight / common));
+    let mut credits: Vec<(SocketAddr, i64, i64)> =
+        addresses.zip(shares).map(|(to, share)| (to, share, 0)).collect();
+    let all: i64 = credits.iter().map(|(_, share, _)| share).sum();
+    // Smooth weighted round robin, as NGINX has it (ngx_http_upstream_round_robin.c).
+    let next = |_| {
+        credits.iter_mut().for_each(|(_, share, credit)| *credit += *share);
+        // Of several the first.
+        let (to, _, credit) = credits.iter_mut().rev().max_by_key(|(_, _, credit)| *credit)?;
+        *credit -= all;
+        Some(*to)
+    };
+    (0..all).filter_map(next).collect()
+}
+
+fn common_divisor(one: u32, other: u32) -> u32 {
+    if other == 0 { one } else { common_divisor(other, one % other) }
 }
 
 /// For `ipvsadm --restore`.

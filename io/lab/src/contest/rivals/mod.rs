@@ -252,8 +252,8 @@ pub(crate) fn is_able(
     has_weights: bool,
     program: &Program,
 ) -> Result<(), String> {
-    if product == Product::Caddy && has_weights {
-        return caddy::has_weights(&program.version);
+    if has_weights {
+        knows_weights(product, &program.version)?;
     }
     if !product.is_kernel() {
         return Ok(());
@@ -281,6 +281,21 @@ pub(crate) fn is_able(
     };
     let recipe = recipe(product, &tried).ok_or("it is no balancer")?;
     kernel::is_able(&program.path, &recipe, directory.path())
+}
+
+/// Whether a version of a product knows the weights that it would be told.
+fn knows_weights(product: Product, version: &str) -> Result<(), String> {
+    let (since, name) = match product {
+        // `weighted_round_robin`.
+        Product::Caddy => ([2, 7], "2.7"),
+        // `weight` of a server; before, it refuses the whole file.
+        Product::Traefik => ([3, 0], "3.0"),
+        _ => return Ok(()),
+    };
+    let mut parts = version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+    let own = [(); 2].map(|()| parts.next().unwrap_or(0));
+    let said = || format!("{} has weights since {name}; this is {version}", product.name());
+    (own >= since).then_some(()).ok_or_else(said)
 }
 
 /// What makes the kernel forget what it was told as this product, by the program that told it: programs and their arguments.

@@ -7,7 +7,7 @@ use super::StoreError;
 /// What this program writes.
 pub(super) const FORMAT: &str = "3";
 
-/// What it reads, and brings up to its own when it goes on with it: in these a sample was a row with all its names.
+/// What it reads, too, and does not go on with: there a sample was a row with all its names.
 const BEFORE: &str = "2";
 
 /// Whether files of a format can be read: `sample` is there in all of them.
@@ -48,19 +48,10 @@ CREATE VIEW IF NOT EXISTS sample AS
   SELECT run, at_s, source, subject, figure, value FROM reading JOIN series ON series.id = series;
 ";
 
-const RENAME: &str = "DROP INDEX IF EXISTS sample_run; ALTER TABLE sample RENAME TO sample_before;";
-
-const TAKE_OVER: &str = "
-INSERT INTO series (source, subject, figure) SELECT DISTINCT source, subject, figure FROM sample_before;
-INSERT OR IGNORE INTO reading
-  SELECT run, series.id, at_s, value FROM sample_before JOIN series USING (source, subject, figure);
-DROP TABLE sample_before;
-";
-
-/// Makes what is missing in a file, and brings one of before up to date: all of it, or nothing.
+/// Makes what is missing in a file: all of it, or nothing.
 ///
 /// # Errors
-/// It cannot be written, or is no file of results.
+/// It cannot be written, is no file of results, or one of another format.
 pub(super) fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction()?;
     transaction.execute_batch(TABLES)?;
@@ -71,14 +62,16 @@ pub(super) fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
         .transpose()?;
     match format.as_deref() {
         None | Some(FORMAT) => transaction.execute_batch(SAMPLES)?,
-        Some(BEFORE) => transaction.execute_batch(&[RENAME, SAMPLES, TAKE_OVER].concat())?,
+        Some(BEFORE) => {
+            let said = format!(
+                "has the format {BEFORE}: it can be read, and gone on with by the Weir that began it"
+            );
+            return Err(StoreError::Other(said));
+        }
         Some(other) => return Err(wrong_format(other)),
     }
     transaction.execute("INSERT OR REPLACE INTO meta VALUES ('format', ?1)", [FORMAT])?;
     transaction.commit()?;
-    if format.as_deref() == Some(BEFORE) {
-        connection.execute_batch("VACUUM")?;
-    }
     Ok(())
 }
 
@@ -109,31 +102,39 @@ INSERT INTO sample VALUES (1, 0.5, 'balancer', 'pid 7', 'cpu', 0.25), (1, 1, 'ba
     }
 
     #[test]
-    fn a_file_of_before_is_read_as_it_is_and_brought_up_to_date_when_it_is_gone_on_with() {
+    fn a_file_of_before_is_read_and_left_as_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("old.sqlite");
         let old = Connection::open(&path).unwrap();
         old.execute_batch(&[TABLES, OF_BEFORE].concat()).unwrap();
         drop(old);
-        let known = [(0.5, 0.25), (1.0, 0.75)];
-        assert_eq!(curve(&Store::read_only(&path).unwrap()), known);
+        let before = std::fs::read(&path).unwrap();
+        assert!(Store::open(&path).unwrap_err().to_string().contains("by the Weir that began it"));
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        assert_eq!(curve(&Store::read_only(&path).unwrap()), [(0.5, 0.25), (1.0, 0.75)]);
+    }
+
+    #[test]
+    fn names_of_samples_stand_there_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new.sqlite");
         let mut store = Store::open(&path).unwrap();
-        assert_eq!((store.meta("format").unwrap().as_deref(), curve(&store)), (Some(FORMAT), known.to_vec()));
-        let sample =
-            Sample { at_s: 0.5, source: "balancer", subject: "pid 8".to_owned(), figure: "cpu", value: 0.75 };
-        let again = Played {
-            case: "a".to_owned(),
-            rival: "weir".to_owned(),
-            repeat: 1,
-            samples: vec![sample],
-            ..Played::default()
+        let sample = |at_s, value| Sample {
+            at_s,
+            source: "balancer",
+            subject: "pid 7".to_owned(),
+            figure: "cpu",
+            value,
         };
-        store.add(&again).unwrap();
-        drop(store);
-        assert_eq!(curve(&Store::read_only(&path).unwrap()), [(0.5, 0.5), (1.0, 0.75)]);
+        for repeat in [0, 1] {
+            let samples = vec![sample(0.5, 0.25), sample(1.0, 0.75)];
+            let (case, rival) = ("a".to_owned(), "weir".to_owned());
+            store.add(&Played { case, rival, repeat, samples, ..Played::default() }).unwrap();
+        }
+        assert_eq!(curve(&store), [(0.5, 0.25), (1.0, 0.75)]);
         let count = "SELECT (SELECT count(*) FROM series), (SELECT count(*) FROM sample)";
         let counts = |row: &rusqlite::Row<'_>| Ok((row.get::<_, u32>(0)?, row.get::<_, u32>(1)?));
-        assert_eq!(Connection::open(&path).unwrap().query_row(count, [], counts).unwrap(), (3, 4));
+        assert_eq!(Connection::open(&path).unwrap().query_row(count, [], counts).unwrap(), (1, 4));
     }
 
     #[test]

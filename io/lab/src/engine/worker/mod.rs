@@ -33,6 +33,8 @@ pub(super) struct Worker<'l> {
     epoll: OwnedFd,
     clock: Clock,
     jobs: Jobs<'l>,
+    /// Connections that have been begun since nothing was due.
+    connect_burst: u64,
     /// Due, and no connection to be had.
     backlog: VecDeque<Job>,
     lanes: Places<Lane>,
@@ -73,6 +75,7 @@ pub(super) struct Report {
     pub(super) unsent: u64,
     pub(super) connections: u64,
     pub(super) connections_at_once: u64,
+    pub(super) connect_burst_max: u64,
     pub(super) streams_allowed: Option<u64>,
     pub(super) closed_idle: u64,
     pub(super) silence_ns: u64,
@@ -167,12 +170,14 @@ impl<'l> Worker<'l> {
             },
             scratch: vec![0; SCRATCH_BYTES],
             output: Output::new(shared.writer.as_ref()),
+            connect_burst: 0,
             report: Report {
                 tally: Tally::new(load.targets.len(), &load.expected),
                 due: 0,
                 unsent: 0,
                 connections: 0,
                 connections_at_once: 0,
+                connect_burst_max: 0,
                 streams_allowed: None,
                 closed_idle: 0,
                 silence_ns: 0,

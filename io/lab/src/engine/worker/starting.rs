@@ -19,13 +19,25 @@ pub(super) const EVENTS_OF_SOCKETS: EventFlags =
 
 impl Worker<'_> {
     pub(super) fn start_due(&mut self) {
+        let before = self.report.connections;
+        let is_over = self.start_some_due();
+        self.connect_burst += self.report.connections - before;
+        self.report.connect_burst_max = self.report.connect_burst_max.max(self.connect_burst);
+        if is_over {
+            self.connect_burst = 0;
+        }
+    }
+
+    /// Whether nothing is due any more.
+    fn start_some_due(&mut self) -> bool {
         for _ in 0..STARTS {
             let now = self.clock.now();
-            let Some(job) = self.jobs.next_if(|job| job.due_ns <= now) else { return };
+            let Some(job) = self.jobs.next_if(|job| job.due_ns <= now) else { return true };
             self.report.due += u64::from(job.calls.max(1));
             add(&self.live.due, u64::from(job.calls.max(1)));
             self.start(job, now);
         }
+        false
     }
 
     /// Starts a job, on a kept connection if it need not have one of its own.
