@@ -97,6 +97,8 @@ fn name(pid: u32) -> String {
 mod tests {
     use std::net::TcpListener;
 
+    use weir_testkit::{PATIENCE, wait_until};
+
     use super::*;
 
     #[test]
@@ -105,9 +107,11 @@ mod tests {
             let listener = TcpListener::bind(bind).unwrap();
             let address = listener.local_addr().unwrap();
             let pids = |address| holders(address).into_iter().map(|holder| holder.pid).collect::<Vec<_>>();
-            assert_eq!(pids(address), [std::process::id()], "{bind}");
+            // A child that another test has just started holds everything that this process has, until it becomes another program.
+            let until = |wanted: &[u32]| wait_until(bind, PATIENCE, || pids(address) == wanted);
+            until(&[std::process::id()]);
             drop(listener);
-            assert_eq!(pids(address), [0; 0], "{bind}");
+            until(&[]);
         }
     }
 
@@ -116,6 +120,7 @@ mod tests {
         let listener = TcpListener::bind("0.0.0.0:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let found = holders(SocketAddr::from(([127, 0, 0, 1], port)));
-        assert!(found[0].to_string().ends_with(&format!(" (process {})", std::process::id())), "{found:?}");
+        let own = format!(" (process {})", std::process::id());
+        assert!(found.iter().any(|holder| holder.to_string().ends_with(&own)), "{found:?}");
     }
 }

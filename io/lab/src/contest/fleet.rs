@@ -59,18 +59,21 @@ pub(crate) fn samples(directory: &Path, started_unix_s: f64, seconds: f64) -> Ve
         .collect();
     // How it stood when the run began is what was written last before.
     let first = rows.iter().rposition(|(at_s, _)| *at_s <= 0.0).unwrap_or(0);
-    let sample = |at_s: f64, figure, value: u32| Sample {
+    let sample = |at_s: f64, figure, value: f64| Sample {
         at_s: at_s.max(0.0),
         source: "fleet",
         subject: String::new(),
         figure,
-        value: f64::from(value),
+        value,
     };
     rows.iter()
         .skip(first)
         .flat_map(|(at_s, row)| {
-            [("needed", row.needed), ("running", row.active_cloud), ("in_use", row.active_balancer)]
-                .map(|(figure, value)| sample(*at_s, figure, value))
+            let servers =
+                [("needed", row.needed), ("running", row.active_cloud), ("in_use", row.active_balancer)];
+            let servers = servers.map(|(figure, value)| sample(*at_s, figure, f64::from(value)));
+            let rate = row.rate_per_s.map(|rate| sample(*at_s, "rate_per_s", rate));
+            servers.into_iter().chain(rate)
         })
         .collect()
 }

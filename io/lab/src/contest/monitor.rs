@@ -1,6 +1,6 @@
 //! What balancer, servers and host do during a run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -190,6 +190,22 @@ pub(crate) fn flaw(samples: &[Sample], seconds: f64, every: Duration) -> Option<
     (outside > 0).then(|| format!("{outside} of {} looks of monitors lie outside of the run", looks.len()))
 }
 
+/// Who had as many descriptors open as it may: what it could not do then is not its speed.
+pub(crate) fn out_of_descriptors(samples: &[Sample]) -> Option<String> {
+    let most = |subject: &str, figure: &str| {
+        let own = samples.iter().filter(|it| it.subject == subject && it.figure == figure);
+        own.map(|it| it.value).reduce(f64::max)
+    };
+    let of_processes = samples.iter().filter(|it| ["balancer", "servers"].contains(&it.source));
+    let subjects: BTreeSet<&str> = of_processes.map(|it| it.subject.as_str()).collect();
+    subjects.into_iter().find_map(|subject| {
+        let (open, limit) = most(subject, "descriptors").zip(most(subject, "descriptor_limit"))?;
+        (open >= limit).then(|| {
+            format!("{subject} was out of descriptors: it had {open} open, and may have {limit} (ulimit -n)")
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,6 +227,32 @@ mod tests {
         assert_eq!(machine_cpu_seconds(&samples, 0), None);
         assert_eq!(machine_cpu_seconds(&samples[..3], 2), None);
         assert!(processors() > 0);
+    }
+
+    #[test]
+    fn who_has_as_many_descriptors_as_it_may_is_out_of_them() {
+        let sample = |source, subject: &str, figure, value| Sample {
+            at_s: 1.0,
+            source,
+            subject: subject.to_owned(),
+            figure,
+            value,
+        };
+        let of = |open: f64| {
+            [
+                sample("balancer", "haproxy[7]", "descriptors", 12.0),
+                sample("balancer", "haproxy[7]", "descriptor_limit", 1_024.0),
+                sample("balancer", "haproxy[7]", "descriptors", open),
+                sample("servers", "nginx[8]", "descriptors", 9_999.0),
+                sample("host", "machine", "descriptors", 5.0),
+            ]
+        };
+        assert_eq!(out_of_descriptors(&of(1_023.0)), None);
+        let said = out_of_descriptors(&of(1_024.0)).unwrap();
+        assert_eq!(
+            said,
+            "haproxy[7] was out of descriptors: it had 1024 open, and may have 1024 (ulimit -n)"
+        );
     }
 
     #[test]

@@ -67,6 +67,7 @@ impl Monitors {
             flaws.extend(flaw.map(|flaw| format!("{}: {flaw}", host.name)));
             samples.extend(seen.into_iter().map(|sample| of(&host.name, sample)));
         }
+        flaws.extend(monitor::out_of_descriptors(&samples));
         Ok((samples, flaws))
     }
 }

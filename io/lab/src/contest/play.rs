@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use weir_config::lab::{self, Case, Mark, Product, Rival, Scenario, Topology};
+use weir_config::lab::{self, Case, Mark, Product, Rival, Scenario, ServerKind, Topology};
 use weir_config::{Diagnostic, Severity, Source};
 
 use super::remote::Hosts;
@@ -362,6 +362,20 @@ fn keep_facts(
             for (name, value) in host.facts().map_err(PlayError::Other)? {
                 store.set_meta(&name, &value)?;
             }
+        }
+        let product = match play.scenario.servers.kind {
+            ServerKind::Nginx => Some(Product::Nginx),
+            ServerKind::Apache => Some(Product::Apache),
+            ServerKind::Origin | ServerKind::Storage | ServerKind::Command => None,
+        };
+        if let Some(product) = product {
+            let named = play.scenario.servers.program.as_deref();
+            let found = match ring.network.host(Place::Server(0)) {
+                Some(host) => host.find(product, named),
+                None => rivals::find(product, named, play.own),
+            };
+            let version = found.map(|program| program.version).unwrap_or_default();
+            store.set_meta("servers", &format!("{} {version}", product.name()))?;
         }
         store.set_meta("name", &play.source.name)?;
         store.set_meta("topology", &ring.network.describe(play.scenario.topology))?;

@@ -129,6 +129,8 @@ pub struct Results {
     pub server_cpu: Vec<CpuCurve>,
     /// Servers over time, where they come and go.
     pub servers: Vec<CpuCurve>,
+    /// Of fleets: what it is, and how it went over time.
+    pub fleet: Vec<(&'static str, CpuCurve)>,
     /// What TCP had to send again, or dropped.
     pub losses: Vec<Losses>,
     /// What further monitors counted.
@@ -329,6 +331,7 @@ impl Store {
             cpu: self.curves("balancer", "cpu")?,
             server_cpu: self.curves("servers", "cpu")?,
             servers: self.curves("fleet", "running")?,
+            fleet: self.fleet()?,
             losses: self.losses()?,
             growth: self.growth()?,
         })
@@ -355,6 +358,15 @@ impl Store {
         let rows = statement
             .query_map(params![run], |row| Ok((row.get(0)?, unsigned(row.get(1)?), unsigned(row.get(2)?))))?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// All that a fleet writes down.
+    fn fleet(&self) -> Result<Vec<(&'static str, CpuCurve)>, StoreError> {
+        let mut all = Vec::new();
+        for figure in ["rate_per_s", "needed", "running", "in_use"] {
+            all.extend(self.curves("fleet", figure)?.into_iter().map(|curve| (figure, curve)));
+        }
+        Ok(all)
     }
 
     /// Of valid runs: a figure by half seconds, of all subjects of a source together.

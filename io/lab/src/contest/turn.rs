@@ -348,7 +348,7 @@ impl Ring<'_> {
                 _ => Vec::new(),
             },
             expected: Expected {
-                statuses: Vec::new(),
+                statuses: statuses(case, self.scenario.servers.kind),
                 // What fails when something is lost is what is measured, and no flaw.
                 body_bytes: case.size.filter(|_| has_size && !case.has_trouble()),
                 think_ns: (delay.0 > 0).then_some(delay.0 * 1_000_000),
@@ -390,6 +390,13 @@ fn balance_of(rival: &Rival, servers: &[(String, SocketAddr)], weights: &[u32]) 
         }
         Scheme::LeastConnections | Scheme::Random => None,
     }
+}
+
+/// What must be answered; empty = any status of success. WebDAV's listings are told from a page that says nothing by theirs.
+fn statuses(case: &Case, kind: ServerKind) -> Vec<u16> {
+    const MULTI_STATUS: u16 = 207;
+    let is_listing = case.method == "PROPFIND" && case.mix.is_none() && kind == ServerKind::Storage;
+    if is_listing { vec![MULTI_STATUS] } else { Vec::new() }
 }
 
 /// Whether one server has less than a quarter of another's weight.

@@ -35,6 +35,13 @@ pub(super) fn readable<T>(read: io::Result<T>) -> Result<Option<T>, Ended> {
     }
 }
 
+/// How many descriptors the process of /proc/PID (`directory`) may have open; `None` = any number, or it is not told.
+pub(super) fn descriptor_limit(directory: &Path) -> Option<f64> {
+    let limits = fs::read_to_string(directory.join("limits")).ok()?;
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
 /// Open descriptors of the process of /proc/PID (`directory`).
 ///
 /// # Errors
@@ -97,5 +104,8 @@ mod tests {
         assert_eq!((failed(Errno::SRCH), failed(Errno::NOENT)), (Err(Ended), Err(Ended)));
         assert!(descriptors(Path::new("/proc/self")).unwrap() >= 1.0);
         assert!(descriptors(Path::new("/nowhere")).is_err());
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        assert_eq!(descriptor_limit(Path::new("/proc/self")), limit.map(|limit| limit as f64));
+        assert_eq!(descriptor_limit(Path::new("/nowhere")), None);
     }
 }

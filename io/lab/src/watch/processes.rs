@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::cpu_time::CpuTime;
-use super::process_files::{Stat, descriptors};
+use super::process_files::{Stat, descriptor_limit, descriptors};
 use super::source::{Derived, KernelFile, Source, WatchError, named};
 use super::switches::Switches;
 use super::table::{Column, Row};
@@ -68,6 +68,10 @@ pub(super) const COLUMNS: &[Column] = &[
     Column::counter("read_bytes", "Bytes that disks read for it; needs its user's rights"),
     Column::counter("written_bytes", "Bytes that disks write for it; needs its user's rights"),
     Column::counter("cpu_s", "Seconds of processors in all, finer than the kernel's ticks of 10 ms"),
+    Column::gauge(
+        "descriptor_limit",
+        "Descriptors that it may have open (the soft limit); needs its user's rights",
+    ),
 ];
 
 pub(super) const DERIVED: &[Derived] = &[
@@ -210,6 +214,7 @@ impl Known {
             io("read_bytes"),
             io("write_bytes"),
             cpu_s,
+            descriptor_limit(&self.directory),
         ])
     }
 }
@@ -268,7 +273,14 @@ mod tests {
         let now = watched.read().unwrap().remove(0);
         let change = Change::new(COLUMNS, &before, &now, 1.0).unwrap();
         assert!((DERIVED[0].of)(&change).unwrap() > 0.0, "{sum}");
-        for name in ["threads", "resident_bytes", "proportional_bytes", "virtual_bytes", "descriptors"] {
+        for name in [
+            "threads",
+            "resident_bytes",
+            "proportional_bytes",
+            "virtual_bytes",
+            "descriptors",
+            "descriptor_limit",
+        ] {
             assert!(value(&now, name).unwrap() >= 1.0, "{name}");
         }
         assert!(value(&now, "proportional_bytes") <= value(&now, "virtual_bytes"));

@@ -100,6 +100,7 @@ pub(super) fn of(analysis: &Analysis) -> Vec<Block> {
     fold("CPU of the balancer over time", curves(plots::cpu_over_time(analysis)), &mut blocks);
     fold("CPU of the servers over time", curves(plots::server_cpu_over_time(analysis)), &mut blocks);
     fold("Servers over time", curves(plots::servers_over_time(analysis)), &mut blocks);
+    fold("Fleets over time", curves(plots::fleets_over_time(analysis)), &mut blocks);
     let mut latency = curves(plots::latency_over_time(analysis));
     if !latency.is_empty() {
         let said =

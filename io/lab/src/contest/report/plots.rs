@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use serde_json::Value;
-use weir_config::lab::Measure;
+use weir_config::lab::{Measure, Rival};
 use weir_sim::chart::{self, Axis, Curve, escaped};
 use weir_stats::compare::median;
 
 use super::super::analysis::Analysis;
+use super::super::store::CpuCurve;
 use super::tables::{self, short};
 
 const WIDTH: f64 = 960.0;
@@ -151,6 +152,34 @@ pub(super) fn servers_over_time(analysis: &Analysis) -> Vec<(String, String)> {
         curves.map(|curve| (curve.rival.as_str(), curve.points.clone())).collect::<Vec<_>>()
     };
     plots(analysis, "servers", "servers", of_case)
+}
+
+/// What a fleet was asked for and what it had, a plot for each of them and each case. The rate is in servers, by what one can do.
+pub(super) fn fleets_over_time(analysis: &Analysis) -> Vec<(String, String)> {
+    const CURVES: [(&str, &str); 4] = [
+        ("rate_per_s", "rate, in servers"),
+        ("needed", "needed"),
+        ("running", "running"),
+        ("in_use", "in use by the balancer"),
+    ];
+    let rivals = analysis.scenario.rivals.iter().enumerate();
+    let fleets = rivals.filter_map(|(at, rival)| Some((at, rival, rival.fleet.as_ref()?.capacity)));
+    let of_fleet = |(at, rival, capacity): (usize, &Rival, f64)| {
+        let of_case = |case: &str| {
+            let curve = |(figure, name): &(&str, &'static str)| {
+                let is_it = |(own, curve): &&(&'static str, CpuCurve)| {
+                    own == figure && curve.case == case && curve.rival == rival.name
+                };
+                let (_, curve) = analysis.results.fleet.iter().find(is_it)?;
+                let unit = if *figure == "rate_per_s" { capacity } else { 1.0 };
+                Some((*name, curve.points.iter().map(|(x, y)| (*x, y / unit)).collect()))
+            };
+            CURVES.iter().filter_map(curve).collect::<Vec<_>>()
+        };
+        let plots = plots(analysis, &format!("fleet{at}-"), "servers", of_case).into_iter();
+        plots.map(|(case, plot)| (format!("{}, {case}", rival.name), plot)).collect::<Vec<_>>()
+    };
+    fleets.flat_map(of_fleet).collect()
 }
 
 /// Median latencies, a plot for each case: of each rival the run whose mean is in the middle.
