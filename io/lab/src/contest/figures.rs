@@ -46,6 +46,12 @@ pub(crate) fn of(summary: &Summary, seen: Seen) -> Vec<(Measure, f64)> {
             Measure::Deviation => (latency.count > 0).then_some(latency.deviation),
             Measure::Success => (summary.requests.sent > 0).then_some(share),
             Measure::ServerMemory => seen.server_memory.map(|bytes| bytes / 1_048_576.0),
+            Measure::Session => summary
+                .facts
+                .as_ref()
+                .and_then(|facts| facts.sessions)
+                .filter(|sessions| sessions.complete > 0)
+                .map(|sessions| sessions.mean_ms),
             Measure::Connect => mean(&summary.connect_ms),
             Measure::Waiting => mean(&summary.waiting_ms),
             Measure::Rate => Some(summary.requests.succeeded_per_s),

@@ -334,7 +334,7 @@ fn csv_has_a_line_for_each_run() {
     let lines: Vec<&str> = csv.split("\r\n").collect();
     assert_eq!(lines.len(), 48 + 2);
     assert!(lines[0].contains(
-        ",mean,p50,p99,connect,waiting,rate,cpu,server-cpu,machine-cpu,memory,servers,outage,answered,recovery,p90,p95,max,deviation,success,server-memory,latency_min_ms,"
+        ",mean,p50,p99,connect,waiting,rate,cpu,server-cpu,machine-cpu,memory,servers,outage,answered,recovery,p90,p95,max,deviation,success,server-memory,session,latency_min_ms,"
     ));
     assert!(lines[4].starts_with("\"b, c\",none,0,3,"), "{}", lines[4]);
     assert!(lines[4].contains(",s1=50;s2=50,s1=5000;s2=5000,"), "{}", lines[4]);
@@ -376,8 +376,8 @@ fn every_publication_with_figures_has_them_beside_its_scenario() {
         ("download", 3),
         ("offload", 2),
         ("connection-rate", 1),
-        ("sessions", 3),
-        ("lvs", 6),
+        ("sessions", 4),
+        ("lvs", 7),
         ("autoscaler", 1),
         ("failover", 1),
     ] {

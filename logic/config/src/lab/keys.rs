@@ -38,6 +38,7 @@ const MEASURES: Kind = Choice(&[
     "deviation",
     "success",
     "server-memory",
+    "session",
 ]);
 
 pub(super) static SCENARIO: Section = Section {
@@ -114,7 +115,8 @@ pub(super) static SCENARIO: Section = Section {
              machine (client, servers and kernel included, so that balancers that are the kernel can be compared), `servers` how many ran where they \
              come and go. In tests in which something is lost or reloaded, `outage` is the longest time without an answer, `answered` the share of requests \
              that were answered as expected, `recovery` the time from the first failed request to the last (1 ms if hardly any failed); these are \
-             compared however many requests fail, and so is `success`, the same share of any test. `server-memory` is that of all servers together.",
+             compared however many requests fail, and so is `success`, the same share of any test. `server-memory` is that of all servers together, \
+             `session` the time of a connection in tests with `calls`.",
         ),
         key(
             "margin",

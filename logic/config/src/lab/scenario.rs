@@ -361,11 +361,13 @@ pub enum Measure {
     Success,
     /// Memory of the servers at the end.
     ServerMemory,
+    /// Mean time of a connection with all its calls.
+    Session,
 }
 
 impl Measure {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Mean,
         Self::P50,
         Self::P99,
@@ -386,6 +388,7 @@ impl Measure {
         Self::Deviation,
         Self::Success,
         Self::ServerMemory,
+        Self::Session,
     ];
 
     /// As the file calls it.
@@ -411,6 +414,7 @@ impl Measure {
             Self::Deviation => "deviation",
             Self::Success => "success",
             Self::ServerMemory => "server-memory",
+            Self::Session => "session",
         }
     }
 
@@ -437,6 +441,7 @@ impl Measure {
             Self::Deviation => "Standard deviation of latency, ms",
             Self::Success => "Success ratio, %",
             Self::ServerMemory => "Memory of the servers, MiB",
+            Self::Session => "Mean time of a connection with its calls, ms",
         }
     }
 

@@ -171,6 +171,7 @@ fn what(measure: Measure) -> &'static str {
         Measure::Deviation => "standard deviation of latency",
         Measure::Success => "success ratio",
         Measure::ServerMemory => "memory of the servers",
+        Measure::Session => "time of a connection with its calls",
     }
 }
 
