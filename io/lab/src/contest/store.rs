@@ -60,7 +60,7 @@ pub struct Played {
     pub servers: Vec<(String, u64, u64)>,
     /// The whole summary, as `weir load --json` writes it.
     pub summary: String,
-    /// Distributions as [`figures::histograms`](super::figures::histograms) has them, as JSON.
+    /// Every distribution by name, as JSON: the shortest and the longest of each bucket in nanoseconds, and how many.
     pub histogram: String,
     /// What monitors saw.
     pub samples: Vec<Sample>,
