@@ -257,9 +257,12 @@ impl Socket {
 
     /// Has the kernel tell of input only when so many bytes are there, the peer has ended, or its window is nearly used up
     /// (SO_RCVLOWAT, socket(7)); 1 = of every byte, as in the beginning. What is there already is told at once if it
-    /// suffices. Reading takes what there is, as ever.
+    /// suffices (`tcp_set_rcvlowat`): until more than a byte is there, nobody has to ask in vain. Reading takes what there is, as ever.
     #[allow(unsafe_code)]
     pub fn tell_of_input_from(&self, bytes: u32) {
+        if bytes > 1 {
+            self.forget_input();
+        }
         let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
         let length = size_of::<libc::c_int>() as libc::socklen_t;
         // SAFETY: the descriptor is open for as long as `self` lives; the call reads one c_int, which is live.
@@ -273,6 +276,15 @@ impl Socket {
                 length,
             )
         };
+    }
+
+    /// The next read waits for an event, whatever is known of what is there.
+    fn forget_input(&self) {
+        self.untold.set(Untold::Nothing);
+        if let Some(watch) = self.watch.get() {
+            let _ =
+                watch.try_io(Interest::READABLE, |_| io::Result::<()>::Err(io::ErrorKind::WouldBlock.into()));
+        }
     }
 
     /// Whether something is there to be read, as far as events tell: on an idle server connection that is surplus bytes

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::ops::RangeInclusive;
 use std::task::{Context, Poll};
 
 use weir_http::websocket::FrameScanner;
@@ -18,10 +19,16 @@ const COPY_BYTES: usize = 64 * 1024;
 /// While so much of a body is still to come, and comes fast, its source wakes us for every [`BULK_BATCH`] only, not for every
 /// segment: fewer calls and fewer acknowledgements. A small body, and the end of a large one, is passed on as it comes.
 const BULK_MIN: u64 = 512 * 1024;
-const BULK_BATCH: u32 = 256 * 1024;
+const BULK_BATCH: u64 = 256 * 1024;
 /// A source that has had so much ready at a time will not keep us waiting for a batch. Over a slow link the first batch would
 /// cost more time than all of its wake-ups.
 const FAST_READ: u64 = 128 * 1024;
+/// The rest of a body is one batch if it is so much: less is a segment or two, more would keep the sink waiting.
+const REST: RangeInclusive<u64> = 64 * 1024..=768 * 1024;
+/// A source that has had so much ready, and twice what it was to wake us for, is faster than we are: its rest will be there at once.
+const REST_READ: u64 = 256 * 1024;
+/// As in the beginning: of every byte.
+const NO_BATCH: u64 = 1;
 
 /// After so many spliced bytes it is the turn of the worker's other tasks.
 const TURN_BYTES: u64 = 512 * 1024;
@@ -42,10 +49,10 @@ pub(crate) struct Pump {
     pipe: Option<Pipe>,
     /// No descriptors were left for a pipe: this body is copied.
     splice_denied: bool,
-    /// The source tells of nothing less than [`BULK_BATCH`].
-    in_bulk: bool,
-    /// What was last there to be taken from the source was [`FAST_READ`] or more.
-    comes_fast: bool,
+    /// The source tells of nothing less.
+    batch: u64,
+    /// What was last there to be taken from the source.
+    last_read: u64,
     /// Whether batches may be waited for: not once one has taken too long.
     may_batch: bool,
     /// The sink's kernel keeps bytes back that were to go out together with the first spliced ones.
@@ -99,8 +106,8 @@ impl Pump {
             payload_bytes_max: u64::MAX,
             pipe: None,
             splice_denied: false,
-            in_bulk: false,
-            comes_fast: false,
+            batch: NO_BATCH,
+            last_read: 0,
             may_batch: false,
             sink_holds: false,
             sink_unsent: 0,
@@ -258,28 +265,41 @@ impl Pump {
         self.may_batch = true;
     }
 
-    /// Whether what comes next is to be kept until a batch of it is there.
-    pub(crate) fn wants_batches(&self) -> bool {
-        self.may_batch && self.scanner.remaining_exact().is_some_and(|left| left >= BULK_MIN)
+    /// Whether its source may be waited for until a batch is there, if it is fast and the body large.
+    #[cfg(test)]
+    pub(crate) fn may_batch(&self) -> bool {
+        self.may_batch
     }
 
     /// Whether bytes may be kept waiting in the source's kernel until a batch is complete: not for long, then call
     /// [`Pump::leave_bulk`].
     pub(crate) fn is_in_bulk(&self) -> bool {
-        self.in_bulk
+        self.batch != NO_BATCH
     }
 
     /// A batch is not complete in time: `source` is slow or has paused. From now on it is passed on as it comes.
     pub(crate) fn leave_bulk(&mut self, source: &Stream) {
         self.may_batch = false;
-        self.enter_or_leave_bulk(source.socket());
+        self.choose_batch(source.socket());
     }
 
-    fn enter_or_leave_bulk(&mut self, source: &Socket) {
-        let bulk = self.comes_fast && self.wants_batches();
-        if bulk != self.in_bulk {
-            self.in_bulk = bulk;
-            source.tell_of_input_from(if bulk { BULK_BATCH } else { 1 });
+    fn choose_batch(&mut self, source: &Socket) {
+        let batch = self.next_batch();
+        if batch != self.batch {
+            self.batch = batch;
+            source.tell_of_input_from(u32::try_from(batch).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// How much of what is left should be there before it is worth a call.
+    fn next_batch(&self) -> u64 {
+        let Some(left) = self.scanner.remaining_exact().filter(|_| self.may_batch) else { return NO_BATCH };
+        if REST.contains(&left) && self.last_read >= REST_READ.max(2 * self.batch) {
+            left
+        } else if left >= BULK_MIN && self.last_read >= FAST_READ {
+            BULK_BATCH
+        } else {
+            NO_BATCH
         }
     }
 
@@ -419,9 +439,9 @@ impl Pump {
                     self.end_of_source()?;
                 }
                 if progress.read > 0 {
-                    self.comes_fast = progress.read >= FAST_READ;
+                    self.last_read = progress.read;
                 }
-                self.enter_or_leave_bulk(from);
+                self.choose_batch(from);
                 Ok(Poll::Ready(()))
             }
         }

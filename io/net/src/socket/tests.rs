@@ -101,3 +101,46 @@ async fn a_file_that_ends_early_is_noticed_when_it_is_asked_for_again() {
     };
     tokio::time::timeout(Duration::from_secs(60), all_of_it).await.unwrap();
 }
+
+/// Lets the reactor take the events that there are, then says whether a read gets something.
+async fn reads(socket: &mut Socket) -> bool {
+    for _ in 0..3 {
+        tokio::task::yield_now().await;
+    }
+    poll_fn(|cx| Poll::Ready(socket.poll_read(cx, &mut [0; 4]))).await.is_ready()
+}
+
+#[tokio::test]
+async fn less_than_a_batch_is_not_read_until_it_is_one_or_none_is_waited_for() {
+    let (mut socket, mut peer) = connected();
+    let all_of_it = async {
+        // Once it has had to wait it goes by events.
+        assert!(!reads(&mut socket).await);
+        peer.write_all(&[1; 100]).unwrap();
+        poll_fn(|cx| socket.poll_read(cx, &mut [0; 4])).await.unwrap();
+        // Bytes 4 to 100.
+        socket.tell_of_input_from(97);
+        assert!(!reads(&mut socket).await);
+        peer.write_all(&[1; 1]).unwrap();
+        poll_fn(|cx| socket.poll_read(cx, &mut [0; 4])).await.unwrap();
+
+        socket.tell_of_input_from(1000);
+        assert!(!reads(&mut socket).await);
+        socket.tell_of_input_from(1);
+        poll_fn(|cx| socket.poll_read(cx, &mut [0; 4])).await.unwrap();
+    };
+    tokio::time::timeout(Duration::from_secs(60), all_of_it).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_batch_that_is_there_already_is_told_of_at_once() {
+    let (mut socket, mut peer) = connected();
+    let all_of_it = async {
+        assert!(!reads(&mut socket).await);
+        peer.write_all(&[1; 100]).unwrap();
+        poll_fn(|cx| socket.poll_read(cx, &mut [0; 4])).await.unwrap();
+        socket.tell_of_input_from(96);
+        poll_fn(|cx| socket.poll_read(cx, &mut [0; 4])).await.unwrap();
+    };
+    tokio::time::timeout(Duration::from_secs(60), all_of_it).await.unwrap();
+}

@@ -410,7 +410,7 @@ mod tests {
         let text = format!("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n{lines}\r\n");
         let mut table = HeaderTable::new();
         let head = parse_response(text.as_bytes(), ResponseTo::default(), &LIMITS, &mut table);
-        pump(head.unwrap().unwrap().framing, is_heard, text.as_bytes(), &table).wants_batches()
+        pump(head.unwrap().unwrap().framing, is_heard, text.as_bytes(), &table).may_batch()
     }
 
     #[test]

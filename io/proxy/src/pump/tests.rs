@@ -34,27 +34,27 @@ fn is_told(socket: &Socket) -> bool {
 
 /// A pump for a large body that comes fast.
 fn large() -> Pump {
-    Pump { comes_fast: true, ..Pump::new(BodyScanner::of_response(Framing::Length(LARGE))) }
+    Pump { last_read: FAST_READ, ..Pump::new(BodyScanner::of_response(Framing::Length(LARGE))) }
 }
 
 #[test]
 fn a_byte_of_a_large_body_waits_for_a_batch_only_in_a_pump_that_may_batch() {
     let (_peer, source) = source();
     let mut as_it_comes = large();
-    as_it_comes.enter_or_leave_bulk(&source);
+    as_it_comes.choose_batch(&source);
     assert!(is_told(&source) && !as_it_comes.is_in_bulk());
     let mut in_batches = large();
     in_batches.batch();
-    in_batches.enter_or_leave_bulk(&source);
+    in_batches.choose_batch(&source);
     assert!(!is_told(&source) && in_batches.is_in_bulk());
 }
 
 #[test]
 fn a_byte_of_a_large_body_that_comes_in_small_pieces_waits_for_no_batch() {
     let (_peer, source) = source();
-    let mut slow = Pump { comes_fast: false, ..large() };
+    let mut slow = Pump { last_read: FAST_READ - 1, ..large() };
     slow.batch();
-    slow.enter_or_leave_bulk(&source);
+    slow.choose_batch(&source);
     assert!(is_told(&source) && !slow.is_in_bulk());
 }
 
@@ -63,10 +63,41 @@ fn the_end_of_a_large_body_does_not_wait_for_a_batch() {
     let (_peer, source) = source();
     let mut pump = large();
     pump.batch();
-    pump.enter_or_leave_bulk(&source);
+    pump.choose_batch(&source);
     pump.scanner.skip(LARGE - BULK_MIN + 1);
-    pump.enter_or_leave_bulk(&source);
+    pump.choose_batch(&source);
     assert!(is_told(&source) && !pump.is_in_bulk());
+}
+
+/// Whether a pump with so much left waits for all of it, after it has read so much at a time from a source that was to wake it for
+/// `batch`.
+fn waits_for_rest(left: u64, last_read: u64, batch: u64) -> bool {
+    let mut pump = Pump { last_read, batch, ..large() };
+    pump.batch();
+    pump.scanner.skip(LARGE - left);
+    pump.next_batch() == left
+}
+
+#[test]
+fn the_rest_of_a_body_from_a_source_that_is_faster_than_we_are_comes_as_one_batch() {
+    assert!(waits_for_rest(*REST.end(), REST_READ, NO_BATCH));
+    assert!(waits_for_rest(*REST.start(), 2 * BULK_BATCH, BULK_BATCH));
+}
+
+#[test]
+fn a_rest_is_not_waited_for_because_the_batch_before_it_was() {
+    assert!(!waits_for_rest(*REST.end(), 2 * BULK_BATCH - 1, BULK_BATCH));
+}
+
+#[test]
+fn a_rest_that_is_too_large_or_hardly_anything_is_not_waited_for() {
+    assert!(!waits_for_rest(REST.end() + 1, REST_READ, NO_BATCH));
+    assert!(!waits_for_rest(REST.start() - 1, REST_READ, NO_BATCH));
+}
+
+#[test]
+fn the_rest_of_a_body_that_comes_in_smaller_pieces_is_passed_on_as_it_comes() {
+    assert!(!waits_for_rest(*REST.start(), REST_READ - 1, NO_BATCH));
 }
 
 /// A stream, and who is at its other end.
