@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::schedule::{Arrivals, Phases};
+use crate::turns::Turns;
 
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
@@ -115,8 +116,10 @@ pub enum Balance {
     Each(usize),
     /// All to one server, whichever it is.
     One,
-    /// By name, as shares of 1.
+    /// By name, as shares of 1, as a draw of lots would have it.
     Shares(Vec<(String, f64)>),
+    /// In turn, by weights: nearer to them than chance would come.
+    InTurn(Turns),
 }
 
 impl Balance {

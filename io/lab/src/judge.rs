@@ -230,7 +230,9 @@ fn resources(facts: &Facts, add: &mut impl FnMut(FlawKind, String)) {
 fn bytes(head: &Head, tally: &Tally, add: &mut impl FnMut(FlawKind, String)) {
     let sent = tally.all.sent;
     let wrong = tally.failed_by(Fault::is_wrong_bytes);
-    let checksums = tally.failed_by(|fault| matches!(fault, Fault::Checksum | Fault::NoChecksum));
+    let is_of_checksums =
+        |fault| matches!(fault, Fault::Checksum | Fault::NoChecksum | Fault::UploadChecksum);
+    let checksums = tally.failed_by(is_of_checksums);
     if checksums > 0 || wrong as f64 > sent as f64 * TOLERATED {
         let faults = tally.faults().filter(|(fault, _)| fault.is_wrong_bytes());
         let faults: Vec<String> = faults.map(|(fault, count)| format!("{count} times: {fault}")).collect();
@@ -308,25 +310,25 @@ fn imbalance(balance: &Balance, tally: &Tally, servers: &[String]) -> Option<Str
                 )
             });
         }
-        Balance::Shares(shares) => {
-            if let Some((name, got)) =
-                named().find(|(name, _)| !shares.iter().any(|(other, _)| other == *name))
-            {
-                return Some(format!(
-                    "requests per server are not as expected: {} of {total} went to {name}",
-                    got.0
-                ));
-            }
-            shares.clone()
-        }
+        Balance::Shares(shares) => shares.clone(),
+        Balance::InTurn(turns) => turns.shares(),
     };
-    let is_off = |(name, share): &&(String, f64)| {
+    let is_known = |name: &str| expected.iter().any(|(other, _)| other == name);
+    if let Some((name, got)) = named().find(|(name, _)| !is_known(name)) {
+        return Some(format!("requests per server are not as expected: {} of {total} went to {name}", got.0));
+    }
+    // Each request that came to nothing had a turn, and so had tries of which nobody heard: few, where answers are what is wanted.
+    let lost = tally.all.sent.saturating_sub(total) as f64 + total as f64 * TOLERATED;
+    let is_off = |(at, (name, share)): &(usize, &(String, f64))| {
         let meant = share * total as f64;
-        // Three standard deviations of a fair draw are nobody's fault.
-        let tolerated = meant * BALANCE_TOLERATED + 3.0 * (meant * (1.0 - share)).sqrt();
-        (requests_of(name) as f64 - meant).abs() > tolerated.max(1.0)
+        let tolerated = match balance {
+            Balance::InTurn(turns) => turns.off_by(*at) + lost,
+            // Three standard deviations of a fair draw are nobody's fault.
+            _ => (meant * BALANCE_TOLERATED + 3.0 * (meant * (1.0 - share)).sqrt()).max(1.0),
+        };
+        (requests_of(name) as f64 - meant).abs() > tolerated + 1e-6
     };
-    let (name, share) = expected.iter().find(is_off)?;
+    let (_, (name, share)) = expected.iter().enumerate().find(is_off)?;
     Some(format!(
         "requests per server are not as expected: {name} answered {} of {total}, not {:.0} ({})",
         requests_of(name),

@@ -35,6 +35,9 @@ pub struct Record {
     pub server: Option<u32>,
     /// It could not start when it was due because all connections were in use.
     pub starved: bool,
+    /// Of an upload that was taken: whether the server told a checksum of what it got, which was right. `None` = nobody asked, or
+    /// nothing was taken.
+    pub verified: Option<bool>,
 }
 
 impl Record {
@@ -122,6 +125,8 @@ faults! {
     Checksum = "checksum", "the answer's checksum is wrong";
     /// The answer announces no digest, and one was to be verified.
     NoChecksum = "no-checksum", "the answer announces no checksum";
+    /// The digest by which the server says what it got is not that of what was sent.
+    UploadChecksum = "upload-checksum", "the server's checksum of what was sent to it is wrong";
     /// TLS failed.
     Tls = "tls", "TLS failed";
     /// HTTP/2 was asked for, and the server speaks something else.
@@ -152,7 +157,10 @@ impl Fault {
 
     /// Bytes came, but not those that should have come.
     pub fn is_wrong_bytes(self) -> bool {
-        matches!(self, Self::Truncated | Self::Framing | Self::Checksum | Self::NoChecksum)
+        matches!(
+            self,
+            Self::Truncated | Self::Framing | Self::Checksum | Self::NoChecksum | Self::UploadChecksum
+        )
     }
 
     /// From [`Fault::key`].

@@ -54,7 +54,7 @@ pub(crate) fn append_record(out: &mut String, record: &Record) {
     // Writing into a string cannot fail.
     let _ = writeln!(
         out,
-        "{} {} {} {} {} {} {} {} {} {} {} {} {} {}",
+        "{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}",
         record.due_ns,
         record.start_ns,
         shown(since(record.connected_ns)),
@@ -69,6 +69,7 @@ pub(crate) fn append_record(out: &mut String, record: &Record) {
         record.head_in,
         shown(record.server.map(u64::from)),
         u8::from(record.starved),
+        shown(record.verified.map(u64::from)),
     );
 }
 
@@ -165,6 +166,11 @@ fn parse_record(line: &str, targets: usize) -> Option<Record> {
         Some(server) => Some(u32::try_from(server).ok()?),
     };
     let starved = number(next())? != 0;
+    // Older files do not say.
+    let verified = match next() {
+        None => None,
+        field => optional(field)?.map(|verified| verified != 0),
+    };
     let at = |since: Option<u64>| since.map(|since| start_ns.saturating_add(since));
     Some(Record {
         due_ns,
@@ -181,6 +187,7 @@ fn parse_record(line: &str, targets: usize) -> Option<Record> {
         head_in,
         server,
         starved,
+        verified,
     })
 }
 
@@ -204,6 +211,7 @@ mod tests {
             head_in: 7,
             server: Some(1),
             starved: true,
+            verified: Some(false),
         }
     }
 
@@ -229,6 +237,14 @@ mod tests {
         assert_eq!(ends.head.targets.len(), 1);
         assert_eq!(seen, [record(), Record { connected_ns: None, server: None, fault: None, ..record() }]);
         assert_eq!((ends.facts.unwrap().due, ends.servers), (2, vec!["a".to_owned()]));
+    }
+
+    #[test]
+    fn older_files_do_not_say_what_was_verified() {
+        let mut line = String::new();
+        append_record(&mut line, &record());
+        let older = line.trim_end().rsplit_once(' ').unwrap().0;
+        assert_eq!(parse_record(older, 1), Some(Record { verified: None, ..record() }));
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub struct Summary {
     pub start_delay_ms: Times,
     /// Bytes.
     pub bytes: Bytes,
+    /// What was verified of uploads; `None` = nobody asked, or none was taken.
+    pub uploads: Option<Uploads>,
     /// How many answers had each status.
     pub statuses: Vec<(u16, u64)>,
     /// Why requests failed, and how many.
@@ -97,6 +99,15 @@ pub struct Bytes {
     pub out: u64,
     /// Bodies per second, over the whole run.
     pub in_per_s: f64,
+}
+
+/// Uploads that were taken, where they were to be verified. Those with a wrong checksum are among the faults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Uploads {
+    /// The server told a checksum of what it got, which was that of what was sent.
+    pub verified: u64,
+    /// It told none that could be compared.
+    pub unverified: u64,
 }
 
 /// A distribution.
@@ -214,6 +225,12 @@ impl Run {
         samples.map(|replies| *replies as f64 / (SAMPLE_NS as f64 / 1e9)).collect()
     }
 
+    /// What was verified of uploads; `None` = nobody asked, or none was taken.
+    pub fn uploads(&self) -> Option<Uploads> {
+        let Tally { verified, unverified, .. } = self.tally;
+        (verified + unverified > 0).then_some(Uploads { verified, unverified })
+    }
+
     /// The same for programs.
     pub fn summary(&self) -> Summary {
         let (tally, wall_s) = (&self.tally, self.wall_s());
@@ -246,6 +263,7 @@ impl Run {
                 out: tally.bytes_out,
                 in_per_s: tally.all.bytes_in as f64 / wall_s,
             },
+            uploads: self.uploads(),
             statuses: statuses.map(|(status, count)| (status as u16, *count)).collect(),
             faults: tally.faults().map(|(fault, count)| (fault.to_string(), count)).collect(),
             targets: self.parts(),

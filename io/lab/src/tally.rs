@@ -34,6 +34,10 @@ pub struct Tally {
     pub(crate) late_starved: u64,
     /// Answers that came sooner than the server should take.
     pub(crate) too_soon: u64,
+    /// Uploads of which the server told a checksum that was right.
+    pub(crate) verified: u64,
+    /// Uploads of which it told none.
+    pub(crate) unverified: u64,
     pub(crate) bytes_out: u64,
     /// Of these, in bodies.
     pub(crate) bodies_out: u64,
@@ -96,6 +100,8 @@ impl Tally {
             late: 0,
             late_starved: 0,
             too_soon: 0,
+            verified: 0,
+            unverified: 0,
             bytes_out: 0,
             bodies_out: 0,
             head_in: 0,
@@ -122,6 +128,8 @@ impl Tally {
         self.bytes_out += record.bytes_out;
         self.bodies_out += record.bytes_out.saturating_sub(u64::from(record.head_out));
         self.head_in += u64::from(record.head_in);
+        self.verified += u64::from(record.verified == Some(true));
+        self.unverified += u64::from(record.verified == Some(false));
         self.delay.record(record.delay_ns());
         if record.delay_ns() > LATE_NS {
             self.late += 1;
@@ -194,6 +202,8 @@ impl Tally {
         self.late += other.late;
         self.late_starved += other.late_starved;
         self.too_soon += other.too_soon;
+        self.verified += other.verified;
+        self.unverified += other.unverified;
         self.bytes_out += other.bytes_out;
         self.bodies_out += other.bodies_out;
         self.head_in += other.head_in;

@@ -1,6 +1,7 @@
 //! What is asked for.
 
 mod http2;
+mod upload;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,6 +14,9 @@ use crate::rng;
 use crate::template::Template;
 use crate::url::{Origin, Url};
 pub(crate) use http2::{Http2Head, head_bytes};
+pub use upload::WANTED;
+use upload::is_upload;
+pub(crate) use upload::{Sending, Upload};
 
 /// One kind of request.
 #[derive(Debug, Clone)]
@@ -24,6 +28,8 @@ pub(crate) struct Target {
     /// Over HTTP/2, if that is spoken.
     pub(crate) http2: Option<Http2Head>,
     pub(crate) body: Body,
+    /// What is verified of what it sends, if that is asked for.
+    pub(crate) upload: Option<Upload>,
 }
 
 /// What goes with a request.
@@ -63,13 +69,13 @@ pub struct TargetSpec {
     pub weight: Option<f64>,
 }
 
-/// The answer's content is checked against this.
+/// What contents are checked against.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verify {
-    /// Against the digest that the answer announces (Digest, Repr-Digest or Content-Digest); an answer without one is
-    /// wrong.
+    /// The answer's against the digest that it announces (Digest, Repr-Digest or Content-Digest); an answer without one is wrong.
+    /// Of a PUT or POST what was sent, against the digest by which the answer says what came; where it says none, nothing is verified.
     Announced,
-    /// Against this digest.
+    /// The answer's against this digest.
     Given(Digest),
 }
 
@@ -156,7 +162,12 @@ pub(crate) fn pattern() -> Vec<u8> {
 impl Target {
     /// # Errors
     /// Method, URL or a header cannot be sent.
-    pub(crate) fn new(spec: &TargetSpec, keep_alive: bool, is_http2: bool) -> Result<Self, String> {
+    pub(crate) fn new(
+        spec: &TargetSpec,
+        keep_alive: bool,
+        is_http2: bool,
+        verify: Option<&Verify>,
+    ) -> Result<Self, String> {
         let url: Url = spec.url.parse()?;
         let is_token = |text: &str| {
             let punctuation = b"!#$%&'*+-.^_`|~";
@@ -188,8 +199,7 @@ impl Target {
         if !keep_alive && !given("connection") {
             head.push_str("Connection: close\r\n");
         }
-        let expects_body = ["POST", "PUT", "PATCH"].contains(&spec.method.as_str());
-        if spec.body.bytes() > 0 || expects_body {
+        if spec.body.bytes() > 0 || is_upload(&spec.method) {
             head.push_str(&format!("Content-Length: {}\r\n", spec.body.bytes()));
         }
         head.push_str("\r\n");
@@ -204,6 +214,7 @@ impl Target {
             head: Template::parse(head.as_bytes()),
             http2,
             body: spec.body.clone(),
+            upload: if verify == Some(&Verify::Announced) { Upload::of(spec) } else { None },
         })
     }
 }
@@ -263,12 +274,12 @@ mod tests {
         let mut put = spec("PUT", "http://a:81/f-{i}");
         put.headers.push(("X-Y".to_owned(), "z".to_owned()));
         put.body = Body::Generated { bytes: 10 };
-        let target = Target::new(&put, true, false).unwrap();
+        let target = Target::new(&put, true, false, None).unwrap();
         assert_eq!(
             head(&target, 7),
             "PUT /f-7 HTTP/1.1\r\nHost: a:81\r\nX-Y: z\r\nUser-Agent: weir-load\r\nContent-Length: 10\r\n\r\n"
         );
-        let get = Target::new(&spec("GET", "http://a/"), false, false).unwrap();
+        let get = Target::new(&spec("GET", "http://a/"), false, false, None).unwrap();
         assert!(head(&get, 0).contains("Connection: close\r\n") && !head(&get, 0).contains("Content-Length"));
     }
 
@@ -276,10 +287,10 @@ mod tests {
     fn what_would_break_the_framing_is_refused() {
         let mut target = spec("GET", "http://a/");
         target.headers.push(("X".to_owned(), "a\r\nB: c".to_owned()));
-        assert!(Target::new(&target, true, false).is_err());
-        assert!(Target::new(&spec("G T", "http://a/"), true, false).is_err());
+        assert!(Target::new(&target, true, false, None).is_err());
+        assert!(Target::new(&spec("G T", "http://a/"), true, false, None).is_err());
         target.headers = vec![("Transfer-Encoding".to_owned(), "chunked".to_owned())];
-        assert!(Target::new(&target, true, false).is_err());
+        assert!(Target::new(&target, true, false, None).is_err());
     }
 
     #[test]

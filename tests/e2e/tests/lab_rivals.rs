@@ -56,7 +56,8 @@ fn unequal_servers_answer_by_their_weights_and_take_their_own_time() {
     let lab = Lab::new(&format!("rivals = {rivals:?}\n{test}"));
     let output = lab.run(&["run", "tiny.toml", "--json", "--csv", "all.csv"]);
     let said = output.text();
-    output.json();
+    let invalid = output.json()["invalid"].to_string();
+    assert!(!invalid.contains("requests per server"), "{said}");
     let runs = lab.csv("all.csv");
     assert!(runs.iter().any(|run| run.get("rival") == "weir"), "{said}");
     for run in runs {

@@ -18,6 +18,7 @@ const LIAR: &str = r#"#!/bin/sh
 for argument; do
     [ ! -f "$argument" ] || sed -i EDITS "$argument"
 done
+BEFORE
 exec PROGRAM "$@"
 "#;
 
@@ -27,24 +28,34 @@ const TESTS: &str = "repeats = 2\nwarm-up = \"0ms\"\npause = \"0ms\"\nwatch = \"
 
 /// Such a program; without edits it is honest.
 fn write_liar(path: &Path, edits: &[String]) {
+    write_liar_of(weir_e2e::program(), path, edits, "");
+}
+
+/// The same of another balancer's program, which a shell starts after this.
+fn write_liar_of(program: &Path, path: &Path, edits: &[String], before: &str) {
     let edits: String = edits.iter().map(|edit| format!(" -e '{edit}'")).collect();
     let edits = if edits.is_empty() { "-e ''" } else { edits.as_str() };
-    let program = weir_e2e::program().display().to_string();
-    fs::write(path, LIAR.replace("EDITS", edits).replace("PROGRAM", &program)).unwrap();
+    let program = program.display().to_string();
+    fs::write(path, LIAR.replace("EDITS", edits).replace("BEFORE", before).replace("PROGRAM", &program))
+        .unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// Plays Weir beside a liar whose configurations sed edits so. All runs of the liar, and none of the other, are invalid for a reason
 /// that has these words.
 fn all_are_found_out(edits: &[String], algorithms: &str, servers: &str, wanted: &str) {
+    let scenario = format!("algorithms = {algorithms}\nservers = {{ {servers} }}\n{TESTS}");
+    let write = |path: &Path| write_liar(path, edits);
+    all_of_a_liar_are_found_out("weir", write, &scenario, wanted);
+}
+
+/// The same of any balancer, and of any scenario.
+fn all_of_a_liar_are_found_out(product: &str, write: impl Fn(&Path), scenario: &str, wanted: &str) {
     let bench = Lab::new("");
     let path = bench.path("liar");
-    write_liar(&path, edits);
-    let liar =
-        format!("{{ product = \"weir\", name = \"liar\", program = {:?} }}", path.display().to_string());
-    bench.write(&format!(
-        "rivals = [\"weir\", {liar}]\nalgorithms = {algorithms}\nservers = {{ {servers} }}\n{TESTS}"
-    ));
+    write(&path);
+    let liar = format!("{{ product = \"{product}\", name = \"liar\", program = {path:?} }}");
+    bench.write(&format!("rivals = [\"{product}\", {liar}]\n{scenario}"));
     let output = bench.run(&["run", "tiny.toml", "--json"]);
     let (report, said) = (output.json(), output.text());
     let is_why = |run: &&Value| run["flaws"].to_string().contains(wanted);
@@ -74,6 +85,38 @@ fn who_takes_no_account_of_weights_has_only_invalid_runs() {
     let edits = ["s/, weight = [0-9]*//".to_owned()];
     let servers = "count = 2, weights = [9, 1]";
     all_are_found_out(&edits, "\"round-robin\"", servers, "requests per server are not as expected");
+}
+
+#[test]
+fn who_is_off_by_a_few_of_forty_requests_has_only_invalid_runs() {
+    let servers = "count = 2, weights = [3, 2]";
+    let wanted = "requests per server are not as expected";
+    all_are_found_out(&["s/, weight = [0-9]*//".to_owned()], "\"round-robin\"", servers, wanted);
+    // Both ways: those that are alike get what others should.
+    let edits = [("s1", 3), ("s2", 2)]
+        .map(|(name, weight)| format!("s/name = \"{name}\", address = \"[^\"]*\"/&, weight = {weight}/"));
+    all_are_found_out(&edits, "\"round-robin\"", "count = 2", wanted);
+}
+
+#[test]
+fn who_is_out_of_descriptors_has_only_invalid_runs() {
+    // So many connections, of which each wants another one to a server, are too many for it.
+    const TEST: &str = "repeats = 2\nwarm-up = \"0ms\"\npause = \"0ms\"\nwatch = \"20ms\"\nalgorithms = \"least-connections\"\n\
+        servers = { count = 2, delay = \"50ms\" }\n\
+        [[test]]\nname = \"many\"\nconnections = 60\nrequests = 600\nsize = \"1KiB\"\ntimeout = \"2s\"\n";
+    // They raise their limit where they may: a shell lowers it, and they are told not to raise it.
+    for (product, edit) in [
+        ("haproxy", "s/^  maxconn .*/&\\n  ulimit-n 50/"),
+        ("nginx", "s/^worker_rlimit_nofile .*/worker_rlimit_nofile 50;/"),
+    ] {
+        let program = Path::new("/usr/sbin").join(product);
+        if !program.exists() {
+            weir_testkit::untested(format!("needs {product}"));
+            continue;
+        }
+        let write = |path: &Path| write_liar_of(&program, path, &[edit.to_owned()], "ulimit -n 50");
+        all_of_a_liar_are_found_out(product, write, TEST, "was out of descriptors");
+    }
 }
 
 #[test]

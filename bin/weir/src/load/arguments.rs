@@ -194,7 +194,7 @@ pub(crate) struct MakeArgs {
     /// The header by which answers tell which server they are from; with --expect-balance it is X-Origin unless told otherwise.
     #[arg(long, value_name = "NAME", help_heading = "What is expected: a run is invalid if it is not so")]
     pub(super) server_header: Option<String>,
-    /// Check each answer's body: against what it announces (announced), or a checksum such as adler32=0a1b2c3d, crc32c=..., sha-256=... (hexadecimal).
+    /// Check each answer's body: against what it announces (announced), or a checksum such as adler32=0a1b2c3d, crc32c=..., sha-256=... (hexadecimal). With announced also what PUT and POST send, against the checksum by which the server says what it got; uploads of which it says none are counted as not verified.
     #[arg(
         long,
         value_name = "CHECKSUM",

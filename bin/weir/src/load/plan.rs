@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use weir_config::plan::{TlsOut, TlsVersion};
 use weir_lab::{
-    Arrivals, Body, Expected, Load, Mode, Phases, RateError, TargetSpec, Verify, parse_mix, parse_targets,
-    read_log,
+    Arrivals, Body, Expected, Load, Mode, Phases, RateError, TargetSpec, Verify, WANTED, parse_mix,
+    parse_targets, read_log,
 };
 
 use super::arguments::MakeArgs;
@@ -71,7 +71,7 @@ pub(super) fn load(args: &MakeArgs, notes: &mut Vec<String>) -> Result<Load, Str
         for target in &mut targets {
             let wants = |(name, _): &(String, String)| name.to_ascii_lowercase().starts_with("want-");
             if !target.headers.iter().any(wants) {
-                target.headers.push(("Want-Digest".to_owned(), "adler32, crc32c, sha-256".to_owned()));
+                target.headers.push(("Want-Digest".to_owned(), WANTED.to_owned()));
             }
         }
     }

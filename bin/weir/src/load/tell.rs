@@ -39,6 +39,9 @@ pub(super) fn tell(run: &Run, args: &FormArgs, kept: Option<&Path>) -> Result<Ex
     // The others' forms have no place for it.
     if !matches!(form, Form::Text | Form::Json) {
         flaws.iter().for_each(|flaw| eprintln!("weir load: INVALID: {}", flaw.text));
+        if let Some(uploads) = run.uploads().filter(|uploads| uploads.unverified > 0) {
+            eprintln!("weir load: {} uploads are not verified", uploads.unverified);
+        }
     }
     Ok(if printed == ExitCode::SUCCESS && !flaws.is_empty() { ExitCode::from(1) } else { printed })
 }

@@ -1,6 +1,7 @@
 //! What a comparison was made on: figures of other machines are other figures.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Settings that decide how TCP behaves.
@@ -21,14 +22,20 @@ pub(crate) fn facts() -> Vec<(String, String)> {
     facts.extend(lasting());
     facts.push(("memory".to_owned(), named("/proc/meminfo", "MemTotal")));
     facts.push(("started".to_owned(), now()));
-    // Where it is started in a clone of a repository, which state of it.
-    let commit = Command::new("git").args(["rev-parse", "HEAD"]).stdin(Stdio::null()).output();
-    if let Ok(output) = commit
-        && output.status.success()
-    {
-        facts.push(("commit".to_owned(), String::from_utf8_lossy(&output.stdout).trim().to_owned()));
-    }
+    facts.extend(commit(Path::new(".")).map(|commit| (DIRECTORY_COMMIT.to_owned(), commit)));
     facts
+}
+
+/// Under this name stands the commit of the directory in which a lab was started. What programs were built from nobody knows: they are
+/// known by version and checksum, see [`super::identity`].
+pub(super) const DIRECTORY_COMMIT: &str = "directory-commit";
+
+/// Of a directory in a clone of a repository, and whether files differ from it.
+fn commit(directory: &Path) -> Option<String> {
+    let mut command = Command::new("git");
+    command.args(["describe", "--always", "--dirty=, with changes", "--abbrev=40", "--exclude=*"]);
+    let output = command.current_dir(directory).stdin(Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// Of these, what must not change between the runs of one file.
@@ -73,4 +80,33 @@ pub(crate) fn calibrate() -> u64 {
     }
     std::hint::black_box(sum);
     u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_of_its_commit_and_says_so_if_files_differ_from_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let git = |arguments: &[&str]| {
+            let mut command = Command::new("git");
+            command.args(["-c", "user.name=a", "-c", "user.email=a@example.org"]).args(arguments);
+            let output = command.current_dir(directory.path()).output();
+            output.is_ok_and(|output| output.status.success())
+        };
+        assert_eq!(commit(directory.path()), None);
+        if !git(&["init", "--quiet"]) {
+            return weir_testkit::untested("needs git");
+        }
+        fs::write(directory.path().join("file"), "one").unwrap();
+        assert!(git(&["add", "file"]) && git(&["commit", "--quiet", "--message", "one"]));
+        let clean = commit(directory.path()).unwrap();
+        assert!(clean.len() == 40 && clean.bytes().all(|byte| byte.is_ascii_hexdigit()), "{clean}");
+        // A tag is no commit.
+        assert!(git(&["tag", "v1"]));
+        assert_eq!(commit(directory.path()), Some(clean.clone()));
+        fs::write(directory.path().join("file"), "two").unwrap();
+        assert_eq!(commit(directory.path()), Some(format!("{clean}, with changes")));
+    }
 }

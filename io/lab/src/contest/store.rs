@@ -127,8 +127,6 @@ pub struct Results {
     pub cpu: Vec<CpuCurve>,
     /// The same of all servers together.
     pub server_cpu: Vec<CpuCurve>,
-    /// Servers over time, where they come and go.
-    pub servers: Vec<CpuCurve>,
     /// Of fleets: what it is, and how it went over time.
     pub fleet: Vec<(&'static str, CpuCurve)>,
     /// What TCP had to send again, or dropped.
@@ -330,7 +328,6 @@ impl Store {
             runs,
             cpu: self.curves("balancer", "cpu")?,
             server_cpu: self.curves("servers", "cpu")?,
-            servers: self.curves("fleet", "running")?,
             fleet: self.fleet()?,
             losses: self.losses()?,
             growth: self.growth()?,

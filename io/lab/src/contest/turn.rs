@@ -28,6 +28,7 @@ use crate::schedule::{Arrivals, Phase, Phases};
 use crate::summary::Run;
 use crate::target::{Body, TargetSpec};
 use crate::targets_file::parse_mix;
+use crate::turns::{Order, Turns};
 
 /// What all turns of a scenario share.
 pub(crate) struct Ring<'a> {
@@ -352,7 +353,13 @@ impl Ring<'_> {
                 // What fails when something is lost is what is measured, and no flaw.
                 body_bytes: case.size.filter(|_| has_size && !case.has_trouble()),
                 think_ns: (delay.0 > 0).then_some(delay.0 * 1_000_000),
-                balance: balance_of(rival, &self.park.addresses(case.servers), &weights).filter(|_| is_seen),
+                balance: balance_of(
+                    (case, rival),
+                    &self.park.addresses(case.servers),
+                    &weights,
+                    setup.workers,
+                )
+                .filter(|_| is_seen),
             },
             output: None,
         })
@@ -360,11 +367,26 @@ impl Ring<'_> {
 }
 
 /// How requests must be spread over servers of these names by what a rival chooses by; `None` = that does not say.
-fn balance_of(rival: &Rival, servers: &[(String, SocketAddr)], weights: &[u32]) -> Option<Balance> {
+fn balance_of(
+    (case, rival): (&Case, &Rival),
+    servers: &[(String, SocketAddr)],
+    weights: &[u32],
+    workers: u32,
+) -> Option<Balance> {
     use Product::{Apache, Caddy, Envoy, Haproxy, Nginx, Weir};
     let sum: f64 = weights.iter().copied().map(f64::from).sum();
     match rival.scheme {
         _ if rival.has_own_scheme() => None,
+        Scheme::RoundRobin if takes_turns(rival.product, case) => {
+            let weight = |at: usize| weights.get(at).copied().unwrap_or(1);
+            let weights = servers.iter().enumerate().map(|(at, (name, _))| (name.clone(), weight(at)));
+            let order = match rival.product {
+                Weir | Haproxy | Nginx | Apache | Product::Nftables => Order::Spread,
+                Envoy | Product::Traefik => Order::ByDeadline,
+                _ => Order::InRuns,
+            };
+            Some(Balance::InTurn(Turns { weights: weights.collect(), counters: workers, order }))
+        }
         Scheme::RoundRobin if sum > 0.0 => {
             let shares = servers.iter().zip(weights);
             let shares = shares.map(|((name, _), weight)| (name.clone(), f64::from(*weight) / sum));
@@ -390,6 +412,14 @@ fn balance_of(rival: &Rival, servers: &[(String, SocketAddr)], weights: &[u32]) 
         }
         Scheme::LeastConnections | Scheme::Random => None,
     }
+}
+
+/// Whether round robin gives every request a turn, and goes on counting for all of the run.
+fn takes_turns(product: Product, case: &Case) -> bool {
+    // These choose for each connection.
+    let is_by_connection = product.is_kernel() || product == Product::Sozu;
+    // Who reads its configuration anew may begin anew.
+    case.reload_every.is_none() && !(is_by_connection && case.keep_alive)
 }
 
 /// What must be answered; empty = any status of success. WebDAV's listings are told from a page that says nothing by theirs.

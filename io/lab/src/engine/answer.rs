@@ -1,6 +1,7 @@
+mod digests;
 mod fields;
 
-use weir_dav::digest::{Digest, Hasher, parse_digest, parse_repr_digest};
+use weir_dav::digest::{Digest, Hasher};
 use weir_http::{
     BodyScanner, Dechunker, Framing, HeadLimits, HeaderTable, ResponseTo, is_worth_parsing, parse_response,
 };
@@ -26,6 +27,12 @@ pub(super) struct Answer {
     /// Where to ask instead.
     pub(super) location: Option<Box<[u8]>>,
     check: Option<(Hasher, Digest)>,
+    /// What was sent is to be verified.
+    is_upload: bool,
+    /// By these the server says what it got, if it does not say them of its answer's own content, whose digests are computed, too.
+    told: Vec<(Hasher, Digest)>,
+    /// Of an upload that was taken: whether that was right.
+    pub(super) verified: Option<bool>,
 }
 
 #[derive(Debug)]
@@ -50,7 +57,7 @@ pub(super) struct Reader<'l> {
 }
 
 impl Answer {
-    pub(super) fn new(is_head: bool) -> Self {
+    pub(super) fn new(is_head: bool, is_upload: bool) -> Self {
         Self {
             partial: Vec::new(),
             state: State::Head,
@@ -62,6 +69,9 @@ impl Answer {
             server: None,
             location: None,
             check: None,
+            is_upload,
+            told: Vec::new(),
+            verified: None,
         }
     }
 
@@ -72,7 +82,7 @@ impl Answer {
     /// Bytes that only have to be counted.
     pub(super) fn discardable(&self) -> u64 {
         match &self.state {
-            State::Body(BodyScanner::Length(left)) if self.check.is_none() => *left,
+            State::Body(BodyScanner::Length(left)) if self.check.is_none() && self.told.is_empty() => *left,
             _ => 0,
         }
     }
@@ -155,13 +165,10 @@ impl Answer {
                 let mut named = reader.table.named(rest, b"location");
                 self.location = named.next().map(|entry| entry.value().of(rest).into());
             }
-            let digest = match reader.verify {
-                Some(verify) if head.status == 200 && !self.is_head => {
-                    Some(wanted(verify, rest, &reader.table)?)
-                }
-                _ => None,
-            };
-            self.check = digest.map(|digest| (Hasher::new(digest.algorithm()), digest));
+            let (verify, table) = (reader.verify, &reader.table);
+            self.expect(verify, |name| {
+                table.named(rest, name.as_bytes()).map(|entry| entry.value().of(rest))
+            })?;
             self.state = match head.framing {
                 Framing::Chunked => State::Chunks(Dechunker::of_response()),
                 other => State::Body(BodyScanner::new(other)),
@@ -179,16 +186,16 @@ impl Answer {
             State::Body(body) => {
                 let taken = body.feed(bytes).map_err(|_| Fault::Framing)?;
                 self.body_bytes += taken as u64;
-                if let Some((hasher, _)) = &mut self.check {
+                for (hasher, _) in self.check.iter_mut().chain(&mut self.told) {
                     hasher.update(&bytes[..taken]);
                 }
                 (taken, body.is_done())
             }
             State::Chunks(chunks) => {
-                let (total, check) = (&mut self.body_bytes, &mut self.check);
+                let (total, check, told) = (&mut self.body_bytes, &mut self.check, &mut self.told);
                 let taken = chunks.feed(bytes, |data| {
                     *total += data.len() as u64;
-                    if let Some((hasher, _)) = check {
+                    for (hasher, _) in check.iter_mut().chain(told.iter_mut()) {
                         hasher.update(data);
                     }
                 });
@@ -210,18 +217,6 @@ impl Answer {
     }
 }
 
-/// The digest that the body must have.
-fn wanted(verify: &Verify, head: &[u8], table: &HeaderTable) -> Result<Digest, Fault> {
-    if let Verify::Given(digest) = verify {
-        return Ok(digest.clone());
-    }
-    let values = |name: &'static [u8]| table.named(head, name).map(|entry| entry.value().of(head));
-    let structured =
-        values(b"repr-digest").chain(values(b"content-digest")).filter_map(|v| parse_repr_digest(v).ok());
-    let instance = values(b"digest").filter_map(|value| parse_digest(value).ok());
-    structured.chain(instance).flatten().next().ok_or(Fault::NoChecksum)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
@@ -240,7 +235,7 @@ mod tests {
             servers: ServerNames::new(&names),
             follows: false,
         };
-        let (mut answer, mut taken) = (Answer::new(false), 0);
+        let (mut answer, mut taken) = (Answer::new(false, false), 0);
         for piece in text.chunks(piece) {
             if answer.is_done() {
                 break;
@@ -287,7 +282,7 @@ mod tests {
         let (mut open, _) = read(b"HTTP/1.1 200 OK\r\n\r\nall", None, 1_000).unwrap();
         assert!(!open.is_done());
         assert_eq!((open.end(), open.body_bytes), (Ok(()), 3));
-        assert_eq!(Answer::new(false).end(), Err(Fault::Closed));
+        assert_eq!(Answer::new(false, false).end(), Err(Fault::Closed));
     }
 
     #[test]

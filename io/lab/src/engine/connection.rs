@@ -5,10 +5,11 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustls::{AlertDescription, ClientConnection};
 use socket2::{Domain, Protocol, Socket, Type};
+use weir_dav::digest::Digest;
 
 use super::onward::head_for;
 use crate::record::Fault;
-use crate::target::{Body, Target};
+use crate::target::{Body, Sending, Target, Upload};
 use crate::url::Url;
 
 /// One connection, with at most one request of HTTP/1 on it.
@@ -22,6 +23,7 @@ pub(super) struct Connection {
     out_at: usize,
     body: Body,
     body_at: u64,
+    sending: Sending,
 }
 
 /// How far it has come.
@@ -80,6 +82,7 @@ impl Connection {
             out_at: 0,
             body: Body::Empty,
             body_at: 0,
+            sending: Sending::Unasked,
         })
     }
 
@@ -95,6 +98,8 @@ impl Connection {
             self.body = target.body.clone();
         }
         self.body_at = 0;
+        let begin = |upload: &Upload| upload.begin(target.body.bytes());
+        self.sending = target.upload.as_ref().map_or(Sending::Unasked, begin);
         u32::try_from(self.out.len()).unwrap_or(u32::MAX)
     }
 
@@ -109,6 +114,11 @@ impl Connection {
     /// For somebody who speaks something else than HTTP/1 on it.
     pub(super) fn into_parts(self) -> (TcpStream, Option<Box<ClientConnection>>) {
         (self.socket, self.tls)
+    }
+
+    /// Digests of the body that was sent, all of it, if it is to be verified.
+    pub(super) fn sent(&self) -> &[Digest] {
+        self.sending.digests()
     }
 
     /// The request has not been sent completely.
@@ -179,6 +189,7 @@ impl Connection {
                 let bytes = read.map_err(|_| Fault::Body)?;
                 self.out.truncate(head + bytes);
                 self.body_at += bytes as u64;
+                self.sending.add(&self.out[head..], self.body_at == self.body.bytes());
             }
             if !self.is_sending() {
                 return Ok(());

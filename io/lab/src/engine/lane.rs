@@ -3,6 +3,7 @@ use super::connection::Connection;
 use super::http2::Stream;
 use super::job::Job;
 use crate::record::Record;
+use crate::target::Target;
 
 /// A place for one request at a time: a connection of HTTP/1, or one of the streams that share a connection of HTTP/2.
 #[derive(Debug)]
@@ -46,7 +47,8 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub(super) fn new(id: u64, job: Job, record: Record, is_head: bool, hops: u8) -> Self {
-        Self { id, job, record, answer: Answer::new(is_head), hops, moves: 0 }
+    pub(super) fn new(id: u64, job: Job, record: Record, target: &Target, hops: u8) -> Self {
+        let answer = Answer::new(target.is_head, target.upload.is_some());
+        Self { id, job, record, answer, hops, moves: 0 }
     }
 }

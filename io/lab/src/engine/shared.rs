@@ -50,9 +50,10 @@ impl Shared {
         let mut found: Vec<Origin> = Vec::new();
         let mut targets = Vec::with_capacity(load.targets.len());
         for spec in &load.targets {
-            let target = Target::new(spec, load.keep_alive, load.streams.is_some()).map_err(|cause| {
-                LoadError::Target { name: format!("{} {}", spec.method, spec.url), cause }
-            })?;
+            let target =
+                Target::new(spec, load.keep_alive, load.streams.is_some(), load.verify.as_ref()).map_err(
+                    |cause| LoadError::Target { name: format!("{} {}", spec.method, spec.url), cause },
+                )?;
             let origin = found.iter().position(|origin| *origin == target.origin).unwrap_or_else(|| {
                 found.push(target.origin.clone());
                 found.len() - 1

@@ -9,7 +9,7 @@ use weir_stats::NanosHistogram;
 use super::curves::{self, framed};
 use super::text::{describe, size};
 use crate::judge::percent;
-use crate::summary::{Run, Summary, Times};
+use crate::summary::{Run, Summary, Times, Uploads};
 use crate::units::{number, time};
 use crate::windows::Moment;
 
@@ -72,6 +72,9 @@ fn figures(page: &mut String, run: &Run, summary: &Summary) {
     if run.head.mode.has_schedule() {
         page.push_str("<th>over 1 ms late</th>");
     }
+    if summary.uploads.is_some() {
+        page.push_str("<th>uploads verified</th><th>not verified</th>");
+    }
     let _ = write!(
         page,
         "</tr></thead>\n<tbody><tr><td>{}</td><td>{}</td><td>{} ({})</td><td>{}</td><td>{}</td><td>{}</td>",
@@ -85,6 +88,9 @@ fn figures(page: &mut String, run: &Run, summary: &Summary) {
     );
     if run.head.mode.has_schedule() {
         let _ = write!(page, "<td>{} ({})</td>", requests.late, percent(requests.late, requests.sent));
+    }
+    if let Some(Uploads { verified, unverified }) = summary.uploads {
+        let _ = write!(page, "<td>{verified}</td><td>{unverified}</td>");
     }
     page.push_str("</tr></tbody>\n</table></div>\n");
 }

@@ -43,6 +43,7 @@ pub(crate) fn run() -> Run {
             head_in: 100,
             server: Some(0),
             starved: false,
+            verified: (at < 2).then_some(at == 0),
         });
     }
     let facts = Facts {

@@ -4,7 +4,7 @@ use weir_stats::NanosHistogram;
 
 use crate::facts::{Facts, Head, Mode};
 use crate::judge::percent;
-use crate::summary::{Run, Summary};
+use crate::summary::{Run, Summary, Uploads};
 use crate::units::{number, seconds, time};
 
 /// Weir's own report. Its last line says whether the run may be believed.
@@ -117,6 +117,10 @@ fn requests(out: &mut String, run: &Run, summary: &Summary) {
         size(summary.bytes.heads_in as f64),
         size(summary.bytes.out as f64)
     );
+    if let Some(Uploads { verified, unverified }) = summary.uploads {
+        let why = if unverified > 0 { " (the answers tell no checksum of what was sent)" } else { "" };
+        let _ = writeln!(out, "Uploads      {verified} verified, {unverified} not verified{why}");
+    }
 }
 
 fn own(out: &mut String, facts: &Facts) {

@@ -2,6 +2,7 @@ use http::uri::{Authority, Parts, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 
 use super::TargetSpec;
+use super::upload::is_upload;
 use crate::template::Template;
 use crate::url::Url;
 
@@ -58,8 +59,7 @@ impl Http2Head {
             let agent = Part::Fixed(HeaderValue::from_static("weir-load"));
             fields.push((http::header::USER_AGENT, agent));
         }
-        let expects_body = ["POST", "PUT", "PATCH"].contains(&spec.method.as_str());
-        if spec.body.bytes() > 0 || expects_body {
+        if spec.body.bytes() > 0 || is_upload(&spec.method) {
             let length = Part::Fixed(HeaderValue::from(spec.body.bytes()));
             fields.push((http::header::CONTENT_LENGTH, length));
         }

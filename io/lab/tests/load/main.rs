@@ -10,6 +10,7 @@ mod sabotage;
 mod server;
 mod sessions;
 mod tls;
+mod uploads;
 
 use std::net::SocketAddr;
 use std::time::Duration;

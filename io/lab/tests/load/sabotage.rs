@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::time::Duration;
 
-use weir_lab::{Fault, FlawKind, Run};
+use weir_lab::{Balance, Fault, FlawKind, Order, Run, Turns};
 use weir_origin::Origin;
 use weir_testkit::{RawServer, RefusingPort};
 
@@ -110,6 +110,30 @@ fn servers_that_have_not_their_share_make_a_run_invalid() {
     for (balance, is_right) in [("one", true), ("a=1", true), ("equal", false)] {
         let run = spread(&alone, balance);
         assert_eq!(kinds(&run).contains(&FlawKind::Balance), !is_right, "{balance}: {:?}", run.flaws());
+    }
+}
+
+#[test]
+fn turns_are_judged_by_what_they_may_be_off_and_not_by_chance() {
+    // Three of five are a's.
+    let numbers = std::sync::atomic::AtomicU64::new(0);
+    let server = RawServer::responding(move |_| {
+        let number = numbers.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let name = ["a", "b", "a", "b", "a"][(number % 5) as usize];
+        format!("HTTP/1.1 200 OK\r\nX-Origin: {name}\r\nContent-Length: 0\r\n\r\n").into_bytes()
+    });
+    for (weights, is_right) in [([3, 2], true), ([6, 4], true), ([1, 1], false), ([2, 1], false)] {
+        for counters in [1, 2] {
+            let mut load = load(server.addr(), "/", closed(1));
+            load.requests_max = Some(43);
+            load.server_header = "X-Origin".to_owned();
+            let weights = [("a".to_owned(), weights[0]), ("b".to_owned(), weights[1])].to_vec();
+            let turns = Turns { weights: weights.clone(), counters, order: Order::Spread };
+            load.expected.balance = Some(Balance::InTurn(turns));
+            let run = run(load);
+            let is_found = kinds(&run).contains(&FlawKind::Balance);
+            assert_eq!(is_found, !is_right, "{weights:?}, {counters}: {:?}", run.flaws());
+        }
     }
 }
 

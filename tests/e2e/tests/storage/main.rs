@@ -34,6 +34,7 @@ mod tokens;
 mod traced;
 mod trouble;
 mod usage;
+mod verified_uploads;
 mod webdav;
 
 use std::path::Path;

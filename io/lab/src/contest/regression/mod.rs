@@ -327,6 +327,18 @@ fn notes(before: &Analysis, after: &Analysis) -> Vec<String> {
             "verdicts: differences up to {old} do not matter in the first file, up to {new} in the second"
         ));
     }
+    // What looks costs time of the machine, too.
+    let monitors = |analysis: &Analysis| {
+        let names = analysis.scenario.monitors.iter().map(|what| what.name());
+        format!("{:?}", names.collect::<Vec<_>>())
+    };
+    let watch = |analysis: &Analysis| analysis.scenario.watch_every.to_string();
+    for (what, of) in [("monitors", &monitors as &dyn Fn(&Analysis) -> String), ("watch", &watch)] {
+        let (old, new) = (of(before), of(after));
+        if old != new {
+            notes.push(format!("{what}: {old} in the first file, {new} in the second"));
+        }
+    }
     for name in ["processor", "processors", "kernel", "keepalived"] {
         let (old, new) = (fact(before, name), fact(after, name));
         if old != new {

@@ -1,7 +1,9 @@
 //! Whether two files were asked the same: every key of their scenarios that decides about figures, by name.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use weir_config::lab::{Case, Rival, Scenario};
 
 /// What all cases have in common, and differs: a sentence each. Where a program lies is no matter; versions are told elsewhere.
@@ -34,10 +36,12 @@ fn differences(old: &impl Serialize, new: &impl Serialize, but: &[&str]) -> Stri
     let (Value::Object(old), Value::Object(new)) = (&old, &new) else {
         return if old == new { String::new() } else { said(&old, &new) };
     };
-    let changed = old.iter().filter(|(key, value)| new.get(*key) != Some(value));
-    let told = changed.map(|(key, value)| {
-        format!("{} is {}", key.replace('_', "-"), said(value, new.get(key).unwrap_or(&Value::Null)))
-    });
+    // One that only one of them has is not written in the other.
+    let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let of = |all: &Map<String, Value>, key: &String| all.get(key).cloned().unwrap_or_default();
+    let values = keys.into_iter().map(|key| (key, of(old, key), of(new, key)));
+    let changed = values.filter(|(_, old, new)| old != new);
+    let told = changed.map(|(key, old, new)| format!("{} is {}", key.replace('_', "-"), said(&old, &new)));
     told.collect::<Vec<_>>().join("; ")
 }
 

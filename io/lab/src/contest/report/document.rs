@@ -1,8 +1,12 @@
 //! What a report says, before it is written in some form.
 
+use std::collections::BTreeMap;
+
 use weir_config::lab::{Measure, Product};
 
 use super::super::analysis::Analysis;
+use super::super::identity;
+use super::super::machine::DIRECTORY_COMMIT;
 use super::super::rivals::ConfigSize;
 use super::{plots, tables, verdict};
 
@@ -218,9 +222,22 @@ fn machine(analysis: &Analysis) -> Vec<Block> {
         .meta
         .iter()
         .filter(|(key, value)| !hidden.contains(&key.as_str()) && !value.is_empty());
+    // Programs that were measured, each with the beginning of its SHA-256: two versions may call themselves the same.
+    let identity = analysis.results.meta.get(identity::KEY).and_then(|text| serde_json::from_str(text).ok());
+    let identity: BTreeMap<String, String> = identity.unwrap_or_default();
+    let builds = identity
+        .into_iter()
+        .filter_map(|(key, value)| Some(vec![format!("build of {}", key.strip_prefix("rival ")?), value]));
+    // Older files call it the commit, as if it were the programs'.
+    let named = |key: &String| match key.as_str() {
+        "commit" | DIRECTORY_COMMIT => {
+            "commit of the directory in which it was started (programs may be of another)".to_owned()
+        }
+        _ => key.clone(),
+    };
     let mut blocks = vec![Block::Table(Table {
         head: vec!["what".to_owned(), "value".to_owned()],
-        rows: facts.map(|(key, value)| vec![key.clone(), value.clone()]).collect(),
+        rows: facts.map(|(key, value)| vec![named(key), value.clone()]).chain(builds).collect(),
     })];
     let has_none = analysis.scenario.rivals.iter().any(|rival| rival.product == Product::None);
     if has_none {

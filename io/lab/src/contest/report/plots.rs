@@ -148,8 +148,9 @@ pub(super) fn server_cpu_over_time(analysis: &Analysis) -> Vec<(String, String)>
 /// Servers that ran, a plot for each case.
 pub(super) fn servers_over_time(analysis: &Analysis) -> Vec<(String, String)> {
     let of_case = |case: &str| {
-        let curves = analysis.results.servers.iter().filter(|curve| curve.case == case);
-        curves.map(|curve| (curve.rival.as_str(), curve.points.clone())).collect::<Vec<_>>()
+        let is_it = |(figure, curve): &&(&str, CpuCurve)| *figure == "running" && curve.case == case;
+        let curves = analysis.results.fleet.iter().filter(is_it);
+        curves.map(|(_, curve)| (curve.rival.as_str(), curve.points.clone())).collect::<Vec<_>>()
     };
     plots(analysis, "servers", "servers", of_case)
 }

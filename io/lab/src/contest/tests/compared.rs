@@ -48,3 +48,22 @@ fn who_did_not_answer_everything_is_nobodys_hundred_percent() {
     assert!(row("| weir |").starts_with("| weir | - | "), "{relative}");
     assert!(row("| none |").starts_with("| none | 100% | 100%"), "{relative}");
 }
+
+#[test]
+fn a_report_tells_builds_and_says_whose_commit_it_tells() {
+    for name in ["commit", "directory-commit"] {
+        let mut all = results(0.8);
+        all.meta.insert(name.to_owned(), "0123abcd".to_owned());
+        let identity =
+            r#"{"program weir": "aa00", "rival haproxy": "3.2.1 bb11", "rival weir": "0.1.0 aa00"}"#;
+        all.meta.insert("identity".to_owned(), identity.to_owned());
+        let said = report::markdown(&Analysis::of(all).unwrap());
+        for row in [
+            "| commit of the directory in which it was started (programs may be of another) | 0123abcd |",
+            "| build of haproxy | 3.2.1 bb11 |",
+            "| build of weir | 0.1.0 aa00 |",
+        ] {
+            assert!(said.contains(row), "{row}: {said}");
+        }
+    }
+}

@@ -130,6 +130,42 @@ fn another_machine_is_noted() {
 }
 
 #[test]
+fn another_choice_of_monitors_is_noted() {
+    let noted =
+        |key: &str| gate(|after| drop(after.meta.insert("scenario".to_owned(), format!("{key}{SCENARIO}"))));
+    let more = noted("monitors = [\"disks\", \"energy\"]\n");
+    assert_eq!(more.notes, ["monitors: [] in the first file, [\"disks\", \"energy\"] in the second"]);
+    assert!(more.missing.is_empty() && !more.is_worse(0.02), "{more:?}");
+    let often = noted("watch = \"50ms\"\n");
+    assert_eq!(often.notes, ["watch: 500ms in the first file, 50ms in the second"]);
+}
+
+#[test]
+fn what_only_one_of_two_rivals_is_told_makes_it_another_one() {
+    let told = "{ product = \"weir\", name = \"weir\", balance = \"lblc\" }";
+    let other = SCENARIO.replace("\"weir\"", told);
+    assert_ne!(other, SCENARIO);
+    let differs = |before: &str, after: &str| {
+        let of = |scenario: &str| {
+            let mut all = results(1.0);
+            all.meta.insert("scenario".to_owned(), scenario.to_owned());
+            Analysis::of(all).unwrap()
+        };
+        compare(&of(before), &of(after)).missing
+    };
+    let said = "the second file's weir is another one: balance is ";
+    let (one, other) = (differs(SCENARIO, &other), differs(&other, SCENARIO));
+    assert!(
+        one.iter().any(|line| line.starts_with(said) && line.contains("null in the first file")),
+        "{one:?}"
+    );
+    assert!(
+        other.iter().any(|line| line.starts_with(said) && line.contains("null in the second")),
+        "{other:?}"
+    );
+}
+
+#[test]
 fn what_the_generator_is_to_blame_for_is_not_measured_and_no_regression() {
     let late = "the schedule was not kept: 90 of 100 starts were over 1 ms late";
     // A server that fails all of them would be worse; of this run nobody knows.

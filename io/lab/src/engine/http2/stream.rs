@@ -14,7 +14,7 @@ use super::super::lane::Exchange;
 use super::channel::Traffic;
 use super::wakes::{StreamWake, Wakes};
 use crate::record::Fault;
-use crate::target::{Body, Http2Head, head_bytes};
+use crate::target::{Body, Http2Head, Sending, Target, Upload, head_bytes};
 use crate::url::Url;
 
 /// One of the streams that a connection may have at the same time: it carries a request, and then another.
@@ -39,6 +39,7 @@ struct Flow {
     body_out: SendStream<Bytes>,
     body: Body,
     body_at: u64,
+    sending: Sending,
 }
 
 /// Pieces of bodies that are sent at a time.
@@ -58,18 +59,21 @@ impl Stream {
         &mut self,
         requests: &SendRequest<Bytes>,
         head: &Http2Head,
-        body: &Body,
+        target: &Target,
         exchange: &mut Exchange,
     ) -> Result<(), h2::Error> {
         let request = head.request(exchange.job.number, self.onward.as_ref());
         let head = head_bytes(&request);
+        let body = &target.body;
         let has_body = body.bytes() > 0;
         // A handle of its own: one handle has at most one request that waits for the server to allow another stream.
         let (answer, body_out) = requests.clone().send_request(request, !has_body)?;
         exchange.record.head_out = exchange.record.head_out.saturating_add(head);
         exchange.record.bytes_out += u64::from(head);
         let body = if has_body { body.clone() } else { Body::Empty };
-        let flow = Flow { answer: Some(answer), body_in: None, body_out, body, body_at: 0 };
+        let begin = |upload: &Upload| upload.begin(body.bytes());
+        let sending = target.upload.as_ref().map_or(Sending::Unasked, begin);
+        let flow = Flow { answer: Some(answer), body_in: None, body_out, body, body_at: 0, sending };
         self.flow = Some(Box::new(flow));
         Ok(())
     }
@@ -127,6 +131,7 @@ impl Flow {
             piece.truncate(bytes);
             self.body_at += bytes as u64;
             let is_last = self.body_at == self.body.bytes();
+            self.sending.add(&piece, is_last);
             if self.body_out.send_data(Bytes::from(piece), is_last).is_err() {
                 break;
             }
@@ -173,6 +178,7 @@ impl Flow {
         }
         exchange.record.end_ns = clock.now();
         exchange.answer.finish()?;
+        exchange.answer.compare(self.sending.digests())?;
         Ok(true)
     }
 }

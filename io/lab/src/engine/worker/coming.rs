@@ -96,7 +96,8 @@ impl Worker<'_> {
                 Received::Failed(fault) => return Step::Failed(fault),
                 Received::End => {
                     exchange.record.end_ns = now;
-                    return match exchange.answer.end() {
+                    let ended = exchange.answer.end();
+                    return match ended.and_then(|()| exchange.answer.compare(connection.sent())) {
                         Ok(()) => Step::Answered { keep: false },
                         Err(fault) => Step::Failed(fault),
                     };
@@ -115,6 +116,9 @@ impl Worker<'_> {
             };
             if exchange.answer.is_done() {
                 exchange.record.end_ns = now;
+                if let Err(fault) = exchange.answer.compare(connection.sent()) {
+                    return Step::Failed(fault);
+                }
                 let keep = exchange.answer.keep_alive && surplus == 0 && !hangup && !connection.is_sending();
                 return Step::Answered { keep: keep && self.shared.load.keep_alive };
             }

@@ -21,6 +21,7 @@ impl Worker<'_> {
         record.bytes_in = answer.body_bytes;
         record.head_in = record.head_in.saturating_add(answer.head_bytes);
         record.server = answer.server;
+        record.verified = answer.verified;
         if let Some(link) = link {
             self.rest_link(link);
         }

@@ -191,7 +191,7 @@ impl Worker<'_> {
         else {
             return Step::Failed(Fault::NoHttp2);
         };
-        if stream.send(requests, head, &target.body, exchange).is_err() {
+        if stream.send(requests, head, target, exchange).is_err() {
             return Step::Unsent;
         }
         match stream.poll(exchange, &mut self.reader, &self.shared.pattern, &self.clock) {

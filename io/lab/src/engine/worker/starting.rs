@@ -125,7 +125,7 @@ impl Worker<'_> {
         let Some(lane) = self.lanes.get_mut(at) else { return };
         self.next_id += 1;
         let hops = onward.map_or(0, |(_, hops)| hops);
-        let mut exchange = Exchange::new(self.next_id, job, record, target.is_head, hops);
+        let mut exchange = Exchange::new(self.next_id, job, record, target, hops);
         let url = onward.map(|(url, _)| url);
         let (flushed, link) = match &mut lane.carrier {
             Carrier::Connection(connection) => {

@@ -1,6 +1,6 @@
 //! Over HTTP/2, against the server side of the crate that the client is made with; other servers are asked by the end-to-end tests.
 
-mod server;
+pub(crate) mod server;
 
 use std::time::Duration;
 

@@ -9,6 +9,7 @@ use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::{Request, Response};
 use tokio::sync::Barrier;
+use weir_dav::digest::{Algorithm, Hasher, write_repr_digest};
 
 /// A server of HTTP/2 without TLS, which does what a path asks it to do.
 pub(crate) struct Server {
@@ -117,6 +118,12 @@ async fn answer(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, 
             Bytes::new()
         }
         "/echo" => Bytes::from(received),
+        "/stored" | "/stored-otherwise" => {
+            let mut hasher = Hasher::new(Algorithm::Crc32c);
+            hasher.update(if path == "/stored" { &received } else { b"other" });
+            response = response.status(201).header("Repr-Digest", write_repr_digest(&[hasher.finish()]));
+            Bytes::new()
+        }
         "/announced" => {
             // Adler-32 of it.
             response = response.header("Digest", "adler32=062c0215");
