@@ -73,7 +73,7 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
     lb_policy: {policy}
     circuit_breakers:
       thresholds:
-      - {{ max_connections: 30000, max_pending_requests: 30000, max_requests: 30000 }}
+      - {{ max_connections: 30000, max_pending_requests: 30000, max_requests: 30000, max_retries: 30000 }}
     load_assignment:
       cluster_name: web
       endpoints:

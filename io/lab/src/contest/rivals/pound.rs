@@ -30,7 +30,7 @@ TimeOut 60
   Port {port}
   xHTTP 3
 {tls_in}  Service
-    Balance {balance}
+    Balancer {balance}
 {servers}  End
 End
 ",

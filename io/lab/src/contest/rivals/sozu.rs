@@ -1,6 +1,10 @@
+use rustix::process::{Resource, getrlimit};
 use weir_config::lab::Scheme;
 
 use super::{Assignment, HOST};
+
+/// As many as the lab ever has.
+const CONNECTIONS: u64 = 30_000;
 
 /// Sozu 2 (version 1 has no active checks). It routes by name: that of the certificates, and its own address. It speaks no TLS with servers.
 /// By itself it connects three times at most, to whichever server is next; it has no rule for what was sent and not answered.
@@ -11,6 +15,7 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
         Scheme::LeastConnections => "LEAST_LOADED",
         Scheme::Source | Scheme::Random => "RANDOM",
     };
+    let connections = connections_max();
     let (protocol, pem) = match assignment.tls_in {
         None => ("http", String::new()),
         Some(pem) => (
@@ -41,8 +46,8 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
 log_level = \"error\"
 log_target = \"stdout\"
 worker_count = {workers}
-max_connections = 30000
-max_buffers = 60000
+max_connections = {connections}
+max_buffers = {buffers}
 activate_listeners = true
 handle_process_affinity = false
 [[listeners]]
@@ -57,5 +62,27 @@ backends = [
 {backends}]
 {checks}",
         socket = directory.join("sozu.sock"),
+        buffers = 2 * connections,
     )
+}
+
+/// Connections of clients that it may be told to take. It does not start unless twice as many files may be open, and may be where this
+/// program's limit is.
+pub(super) fn connections_max() -> u64 {
+    connections_within(getrlimit(Resource::Nofile).maximum)
+}
+
+fn connections_within(descriptors: Option<u64>) -> u64 {
+    descriptors.map_or(CONNECTIONS, |most| CONNECTIONS.min(most / 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sozu_is_not_told_to_take_more_connections_than_it_would_start_with() {
+        let limits = [None, Some(1_048_576), Some(60_000), Some(20_000)];
+        assert_eq!(limits.map(connections_within), [30_000, 30_000, 30_000, 10_000]);
+    }
 }

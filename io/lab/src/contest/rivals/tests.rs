@@ -135,6 +135,11 @@ fn configurations_are_what_their_manuals_say() {
             true => shown,
             false => format!("{shown}\n--- with TLS\n\n{}", encrypted.shown()),
         };
+        // Fewer where no process may open as many files.
+        let connections = sozu::connections_max();
+        let shown = shown
+            .replace(&format!("max_connections = {connections}\n"), "max_connections = 30000\n")
+            .replace(&format!("max_buffers = {}\n", 2 * connections), "max_buffers = 60000\n");
         insta::assert_snapshot!(product.name(), shown);
     }
 }
