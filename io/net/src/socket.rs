@@ -257,7 +257,7 @@ impl Socket {
 
     /// Has the kernel tell of input only when so many bytes are there, the peer has ended, or its window is nearly used up
     /// (SO_RCVLOWAT, socket(7)); 1 = of every byte, as in the beginning. What is there already is told at once if it
-    /// suffices (`tcp_set_rcvlowat`): until more than a byte is there, nobody has to ask in vain. Reading takes what there is, as ever.
+    /// suffices (`tcp_set_rcvlowat`). Reading takes what there is, as ever.
     #[allow(unsafe_code)]
     pub fn tell_of_input_from(&self, bytes: u32) {
         if bytes > 1 {
@@ -281,10 +281,8 @@ impl Socket {
     /// The next read waits for an event, whatever is known of what is there.
     fn forget_input(&self) {
         self.untold.set(Untold::Nothing);
-        if let Some(watch) = self.watch.get() {
-            let _ =
-                watch.try_io(Interest::READABLE, |_| io::Result::<()>::Err(io::ErrorKind::WouldBlock.into()));
-        }
+        let nothing = |_: &RawFd| io::Result::<()>::Err(io::ErrorKind::WouldBlock.into());
+        let _ = self.watch.get().map(|watch| watch.try_io(Interest::READABLE, nothing));
     }
 
     /// Whether something is there to be read, as far as events tell: on an idle server connection that is surplus bytes

@@ -1,8 +1,9 @@
 //! Moves one body, or one direction of a tunnel, from one stream to another, with back pressure and in bounded memory.
 
+mod batch;
+
 use std::fmt;
 use std::io;
-use std::ops::RangeInclusive;
 use std::task::{Context, Poll};
 
 use weir_http::websocket::FrameScanner;
@@ -10,25 +11,12 @@ use weir_http::{BodyScanner, ChunkError, Dechunker};
 use weir_net::{Pipe, Socket, Stream, poll_splice};
 
 use crate::worker::Worker;
+use batch::{NO_BATCH, next_batch};
 
 /// Below this, a copy costs less than the two calls of a splice.
 const SPLICE_MIN: u64 = 8 * 1024;
 /// One read when copying: large enough to spread the cost of the calls, small enough to stay in the cache.
 const COPY_BYTES: usize = 64 * 1024;
-
-/// While so much of a body is still to come, and comes fast, its source wakes us for every [`BULK_BATCH`] only, not for every
-/// segment: fewer calls and fewer acknowledgements. A small body, and the end of a large one, is passed on as it comes.
-const BULK_MIN: u64 = 512 * 1024;
-const BULK_BATCH: u64 = 256 * 1024;
-/// A source that has had so much ready at a time will not keep us waiting for a batch. Over a slow link the first batch would
-/// cost more time than all of its wake-ups.
-const FAST_READ: u64 = 128 * 1024;
-/// The rest of a body is one batch if it is so much: less is a segment or two, more would keep the sink waiting.
-const REST: RangeInclusive<u64> = 64 * 1024..=768 * 1024;
-/// A source that has had so much ready, and twice what it was to wake us for, is faster than we are: its rest will be there at once.
-const REST_READ: u64 = 256 * 1024;
-/// As in the beginning: of every byte.
-const NO_BATCH: u64 = 1;
 
 /// After so many spliced bytes it is the turn of the worker's other tasks.
 const TURN_BYTES: u64 = 512 * 1024;
@@ -284,22 +272,11 @@ impl Pump {
     }
 
     fn choose_batch(&mut self, source: &Socket) {
-        let batch = self.next_batch();
+        let left = self.scanner.remaining_exact().filter(|_| self.may_batch);
+        let batch = next_batch(left, self.last_read, self.batch);
         if batch != self.batch {
             self.batch = batch;
             source.tell_of_input_from(u32::try_from(batch).unwrap_or(u32::MAX));
-        }
-    }
-
-    /// How much of what is left should be there before it is worth a call.
-    fn next_batch(&self) -> u64 {
-        let Some(left) = self.scanner.remaining_exact().filter(|_| self.may_batch) else { return NO_BATCH };
-        if REST.contains(&left) && self.last_read >= REST_READ.max(2 * self.batch) {
-            left
-        } else if left >= BULK_MIN && self.last_read >= FAST_READ {
-            BULK_BATCH
-        } else {
-            NO_BATCH
         }
     }
 

@@ -9,6 +9,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use weir_http::Framing;
 use weir_testkit::{PATIENCE, wait_until};
 
+use super::batch::{BULK_BATCH, BULK_MIN, FAST_READ, REST, REST_READ};
 use super::*;
 use crate::testing::shared;
 
@@ -69,13 +70,9 @@ fn the_end_of_a_large_body_does_not_wait_for_a_batch() {
     assert!(is_told(&source) && !pump.is_in_bulk());
 }
 
-/// Whether a pump with so much left waits for all of it, after it has read so much at a time from a source that was to wake it for
-/// `batch`.
+/// Whether so much is waited for as a whole, after so much was read at a time from a source that was to wake us for `batch`.
 fn waits_for_rest(left: u64, last_read: u64, batch: u64) -> bool {
-    let mut pump = Pump { last_read, batch, ..large() };
-    pump.batch();
-    pump.scanner.skip(LARGE - left);
-    pump.next_batch() == left
+    next_batch(Some(left), last_read, batch) == left
 }
 
 #[test]
