@@ -47,13 +47,32 @@ impl Machine {
 /// Takes this process, and so every load generator that it starts, to the load's core; and lets it and its children open
 /// as many files as idle connections need.
 pub(crate) fn prepare(descriptors: u64) -> Result<()> {
+    move_to_load_core()?;
+    permit_descriptors(descriptors)
+}
+
+/// The same for who can do with fewer files: how many they may open, at most so many.
+pub(crate) fn prepare_up_to(descriptors: u64) -> Result<u64> {
+    move_to_load_core()?;
+    if permit_descriptors(descriptors).is_ok() {
+        return Ok(descriptors);
+    }
+    // More is not ours to permit.
+    let maximum = getrlimit(Resource::Nofile).maximum.unwrap_or(descriptors);
+    permit_descriptors(maximum)?;
+    Ok(maximum)
+}
+
+fn move_to_load_core() -> Result<()> {
     if std::thread::available_parallelism().map_or(1, std::num::NonZero::get) < 2 {
         return Err(Error::new("two cores are needed: one for the balancer, one for the load"));
     }
     let mut load_core = CpuSet::new();
     load_core.set(1);
-    sched_setaffinity(None, &load_core).context("moving to core 1")?;
+    sched_setaffinity(None, &load_core).context("moving to core 1")
+}
 
+fn permit_descriptors(descriptors: u64) -> Result<()> {
     let now = getrlimit(Resource::Nofile);
     let enough = |limit: Option<u64>| limit.is_none_or(|limit| limit >= descriptors);
     if !enough(now.current) {

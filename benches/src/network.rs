@@ -80,8 +80,22 @@ pub(crate) fn settle() -> Result<()> {
     Ok(())
 }
 
+/// Lets programs that ask for it have so many connections that are not yet accepted, where the network is ours.
+pub(crate) fn allow_backlog(connections: u32) -> Result<()> {
+    let path = "/proc/sys/net/core/somaxconn";
+    let now = read_line(path).parse::<u32>().unwrap_or(0);
+    if now >= connections || !is_own() {
+        return Ok(());
+    }
+    fs::write(path, connections.to_string()).context(format_args!("writing {connections} to {path}"))
+}
+
 /// For the report.
 pub(crate) fn describe() -> String {
-    let whose = if env::args_os().any(|argument| argument == INSIDE) { "its own" } else { "the machine's" };
+    let whose = if is_own() { "its own" } else { "the machine's" };
     format!("{whose} network settings with {}", read_line(CONGESTION_CONTROL))
+}
+
+fn is_own() -> bool {
+    env::args_os().any(|argument| argument == INSIDE)
 }

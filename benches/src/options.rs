@@ -5,6 +5,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use weir_balance::Algorithm;
 
 use crate::scenario::Scenario;
+use crate::servers::Usage;
 
 /// Measures Weir beside its rivals.
 #[derive(Debug, Parser)]
@@ -161,11 +162,15 @@ pub(crate) struct Reaction {
 }
 
 /// `servers`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Servers {
     /// How many are many
     #[arg(long, default_value_t = 10_000)]
     pub(crate) many: usize,
+    /// Client connections, and so connections to servers with a request on them, where connections are kept: with few servers
+    /// as with many. Fewer where no process may open as many files
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) connections: u32,
     /// Turns of each
     #[arg(long, default_value_t = 3)]
     pub(crate) repeats: usize,
@@ -175,9 +180,12 @@ pub(crate) struct Servers {
     /// Only these algorithms (several separated by commas); without it one of each way to choose
     #[arg(long, value_delimiter = ',')]
     pub(crate) only: Vec<Algorithm>,
-    /// Every algorithm: about an hour
+    /// Every algorithm: hours
     #[arg(long, conflicts_with = "only")]
     pub(crate) all: bool,
+    /// Only with connections that are used so (several separated by commas)
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) usage: Vec<Usage>,
     /// HAProxy and NGINX beside round-robin with kept connections (HAPROXY and NGINX name their programs)
     #[arg(long, default_value_t = true, action = ArgAction::Set)]
     pub(crate) rivals: bool,

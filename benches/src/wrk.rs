@@ -2,8 +2,10 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::{Context, Error, Result};
 use crate::workshop::HOST;
@@ -62,10 +64,53 @@ impl Load {
         command.arg("--script").arg(script);
         run(command)
     }
+
+    /// The same, to be stopped when enough has been seen; it ends by itself after its duration.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub(crate) fn start_script(&self, script: &Path) -> Result<Running> {
+        let mut command = self.command();
+        command.arg("--script").arg(script).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(Running { child: Some(command.spawn().context("wrk")?) })
+    }
+}
+
+/// A wrk at work; killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Option<Child>,
+}
+
+impl Running {
+    /// Ends it, as Ctrl-C does: it reports what it has seen.
+    ///
+    /// # Errors
+    /// As for [`Load::run`].
+    pub(crate) fn stop(mut self) -> Result<Report> {
+        let child = self.child.take().ok_or_else(|| Error::new("wrk: it has ended"))?;
+        if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            // It may have ended by itself.
+            let _ = kill_process(pid, Signal::INT);
+        }
+        report(&child.wait_with_output().context("wrk")?)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
 }
 
 fn run(mut command: Command) -> Result<Report> {
-    let output = command.output().context("wrk")?;
+    report(&command.output().context("wrk")?)
+}
+
+fn report(output: &Output) -> Result<Report> {
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

@@ -1,11 +1,11 @@
-//! HAProxy and NGINX with as many servers, each with connections that are kept: what ten thousand sockets cost whoever has them.
+//! HAProxy and NGINX with as many servers and clients, each with connections that are kept: what ten thousand sockets cost whoever has them.
 
 use std::net::SocketAddr;
 
 use crate::error::Result;
 use crate::rivals::{Contestant, Product};
 
-use super::CONNECTIONS;
+use super::backlog;
 
 /// The first HAProxy and the first NGINX of all.
 pub(super) fn rivals() -> Result<Vec<Contestant>> {
@@ -13,14 +13,15 @@ pub(super) fn rivals() -> Result<Vec<Contestant>> {
 }
 
 /// A rival's config with these servers: in turns, connections to servers kept for as long as they are used, no checks.
-pub(super) fn config_of(rival: Product, bind: SocketAddr, servers: &[SocketAddr]) -> String {
-    if rival.is_haproxy() { haproxy(bind, servers) } else { nginx(bind, servers) }
+pub(super) fn config_of(rival: Product, bind: SocketAddr, clients: u32, servers: &[SocketAddr]) -> String {
+    if rival.is_haproxy() { haproxy(bind, clients, servers) } else { nginx(bind, clients, servers) }
 }
 
 /// By turns that do not change (static-rr): roundrobin takes 4,095 servers at most. The limits of the pool of idle connections
 /// are those of its descriptors, of which there are to be enough; a purge would close some every five seconds.
-fn haproxy(bind: SocketAddr, servers: &[SocketAddr]) -> String {
-    let connections_max = servers.len() + 2_000;
+fn haproxy(bind: SocketAddr, clients: u32, servers: &[SocketAddr]) -> String {
+    let connections_max = servers.len() + clients as usize + 2_000;
+    let backlog = backlog(clients);
     let list: String =
         servers.iter().enumerate().map(|(at, server)| format!("  server s{at} {server}\n")).collect();
     format!(
@@ -41,7 +42,7 @@ defaults
   timeout server 60s
   timeout queue 1s
 frontend web
-  bind {bind} defer-accept backlog 4096
+  bind {bind} defer-accept backlog {backlog}
   default_backend web
 backend web
   balance static-rr
@@ -51,7 +52,7 @@ backend web
 }
 
 /// Its round robin. Of idle connections it keeps as many as it may ever have.
-fn nginx(bind: SocketAddr, servers: &[SocketAddr]) -> String {
+fn nginx(bind: SocketAddr, clients: u32, servers: &[SocketAddr]) -> String {
     let list: String = servers.iter().map(|server| format!("    server {server};\n")).collect();
     format!(
         "daemon off;
@@ -74,7 +75,7 @@ http {{
     keepalive_timeout 1h;
   }}
   server {{
-    listen {bind} deferred backlog=4096;
+    listen {bind} deferred backlog={backlog};
     location / {{
       proxy_pass http://web;
       proxy_http_version 1.1;
@@ -89,8 +90,9 @@ http {{
   }}
 }}
 ",
-        sockets = 2 * servers.len() + 4_096,
-        kept = servers.len() + CONNECTIONS as usize,
+        backlog = backlog(clients),
+        sockets = 2 * (servers.len() + clients as usize) + 4_096,
+        kept = servers.len() + clients as usize,
     )
 }
 
@@ -103,11 +105,11 @@ mod tests {
     fn rivals_have_every_server_and_room_for_a_kept_connection_to_each() {
         let bind = SocketAddr::from(([127, 0, 0, 1], 8080));
         let servers = addresses(10_000, 81);
-        let haproxy = config_of(Product::HaProxy, bind, &servers);
-        let nginx = config_of(Product::Nginx, bind, &servers);
+        let haproxy = config_of(Product::HaProxy, bind, 10_000, &servers);
+        let nginx = config_of(Product::Nginx, bind, 10_000, &servers);
         assert_eq!(haproxy.matches("\n  server s").count(), 10_000);
         assert_eq!(nginx.matches("\n    server 127.1.").count(), 10_000);
-        assert!(haproxy.contains("  server s9999 127.1.39.16:81\n") && haproxy.contains("maxconn 12000\n"));
-        assert!(nginx.contains("    server 127.1.39.16:81;\n    keepalive 10064;\n"));
+        assert!(haproxy.contains("  server s9999 127.1.39.16:81\n") && haproxy.contains("maxconn 22000\n"));
+        assert!(nginx.contains("    server 127.1.39.16:81;\n    keepalive 20000;\n"));
     }
 }

@@ -1,0 +1,190 @@
+//! What came of it: the table, and whether what is required was kept.
+
+use crate::error::{Error, Result};
+use crate::options::Servers;
+use crate::statistics::Spread;
+
+use super::FEW;
+use super::turn::{FEW_CLIENTS, Turn, Usage};
+
+/// More than that is too much.
+const RATIO_MAX: f64 = 1.10;
+
+/// All turns of one contestant, with few servers and with many.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Costs {
+    pub(super) few: Vec<Turn>,
+    pub(super) many: Vec<Turn>,
+}
+
+impl Costs {
+    /// Turn by turn.
+    fn of_many_to_few(&self) -> Option<Spread> {
+        ratio_of(&self.many, &self.few)
+    }
+}
+
+/// Rows as they come.
+pub(super) struct Table {
+    text: String,
+    many: usize,
+    clients: u32,
+    is_kept: bool,
+    unmeasured: usize,
+}
+
+impl Table {
+    pub(super) fn new(options: &Servers) -> Self {
+        let (many, clients) = (options.many, Usage::Held.clients(options));
+        let text = format!(
+            "\nCPU a request with {many} servers against {FEW}\n\n\
+             | algorithm | server connections | {FEW} servers | {many} servers | established: {FEW}, {many} servers | ratio: median (min..max) | |\n\
+             |---|---|---|---|---|---|---|\n"
+        );
+        Self { text, many, clients, is_kept: true, unmeasured: 0 }
+    }
+
+    /// Weir's row, and what is required of it.
+    pub(super) fn add(&mut self, algorithm: &str, usage: Usage, costs: &Costs) {
+        let Some(ratio) = costs.of_many_to_few() else { return };
+        let verdict = match usage.is_fair() {
+            false => "for information",
+            true if ratio.median <= RATIO_MAX => "kept",
+            true => "**missed**",
+        };
+        self.is_kept &= !usage.is_fair() || ratio.median <= RATIO_MAX;
+        self.row(algorithm, usage, costs, ratio, verdict);
+    }
+
+    /// A rival's, beside Weir's.
+    pub(super) fn add_rival(&mut self, who: &str, usage: Usage, theirs: &Costs, weirs: &Costs) {
+        let Some(ratio) = theirs.of_many_to_few() else { return };
+        let share = ratio_of(&weirs.many, &theirs.many).map_or(0.0, |share| share.median);
+        let verdict = format!("Weir: {share:.2} of it with {} servers", self.many);
+        self.row(who, usage, theirs, ratio, &verdict);
+    }
+
+    /// A row of which nothing is known but why.
+    pub(super) fn add_unmeasured(&mut self, algorithm: &str, usage: Usage, why: &Error) {
+        self.unmeasured += 1;
+        let connections = self.connections(usage);
+        let why = why.to_string().replace('\n', " ").replace('|', "/");
+        self.text.push_str(&format!("| {algorithm} | {connections} | | | | | not measured: {why} |\n"));
+    }
+
+    /// Whether all that is required was kept.
+    ///
+    /// # Errors
+    /// Something of it could not be measured, and the rest was kept.
+    pub(super) fn verdict(&self) -> Result<bool> {
+        match self.unmeasured {
+            rows if rows > 0 && self.is_kept => {
+                Err(Error::new(format!("{rows} rows could not be measured, the rest was kept")))
+            }
+            _ => Ok(self.is_kept),
+        }
+    }
+
+    /// All of it, as Markdown.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn row(&mut self, who: &str, usage: Usage, costs: &Costs, ratio: Spread, verdict: &str) {
+        let (few, many) = (median(&costs.few), median(&costs.many));
+        let connections = self.connections(usage);
+        let established = match usage {
+            // They come and go.
+            Usage::OneARequest => "-".to_owned(),
+            _ => format!("{}, {}", established(&costs.few), established(&costs.many)),
+        };
+        let Spread { min, median: ratio, max } = ratio;
+        self.text.push_str(&format!(
+            "| {who} | {connections} | {few:.2} us | {many:.2} us | {established} | {ratio:.2} ({min:.2}..{max:.2}) | {verdict} |\n"
+        ));
+    }
+
+    fn connections(&self, usage: Usage) -> String {
+        match usage {
+            Usage::OneARequest => format!("one a request, {FEW_CLIENTS} clients"),
+            Usage::Held => format!("kept, {} clients, a request on each", self.clients),
+            Usage::KeptByFew => format!("kept, {FEW_CLIENTS} clients: a cache's worth or not"),
+        }
+    }
+}
+
+/// Turn by turn.
+fn ratio_of(one: &[Turn], other: &[Turn]) -> Option<Spread> {
+    Spread::of(one.iter().zip(other).map(|(one, other)| one.cost_us / other.cost_us))
+}
+
+fn median(turns: &[Turn]) -> f64 {
+    Spread::of(turns.iter().map(|turn| turn.cost_us)).map_or(0.0, |it| it.median)
+}
+
+/// Connections to servers, the median.
+fn established(turns: &[Turn]) -> usize {
+    Spread::of(turns.iter().map(|turn| turn.established as f64)).map_or(0, |it| it.median as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> Servers {
+        Servers {
+            many: 10_000,
+            connections: 10_000,
+            repeats: 3,
+            seconds: 1,
+            only: Vec::new(),
+            all: false,
+            usage: Vec::new(),
+            rivals: true,
+        }
+    }
+
+    fn costs(few_us: f64, many_us: f64) -> Costs {
+        let turn = |cost_us, established| Turn { cost_us, established };
+        Costs { few: vec![turn(few_us, 10_003)], many: vec![turn(many_us, 10_102)] }
+    }
+
+    #[test]
+    fn too_much_is_missed_where_connections_are_alike_and_told_where_they_are_not() {
+        let mut table = Table::new(&options());
+        table.add("random", Usage::KeptByFew, &costs(10.0, 15.0));
+        assert!(table.verdict().unwrap(), "{}", table.text());
+        table.add("random", Usage::Held, &costs(10.0, 11.0));
+        assert!(table.verdict().unwrap(), "{}", table.text());
+        table.add("random", Usage::Held, &costs(10.0, 11.2));
+        assert!(!table.verdict().unwrap(), "{}", table.text());
+    }
+
+    #[test]
+    fn what_could_not_be_measured_is_neither_kept_nor_hides_what_was_missed() {
+        let mut table = Table::new(&options());
+        table.add_unmeasured("random", Usage::Held, &Error::new("wrk: errors in its report:\nread 3"));
+        assert!(table.verdict().is_err());
+        let row = "| random | kept, 10000 clients, a request on each | | | | | not measured: wrk: errors in its report: read 3 |\n";
+        assert!(table.text().ends_with(row), "{}", table.text());
+        table.add("random", Usage::OneARequest, &costs(10.0, 12.0));
+        assert!(!table.verdict().unwrap());
+    }
+
+    #[test]
+    fn rows_say_how_many_connections_there_were() {
+        let mut table = Table::new(&options());
+        table.add("random", Usage::Held, &costs(10.0, 11.0));
+        table.add_rival("random, haproxy-2.6.12", Usage::Held, &costs(20.0, 22.0), &costs(10.0, 11.0));
+        table.add("random", Usage::OneARequest, &costs(10.0, 11.0));
+        let rows: Vec<&str> = table.text().lines().skip(5).collect();
+        assert_eq!(
+            rows,
+            [
+                "| random | kept, 10000 clients, a request on each | 10.00 us | 11.00 us | 10003, 10102 | 1.10 (1.10..1.10) | kept |",
+                "| random, haproxy-2.6.12 | kept, 10000 clients, a request on each | 20.00 us | 22.00 us | 10003, 10102 | 1.10 (1.10..1.10) | Weir: 0.50 of it with 10000 servers |",
+                "| random | one a request, 64 clients | 10.00 us | 11.00 us | - | 1.10 (1.10..1.10) | kept |",
+            ]
+        );
+    }
+}

@@ -1,0 +1,234 @@
+//! What a request costs a balancer in one turn, and over how many connections to servers.
+
+use std::fs;
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::cpu;
+use crate::error::{Context, Error, Result};
+use crate::options::Servers;
+use crate::rivals::Balancer;
+use crate::workshop::Workshop;
+use crate::wrk::Load;
+
+use super::origin::{HELD_PER_S, Origin};
+
+/// Clients where it is not they who decide how many connections to servers there are.
+pub(super) const FEW_CLIENTS: u32 = 64;
+
+/// So many different ones are asked for: with one, a hash would have one server.
+const URIS: usize = 20_000;
+
+/// Of a turn in which connections are held, so many times what the others take: it is so much less that is answered meanwhile.
+const HELD_TURNS: u64 = 3;
+
+/// How connections to servers are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Usage {
+    /// A new one for each request.
+    OneARequest,
+    /// Kept, and as many as there are clients have a request at every moment, however few servers there are.
+    Held,
+    /// Kept, and as many as a few clients need: those of few servers are few, those of many are idle but for one now and then.
+    KeptByFew,
+}
+
+impl Usage {
+    /// Those of which something is required first.
+    const ALL: [Self; 3] = [Self::OneARequest, Self::Held, Self::KeptByFew];
+
+    /// Those that are asked for, or all.
+    pub(super) fn measured(options: &Servers) -> Vec<Self> {
+        if options.usage.is_empty() { Self::ALL.to_vec() } else { options.usage.clone() }
+    }
+
+    pub(super) fn reuses(self) -> bool {
+        self != Self::OneARequest
+    }
+
+    /// Whether the ratio of many servers to few says what servers cost.
+    pub(super) fn is_fair(self) -> bool {
+        self != Self::KeptByFew
+    }
+
+    /// Connections of clients.
+    pub(super) fn clients(self, options: &Servers) -> u32 {
+        if self == Self::Held { options.connections.max(1) } else { FEW_CLIENTS }
+    }
+}
+
+/// One turn.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    /// CPU a request.
+    pub(super) cost_us: f64,
+    /// Established connections from the balancer to servers, under load, at its end.
+    pub(super) established: usize,
+}
+
+/// The scripts by which wrk asks for another URI each time, of answers that come at once and of those that are held.
+pub(super) struct Scripts {
+    at_once: PathBuf,
+    held: PathBuf,
+}
+
+impl Scripts {
+    pub(super) fn write(workshop: &Workshop) -> Result<Self> {
+        let at_once = workshop.write("uris.lua", &uris("/1k"))?;
+        Ok(Self { at_once, held: workshop.write("held.lua", &uris("/held"))? })
+    }
+}
+
+/// Measures a balancer that has just been started.
+pub(super) fn measure(
+    balancer: &Balancer,
+    usage: Usage,
+    options: &Servers,
+    origin: &Origin,
+    scripts: &Scripts,
+) -> Result<Turn> {
+    match usage {
+        Usage::Held => held(balancer, options, origin, scripts),
+        Usage::OneARequest | Usage::KeptByFew => by_few(balancer, usage, options, origin, scripts),
+    }
+}
+
+/// A closed loop of few clients, as fast as it goes.
+fn by_few(
+    balancer: &Balancer,
+    usage: Usage,
+    options: &Servers,
+    origin: &Origin,
+    scripts: &Scripts,
+) -> Result<Turn> {
+    let load = |seconds| Load { duration: Duration::from_secs(seconds), ..load(balancer, FEW_CLIENTS) };
+    // Until every server has been used some times, and has what it takes at its first use (connections, histograms). As
+    // long with few servers: what connections leave behind in the kernel is then the same.
+    let many = options.many as u64;
+    let warm_up = if usage.reuses() { 2 + many / 5_000 } else { 1 + many / 1_200 };
+    load(warm_up).run_script(&scripts.at_once)?;
+    let before = cpu::cpu_time(balancer.process.pid());
+    let report = load(options.seconds.max(1)).run_script(&scripts.at_once)?;
+    let spent = cpu::cpu_time(balancer.process.pid()).saturating_sub(before);
+    let cost_us = spent.as_secs_f64() * 1e6 / report.requests as f64;
+    Ok(Turn { cost_us, established: established(origin.port())? })
+}
+
+/// A closed loop of many clients. The origin answers at a rate that is below what anybody here can do, so all requests but those that are
+/// just passed on wait there, each on a connection of its own: with three servers as with ten thousand. As fast as it goes they would
+/// wait in front of the balancer instead, which would then have few connections to few servers. Clients stay from warm-up to end.
+fn held(balancer: &Balancer, options: &Servers, origin: &Origin, scripts: &Scripts) -> Result<Turn> {
+    let clients = Usage::Held.clients(options);
+    // It is told when to end.
+    let load = Load { duration: Duration::from_secs(600), ..load(balancer, clients) };
+    let load = load.start_script(&scripts.held)?;
+    let enough = u64::from(clients) * 9 / 10;
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while origin.counts()?.waiting < enough && Instant::now() < deadline {
+        sleep(Duration::from_millis(100));
+    }
+    // Until every server has been used some times, with few servers as long.
+    sleep(Duration::from_secs(2 + 4 * options.many as u64 / HELD_PER_S));
+
+    let window = Duration::from_secs(HELD_TURNS * options.seconds.max(1));
+    let (before, cpu_before) = (origin.counts()?, cpu::cpu_time(balancer.process.pid()));
+    sleep(window);
+    let (after, cpu_after) = (origin.counts()?, cpu::cpu_time(balancer.process.pid()));
+    let established = established(origin.port())?;
+    load.stop()?;
+
+    // Without the one that asked.
+    let requests = (after.requests - before.requests).saturating_sub(1);
+    let made = (after.accepted - before.accepted).saturating_sub(1);
+    let in_use = before.waiting.min(after.waiting);
+    eprintln!(
+        "  {established} connections to servers, {in_use} of them in use, {made} new ones for {requests} requests"
+    );
+    if in_use < enough {
+        let message = format!(
+            "{in_use} connections to servers were in use, not {clients}: {HELD_PER_S}/s are too many here"
+        );
+        return Err(Error::new(message));
+    }
+    let cost_us = cpu_after.saturating_sub(cpu_before).as_secs_f64() * 1e6 / requests.max(1) as f64;
+    Ok(Turn { cost_us, established })
+}
+
+fn load(balancer: &Balancer, connections: u32) -> Load {
+    Load {
+        address: balancer.address,
+        path: "/1k",
+        tls: false,
+        closes: false,
+        connections,
+        duration: Duration::ZERO,
+    }
+}
+
+/// Established connections to this port, by the kernel's list of this network: servers are where nobody else asks.
+fn established(port: u16) -> Result<usize> {
+    let path = "/proc/self/net/tcp";
+    Ok(established_in(&fs::read_to_string(path).context(path)?, port))
+}
+
+/// As proc_pid_net(5) has them: number, own address, the other's, state (1 is ESTABLISHED).
+fn established_in(table: &str, port: u16) -> usize {
+    let port = format!(":{port:04X}");
+    let is_one = |line: &&str| {
+        let mut fields = line.split_whitespace().skip(2);
+        fields.next().is_some_and(|other| other.ends_with(&port)) && fields.next() == Some("01")
+    };
+    table.lines().filter(is_one).count()
+}
+
+/// wrk asks for another URI each time, in an order of no account. They are made in advance.
+fn uris(below: &str) -> String {
+    format!(
+        "local requests = {{}}
+local turn = 0
+
+function init()
+  for index = 1, {URIS} do
+    requests[index] = wrk.format(nil, string.format(\"{below}/%08x\", (index * 2654435761) % 4294967296))
+  end
+end
+
+function request()
+  turn = turn % {URIS} + 1
+  return requests[turn]
+end
+"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_connections_that_are_established_and_lead_to_servers_are_counted() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt\n\
+            0: 00000000:0051 00000000:0000 0A 00000000:00000000 00:00000000 00000000\n\
+            1: 0100007F:9C40 0100017F:0051 01 00000000:00000000 00:00000000 00000000\n\
+            2: 0100017F:0051 0100007F:9C40 01 00000000:00000000 00:00000000 00000000\n\
+            3: 0100007F:9C42 0200017F:0051 06 00000000:00000000 00:00000000 00000000\n\
+            4: 0100007F:9C44 0200017F:0050 01 00000000:00000000 00:00000000 00000000\n";
+        assert_eq!(established_in(table, 0x51), 1);
+    }
+
+    #[test]
+    fn the_clients_are_many_only_where_their_connections_are_held() {
+        let options = Servers {
+            many: 10_000,
+            connections: 9_000,
+            repeats: 1,
+            seconds: 1,
+            only: Vec::new(),
+            all: false,
+            usage: Vec::new(),
+            rivals: true,
+        };
+        assert_eq!(Usage::ALL.map(|usage| usage.clients(&options)), [64, 9_000, 64]);
+    }
+}
