@@ -10,7 +10,7 @@ use crate::rivals::nginx_programs;
 use crate::workshop::{HOST, Workshop, free_addresses};
 
 /// Under `/held`, so many requests are answered a second, and the others wait, each on its connection.
-pub(super) const HELD_PER_S: u64 = 10_000;
+pub(super) const HELD_PER_S: u64 = 5_000;
 
 /// One NGINX; ends when dropped.
 pub(super) struct Origin {

@@ -16,10 +16,12 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
         Scheme::Source | Scheme::Random => "RANDOM",
     };
     let connections = connections_max();
-    let (protocol, pem) = match assignment.tls_in {
-        None => ("http", String::new()),
+    let (protocol, binding, pem) = match assignment.tls_in {
+        None => ("http", "", String::new()),
         Some(pem) => (
             "https",
+            // Clients of the lab say the certificate's name in TLS and the address in `Host`: otherwise it answers them 421.
+            "strict_sni_binding = false\n",
             format!(
                 ", certificate = {pem:?}, key = {pem:?}, certificate_chain = {pem:?}, tls_versions = [\"TLS_V13\"]"
             ),
@@ -53,7 +55,7 @@ handle_process_affinity = false
 [[listeners]]
 protocol = \"{protocol}\"
 address = \"{bind}\"
-[clusters.web]
+{binding}[clusters.web]
 protocol = \"http\"
 load_balancing = \"{balance}\"
 frontends = [
