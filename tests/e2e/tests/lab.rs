@@ -126,7 +126,10 @@ fn what_a_comparison_was_made_with_is_kept_and_told() {
     let version = Command::new(weir_e2e::program()).arg("--version").output().unwrap();
     let version = text(&version).trim().trim_start_matches("weir ").to_owned();
     for (what, value) in [
-        ("commit", git(&["rev-parse", "HEAD"])),
+        (
+            "commit of the directory in which it was started (programs may be of another)",
+            git(&["rev-parse", "HEAD"]),
+        ),
         ("kernel", line("/proc/sys/kernel/osrelease")),
         ("net.core.somaxconn", line("/proc/sys/net/core/somaxconn")),
         ("net.ipv4.tcp_rmem", line("/proc/sys/net/ipv4/tcp_rmem")),
