@@ -89,6 +89,10 @@ fn named_by_content(root: &Path, target: &Path) -> Result<PathBuf, String> {
     let content = fs::read(&from).map_err(|error| format!("{}: {error}", from.display()))?;
     let directory = target.join("profile");
     let to = directory.join(format!("{:016x}.profdata", fnv1a(&content)));
+    // What is there stays as it is: crates that were built by it are built anew when it is newer than they are.
+    if fs::read(&to).is_ok_and(|there| there == content) {
+        return Ok(to);
+    }
     fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     fs::write(&to, content).map_err(|error| format!("{}: {error}", to.display()))?;
     Ok(to)
@@ -173,6 +177,23 @@ mod tests {
         }
         assert_eq!(names[0], names[2]);
         assert_ne!(names[0], names[1]);
+    }
+
+    #[test]
+    fn a_profile_that_is_there_already_is_not_written_again_but_a_broken_one_is() {
+        let root = repository();
+        let target = root.path().join("target");
+        fs::create_dir_all(root.path().join("packaging")).unwrap();
+        fs::write(root.path().join(PROFILE), "one").unwrap();
+        let name = named_by_content(root.path(), &target).unwrap();
+        let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1);
+        fs::File::open(&name).unwrap().set_modified(long_ago).unwrap();
+        assert_eq!(named_by_content(root.path(), &target).unwrap(), name);
+        assert_eq!(fs::metadata(&name).unwrap().modified().unwrap(), long_ago);
+
+        fs::write(&name, "on").unwrap();
+        named_by_content(root.path(), &target).unwrap();
+        assert_eq!(fs::read_to_string(&name).unwrap(), "one");
     }
 
     #[test]
