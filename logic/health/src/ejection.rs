@@ -138,6 +138,10 @@ impl EjectionState {
     /// Each time of `base_time` without an ejection makes up for one.
     fn forget_old_ejections(&mut self, rule: &EjectionRule, now: Duration) {
         let Standing::In { since } = &mut self.standing else { return };
+        if self.count == 0 {
+            *since = now;
+            return;
+        }
         let step = rule.base_time.duration().max(Duration::from_millis(1));
         let steps = (now.saturating_sub(*since).as_nanos() / step.as_nanos()).min(u128::from(self.count));
         self.count -= steps as u32;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 use weir_health::{EjectionRule, TrafficSample, Verdict};
 
 use super::Controller;
@@ -10,16 +10,14 @@ use super::phrase::{count, duration};
 use super::records::PoolRecord;
 use crate::state::ServerState;
 
-/// Traffic is judged this often, and besides when a worker gives the alarm.
-const REGULARLY: Duration = Duration::from_secs(1);
 /// A server that fails gives the alarm with each failure: so much apart they are looked after.
 const ALARMS_APART: Duration = Duration::from_millis(20);
 
-/// Ejects servers that fail real requests, and lets them return.
+/// Ejects servers that fail real requests when a worker gives the alarm. Regularly all are judged by
+/// [`Controller::read_totals`], which lets them return, too.
 pub(super) async fn keep_judging(controller: Arc<Controller>) {
     loop {
-        // A timeout is the other reason to look.
-        let _ = timeout(REGULARLY, controller.shared().traffic_alarm.notified()).await;
+        controller.shared().traffic_alarm.notified().await;
         controller.judge_traffic();
         sleep(ALARMS_APART).await;
     }
@@ -27,48 +25,57 @@ pub(super) async fn keep_judging(controller: Arc<Controller>) {
 
 impl Controller {
     /// Judges every server of every pool that has a rule for it.
-    pub(super) fn judge_traffic(&self) {
-        let now = Instant::now();
-        let since_start = self.since_start(now);
-        let mut events = Vec::new();
+    fn judge_traffic(&self) {
+        let mut judgement = self.judgement();
         let mut records = self.records();
         for pool in records.pools_in_use_mut() {
-            let shared = Arc::clone(&pool.shared);
-            if let Some(rule) = &shared.plan.ejection {
-                judge_pool(pool, rule, since_start, now, &mut events);
+            for slot in 0..pool.members.slots().len() {
+                judgement.judge(pool, slot);
             }
-            if let Some(rule) = &shared.plan.breaker {
-                events.extend(pool.breaker_event(rule));
-            }
+            judgement.judge_breaker(pool);
         }
         drop(records);
-        if !events.is_empty() {
+        self.carry_out(judgement);
+    }
+
+    /// What is judged now.
+    pub(super) fn judgement(&self) -> Judgement {
+        let now = Instant::now();
+        Judgement { now, since_start: self.since_start(now), events: Vec::new() }
+    }
+
+    /// Has everybody know what was judged.
+    pub(super) fn carry_out(&self, judgement: Judgement) {
+        if !judgement.events.is_empty() {
             self.publish_news();
         }
-        events.iter().for_each(|event| self.log.line(event));
+        judgement.events.iter().for_each(|event| self.log.line(event));
     }
 }
 
-fn judge_pool(
-    pool: &mut PoolRecord,
-    rule: &EjectionRule,
-    since_start: Duration,
+/// What traffic made of servers and pools at one time, for the log.
+pub(super) struct Judgement {
     now: Instant,
-    events: &mut Vec<String>,
-) {
-    for slot in 0..pool.members.slots().len() {
+    since_start: Duration,
+    events: Vec<String>,
+}
+
+impl Judgement {
+    /// Judges one server, if its pool has a rule for that.
+    pub(super) fn judge(&mut self, pool: &mut PoolRecord, slot: usize) {
         let rotation = pool.rotation();
-        let Some(server) = pool.members.at_mut(slot) else { continue };
+        let Some(rule) = &pool.shared.plan.ejection else { return };
+        let Some(server) = pool.members.at_mut(slot) else { return };
         if !server.is_eligible() && !server.health.is_ejected() {
             // Checks or the operator keep it out already.
-            continue;
+            return;
         }
         let sample = sample(&server.state);
         let ejections = rotation.ejections(server.spec.spec.backup);
         let was_half_open = server.health.is_half_open();
-        let verdict = server.health.judge(rule, since_start, sample, ejections, now);
+        let verdict = server.health.judge(rule, self.since_start, sample, ejections, self.now);
         let event = match verdict {
-            Verdict::Stay => continue,
+            Verdict::Stay => return,
             Verdict::Probe => {
                 server.state.want_probes(rule.probes);
                 format!(
@@ -84,7 +91,7 @@ fn judge_pool(
                 // What fails from now on was sent before.
                 server.state.succeeded();
                 server.state.want_probes(0);
-                let length = duration(until.saturating_sub(since_start));
+                let length = duration(until.saturating_sub(self.since_start));
                 let reason = match was_half_open {
                     true => "it failed a request while it was half open".to_owned(),
                     false => reason(rule, sample),
@@ -96,7 +103,15 @@ fn judge_pool(
         pool.settle(slot);
         // Its limit has changed, even where nothing else has.
         pool.spoil();
-        events.push(format!("pool {}, {label}: {event}; {}", pool.name, pool.rotation()));
+        self.events.push(format!("pool {}, {label}: {event}; {}", pool.name, pool.rotation()));
+    }
+
+    /// Notes what a pool's breaker has done, if it has one.
+    pub(super) fn judge_breaker(&mut self, pool: &mut PoolRecord) {
+        let shared = Arc::clone(&pool.shared);
+        if let Some(rule) = &shared.plan.breaker {
+            self.events.extend(pool.breaker_event(rule));
+        }
     }
 }
 
