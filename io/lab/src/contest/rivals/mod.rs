@@ -283,8 +283,12 @@ pub(crate) fn is_able(
     kernel::is_able(&program.path, &recipe, directory.path())
 }
 
-/// Whether a version of a product knows the weights that it would be told.
+/// Whether a version of a product knows the weights that it would be told. One that tells no version, as somebody's own build may, is
+/// told them: if it does not, it says so itself when it starts.
 fn knows_weights(product: Product, version: &str) -> Result<(), String> {
+    if version.is_empty() {
+        return Ok(());
+    }
     let (since, name) = match product {
         // `weighted_round_robin`.
         Product::Caddy => ([2, 7], "2.7"),

@@ -230,6 +230,8 @@ fn versions_without_weights_are_left_out_where_servers_have_them() {
         assert!(able(product, old, true).unwrap_err().contains(&format!("; this is {old}")));
     }
     assert_eq!(able(Product::Nginx, "1.22.1", true), Ok(()));
+    // Built by somebody, of no release.
+    assert_eq!(able(Product::Traefik, "", true), Ok(()));
 }
 
 #[test]
