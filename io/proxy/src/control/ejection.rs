@@ -38,13 +38,13 @@ impl Controller {
         self.carry_out(judgement);
     }
 
-    /// What is judged now.
+    /// A judgement as of now, before anybody is judged.
     pub(super) fn judgement(&self) -> Judgement {
         let now = Instant::now();
         Judgement { now, since_start: self.since_start(now), events: Vec::new() }
     }
 
-    /// Has everybody know what was judged.
+    /// Tells workers and the log what came of it.
     pub(super) fn carry_out(&self, judgement: Judgement) {
         if !judgement.events.is_empty() {
             self.publish_news();
