@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::machine;
 use crate::network;
 use crate::options::Servers;
-use crate::rivals::{Contestant, Product};
+use crate::rivals::{Balancer, Contestant, Product};
 use crate::workshop::{Workshop, free_addresses};
 
 use origin::{Origin, addresses};
@@ -114,6 +114,20 @@ impl Bench<'_> {
     fn costs(&self, algorithm: Algorithm, usage: Usage, contestants: &[Contestant]) -> Result<Vec<Costs>> {
         let mut all = vec![Costs::default(); contestants.len()];
         for turn in 0..self.options.repeats.max(1) {
+            if usage == Usage::OneARequest {
+                for (contestant, costs) in contestants.iter().zip(&mut all) {
+                    let [few, many] = self.both(algorithm, contestant)?;
+                    let (name, turn, few_us, many_us) =
+                        (&contestant.name, turn + 1, few.cost_us, many.cost_us);
+                    let ratio = many_us / few_us;
+                    eprintln!(
+                        "{algorithm}, {name}, {usage:?}, turn {turn}: {few_us:.2} us, {many_us:.2} us, {ratio:.3}"
+                    );
+                    costs.few.push(few);
+                    costs.many.push(many);
+                }
+                continue;
+            }
             // Each begins as often.
             let sides = if turn % 2 == 0 { [true, false] } else { [false, true] };
             for is_few in sides {
@@ -136,6 +150,24 @@ impl Bench<'_> {
         contestant: &Contestant,
         count: usize,
     ) -> Result<Turn> {
+        let balancer = self.start(algorithm, usage, contestant, count)?;
+        turn::measure(&balancer, usage, self.options, &self.origin, &self.scripts)
+    }
+
+    /// With few servers and with many, at the same time, where connections are not kept.
+    fn both(&self, algorithm: Algorithm, contestant: &Contestant) -> Result<[Turn; 2]> {
+        let start = |count| self.start(algorithm, Usage::OneARequest, contestant, count);
+        let (few, many) = (start(FEW)?, start(self.options.many)?);
+        turn::measure_both([&few, &many], self.options, &self.scripts)
+    }
+
+    fn start(
+        &self,
+        algorithm: Algorithm,
+        usage: Usage,
+        contestant: &Contestant,
+        count: usize,
+    ) -> Result<Balancer> {
         let [bind] = free_addresses()?;
         let servers = addresses(count, self.origin.port());
         let clients = usage.clients(self.options);
@@ -146,8 +178,7 @@ impl Bench<'_> {
             }
             rival => beside::config_of(rival, bind, clients, &servers),
         };
-        let balancer = contestant.start_with(self.workshop, &text, bind)?;
-        turn::measure(&balancer, usage, self.options, &self.origin, &self.scripts)
+        contestant.start_with(self.workshop, &text, bind)
     }
 }
 
@@ -182,7 +213,7 @@ fn config_of(
         servers.join(", "),
         max = clients + 1_000,
         backlog = backlog(clients),
-        control = workshop.path("weir.sock"),
+        control = workshop.path(&format!("weir-{}.sock", bind.port())),
     )
 }
 

@@ -10,6 +10,9 @@ use super::turn::{FEW_CLIENTS, Turn, Usage};
 /// More than that is too much.
 const RATIO_MAX: f64 = 1.10;
 
+/// With more connections to many servers than so many times those to few it is sockets that are compared, not servers.
+const CONNECTIONS_RATIO_MAX: f64 = 1.25;
+
 /// All turns of one contestant, with few servers and with many.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Costs {
@@ -21,6 +24,14 @@ impl Costs {
     /// Turn by turn.
     fn of_many_to_few(&self) -> Option<Spread> {
         ratio_of(&self.many, &self.few)
+    }
+
+    /// How many times the connections there are to many servers; 1 where they come and go.
+    fn connections_of_many_to_few(&self) -> f64 {
+        match (established(&self.many), established(&self.few)) {
+            (_, 0) => 1.0,
+            (many, few) => many as f64 / few as f64,
+        }
     }
 }
 
@@ -47,12 +58,18 @@ impl Table {
     /// Weir's row, and what is required of it.
     pub(super) fn add(&mut self, algorithm: &str, usage: Usage, costs: &Costs) {
         let Some(ratio) = costs.of_many_to_few() else { return };
+        let connections = costs.connections_of_many_to_few();
         let verdict = match usage.is_fair() {
             false => "for information",
+            true if connections > CONNECTIONS_RATIO_MAX => {
+                &format!("for information: {connections:.1} times the connections")
+            }
             true if ratio.median <= RATIO_MAX => "kept",
-            true => "**missed**",
+            true => {
+                self.is_kept = false;
+                "**missed**"
+            }
         };
-        self.is_kept &= !usage.is_fair() || ratio.median <= RATIO_MAX;
         self.row(algorithm, usage, costs, ratio, verdict);
     }
 
@@ -158,6 +175,28 @@ mod tests {
         assert!(table.verdict().unwrap(), "{}", table.text());
         table.add("random", Usage::Held, &costs(10.0, 11.2));
         assert!(!table.verdict().unwrap(), "{}", table.text());
+    }
+
+    #[test]
+    fn nothing_is_required_where_there_are_many_times_the_connections() {
+        let mut table = Table::new(&options());
+        let mut chance = costs(10.0, 15.0);
+        chance.many[0].established = 55_000;
+        table.add("random", Usage::Held, &chance);
+        assert!(table.verdict().unwrap(), "{}", table.text());
+        assert!(
+            table.text().ends_with("| for information: 5.5 times the connections |\n"),
+            "{}",
+            table.text()
+        );
+        // Nor is it kept by what came of those.
+        table.add("random", Usage::OneARequest, &Costs { few: vec![none(10.0)], many: vec![none(11.5)] });
+        assert!(!table.verdict().unwrap(), "{}", table.text());
+    }
+
+    /// A turn after which no connection is left.
+    fn none(cost_us: f64) -> Turn {
+        Turn { cost_us, established: 0 }
     }
 
     #[test]

@@ -105,24 +105,41 @@ pub(super) fn measure(
                 "{in_use} connections to servers were in use, not {clients}: {HELD_PER_S}/s are too many here"
             )))
         }
-        Usage::OneARequest | Usage::KeptByFew => by_few(balancer, usage, options, origin, scripts),
+        Usage::OneARequest | Usage::KeptByFew => by_few(balancer, options, origin, scripts),
     }
 }
 
+/// Measures two balancers that have just been started and make a connection for each request, one with few servers and one with many: a
+/// second of each by turns, as many as a turn has. Connections that come and go leave the kernel in other moods from one ten seconds
+/// to the next, and what it is in costs more than what is looked for; so both meet the same.
+pub(super) fn measure_both(both: [&Balancer; 2], options: &Servers, scripts: &Scripts) -> Result<[Turn; 2]> {
+    // Until every server has been used some times, and has what it takes at its first use (histograms).
+    let warm_up = Duration::from_secs(1 + options.many as u64 / 1_200);
+    for balancer in both {
+        Load { duration: warm_up, ..load(balancer, FEW_CLIENTS) }.run_script(&scripts.at_once)?;
+    }
+    let mut sides = [(Duration::ZERO, 0); 2];
+    for second in 0..options.seconds.max(1) {
+        // Each begins as often.
+        for side in if second % 2 == 0 { [0, 1] } else { [1, 0] } {
+            let (balancer, (spent, requests)) = (both[side], &mut sides[side]);
+            let before = cpu::cpu_time(balancer.process.pid());
+            let load = Load { duration: Duration::from_secs(1), ..load(balancer, FEW_CLIENTS) };
+            *requests += load.run_script(&scripts.at_once)?.requests;
+            *spent += cpu::cpu_time(balancer.process.pid()).saturating_sub(before);
+        }
+    }
+    Ok(sides.map(|(spent, requests)| Turn {
+        cost_us: spent.as_secs_f64() * 1e6 / requests.max(1) as f64,
+        established: 0,
+    }))
+}
+
 /// A closed loop of few clients, as fast as it goes.
-fn by_few(
-    balancer: &Balancer,
-    usage: Usage,
-    options: &Servers,
-    origin: &Origin,
-    scripts: &Scripts,
-) -> Result<Turn> {
+fn by_few(balancer: &Balancer, options: &Servers, origin: &Origin, scripts: &Scripts) -> Result<Turn> {
     let load = |seconds| Load { duration: Duration::from_secs(seconds), ..load(balancer, FEW_CLIENTS) };
-    // Until every server has been used some times, and has what it takes at its first use (connections, histograms). As
-    // long with few servers: what connections leave behind in the kernel is then the same.
-    let many = options.many as u64;
-    let warm_up = if usage.reuses() { 2 + many / 5_000 } else { 1 + many / 1_200 };
-    load(warm_up).run_script(&scripts.at_once)?;
+    // Until every server has been used some times, and has what it takes at its first use (connections, histograms).
+    load(2 + options.many as u64 / 5_000).run_script(&scripts.at_once)?;
     let before = cpu::cpu_time(balancer.process.pid());
     let report = load(options.seconds.max(1)).run_script(&scripts.at_once)?;
     let spent = cpu::cpu_time(balancer.process.pid()).saturating_sub(before);

@@ -30,6 +30,10 @@ pub struct Roster {
     members: Box<[usize]>,
     /// The same, for whoever asks whether one slot is among them.
     member_set: SlotSet,
+    /// Slots that have a server. Asked instead of the servers themselves where none can be full: of thousands no cache holds all.
+    taken_set: SlotSet,
+    /// Some server can be full, whether it is a member or not.
+    may_be_full: bool,
     schedule: Schedule,
     bound: Option<Bound>,
     /// Some member can be full.
@@ -74,12 +78,15 @@ impl Roster {
         for candidate in candidates.iter().flatten() {
             candidate.load.set_in_total(bound.is_some(), hub.total_load());
         }
+        let taken: Vec<usize> = candidates.iter().flatten().map(|candidate| candidate.slot).collect();
         let roster = Self {
             scheduling,
             generation,
             number,
-            candidates,
             member_set: SlotSet::new(&members),
+            taken_set: SlotSet::new(&taken),
+            may_be_full: candidates.iter().flatten().any(|candidate| candidate.connections_max.is_some()),
+            candidates,
             members,
             schedule,
             bound,
@@ -256,7 +263,13 @@ impl Roster {
 
     /// Whether a member may be given a request now: not excluded, and below its `connections_max`.
     pub(crate) fn is_open(&self, slot: usize, exclude: &[usize]) -> bool {
-        !exclude.contains(&slot) && self.candidate(slot).is_some_and(Candidate::has_room)
+        if exclude.contains(&slot) {
+            return false;
+        }
+        match self.may_be_full {
+            true => self.candidate(slot).is_some_and(Candidate::has_room),
+            false => self.taken_set.contains(slot),
+        }
     }
 
     /// Whether there is a bound on loads.
