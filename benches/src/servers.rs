@@ -113,34 +113,59 @@ impl Bench<'_> {
     /// What requests cost each of them, in turns with few servers and with many.
     fn costs(&self, algorithm: Algorithm, usage: Usage, contestants: &[Contestant]) -> Result<Vec<Costs>> {
         let mut all = vec![Costs::default(); contestants.len()];
-        for turn in 0..self.options.repeats.max(1) {
-            if usage == Usage::OneARequest {
-                for (contestant, costs) in contestants.iter().zip(&mut all) {
-                    let [few, many] = self.both(algorithm, contestant)?;
-                    let (name, turn, few_us, many_us) =
-                        (&contestant.name, turn + 1, few.cost_us, many.cost_us);
-                    let ratio = many_us / few_us;
-                    eprintln!(
-                        "{algorithm}, {name}, {usage:?}, turn {turn}: {few_us:.2} us, {many_us:.2} us, {ratio:.3}"
-                    );
-                    costs.few.push(few);
-                    costs.many.push(many);
-                }
-                continue;
-            }
-            // Each begins as often.
-            let sides = if turn % 2 == 0 { [true, false] } else { [false, true] };
-            for is_few in sides {
-                let count = if is_few { FEW } else { self.options.many };
-                for (contestant, costs) in contestants.iter().zip(&mut all) {
-                    let seen = self.turn(algorithm, usage, contestant, count)?;
-                    let (name, turn, cost) = (&contestant.name, turn + 1, seen.cost_us);
-                    eprintln!("{algorithm}, {name}, {count} servers, {usage:?}, turn {turn}: {cost:.2} us");
-                    if is_few { costs.few.push(seen) } else { costs.many.push(seen) }
+        for turn in 1..=self.options.repeats.max(1) {
+            match usage {
+                Usage::OneARequest => self.side_by_side(algorithm, contestants, turn, &mut all)?,
+                Usage::Held | Usage::KeptByFew => {
+                    self.one_after_another(algorithm, usage, contestants, turn, &mut all)?;
                 }
             }
         }
         Ok(all)
+    }
+
+    fn one_after_another(
+        &self,
+        algorithm: Algorithm,
+        usage: Usage,
+        contestants: &[Contestant],
+        turn: usize,
+        all: &mut [Costs],
+    ) -> Result<()> {
+        // Each begins as often.
+        for is_few in if turn % 2 == 1 { [true, false] } else { [false, true] } {
+            let count = if is_few { FEW } else { self.options.many };
+            for (contestant, costs) in contestants.iter().zip(&mut *all) {
+                let seen = self.turn(algorithm, usage, contestant, count)?;
+                let (name, cost) = (&contestant.name, seen.cost_us);
+                eprintln!("{algorithm}, {name}, {count} servers, {usage:?}, turn {turn}: {cost:.2} us");
+                if is_few { costs.few.push(seen) } else { costs.many.push(seen) }
+            }
+        }
+        Ok(())
+    }
+
+    /// With few servers and with many at the same time, where connections are not kept.
+    fn side_by_side(
+        &self,
+        algorithm: Algorithm,
+        contestants: &[Contestant],
+        turn: usize,
+        all: &mut [Costs],
+    ) -> Result<()> {
+        for (contestant, costs) in contestants.iter().zip(all) {
+            let start = |count| self.start(algorithm, Usage::OneARequest, contestant, count);
+            let (few, many) = (start(FEW)?, start(self.options.many)?);
+            let [few, many] = turn::measure_both([&few, &many], self.options, &self.scripts)?;
+            let (name, few_us, many_us) = (&contestant.name, few.cost_us, many.cost_us);
+            eprintln!(
+                "{algorithm}, {name}, one a request, turn {turn}: {few_us:.2} us, with {} servers {many_us:.2} us",
+                self.options.many
+            );
+            costs.few.push(few);
+            costs.many.push(many);
+        }
+        Ok(())
     }
 
     fn turn(
@@ -152,13 +177,6 @@ impl Bench<'_> {
     ) -> Result<Turn> {
         let balancer = self.start(algorithm, usage, contestant, count)?;
         turn::measure(&balancer, usage, self.options, &self.origin, &self.scripts)
-    }
-
-    /// With few servers and with many, at the same time, where connections are not kept.
-    fn both(&self, algorithm: Algorithm, contestant: &Contestant) -> Result<[Turn; 2]> {
-        let start = |count| self.start(algorithm, Usage::OneARequest, contestant, count);
-        let (few, many) = (start(FEW)?, start(self.options.many)?);
-        turn::measure_both([&few, &many], self.options, &self.scripts)
     }
 
     fn start(

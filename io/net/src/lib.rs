@@ -11,7 +11,6 @@ mod listen;
 mod page_buffer;
 mod page_cache;
 mod pipe;
-mod prefetch;
 mod secret;
 pub mod service;
 mod socket;
@@ -29,7 +28,6 @@ pub use listen::{ListenError, ListenOptions, ListenSocket, Listener, is_listened
 pub use page_buffer::PageBuffer;
 pub use page_cache::is_cached;
 pub use pipe::{Pipe, PipePool};
-pub use prefetch::prefetch;
 pub use secret::Secret;
 pub use socket::{Peer, Socket};
 pub use splice::{SpliceProgress, poll_splice};

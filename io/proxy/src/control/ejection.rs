@@ -30,7 +30,6 @@ impl Controller {
         let mut records = self.records();
         for pool in records.pools_in_use_mut() {
             for slot in 0..pool.members.slots().len() {
-                pool.members.look_ahead(slot);
                 judgement.judge(pool, slot);
             }
             judgement.judge_breaker(pool);

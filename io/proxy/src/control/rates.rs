@@ -67,7 +67,6 @@ fn read_pools(records: &mut Records, elapsed: Duration, judgement: &mut Judgemen
     for pool in records.pools_in_use_mut() {
         let mut active = pool.departed.active();
         for slot in 0..pool.members.slots().len() {
-            pool.members.look_ahead(slot);
             let Some(server) = pool.members.at_mut(slot) else { continue };
             let server_requests = server.state.counters.sum(|shard| shard.requests.get());
             let server_active = u64::from(server.state.load.active());

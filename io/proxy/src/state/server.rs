@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use weir_balance::{Concurrency, ConcurrencyRule, RequestClass, ServerLoad, ServiceTimes};
 use weir_model::ServerName;
-use weir_net::prefetch;
 use weir_net::tls::TlsConnector;
 
 use super::{RequestQueue, ServerCounters, Shards};
@@ -103,12 +102,6 @@ impl ServerState {
             last_used_ms: AtomicU64::new(0),
             started: Instant::now(),
         }
-    }
-
-    /// Has the processor fetch what each request looks at.
-    pub(crate) fn prefetch(&self) {
-        prefetch(&self.load);
-        prefetch(&self.last_used_ms);
     }
 
     /// What its requests take. From the first call on, [`ServerState::took`] keeps it.

@@ -1,20 +1,13 @@
 use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use weir_net::prefetch;
 use weir_stats::{HistogramPair, SharedHistogram, Side};
 
 use super::{Counter, RefusalCounts, StatusClasses};
 
-/// One copy of `T` for each thread that counts, on cache lines of its own; readers sum them up. A clone has the same copies.
+/// One copy of `T` for each thread that counts, on cache lines of its own; readers sum them up.
 #[derive(Debug)]
-pub struct Shards<T>(Arc<[Padded<T>]>);
-
-impl<T> Clone for Shards<T> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
+pub struct Shards<T>(Box<[Padded<T>]>);
 
 /// Keeps neighbours off each other's cache lines (128 bytes: the prefetcher fetches them in pairs).
 #[derive(Debug, Default)]
@@ -185,8 +178,6 @@ pub struct ServerCounters {
     pub responses: StatusClasses,
     /// How long responses took: [`ServerCounters::FIRST_BYTE`] and [`ServerCounters::TOTAL`].
     pub times: HistogramPair,
-    /// Outcomes that count for passive ejection.
-    pub failures: Counter,
     /// Connections opened.
     pub connections: Counter,
     /// From the start of a connect to its end, TLS included.
@@ -203,6 +194,8 @@ pub struct ServerCounters {
     pub client_aborts: Counter,
     /// Responses that this server broke off, or let stall, after they had begun.
     pub server_aborts: Counter,
+    /// Outcomes that count for passive ejection.
+    pub failures: Counter,
 }
 
 impl ServerCounters {
@@ -210,12 +203,6 @@ impl ServerCounters {
     pub const FIRST_BYTE: Side = Side::First;
     /// From the choice of the server to the response's last byte.
     pub const TOTAL: Side = Side::Second;
-
-    /// Has the processor fetch what each request changes.
-    pub(crate) fn prefetch(&self) {
-        prefetch(&self.requests);
-        prefetch(&self.times);
-    }
 }
 
 #[cfg(test)]
@@ -244,6 +231,6 @@ mod tests {
     fn what_every_request_changes_of_a_servers_counters_is_on_one_pair_of_cache_lines() {
         let end = offset_of!(ServerCounters, times) + size_of::<HistogramPair>();
         assert!(end <= align_of::<Padded<ServerCounters>>(), "{end}");
-        assert!(end <= offset_of!(ServerCounters, failures));
+        assert!(end <= offset_of!(ServerCounters, connections));
     }
 }

@@ -113,7 +113,6 @@ impl LocalPool {
                 Pick::Server(slot) => slot,
             };
             let server = view.servers.get(slot).and_then(Option::as_ref).ok_or(Choice::Nobody)?;
-            server.prefetch();
             // Another worker may have taken the server's last place since the pick.
             if view.shared.roster.try_begin(slot) {
                 return Ok(Rc::clone(server));

@@ -2,22 +2,17 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use weir_balance::ServerLoad;
 use weir_config::plan::ConnectionReuse;
-use weir_net::{Stream, prefetch};
+use weir_net::Stream;
 
 use super::habit::Habit;
 use super::kept::Kept;
-use crate::state::{ServerCounters, ServerState, Shards};
+use crate::state::{ServerCounters, ServerState};
 
 /// A server as one worker sees it: the shared state, and this worker's idle connections to it.
 #[repr(C)]
 pub(crate) struct LocalServer {
     pub(crate) shared: Arc<ServerState>,
-    /// Those of `shared`, to be found without a look at it.
-    counters: Shards<ServerCounters>,
-    /// Likewise.
-    load: Arc<ServerLoad>,
     thread: usize,
     idle: RefCell<Kept<IdleConnection>>,
 }
@@ -40,21 +35,12 @@ struct IdleConnection {
 
 impl LocalServer {
     pub(crate) fn new(shared: Arc<ServerState>, thread: usize) -> Self {
-        let (counters, load) = (shared.counters.clone(), Arc::clone(&shared.load));
-        Self { shared, counters, load, thread, idle: RefCell::default() }
+        Self { shared, thread, idle: RefCell::default() }
     }
 
     /// This worker's counters for it.
     pub(crate) fn counters(&self) -> &ServerCounters {
-        self.counters.of(self.thread)
-    }
-
-    /// What a request looks at of its server comes on its way, all at once: with thousands of servers no cache holds it, and one
-    /// after another each line would be waited for. To be called as soon as the server is known, and once its response is there.
-    pub(crate) fn prefetch(&self) {
-        self.shared.prefetch();
-        self.counters().prefetch();
-        prefetch(&*self.load);
+        self.shared.counters.of(self.thread)
     }
 
     /// An idle connection that is still good, the one used last: the others may then time out.

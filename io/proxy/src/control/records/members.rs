@@ -1,7 +1,6 @@
 use std::collections::{BTreeSet, HashMap};
 
 use weir_model::ServerName;
-use weir_net::prefetch;
 
 use super::ServerRecord;
 
@@ -82,25 +81,6 @@ impl Members {
 
     pub(in crate::control) fn at_mut(&mut self, slot: usize) -> Option<&mut ServerRecord> {
         self.by_slot.get_mut(slot)?.as_mut()
-    }
-
-    /// Has the processor fetch what a round over all slots looks at of those that come soon after this one: thousands of servers are in no
-    /// cache, and so the round does not wait for each. In steps, for a server's state is where its record says, and its counters where
-    /// its state says.
-    pub(in crate::control) fn look_ahead(&self, slot: usize) {
-        if let Some(record) = self.at(slot + 12) {
-            record.prefetch();
-        }
-        if let Some(record) = self.at(slot + 8) {
-            record.state.prefetch();
-        }
-        if let Some(record) = self.at(slot + 4) {
-            for counters in record.state.counters.iter() {
-                prefetch(&counters.requests);
-                prefetch(&counters.failures);
-            }
-            prefetch(&*record.state.load);
-        }
     }
 
     /// In order.

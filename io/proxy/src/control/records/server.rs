@@ -6,7 +6,6 @@ use weir_balance::{Candidate, Portion};
 use weir_config::plan::PoolPlan;
 use weir_control::{AdminState, EffectiveServer};
 use weir_model::{ServerAddress, Weight};
-use weir_net::prefetch;
 use weir_net::tls::ClientTls;
 use weir_wire::agent::AgentWish;
 
@@ -51,14 +50,6 @@ pub(super) struct Counted {
 }
 
 impl ServerRecord {
-    /// Has the processor fetch what each round over all servers looks at.
-    pub(super) fn prefetch(&self) {
-        prefetch(&self.state);
-        prefetch(&self.health);
-        prefetch(&self.requests);
-        prefetch(&self.active);
-    }
-
     /// A server that has done nothing yet and is nowhere yet: [`ServerRecord::locate`] comes next.
     pub(super) fn new(spec: EffectiveServer, slot: usize, health: HealthRecord, threads: usize) -> Self {
         let address = spec.spec.address.to_string();

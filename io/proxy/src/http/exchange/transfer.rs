@@ -100,8 +100,6 @@ impl Exchange {
         let asked_after = matches!(asked, Asked::After { .. });
         let Some(connection) = &mut self.connection else { return Poll::Ready(Ok(None)) };
         let Some(lease) = &self.lease else { return Poll::Ready(Ok(None)) };
-        // The response may be there, a long time after the request; while it is read, its server's lines come.
-        lease.server.prefetch();
         loop {
             let spliceable = connection.stream.splice_end().is_some() && client.stream.splice_end().is_some();
             let mut reading = Reading {
