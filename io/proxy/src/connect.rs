@@ -46,8 +46,9 @@ pub(crate) async fn connect(
 ) -> Result<ServerConnection, ConnectError> {
     let started = Instant::now();
     let version = server.shared.endpoint_version();
-    let opened = open(&pool, &server, client).await;
+    // Found before the wait: after it, with thousands of servers, no cache would hold the way to them.
     let counters = server.counters();
+    let opened = open(&pool, &server, version, client).await;
     match &opened {
         Ok(_) => {
             counters.connections.one();
@@ -62,8 +63,14 @@ pub(crate) async fn connect(
 async fn open(
     pool: &LocalPool,
     server: &LocalServer,
+    version: u64,
     client: Option<ProxiedClient>,
 ) -> Result<Stream, ConnectError> {
+    if let Some(address) = server.direct_address(version) {
+        let mut socket = Socket::connect_tcp(address).await.map_err(ConnectError::of)?;
+        introduce(pool, &mut socket, client).await?;
+        return Ok(Stream::Plain(socket));
+    }
     let endpoint = server.shared.endpoint();
     let mut socket = match &*endpoint {
         Endpoint::Unresolved => return Err(ConnectError::Unresolved),
@@ -75,15 +82,29 @@ async fn open(
             connect_first(addresses).await.map_err(ConnectError::of)?
         }
     };
-    if let Some(version) = pool.shared.plan.proxy_protocol {
-        let header = proxy_header(version, client);
-        write_all(&mut socket, &header).await.map_err(ConnectError::ProxyHeader)?;
-    }
-    let Some(connector) = server.shared.connector() else { return Ok(Stream::Plain(socket)) };
+    introduce(pool, &mut socket, client).await?;
+    let Some(connector) = server.shared.connector() else {
+        if let Endpoint::Inet(addresses) = &*endpoint
+            && let [only] = addresses[..]
+        {
+            server.note_direct_address(version, only);
+        }
+        return Ok(Stream::Plain(socket));
+    };
     let mut encrypted =
         connector.connect(socket).map_err(|error| ConnectError::Tls(io::Error::other(error)))?;
     poll_fn(|cx| encrypted.poll_handshake(cx)).await.map_err(ConnectError::Tls)?;
     Ok(Stream::Tls(Box::new(encrypted)))
+}
+
+/// Tells the server whose connection it is, if its pool wants that.
+async fn introduce(
+    pool: &LocalPool,
+    socket: &mut Socket,
+    client: Option<ProxiedClient>,
+) -> Result<(), ConnectError> {
+    let Some(version) = pool.shared.plan.proxy_protocol else { return Ok(()) };
+    write_all(socket, &proxy_header(version, client)).await.map_err(ConnectError::ProxyHeader)
 }
 
 /// The addresses, a different one first each time.

@@ -66,7 +66,7 @@ impl WeightedDraw {
     ) -> Option<usize> {
         let mut randoms = (0..).map(|index| nth(draw.random, index));
         for _ in 0..ROUNDS_MAX {
-            let mut best: Option<&Candidate> = None;
+            let mut best: Option<(usize, &Candidate)> = None;
             let mut last = None;
             for _ in 0..draw.draws {
                 let drawn = self.draw(randoms.next()?, last.filter(|_| draw.distinct))?;
@@ -75,12 +75,12 @@ impl WeightedDraw {
                 let Some(one) = Some(slot).filter(|slot| is_open(*slot)).and_then(&candidate) else {
                     continue;
                 };
-                if best.is_none_or(|best| is_better(one, best)) {
-                    best = Some(one);
+                if best.is_none_or(|(_, best)| is_better(one, best)) {
+                    best = Some((slot, one));
                 }
             }
-            if let Some(best) = best {
-                return Some(best.slot);
+            if let Some((slot, _)) = best {
+                return Some(slot);
             }
         }
         None

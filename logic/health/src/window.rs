@@ -2,11 +2,15 @@ use std::time::Duration;
 
 /// Remembers what two growing totals were, to tell how much they grew within a time window: 8 to 9 slices of it, in
 /// fixed memory.
+///
+/// A look at it meets the oldest mark and the newest, not all: there is one for each of thousands of servers, which no cache holds.
 #[derive(Debug, Clone)]
 pub(crate) struct Window {
-    /// Oldest first.
-    past: [Mark; Self::SLICES + 1],
+    /// Where the oldest one is.
+    oldest: usize,
     used: usize,
+    /// A ring.
+    past: [Mark; Self::SLICES + 1],
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -23,7 +27,7 @@ impl Window {
     pub(crate) fn starting(at: Duration, requests: u64, failures: u64) -> Self {
         let mut past = [Mark::default(); Self::SLICES + 1];
         past[0] = Mark { at, requests, failures };
-        Self { past, used: 1 }
+        Self { oldest: 0, used: 1, past }
     }
 
     /// How much the totals grew within the last `length`, at least seven eighths of which are covered. If it was last
@@ -35,17 +39,76 @@ impl Window {
         requests: u64,
         failures: u64,
     ) -> (u64, u64) {
-        let age = |mark: &Mark| now.saturating_sub(mark.at);
-        let outdated = self.past[..self.used].iter().take_while(|mark| age(mark) > length).count();
-        let dropped = outdated.min(self.used - 1);
-        self.past.copy_within(dropped..self.used, 0);
-        self.used -= dropped;
-
-        let base = self.past[0];
-        if age(&self.past[self.used - 1]) >= length / Self::SLICES as u32 && self.used < self.past.len() {
-            self.past[self.used] = Mark { at: now, requests, failures };
+        let age = |mark: Mark| now.saturating_sub(mark.at);
+        while self.used > 1 && age(self.mark(0)) > length {
+            self.oldest = self.place(1);
+            self.used -= 1;
+        }
+        let base = self.mark(0);
+        if age(self.mark(self.used - 1)) >= length / Self::SLICES as u32 && self.used < self.past.len() {
+            self.past[self.place(self.used)] = Mark { at: now, requests, failures };
             self.used += 1;
         }
         (requests.saturating_sub(base.requests), failures.saturating_sub(base.failures))
+    }
+
+    /// Where the one is that came so many after the oldest.
+    fn place(&self, after: usize) -> usize {
+        (self.oldest + after) % (Self::SLICES + 1)
+    }
+
+    fn mark(&self, after: usize) -> Mark {
+        self.past[self.place(after)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same in the plainest way: marks in a row, of which the first ones are dropped.
+    struct Plain(Vec<Mark>);
+
+    impl Plain {
+        fn growth(&mut self, now: Duration, length: Duration, totals: (u64, u64)) -> (u64, u64) {
+            let age = |mark: &Mark| now.saturating_sub(mark.at);
+            let outdated = self.0.iter().take_while(|mark| age(mark) > length).count();
+            self.0.drain(..outdated.min(self.0.len() - 1));
+            let base = self.0[0];
+            let newest = age(&self.0[self.0.len() - 1]);
+            if newest >= length / Window::SLICES as u32 && self.0.len() <= Window::SLICES {
+                self.0.push(Mark { at: now, requests: totals.0, failures: totals.1 });
+            }
+            (totals.0 - base.requests, totals.1 - base.failures)
+        }
+    }
+
+    #[test]
+    fn a_ring_of_marks_tells_what_a_row_of_marks_does() {
+        let length = Duration::from_secs(10);
+        let mut window = Window::starting(Duration::ZERO, 5, 2);
+        let mut plain = Plain(vec![Mark { at: Duration::ZERO, requests: 5, failures: 2 }]);
+        let (mut now, mut requests, mut failures) = (Duration::ZERO, 5, 2);
+        let mut grown = [0_u32; 2];
+        for step in 0..2_000_u64 {
+            // Often and seldom asked, and now and then not for long.
+            now += Duration::from_millis(if step % 97 == 0 { 25_000 } else { step * step % 2_311 });
+            requests += step % 7;
+            failures += u64::from(step % 5 == 0);
+            let found = window.growth(now, length, requests, failures);
+            assert_eq!(found, plain.growth(now, length, (requests, failures)), "step {step}");
+            grown[usize::from(found.0 > 0)] += 1;
+        }
+        assert!(grown[1] > 1_000, "{grown:?}");
+    }
+
+    #[test]
+    fn what_happened_before_the_window_does_not_count() {
+        let length = Duration::from_secs(8);
+        let mut window = Window::starting(Duration::ZERO, 0, 0);
+        assert_eq!(window.growth(Duration::from_secs(1), length, 100, 50), (100, 50));
+        assert_eq!(window.growth(Duration::from_secs(8), length, 110, 50), (110, 50));
+        // The mark of the first second is the base now.
+        assert_eq!(window.growth(Duration::from_secs(9), length, 120, 51), (20, 1));
     }
 }

@@ -14,6 +14,7 @@ use weir_http::{
     CookieEdit, Exchange, ForwardedFor, Forwarder, ForwardingRules, HeadLimits, HeaderTable, RequestContext,
     RequestText, ResponseContext, ResponseTo, RouteRewriter, Scheme, Version, parse_request, parse_response,
 };
+use weir_model::ServerName;
 
 const WRK: &[u8] = b"GET /1k HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
 const BROWSER: &[u8] = b"GET /assets/app.js?v=20240501 HTTP/1.1\r\nHost: www.example.org\r\n\
@@ -53,6 +54,7 @@ fn run(case: &str, count: u64) {
     let forwarder = Forwarder::compile(&rules, Scheme::Http);
     let route = RouteRewriter::none();
     let peer = forwarder.peer("192.0.2.7:40000".parse().unwrap());
+    let server = ServerName::new("w1").unwrap();
     let exchange = Exchange {
         peer: &peer,
         client: &peer,
@@ -60,7 +62,7 @@ fn run(case: &str, count: u64) {
         listener: "web",
         route: "web",
         pool: "web",
-        server: "w1",
+        server: Some(&server),
         tls: None,
     };
     let mut table = HeaderTable::new();

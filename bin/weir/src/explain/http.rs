@@ -7,7 +7,7 @@ use weir_http::{
     Action, Exchange, Forwarder, HeaderTable, HeaderTest, Mismatch, Peer, RequestContext, RequestHead,
     RequestText, RouteMatch, RouteRequest, RouteRewriter, RouteTable, Scheme, Template, parse_request,
 };
-
+use weir_model::ServerName;
 use weir_proxy::sticky::request_edit;
 
 use super::answer::{Answer, Outcome, PassedOver, RouteAnswer};
@@ -64,7 +64,7 @@ pub(super) fn explain(
         listener: listener.name.as_str(),
         route: route.name.as_str(),
         pool: "",
-        server: "",
+        server: None,
         tls: None,
     };
     let sent = Sent {
@@ -138,9 +138,14 @@ impl Sent<'_> {
         exchange: Exchange<'_>,
     ) -> Option<String> {
         let rewriter = RouteRewriter::compile(route.rewrite.as_ref(), &route.headers).ok()?;
-        let server = chosen.server.as_deref().unwrap_or("the-server");
+        let server = ServerName::new(chosen.server.as_deref().unwrap_or("the-server")).ok()?;
         let context = RequestContext {
-            exchange: Exchange { peer: self.peer, pool: pool.name.as_str(), server, ..exchange },
+            exchange: Exchange {
+                peer: self.peer,
+                pool: pool.name.as_str(),
+                server: Some(&server),
+                ..exchange
+            },
             server_scheme: if pool.tls.is_some() { Scheme::Https } else { Scheme::Http },
             default_host: "",
             upgrade: self.head.upgrade.is_some(),

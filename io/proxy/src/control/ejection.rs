@@ -30,7 +30,9 @@ impl Controller {
         let mut records = self.records();
         for pool in records.pools_in_use_mut() {
             for slot in 0..pool.members.slots().len() {
-                judgement.judge(pool, slot);
+                let Some(server) = pool.members.at_mut(slot) else { continue };
+                let sample = sample(&server.state);
+                judgement.judge(pool, slot, sample);
             }
             judgement.judge_breaker(pool);
         }
@@ -61,8 +63,8 @@ pub(super) struct Judgement {
 }
 
 impl Judgement {
-    /// Judges one server, if its pool has a rule for that.
-    pub(super) fn judge(&mut self, pool: &mut PoolRecord, slot: usize) {
+    /// Judges one server by what its traffic has come to, if its pool has a rule for that.
+    pub(super) fn judge(&mut self, pool: &mut PoolRecord, slot: usize, sample: TrafficSample) {
         let rotation = pool.rotation();
         let Some(rule) = &pool.shared.plan.ejection else { return };
         let Some(server) = pool.members.at_mut(slot) else { return };
@@ -70,7 +72,6 @@ impl Judgement {
             // Checks or the operator keep it out already.
             return;
         }
-        let sample = sample(&server.state);
         let ejections = rotation.ejections(server.spec.spec.backup);
         let was_half_open = server.health.is_half_open();
         let verdict = server.health.judge(rule, self.since_start, sample, ejections, self.now);
@@ -115,13 +116,16 @@ impl Judgement {
     }
 }
 
-fn sample(server: &ServerState) -> TrafficSample {
+/// What a server's traffic has come to.
+pub(super) fn sample(server: &ServerState) -> TrafficSample {
+    // What only counts while it is half open is further away.
+    let is_probed = server.probes_wanted() > 0;
     TrafficSample {
         requests_total: server.counters.sum(|shard| shard.requests.get()),
         failures_total: server.counters.sum(|shard| shard.failures.get()),
         consecutive_failures: server.consecutive_failures.load(Ordering::Relaxed),
-        probes_passed: server.probes_passed(),
-        probes_failed: server.probes_failed(),
+        probes_passed: if is_probed { server.probes_passed() } else { 0 },
+        probes_failed: if is_probed { server.probes_failed() } else { 0 },
     }
 }
 

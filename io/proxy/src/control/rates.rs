@@ -4,11 +4,15 @@ use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::Controller;
-use super::ejection::Judgement;
+use super::ejection::{Judgement, sample};
 use super::process_facts;
 use super::records::Records;
 
 const TICK: Duration = Duration::from_secs(1);
+
+/// Of so many servers all is read before anything is made of it. Thousands are in no cache, and with nothing to do in between the
+/// processor waits for several of them at once.
+const LOOKED_AT_TOGETHER: usize = 32;
 
 /// Reads every total once a second, for rates and for the highest of each level; judges traffic, lets go of what is over, and finds
 /// weights.
@@ -66,15 +70,24 @@ impl Controller {
 fn read_pools(records: &mut Records, elapsed: Duration, judgement: &mut Judgement) {
     for pool in records.pools_in_use_mut() {
         let mut active = pool.departed.active();
-        for slot in 0..pool.members.slots().len() {
-            let Some(server) = pool.members.at_mut(slot) else { continue };
-            let server_requests = server.state.counters.sum(|shard| shard.requests.get());
-            let server_active = u64::from(server.state.load.active());
-            server.requests.read(server_requests, elapsed);
-            server.active.read(server_active);
-            active += server_active;
-            // While it is at hand: thousands of servers are in no cache, and another round would bring them all in again.
-            judgement.judge(pool, slot);
+        let slots = pool.members.slots().len();
+        for first in (0..slots).step_by(LOOKED_AT_TOGETHER) {
+            let together = first..slots.min(first + LOOKED_AT_TOGETHER);
+            let mut looks = [None; LOOKED_AT_TOGETHER];
+            for (look, slot) in looks.iter_mut().zip(together.clone()) {
+                let state = pool.members.at_mut(slot).map(|server| &server.state);
+                *look = state.map(|state| (sample(state), state.load.active()));
+            }
+            for (look, slot) in looks.into_iter().zip(together) {
+                let (Some((sample, server_active)), Some(server)) = (look, pool.members.at_mut(slot)) else {
+                    continue;
+                };
+                server.requests.read(sample.requests_total, elapsed);
+                server.active.read(server_active.into());
+                active += u64::from(server_active);
+                // While it is at hand: another round would bring them all in again.
+                judgement.judge(pool, slot, sample);
+            }
         }
         judgement.judge_breaker(pool);
         pool.requests.read(pool.requests_total(), elapsed);

@@ -215,7 +215,7 @@ impl Connection {
             route,
             pool,
             // It is chosen after the head is written.
-            server: "",
+            server: None,
             tls,
         }
     }

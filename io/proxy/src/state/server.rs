@@ -242,10 +242,10 @@ impl ServerState {
 
     /// A request of that turn has succeeded. Returns whether that was the last one that was wanted.
     pub(crate) fn probe_passed(&self, turn: Option<u32>) -> bool {
-        let wanted = self.probes_wanted();
+        // Nearly always none: then nothing is looked at that no cache may hold.
         turn.is_some()
             && turn == self.probe_turn()
-            && self.probes_passed.fetch_add(1, Ordering::Relaxed).saturating_add(1) == wanted
+            && self.probes_passed.fetch_add(1, Ordering::Relaxed).saturating_add(1) == self.probes_wanted()
     }
 
     /// A request of that turn has failed. Returns whether that concerns the present one.

@@ -1,4 +1,5 @@
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use crate::state::{ServerCounters, ServerState};
 pub(crate) struct LocalServer {
     pub(crate) shared: Arc<ServerState>,
     thread: usize,
+    direct: Cell<Option<Direct>>,
     idle: RefCell<Kept<IdleConnection>>,
 }
 
@@ -28,6 +30,13 @@ pub(crate) struct ServerConnection {
     endpoint_version: u64,
 }
 
+/// Where a server is connected to while its endpoint has this version: its one address, without TLS.
+#[derive(Debug, Clone, Copy)]
+struct Direct {
+    endpoint_version: u64,
+    address: SocketAddr,
+}
+
 struct IdleConnection {
     connection: ServerConnection,
     since: Instant,
@@ -35,12 +44,28 @@ struct IdleConnection {
 
 impl LocalServer {
     pub(crate) fn new(shared: Arc<ServerState>, thread: usize) -> Self {
-        Self { shared, thread, idle: RefCell::default() }
+        Self { shared, thread, direct: Cell::new(None), idle: RefCell::default() }
     }
 
     /// This worker's counters for it.
     pub(crate) fn counters(&self) -> &ServerCounters {
         self.shared.counters.of(self.thread)
+    }
+
+    /// Its address, if it was last seen to have no other, and to be spoken to without TLS, when its endpoint had this version.
+    ///
+    /// Kept here because with thousands of servers no cache holds where each of them is, and each line of memory on the way there would
+    /// have to be waited for.
+    pub(crate) fn direct_address(&self, endpoint_version: u64) -> Option<SocketAddr> {
+        self.direct
+            .get()
+            .filter(|known| known.endpoint_version == endpoint_version)
+            .map(|known| known.address)
+    }
+
+    /// As of this version it has this address only, and no TLS. The version must have been read before both were.
+    pub(crate) fn note_direct_address(&self, endpoint_version: u64, address: SocketAddr) {
+        self.direct.set(Some(Direct { endpoint_version, address }));
     }
 
     /// An idle connection that is still good, the one used last: the others may then time out.
@@ -132,5 +157,45 @@ impl IdleConnection {
             && is_within(self.since, rules.idle_timeout.duration())
             && is_within(self.connection.born, rules.age_max.duration())
             && !self.connection.stream.has_pending_input()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_model::ServerName;
+
+    use super::*;
+    use crate::state::Endpoint;
+
+    #[test]
+    fn a_server_that_has_moved_or_speaks_otherwise_is_not_connected_to_as_it_was() {
+        let address: SocketAddr = "127.0.0.1:81".parse().unwrap();
+        let name = ServerName::new("a").unwrap();
+        let endpoint = Endpoint::Inet(vec![address]);
+        let state = Arc::new(ServerState::new(1, name, address.to_string(), 0, endpoint, 1));
+        let server = LocalServer::new(Arc::clone(&state), 0);
+        let known = || server.direct_address(state.endpoint_version());
+        assert_eq!(known(), None);
+        server.note_direct_address(state.endpoint_version(), address);
+        assert_eq!(known(), Some(address));
+        state.move_to(Endpoint::Unresolved);
+        assert_eq!(known(), None);
+        server.note_direct_address(state.endpoint_version(), address);
+        state.set_connector(None);
+        assert_eq!(known(), None);
+    }
+
+    #[test]
+    fn what_was_read_before_a_server_moved_is_not_taken_for_what_it_is_after() {
+        let (old, new): (SocketAddr, SocketAddr) =
+            ("127.0.0.1:81".parse().unwrap(), "127.0.0.1:82".parse().unwrap());
+        let name = ServerName::new("a").unwrap();
+        let endpoint = Endpoint::Inet(vec![old]);
+        let state = Arc::new(ServerState::new(1, name, old.to_string(), 0, endpoint, 1));
+        let server = LocalServer::new(Arc::clone(&state), 0);
+        let version = state.endpoint_version();
+        state.move_to(Endpoint::Inet(vec![new]));
+        server.note_direct_address(version, old);
+        assert_eq!(server.direct_address(state.endpoint_version()), None);
     }
 }

@@ -1,3 +1,5 @@
+use weir_model::ServerName;
+
 use super::Peer;
 use crate::{CookieEdit, RequestHead, SetCookieEdit, Variables, Version, split_authority};
 
@@ -42,8 +44,8 @@ pub struct Exchange<'a> {
     pub route: &'a str,
     /// Name of the pool.
     pub pool: &'a str,
-    /// Name of the server.
-    pub server: &'a str,
+    /// Name of the server, once one is chosen. Read only where something asks for it: of thousands no cache holds it.
+    pub server: Option<&'a ServerName>,
     /// The client's TLS session; `None` = plaintext.
     pub tls: Option<&'a TlsNames<'a>>,
 }
@@ -151,7 +153,7 @@ impl<'a> Exchange<'a> {
             listener: self.listener,
             route: self.route,
             pool: self.pool,
-            server: self.server,
+            server: self.server.map_or("", ServerName::as_str),
             request_id: self.request_id,
             tls_version: tls.version,
             tls_cipher: tls.cipher,

@@ -1,10 +1,13 @@
 //! A request or response through parser and forwarder, as text.
 
+use std::sync::LazyLock;
+
 use weir_http::{
     CookieEdit, Exchange, ForwardedFor, Forwarder, ForwardingRules, HeadLimits, HeaderTable, Peer,
     RequestContext, RequestHead, RequestText, ResponseContext, ResponseTo, ResponseWritten, RouteRewriter,
     Scheme, SetCookieEdit, TlsNames, Version, parse_request, parse_response,
 };
+use weir_model::ServerName;
 
 /// What a listener has whose operator configured nothing.
 pub(crate) fn default_rules() -> ForwardingRules {
@@ -147,6 +150,8 @@ impl Way {
     }
 }
 
+static SERVER: LazyLock<ServerName> = LazyLock::new(|| ServerName::new("w1").unwrap());
+
 pub(crate) fn exchange<'a>(peer: &'a Peer, request_id: &'a str, tls: &'a TlsNames<'a>) -> Exchange<'a> {
     Exchange {
         peer,
@@ -155,7 +160,7 @@ pub(crate) fn exchange<'a>(peer: &'a Peer, request_id: &'a str, tls: &'a TlsName
         listener: "front",
         route: "r1",
         pool: "web",
-        server: "w1",
+        server: Some(&SERVER),
         tls: Some(tls),
     }
 }

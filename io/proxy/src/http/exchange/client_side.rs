@@ -35,7 +35,7 @@ impl ClientSide<'_> {
                 .get(reading.request.route)
                 .map_or("", |route| route.plan.name.as_str()),
             pool: reading.pool,
-            server: reading.server.name.as_str(),
+            server: Some(&reading.server.name),
             tls,
         }
     }

@@ -35,7 +35,7 @@ pub(super) fn write(
     let http = &connection.listener.http;
     let route = http.routes.get(facts.route)?;
     let pool = offloaded.map_or("", |it| it.pool.shared.plan.name.as_str());
-    let server = offloaded.and_then(|it| it.server.as_ref()).map_or("", |server| server.name.as_str());
+    let server = offloaded.and_then(|it| it.server.as_ref()).map(|server| &server.name);
     let names = connection.names(facts.asker(), route.plan.name.as_str(), pool, tls.as_ref());
     let context = ResponseContext {
         exchange: Names { server, ..names },
