@@ -91,7 +91,7 @@ mod tests {
         let (mut now, mut requests, mut failures) = (Duration::ZERO, 5, 2);
         let mut grown = [0_u32; 2];
         for step in 0..2_000_u64 {
-            // Often and seldom asked, and now and then not for long.
+            // At different distances, and now and then after more than a whole window.
             now += Duration::from_millis(if step % 97 == 0 { 25_000 } else { step * step % 2_311 });
             requests += step % 7;
             failures += u64::from(step % 5 == 0);

@@ -30,7 +30,7 @@ impl Controller {
         let mut records = self.records();
         for pool in records.pools_in_use_mut() {
             for slot in 0..pool.members.slots().len() {
-                let Some(server) = pool.members.at_mut(slot) else { continue };
+                let Some(server) = pool.members.at(slot) else { continue };
                 let sample = sample(&server.state);
                 judgement.judge(pool, slot, sample);
             }

@@ -75,7 +75,7 @@ fn read_pools(records: &mut Records, elapsed: Duration, judgement: &mut Judgemen
             let together = first..slots.min(first + LOOKED_AT_TOGETHER);
             let mut looks = [None; LOOKED_AT_TOGETHER];
             for (look, slot) in looks.iter_mut().zip(together.clone()) {
-                let state = pool.members.at_mut(slot).map(|server| &server.state);
+                let state = pool.members.at(slot).map(|server| &server.state);
                 *look = state.map(|state| (sample(state), state.load.active()));
             }
             for (look, slot) in looks.into_iter().zip(together) {

@@ -51,7 +51,7 @@ fn killed_again_and_again(state: impl Fn(&Place) -> String) {
         let mut weir = Weir::start(&config);
         weir.wait_for_log("fleet web: led from here");
         scale(&weir, servers);
-        // The one before may have ended with just as many, before it did anything of what it was told: then there is nothing to say.
+        // There is nothing to say if the Weir before was killed before it did anything, and left as many servers as are wanted now.
         wait_until("the first word, or nothing to do", PATIENCE, || {
             weir.log().iter().any(|line| line.contains("wanted; ")) || has_settled_at(&weir, servers)
         });
