@@ -54,7 +54,7 @@ fuzz_target!(|buf: &[u8]| {
             listener: "",
             route: "",
             pool: "",
-            server: "",
+            server: None,
             tls: None,
         };
         let cx = RequestContext {

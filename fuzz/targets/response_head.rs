@@ -56,7 +56,7 @@ fuzz_target!(|buf: &[u8]| {
                 listener: "",
                 route: "",
                 pool: "",
-                server: "",
+                server: None,
                 tls: None,
             },
             request: RequestText { method: b"GET", host: b"h", path: b"/a", query: None },
