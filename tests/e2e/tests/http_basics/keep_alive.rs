@@ -355,6 +355,35 @@ fn no_more_connections_to_a_server_are_kept_than_permitted() {
 }
 
 #[test]
+fn a_request_takes_one_idle_connection_to_a_server_and_leaves_the_others() {
+    let came = AtomicUsize::new(0);
+    let server = RawServer::start(move |peer| {
+        let mut is_first = true;
+        while peer.request().is_ok() {
+            // The first request of each of three, all at the same time.
+            if std::mem::replace(&mut is_first, false) {
+                came.fetch_add(1, Ordering::SeqCst);
+                wait_until("three requests", PATIENCE, || came.load(Ordering::SeqCst) >= 3);
+            }
+            peer.respond("hi")?;
+        }
+        Ok(())
+    });
+    let weir = Weir::start(&format!("{}[weir]\nworkers = 1\n", web(&[server.addr()])));
+    let mut clients = [weir.client(), weir.client(), weir.client()];
+    for client in &mut clients {
+        client.send(get("/"));
+    }
+    for client in &mut clients {
+        assert_eq!(client.response().status, 200);
+    }
+    for _ in 0..6 {
+        assert_eq!(clients[0].exchange(get("/")).status, 200);
+    }
+    assert_eq!((server.connections(), server.connections_open()), (3, 3));
+}
+
+#[test]
 fn an_idle_client_is_closed_after_its_time_without_a_word() {
     let server = RawServer::answering("hi");
     let config = format!("{}[listener.web.timeouts]\nidle = \"150ms\"\n", web(&[server.addr()]));
