@@ -13,7 +13,7 @@ use weir_net::{Socket, Stream, connect_first};
 use weir_wire::proxy::{self, Command, Endpoints};
 
 use crate::state::Endpoint;
-use crate::worker::{LocalPool, LocalServer, ServerConnection};
+use crate::worker::{Done, LocalPool, LocalServer, ServerConnection};
 
 /// Whose addresses a PROXY header tells.
 #[derive(Debug, Clone, Copy)]
@@ -46,16 +46,11 @@ pub(crate) async fn connect(
 ) -> Result<ServerConnection, ConnectError> {
     let started = Instant::now();
     let version = server.shared.endpoint_version();
-    // Found before the wait: after it, with thousands of servers, no cache would hold the way to them.
-    let counters = server.counters();
     let opened = open(&pool, &server, version, client).await;
     match &opened {
-        Ok(_) => {
-            counters.connections.one();
-            counters.connect.record(started.elapsed().as_micros() as u64);
-        }
+        Ok(_) => server.note(Done::Connected(started.elapsed())),
         Err(ConnectError::Exhausted(_)) => {}
-        Err(_) => counters.connect_errors.one(),
+        Err(_) => server.counters().connect_errors.one(),
     }
     opened.map(|stream| ServerConnection::new(stream, version))
 }

@@ -18,7 +18,7 @@ use crate::accept::{SocketOrder, accept};
 use crate::report;
 use crate::socket_name::SocketName;
 use crate::state::Shared;
-use crate::worker::{Drain, Worker};
+use crate::worker::{Drain, Worker, count_what_was_noted};
 
 /// All worker threads.
 #[derive(Debug)]
@@ -199,7 +199,7 @@ impl Drop for SocketFile {
 
 fn run(index: usize, shared: Arc<Shared>, mut orders: mpsc::UnboundedReceiver<Order>) {
     let mut builder = Builder::new_current_thread();
-    builder.enable_all().event_interval(EVENT_INTERVAL);
+    builder.enable_all().event_interval(EVENT_INTERVAL).on_thread_park(count_what_was_noted);
     let runtime = match builder.build_local(LocalOptions::default()) {
         Ok(runtime) => runtime,
         Err(error) => return report::line(&format!("worker {index}: event loop: {error}")),
@@ -242,6 +242,7 @@ fn run(index: usize, shared: Arc<Shared>, mut orders: mpsc::UnboundedReceiver<Or
             }
         }
     });
+    count_what_was_noted();
 }
 
 fn started_nanos() -> u64 {

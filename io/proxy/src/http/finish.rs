@@ -15,8 +15,7 @@ use super::outcome::End;
 use super::request::RequestFacts;
 use crate::log::{self, Ended, Given};
 use crate::report;
-use crate::state::ServerCounters;
-use crate::worker::Drain;
+use crate::worker::{Done, Drain, Response, Served};
 
 /// What becomes of the client's connection.
 pub(crate) enum After {
@@ -50,9 +49,6 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
             let elapsed_us = exchange.timing.elapsed(connection.worker.now());
             count_server(connection, &exchange, elapsed_us, (true, false));
             learn(connection, &exchange, false);
-            if let Some(lease) = exchange.lease() {
-                lease.server.shared.touch(connection.worker.now());
-            }
             exchange.release(&connection.worker);
             let (request, offloaded) = (*exchange).into_offloaded();
             return After::Offload(Box::new(request), Box::new(offloaded), order);
@@ -197,9 +193,6 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
     }
     count_server(connection, exchange, elapsed_us, (is_complete, end.is_server_abort()));
     learn(connection, exchange, matches!(end, End::Answer(fault) if fault.is_pools_failure()));
-    if let Some(lease) = exchange.lease() {
-        lease.server.shared.touch(connection.worker.now());
-    }
 }
 
 /// What an end beside the usual one counts as.
@@ -243,25 +236,29 @@ fn count_server(
 ) {
     let Some(lease) = exchange.lease() else { return };
     let now = connection.worker.now();
-    let server = lease.server.counters();
-    server.bytes_out.add(u64::from(exchange.request.head_bytes) + exchange.upload.bytes_read);
-    if let Some(response) = &exchange.response {
-        server.bytes_in.add(u64::from(response.head_bytes) + exchange.download_read());
-        server.responses.count(response.status);
-        server.times.record(ServerCounters::TOTAL, exchange.timing.since_asked(elapsed_us).into());
-        if !broke_off {
-            exchange.pool.server_answered(lease, response.status);
-        }
+    let response = exchange.response.as_ref().map(|response| Response {
+        status: response.status,
+        total_us: exchange.timing.since_asked(elapsed_us),
+        bytes_in: u64::from(response.head_bytes) + exchange.download_read(),
+    });
+    lease.server.note(Done::Served(Served {
+        at: now,
+        bytes_out: u64::from(exchange.request.head_bytes) + exchange.upload.bytes_read,
+        response,
+        first_byte_us: exchange.timing.server(),
+    }));
+    if let (Some(response), false) = (&exchange.response, broke_off) {
+        exchange.pool.server_answered(lease, response.status);
     }
     lease.moved(now, exchange.server_bytes());
     if let (true, Some(response)) = (is_complete, &exchange.response) {
         lease.completed(now, response.status);
     }
-    if let Some(first_byte) = exchange.timing.server() {
-        server.times.record(ServerCounters::FIRST_BYTE, first_byte.into());
-        if exchange.pool.shared.plan.hedge.is_some() && exchange.hedged != Hedged::Won {
-            exchange.pool.counters().first_byte.record(u64::from(first_byte));
-        }
+    if exchange.pool.shared.plan.hedge.is_some()
+        && exchange.hedged != Hedged::Won
+        && let Some(first_byte) = exchange.timing.server()
+    {
+        exchange.pool.counters().first_byte.record(u64::from(first_byte));
     }
 }
 

@@ -162,6 +162,11 @@ impl ServerState {
         }
     }
 
+    /// When it last ended a request, in milliseconds since it was made; 0 = never.
+    pub(crate) fn last_used_ms(&self) -> u64 {
+        self.last_used_ms.load(Ordering::Relaxed)
+    }
+
     /// How long ago a request last ended; `None` = there was none.
     pub fn idle_for(&self) -> Option<Duration> {
         match self.last_used_ms.load(Ordering::Relaxed) {

@@ -67,6 +67,11 @@ impl LazyHistogram {
         self.0.get_or_init(Box::default).record(micros);
     }
 
+    /// Reads what [`LazyHistogram::record`] would change, so that it is in the processor's cache by then.
+    pub fn peek(&self, micros: u64) -> u64 {
+        self.get().map_or(0, |histogram| histogram.peek(micros))
+    }
+
     /// The histogram, if anything was ever recorded.
     pub fn get(&self) -> Option<&SharedHistogram> {
         self.0.get().map(Box::as_ref)

@@ -9,6 +9,7 @@ mod pool;
 mod queue;
 mod scratch;
 mod server;
+mod tally;
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -26,6 +27,7 @@ pub(crate) use pool::{Choice, Claim, Lease, LocalPool};
 pub(crate) use queue::{QueuePlace, Wanted};
 pub(crate) use scratch::Scratch;
 pub(crate) use server::{LocalServer, ServerConnection};
+pub(crate) use tally::{Done, Response, Served, count_what_was_noted};
 
 use crate::http::{Connection, Exchange};
 use crate::state::Shared;
@@ -168,6 +170,8 @@ impl Worker {
     /// Closes idle server connections that are no longer good, and hands log lines over. One server in
     /// [`SWEEP_TURNS`] at a time: with thousands of them, all at once would stall a request.
     pub(crate) fn keep_house(&self) {
+        // What is swept out of a gauge must be in it.
+        count_what_was_noted();
         let all = self.all_live();
         let now = self.look_at_clock();
         let turn = self.sweep_turn.get();

@@ -1,5 +1,6 @@
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use weir_net::Stream;
 
 use super::habit::Habit;
 use super::kept::Kept;
+use super::tally::{Done, Tally};
 use crate::state::{ServerCounters, ServerState};
 
 /// A server as one worker sees it: the shared state, and this worker's idle connections to it.
@@ -15,6 +17,7 @@ use crate::state::{ServerCounters, ServerState};
 pub(crate) struct LocalServer {
     pub(crate) shared: Arc<ServerState>,
     thread: usize,
+    tally: Rc<Tally>,
     direct: Cell<Option<Direct>>,
     idle: RefCell<Kept<IdleConnection>>,
 }
@@ -44,12 +47,18 @@ struct IdleConnection {
 
 impl LocalServer {
     pub(crate) fn new(shared: Arc<ServerState>, thread: usize) -> Self {
-        Self { shared, thread, direct: Cell::new(None), idle: RefCell::default() }
+        let tally = Tally::of_this_thread();
+        Self { shared, thread, tally, direct: Cell::new(None), idle: RefCell::default() }
     }
 
-    /// This worker's counters for it.
+    /// This worker's counters for it. What every request counts is noted instead: see [`LocalServer::note`].
     pub(crate) fn counters(&self) -> &ServerCounters {
         self.shared.counters.of(self.thread)
+    }
+
+    /// Has it counted before this thread waits for events.
+    pub(crate) fn note(self: &Rc<Self>, done: Done) {
+        self.tally.note(self, done);
     }
 
     /// Its address, if it was last seen to have no other, and to be spoken to without TLS, when its endpoint had this version.
@@ -72,7 +81,7 @@ impl LocalServer {
     /// With `sure`, the kernel is asked whether the server has ended it meanwhile: a request that must not be sent
     /// twice shall not be lost to a connection that was closed for idleness.
     pub(crate) fn take_idle(
-        &self,
+        self: &Rc<Self>,
         rules: &ConnectionReuse,
         now: Instant,
         sure: bool,
@@ -82,24 +91,30 @@ impl LocalServer {
             return None;
         }
         let version = self.shared.endpoint_version();
-        while let Some(candidate) = idle.pop() {
-            self.counters().idle.subtract(1);
+        let before = idle.len();
+        let is_of_use = |candidate: &IdleConnection| {
             let ended = || sure && candidate.connection.stream.socket().has_input_now();
-            if candidate.is_good(rules, now, version) && !ended() {
-                return Some(candidate.connection);
-            }
-        }
-        None
+            candidate.is_good(rules, now, version) && !ended()
+        };
+        let good = std::iter::from_fn(|| idle.pop()).find(is_of_use);
+        let taken = (before - idle.len()) as u32;
+        self.note(Done::TakenIdle { taken, reused: good.is_some() });
+        good.map(|candidate| candidate.connection)
     }
 
     /// Keeps a connection for the next request, if the rules permit.
-    pub(crate) fn keep_idle(&self, connection: ServerConnection, rules: &ConnectionReuse, now: Instant) {
+    pub(crate) fn keep_idle(
+        self: &Rc<Self>,
+        connection: ServerConnection,
+        rules: &ConnectionReuse,
+        now: Instant,
+    ) {
         let mut idle = self.idle.borrow_mut();
         let fresh = connection.endpoint_version == self.shared.endpoint_version();
         let used_up = rules.requests_max.is_some_and(|max| connection.requests >= max);
         if fresh && !used_up && idle.len() < rules.idle_max as usize {
             idle.push(IdleConnection { connection, since: now });
-            self.counters().idle.one();
+            self.note(Done::KeptIdle);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::connect::connect;
 use crate::http::outcome::Fault;
 use crate::state::Terms;
 use crate::sticky::Bound;
-use crate::worker::{Choice, Lease, QueuePlace, ServerConnection, Wanted};
+use crate::worker::{Choice, Done, Lease, QueuePlace, ServerConnection, Wanted};
 
 impl Exchange {
     pub(super) fn choose(&mut self, client: &mut ClientSide<'_>) -> Result<(), Fault> {
@@ -62,7 +62,7 @@ impl Exchange {
             self.pool.counters().queue_time.record(stay.as_micros() as u64);
         }
         self.timing.chosen(now);
-        lease.server.counters().requests.one();
+        lease.server.note(Done::Chosen);
         if let Some(left) = self.left.take()
             && left.shared.uid != lease.server.shared.uid
         {
@@ -79,10 +79,7 @@ impl Exchange {
         let server = Rc::clone(&lease.server);
         self.lease = Some(lease);
         match idle {
-            Some(connection) => {
-                server.counters().reuses.one();
-                self.run_over(connection, true, client);
-            }
+            Some(connection) => self.run_over(connection, true, client),
             None => {
                 // Whatever the try before this one used: if this connect fails, that is the server's failure.
                 self.reused = false;

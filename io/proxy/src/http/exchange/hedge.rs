@@ -11,7 +11,7 @@ use super::{ClientSide, Exchange, State, Upload};
 use crate::connect::{ConnectError, connect};
 use crate::http::response::FIRST_READ;
 use crate::state::Retrying;
-use crate::worker::{Choice, Lease, LocalPool, ServerConnection};
+use crate::worker::{Choice, Done, Lease, LocalPool, ServerConnection};
 
 /// Whether there is to be a second try.
 pub(super) enum Hedge {
@@ -294,14 +294,13 @@ impl Exchange {
         self.pool.counters().hedges.one();
         self.hedged = Hedged::Lost;
         let now = client.worker.now();
-        lease.server.counters().requests.one();
+        lease.server.note(Done::Chosen);
         let plan = &self.pool.shared.plan;
         let reusable = plan.proxy_protocol.is_none() && !self.fresh_only;
         let idle = if reusable { lease.server.take_idle(&plan.reuse, now, false) } else { None };
         let reused = idle.is_some();
         let progress = match idle {
             Some(mut connection) => {
-                lease.server.counters().reuses.one();
                 connection.requests += 1;
                 Progress::Sending(connection, 0)
             }
