@@ -91,7 +91,7 @@ impl Tally {
         if self.notes.borrow().is_empty() {
             return;
         }
-        // Taken out, because a server that is held by a note alone is dropped here.
+        // Taken out, because a server that is held by a note alone is dropped here: whatever that does may come back to the notes.
         let mut notes = self.notes.take();
         // None of these looks waits for the one before.
         black_box(notes.iter().map(Note::look).fold(0, u64::wrapping_add));

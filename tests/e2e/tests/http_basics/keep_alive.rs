@@ -325,10 +325,10 @@ fn a_connection_to_a_server_that_is_too_old_serves_no_more_requests() {
     server.wait_for_end(0);
 }
 
-#[test]
-fn no_more_connections_to_a_server_are_kept_than_permitted() {
+/// Answers the first request of each of three connections once all three are there, and every other one at once.
+fn answering_three_at_first() -> RawServer {
     let came = AtomicUsize::new(0);
-    let server = RawServer::start(move |peer| {
+    RawServer::start(move |peer| {
         let mut is_first = true;
         while peer.request().is_ok() {
             // The first request of each of three, all at the same time.
@@ -339,7 +339,12 @@ fn no_more_connections_to_a_server_are_kept_than_permitted() {
             peer.respond("hi")?;
         }
         Ok(())
-    });
+    })
+}
+
+#[test]
+fn no_more_connections_to_a_server_are_kept_than_permitted() {
+    let server = answering_three_at_first();
     let config = web(&[server.addr()]);
     let weir = Weir::start(&format!("{config}reuse = {{ idle = 1 }}\n[weir]\nworkers = 1\n"));
     let mut clients = [weir.client(), weir.client(), weir.client()];
@@ -356,19 +361,7 @@ fn no_more_connections_to_a_server_are_kept_than_permitted() {
 
 #[test]
 fn a_request_takes_one_idle_connection_to_a_server_and_leaves_the_others() {
-    let came = AtomicUsize::new(0);
-    let server = RawServer::start(move |peer| {
-        let mut is_first = true;
-        while peer.request().is_ok() {
-            // The first request of each of three, all at the same time.
-            if std::mem::replace(&mut is_first, false) {
-                came.fetch_add(1, Ordering::SeqCst);
-                wait_until("three requests", PATIENCE, || came.load(Ordering::SeqCst) >= 3);
-            }
-            peer.respond("hi")?;
-        }
-        Ok(())
-    });
+    let server = answering_three_at_first();
     let weir = Weir::start(&format!("{}[weir]\nworkers = 1\n", web(&[server.addr()])));
     let mut clients = [weir.client(), weir.client(), weir.client()];
     for client in &mut clients {
