@@ -21,6 +21,7 @@ mod tcp;
 #[cfg(test)]
 mod testing;
 mod tunnel;
+mod turns;
 mod worker;
 mod workers;
 

@@ -7,8 +7,12 @@ use super::Controller;
 use super::ejection::{Judgement, sample};
 use super::process_facts;
 use super::records::Records;
+use crate::turns::Part;
 
 const TICK: Duration = Duration::from_secs(1);
+
+/// All servers are read each second, or in as many seconds as it takes to read no more than this in one.
+const READ_AT_A_TICK: usize = 2_500;
 
 /// Of so many servers all is read before anything is made of it. Thousands are in no cache, and with nothing to do in between the
 /// processor waits for several of them at once.
@@ -19,32 +23,31 @@ const LOOKED_AT_TOGETHER: usize = 32;
 pub(super) async fn keep_reading(controller: Arc<Controller>) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut last = ticks.tick().await;
+    ticks.tick().await;
     loop {
         ticks.tick().await;
         let now = Instant::now();
-        controller.read_totals(now.saturating_duration_since(last));
+        controller.read_totals(now);
         controller.judge_weights(now);
-        last = now;
     }
 }
 
 impl Controller {
-    /// Reads every total, `elapsed` after the last reading, and judges what the servers' traffic says of them.
-    pub(super) fn read_totals(&self, elapsed: Duration) {
+    /// Reads the totals, of servers those whose turn it is, and judges what their traffic says of them.
+    pub(super) fn read_totals(&self, now: Instant) {
         let mut judgement = self.judgement();
         let mut records = self.records();
-        read_pools(&mut records, elapsed, &mut judgement);
+        read_pools(&mut records, now, &mut judgement);
         let gone = records.retire();
         let Records { listeners, process, .. } = &mut *records;
         for listener in listeners.iter_mut() {
             let (connections, requests) = (listener.connections_total(), listener.requests_total());
-            listener.connections.read(connections, elapsed);
-            listener.requests.read(requests, elapsed);
+            listener.connections.read(connections, now);
+            listener.requests.read(requests, now);
         }
         listeners.fold();
-        process.connections.read(listeners.connections_total(), elapsed);
-        process.requests.read(listeners.requests_total(), elapsed);
+        process.connections.read(listeners.connections_total(), now);
+        process.requests.read(listeners.requests_total(), now);
         if let Some(open) = process_facts::descriptors_open() {
             process.descriptors_max = process.descriptors_max.max(open);
         }
@@ -67,12 +70,15 @@ impl Controller {
     }
 }
 
-fn read_pools(records: &mut Records, elapsed: Duration, judgement: &mut Judgement) {
+fn read_pools(records: &mut Records, now: Instant, judgement: &mut Judgement) {
+    let servers: usize = records.pools_in_use_mut().map(|pool| pool.members.slots().len()).sum();
+    let part = records.reading.next(servers, READ_AT_A_TICK, 1);
     for pool in records.pools_in_use_mut() {
-        let mut active = pool.departed.active();
-        let slots = pool.members.slots().len();
-        for first in (0..slots).step_by(LOOKED_AT_TOGETHER) {
-            let together = first..slots.min(first + LOOKED_AT_TOGETHER);
+        // Who is ejected comes back in time.
+        let part = if pool.rotation().has_ejected() { Part::ALL } else { part };
+        let slots = part.of(pool.members.slots().len());
+        for first in slots.clone().step_by(LOOKED_AT_TOGETHER) {
+            let together = first..slots.end.min(first + LOOKED_AT_TOGETHER);
             let mut looks = [None; LOOKED_AT_TOGETHER];
             for (look, slot) in looks.iter_mut().zip(together.clone()) {
                 let state = pool.members.at(slot).map(|server| &server.state);
@@ -82,16 +88,15 @@ fn read_pools(records: &mut Records, elapsed: Duration, judgement: &mut Judgemen
                 let (Some((sample, server_active)), Some(server)) = (look, pool.members.at_mut(slot)) else {
                     continue;
                 };
-                server.requests.read(sample.requests_total, elapsed);
+                server.requests.read(sample.requests_total, now);
                 server.active.read(server_active.into());
-                active += u64::from(server_active);
                 // While it is at hand: another round would bring them all in again.
                 judgement.judge(pool, slot, sample);
             }
         }
         judgement.judge_breaker(pool);
-        pool.requests.read(pool.requests_total(), elapsed);
-        pool.active.read(active);
+        pool.requests.read(pool.requests_total(), now);
+        pool.active.read(pool.shared.counters.sum(|shard| shard.active.get()));
         pool.measure_first_bytes();
         // Before those who count as long as anybody has them.
         pool.outdated.let_go();

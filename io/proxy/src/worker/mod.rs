@@ -31,9 +31,12 @@ pub(crate) use tally::{Done, Response, Served, count_what_was_noted};
 
 use crate::http::{Connection, Exchange};
 use crate::state::Shared;
+use crate::turns::Turns;
 
-/// All servers' idle connections are looked at in so many turns of housekeeping.
+/// All servers' idle connections are looked at in so many turns of housekeeping, once a second.
 const SWEEP_TURNS: usize = 5;
+/// In more turns where these would be more servers in one.
+const SWEPT_AT_A_TURN: usize = 400;
 
 /// What a worker's tasks share among themselves.
 pub(crate) struct Worker {
@@ -65,7 +68,7 @@ pub(crate) struct Worker {
     date: RefCell<(Option<Instant>, Rc<str>)>,
     random: Cell<u64>,
     /// Which part of the servers is looked after next.
-    sweep_turn: Cell<usize>,
+    sweep_turns: Cell<Turns>,
     live: RefCell<Rc<LocalLive>>,
     /// Plans that are no longer in force. Idle connections, and requests on their way, still hold them.
     retired: RefCell<Vec<Weak<LocalLive>>>,
@@ -106,7 +109,7 @@ impl Worker {
             millis: Ticks::new(started, 1),
             date: RefCell::new((None, Rc::from(""))),
             random: Cell::new(seed | 1),
-            sweep_turn: Cell::new(0),
+            sweep_turns: Cell::default(),
             live: RefCell::new(Rc::new(live)),
             retired: RefCell::default(),
         })
@@ -167,18 +170,20 @@ impl Worker {
         }
     }
 
-    /// Closes idle server connections that are no longer good, and hands log lines over. One server in
-    /// [`SWEEP_TURNS`] at a time: with thousands of them, all at once would stall a request.
+    /// Closes idle server connections that are no longer good, and hands log lines over. Some servers at a time.
     pub(crate) fn keep_house(&self) {
         // What is swept out of a gauge must be in it.
         count_what_was_noted();
         let all = self.all_live();
         let now = self.look_at_clock();
-        let turn = self.sweep_turn.get();
-        self.sweep_turn.set((turn + 1) % SWEEP_TURNS);
-        for pool in all.iter().flat_map(|live| live.pools()) {
+        let pools = || all.iter().flat_map(|live| live.pools());
+        let servers: usize = pools().map(|pool| pool.view().slots()).sum();
+        let mut turns = self.sweep_turns.get();
+        let part = turns.next(servers, SWEPT_AT_A_TURN, SWEEP_TURNS);
+        self.sweep_turns.set(turns);
+        for pool in pools() {
             let reuse = &pool.shared.plan.reuse;
-            pool.view().every_nth(SWEEP_TURNS, turn).for_each(|server| server.sweep(reuse, now));
+            pool.view().part(part).for_each(|server| server.sweep(reuse, now));
         }
         self.flush_log();
     }

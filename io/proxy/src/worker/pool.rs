@@ -11,6 +11,7 @@ use super::Worker;
 use super::server::LocalServer;
 use crate::state::{PoolCounters, PoolState, PoolView, ReservedPlace, ServerState, Shared};
 use crate::sticky::Known;
+use crate::turns::Part;
 
 /// A pool as one worker sees it.
 pub(crate) struct LocalPool {
@@ -302,9 +303,14 @@ impl LocalView {
         self.servers.iter().flatten()
     }
 
-    /// Those in every `n`th slot, from the slot `first` on.
-    pub(crate) fn every_nth(&self, n: usize, first: usize) -> impl Iterator<Item = &Rc<LocalServer>> {
-        self.servers.iter().skip(first).step_by(n).flatten()
+    /// How many places for servers there are; some may be empty.
+    pub(crate) fn slots(&self) -> usize {
+        self.servers.len()
+    }
+
+    /// Those whose turn it is.
+    pub(crate) fn part(&self, part: Part) -> impl Iterator<Item = &Rc<LocalServer>> {
+        self.servers[part.of(self.servers.len())].iter().flatten()
     }
 
     pub(crate) fn known(&self) -> KnownServers {

@@ -14,13 +14,13 @@ pub struct Level {
     pub limit: Option<u64>,
 }
 
-/// Events per second.
+/// Events per second, counted once a second; of servers at most 2,500 each second: with 10,000 in all pools, every four seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PerSecond {
-    /// In the last whole second.
+    /// Since they were counted before, as a rule a second ago.
     pub current: u64,
-    /// In the busiest second.
+    /// The highest it ever was.
     pub max: u64,
 }
 

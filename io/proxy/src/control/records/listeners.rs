@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use tokio::time::Instant;
 use weir_model::ListenerName;
 
 use super::RateMeter;
@@ -41,7 +42,7 @@ impl ListenerBook {
     }
 
     /// The listeners of the plan in force are these.
-    pub(in crate::control) fn set(&mut self, states: &[Arc<ListenerState>]) {
+    pub(in crate::control) fn set(&mut self, states: &[Arc<ListenerState>], now: Instant) {
         for record in self.by_name.values_mut() {
             record.is_closing = true;
         }
@@ -50,8 +51,8 @@ impl ListenerBook {
             let record = entry.or_insert_with(|| ListenerRecord {
                 state: Arc::clone(state),
                 is_closing: false,
-                connections: RateMeter::default(),
-                requests: RateMeter::default(),
+                connections: RateMeter::starting(now),
+                requests: RateMeter::starting(now),
             });
             record.state = Arc::clone(state);
             record.is_closing = false;

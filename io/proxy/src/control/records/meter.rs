@@ -1,11 +1,11 @@
-use std::time::Duration;
-
+use tokio::time::Instant;
 use weir_control::{Level, PerSecond};
 
-/// Turns a growing total, read about once a second, into events per second.
-#[derive(Debug, Clone, Copy, Default)]
+/// Turns a growing total, read every now and then, into events per second.
+#[derive(Debug, Clone, Copy)]
 pub(in crate::control) struct RateMeter {
     total: u64,
+    read_at: Instant,
     rate: PerSecond,
 }
 
@@ -16,11 +16,17 @@ pub(in crate::control) struct LevelMeter {
 }
 
 impl RateMeter {
-    /// The total, `elapsed` after the last reading.
-    pub(in crate::control) fn read(&mut self, total: u64, elapsed: Duration) {
+    /// One whose total is 0 now.
+    pub(in crate::control) fn starting(now: Instant) -> Self {
+        Self { total: 0, read_at: now, rate: PerSecond::default() }
+    }
+
+    /// The total at this time.
+    pub(in crate::control) fn read(&mut self, total: u64, now: Instant) {
         let grown = u128::from(total.saturating_sub(self.total));
-        let millis = elapsed.as_millis().max(1);
+        let millis = now.saturating_duration_since(self.read_at).as_millis().max(1);
         self.total = total;
+        self.read_at = now;
         // Rounded, so that a reading that comes a little late does not show 999 for 1,000.
         self.rate.current = u64::try_from((grown * 1_000 + millis / 2) / millis).unwrap_or(u64::MAX);
         self.rate.max = self.rate.max.max(self.rate.current);
@@ -43,16 +49,21 @@ impl LevelMeter {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn a_late_reading_does_not_raise_the_rate() {
-        let mut meter = RateMeter::default();
-        meter.read(3_000, Duration::from_secs(3));
-        assert_eq!(meter.rate(), PerSecond { current: 1_000, max: 1_000 });
-        meter.read(3_010, Duration::from_millis(1_001));
-        assert_eq!(meter.rate(), PerSecond { current: 10, max: 1_000 });
-        meter.read(3_010, Duration::ZERO);
-        assert_eq!(meter.rate().current, 0);
+        let mut now = Instant::now();
+        let mut meter = RateMeter::starting(now);
+        let mut rate = |total, millis| {
+            now += Duration::from_millis(millis);
+            meter.read(total, now);
+            meter.rate()
+        };
+        assert_eq!(rate(3_000, 3_000), PerSecond { current: 1_000, max: 1_000 });
+        assert_eq!(rate(3_010, 1_001), PerSecond { current: 10, max: 1_000 });
+        assert_eq!(rate(3_010, 0).current, 0);
     }
 }

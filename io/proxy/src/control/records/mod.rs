@@ -41,6 +41,7 @@ pub(super) use weights::FoundWeight;
 
 use crate::access_log::LogPort;
 use crate::state::Live;
+use crate::turns::Turns;
 
 use super::names::{NameBook, Resolver};
 use super::task::Task;
@@ -65,6 +66,8 @@ pub(super) struct Records {
     pub(super) resolver: Option<Resolver>,
     pub(super) certificate_watch: Vec<Task>,
     pub(super) process: ProcessRecord,
+    /// Whose totals are read next.
+    pub(super) reading: Turns,
 }
 
 /// What concerns the process as a whole.
@@ -109,8 +112,8 @@ impl ProcessRecord {
             reload_error: None,
             plan_since: now,
             stopping: false,
-            connections: RateMeter::default(),
-            requests: RateMeter::default(),
+            connections: RateMeter::starting(now),
+            requests: RateMeter::starting(now),
             descriptors_max: 0,
             log_lines_dropped_before: 0,
         }

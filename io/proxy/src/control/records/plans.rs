@@ -14,6 +14,7 @@ use crate::access_log::LogPort;
 use crate::control::names::NameBook;
 use crate::control::parts::{Change, ListenerParts, Parts, PoolParts};
 use crate::state::{ListenerState, Live};
+use crate::turns::Turns;
 
 impl Records {
     /// With a first plan. Also returns what workers see of it, and what became of the runtime changes that were kept.
@@ -37,6 +38,7 @@ impl Records {
             resolver: None,
             certificate_watch: Vec::new(),
             process: ProcessRecord::new(now),
+            reading: Turns::default(),
         };
         let (live, notes) = records.enforce(plan, parts, access_log, threads, now);
         (records, live, notes)
@@ -97,7 +99,7 @@ impl Records {
         self.index_pools();
         self.listeners.fold();
         let listeners = self.listener_states(&plan, parts.listeners, threads);
-        self.listeners.set(&listeners);
+        self.listeners.set(&listeners, now);
         let pools = self.pools.iter().map(|pool| Arc::clone(&pool.shared)).collect();
         let live = Live { listeners, pools, error_pages: plan.error_pages.clone(), access_log };
         self.plan = plan;

@@ -72,7 +72,7 @@ impl PoolRecord {
             outdated: Outdated::default(),
             // Corrected, and not counted as a change, when its servers are there.
             clock: UpClock::new(true, now),
-            requests: RateMeter::default(),
+            requests: RateMeter::starting(now),
             active: LevelMeter::default(),
             rotation: Rotation::default(),
             breaker_told: (0, true),

@@ -47,6 +47,11 @@ impl Rotation {
         PoolEjections { ejected: tier.ejected, servers: tier.present }
     }
 
+    /// Whether anybody is ejected.
+    pub(in crate::control) fn has_ejected(&self) -> bool {
+        self.ordinary.ejected + self.backup.ejected > 0
+    }
+
     fn tier(&mut self, of: Counted) -> &mut Tier {
         if of.backup { &mut self.backup } else { &mut self.ordinary }
     }

@@ -51,7 +51,13 @@ pub(super) struct Counted {
 
 impl ServerRecord {
     /// A server that has done nothing yet and is nowhere yet: [`ServerRecord::locate`] comes next.
-    pub(super) fn new(spec: EffectiveServer, slot: usize, health: HealthRecord, threads: usize) -> Self {
+    pub(super) fn new(
+        spec: EffectiveServer,
+        slot: usize,
+        health: HealthRecord,
+        threads: usize,
+        now: Instant,
+    ) -> Self {
         let address = spec.spec.address.to_string();
         let name = spec.spec.name.clone();
         let state = ServerState::new(next_uid(), name, address, slot, Endpoint::Unresolved, threads);
@@ -59,7 +65,7 @@ impl ServerRecord {
             spec,
             state: Arc::new(state),
             health,
-            requests: RateMeter::default(),
+            requests: RateMeter::starting(now),
             active: LevelMeter::default(),
             check: None,
             agent: None,

@@ -161,7 +161,7 @@ impl PoolRecord {
         let unproven = standing.check(plan);
         let check = unproven.as_ref().or(plan.check.as_ref());
         let health = HealthRecord::new(check, plan.ejection.as_ref(), ground.now);
-        let mut record = ServerRecord::new(wanted, slot, health, ground.threads);
+        let mut record = ServerRecord::new(wanted, slot, health, ground.threads, ground.now);
         let user = NameUser::new(&self.name, slot, &record.spec.spec.address);
         record.locate(&user, self.tls.traffic.as_deref(), ground);
         self.members.insert(record);

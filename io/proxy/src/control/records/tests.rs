@@ -30,7 +30,8 @@ fn record(name: &str, slot: usize) -> ServerRecord {
     let spec = ServerSpec::new(Name::new(name).unwrap(), "10.0.0.1:80".parse().unwrap());
     let pool = PoolName::new("web").unwrap();
     let spec: EffectiveServer = RuntimeState::default().effective(&pool, &spec.name, Some(&spec)).unwrap();
-    ServerRecord::new(spec, slot, HealthRecord::new(None, None, Instant::now()), 1)
+    let now = Instant::now();
+    ServerRecord::new(spec, slot, HealthRecord::new(None, None, now), 1, now)
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,6 +3,7 @@
 mod certificates;
 mod commands;
 mod ejection;
+mod many;
 mod reload;
 mod retiring;
 mod rig;

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::time::Instant;
 use weir_config::Plan;
 use weir_control::RuntimeState;
 use weir_testkit::RawServer;
@@ -25,7 +26,7 @@ fn with(pool: &str, keys: &str) -> Plan {
 
 /// What happens by itself once a second.
 fn a_second_passes(rig: &Rig) {
-    rig.controller.read_totals(Duration::from_secs(1));
+    rig.controller.read_totals(Instant::now());
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
+use std::cell::Cell;
 use std::time::Duration;
 
+use tokio::time::Instant;
 use weir_control::{Level, PerSecond, RuntimeState};
 
 use super::rig::{Rig, plan};
@@ -34,18 +36,23 @@ async fn a_pool_never_forgets_what_its_departed_servers_did() {
     a.counters.of(0).requests.one();
     assert_eq!(traffic().tries_total, 21);
     drop(a);
-    rig.controller.read_totals(Duration::from_secs(1));
+    rig.controller.read_totals(Instant::now());
     for _ in 0..2 {
         let after = traffic();
         assert_eq!((after.tries_total, after.responses.success, after.total.count()), (21, 2, 2));
-        rig.controller.read_totals(Duration::from_secs(1));
+        rig.controller.read_totals(Instant::now());
     }
 }
 
 #[tokio::test]
 async fn rates_and_highs_come_from_what_was_read_each_second() {
     let rig = two();
-    let second = || rig.controller.read_totals(Duration::from_secs(1));
+    let started = Instant::now();
+    let seconds = Cell::new(0);
+    let second = || {
+        seconds.set(seconds.get() + 1);
+        rig.controller.read_totals(started + Duration::from_secs(seconds.get()));
+    };
     second();
     let roster = rig.pool("web").view();
     roster.roster.begin(0);
@@ -53,6 +60,7 @@ async fn rates_and_highs_come_from_what_was_read_each_second() {
     rig.server("a").counters.of(0).requests.add(30);
     rig.server("b").counters.of(1).requests.add(12);
     rig.pool("web").counters.of(0).requests.add(40);
+    rig.pool("web").counters.of(1).active.add(2);
     let live = rig.shared.live();
     live.listeners[0].counters.of(1).requests.add(42);
     live.listeners[0].counters.of(1).connections.add(4);
