@@ -45,27 +45,26 @@ pub(crate) async fn connect(
     client: Option<ProxiedClient>,
 ) -> Result<ServerConnection, ConnectError> {
     let started = Instant::now();
-    let version = server.shared.endpoint_version();
-    let opened = open(&pool, &server, version, client).await;
+    let opened = open(&pool, &server, client).await;
     match &opened {
         Ok(_) => server.note(Done::Connected(started.elapsed())),
         Err(ConnectError::Exhausted(_)) => {}
         Err(_) => server.counters().connect_errors.one(),
     }
-    opened.map(|stream| ServerConnection::new(stream, version))
+    opened
 }
 
 async fn open(
     pool: &LocalPool,
     server: &LocalServer,
-    version: u64,
     client: Option<ProxiedClient>,
-) -> Result<Stream, ConnectError> {
-    if let Some(address) = server.direct_address(version) {
+) -> Result<ServerConnection, ConnectError> {
+    if let Some((address, whereabouts)) = server.direct_address() {
         let mut socket = Socket::connect_tcp(address).await.map_err(ConnectError::of)?;
         introduce(pool, &mut socket, client).await?;
-        return Ok(Stream::Plain(socket));
+        return Ok(ServerConnection::new(Stream::Plain(socket), whereabouts));
     }
+    let whereabouts = server.shared.whereabouts();
     let endpoint = server.shared.endpoint();
     let mut socket = match &*endpoint {
         Endpoint::Unresolved => return Err(ConnectError::Unresolved),
@@ -82,14 +81,14 @@ async fn open(
         if let Endpoint::Inet(addresses) = &*endpoint
             && let [only] = addresses[..]
         {
-            server.note_direct_address(version, only);
+            server.note_direct_address(whereabouts, only);
         }
-        return Ok(Stream::Plain(socket));
+        return Ok(ServerConnection::new(Stream::Plain(socket), whereabouts));
     };
     let mut encrypted =
         connector.connect(socket).map_err(|error| ConnectError::Tls(io::Error::other(error)))?;
     poll_fn(|cx| encrypted.poll_handshake(cx)).await.map_err(ConnectError::Tls)?;
-    Ok(Stream::Tls(Box::new(encrypted)))
+    Ok(ServerConnection::new(Stream::Tls(Box::new(encrypted)), whereabouts))
 }
 
 /// Tells the server whose connection it is, if its pool wants that.

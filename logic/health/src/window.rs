@@ -30,8 +30,8 @@ impl Window {
         Self { oldest: 0, used: 1, past }
     }
 
-    /// How much the totals grew within the last `length`, at least seven eighths of which are covered. If it was last
-    /// asked longer ago than that: since then.
+    /// How much the totals grew within the last `length`, at least seven eighths of which are covered, as soon as it was asked so long
+    /// ago. If it is asked more seldom than eight times in that time, more is covered instead of less.
     pub(crate) fn growth(
         &mut self,
         now: Duration,
@@ -40,7 +40,8 @@ impl Window {
         failures: u64,
     ) -> (u64, u64) {
         let age = |mark: Mark| now.saturating_sub(mark.at);
-        while self.used > 1 && age(self.mark(0)) > length {
+        let covered = length - length / Self::SLICES as u32;
+        while self.used > 1 && age(self.mark(0)) > length && age(self.mark(1)) >= covered {
             self.oldest = self.place(1);
             self.used -= 1;
         }
@@ -72,8 +73,10 @@ mod tests {
     impl Plain {
         fn growth(&mut self, now: Duration, length: Duration, totals: (u64, u64)) -> (u64, u64) {
             let age = |mark: &Mark| now.saturating_sub(mark.at);
-            let outdated = self.0.iter().take_while(|mark| age(mark) > length).count();
-            self.0.drain(..outdated.min(self.0.len() - 1));
+            let covering = |mark: &Mark| age(mark) * 8 >= length * 7;
+            let outdated = self.0.iter().zip(&self.0[1..]);
+            let outdated = outdated.take_while(|(mark, next)| age(mark) > length && covering(next)).count();
+            self.0.drain(..outdated);
             let base = self.0[0];
             let newest = age(&self.0[self.0.len() - 1]);
             if newest >= length / Window::SLICES as u32 && self.0.len() <= Window::SLICES {
@@ -100,6 +103,18 @@ mod tests {
             grown[usize::from(found.0 > 0)] += 1;
         }
         assert!(grown[1] > 1_000, "{grown:?}");
+    }
+
+    #[test]
+    fn whoever_is_asked_seldom_covers_more_than_the_window_not_less() {
+        let length = Duration::from_secs(10);
+        let mut window = Window::starting(Duration::ZERO, 0, 0);
+        for second in (6..=120).step_by(6) {
+            // Ten requests a second, all of which fail: 60 would be less than the window, 120 more than it need be.
+            let (requests, failures) =
+                window.growth(Duration::from_secs(second), length, second * 10, second * 10);
+            assert_eq!((requests, failures), if second == 6 { (60, 60) } else { (120, 120) }, "{second}");
+        }
     }
 
     #[test]

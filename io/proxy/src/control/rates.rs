@@ -73,10 +73,12 @@ impl Controller {
 fn read_pools(records: &mut Records, now: Instant, judgement: &mut Judgement) {
     let servers: usize = records.pools_in_use_mut().map(|pool| pool.members.slots().len()).sum();
     let part = records.reading.next(servers, READ_AT_A_TICK, 1);
+    let mut before = 0;
     for pool in records.pools_in_use_mut() {
-        // Who is ejected comes back in time.
-        let part = if pool.rotation().has_ejected() { Part::ALL } else { part };
-        let slots = part.of(pool.members.slots().len());
+        let count = pool.members.slots().len();
+        let part = if pool.is_troubled(now) { &Part::ALL } else { &part };
+        let slots = part.of(before, count);
+        before += count;
         for first in slots.clone().step_by(LOOKED_AT_TOGETHER) {
             let together = first..slots.end.min(first + LOOKED_AT_TOGETHER);
             let mut looks = [None; LOOKED_AT_TOGETHER];

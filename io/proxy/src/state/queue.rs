@@ -153,17 +153,24 @@ impl RequestQueue {
 
     /// How many wait, those included who wait for one server of the pool.
     pub fn length_in_all(&self) -> u32 {
-        self.length().saturating_add(self.bound.load(Ordering::Relaxed))
+        self.length().saturating_add(self.bound.load(Ordering::SeqCst))
     }
 
-    /// One more, or one less, waits for one server of the pool.
+    /// One more, or one less, waits for one server of the pool. As for those who wait for any server, a look at what is free must
+    /// follow.
     pub(crate) fn count_bound(&self, comes: bool) {
         if comes {
-            self.bound.fetch_add(1, Ordering::Relaxed);
+            self.bound.fetch_add(1, Ordering::SeqCst);
             self.most.fetch_max(self.length_in_all(), Ordering::Relaxed);
         } else {
-            self.bound.fetch_sub(1, Ordering::Relaxed);
+            self.bound.fetch_sub(1, Ordering::SeqCst);
         }
+    }
+
+    /// In a pool's queue: whether somebody waits for one of its servers. Until then no server's own queue needs a look, which with
+    /// thousands of servers is in no cache.
+    pub(crate) fn has_bound(&self) -> bool {
+        self.bound.load(Ordering::SeqCst) > 0
     }
 
     /// The most that ever waited at once.

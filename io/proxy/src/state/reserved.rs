@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use weir_balance::Standing;
+use weir_balance::{ServerLoad, Standing};
 
 use super::queue::{Free, Offer};
 use super::{PoolState, PoolView, ServerState};
@@ -10,19 +10,31 @@ use super::{PoolState, PoolView, ServerState};
 /// pool's limit. Dropped unused, it goes to the next one who waits.
 pub(crate) struct ReservedPlace {
     /// `None` = it has been used, or was never taken.
-    held: Option<Held>,
+    held: Option<Reservation>,
 }
 
-struct Held {
+struct Reservation {
     pool: Arc<PoolState>,
     server: Arc<ServerState>,
     /// The pool has a limit, and this counts against it.
     in_room: bool,
 }
 
+/// A place that somebody has at a server. With thousands of servers the server itself is in no cache: what each request needs of it
+/// is here.
+#[derive(Clone, Copy)]
+pub(crate) struct Held<'a> {
+    pub(crate) server: &'a Arc<ServerState>,
+    pub(crate) slot: usize,
+    pub(crate) load: &'a Arc<ServerLoad>,
+    /// The pool has a limit, and this counts against it.
+    pub(crate) in_room: bool,
+}
+
 impl ReservedPlace {
     fn new(pool: &Arc<PoolState>, server: &Arc<ServerState>, in_room: bool) -> Self {
-        Self { held: Some(Held { pool: Arc::clone(pool), server: Arc::clone(server), in_room }) }
+        let (pool, server) = (Arc::clone(pool), Arc::clone(server));
+        Self { held: Some(Reservation { pool, server, in_room }) }
     }
 
     /// Whose place it is: the server's unique id, and its slot.
@@ -38,8 +50,8 @@ impl ReservedPlace {
 
 impl Drop for ReservedPlace {
     fn drop(&mut self) {
-        if let Some(Held { pool, server, in_room }) = self.held.take() {
-            pool.end(&pool.view(), &server, in_room);
+        if let Some(Reservation { pool, server, in_room }) = self.held.take() {
+            pool.end(&pool.view(), Held { server: &server, slot: server.slot, load: &server.load, in_room });
         }
     }
 }
@@ -52,19 +64,19 @@ impl fmt::Debug for ReservedPlace {
 }
 
 impl PoolState {
-    /// A request to `server` is over: its place goes to the one who is next, if somebody waits. `in_room`: it counted
-    /// against the pool's limit. O(1) while nobody waits.
-    pub(crate) fn end(self: &Arc<Self>, view: &PoolView, server: &Arc<ServerState>, in_room: bool) {
-        if server.bound.length() > 0 && self.pass_on(view, server, in_room) {
+    /// A request is over: its place goes to the one who is next, if somebody waits. O(1) while nobody waits.
+    pub(crate) fn end(self: &Arc<Self>, view: &PoolView, held: Held<'_>) {
+        let Held { server, slot, load, in_room } = held;
+        if self.queue.has_bound() && server.bound.length() > 0 && self.pass_on(view, server, in_room) {
             return;
         }
-        let (roster, slot) = (&view.roster, server.slot);
-        roster.end(slot, &server.load);
+        let roster = &view.roster;
+        roster.end(slot, load);
         if in_room {
             self.room.give_back();
         }
         // Somebody may have come since; and who waits for this very server is not helped by any other.
-        if self.revise_bound(view, server) {
+        if self.queue.has_bound() && self.revise_bound(view, server) {
             return;
         }
         let freed = || {

@@ -13,9 +13,10 @@ use super::{RequestQueue, ServerCounters, Shards};
 
 /// One server as the workers see it. Lives as long as anyone talks to it, reloads included.
 ///
-/// Laid out by how often a request looks at what: with thousands of servers no cache holds them, and each line of memory that
-/// a request needs has to be waited for. The first line is looked at by each request and hardly ever written; the second one is
-/// written once a millisecond at most, and by a new connection where there are several addresses.
+/// With thousands of servers no cache holds them, and each line of memory that a request needs has to be waited for. So a worker has at
+/// hand what each request needs, and three counts for all servers together, which all caches hold, say whether anything else has to
+/// be looked at: `MOVES`, `HALF_OPEN` and `FAILING`. What is looked at then stands together, and is hardly ever written; what
+/// each request writes, once a millisecond at most, is on the second line.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct ServerState {
@@ -56,6 +57,21 @@ pub struct ServerState {
     /// The limit that its latency permits, where the pool has that looked for.
     concurrency: Mutex<Option<Concurrency>>,
     address: ArcSwap<String>,
+}
+
+/// Moves of all servers of this process so far, and changes of how they are spoken to: while there are no more, no server is elsewhere.
+static MOVES: AtomicU64 = AtomicU64::new(0);
+/// Servers of this process that are half open.
+static HALF_OPEN: AtomicU32 = AtomicU32::new(0);
+/// Servers of this process that have failed since their last success.
+static FAILING: AtomicU32 = AtomicU32::new(0);
+
+/// Where a server was at some time; see [`ServerState::is_still_at`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// Of all servers, before the version was read.
+    moves: u64,
+    version: u64,
 }
 
 /// Where a server can be reached right now.
@@ -139,7 +155,31 @@ impl ServerState {
     /// It is somewhere else now. Requests in flight end where they are.
     pub fn move_to(&self, endpoint: Endpoint) {
         self.endpoint.store(Arc::new(endpoint));
+        self.has_moved();
+    }
+
+    /// Where it is, for [`ServerState::is_still_at`]. To be asked before the endpoint is.
+    pub fn whereabouts(&self) -> Whereabouts {
+        let moves = MOVES.load(Ordering::Acquire);
+        Whereabouts { moves, version: self.endpoint_version() }
+    }
+
+    /// Whether it has not moved since. It is looked at only if any server has.
+    pub fn is_still_at(&self, known: &mut Whereabouts) -> bool {
+        let moves = MOVES.load(Ordering::Acquire);
+        if moves == known.moves {
+            return true;
+        }
+        let is_there = known.version == self.endpoint_version();
+        if is_there {
+            known.moves = moves;
+        }
+        is_there
+    }
+
+    fn has_moved(&self) {
         self.endpoint_version.fetch_add(1, Ordering::Release);
+        MOVES.fetch_add(1, Ordering::Release);
     }
 
     /// How TLS is spoken to it; `None` = plaintext.
@@ -150,7 +190,7 @@ impl ServerState {
     /// Changes how TLS is spoken to it; connections made before are not used again.
     pub fn set_connector(&self, connector: Option<TlsConnector>) {
         self.connector.store(connector.map(Arc::new));
-        self.endpoint_version.fetch_add(1, Ordering::Release);
+        self.has_moved();
     }
 
     /// Notes that a request has ended.
@@ -215,7 +255,12 @@ impl ServerState {
         self.probes_passed.store(0, Ordering::Relaxed);
         self.probes_failed.store(0, Ordering::Relaxed);
         self.probes_beside.store(self.load.active(), Ordering::Relaxed);
-        self.probes_wanted.store(wanted, Ordering::Relaxed);
+        let before = self.probes_wanted.swap(wanted, Ordering::Relaxed);
+        match (before > 0, wanted > 0) {
+            (false, true) => HALF_OPEN.fetch_add(1, Ordering::Relaxed),
+            (true, false) => HALF_OPEN.fetch_sub(1, Ordering::Relaxed),
+            _ => 0,
+        };
     }
 
     /// While it is half open: how many requests have to succeed; 0 = it is not.
@@ -232,7 +277,8 @@ impl ServerState {
 
     /// The turn that a request belongs to which it is given now; none while it is not half open.
     pub(crate) fn probe_turn(&self) -> Option<u32> {
-        (self.probes_wanted() > 0).then(|| self.probe_turn.load(Ordering::Relaxed))
+        let is_half_open = HALF_OPEN.load(Ordering::Relaxed) > 0 && self.probes_wanted() > 0;
+        is_half_open.then(|| self.probe_turn.load(Ordering::Relaxed))
     }
 
     /// How many have succeeded.
@@ -265,14 +311,28 @@ impl ServerState {
     /// Notes a success, for passive ejection.
     pub fn succeeded(&self) {
         // Nearly always zero already, and then no other worker's cache line is touched.
-        if self.consecutive_failures.load(Ordering::Relaxed) != 0 {
-            self.consecutive_failures.store(0, Ordering::Relaxed);
+        if FAILING.load(Ordering::Relaxed) > 0
+            && self.consecutive_failures.load(Ordering::Relaxed) > 0
+            && self.consecutive_failures.swap(0, Ordering::Relaxed) > 0
+        {
+            FAILING.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
     /// Notes a failure; returns how many there were in a row.
     pub fn failed(&self) -> u32 {
-        self.consecutive_failures.fetch_add(1, Ordering::Relaxed).saturating_add(1)
+        let before = self.consecutive_failures.fetch_add(1, Ordering::Relaxed);
+        if before == 0 {
+            FAILING.fetch_add(1, Ordering::Relaxed);
+        }
+        before.saturating_add(1)
+    }
+}
+
+impl Drop for ServerState {
+    fn drop(&mut self) {
+        self.succeeded();
+        self.want_probes(0);
     }
 }
 
@@ -281,6 +341,53 @@ mod tests {
     use std::mem::offset_of;
 
     use super::*;
+
+    fn server(uid: u64) -> ServerState {
+        let name = ServerName::new("a").unwrap();
+        ServerState::new(uid, name, String::new(), 0, Endpoint::Unresolved, 1)
+    }
+
+    #[test]
+    fn a_success_ends_a_row_of_failures_whoever_else_fails_or_goes() {
+        let (one, other) = (server(1), server(2));
+        assert_eq!([one.failed(), one.failed(), other.failed()], [1, 2, 1]);
+        one.succeeded();
+        one.succeeded();
+        assert_eq!([one.failed(), other.failed()], [1, 2]);
+        drop(other);
+        one.succeeded();
+        assert_eq!(one.failed(), 1);
+    }
+
+    #[test]
+    fn requests_belong_to_the_turn_in_which_their_server_is_half_open() {
+        let (one, other) = (server(1), server(2));
+        assert_eq!(one.probe_turn(), None);
+        other.want_probes(3);
+        assert_eq!(one.probe_turn(), None, "another one is");
+        one.want_probes(2);
+        let turn = one.probe_turn();
+        assert!(turn.is_some());
+        drop(other);
+        one.want_probes(1);
+        assert!(one.probe_turn().is_some_and(|again| Some(again) != turn));
+        one.want_probes(0);
+        assert_eq!(one.probe_turn(), None);
+    }
+
+    #[test]
+    fn a_server_is_where_it_was_until_it_moves_or_is_spoken_to_otherwise() {
+        let (one, other) = (server(1), server(2));
+        let mut known = one.whereabouts();
+        assert!(one.is_still_at(&mut known));
+        other.move_to(Endpoint::Unresolved);
+        assert!(one.is_still_at(&mut known), "another one has moved");
+        one.move_to(Endpoint::Unresolved);
+        assert!(!one.is_still_at(&mut known) && !one.is_still_at(&mut known));
+        let mut known = one.whereabouts();
+        one.set_connector(None);
+        assert!(!one.is_still_at(&mut known));
+    }
 
     #[test]
     fn what_each_request_looks_at_of_a_server_is_on_two_cache_lines() {

@@ -1,13 +1,19 @@
 use std::ops::Deref;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use weir_stats::{HistogramPair, SharedHistogram, Side};
 
 use super::{Counter, RefusalCounts, StatusClasses};
 
-/// One copy of `T` for each thread that counts, on cache lines of its own; readers sum them up.
+/// One copy of `T` for each thread that counts, on cache lines of its own; readers sum them up. A clone has the same copies.
 #[derive(Debug)]
-pub struct Shards<T>(Box<[Padded<T>]>);
+pub struct Shards<T>(Arc<[Padded<T>]>);
+
+impl<T> Clone for Shards<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
 
 /// Keeps neighbours off each other's cache lines (128 bytes: the prefetcher fetches them in pairs).
 #[derive(Debug, Default)]
@@ -148,6 +154,8 @@ pub struct PoolCounters {
     pub outcomes: Counter,
     /// Of these, the failures.
     pub failures: Counter,
+    /// Outcomes of tries that count for passive ejection, of all its servers.
+    pub server_failures: Counter,
     /// Requests whose clients were sent on to a server themselves.
     pub sent_on: Counter,
     /// Second tries beside a slow first one.
@@ -223,6 +231,13 @@ mod tests {
             shards.of(thread).add(count);
         }
         assert_eq!(shards.iter().map(Counter::get).collect::<Vec<_>>(), [101, 1010]);
+    }
+
+    #[test]
+    fn a_clone_counts_where_the_original_does() {
+        let shards = Shards::<Counter>::new(2);
+        shards.clone().of(1).add(3);
+        assert_eq!(shards.sum(Counter::get), 3);
     }
 
     #[test]

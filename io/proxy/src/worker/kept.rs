@@ -31,8 +31,8 @@ impl<T> Kept<T> {
     }
 
     /// Drops those that `is_good` says no to.
-    pub(super) fn retain(&mut self, mut is_good: impl FnMut(&T) -> bool) {
-        self.others.retain(&mut is_good);
+    pub(super) fn retain(&mut self, mut is_good: impl FnMut(&mut T) -> bool) {
+        self.others.retain_mut(&mut is_good);
         self.last.take_if(|last| !is_good(last));
     }
 }

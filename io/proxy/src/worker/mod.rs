@@ -181,9 +181,11 @@ impl Worker {
         let mut turns = self.sweep_turns.get();
         let part = turns.next(servers, SWEPT_AT_A_TURN, SWEEP_TURNS);
         self.sweep_turns.set(turns);
+        let mut before = 0;
         for pool in pools() {
-            let reuse = &pool.shared.plan.reuse;
-            pool.view().part(part).for_each(|server| server.sweep(reuse, now));
+            let (view, reuse) = (pool.view(), &pool.shared.plan.reuse);
+            view.in_slots(part.of(before, view.slots())).for_each(|server| server.sweep(reuse, now));
+            before += view.slots();
         }
         self.flush_log();
     }

@@ -1,5 +1,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,9 +10,8 @@ use weir_health::{EjectionRule, TrafficOutcome};
 
 use super::Worker;
 use super::server::LocalServer;
-use crate::state::{PoolCounters, PoolState, PoolView, ReservedPlace, ServerState, Shared};
+use crate::state::{Held, PoolCounters, PoolState, PoolView, ReservedPlace, ServerState, Shared};
 use crate::sticky::Known;
-use crate::turns::Part;
 
 /// A pool as one worker sees it.
 pub(crate) struct LocalPool {
@@ -115,7 +115,7 @@ impl LocalPool {
             };
             let server = view.servers.get(slot).and_then(Option::as_ref).ok_or(Choice::Nobody)?;
             // Another worker may have taken the server's last place since the pick.
-            if view.shared.roster.try_begin(slot) {
+            if view.shared.roster.try_begin_of(slot, &server.load) {
                 return Ok(Rc::clone(server));
             }
         }
@@ -174,7 +174,7 @@ impl LocalPool {
         now_ms: u64,
         in_room: bool,
     ) -> Lease {
-        let watch = RefCell::new(view.shared.roster.watch(server.shared.slot, now_ms));
+        let watch = RefCell::new(view.shared.roster.watch(server.slot, now_ms));
         let probe_turn = server.shared.probe_turn();
         self.counters().active.one();
         Lease { pool: Rc::clone(self), server, watch, in_room, probe_turn }
@@ -212,6 +212,7 @@ impl LocalPool {
     pub(crate) fn server_failed(&self, lease: &Lease) {
         let server = &lease.server;
         server.counters().failures.one();
+        self.counters().server_failures.one();
         let in_a_row = server.shared.failed();
         let is_row =
             |rule: &EjectionRule| rule.consecutive_failures > 0 && in_a_row >= rule.consecutive_failures;
@@ -308,9 +309,9 @@ impl LocalView {
         self.servers.len()
     }
 
-    /// Those whose turn it is.
-    pub(crate) fn part(&self, part: Part) -> impl Iterator<Item = &Rc<LocalServer>> {
-        self.servers[part.of(self.servers.len())].iter().flatten()
+    /// Those in these slots.
+    pub(crate) fn in_slots(&self, slots: Range<usize>) -> impl Iterator<Item = &Rc<LocalServer>> {
+        self.servers[slots].iter().flatten()
     }
 
     pub(crate) fn known(&self) -> KnownServers {
@@ -324,7 +325,7 @@ impl Lease {
     pub(crate) fn answered(&self, now: Instant, round_trip_us: u32, status: u16) {
         self.measure(|watch, roster| {
             let (now_ms, counts) = (self.pool.process.millis(now), counts(status));
-            watch.answered(roster, &self.server.shared.load, now_ms, round_trip_us.into(), counts);
+            watch.answered(roster, &self.server.load, now_ms, round_trip_us.into(), counts);
         });
     }
 
@@ -333,7 +334,7 @@ impl Lease {
     pub(crate) fn overtaken(&self, now: Instant, waited_us: u32) {
         self.measure(|watch, roster| {
             let now_ms = self.pool.process.millis(now);
-            watch.overtaken(roster, &self.server.shared.load, now_ms, waited_us.into());
+            watch.overtaken(roster, &self.server.load, now_ms, waited_us.into());
         });
     }
 
@@ -347,7 +348,7 @@ impl Lease {
     /// So many bytes have been moved in both directions so far.
     pub(crate) fn moved(&self, now: Instant, bytes: u64) {
         self.measure(|watch, roster| {
-            watch.moved(roster, &self.server.shared.load, self.pool.process.millis(now), bytes);
+            watch.moved(roster, &self.server.load, self.pool.process.millis(now), bytes);
         });
     }
 
@@ -355,7 +356,7 @@ impl Lease {
     pub(crate) fn completed(&self, now: Instant, status: u16) {
         self.measure(|watch, roster| {
             let now_ms = self.pool.process.millis(now);
-            watch.completed(roster, &self.server.shared.load, now_ms, counts(status));
+            watch.completed(roster, &self.server.load, now_ms, counts(status));
         });
     }
 
@@ -379,10 +380,12 @@ fn counts(status: u16) -> bool {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let (view, server) = (self.pool.view(), &self.server.shared);
+        let view = self.pool.view();
+        let LocalServer { shared, slot, load, .. } = &*self.server;
         self.pool.counters().active.subtract(1);
-        self.watch.get_mut().end(&server.load);
-        self.pool.shared.end(&view.shared, server, self.in_room);
+        self.watch.get_mut().end(load);
+        let held = Held { server: shared, slot: *slot, load, in_room: self.in_room };
+        self.pool.shared.end(&view.shared, held);
     }
 }
 

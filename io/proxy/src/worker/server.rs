@@ -4,22 +4,31 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use weir_balance::ServerLoad;
 use weir_config::plan::ConnectionReuse;
 use weir_net::Stream;
 
 use super::habit::Habit;
 use super::kept::Kept;
 use super::tally::{Done, Tally};
-use crate::state::{ServerCounters, ServerState};
+use crate::state::{ServerCounters, ServerState, Shards, Whereabouts};
 
 /// A server as one worker sees it: the shared state, and this worker's idle connections to it.
+///
+/// What each request needs stands first, with what there is of the shared state: with thousands of servers no cache holds either, and
+/// each line of memory has to be waited for.
 #[repr(C)]
 pub(crate) struct LocalServer {
-    pub(crate) shared: Arc<ServerState>,
+    /// Its place in the pool's rosters.
+    pub(crate) slot: usize,
+    /// Requests in flight.
+    pub(crate) load: Arc<ServerLoad>,
+    counters: Shards<ServerCounters>,
     thread: usize,
+    pub(crate) shared: Arc<ServerState>,
     tally: Rc<Tally>,
-    direct: Cell<Option<Direct>>,
     idle: RefCell<Kept<IdleConnection>>,
+    direct: Cell<Option<Direct>>,
 }
 
 /// A connection to a server.
@@ -30,13 +39,13 @@ pub(crate) struct ServerConnection {
     /// What its responses were like.
     habit: Habit,
     born: Instant,
-    endpoint_version: u64,
+    whereabouts: Whereabouts,
 }
 
-/// Where a server is connected to while its endpoint has this version: its one address, without TLS.
+/// Where a server is connected to while it has not moved: its one address, without TLS.
 #[derive(Debug, Clone, Copy)]
 struct Direct {
-    endpoint_version: u64,
+    whereabouts: Whereabouts,
     address: SocketAddr,
 }
 
@@ -47,13 +56,21 @@ struct IdleConnection {
 
 impl LocalServer {
     pub(crate) fn new(shared: Arc<ServerState>, thread: usize) -> Self {
-        let tally = Tally::of_this_thread();
-        Self { shared, thread, tally, direct: Cell::new(None), idle: RefCell::default() }
+        Self {
+            slot: shared.slot,
+            load: Arc::clone(&shared.load),
+            counters: shared.counters.clone(),
+            thread,
+            shared,
+            tally: Tally::of_this_thread(),
+            idle: RefCell::default(),
+            direct: Cell::new(None),
+        }
     }
 
     /// This worker's counters for it. What every request counts is noted instead: see [`LocalServer::note`].
     pub(crate) fn counters(&self) -> &ServerCounters {
-        self.shared.counters.of(self.thread)
+        self.counters.of(self.thread)
     }
 
     /// Has it counted before this thread waits for events.
@@ -61,20 +78,23 @@ impl LocalServer {
         self.tally.note(self, done);
     }
 
-    /// Its address, if it was last seen to have no other, and to be spoken to without TLS, when its endpoint had this version.
+    /// Its address, if it was last seen to have no other, and to be spoken to without TLS, and has not moved since; and since when.
     ///
     /// Kept here because with thousands of servers no cache holds where each of them is, and each line of memory on the way there would
     /// have to be waited for.
-    pub(crate) fn direct_address(&self, endpoint_version: u64) -> Option<SocketAddr> {
-        self.direct
-            .get()
-            .filter(|known| known.endpoint_version == endpoint_version)
-            .map(|known| known.address)
+    pub(crate) fn direct_address(&self) -> Option<(SocketAddr, Whereabouts)> {
+        let Direct { mut whereabouts, address } = self.direct.get()?;
+        let before = whereabouts;
+        let known = self.shared.is_still_at(&mut whereabouts).then_some(Direct { whereabouts, address });
+        if known.is_none() || whereabouts != before {
+            self.direct.set(known);
+        }
+        known.map(|known| (known.address, known.whereabouts))
     }
 
-    /// As of this version it has this address only, and no TLS. The version must have been read before both were.
-    pub(crate) fn note_direct_address(&self, endpoint_version: u64, address: SocketAddr) {
-        self.direct.set(Some(Direct { endpoint_version, address }));
+    /// It has this address only, and no TLS. Its whereabouts must have been read before both were.
+    pub(crate) fn note_direct_address(&self, whereabouts: Whereabouts, address: SocketAddr) {
+        self.direct.set(Some(Direct { whereabouts, address }));
     }
 
     /// An idle connection that is still good, the one used last: the others may then time out.
@@ -90,13 +110,12 @@ impl LocalServer {
         if idle.len() == 0 {
             return None;
         }
-        let version = self.shared.endpoint_version();
         let before = idle.len();
-        let is_of_use = |candidate: &IdleConnection| {
-            let ended = || sure && candidate.connection.stream.socket().has_input_now();
-            candidate.is_good(rules, now, version) && !ended()
+        let is_of_use = |candidate: &mut IdleConnection| {
+            let is_good = candidate.is_good(rules, now, &self.shared);
+            is_good && !(sure && candidate.connection.stream.socket().has_input_now())
         };
-        let good = std::iter::from_fn(|| idle.pop()).find(is_of_use);
+        let good = std::iter::from_fn(|| idle.pop()).find_map(|mut one| is_of_use(&mut one).then_some(one));
         let taken = (before - idle.len()) as u32;
         self.note(Done::TakenIdle { taken, reused: good.is_some() });
         good.map(|candidate| candidate.connection)
@@ -105,12 +124,12 @@ impl LocalServer {
     /// Keeps a connection for the next request, if the rules permit.
     pub(crate) fn keep_idle(
         self: &Rc<Self>,
-        connection: ServerConnection,
+        mut connection: ServerConnection,
         rules: &ConnectionReuse,
         now: Instant,
     ) {
         let mut idle = self.idle.borrow_mut();
-        let fresh = connection.endpoint_version == self.shared.endpoint_version();
+        let fresh = self.shared.is_still_at(&mut connection.whereabouts);
         let used_up = rules.requests_max.is_some_and(|max| connection.requests >= max);
         if fresh && !used_up && idle.len() < rules.idle_max as usize {
             idle.push(IdleConnection { connection, since: now });
@@ -126,8 +145,7 @@ impl LocalServer {
         if before == 0 {
             return;
         }
-        let version = self.shared.endpoint_version();
-        idle.retain(|candidate| candidate.is_good(rules, now, version));
+        idle.retain(|candidate| candidate.is_good(rules, now, &self.shared));
         self.counters().idle.subtract((before - idle.len()) as u64);
     }
 
@@ -145,8 +163,8 @@ impl Drop for LocalServer {
 }
 
 impl ServerConnection {
-    pub(crate) fn new(stream: Stream, endpoint_version: u64) -> Self {
-        Self { stream, requests: 0, habit: Habit::default(), born: Instant::now(), endpoint_version }
+    pub(crate) fn new(stream: Stream, whereabouts: Whereabouts) -> Self {
+        Self { stream, requests: 0, habit: Habit::default(), born: Instant::now(), whereabouts }
     }
 
     /// Notes a response that has come whole: how long its head was, and whether most of its body was spliced.
@@ -165,10 +183,10 @@ impl ServerConnection {
 }
 
 impl IdleConnection {
-    fn is_good(&self, rules: &ConnectionReuse, now: Instant, version: u64) -> bool {
+    fn is_good(&mut self, rules: &ConnectionReuse, now: Instant, server: &ServerState) -> bool {
         // A sum is compared sooner than a difference. What is too far away to be told never comes.
         let is_within = |since: Instant, max: Duration| since.checked_add(max).is_none_or(|end| now < end);
-        self.connection.endpoint_version == version
+        server.is_still_at(&mut self.connection.whereabouts)
             && is_within(self.since, rules.idle_timeout.duration())
             && is_within(self.connection.born, rules.age_max.duration())
             && !self.connection.stream.has_pending_input()
@@ -182,6 +200,12 @@ mod tests {
     use super::*;
     use crate::state::Endpoint;
 
+    fn move_another() {
+        let name = ServerName::new("b").unwrap();
+        let other = ServerState::new(2, name, String::new(), 1, Endpoint::Unresolved, 1);
+        other.move_to(Endpoint::Unresolved);
+    }
+
     #[test]
     fn a_server_that_has_moved_or_speaks_otherwise_is_not_connected_to_as_it_was() {
         let address: SocketAddr = "127.0.0.1:81".parse().unwrap();
@@ -189,13 +213,15 @@ mod tests {
         let endpoint = Endpoint::Inet(vec![address]);
         let state = Arc::new(ServerState::new(1, name, address.to_string(), 0, endpoint, 1));
         let server = LocalServer::new(Arc::clone(&state), 0);
-        let known = || server.direct_address(state.endpoint_version());
+        let known = || server.direct_address().map(|(address, _)| address);
         assert_eq!(known(), None);
-        server.note_direct_address(state.endpoint_version(), address);
+        server.note_direct_address(state.whereabouts(), address);
         assert_eq!(known(), Some(address));
+        move_another();
+        assert_eq!(known(), Some(address), "others may move");
         state.move_to(Endpoint::Unresolved);
         assert_eq!(known(), None);
-        server.note_direct_address(state.endpoint_version(), address);
+        server.note_direct_address(state.whereabouts(), address);
         state.set_connector(None);
         assert_eq!(known(), None);
     }
@@ -208,9 +234,16 @@ mod tests {
         let endpoint = Endpoint::Inet(vec![old]);
         let state = Arc::new(ServerState::new(1, name, old.to_string(), 0, endpoint, 1));
         let server = LocalServer::new(Arc::clone(&state), 0);
-        let version = state.endpoint_version();
+        let whereabouts = state.whereabouts();
         state.move_to(Endpoint::Inet(vec![new]));
-        server.note_direct_address(version, old);
-        assert_eq!(server.direct_address(state.endpoint_version()), None);
+        server.note_direct_address(whereabouts, old);
+        assert!(server.direct_address().is_none());
+    }
+
+    #[test]
+    fn what_each_request_needs_of_a_server_is_on_one_cache_line_with_what_counts_who_holds_it() {
+        const LINE: usize = 64;
+        let counts = 2 * size_of::<usize>();
+        assert!(counts + std::mem::offset_of!(LocalServer, tally) <= LINE);
     }
 }

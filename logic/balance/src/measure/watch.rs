@@ -45,6 +45,18 @@ impl Watch {
         Self { slot, wants, begun_ms: now_ms, is_waiting, has_answer: false, moved_bytes: 0 }
     }
 
+    /// Measures nothing.
+    pub(crate) fn off(slot: usize) -> Self {
+        Self {
+            slot,
+            wants: Wants::default(),
+            begun_ms: 0,
+            is_waiting: false,
+            has_answer: false,
+            moved_bytes: 0,
+        }
+    }
+
     /// Whether it measures anything: else the calls below need not be made, but for nothing.
     pub fn is_on(&self) -> bool {
         self.wants.anything()

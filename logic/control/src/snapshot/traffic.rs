@@ -8,7 +8,7 @@ use super::Latency;
 pub struct Level {
     /// Now.
     pub current: u64,
-    /// The highest it ever was.
+    /// The highest that was seen, by a look each second, with thousands of servers every few seconds.
     pub max: u64,
     /// What it may be at most; `None` = no limit.
     pub limit: Option<u64>,

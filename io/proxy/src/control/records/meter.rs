@@ -21,10 +21,10 @@ impl RateMeter {
         Self { total: 0, read_at: now, rate: PerSecond::default() }
     }
 
-    /// The total at this time.
+    /// The total at this time. Less than a second is not judged by: one request within a millisecond is no thousand a second.
     pub(in crate::control) fn read(&mut self, total: u64, now: Instant) {
         let grown = u128::from(total.saturating_sub(self.total));
-        let millis = now.saturating_duration_since(self.read_at).as_millis().max(1);
+        let millis = now.saturating_duration_since(self.read_at).as_millis().max(1_000);
         self.total = total;
         self.read_at = now;
         // Rounded, so that a reading that comes a little late does not show 999 for 1,000.
@@ -65,5 +65,6 @@ mod tests {
         assert_eq!(rate(3_000, 3_000), PerSecond { current: 1_000, max: 1_000 });
         assert_eq!(rate(3_010, 1_001), PerSecond { current: 10, max: 1_000 });
         assert_eq!(rate(3_010, 0).current, 0);
+        assert_eq!(rate(3_011, 1).current, 1);
     }
 }

@@ -3,7 +3,7 @@ use std::sync::{Arc, Weak};
 use tokio::time::Instant;
 use weir_balance::{RequestMix, Roster};
 use weir_config::plan::PoolPlan;
-use weir_health::{BreakerRule, BreakerState};
+use weir_health::{BreakerRule, BreakerState, EjectionRule};
 use weir_model::PoolName;
 use weir_stats::RecentPercentile;
 
@@ -36,6 +36,8 @@ pub(in crate::control) struct PoolRecord {
     pub(super) rotation: Rotation,
     /// How often its breaker had opened, and whether it was closed, when the log was last told.
     breaker_told: (u64, bool),
+    /// How often its servers had failed when that was last looked at, and when that was not what it had been before.
+    failures_seen: (u64, Option<Instant>),
     /// How fast its responses begin, for second tries.
     pub(in crate::control) first_bytes: RecentPercentile,
     is_stale: bool,
@@ -76,6 +78,7 @@ impl PoolRecord {
             active: LevelMeter::default(),
             rotation: Rotation::default(),
             breaker_told: (0, true),
+            failures_seen: (0, None),
             first_bytes: RecentPercentile::for_hedges(),
             is_stale: true,
             rises_at: None,
@@ -92,6 +95,19 @@ impl PoolRecord {
     /// Who takes requests.
     pub(in crate::control) fn rotation(&self) -> Rotation {
         self.rotation
+    }
+
+    /// Whether somebody is ejected, who must come back in time, or may have to be: a server has failed within the time by which
+    /// they are judged. To be asked each second.
+    pub(in crate::control) fn is_troubled(&mut self, now: Instant) -> bool {
+        let failures = self.shared.counters.sum(|shard| shard.server_failures.get());
+        let (seen, failed_at) = &mut self.failures_seen;
+        if *seen != failures {
+            (*seen, *failed_at) = (failures, Some(now));
+        }
+        let rule = self.shared.plan.ejection.as_ref();
+        let is_recent = |rule: &EjectionRule| failed_at.is_some_and(|at| now < at + rule.window.duration());
+        self.rotation.has_ejected() || rule.is_some_and(is_recent)
     }
 
     /// Counts a server anew after something about it may have changed.

@@ -9,6 +9,8 @@ use super::server::Counted;
 pub(in crate::control) struct Rotation {
     ordinary: Tier,
     backup: Tier,
+    /// Ejected, those included that would get no requests anyway.
+    ejected: usize,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,9 +27,11 @@ impl Rotation {
     pub(super) fn recount(&mut self, before: Option<Counted>, now: Option<Counted>) {
         if let Some(before) = before {
             self.tier(before).subtract(before);
+            self.ejected -= usize::from(before.ejected);
         }
         if let Some(now) = now {
             self.tier(now).add(now);
+            self.ejected += usize::from(now.ejected);
         }
     }
 
@@ -47,9 +51,9 @@ impl Rotation {
         PoolEjections { ejected: tier.ejected, servers: tier.present }
     }
 
-    /// Whether anybody is ejected.
+    /// Whether anybody is ejected, drained or not.
     pub(in crate::control) fn has_ejected(&self) -> bool {
-        self.ordinary.ejected + self.backup.ejected > 0
+        self.ejected > 0
     }
 
     fn tier(&mut self, of: Counted) -> &mut Tier {
@@ -103,6 +107,11 @@ mod tests {
         rotation.recount(Some(one(false, true, false)), Some(one(false, false, false)));
         rotation.recount(Some(one(false, true, false)), Some(one(false, true, true)));
         assert_eq!(rotation.to_string(), "1 of 3 servers left");
+        assert!(rotation.has_ejected());
+        let drained = one(false, false, true);
+        rotation.recount(Some(one(false, true, true)), Some(drained));
+        assert!(rotation.has_ejected());
+        rotation.recount(Some(drained), Some(one(false, true, true)));
         assert_eq!(rotation.ejections(false), PoolEjections { ejected: 1, servers: 2 });
         rotation.recount(Some(one(false, true, false)), None);
         assert_eq!(rotation.to_string(), "no server left, 1 backup takes over");

@@ -55,3 +55,31 @@ async fn whoever_is_ejected_returns_in_time() {
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert_eq!(rig.rotation().len(), MANY);
 }
+
+#[tokio::test(start_paused = true)]
+async fn while_a_server_fails_the_share_of_all_is_looked_at_each_second() {
+    let rig = many(
+        "eject = { failures = 0, errors = \"50%\", min-requests = 50, window = \"10s\", time = \"30s\" }",
+    );
+    let failing = rig.server("127.0.0.1:5999");
+    // Time enough to have had everybody's turn.
+    let second = async |failures| {
+        tokio::time::advance(Duration::from_secs(1)).await;
+        failing.counters.of(0).requests.add(10);
+        failing.counters.of(0).failures.add(failures);
+        rig.pool("web").counters.of(0).server_failures.add(failures);
+        rig.controller.read_totals(Instant::now());
+    };
+    for _ in 0..30 {
+        second(0).await;
+    }
+    // The sixth brings the share within the last ten seconds above one half.
+    for _ in 0..4 {
+        second(10).await;
+        assert_eq!(rig.rotation().len(), MANY);
+    }
+    for _ in 0..2 {
+        second(10).await;
+    }
+    assert_eq!(rig.rotation().len(), MANY - 1);
+}

@@ -61,12 +61,15 @@ impl Rig {
     }
 
     fn end(&self, server: usize, in_room: bool) {
-        self.pool.end(&self.pool.view(), &self.servers[server], in_room);
+        let server = &self.servers[server];
+        self.pool.end(&self.pool.view(), Held { server, slot: server.slot, load: &server.load, in_room });
     }
 
     /// One who waits for that server.
     fn waits_for(&self, server: usize) -> (Spot, oneshot::Receiver<Grant>) {
-        self.servers[server].bound.enter(&TERMS, false, u32::MAX, Instant::now()).unwrap()
+        let entered = self.servers[server].bound.enter(&TERMS, false, u32::MAX, Instant::now()).unwrap();
+        self.pool.queue.count_bound(true);
+        entered
     }
 
     /// One who waits in the pool's queue.
