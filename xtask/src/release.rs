@@ -11,8 +11,11 @@ use crate::command;
 pub(crate) const PROFILE: &str = "packaging/weir.profdata";
 pub(crate) const PROFILE_OF: &str = "packaging/weir.profdata.of";
 
-/// What the names of all functions are made from: a profile that was taken with others names none of today's.
+/// What the names of all functions are made from, beside how crates are built: a profile that was taken with others names none of
+/// today's.
 const NAMES_COME_FROM: [&str; 3] = ["rust-toolchain.toml", "Cargo.lock", "bin/weir/Cargo.toml"];
+/// Its `profile.release` says how crates are built.
+const WORKSPACE: &str = "Cargo.toml";
 
 /// The one machine whose code the profile describes.
 const PROFILED_ARCHITECTURE: &str = "x86_64";
@@ -73,13 +76,22 @@ pub(crate) fn target_directory(root: &Path) -> PathBuf {
 /// A number that is another one when the profile names functions that are no more.
 ///
 /// # Errors
-/// A file that it is made from cannot be read.
+/// A file that it is made from cannot be read, or is no TOML.
 pub(crate) fn fingerprint(root: &Path) -> Result<String, String> {
     let mut all = Vec::new();
     for path in NAMES_COME_FROM {
         all.extend_from_slice(read(&root.join(path))?.as_bytes());
     }
+    all.extend_from_slice(release_profile(&root.join(WORKSPACE))?.as_bytes());
     Ok(format!("{:016x}", fnv1a(&all)))
+}
+
+/// How a workspace builds crates for a release.
+fn release_profile(path: &Path) -> Result<String, String> {
+    let workspace: toml::Table =
+        read(path)?.parse().map_err(|error| format!("{}: {error}", path.display()))?;
+    let profile = workspace.get("profile").and_then(|profiles| profiles.get("release"));
+    Ok(profile.map_or_else(String::new, ToString::to_string))
 }
 
 /// A copy of the profile whose name changes with what is in it: cargo builds anew when flags change, not when a file does that
@@ -136,6 +148,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "one").unwrap();
         }
+        fs::write(root.path().join(WORKSPACE), "[profile.release]\nopt-level = 3\n").unwrap();
         root
     }
 
@@ -153,6 +166,33 @@ mod tests {
         assert_eq!(fingerprint(root.path()).unwrap(), before);
         fs::write(root.path().join("Cargo.lock"), "two").unwrap();
         assert_ne!(fingerprint(root.path()).unwrap(), before);
+    }
+
+    #[test]
+    fn crates_that_are_built_otherwise_have_another_fingerprint_and_other_settings_do_not_matter() {
+        let root = repository();
+        let of = |workspace: &str| {
+            fs::write(root.path().join(WORKSPACE), workspace).unwrap();
+            fingerprint(root.path()).unwrap()
+        };
+        let before = of("[profile.release]\nopt-level = 3\n");
+        assert_ne!(
+            of("[profile.release]\nopt-level = 3\n[profile.release.package]\na = { opt-level = 1 }\n"),
+            before
+        );
+        assert_eq!(
+            of("[workspace]\n# of a crate\n[profile.release]\nopt-level = 3\n[profile.dev]\ndebug = 1\n"),
+            before
+        );
+        assert_ne!(of("[profile.dev]\nopt-level = 3\n"), before);
+    }
+
+    #[test]
+    fn a_workspace_that_cannot_be_read_is_named() {
+        let root = repository();
+        fs::write(root.path().join(WORKSPACE), "[profile.release\n").unwrap();
+        let why = fingerprint(root.path()).unwrap_err();
+        assert!(why.contains("Cargo.toml: TOML parse error at line 1"), "{why}");
     }
 
     #[test]
