@@ -22,6 +22,11 @@ impl<T> Kept<T> {
         usize::from(self.last.is_some()) + self.others.len()
     }
 
+    /// The one that was put in last, if it is still there.
+    pub(super) fn last(&self) -> Option<&T> {
+        self.last.as_ref()
+    }
+
     pub(super) fn push(&mut self, one: T) {
         self.others.extend(self.last.replace(one));
     }

@@ -1,5 +1,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::hint::black_box;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -114,6 +115,7 @@ impl LocalPool {
                 Pick::Server(slot) => slot,
             };
             let server = view.servers.get(slot).and_then(Option::as_ref).ok_or(Choice::Nobody)?;
+            black_box(server.look());
             // Another worker may have taken the server's last place since the pick.
             if view.shared.roster.try_begin_of(slot, &server.load) {
                 return Ok(Rc::clone(server));

@@ -73,6 +73,15 @@ impl LocalServer {
         self.counters.of(self.thread)
     }
 
+    /// Reads what a request to it needs at first, so that all of that comes from memory at the same time. Else each line is waited for
+    /// behind the one before: the requests in flight are counted by a locked instruction, which nothing behind it overtakes.
+    pub(crate) fn look(&self) -> u64 {
+        let idle = self.idle.borrow();
+        let has_input = idle.last().is_some_and(|one| one.connection.stream.has_pending_input());
+        let counted = u64::from(self.load.active()).wrapping_add(self.counters().requests.get());
+        counted.wrapping_add(has_input.into())
+    }
+
     /// Has it counted before this thread waits for events.
     pub(crate) fn note(self: &Rc<Self>, done: Done) {
         self.tally.note(self, done);
