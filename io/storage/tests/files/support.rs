@@ -5,9 +5,10 @@ use std::sync::atomic::AtomicBool;
 use weir_dav::digest::Algorithm;
 use weir_dav::path::{DavPath, PathLimits};
 use weir_storage::{
-    Commit, Committed, Disk, Durability, Expectation, NodeId, StorageError, SymlinkPolicy, Tree, TreeOptions,
-    Upload,
+    Commit, Committed, Disk, Durability, Expectation, NodeId, StorageError, Swept, SymlinkPolicy, Tree,
+    TreeOptions, Upload,
 };
+use weir_testkit::{PATIENCE, wait_until};
 
 pub(crate) fn path(text: &str) -> DavPath {
     DavPath::parse(text.as_bytes(), &PathLimits::default()).unwrap().path
@@ -52,6 +53,18 @@ pub(crate) fn get(tree: &Tree, at: &str) -> Result<Vec<u8>, StorageError> {
 /// Waits until a pool has done what it was given before: with one thread, jobs are done in their order.
 pub(crate) fn settle(disk: &Disk) {
     block_on(disk.run(|| Ok(()))).unwrap();
+}
+
+/// Sweeps until that has come to what is wanted. Not always at once: a process that another test starts has, until it runs its own
+/// program, everything that is open here, locks of those who are gone included.
+#[track_caller]
+pub(crate) fn sweep_to(tree: &Arc<Tree>, wanted: Swept) {
+    let mut removed = 0;
+    wait_until(&format!("{wanted:?}"), PATIENCE, || {
+        let swept = tree.sweep().unwrap();
+        removed += swept.removed;
+        Swept { removed, ..swept } == wanted
+    });
 }
 
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
