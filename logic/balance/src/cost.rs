@@ -1,5 +1,6 @@
 //! What drawn servers are compared by.
 
+use crate::measure::Seen;
 use crate::{Candidate, MeasureOptions, Portion};
 
 /// Whether `a` has fewer requests in flight for its share: compared crosswise, so that nothing is rounded.
@@ -9,17 +10,31 @@ pub(crate) fn is_less_loaded(a: &Candidate, b: &Candidate) -> bool {
     crosswise(a, b) < crosswise(b, a)
 }
 
-/// Envoy's cost of peak EWMA (its default penalty included), over the weight: the round trip time times the requests
+/// Whether `a` has the lower cost of peak EWMA.
+pub(crate) fn costs_less_by_peak(
+    a: &Candidate,
+    b: &Candidate,
+    options: &MeasureOptions,
+    now_ms: u64,
+) -> bool {
+    // Of thousands of servers neither is in a cache: both are looked at before either average is brought up to date.
+    let [a, b] = [a, b].map(|one| (one, one.load.active(), one.load.measures().peak.seen()));
+    let cost = |(one, active, seen): (&Candidate, u32, Seen)| {
+        let rtt_ms = one.load.measures().peak.ms(seen, now_ms, options.decay.0);
+        peak_cost(rtt_ms, active, options) / weight(one)
+    };
+    cost(a) < cost(b)
+}
+
+/// Envoy's cost of peak EWMA (its default penalty included) at a weight of 1: the round trip time times the requests
 /// with the new one; without a round trip time the default, and a penalty if there are requests that have brought none.
-pub(crate) fn peak_cost(candidate: &Candidate, options: &MeasureOptions, now_ms: u64) -> f64 {
+fn peak_cost(rtt_ms: Option<f32>, active: u32, options: &MeasureOptions) -> f64 {
     const PENALTY: f64 = 1_000_000.0;
-    let active = f64::from(candidate.load.active());
-    let rtt_ms = candidate.load.measures().peak.ms(now_ms, options.decay.0);
-    let cost = match rtt_ms.filter(|ms| *ms > 0.0) {
+    let active = f64::from(active);
+    match rtt_ms.filter(|ms| *ms > 0.0) {
         None if active > 0.0 => PENALTY + active,
         rtt_ms => rtt_ms.map_or(options.default_rtt.0 as f64, f64::from) * (active + 1.0),
-    };
-    cost / weight(candidate)
+    }
 }
 
 /// Envoy's weight of least request: weight / (active + 1)^bias.

@@ -1,4 +1,4 @@
-use crate::cost::{is_less_loaded, peak_cost, request_weight};
+use crate::cost::{costs_less_by_peak, is_less_loaded, request_weight};
 use crate::draw::Draw;
 use crate::edf::Edf;
 use crate::hash::{avalanche, nginx_hash, nginx_ip_hash};
@@ -7,7 +7,7 @@ use crate::mix::{mix, nth};
 use crate::round_robin::RoundRobin;
 use crate::schedule::Schedule;
 use crate::static_rr::StaticRr;
-use crate::{Algorithm, Candidate, HashOptions, Key, Roster, locality};
+use crate::{Algorithm, HashOptions, Key, Roster, locality};
 
 /// One worker's way of choosing in one pool: its own place in round robin, so that workers share nothing here.
 ///
@@ -114,8 +114,7 @@ impl Picker {
             Schedule::Edf(beginnings) => self.edf.pick(beginnings, is_open, |slot| edf_weight(roster, slot)),
             Schedule::PeakEwma(servers) => {
                 let draw = Draw { draws: 2, distinct: true, random: input.random };
-                let cost = |candidate: &Candidate| peak_cost(candidate, measure, now_ms);
-                servers.pick(&draw, is_open, candidate, |a, b| cost(a) < cost(b))
+                servers.pick(&draw, is_open, candidate, |a, b| costs_less_by_peak(a, b, measure, now_ms))
             }
             Schedule::Times(servers) => {
                 let draws = measure.drawn.unwrap_or(measure.draws);

@@ -211,7 +211,8 @@ impl Roster {
     }
 
     /// The least key's slot where keys change with the time. An idle server's key is then as of its last change; each
-    /// pick brings one more up to date, the one in `slot`, and the least again until it stays the least.
+    /// pick brings one more up to date, the one in `slot`, and the least again until it stays the least: it does where its key
+    /// has become smaller.
     pub(crate) fn pick_by_time(&self, exclude: &[usize], now_ms: u64, slot: &mut usize) -> Option<usize> {
         const LOOKS_MAX: usize = 4;
         let tournament = self.tournament.as_deref()?;
@@ -223,7 +224,8 @@ impl Roster {
         tournament.refresh_one(*slot, moment);
         let mut least = tournament.pick(exclude)?;
         for _ in 1..LOOKS_MAX {
-            if !tournament.refresh_one(least, moment) {
+            let has_grown = tournament.refresh_one(least, moment);
+            if !has_grown {
                 break;
             }
             least = tournament.pick(exclude)?;

@@ -89,15 +89,16 @@ impl Tournament {
         }
     }
 
-    /// Brings one key up to date, whoever has it. Returns whether that changed it.
+    /// Brings one key up to date, whoever has it. Returns whether it is larger than before.
     pub(crate) fn refresh_one(&self, slot: usize, moment: Moment) -> bool {
         let Some(entrant) = self.entrant(slot) else { return false };
         self.refresh_open_weights(slot, entrant);
-        let changed = self.settle_leaf(slot, entrant, None, moment);
-        if changed {
-            self.tree.settle_above(slot, smallest);
+        let before = self.leaf(slot).load(SeqCst);
+        if !self.settle_leaf(slot, entrant, None, moment) {
+            return false;
         }
-        changed
+        self.tree.settle_above(slot, smallest);
+        self.leaf(slot).load(SeqCst) > before
     }
 
     /// Whether keys change while nothing happens at their servers.

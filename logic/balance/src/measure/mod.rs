@@ -11,7 +11,7 @@ mod watch;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 pub(crate) use average::Average;
-pub(crate) use peak::PeakAverage;
+pub(crate) use peak::{PeakAverage, Seen};
 pub(crate) use traffic::TrafficWindow;
 pub(crate) use waiting::Waiting;
 pub(crate) use watch::Wants;

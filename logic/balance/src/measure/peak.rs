@@ -9,6 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[derive(Debug, Default)]
 pub(crate) struct PeakAverage(AtomicU64);
 
+/// An average as it was when it was looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen(u64);
+
 /// A measured time is never less: 0 stands for none.
 const RTT_MS_MIN: f32 = 0.001;
 
@@ -32,9 +36,14 @@ impl PeakAverage {
         let _ = self.0.fetch_update(Relaxed, Relaxed, longer);
     }
 
+    /// For [`PeakAverage::ms`]: apart from it, for that writes, and a processor that has to write first ends what it reads. So those
+    /// of several servers can be fetched from memory at the same time.
+    pub(crate) fn seen(&self) -> Seen {
+        Seen(self.0.load(Relaxed))
+    }
+
     /// Milliseconds as of `now_ms`. None if none was measured.
-    pub(crate) fn ms(&self, now_ms: u64, decay_ms: u64) -> Option<f32> {
-        let packed = self.0.load(Relaxed);
+    pub(crate) fn ms(&self, Seen(packed): Seen, now_ms: u64, decay_ms: u64) -> Option<f32> {
         if packed == 0 {
             return None;
         }
@@ -72,23 +81,23 @@ mod tests {
     #[test]
     fn a_peak_counts_at_once_and_fades_with_time() {
         let average = PeakAverage::default();
-        assert_eq!(average.ms(5, DECAY_MS), None);
+        assert_eq!(average.ms(average.seen(), 5, DECAY_MS), None);
         average.add(20_000, 1_000, DECAY_MS);
-        assert!(close(average.ms(1_000, DECAY_MS), 20.0));
+        assert!(close(average.ms(average.seen(), 1_000, DECAY_MS), 20.0));
         average.add(500_000, 1_000, DECAY_MS);
-        assert!(close(average.ms(1_000, DECAY_MS), 500.0));
+        assert!(close(average.ms(average.seen(), 1_000, DECAY_MS), 500.0));
         // Ten seconds later the old average has faded to 1/e.
         average.add(20_000, 11_000, DECAY_MS);
         let kept = (-1.0_f32).exp();
-        assert!(close(average.ms(11_000, DECAY_MS), 500.0 * kept + 20.0 * (1.0 - kept)));
+        assert!(close(average.ms(average.seen(), 11_000, DECAY_MS), 500.0 * kept + 20.0 * (1.0 - kept)));
     }
 
     #[test]
     fn without_requests_it_falls_towards_nothing() {
         let average = PeakAverage::default();
         average.add(100_000, 0, DECAY_MS);
-        assert!(close(average.ms(10_000, DECAY_MS), 100.0 * (-1.0_f32).exp()));
-        assert!(average.ms(200_000, DECAY_MS).is_some_and(|ms| ms < 1e-5));
+        assert!(close(average.ms(average.seen(), 10_000, DECAY_MS), 100.0 * (-1.0_f32).exp()));
+        assert!(average.ms(average.seen(), 200_000, DECAY_MS).is_some_and(|ms| ms < 1e-5));
     }
 
     #[test]
@@ -96,7 +105,7 @@ mod tests {
         let average = PeakAverage::default();
         average.add(10_000, 5_000, DECAY_MS);
         average.add(2_000, 4_999, DECAY_MS);
-        assert!(close(average.ms(4_999, DECAY_MS), 10.0));
+        assert!(close(average.ms(average.seen(), 4_999, DECAY_MS), 10.0));
     }
 
     #[test]
@@ -104,16 +113,16 @@ mod tests {
         let average = PeakAverage::default();
         average.add_at_least(50_000, 0, DECAY_MS);
         average.add_at_least(20_000, 0, DECAY_MS);
-        assert!(close(average.ms(0, DECAY_MS), 50.0));
+        assert!(close(average.ms(average.seen(), 0, DECAY_MS), 50.0));
         // Faded to 50/e, it is more.
         average.add_at_least(20_000, 10_000, DECAY_MS);
-        assert!(close(average.ms(10_000, DECAY_MS), 20.0));
+        assert!(close(average.ms(average.seen(), 10_000, DECAY_MS), 20.0));
     }
 
     #[test]
     fn an_answer_in_no_time_is_still_a_measurement() {
         let average = PeakAverage::default();
         average.add(0, 0, DECAY_MS);
-        assert!(average.ms(0, DECAY_MS).is_some());
+        assert!(average.ms(average.seen(), 0, DECAY_MS).is_some());
     }
 }

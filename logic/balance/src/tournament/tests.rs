@@ -53,6 +53,20 @@ fn who_takes_no_part_is_not_picked_and_gets_no_key() {
 }
 
 #[test]
+fn only_a_key_that_has_become_larger_is_said_to_be_worth_another_look_at_who_is_least() {
+    let entrants = entrants(20);
+    let traffic = &entrants[5].as_ref().unwrap().load.measures().traffic;
+    let tournament = tournament(KeyRule::LeastBandwidth, &entrants);
+    traffic.add(1_000, 0);
+    assert!(tournament.refresh_one(5, NOW));
+    assert!(!tournament.refresh_one(5, NOW));
+    let later = Moment { now_ms: 20_000, picks: 0 };
+    let before = tournament.leaf(5).load(SeqCst);
+    assert!(!tournament.refresh_one(5, later));
+    assert!(tournament.leaf(5).load(SeqCst) < before);
+}
+
+#[test]
 fn the_turns_may_come_round_without_a_server_being_forgotten() {
     let entrants = entrants(20);
     let tournament = tournament(KeyRule::LeastConnections, &entrants);
