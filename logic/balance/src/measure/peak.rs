@@ -36,8 +36,8 @@ impl PeakAverage {
         let _ = self.0.fetch_update(Relaxed, Relaxed, longer);
     }
 
-    /// For [`PeakAverage::ms`]: apart from it, for that writes, and a processor that has to write first ends what it reads. So those
-    /// of several servers can be fetched from memory at the same time.
+    /// For [`PeakAverage::ms`]. Apart from it, for that may write by a locked instruction, which waits for all that is being read:
+    /// looked at first, those of several servers are fetched from memory at the same time.
     pub(crate) fn seen(&self) -> Seen {
         Seen(self.0.load(Relaxed))
     }
