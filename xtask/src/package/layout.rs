@@ -77,7 +77,7 @@ pub(super) fn install_gzipped(from: &Path, to: &Path) -> Result<(), String> {
     write(to, &output.stdout, 0o644)
 }
 
-/// The program without the debug information that the standard library brings. Without `strip` at hand it goes in as it is.
+/// The program without debug information, should the environment have asked for some (`CARGO_PROFILE_RELEASE_DEBUG`). Without `strip` at hand it goes in as it is.
 fn install_stripped(from: &Path, to: &Path) -> Result<(), String> {
     install(from, to, 0o755)?;
     match Command::new("strip").arg("--strip-debug").arg(to).status() {
