@@ -13,6 +13,7 @@ impl BufferPool {
     const CAPACITY_MAX: usize = 64 * 1024;
 
     /// An empty buffer.
+    #[inline]
     pub fn take(&self) -> Vec<u8> {
         self.free.borrow_mut().pop().unwrap_or_default()
     }
@@ -28,6 +29,7 @@ impl BufferPool {
     }
 
     /// Takes a buffer back.
+    #[inline]
     pub fn give(&self, mut buffer: Vec<u8>) {
         let mut free = self.free.borrow_mut();
         if (1..=Self::CAPACITY_MAX).contains(&buffer.capacity()) && free.len() < Self::FREE_MAX {

@@ -39,12 +39,14 @@ impl PageBuffer {
 impl Deref for PageBuffer {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         &self.bytes[self.start..self.start + self.length]
     }
 }
 
 impl DerefMut for PageBuffer {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..self.start + self.length]
     }

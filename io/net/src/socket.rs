@@ -326,6 +326,7 @@ impl Socket {
 
     /// Whether the peer has broken the connection; if not, the task is woken when it does. A peer that has only ended its own
     /// direction has not. Not to be asked once the own direction has been ended.
+    #[inline]
     pub fn is_broken(&self, cx: &mut Context<'_>) -> bool {
         match self.poll_peek(cx, &mut [0]) {
             Poll::Ready(Err(_)) => true,

@@ -121,6 +121,7 @@ impl Timers {
 
 impl Deadline {
     /// Sets the deadline to `after` from `now`, whatever it was.
+    #[inline]
     pub fn arm(&self, now: Instant, after: Duration) {
         let timers = &self.timers;
         // One tick is added so that it never fires early; tick 0 means "none".
@@ -134,6 +135,7 @@ impl Deadline {
     }
 
     /// Nothing fires until armed again.
+    #[inline]
     pub fn disarm(&self) {
         if let Some(entry) = self.timers.wheel.borrow_mut().entries.get_mut(self.key as usize) {
             entry.deadline = 0;
@@ -142,6 +144,7 @@ impl Deadline {
     }
 
     /// Whether the deadline has passed. If not, the task of `cx` is woken when it does.
+    #[inline]
     pub fn poll_expired(&self, cx: &Context<'_>) -> bool {
         if self.timers.over.get() {
             return true;

@@ -49,6 +49,7 @@ impl Foreseen<'_> {
 
 impl ServerLoad {
     /// Requests (in TCP mode: connections) in flight.
+    #[inline]
     pub fn active(&self) -> u32 {
         // SeqCst, here and below: the tournament relies on one order of all counts and keys (see its page).
         self.active.load(SeqCst) & !IN_TOTAL
@@ -76,6 +77,7 @@ impl ServerLoad {
     }
 
     /// Counts one more unless that would be more than `max`.
+    #[inline]
     pub(crate) fn add_one_within(&self, max: u32, total: &TotalLoad) -> bool {
         let within = |active: u32| (active & !IN_TOTAL < max).then(|| active + 1);
         let foreseen = self.foresee(total);
@@ -95,6 +97,7 @@ impl ServerLoad {
     }
 
     /// One too many must not wrap around: a server with four billion requests would never be chosen again.
+    #[inline]
     pub(crate) fn remove_one(&self, total: &TotalLoad) {
         let one_less = |active: u32| (active & !IN_TOTAL > 0).then(|| active - 1);
         let before = self.active.fetch_update(SeqCst, SeqCst, one_less);

@@ -140,6 +140,7 @@ impl Roster {
 
     /// As [`Roster::try_begin`], for whoever has at hand the `load` of the server in `slot`: then it need not be looked up, which
     /// takes a line of memory that with thousands of servers is in no cache.
+    #[inline]
     pub fn try_begin_of(&self, slot: usize, load: &Arc<ServerLoad>) -> bool {
         let max = match self.may_be_full {
             true => self.candidate(slot).map(Candidate::max),
@@ -159,6 +160,7 @@ impl Roster {
 
     /// Measures a request that has just been given to the server in `slot`. `now_ms` counts from where
     /// [`PickInput::now_ms`](crate::PickInput::now_ms) does.
+    #[inline]
     pub fn watch(&self, slot: usize, now_ms: u64) -> Watch {
         let wants = self.scheduling.measure.wants(self.scheduling.algorithm);
         let candidate = if wants.anything() { self.candidate(slot) } else { None };
@@ -168,6 +170,7 @@ impl Roster {
 
     /// Counts a request as over. `load` is that of the server it was given to, which may have left its slot since;
     /// any roster of the pool will do, the present one is best.
+    #[inline]
     pub fn end(&self, slot: usize, load: &Arc<ServerLoad>) {
         load.remove_one(self.hub.total_load());
         self.refresh(slot, load, false);

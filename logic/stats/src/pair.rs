@@ -42,6 +42,7 @@ const LINES: usize = RESOLUTION.buckets().div_ceil(BUCKETS_PER_LINE);
 
 impl HistogramPair {
     /// Counts one value, in microseconds. O(1). Only ever called by one thread.
+    #[inline]
     pub fn record(&self, side: Side, micros: u64) {
         let micros = micros.min(MICROS_MAX);
         let bucket = RESOLUTION.bucket_of(micros);
@@ -55,6 +56,7 @@ impl HistogramPair {
     }
 
     /// Reads what [`HistogramPair::record`] would change, so that it is in the processor's cache by then. The number means nothing.
+    #[inline]
     pub fn peek(&self, side: Side, micros: u64) -> u64 {
         let bucket = RESOLUTION.bucket_of(micros.min(MICROS_MAX));
         let Some(counts) = self.counts.get() else { return 0 };

@@ -22,6 +22,7 @@ const BUCKETS: usize = RESOLUTION.buckets();
 
 impl SharedHistogram {
     /// Counts one value, in microseconds. O(1). Only ever called by one thread.
+    #[inline]
     pub fn record(&self, micros: u64) {
         let micros = micros.min(MICROS_MAX);
         add(&self.counts[RESOLUTION.bucket_of(micros)], 1);

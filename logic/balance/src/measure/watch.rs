@@ -58,6 +58,7 @@ impl Watch {
     }
 
     /// Whether it measures anything: else the calls below need not be made, but for nothing.
+    #[inline]
     pub fn is_on(&self) -> bool {
         self.wants.anything()
     }
@@ -128,10 +129,12 @@ impl Watch {
     }
 
     /// It is over, one way or another. Just before [`Roster::end`], which brings the server's key up to date.
+    #[inline]
     pub fn end(&mut self, load: &ServerLoad) {
         self.stop_waiting(load);
     }
 
+    #[inline]
     fn stop_waiting(&mut self, load: &ServerLoad) {
         if std::mem::take(&mut self.is_waiting) {
             load.measures().waiting.end(self.begun_ms);
