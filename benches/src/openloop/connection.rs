@@ -16,6 +16,8 @@ pub(super) struct Connection {
     head: Vec<u8>,
     /// Bytes of the body that are still to come, once the head is complete.
     body_left: Option<usize>,
+    /// A request was answered on it.
+    kept: bool,
 }
 
 /// What a read brought.
@@ -27,6 +29,9 @@ pub(super) enum Progress {
     Answered { due: Duration },
     /// It was closed while no request was on it, as balancers do with connections on which nothing happens.
     Closed,
+    /// It was closed before anything of an answer came, for it was closed when the request was sent: whoever sends one on a kept
+    /// connection must reckon with that (RFC 9112 section 9.3.1) and ask again.
+    Unheard { due: Duration },
 }
 
 /// A head of the origin or of a balancer is a few hundred bytes.
@@ -38,7 +43,7 @@ impl Connection {
         stream.set_nodelay(true).context("TCP_NODELAY")?;
         stream.set_nonblocking(true).context("a non-blocking socket")?;
         let request = format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n").into_bytes();
-        Ok(Self { stream, request, due: None, head: Vec::new(), body_left: None })
+        Ok(Self { stream, request, due: None, head: Vec::new(), body_left: None, kept: false })
     }
 
     pub(super) fn stream(&self) -> &TcpStream {
@@ -47,10 +52,13 @@ impl Connection {
 
     /// Sends the request that was due at `due`.
     pub(super) fn ask(&mut self, due: Duration) -> Result<()> {
-        // A request is far smaller than a free connection's send buffer: it goes out whole.
-        self.stream.write_all(&self.request).context("sending a request")?;
         self.due = Some(due);
-        Ok(())
+        // A request is far smaller than a free connection's send buffer: it goes out whole.
+        match self.stream.write_all(&self.request) {
+            // Reading tells.
+            Err(error) if self.kept && is_closed(&error) => Ok(()),
+            sent => sent.context("sending a request"),
+        }
     }
 
     /// Takes in what has arrived.
@@ -59,11 +67,12 @@ impl Connection {
         loop {
             match self.stream.read(&mut buffer) {
                 Ok(0) if self.due.is_none() => return Ok(Progress::Closed),
-                Ok(0) => return Err(Error::new("the balancer closed a connection")),
+                Ok(0) => return self.unheard().ok_or_else(|| Error::new("the balancer closed a connection")),
                 Ok(bytes) => {
                     self.take(&buffer[..bytes])?;
                     if self.body_left == Some(0) {
                         self.body_left = None;
+                        self.kept = true;
                         let due = self.due.take().ok_or_else(|| Error::new("an answer to no request"))?;
                         return Ok(Progress::Answered { due });
                     }
@@ -72,9 +81,19 @@ impl Connection {
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Progress::Waiting),
-                Err(error) => return Err(error).context("reading an answer"),
+                Err(error) if is_closed(&error) && self.due.is_none() => return Ok(Progress::Closed),
+                Err(error) => {
+                    let unheard = if is_closed(&error) { self.unheard() } else { None };
+                    return unheard.map_or_else(|| Err(error).context("reading an answer"), Ok);
+                }
             }
         }
+    }
+
+    /// Whether its request may have come too late to a connection that had been kept.
+    fn unheard(&mut self) -> Option<Progress> {
+        let nothing_came = self.kept && self.head.is_empty() && self.body_left.is_none();
+        self.due.take_if(|_| nothing_came).map(|due| Progress::Unheard { due })
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<()> {
@@ -95,6 +114,10 @@ impl Connection {
         self.head.clear();
         Ok(())
     }
+}
+
+fn is_closed(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }
 
 fn body_length(head: &[u8]) -> Result<usize> {

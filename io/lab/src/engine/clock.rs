@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use rustix::event::{self, PollFd, PollFlags, Timespec, epoll};
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -83,25 +83,26 @@ impl Clock {
         let now = self.now();
         let until = latest.unwrap_or(u64::MAX).min(now + TICK_NS);
         match next.filter(|next| *next <= until.saturating_add(MARGIN_MAX_NS)) {
-            Some(next) if next <= now => poll(epoll, events, 0),
+            Some(next) if next <= now => wait_about(epoll, events, 0),
             Some(next) => {
                 if next - now > self.margin_ns {
-                    self.sleep(epoll, events, now, next - self.margin_ns)?;
+                    self.sleep(wait_exactly, epoll, events, now, next - self.margin_ns)?;
                 }
                 if events.is_empty() { self.spin(epoll, events, next) } else { Ok(()) }
             }
-            None => self.sleep(epoll, events, now, until.max(now)),
+            None => self.sleep(wait_about, epoll, events, now, until.max(now)),
         }
     }
 
     fn sleep(
         &mut self,
+        wait: fn(&OwnedFd, &mut Vec<epoll::Event>, u64) -> Result<(), Errno>,
         epoll: &OwnedFd,
         events: &mut Vec<epoll::Event>,
         now: u64,
         until: u64,
     ) -> Result<(), Errno> {
-        poll(epoll, events, until - now)?;
+        wait(epoll, events, until - now)?;
         let woken = self.now();
         self.idle_ns += woken - now;
         // Whatever woke it: an event that came while it could not run finds it late, too.
@@ -123,7 +124,7 @@ impl Clock {
         let begun = self.now();
         let mut now = begun;
         while now < until && events.is_empty() {
-            poll(epoll, events, 0)?;
+            wait_about(epoll, events, 0)?;
             now = self.now();
         }
         self.spin_ns += now - begun;
@@ -149,13 +150,27 @@ impl Clock {
     }
 }
 
-fn poll(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, wait_ns: u64) -> Result<(), Errno> {
-    let wait = Timespec::try_from(Duration::from_nanos(wait_ns)).map_err(|_| Errno::INVAL)?;
-    match epoll::wait(epoll, spare_capacity(events), Some(&wait)) {
+/// Takes the events that are there, or waits for some, up to a millisecond longer than asked for: so epoll_wait(2) rounds.
+fn wait_about(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, wait_ns: u64) -> Result<(), Errno> {
+    match epoll::wait(epoll, spare_capacity(events), Some(&timespec(wait_ns)?)) {
         // A signal: somebody looks at the program.
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(error),
     }
+}
+
+/// Waits for events no longer than asked for, to the nanosecond. ppoll(2) can do that on every kernel, for one more system call;
+/// epoll_pwait2(2) not before Linux 5.11.
+fn wait_exactly(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, wait_ns: u64) -> Result<(), Errno> {
+    match event::poll(&mut [PollFd::new(epoll, PollFlags::IN)], Some(&timespec(wait_ns)?)) {
+        Ok(0) | Err(Errno::INTR) => Ok(()),
+        Ok(_) => wait_about(epoll, events, 0),
+        Err(error) => Err(error),
+    }
+}
+
+fn timespec(ns: u64) -> Result<Timespec, Errno> {
+    Timespec::try_from(Duration::from_nanos(ns)).map_err(|_| Errno::INVAL)
 }
 
 /// CPU time of this thread so far.
@@ -167,4 +182,25 @@ fn thread_cpu_ns() -> u64 {
 /// How long this thread could have run and was not let: the second number of schedstat (Documentation/scheduler/sched-stats).
 fn run_delay_ns() -> Option<u64> {
     fs::read_to_string("/proc/thread-self/schedstat").ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_less_than_a_millisecond_does_not_sleep_for_one() {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let mut clock = Clock::new(Instant::now());
+        let mut slept = || {
+            let (mut events, now, idle) = (Vec::with_capacity(1), clock.now(), clock.idle_ns);
+            clock.margin_ns = MARGIN_MIN_NS;
+            clock.wait(&epoll, &mut events, Some(now + 200_000), None).unwrap();
+            assert!(clock.now() >= now + 200_000, "it was woken early");
+            clock.idle_ns - idle
+        };
+        // The machine may oversleep now and then, not always.
+        let shortest = (0..100).map(|_| slept()).filter(|slept| *slept > 0).min();
+        assert!(shortest.is_some_and(|shortest| shortest < 1_000_000), "{shortest:?} ns");
+    }
 }
