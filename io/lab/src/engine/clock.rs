@@ -37,6 +37,8 @@ const MARGIN_MIN_NS: u64 = 50_000;
 const MARGIN_MAX_NS: u64 = 2_000_000;
 /// A margin becomes shorter by one in so many with each time it was not needed.
 const MARGIN_DECAY: u64 = 256;
+/// And by one in so many when it was longer than the whole wait: or one oversleeping would keep the thread awake for ever.
+const MARGIN_DECAY_AWAKE: u64 = 1024;
 /// Who sleeps so much longer than he wants to has not been let.
 const STALL_MIN_NS: u64 = 10_000_000;
 /// How soon the end of a run is seen, and that the thread was not let run.
@@ -87,6 +89,8 @@ impl Clock {
             Some(next) => {
                 if next - now > self.margin_ns {
                     self.sleep(wait_exactly, epoll, events, now, next - self.margin_ns)?;
+                } else {
+                    self.shorten_margin(MARGIN_DECAY_AWAKE);
                 }
                 if events.is_empty() { self.spin(epoll, events, next) } else { Ok(()) }
             }
@@ -111,13 +115,17 @@ impl Clock {
             self.stalled_ns += overslept;
         }
         if events.is_empty() {
-            self.margin_ns = if overslept > self.margin_ns {
-                (overslept + overslept / 4).min(MARGIN_MAX_NS)
+            if overslept > self.margin_ns {
+                self.margin_ns = (overslept + overslept / 4).min(MARGIN_MAX_NS);
             } else {
-                (self.margin_ns - self.margin_ns / MARGIN_DECAY).max(MARGIN_MIN_NS)
-            };
+                self.shorten_margin(MARGIN_DECAY);
+            }
         }
         Ok(())
+    }
+
+    fn shorten_margin(&mut self, decay: u64) {
+        self.margin_ns = (self.margin_ns - self.margin_ns / decay).max(MARGIN_MIN_NS);
     }
 
     fn spin(&mut self, epoll: &OwnedFd, events: &mut Vec<epoll::Event>, until: u64) -> Result<(), Errno> {
@@ -202,5 +210,18 @@ mod tests {
         // The machine may oversleep now and then, not always.
         let shortest = (0..100).map(|_| slept()).filter(|slept| *slept > 0).min();
         assert!(shortest.is_some_and(|shortest| shortest < 1_000_000), "{shortest:?} ns");
+    }
+
+    #[test]
+    fn who_overslept_once_sleeps_again_between_requests_that_come_soon() {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let mut clock = Clock::new(Instant::now());
+        clock.margin_ns = MARGIN_MAX_NS;
+        let waits = (0..100_000).take_while(|_| {
+            let (mut events, now) = (Vec::with_capacity(1), clock.now());
+            clock.wait(&epoll, &mut events, Some(now + 100_000), None).unwrap();
+            clock.idle_ns == 0
+        });
+        assert!((1_000..10_000).contains(&waits.count()), "it slept too soon or never");
     }
 }
