@@ -37,8 +37,9 @@ const MARGIN_MIN_NS: u64 = 50_000;
 const MARGIN_MAX_NS: u64 = 2_000_000;
 /// A margin becomes shorter by one in so many with each time it was not needed.
 const MARGIN_DECAY: u64 = 256;
-/// And by one in so many when it was longer than the whole wait: or one oversleeping would keep the thread awake for ever.
-const MARGIN_DECAY_AWAKE: u64 = 1024;
+/// And by one in so many of the time that is spent awake: where requests come sooner than the margin is long nobody sleeps, and one
+/// oversleeping would keep the thread awake for ever. At any rate it is tried again every second or two at most.
+const AWAKE_DECAY: u64 = 1024;
 /// Who sleeps so much longer than he wants to has not been let.
 const STALL_MIN_NS: u64 = 10_000_000;
 /// How soon the end of a run is seen, and that the thread was not let run.
@@ -89,8 +90,6 @@ impl Clock {
             Some(next) => {
                 if next - now > self.margin_ns {
                     self.sleep(wait_exactly, epoll, events, now, next - self.margin_ns)?;
-                } else {
-                    self.shorten_margin(MARGIN_DECAY_AWAKE);
                 }
                 if events.is_empty() { self.spin(epoll, events, next) } else { Ok(()) }
             }
@@ -118,14 +117,14 @@ impl Clock {
             if overslept > self.margin_ns {
                 self.margin_ns = (overslept + overslept / 4).min(MARGIN_MAX_NS);
             } else {
-                self.shorten_margin(MARGIN_DECAY);
+                self.shorten_margin(self.margin_ns / MARGIN_DECAY);
             }
         }
         Ok(())
     }
 
-    fn shorten_margin(&mut self, decay: u64) {
-        self.margin_ns = (self.margin_ns - self.margin_ns / decay).max(MARGIN_MIN_NS);
+    fn shorten_margin(&mut self, by_ns: u64) {
+        self.margin_ns = self.margin_ns.saturating_sub(by_ns).max(MARGIN_MIN_NS);
     }
 
     fn spin(&mut self, epoll: &OwnedFd, events: &mut Vec<epoll::Event>, until: u64) -> Result<(), Errno> {
@@ -136,6 +135,7 @@ impl Clock {
             now = self.now();
         }
         self.spin_ns += now - begun;
+        self.shorten_margin((now - begun) / AWAKE_DECAY);
         Ok(())
     }
 
@@ -219,9 +219,9 @@ mod tests {
         clock.margin_ns = MARGIN_MAX_NS;
         let waits = (0..100_000).take_while(|_| {
             let (mut events, now) = (Vec::with_capacity(1), clock.now());
-            clock.wait(&epoll, &mut events, Some(now + 100_000), None).unwrap();
+            clock.wait(&epoll, &mut events, Some(now + MARGIN_MAX_NS * 3 / 4), None).unwrap();
             clock.idle_ns == 0
         });
-        assert!((1_000..10_000).contains(&waits.count()), "it slept too soon or never");
+        assert!((10..1_000).contains(&waits.count()), "it slept at once, or never");
     }
 }
