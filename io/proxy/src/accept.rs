@@ -12,7 +12,7 @@ use weir_net::{ListenOptions, Listener, Peer, Socket};
 use crate::report;
 use crate::session;
 use crate::socket_name::SocketName;
-use crate::worker::{Drain, LocalListener, LocalLive, Worker};
+use crate::worker::{Drain, LocalListener, LocalLive, Worker, is_shortage};
 
 /// What a listening socket is told.
 #[derive(Debug, Clone, Copy)]
@@ -110,6 +110,7 @@ impl Post {
         match accepted {
             Ok((client, peer)) => self.admit(client, peer),
             Err(error) if is_clients_fault(&error) => {}
+            Err(error) if is_shortage(&error) && self.worker.make_room_for_client().await => {}
             Err(error) => {
                 // The connection stays in the kernel's queue: the next one that ends makes room for it.
                 report::throttled(|| format!("{}: accept: {error}", self.label()));
@@ -134,6 +135,7 @@ impl Post {
             shared.open.leave();
             return deny(worker, listener, &socket);
         }
+        worker.opened(&socket);
         session::begin(worker, Rc::clone(live), listener.clone(), socket, peer);
     }
 
@@ -163,6 +165,7 @@ impl Post {
                 Ok(None) => return,
                 Ok(Some((client, peer))) => self.admit(client, peer),
                 Err(error) if is_clients_fault(&error) => {}
+                Err(error) if is_shortage(&error) && self.worker.make_room_for_client().await => {}
                 Err(_) if pauses < EXHAUSTED_PAUSES_MAX && *stopping.borrow() < Drain::Cut => {
                     pauses += 1;
                     sleep(EXHAUSTED_PAUSE).await;

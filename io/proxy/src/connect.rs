@@ -7,13 +7,12 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::Instant;
 
-use rustix::io::Errno;
 use weir_config::plan::ProxyProtocolOut;
 use weir_net::{Socket, Stream, connect_first};
 use weir_wire::proxy::{self, Command, Endpoints};
 
 use crate::state::Endpoint;
-use crate::worker::{Done, LocalPool, LocalServer, ServerConnection};
+use crate::worker::{Done, LocalPool, LocalServer, ServerConnection, Worker, is_shortage};
 
 /// Whose addresses a PROXY header tells.
 #[derive(Debug, Clone, Copy)]
@@ -38,16 +37,26 @@ pub(crate) enum ConnectError {
 }
 
 /// Opens a connection to `server`, with TLS and a PROXY header if its pool wants them. Of several addresses
-/// the first that answers is taken. Limited in time by the caller.
+/// the first that answers is taken. Where no descriptor is left, idle connections make room. Limited in time by the caller.
 pub(crate) async fn connect(
+    worker: Rc<Worker>,
     pool: Rc<LocalPool>,
     server: Rc<LocalServer>,
     client: Option<ProxiedClient>,
 ) -> Result<ServerConnection, ConnectError> {
     let started = Instant::now();
-    let opened = open(&pool, &server, client).await;
+    let opened = loop {
+        let opened = open(&pool, &server, client).await;
+        let is_short = opened.as_ref().is_err_and(ConnectError::is_own);
+        if !(is_short && worker.make_room().await) {
+            break opened;
+        }
+    };
     match &opened {
-        Ok(_) => server.note(Done::Connected(started.elapsed())),
+        Ok(connection) => {
+            worker.opened(connection.stream.socket());
+            server.note(Done::Connected(started.elapsed()));
+        }
         Err(ConnectError::Exhausted(_)) => {}
         Err(_) => server.counters().connect_errors.one(),
     }
@@ -136,10 +145,7 @@ async fn write_all(stream: &mut Socket, bytes: &[u8]) -> io::Result<()> {
 
 impl ConnectError {
     fn of(cause: io::Error) -> Self {
-        match Errno::from_io_error(&cause) {
-            Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => Self::Exhausted(cause),
-            _ => Self::Connect(cause),
-        }
+        if is_shortage(&cause) { Self::Exhausted(cause) } else { Self::Connect(cause) }
     }
 
     /// Whether it says nothing of the server.

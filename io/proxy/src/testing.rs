@@ -13,6 +13,13 @@ pub(crate) fn shared(config: &str) -> Arc<Shared> {
     let source = Source { name: "test.toml".to_owned(), text: config.to_owned() };
     let plan = weir_config::load(&[source], &|_| None).unwrap().plan;
     let log = EventLog::new(|_| {});
-    let setup = Setup { workers: 1, connections_max: 10, access_log: None, service: None, log };
+    let setup = Setup {
+        workers: 1,
+        connections_max: 10,
+        descriptors_max: 1_024,
+        access_log: None,
+        service: None,
+        log,
+    };
     Controller::start(plan, RuntimeState::default(), setup).unwrap().1
 }

@@ -78,6 +78,7 @@ async fn live(config: PathBuf, plan: Plan) -> Result<(), String> {
             .process
             .connections_max
             .unwrap_or_else(|| limits::connections_allowed(descriptors)),
+        descriptors_max: descriptors,
         access_log: access_log.as_ref().map(AccessLog::port),
         service: Some(Arc::clone(&gateway) as _),
         log: EventLog::stderr(),

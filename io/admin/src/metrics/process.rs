@@ -36,6 +36,11 @@ const FAMILIES: &[Family<ProcessSnapshot>] = &[
         "Access log lines lost to a full or slow target.",
         |p| whole(p.log_lines_dropped),
     ),
+    Family::counter(
+        "weir_idle_connections_closed",
+        "Idle connections to servers closed because few descriptors were left.",
+        |p| whole(p.idle_connections_closed),
+    ),
     Family::gauge("process_resident_memory_bytes", "Resident memory size in bytes.", |p| {
         p.memory_bytes.map(Value::Whole)
     }),

@@ -111,6 +111,7 @@ fn process() -> ProcessSnapshot {
         config_age_ms: 3_600_000,
         runtime_changes: 2,
         log_lines_dropped: 0,
+        idle_connections_closed: 0,
         memory_bytes: Some(48 << 20),
         descriptors: Some(Level { current: 2_700, max: 8_100, limit: Some(100_000) }),
     }

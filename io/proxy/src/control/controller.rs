@@ -17,7 +17,7 @@ use super::rates::keep_reading;
 use super::records::Records;
 use super::rises::keep_raising;
 use super::{EventLog, Setup, StartError};
-use crate::state::Shared;
+use crate::state::{Descriptors, Shared};
 
 /// Checks under way at a time: their descriptors must not be missing where clients need them.
 const CHECKS_MAX: usize = 1_000;
@@ -61,7 +61,9 @@ impl Controller {
         let now = Instant::now();
         let threads = setup.workers.max(1) + 1;
         let (records, live, notes) = Records::first(plan, runtime, parts, setup.access_log, threads, now);
-        let shared = Shared::new(threads, setup.connections_max, live).with_service(setup.service);
+        let descriptors = Descriptors::new(setup.descriptors_max, threads - 1);
+        let shared =
+            Shared::new(threads, setup.connections_max, descriptors, live).with_service(setup.service);
         let shared = Arc::new(shared);
         notes.iter().for_each(|note| setup.log.line(note));
         let controller = Self {

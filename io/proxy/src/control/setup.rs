@@ -12,6 +12,8 @@ pub struct Setup {
     pub workers: usize,
     /// Client connections of all listeners: the plan's limit, or what the descriptor limit allows.
     pub connections_max: u32,
+    /// Descriptors that the process may have open.
+    pub descriptors_max: u64,
     /// Where access log lines go.
     pub access_log: Option<LogPort>,
     /// Answers what routes give to storage areas.

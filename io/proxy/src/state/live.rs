@@ -9,7 +9,7 @@ use weir_config::plan::ErrorPage;
 use weir_net::service::Service;
 
 use super::listener::OpenConnections;
-use super::{ListenerState, PoolState};
+use super::{Descriptors, ListenerState, PoolState};
 use crate::access_log::LogPort;
 
 /// The plan in force, compiled. Immutable; a reload makes another.
@@ -34,6 +34,8 @@ pub struct Shared {
     pub open: OpenConnections,
     /// What `open` may be at most.
     pub connections_max: u32,
+    /// Those that this process may have.
+    pub descriptors: Descriptors,
     /// Answers what routes give to storage areas; `None` = nobody does.
     pub service: Option<Arc<dyn Service>>,
     /// Wakes the control plane: a server may have to be ejected.
@@ -46,11 +48,12 @@ pub struct Shared {
 
 impl Shared {
     /// With a first plan.
-    pub fn new(threads: usize, connections_max: u32, live: Live) -> Self {
+    pub fn new(threads: usize, connections_max: u32, descriptors: Descriptors, live: Live) -> Self {
         Self {
             threads,
             open: OpenConnections::default(),
             connections_max,
+            descriptors,
             service: None,
             traffic_alarm: Notify::new(),
             started: Instant::now(),

@@ -4,6 +4,7 @@
 
 mod breaker;
 mod counter;
+mod descriptors;
 mod listener;
 mod live;
 mod pool;
@@ -16,6 +17,7 @@ mod shards;
 
 pub use breaker::PoolBreaker;
 pub use counter::{Counter, RefusalCounts, StatusClasses};
+pub use descriptors::Descriptors;
 pub use listener::{CompileError, HttpListener, ListenerState, ModeState, OpenConnections, Route};
 pub use live::{Live, Shared};
 pub use pool::{PoolState, PoolView};

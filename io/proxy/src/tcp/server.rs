@@ -63,7 +63,7 @@ impl Unreached {
 
 /// Chooses servers until one can be connected to, as often as the pool's retry rule permits.
 pub(super) async fn reach(
-    worker: &Worker,
+    worker: &Rc<Worker>,
     pool: &Rc<LocalPool>,
     place: Place,
     mut bond: Option<Bond>,
@@ -94,7 +94,7 @@ pub(super) async fn reach(
             pool.counters().redispatches.one();
             left.counters().redispatches.one();
         }
-        let opening = connect(Rc::clone(pool), Rc::clone(&lease.server), client);
+        let opening = connect(Rc::clone(worker), Rc::clone(pool), Rc::clone(&lease.server), client);
         wait.deadline.arm(Instant::now(), plan.timeouts.connect.duration());
         lease.server.counters().requests.one();
         let fault = match wait.connected(opening).await? {

@@ -27,6 +27,11 @@ impl<T> Kept<T> {
         self.last.as_ref()
     }
 
+    /// All, the ones that were put in first before the others.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.others.iter().chain(&self.last)
+    }
+
     pub(super) fn push(&mut self, one: T) {
         self.others.extend(self.last.replace(one));
     }
@@ -35,7 +40,7 @@ impl<T> Kept<T> {
         self.last.take().or_else(|| self.others.pop())
     }
 
-    /// Drops those that `is_good` says no to.
+    /// Drops those that `is_good` says no to; asks those first that were put in first.
     pub(super) fn retain(&mut self, mut is_good: impl FnMut(&mut T) -> bool) {
         self.others.retain_mut(&mut is_good);
         self.last.take_if(|last| !is_good(last));
@@ -54,7 +59,7 @@ mod tests {
         assert_eq!((kept.pop(), kept.len()), (Some(3), 2));
         kept.push(4);
         kept.push(5);
-        assert_eq!(kept.len(), 4);
+        assert_eq!(kept.iter().copied().collect::<Vec<_>>(), [1, 2, 4, 5]);
         kept.retain(|one| *one != 2 && *one != 5);
         assert_eq!([kept.pop(), kept.pop(), kept.pop()], [Some(4), Some(1), None]);
     }

@@ -9,6 +9,7 @@ mod pool;
 mod queue;
 mod scratch;
 mod server;
+mod shortage;
 mod tally;
 
 use std::cell::{Cell, RefCell};
@@ -27,6 +28,7 @@ pub(crate) use pool::{Choice, Claim, Lease, LocalPool};
 pub(crate) use queue::{QueuePlace, Wanted};
 pub(crate) use scratch::Scratch;
 pub(crate) use server::{LocalServer, ServerConnection};
+pub(crate) use shortage::is_shortage;
 pub(crate) use tally::{Done, Response, Served, count_what_was_noted};
 
 use crate::http::{Connection, Exchange};
@@ -69,6 +71,8 @@ pub(crate) struct Worker {
     random: Cell<u64>,
     /// Which part of the servers is looked after next.
     sweep_turns: Cell<Turns>,
+    /// When it last asked other workers for descriptors.
+    others_asked: Cell<Option<Instant>>,
     live: RefCell<Rc<LocalLive>>,
     /// Plans that are no longer in force. Idle connections, and requests on their way, still hold them.
     retired: RefCell<Vec<Weak<LocalLive>>>,
@@ -110,6 +114,7 @@ impl Worker {
             date: RefCell::new((None, Rc::from(""))),
             random: Cell::new(seed | 1),
             sweep_turns: Cell::default(),
+            others_asked: Cell::default(),
             live: RefCell::new(Rc::new(live)),
             retired: RefCell::default(),
         })

@@ -155,13 +155,47 @@ impl LocalServer {
             return;
         }
         idle.retain(|candidate| candidate.is_good(rules, now, &self.shared));
-        self.counters().idle.subtract((before - idle.len()) as u64);
+        self.fewer_idle(before - idle.len());
+    }
+
+    /// Adds since when each of its idle connections is one.
+    pub(super) fn tell_idle_since(&self, since: &mut Vec<Instant>) {
+        since.extend(self.idle.borrow().iter().map(|one| one.since));
+    }
+
+    /// Closes idle connections that were used no later than `last`, and no more than `most`. How many.
+    pub(super) fn close_idle_since(&self, last: Instant, most: usize) -> usize {
+        let mut idle = self.idle.borrow_mut();
+        let before = idle.len();
+        if before == 0 {
+            return 0;
+        }
+        let mut left = most;
+        idle.retain(|one| {
+            let goes = left > 0 && one.since <= last;
+            left -= usize::from(goes);
+            !goes
+        });
+        let closed = before - idle.len();
+        self.fewer_idle(closed);
+        closed
+    }
+
+    pub(super) fn one_more_idle(&self) {
+        self.counters().idle.one();
+        self.tally.one_more_idle();
+    }
+
+    /// So many idle connections were taken out, be it to be used or to be closed.
+    pub(super) fn fewer_idle(&self, count: usize) {
+        self.counters().idle.subtract(count as u64);
+        self.tally.fewer_idle(count);
     }
 
     /// Closes all idle connections.
     pub(crate) fn close_idle(&self) {
         let closed = std::mem::take(&mut *self.idle.borrow_mut());
-        self.counters().idle.subtract(closed.len() as u64);
+        self.fewer_idle(closed.len());
     }
 }
 
@@ -204,8 +238,13 @@ impl IdleConnection {
 
 #[cfg(test)]
 mod tests {
-    use weir_model::ServerName;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
 
+    use weir_model::{Millis, ServerName};
+    use weir_net::Socket;
+
+    use super::super::tally::{count_what_was_noted, idle_here};
     use super::*;
     use crate::state::Endpoint;
 
@@ -247,6 +286,46 @@ mod tests {
         state.move_to(Endpoint::Inet(vec![new]));
         server.note_direct_address(whereabouts, old);
         assert!(server.direct_address().is_none());
+    }
+
+    /// A server with idle connections of which the first one was used `seconds[0]` ago.
+    fn with_idle(seconds: &[u64], now: Instant) -> (Rc<LocalServer>, Vec<UnixStream>) {
+        let name = ServerName::new("a").unwrap();
+        let state = ServerState::new(1, name, String::new(), 0, Endpoint::Unresolved, 1);
+        let server = Rc::new(LocalServer::new(Arc::new(state), 0));
+        let hour = Millis::from_secs(3_600);
+        let reuse = ConnectionReuse { idle_max: 10, idle_timeout: hour, age_max: hour, requests_max: None };
+        let peers = seconds.iter().map(|seconds| {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            let stream = Stream::Plain(Socket::from_unix(ours.into()));
+            let connection = ServerConnection::new(stream, server.shared.whereabouts());
+            let since = now - Duration::from_secs(*seconds);
+            server.keep_idle(connection, &reuse, since);
+            theirs
+        });
+        let peers = peers.collect();
+        count_what_was_noted();
+        (server, peers)
+    }
+
+    #[tokio::test]
+    async fn of_idle_connections_those_are_closed_that_nobody_has_used_for_longest() {
+        let now = Instant::now();
+        let (server, mut peers) = with_idle(&[40, 30, 20, 10], now);
+        let mut since = Vec::new();
+        server.tell_idle_since(&mut since);
+        assert_eq!(since, [40, 30, 20, 10].map(|seconds| now - Duration::from_secs(seconds)));
+        assert_eq!(server.close_idle_since(now - Duration::from_secs(15), 2), 2);
+        assert_eq!(server.close_idle_since(now - Duration::from_secs(25), 2), 0);
+        assert_eq!((server.counters().idle.get(), idle_here()), (2, 2));
+        let closed: Vec<bool> = peers.iter_mut().map(is_closed).collect();
+        assert_eq!(closed, [true, true, false, false]);
+    }
+
+    /// Whether its other end is closed.
+    fn is_closed(peer: &mut UnixStream) -> bool {
+        peer.set_nonblocking(true).unwrap();
+        matches!(peer.read(&mut [0]), Ok(0))
     }
 
     #[test]

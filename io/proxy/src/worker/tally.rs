@@ -4,7 +4,7 @@
 //! worker notes what is to be counted instead, and counts it before it waits for events: the lines of all notes come from memory at the
 //! same time.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::hint::black_box;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -16,6 +16,8 @@ use crate::state::ServerCounters;
 #[derive(Default)]
 pub(super) struct Tally {
     notes: RefCell<Vec<Note>>,
+    /// Idle connections on this thread, as far as notes are counted.
+    idle: Cell<usize>,
 }
 
 struct Note {
@@ -70,10 +72,23 @@ pub(crate) fn count_what_was_noted() {
     TALLY.with(|tally| tally.count());
 }
 
+/// Idle connections to servers on this thread, as far as notes are counted.
+pub(super) fn idle_here() -> usize {
+    TALLY.with(|tally| tally.idle.get())
+}
+
 /// So many notes are not left waiting: a multiple of what a processor fetches from memory at the same time.
 const NOTES_MAX: usize = 64;
 
 impl Tally {
+    pub(super) fn one_more_idle(&self) {
+        self.idle.set(self.idle.get() + 1);
+    }
+
+    pub(super) fn fewer_idle(&self, count: usize) {
+        self.idle.set(self.idle.get().saturating_sub(count));
+    }
+
     pub(super) fn of_this_thread() -> Rc<Self> {
         TALLY.with(Rc::clone)
     }
@@ -127,14 +142,14 @@ impl Note {
         match self.done {
             Done::Chosen => counters.requests.one(),
             Done::TakenIdle { taken, reused } => {
-                counters.idle.subtract(taken.into());
+                self.server.fewer_idle(taken as usize);
                 counters.reuses.add(reused.into());
             }
             Done::Connected(took) => {
                 counters.connections.one();
                 counters.connect.record(micros(took));
             }
-            Done::KeptIdle => counters.idle.one(),
+            Done::KeptIdle => self.server.one_more_idle(),
             Done::Served(served) => {
                 counters.bytes_out.add(served.bytes_out);
                 if let Some(response) = served.response {

@@ -40,6 +40,8 @@ pub struct ProcessSnapshot {
     pub runtime_changes: u64,
     /// Access log lines that were lost because their target was full or slow.
     pub log_lines_dropped: u64,
+    /// Idle connections to servers that were closed because few descriptors were left.
+    pub idle_connections_closed: u64,
     /// Memory of the process (RSS); `None` = not known.
     pub memory_bytes: Option<u64>,
     /// File descriptors: open, most open, limit; `None` = not known.

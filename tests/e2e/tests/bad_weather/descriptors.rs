@@ -78,6 +78,28 @@ fn ask_with_one_descriptor(
     (client, idle)
 }
 
+/// Weir with few descriptors, and with servers by turns to each of which it would keep an idle connection: more than there are descriptors.
+fn with_many_servers(server: &RawServer, workers: usize) -> Weir {
+    let addr = server.addr();
+    let servers: Vec<String> = (0..2 * DESCRIPTORS)
+        .map(|index| format!("{{ name = \"s{index}\", address = \"{addr}\" }}"))
+        .collect();
+    let config = format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n\
+         [pool.web]\nservers = [{}]\nbalance = \"round-robin\"\n\n[weir]\nworkers = {workers}\n{NO_LIMIT}",
+        servers.join(", ")
+    );
+    Weir::launcher(&config).descriptors_max(DESCRIPTORS as u32).start()
+}
+
+/// Every server is asked once, by one client.
+fn ask_every_server(client: &mut RawClient) {
+    for request in 0..2 * DESCRIPTORS {
+        let response = client.exchange(get("/"));
+        assert_eq!(response.status, 200, "request {request}: {}", response.text());
+    }
+}
+
 /// More connections than there are descriptors for: a mistake in the config, or descriptors that went elsewhere.
 const NO_LIMIT: &str = "max-connections = 100000\n";
 
@@ -170,6 +192,56 @@ fn a_request_for_which_no_connection_can_be_opened_is_told_503_and_its_server_is
     for name in ["connect_errors", "response_errors", "ejections"] {
         assert_eq!(metrics.get(&format!("weir_server_{name}_total"), &[]), 0.0, "{name}");
     }
+}
+
+#[test]
+fn idle_connections_to_servers_make_room_for_one_to_another_server() {
+    let server = RawServer::answering("hi");
+    let weir = with_many_servers(&server, 1);
+    let mut client = weir.client();
+    ask_every_server(&mut client);
+    ask_every_server(&mut client);
+    // Descriptors are kept back for whoever operates it: this takes a new connection.
+    let metrics = weir.metrics();
+    let closed = metrics.get("weir_idle_connections_closed_total", &[]);
+    assert!(closed >= DESCRIPTORS as f64, "{closed} closed");
+    let idle: f64 = metrics.get("weir_server_connections", &["state=\"idle\""]);
+    assert!(idle > 10.0 && idle < DESCRIPTORS as f64, "{idle} idle connections");
+    for name in ["connect_errors", "retries", "ejections"] {
+        assert_eq!(metrics.get(&format!("weir_server_{name}_total"), &[]), 0.0, "{name}");
+    }
+}
+
+#[test]
+fn idle_connections_to_servers_make_room_for_clients() {
+    let server = RawServer::answering("hi");
+    let weir = with_many_servers(&server, 1);
+    ask_every_server(&mut weir.client());
+    let mut clients = Vec::new();
+    for index in 0..DESCRIPTORS / 2 {
+        let mut client = weir.client();
+        assert_eq!(client.exchange(get("/")).status, 200, "client {index}");
+        clients.push(client);
+    }
+    for client in &mut clients {
+        assert_eq!(client.exchange(get("/")).status, 200);
+    }
+}
+
+#[test]
+fn idle_connections_of_one_worker_make_room_for_another_ones() {
+    let server = RawServer::answering("hi");
+    let weir = with_many_servers(&server, 2);
+    let mut first = weir.client();
+    ask_every_server(&mut first);
+    // Half of them come to the other worker, more or less, which has nothing to close at first.
+    let mut clients: Vec<RawClient> = (0..DESCRIPTORS / 4).map(|_| weir.client()).collect();
+    for client in &mut clients {
+        for _ in 0..5 {
+            assert_eq!(client.exchange(get("/")).status, 200);
+        }
+    }
+    assert_eq!(first.exchange(get("/")).status, 200);
 }
 
 #[test]

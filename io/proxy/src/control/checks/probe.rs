@@ -2,7 +2,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::io::Errno;
 use tokio::time::{Instant, timeout};
 use weir_config::plan::{CheckKind, CheckPlan, ProxyProtocolOut};
 use weir_control::CheckCode;
@@ -12,6 +11,7 @@ use weir_net::tls::ClientTls;
 use super::{connect, http};
 use crate::control::records::CheckResult;
 use crate::state::Endpoint;
+use crate::worker::is_shortage;
 
 /// One check of one server, with all that it needs.
 #[derive(Debug)]
@@ -107,9 +107,8 @@ impl Failure {
 
     /// An error of a socket. What this process lacks is not the server's fault.
     pub(super) fn of_socket(code: CheckCode, what: &str, error: &io::Error) -> Self {
-        const OWN_FAULTS: [Errno; 4] = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
-        let own = OWN_FAULTS.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()));
-        Self::new(if own { CheckCode::SocketError } else { code }, format!("{what}: {}", reason(error)))
+        let code = if is_shortage(error) { CheckCode::SocketError } else { code };
+        Self::new(code, format!("{what}: {}", reason(error)))
     }
 }
 

@@ -31,6 +31,7 @@ impl Controller {
             config_age_ms: millis(now.saturating_duration_since(process.plan_since)),
             runtime_changes: records.runtime.len() as u64,
             log_lines_dropped: process.log_lines_dropped(&self.shared().live()),
+            idle_connections_closed: self.shared().descriptors.idle_closed(),
             memory_bytes: process_facts::memory_bytes(),
             descriptors: process_facts::descriptors_open().map(|current| Level {
                 current,

@@ -59,7 +59,14 @@ impl Rig {
             let lines = Arc::clone(&lines);
             EventLog::new(move |line| lines.lock().unwrap().push(line.to_owned()))
         };
-        let setup = Setup { workers: WORKERS, connections_max: 1_000, access_log: None, service: None, log };
+        let setup = Setup {
+            workers: WORKERS,
+            connections_max: 1_000,
+            descriptors_max: 1_024,
+            access_log: None,
+            service: None,
+            log,
+        };
         let (controller, shared) = Controller::start(plan, runtime, setup).unwrap();
         Self { controller, shared, lines }
     }

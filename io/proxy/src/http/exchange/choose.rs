@@ -84,7 +84,8 @@ impl Exchange {
                 // Whatever the try before this one used: if this connect fails, that is the server's failure.
                 self.reused = false;
                 client.deadline.arm(client.worker.now(), plan.timeouts.connect.duration());
-                let opening = connect(Rc::clone(&self.pool), server, client.proxied);
+                let opening =
+                    connect(Rc::clone(client.worker), Rc::clone(&self.pool), server, client.proxied);
                 self.state = State::Connecting(Box::pin(opening));
             }
         }

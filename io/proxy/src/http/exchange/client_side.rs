@@ -14,7 +14,7 @@ pub(crate) struct ClientSide<'a> {
     pub(crate) stream: &'a mut Stream,
     pub(crate) deadline: &'a Deadline,
     pub(crate) listener: &'a Rc<LocalHttp>,
-    pub(crate) worker: &'a Worker,
+    pub(crate) worker: &'a Rc<Worker>,
     pub(crate) peer: &'a Peer,
     pub(crate) tls: Option<&'a ClientTlsFacts>,
     pub(crate) proxied: Option<ProxiedClient>,

@@ -306,7 +306,8 @@ impl Exchange {
             }
             None => {
                 let server = Rc::clone(&lease.server);
-                Progress::Connecting(Box::pin(connect(Rc::clone(&self.pool), server, client.proxied)))
+                let (worker, pool) = (Rc::clone(client.worker), Rc::clone(&self.pool));
+                Progress::Connecting(Box::pin(connect(worker, pool, server, client.proxied)))
             }
         };
         Some(SecondTry {
@@ -331,7 +332,8 @@ impl SecondTry {
         counters.retries.one();
         counters.requests.one();
         let server = Rc::clone(&self.lease.server);
-        self.progress = Progress::Connecting(Box::pin(connect(Rc::clone(pool), server, client.proxied)));
+        let opening = connect(Rc::clone(client.worker), Rc::clone(pool), server, client.proxied);
+        self.progress = Progress::Connecting(Box::pin(opening));
     }
 
     /// Ready with the first bytes of a response, or with nothing if there will be none.
