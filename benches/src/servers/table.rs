@@ -13,6 +13,9 @@ const RATIO_MAX: f64 = 1.10;
 /// With more connections to many servers than so many times those to few it is sockets that are compared, not servers.
 const CONNECTIONS_RATIO_MAX: f64 = 1.25;
 
+/// With more connections opened for each request than this it is connecting that is compared: it costs as much again as a request.
+const OPENED_MAX: f64 = 0.01;
+
 /// All turns of one contestant, with few servers and with many.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Costs {
@@ -59,10 +62,14 @@ impl Table {
     pub(super) fn add(&mut self, algorithm: &str, usage: Usage, costs: &Costs) {
         let Some(ratio) = costs.of_many_to_few() else { return };
         let connections = costs.connections_of_many_to_few();
+        let opened = opened(&costs.many).max(opened(&costs.few));
         let verdict = match usage.is_fair() {
             false => "for information",
             true if connections > CONNECTIONS_RATIO_MAX => {
                 &format!("for information: {connections:.1} times the connections")
+            }
+            true if opened > OPENED_MAX => {
+                &format!("for information: {:.0}% of requests needed a new connection", 100.0 * opened)
             }
             true if ratio.median <= RATIO_MAX => "kept",
             true => {
@@ -144,6 +151,11 @@ fn established(turns: &[Turn]) -> usize {
     Spread::of(turns.iter().map(|turn| turn.established as f64)).map_or(0, |it| it.median as usize)
 }
 
+/// Connections opened for each request, the median.
+fn opened(turns: &[Turn]) -> f64 {
+    Spread::of(turns.iter().map(|turn| turn.opened)).map_or(0.0, |it| it.median)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,7 +174,7 @@ mod tests {
     }
 
     fn costs(few_us: f64, many_us: f64) -> Costs {
-        let turn = |cost_us, established| Turn { cost_us, established };
+        let turn = |cost_us, established| Turn { cost_us, established, opened: 0.0 };
         Costs { few: vec![turn(few_us, 10_003)], many: vec![turn(many_us, 10_102)] }
     }
 
@@ -178,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_required_where_there_are_many_times_the_connections() {
+    fn nothing_is_required_where_there_are_many_times_the_connections_or_they_are_opened_anew() {
         let mut table = Table::new(&options());
         let mut chance = costs(10.0, 15.0);
         chance.many[0].established = 55_000;
@@ -189,6 +201,12 @@ mod tests {
             "{}",
             table.text()
         );
+        let mut short = costs(10.0, 15.0);
+        short.many[0].opened = 0.7;
+        table.add("random", Usage::Held, &short);
+        assert!(table.verdict().unwrap(), "{}", table.text());
+        let told = "| for information: 70% of requests needed a new connection |\n";
+        assert!(table.text().ends_with(told), "{}", table.text());
         // Nor is it kept by what came of those.
         table.add("random", Usage::OneARequest, &Costs { few: vec![none(10.0)], many: vec![none(11.5)] });
         assert!(!table.verdict().unwrap(), "{}", table.text());
@@ -196,7 +214,7 @@ mod tests {
 
     /// A turn after which no connection is left.
     fn none(cost_us: f64) -> Turn {
-        Turn { cost_us, established: 0 }
+        Turn { cost_us, established: 0, opened: 0.0 }
     }
 
     #[test]

@@ -68,6 +68,8 @@ pub(super) struct Turn {
     pub(super) cost_us: f64,
     /// Established connections from the balancer to servers, under load, at its end.
     pub(super) established: usize,
+    /// Connections to servers that were opened meanwhile, of each request, where they are kept.
+    pub(super) opened: f64,
 }
 
 /// The scripts by which wrk asks for another URI each time, of answers that come at once and of those that are held.
@@ -132,6 +134,7 @@ pub(super) fn measure_both(both: [&Balancer; 2], options: &Servers, scripts: &Sc
     Ok(sides.map(|(spent, requests)| Turn {
         cost_us: spent.as_secs_f64() * 1e6 / requests.max(1) as f64,
         established: 0,
+        opened: 0.0,
     }))
 }
 
@@ -144,7 +147,7 @@ fn by_few(balancer: &Balancer, options: &Servers, origin: &Origin, scripts: &Scr
     let report = load(options.seconds.max(1)).run_script(&scripts.at_once)?;
     let spent = cpu::cpu_time(balancer.process.pid()).saturating_sub(before);
     let cost_us = spent.as_secs_f64() * 1e6 / report.requests as f64;
-    Ok(Turn { cost_us, established: established(origin.port())? })
+    Ok(Turn { cost_us, established: established(origin.port())?, opened: 0.0 })
 }
 
 /// A closed loop of many clients. The origin answers at a rate that is below what anybody here can do, so all requests but those that are
@@ -188,7 +191,7 @@ fn held(
         return Ok(Err(in_use));
     }
     let cost_us = cpu_after.saturating_sub(cpu_before).as_secs_f64() * 1e6 / requests.max(1) as f64;
-    Ok(Ok(Turn { cost_us, established }))
+    Ok(Ok(Turn { cost_us, established, opened: made as f64 / requests.max(1) as f64 }))
 }
 
 fn load(balancer: &Balancer, connections: u32) -> Load {
