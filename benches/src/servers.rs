@@ -54,7 +54,7 @@ pub(crate) fn run(options: &Servers) -> Result<bool> {
     let origin = Origin::start(&workshop, sockets, options.connections as usize)?;
     let scripts = Scripts::write(&workshop)?;
     let bench = Bench { options, workshop: &workshop, origin, scripts };
-    let mut table = Table::new(options);
+    let mut table = Table::new(options, sockets);
     for algorithm in measured(options) {
         for usage in Usage::measured(options) {
             let rivals = if options.rivals && usage.reuses() && algorithm == Algorithm::RoundRobin {

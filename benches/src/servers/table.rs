@@ -14,7 +14,11 @@ const RATIO_MAX: f64 = 1.10;
 const CONNECTIONS_RATIO_MAX: f64 = 1.25;
 
 /// With more connections opened for each request than this it is connecting that is compared: it costs as much again as a request.
+/// It counts where no more files may be open: else connections that are not kept are the balancer's own fault.
 const OPENED_MAX: f64 = 0.01;
+
+/// With so much of the files open that may be, there are times when all are.
+const FULL: f64 = 0.95;
 
 /// All turns of one contestant, with few servers and with many.
 #[derive(Debug, Clone, Default)]
@@ -43,19 +47,22 @@ pub(super) struct Table {
     text: String,
     many: usize,
     clients: u32,
+    /// Files that a balancer may have open.
+    files: usize,
     is_kept: bool,
     unmeasured: usize,
 }
 
 impl Table {
-    pub(super) fn new(options: &Servers) -> Self {
+    /// `files`: so many may a balancer have open.
+    pub(super) fn new(options: &Servers, files: usize) -> Self {
         let (many, clients) = (options.many, Usage::Held.clients(options));
         let text = format!(
             "\nCPU a request with {many} servers against {FEW}\n\n\
              | algorithm | server connections | {FEW} servers | {many} servers | established: {FEW}, {many} servers | ratio: median (min..max) | |\n\
              |---|---|---|---|---|---|---|\n"
         );
-        Self { text, many, clients, is_kept: true, unmeasured: 0 }
+        Self { text, many, clients, files, is_kept: true, unmeasured: 0 }
     }
 
     /// Weir's row, and what is required of it.
@@ -68,9 +75,10 @@ impl Table {
             true if connections > CONNECTIONS_RATIO_MAX => {
                 &format!("for information: {connections:.1} times the connections")
             }
-            true if opened > OPENED_MAX => {
-                &format!("for information: {:.0}% of requests needed a new connection", 100.0 * opened)
-            }
+            true if opened > OPENED_MAX && self.is_out_of_files(costs) => &format!(
+                "for information: no more files, {:.1}% of requests needed a new connection",
+                100.0 * opened
+            ),
             true if ratio.median <= RATIO_MAX => "kept",
             true => {
                 self.is_kept = false;
@@ -78,6 +86,12 @@ impl Table {
             }
         };
         self.row(algorithm, usage, costs, ratio, verdict);
+    }
+
+    /// Whether it had so many open with many servers that connections which it would keep have to be closed.
+    fn is_out_of_files(&self, costs: &Costs) -> bool {
+        let open = established(&costs.many) + self.clients as usize;
+        open as f64 >= FULL * self.files as f64
     }
 
     /// A rival's, beside Weir's.
@@ -180,7 +194,7 @@ mod tests {
 
     #[test]
     fn too_much_is_missed_where_connections_are_alike_and_told_where_they_are_not() {
-        let mut table = Table::new(&options());
+        let mut table = Table::new(&options(), 60_000);
         table.add("random", Usage::KeptByFew, &costs(10.0, 15.0));
         assert!(table.verdict().unwrap(), "{}", table.text());
         table.add("random", Usage::Held, &costs(10.0, 11.0));
@@ -190,8 +204,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_required_where_there_are_many_times_the_connections_or_they_are_opened_anew() {
-        let mut table = Table::new(&options());
+    fn nothing_is_required_where_there_are_many_times_the_connections() {
+        let mut table = Table::new(&options(), 60_000);
         let mut chance = costs(10.0, 15.0);
         chance.many[0].established = 55_000;
         table.add("random", Usage::Held, &chance);
@@ -201,15 +215,23 @@ mod tests {
             "{}",
             table.text()
         );
-        let mut short = costs(10.0, 15.0);
-        short.many[0].opened = 0.7;
-        table.add("random", Usage::Held, &short);
-        assert!(table.verdict().unwrap(), "{}", table.text());
-        let told = "| for information: 70% of requests needed a new connection |\n";
-        assert!(table.text().ends_with(told), "{}", table.text());
         // Nor is it kept by what came of those.
         table.add("random", Usage::OneARequest, &Costs { few: vec![none(10.0)], many: vec![none(11.5)] });
         assert!(!table.verdict().unwrap(), "{}", table.text());
+    }
+
+    #[test]
+    fn connections_opened_anew_excuse_what_they_cost_only_where_no_more_files_may_be_open() {
+        let mut short = costs(10.0, 15.0);
+        short.many[0].opened = 0.7;
+        let mut full = Table::new(&options(), 20_500);
+        full.add("random", Usage::Held, &short);
+        assert!(full.verdict().unwrap(), "{}", full.text());
+        let told = "| for information: no more files, 70.0% of requests needed a new connection |\n";
+        assert!(full.text().ends_with(told), "{}", full.text());
+        let mut roomy = Table::new(&options(), 60_000);
+        roomy.add("random", Usage::Held, &short);
+        assert!(!roomy.verdict().unwrap(), "{}", roomy.text());
     }
 
     /// A turn after which no connection is left.
@@ -219,7 +241,7 @@ mod tests {
 
     #[test]
     fn what_could_not_be_measured_is_neither_kept_nor_hides_what_was_missed() {
-        let mut table = Table::new(&options());
+        let mut table = Table::new(&options(), 60_000);
         table.add_unmeasured("random", Usage::Held, &Error::new("wrk: errors in its report:\nread 3"));
         assert!(table.verdict().is_err());
         let row = "| random | kept, 10000 clients, a request on each | | | | | not measured: wrk: errors in its report: read 3 |\n";
@@ -230,7 +252,7 @@ mod tests {
 
     #[test]
     fn rows_say_how_many_connections_there_were() {
-        let mut table = Table::new(&options());
+        let mut table = Table::new(&options(), 60_000);
         table.add("random", Usage::Held, &costs(10.0, 11.0));
         table.add_rival("random, haproxy-2.6.12", Usage::Held, &costs(20.0, 22.0), &costs(10.0, 11.0));
         table.add("random", Usage::OneARequest, &costs(10.0, 11.0));

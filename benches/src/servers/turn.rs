@@ -68,7 +68,7 @@ pub(super) struct Turn {
     pub(super) cost_us: f64,
     /// Established connections from the balancer to servers, under load, at its end.
     pub(super) established: usize,
-    /// Connections to servers that were opened meanwhile, of each request, where they are kept.
+    /// Connections to servers that were opened meanwhile, of each request, where they are held.
     pub(super) opened: f64,
 }
 

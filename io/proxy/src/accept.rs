@@ -6,13 +6,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 use weir_net::{ListenOptions, Listener, Peer, Socket};
 
 use crate::report;
 use crate::session;
 use crate::socket_name::SocketName;
-use crate::worker::{Drain, LocalListener, LocalLive, Worker, is_shortage};
+use crate::worker::{Drain, LocalListener, LocalLive, Worker};
 
 /// What a listening socket is told.
 #[derive(Debug, Clone, Copy)]
@@ -110,13 +110,18 @@ impl Post {
         match accepted {
             Ok((client, peer)) => self.admit(client, peer),
             Err(error) if is_clients_fault(&error) => {}
-            Err(error) if is_shortage(&error) && self.worker.make_room_for_client().await => {}
+            Err(error) if self.worker.make_room_for_client(&error) => {}
             Err(error) => {
-                // The connection stays in the kernel's queue: the next one that ends makes room for it.
+                // The connection stays in the kernel's queue: the next one that ends makes room for it, in whichever worker.
                 report::throttled(|| format!("{}: accept: {error}", self.label()));
-                sleep(EXHAUSTED_PAUSE).await;
+                self.pause().await;
             }
         }
+    }
+
+    /// Until another worker has closed something, or for a while.
+    async fn pause(&self) {
+        self.worker.shared.descriptors.get_from_others(self.worker.thread, EXHAUSTED_PAUSE).await;
     }
 
     /// Starts a session, unless a limit is reached: then the client learns at once that it will not be served.
@@ -165,10 +170,10 @@ impl Post {
                 Ok(None) => return,
                 Ok(Some((client, peer))) => self.admit(client, peer),
                 Err(error) if is_clients_fault(&error) => {}
-                Err(error) if is_shortage(&error) && self.worker.make_room_for_client().await => {}
+                Err(error) if self.worker.make_room_for_client(&error) => {}
                 Err(_) if pauses < EXHAUSTED_PAUSES_MAX && *stopping.borrow() < Drain::Cut => {
                     pauses += 1;
-                    sleep(EXHAUSTED_PAUSE).await;
+                    self.pause().await;
                 }
                 Err(error) => return report::line(&format!("{}: accept: {error}", self.label())),
             }

@@ -5,14 +5,14 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use weir_config::plan::ProxyProtocolOut;
 use weir_net::{Socket, Stream, connect_first};
 use weir_wire::proxy::{self, Command, Endpoints};
 
 use crate::state::Endpoint;
-use crate::worker::{Done, LocalPool, LocalServer, ServerConnection, Worker, is_shortage};
+use crate::worker::{Done, LocalPool, LocalServer, Room, ServerConnection, Worker, is_shortage};
 
 /// Whose addresses a PROXY header tells.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +20,9 @@ pub(crate) struct ProxiedClient {
     pub(crate) source: SocketAddr,
     pub(crate) destination: SocketAddr,
 }
+
+/// How long other workers may take to close something. They do so between two events.
+const ROOM_PATIENCE: Duration = Duration::from_millis(200);
 
 /// Why there is no connection.
 #[derive(Debug)]
@@ -44,19 +47,18 @@ pub(crate) async fn connect(
     server: Rc<LocalServer>,
     client: Option<ProxiedClient>,
 ) -> Result<ServerConnection, ConnectError> {
-    let started = Instant::now();
-    let opened = loop {
-        let opened = open(&pool, &server, client).await;
-        let is_short = opened.as_ref().is_err_and(ConnectError::is_own);
-        if !(is_short && worker.make_room().await) {
-            break opened;
+    // What it waits for here must not look as if the server were slow.
+    let patience = ROOM_PATIENCE.min(pool.shared.plan.timeouts.connect.duration() / 2);
+    let mut room = Room::new(Rc::clone(&worker), patience);
+    let (started, opened) = loop {
+        let started = Instant::now();
+        match open(&worker, &pool, &server, client).await {
+            Err(ConnectError::Exhausted(why)) if room.make(&why).await => {}
+            opened => break (started, opened),
         }
     };
     match &opened {
-        Ok(connection) => {
-            worker.opened(connection.stream.socket());
-            server.note(Done::Connected(started.elapsed()));
-        }
+        Ok(_) => server.note(Done::Connected(started.elapsed())),
         Err(ConnectError::Exhausted(_)) => {}
         Err(_) => server.counters().connect_errors.one(),
     }
@@ -64,12 +66,14 @@ pub(crate) async fn connect(
 }
 
 async fn open(
+    worker: &Worker,
     pool: &LocalPool,
     server: &LocalServer,
     client: Option<ProxiedClient>,
 ) -> Result<ServerConnection, ConnectError> {
     if let Some((address, whereabouts)) = server.direct_address() {
         let mut socket = Socket::connect_tcp(address).await.map_err(ConnectError::of)?;
+        worker.opened(&socket);
         introduce(pool, &mut socket, client).await?;
         return Ok(ServerConnection::new(Stream::Plain(socket), whereabouts));
     }
@@ -85,6 +89,7 @@ async fn open(
             connect_first(addresses).await.map_err(ConnectError::of)?
         }
     };
+    worker.opened(&socket);
     introduce(pool, &mut socket, client).await?;
     let Some(connector) = server.shared.connector() else {
         if let Endpoint::Inet(addresses) = &*endpoint

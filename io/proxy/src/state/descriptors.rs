@@ -22,9 +22,6 @@ pub struct Descriptors {
 const KEPT_FREE: u64 = 256;
 const KEPT_FREE_SHARE: u64 = 16;
 
-/// How long another worker may take to close something. It does so between two events.
-const PATIENCE: Duration = Duration::from_millis(100);
-
 impl Descriptors {
     /// `limit`: so many may be open, in so many `workers`.
     pub(crate) fn new(limit: u64, workers: usize) -> Self {
@@ -41,6 +38,11 @@ impl Descriptors {
     /// So many may be open.
     pub(crate) fn limit(&self) -> u64 {
         self.limit
+    }
+
+    /// How many workers there are.
+    pub(crate) fn workers(&self) -> usize {
+        self.wanted.len()
     }
 
     /// Idle connections to servers that were closed for want of descriptors, since the start.
@@ -60,15 +62,12 @@ impl Descriptors {
         }
     }
 
-    /// The same, and waits until one of them has. Whether one has.
-    pub(crate) async fn get_from_others(&self, asking: usize) -> bool {
-        if self.wanted.len() < 2 {
-            return false;
-        }
-        let mut found = std::pin::pin!(self.found.notified());
-        found.as_mut().enable();
+    /// The same, and waits until some worker has, but no longer than `patience`.
+    pub(crate) async fn get_from_others(&self, asking: usize, patience: Duration) {
+        // Hears of what is closed from here on.
+        let found = self.found.notified();
         self.ask_others(asking);
-        timeout(PATIENCE, found).await.is_ok()
+        let _ = timeout(patience, found).await;
     }
 
     /// Returns when another worker asks this one.
@@ -79,9 +78,9 @@ impl Descriptors {
         }
     }
 
-    /// So many idle connections to servers have been closed.
-    pub(crate) fn closed(&self, count: usize) {
-        self.idle_closed.fetch_add(count as u64, Ordering::Relaxed);
+    /// Something has been closed, of it so many idle connections to servers.
+    pub(crate) fn closed(&self, idle: usize) {
+        self.idle_closed.fetch_add(idle as u64, Ordering::Relaxed);
         self.found.notify_waiters();
     }
 }
@@ -99,24 +98,33 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn whoever_asks_hears_of_what_another_worker_closes_however_soon_that_is() {
+    const LONG: Duration = Duration::from_secs(3_600);
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_asks_hears_of_what_another_worker_closes() {
         let descriptors = Descriptors::new(100, 2);
+        let begun = tokio::time::Instant::now();
         let closes = async {
             descriptors.are_wanted_of(1).await;
             descriptors.closed(3);
         };
-        let (found, ()) = tokio::join!(descriptors.get_from_others(0), closes);
-        assert_eq!((found, descriptors.idle_closed()), (true, 3));
-        // Asked while it was busy: it is told all the same.
+        tokio::join!(closes, descriptors.get_from_others(0, LONG));
+        assert_eq!((begun.elapsed(), descriptors.idle_closed()), (Duration::ZERO, 3));
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_was_busy_when_it_was_asked_is_told_all_the_same_and_the_one_that_asked_is_not() {
+        let descriptors = Descriptors::new(100, 2);
         descriptors.ask_others(0);
         descriptors.are_wanted_of(1).await;
+        assert!(timeout(Duration::ZERO, descriptors.are_wanted_of(0)).await.is_err());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_for_long_for_workers_that_have_nothing_to_close() {
-        assert!(!Descriptors::new(100, 2).get_from_others(0).await);
-        let alone = Descriptors::new(100, 1);
-        assert_eq!(timeout(Duration::ZERO, alone.get_from_others(0)).await, Ok(false));
+    async fn nobody_waits_for_longer_than_it_may_for_workers_that_have_nothing_to_close() {
+        let begun = tokio::time::Instant::now();
+        let patience = Duration::from_millis(100);
+        Descriptors::new(100, 2).get_from_others(0, patience).await;
+        assert!((patience..2 * patience).contains(&begun.elapsed()));
     }
 }

@@ -28,7 +28,7 @@ pub(crate) use pool::{Choice, Claim, Lease, LocalPool};
 pub(crate) use queue::{QueuePlace, Wanted};
 pub(crate) use scratch::Scratch;
 pub(crate) use server::{LocalServer, ServerConnection};
-pub(crate) use shortage::is_shortage;
+pub(crate) use shortage::{Room, is_shortage};
 pub(crate) use tally::{Done, Response, Served, count_what_was_noted};
 
 use crate::http::{Connection, Exchange};

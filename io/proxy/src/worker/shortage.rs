@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
@@ -9,18 +10,64 @@ use weir_net::Socket;
 
 use super::Worker;
 use super::tally::{count_what_was_noted, idle_here};
-use crate::report;
+use crate::report::Seldom;
 
-/// At a time this part of them is closed: to find the oldest, all have to be looked at.
+/// At a time this part of them is closed, as if each server had one more: to find the oldest, all servers have to be looked at, and what
+/// that costs is to be worth it.
 const CLOSED_SHARE: usize = 16;
 /// And no more than this: to close one takes some microseconds, in which everybody else waits.
 const CLOSED_MAX: usize = 64;
 /// Other workers are asked this often by one that has got what it needed.
 const ASKED_EVERY: Duration = Duration::from_millis(10);
+/// So often one connection has others closed for itself: what does not help by then is no matter of idle connections.
+const ROUNDS_MAX: usize = 4;
+
+/// Operators are told of it this often.
+static TOLD: Seldom = Seldom::every(Duration::from_secs(60));
 
 /// Whether the kernel says that descriptors or memory have run out here.
 pub(crate) fn is_shortage(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
+}
+
+/// Whether descriptors have.
+fn is_of_descriptors(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// Room that is made for one connection to a server.
+pub(crate) struct Room {
+    worker: Rc<Worker>,
+    patience: Duration,
+    rounds: usize,
+    has_waited: bool,
+}
+
+impl Room {
+    /// It may wait for so long for what other workers close, in all.
+    pub(crate) fn new(worker: Rc<Worker>, patience: Duration) -> Self {
+        Self { worker, patience, rounds: 0, has_waited: false }
+    }
+
+    /// The connection could not be opened for this reason. Whether it is worth another try.
+    #[cold]
+    pub(crate) async fn make(&mut self, why: &io::Error) -> bool {
+        if !is_of_descriptors(why) || self.has_waited || self.rounds == ROUNDS_MAX {
+            return false;
+        }
+        self.rounds += 1;
+        if self.worker.close_idle(1) > 0 {
+            return true;
+        }
+        let descriptors = &self.worker.shared.descriptors;
+        if descriptors.workers() < 2 {
+            return false;
+        }
+        // Found or not: meanwhile one may have become free.
+        self.has_waited = true;
+        descriptors.get_from_others(self.worker.thread, self.patience).await;
+        true
+    }
 }
 
 impl Worker {
@@ -34,7 +81,7 @@ impl Worker {
 
     #[cold]
     fn keep_some_free(&self) {
-        // The last one stays: a client that comes in by it would find no connection to a server.
+        // One alone stays: the client that would come in instead would find no connection to a server.
         let closed = self.close_idle(2);
         let now = self.now();
         let is_time = self.others_asked.get().is_none_or(|last| now.duration_since(last) >= ASKED_EVERY);
@@ -44,16 +91,10 @@ impl Worker {
         }
     }
 
-    /// No descriptor was left for a connection to a server: makes room for one. Whether there is some now.
+    /// A client could not be accepted for this reason: makes room for it and its connection to a server. Whether it has.
     #[cold]
-    pub(crate) async fn make_room(&self) -> bool {
-        self.close_idle(1) > 0 || self.shared.descriptors.get_from_others(self.thread).await
-    }
-
-    /// No descriptor was left for a client: makes room for it and its connection to a server. Whether there is some now.
-    #[cold]
-    pub(crate) async fn make_room_for_client(&self) -> bool {
-        self.close_idle(2) > 0 || self.shared.descriptors.get_from_others(self.thread).await
+    pub(crate) fn make_room_for_client(&self, why: &io::Error) -> bool {
+        is_of_descriptors(why) && self.close_idle(2) > 0
     }
 
     /// Another worker needs descriptors.
@@ -61,41 +102,62 @@ impl Worker {
         self.close_idle(2);
     }
 
-    /// Closes the idle connections to servers that were used longest ago: at least `least`, or none if there are fewer. How many. Pipes that
-    /// are not in use are closed, too.
+    /// Closes the idle connections to servers that were used longest ago: at least `least`. If there are fewer, pipes that are not in use
+    /// instead. How many.
     fn close_idle(&self, least: usize) -> usize {
-        let pipes = self.pipes.close_free();
         // What is taken out of a gauge must be in it.
         count_what_was_noted();
-        let closed = if idle_here() < least { 0 } else { self.close_oldest(least) };
+        let connections = if idle_here() < least { 0 } else { self.close_oldest(least) };
+        let closed = if connections > 0 { connections } else { self.pipes.close_free() };
         if closed > 0 {
-            self.shared.descriptors.closed(closed);
-            report::throttled(|| {
+            self.shared.descriptors.closed(connections);
+        }
+        if connections > 0 {
+            TOLD.line(|| {
                 let limit = self.shared.descriptors.limit();
                 format!(
-                    "few of {limit} descriptors are left: idle connections to servers are closed; raise the limit of open files"
+                    "few descriptors are left (limit {limit}): idle connections to servers are closed; raise the limit of open files"
                 )
             });
         }
-        closed + pipes
+        closed
     }
 
     fn close_oldest(&self, least: usize) -> usize {
         let all = self.all_live();
-        let views: Vec<_> = all.iter().flat_map(|live| live.pools()).map(|pool| pool.view()).collect();
+        let mut pools: Vec<_> = all.iter().flat_map(|live| live.pools()).collect();
+        // Plans that are no longer in force have pools in common with the one that is.
+        pools.sort_by_key(|pool| Rc::as_ptr(pool));
+        pools.dedup_by(|one, other| Rc::ptr_eq(one, other));
+        let views: Vec<_> = pools.iter().map(|pool| pool.view()).collect();
         let servers = || views.iter().flat_map(|view| view.servers());
         let mut since: Vec<Instant> = Vec::new();
-        servers().for_each(|server| server.tell_idle_since(&mut since));
-        let count = (since.len() / CLOSED_SHARE).clamp(least, CLOSED_MAX);
-        if since.len() < count {
+        let mut looked_at = 0;
+        for server in servers() {
+            server.tell_idle_since(&mut since);
+            looked_at += 1;
+        }
+        if since.is_empty() || since.len() < least {
             return 0;
         }
+        let count = batch(since.len(), looked_at, least);
         let (_, last, _) = since.select_nth_unstable(count - 1);
         let last = *last;
         let mut left = count;
         for server in servers() {
             left -= server.close_idle_since(last, left);
+            if left == 0 {
+                break;
+            }
         }
         count - left
     }
 }
+
+/// How many of so many idle connections to so many servers are closed at a time.
+fn batch(idle: usize, servers: usize, least: usize) -> usize {
+    ((idle + servers) / CLOSED_SHARE).clamp(least, CLOSED_MAX).min(idle)
+}
+
+#[cfg(test)]
+mod tests;

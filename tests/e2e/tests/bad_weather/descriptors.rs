@@ -79,14 +79,14 @@ fn ask_with_one_descriptor(
 }
 
 /// Weir with few descriptors, and with servers by turns to each of which it would keep an idle connection: more than there are descriptors.
-fn with_many_servers(server: &RawServer, workers: usize) -> Weir {
+fn with_many_servers(server: &RawServer, workers: usize, more: &str) -> Weir {
     let addr = server.addr();
     let servers: Vec<String> = (0..2 * DESCRIPTORS)
         .map(|index| format!("{{ name = \"s{index}\", address = \"{addr}\" }}"))
         .collect();
     let config = format!(
         "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n\
-         [pool.web]\nservers = [{}]\nbalance = \"round-robin\"\n\n[weir]\nworkers = {workers}\n{NO_LIMIT}",
+         [pool.web]\nservers = [{}]\nbalance = \"round-robin\"\n\n[weir]\nworkers = {workers}\n{NO_LIMIT}{more}",
         servers.join(", ")
     );
     Weir::launcher(&config).descriptors_max(DESCRIPTORS as u32).start()
@@ -197,7 +197,7 @@ fn a_request_for_which_no_connection_can_be_opened_is_told_503_and_its_server_is
 #[test]
 fn idle_connections_to_servers_make_room_for_one_to_another_server() {
     let server = RawServer::answering("hi");
-    let weir = with_many_servers(&server, 1);
+    let weir = with_many_servers(&server, 1, "");
     let mut client = weir.client();
     ask_every_server(&mut client);
     ask_every_server(&mut client);
@@ -215,7 +215,7 @@ fn idle_connections_to_servers_make_room_for_one_to_another_server() {
 #[test]
 fn idle_connections_to_servers_make_room_for_clients() {
     let server = RawServer::answering("hi");
-    let weir = with_many_servers(&server, 1);
+    let weir = with_many_servers(&server, 1, "");
     ask_every_server(&mut weir.client());
     let mut clients = Vec::new();
     for index in 0..DESCRIPTORS / 2 {
@@ -229,9 +229,28 @@ fn idle_connections_to_servers_make_room_for_clients() {
 }
 
 #[test]
+fn the_last_idle_connection_makes_room_for_one_to_another_server() {
+    let server = RawServer::answering("hi");
+    let weir = with_many_servers(&server, 1, "[listener.web.timeouts]\nhead = \"10m\"\n");
+    let mut client = weir.client();
+    assert_eq!(client.exchange(get("/")).status, 200);
+    let mut idle = take_all_but_one(&weir);
+    idle.push(weir.client());
+    wait_until("no descriptor is left", PATIENCE, || open(&weir) == DESCRIPTORS);
+    // One after the other of them: none has a connection that is kept.
+    for _ in 0..10 {
+        assert_eq!(client.exchange(get("/")).status, 200);
+    }
+    drop(idle);
+    wait_until("there is one for the metrics, too", PATIENCE, || open(&weir) < DESCRIPTORS - 5);
+    let closed = weir.metrics().get("weir_idle_connections_closed_total", &[]);
+    assert!(closed >= 10.0, "{closed}");
+}
+
+#[test]
 fn idle_connections_of_one_worker_make_room_for_another_ones() {
     let server = RawServer::answering("hi");
-    let weir = with_many_servers(&server, 2);
+    let weir = with_many_servers(&server, 2, "");
     let mut first = weir.client();
     ask_every_server(&mut first);
     // Half of them come to the other worker, more or less, which has nothing to close at first.
