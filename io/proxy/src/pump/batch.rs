@@ -6,13 +6,11 @@ use std::ops::RangeInclusive;
 /// segment: fewer calls and fewer acknowledgements. A small body, and the end of a large one, is passed on as it comes.
 pub(super) const BULK_MIN: u64 = 512 * 1024;
 pub(super) const BULK_BATCH: u64 = 256 * 1024;
-/// A source that has had so much ready at a time will not keep us waiting for a batch. Over a slow link the first batch would
-/// cost more time than all of its wake-ups.
+/// A source that has had so much ready at a time will not keep us waiting for a batch, and if it is twice what it was to wake us for, not
+/// for its rest either. Over a slow link the first batch would cost more time than all of its wake-ups.
 pub(super) const FAST_READ: u64 = 128 * 1024;
 /// The rest of a body is one batch if it is so much: less is a segment or two, more would keep the sink waiting.
-pub(super) const REST: RangeInclusive<u64> = 64 * 1024..=768 * 1024;
-/// A source that has had so much ready, and twice what it was to wake us for, is faster than we are: its rest will be there at once.
-pub(super) const REST_READ: u64 = 256 * 1024;
+pub(super) const REST: RangeInclusive<u64> = 64 * 1024..=1024 * 1024;
 /// As in the beginning: of every byte.
 pub(super) const NO_BATCH: u64 = 1;
 
@@ -20,7 +18,7 @@ pub(super) const NO_BATCH: u64 = 1;
 /// that was to wake us for `batch`.
 pub(super) fn next_batch(left: Option<u64>, last_read: u64, batch: u64) -> u64 {
     let Some(left) = left else { return NO_BATCH };
-    if REST.contains(&left) && last_read >= REST_READ.max(2 * batch) {
+    if REST.contains(&left) && last_read >= FAST_READ.max(2 * batch) {
         left
     } else if left >= BULK_MIN && last_read >= FAST_READ {
         BULK_BATCH

@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use weir_http::Framing;
 use weir_testkit::{PATIENCE, wait_until};
 
-use super::batch::{BULK_BATCH, BULK_MIN, FAST_READ, REST, REST_READ};
+use super::batch::{BULK_BATCH, BULK_MIN, FAST_READ, REST};
 use super::*;
 use crate::testing::shared;
 
@@ -77,7 +77,7 @@ fn waits_for_rest(left: u64, last_read: u64, batch: u64) -> bool {
 
 #[test]
 fn the_rest_of_a_body_from_a_source_that_is_faster_than_we_are_comes_as_one_batch() {
-    assert!(waits_for_rest(*REST.end(), REST_READ, NO_BATCH));
+    assert!(waits_for_rest(*REST.end(), FAST_READ, NO_BATCH));
     assert!(waits_for_rest(*REST.start(), 2 * BULK_BATCH, BULK_BATCH));
 }
 
@@ -88,13 +88,13 @@ fn a_rest_is_not_waited_for_because_the_batch_before_it_was() {
 
 #[test]
 fn a_rest_that_is_too_large_or_hardly_anything_is_not_waited_for() {
-    assert!(!waits_for_rest(REST.end() + 1, REST_READ, NO_BATCH));
-    assert!(!waits_for_rest(REST.start() - 1, REST_READ, NO_BATCH));
+    assert!(!waits_for_rest(REST.end() + 1, FAST_READ, NO_BATCH));
+    assert!(!waits_for_rest(REST.start() - 1, FAST_READ, NO_BATCH));
 }
 
 #[test]
 fn the_rest_of_a_body_that_comes_in_smaller_pieces_is_passed_on_as_it_comes() {
-    assert!(!waits_for_rest(*REST.start(), REST_READ - 1, NO_BATCH));
+    assert!(!waits_for_rest(*REST.start(), FAST_READ - 1, NO_BATCH));
 }
 
 /// A stream, and who is at its other end.
