@@ -114,14 +114,9 @@ impl Post {
             Err(error) => {
                 // The connection stays in the kernel's queue: the next one that ends makes room for it, in whichever worker.
                 report::throttled(|| format!("{}: accept: {error}", self.label()));
-                self.pause().await;
+                self.worker.wait_for_room(&error, EXHAUSTED_PAUSE).await;
             }
         }
-    }
-
-    /// Until another worker has closed something, or for a while.
-    async fn pause(&self) {
-        self.worker.shared.descriptors.get_from_others(self.worker.thread, EXHAUSTED_PAUSE).await;
     }
 
     /// Starts a session, unless a limit is reached: then the client learns at once that it will not be served.
@@ -171,9 +166,9 @@ impl Post {
                 Ok(Some((client, peer))) => self.admit(client, peer),
                 Err(error) if is_clients_fault(&error) => {}
                 Err(error) if self.worker.make_room_for_client(&error) => {}
-                Err(_) if pauses < EXHAUSTED_PAUSES_MAX && *stopping.borrow() < Drain::Cut => {
+                Err(error) if pauses < EXHAUSTED_PAUSES_MAX && *stopping.borrow() < Drain::Cut => {
                     pauses += 1;
-                    self.pause().await;
+                    self.worker.wait_for_room(&error, EXHAUSTED_PAUSE).await;
                 }
                 Err(error) => return report::line(&format!("{}: accept: {error}", self.label())),
             }

@@ -13,12 +13,8 @@ pub fn line(text: &str) {
 /// Writes a line, but no more than one each second from all callers together: what floods would hide everything else,
 /// and would cost the time that an overloaded process does not have.
 pub(crate) fn throttled(text: impl FnOnce() -> String) {
-    static LAST_SECOND: AtomicU64 = AtomicU64::new(0);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let last = LAST_SECOND.load(Ordering::Relaxed);
-    if last != now && LAST_SECOND.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-        line(&text());
-    }
+    static EVERY_SECOND: Seldom = Seldom::every(Duration::from_secs(1));
+    EVERY_SECOND.line(text);
 }
 
 /// Writes a line now and then: of what goes on for long, and must not hide what else happens.

@@ -280,7 +280,6 @@ mod tests {
         let process = ProcessSnapshot {
             workers: count.try_into().unwrap(),
             log_lines_dropped: count,
-            idle_connections_closed: 0,
             runtime_changes: count,
             ..ProcessSnapshot::default()
         };

@@ -238,13 +238,8 @@ impl IdleConnection {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
-    use std::os::unix::net::UnixStream;
+    use weir_model::ServerName;
 
-    use weir_model::{Millis, ServerName};
-    use weir_net::Socket;
-
-    use super::super::tally::{count_what_was_noted, idle_here};
     use super::*;
     use crate::state::Endpoint;
 
@@ -286,46 +281,6 @@ mod tests {
         state.move_to(Endpoint::Inet(vec![new]));
         server.note_direct_address(whereabouts, old);
         assert!(server.direct_address().is_none());
-    }
-
-    /// A server with idle connections of which the first one was used `seconds[0]` ago.
-    fn with_idle(seconds: &[u64], now: Instant) -> (Rc<LocalServer>, Vec<UnixStream>) {
-        let name = ServerName::new("a").unwrap();
-        let state = ServerState::new(1, name, String::new(), 0, Endpoint::Unresolved, 1);
-        let server = Rc::new(LocalServer::new(Arc::new(state), 0));
-        let hour = Millis::from_secs(3_600);
-        let reuse = ConnectionReuse { idle_max: 10, idle_timeout: hour, age_max: hour, requests_max: None };
-        let peers = seconds.iter().map(|seconds| {
-            let (ours, theirs) = UnixStream::pair().unwrap();
-            let stream = Stream::Plain(Socket::from_unix(ours.into()));
-            let connection = ServerConnection::new(stream, server.shared.whereabouts());
-            let since = now - Duration::from_secs(*seconds);
-            server.keep_idle(connection, &reuse, since);
-            theirs
-        });
-        let peers = peers.collect();
-        count_what_was_noted();
-        (server, peers)
-    }
-
-    #[tokio::test]
-    async fn of_idle_connections_those_are_closed_that_nobody_has_used_for_longest() {
-        let now = Instant::now();
-        let (server, mut peers) = with_idle(&[40, 30, 20, 10], now);
-        let mut since = Vec::new();
-        server.tell_idle_since(&mut since);
-        assert_eq!(since, [40, 30, 20, 10].map(|seconds| now - Duration::from_secs(seconds)));
-        assert_eq!(server.close_idle_since(now - Duration::from_secs(15), 2), 2);
-        assert_eq!(server.close_idle_since(now - Duration::from_secs(25), 2), 0);
-        assert_eq!((server.counters().idle.get(), idle_here()), (2, 2));
-        let closed: Vec<bool> = peers.iter_mut().map(is_closed).collect();
-        assert_eq!(closed, [true, true, false, false]);
-    }
-
-    /// Whether its other end is closed.
-    fn is_closed(peer: &mut UnixStream) -> bool {
-        peer.set_nonblocking(true).unwrap();
-        matches!(peer.read(&mut [0]), Ok(0))
     }
 
     #[test]

@@ -97,6 +97,16 @@ impl Worker {
         is_of_descriptors(why) && self.close_idle(2) > 0
     }
 
+    /// Nothing could be done here: waits so long, or until another worker has closed something where that helps.
+    #[cold]
+    pub(crate) async fn wait_for_room(&self, why: &io::Error, patience: Duration) {
+        if is_of_descriptors(why) {
+            self.shared.descriptors.get_from_others(self.thread, patience).await;
+        } else {
+            tokio::time::sleep(patience).await;
+        }
+    }
+
     /// Another worker needs descriptors.
     pub(crate) fn give_up_some(&self) {
         self.close_idle(2);

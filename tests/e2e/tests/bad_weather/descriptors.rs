@@ -79,6 +79,7 @@ fn ask_with_one_descriptor(
 }
 
 /// Weir with few descriptors, and with servers by turns to each of which it would keep an idle connection: more than there are descriptors.
+/// `more`: further tables.
 fn with_many_servers(server: &RawServer, workers: usize, more: &str) -> Weir {
     let addr = server.addr();
     let servers: Vec<String> = (0..2 * DESCRIPTORS)

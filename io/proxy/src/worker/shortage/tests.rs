@@ -1,3 +1,4 @@
+use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
@@ -45,6 +46,12 @@ fn idle(worker: &Worker) -> Vec<usize> {
     servers(worker).iter().map(count).collect()
 }
 
+/// Whether its other end is closed.
+fn is_closed(mut peer: &UnixStream) -> bool {
+    peer.set_nonblocking(true).unwrap();
+    matches!(peer.read(&mut [0]), Ok(0))
+}
+
 fn out_of_descriptors() -> io::Error {
     Errno::MFILE.into()
 }
@@ -53,11 +60,13 @@ fn out_of_descriptors() -> io::Error {
 async fn room_is_made_by_closing_what_nobody_has_used_for_longest_whichever_server_it_is_to() {
     let shared = shared(1);
     let worker = Worker::new(0, Arc::clone(&shared), 1);
-    let _others =
-        [(0, 30), (1, 10), (1, 50), (2, 20)].map(|(server, seconds)| keep(&worker, server, seconds));
+    let others = [(0, 30), (1, 10), (1, 50), (2, 20)].map(|(server, seconds)| keep(&worker, server, seconds));
+    let gauge = || servers(&worker).iter().map(|server| server.counters().idle.get()).sum::<u64>();
     for (round, left) in [[1, 1, 1, 0], [0, 1, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]].into_iter().enumerate() {
         assert!(Room::new(Rc::clone(&worker), LONG).make(&out_of_descriptors()).await);
         assert_eq!((idle(&worker), shared.descriptors.idle_closed()), (left.to_vec(), round as u64 + 1));
+        assert_eq!((gauge(), idle_here()), (3 - round as u64, 3 - round));
+        assert_eq!(others.iter().filter(|peer| is_closed(peer)).count(), round + 1);
     }
     // Nobody else is there to be waited for.
     assert!(!Room::new(worker, LONG).make(&out_of_descriptors()).await);
@@ -123,6 +132,19 @@ async fn after_it_has_waited_in_vain_one_more_try_is_made() {
     assert!(room.make(&out_of_descriptors()).await);
     assert!(!room.make(&out_of_descriptors()).await);
     assert!((patience..2 * patience).contains(&begun.elapsed()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_cannot_be_let_in_waits_and_others_are_asked_only_for_descriptors() {
+    let shared = shared(2);
+    let worker = Worker::new(0, Arc::clone(&shared), 1);
+    let (begun, pause) = (tokio::time::Instant::now(), Duration::from_millis(100));
+    for (round, (errno, asked)) in [(Errno::NOMEM, false), (Errno::MFILE, true)].into_iter().enumerate() {
+        worker.wait_for_room(&errno.into(), pause).await;
+        assert!(begun.elapsed() >= pause * (round as u32 + 1), "{errno}");
+        let is_asked = tokio::time::timeout(Duration::ZERO, shared.descriptors.are_wanted_of(1)).await;
+        assert_eq!(is_asked.is_ok(), asked, "{errno}");
+    }
 }
 
 #[test]
