@@ -1,59 +1,20 @@
-//! Runs every test and ends with one line that says what ran, so that a long log can be judged by its tail.
+//! What all test programs said together.
 
-use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::Stdio;
-
-use crate::arguments::Arguments;
-use crate::command;
-
-/// What a plain build has not, and packages have: the program, and the tests that start it.
-const FEATURES: &str = "weir/kubernetes,weir-e2e/kubernetes";
-
-/// `cargo test --workspace`, and a summary of all its `test result` lines.
-pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
-    let untested = std::env::temp_dir().join(format!("weir-untested-{}", std::process::id()));
-    let mut cargo = command::cargo();
-    cargo.env("WEIR_UNTESTED", &untested);
-    cargo.current_dir(root).args(["test", "--workspace", "--features", FEATURES, "--no-fail-fast"]);
-    cargo.args(arguments.rest());
-    let spelled = command::spelled(&cargo);
-    let mut child = cargo.stdout(Stdio::piped()).spawn().map_err(|error| format!("{spelled}: {error}"))?;
-
-    let mut tally = Tally::default();
-    if let Some(stdout) = child.stdout.take() {
-        for line in BufReader::new(stdout).split(b'\n') {
-            let line = line.map_err(|error| format!("{spelled}: its output: {error}"))?;
-            let line = String::from_utf8_lossy(&line);
-            tally.read(&line);
-            // A closed pipe behind us must not stop the tests.
-            let _ = writeln!(std::io::stdout(), "{line}");
-        }
-    }
-    let status = child.wait().map_err(|error| format!("{spelled}: {error}"))?;
-    // Without the file, everything was.
-    let lines = std::fs::read_to_string(&untested).unwrap_or_default();
-    let _ = std::fs::remove_file(&untested);
-    tally.untested.extend(lines.lines().map(str::to_owned));
-    println!("\n{tally}");
-    if status.success() { Ok(()) } else { Err(format!("{spelled}: {status}")) }
-}
-
-/// What all test binaries said together.
+/// Read from what libtest prints.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Tally {
+pub(super) struct Tally {
     binaries: u32,
     passed: u32,
     failed: u32,
     ignored: u32,
     names_of_failed: Vec<String>,
     /// What tests could not do here, as they say it.
-    untested: Vec<String>,
+    pub(super) untested: Vec<String>,
 }
 
 impl Tally {
     /// Takes notice of one line of libtest's output.
-    fn read(&mut self, line: &str) {
+    pub(super) fn read(&mut self, line: &str) {
         if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
             self.names_of_failed.push(name.to_owned());
         }

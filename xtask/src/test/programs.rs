@@ -1,0 +1,160 @@
+//! The test programs of the workspace, as Cargo builds them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::command;
+
+/// One program that libtest's main function is in.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TestProgram {
+    /// Package and target.
+    pub(super) name: String,
+    pub(super) executable: PathBuf,
+    /// Cargo starts test programs there.
+    pub(super) package: PathBuf,
+    /// Nothing else may run beside it: it measures.
+    pub(super) is_alone: bool,
+}
+
+impl TestProgram {
+    /// Builds what this `cargo test` would run.
+    ///
+    /// # Errors
+    /// It does not compile, a manifest cannot be read, or a package's `metadata.test.alone` names a target that it has not.
+    pub(super) fn build_all(mut cargo_test: Command) -> Result<Vec<Self>, String> {
+        cargo_test.args(["--no-run", "--message-format", "json-render-diagnostics"]);
+        cargo_test.stderr(Stdio::inherit());
+        let spelled = command::spelled(&cargo_test);
+        let output = cargo_test.output().map_err(|error| format!("{spelled}: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("{spelled}: {}", output.status));
+        }
+        let messages = String::from_utf8_lossy(&output.stdout);
+        let mut programs = messages.lines().filter_map(Self::of_message).collect::<Vec<_>>();
+        // In the order in which `cargo test` runs them.
+        programs.sort_by(|a, b| a.name.cmp(&b.name));
+        mark_alone(&mut programs)?;
+        Ok(programs)
+    }
+
+    /// The one that a line of Cargo's is about, if it is about one.
+    fn of_message(line: &str) -> Option<Self> {
+        let message: Value = serde_json::from_str(line).ok()?;
+        let is_test = message["reason"] == "compiler-artifact" && message["profile"]["test"] == true;
+        let executable = message["executable"].as_str().filter(|_| is_test)?;
+        let package = Path::new(message["manifest_path"].as_str()?).parent()?;
+        let target = &message["target"];
+        let own = package.file_name()?.to_string_lossy();
+        let is_integration = target["kind"].as_array()?.iter().any(|kind| kind == "test");
+        let name = match is_integration {
+            true => format!("{own} tests/{}", target["name"].as_str()?),
+            false => format!("{own} unittests"),
+        };
+        Some(Self { name, executable: executable.into(), package: package.into(), is_alone: false })
+    }
+
+    /// To be started as Cargo starts it.
+    pub(super) fn command(&self) -> Command {
+        let mut command = Command::new(&self.executable);
+        command.current_dir(&self.package).env("CARGO_MANIFEST_DIR", &self.package);
+        command
+    }
+
+    /// What it is called in names of files.
+    pub(super) fn file_name(&self) -> String {
+        self.name.replace([' ', '/'], "-")
+    }
+
+    fn is_of(&self, package: &Path, target: &str) -> bool {
+        self.package == package && self.name.ends_with(&format!(" tests/{target}"))
+    }
+}
+
+/// Marks those that `package.metadata.test.alone` of their manifests names.
+fn mark_alone(programs: &mut [TestProgram]) -> Result<(), String> {
+    let mut packages: Vec<_> = programs.iter().map(|program| program.package.clone()).collect();
+    packages.sort();
+    packages.dedup();
+    for package in packages {
+        for target in alone(&package)? {
+            let mut named = programs.iter_mut().filter(|program| program.is_of(&package, &target)).peekable();
+            if named.peek().is_none() {
+                let manifest = package.join("Cargo.toml");
+                return Err(format!(
+                    "{}: metadata.test.alone: no test program {target:?}",
+                    manifest.display()
+                ));
+            }
+            named.for_each(|program| program.is_alone = true);
+        }
+    }
+    Ok(())
+}
+
+fn alone(package: &Path) -> Result<Vec<String>, String> {
+    let manifest = package.join("Cargo.toml");
+    let at = manifest.display();
+    let text = std::fs::read_to_string(&manifest).map_err(|error| format!("{at}: {error}"))?;
+    let table: toml::Table = text.parse().map_err(|error| format!("{at}: {error}"))?;
+    let named = table.get("package").and_then(|it| it.get("metadata")?.get("test")?.get("alone")?.as_array());
+    Ok(named.into_iter().flatten().filter_map(|name| name.as_str()).map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTEGRATION: &str = r#"{"reason":"compiler-artifact","manifest_path":"/w/io/net/Cargo.toml","target":{"kind":["test"],"name":"listen"},"profile":{"test":true},"executable":"/w/target/debug/deps/listen-1"}"#;
+
+    fn program(name: &str) -> TestProgram {
+        TestProgram {
+            name: name.to_owned(),
+            executable: PathBuf::new(),
+            package: PathBuf::new(),
+            is_alone: false,
+        }
+    }
+
+    #[test]
+    fn a_test_program_is_what_cargo_says_was_built_for_tests_and_can_be_run() {
+        let found = TestProgram::of_message(INTEGRATION).unwrap();
+        assert_eq!(
+            found,
+            TestProgram {
+                executable: "/w/target/debug/deps/listen-1".into(),
+                package: "/w/io/net".into(),
+                ..program("net tests/listen")
+            }
+        );
+        let unit = INTEGRATION.replace("\"test\"]", "\"lib\"]");
+        assert_eq!(TestProgram::of_message(&unit).unwrap().name, "net unittests");
+        for other in [
+            INTEGRATION.replace("\"test\":true", "\"test\":false"),
+            INTEGRATION.replace("\"/w/target/debug/deps/listen-1\"", "null"),
+            INTEGRATION.replace("compiler-artifact", "build-script-executed"),
+            "running 3 tests".to_owned(),
+        ] {
+            assert_eq!(TestProgram::of_message(&other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn who_measures_is_named_in_the_manifest_and_must_exist() {
+        let package = tempfile::tempdir().unwrap();
+        let write = |alone: &str| {
+            let manifest = format!("[package]\nname = \"p\"\n[package.metadata.test]\nalone = {alone}\n");
+            std::fs::write(package.path().join("Cargo.toml"), manifest).unwrap();
+        };
+        let in_package = |name| TestProgram { package: package.path().into(), ..program(name) };
+        let mut programs = ["p tests/load", "p tests/overload", "p unittests"].map(in_package);
+        write("[\"load\"]");
+        mark_alone(&mut programs).unwrap();
+        assert_eq!(programs.each_ref().map(|program| program.is_alone), [true, false, false]);
+        write("[\"laod\"]");
+        let refused = mark_alone(&mut programs).unwrap_err();
+        assert!(refused.ends_with("Cargo.toml: metadata.test.alone: no test program \"laod\""), "{refused}");
+    }
+}

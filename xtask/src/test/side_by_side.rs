@@ -1,0 +1,193 @@
+//! Test programs, several at a time.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use super::programs::TestProgram;
+use super::tally::Tally;
+
+/// How often it is looked who has come to an end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Who takes longer is mentioned so often: somebody may be waiting, and what hangs must be known by name.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs all of them, and prints what each said when it has come to an end. Those that measure come last, one by one.
+///
+/// # Errors
+/// The names of those that failed or could not be run.
+pub(super) fn run(
+    programs: Vec<TestProgram>,
+    logs: &Path,
+    prepare: impl Fn(&mut Command),
+    tally: &mut Tally,
+) -> Result<(), String> {
+    std::fs::create_dir_all(logs).map_err(|error| format!("{}: {error}", logs.display()))?;
+    let (alone, others): (VecDeque<_>, VecDeque<_>) =
+        programs.into_iter().partition(|program| program.is_alone);
+    let at_once = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut failed = Vec::new();
+    for (mut waiting, at_once) in [(others, at_once), (alone, 1)] {
+        let mut running: Vec<Run> = Vec::new();
+        while !waiting.is_empty() || !running.is_empty() {
+            while running.len() < at_once
+                && let Some(program) = waiting.pop_front()
+            {
+                match Run::start(&program, logs, &prepare) {
+                    Ok(run) => running.push(run),
+                    Err(why) => failed.push(why),
+                }
+            }
+            std::thread::sleep(LOOK);
+            let mut still = Vec::new();
+            for mut run in running {
+                match run.look() {
+                    Ok(None) => still.push(run),
+                    Ok(Some(status)) => {
+                        run.tell(tally);
+                        if !status.success() {
+                            failed.push(format!("{}: {status}", run.name));
+                        }
+                    }
+                    Err(error) => failed.push(format!("{}: {error}", run.name)),
+                }
+            }
+            running = still;
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
+}
+
+/// A test program at work. What it says goes to a file: a pipe would stay open for as long as something that it has left behind.
+struct Run {
+    name: String,
+    child: Child,
+    log: PathBuf,
+    since: Instant,
+    mentioned: Instant,
+}
+
+impl Run {
+    fn start(program: &TestProgram, logs: &Path, prepare: impl Fn(&mut Command)) -> Result<Self, String> {
+        let log = logs.join(program.file_name()).with_extension("log");
+        let at = |error| format!("{}: {error}", log.display());
+        let stdout = File::create(&log).map_err(at)?;
+        let stderr = stdout.try_clone().map_err(at)?;
+        let mut command = program.command();
+        prepare(&mut command);
+        let child = command.stdin(std::process::Stdio::null()).stdout(stdout).stderr(stderr).spawn();
+        let child = child.map_err(|error| format!("{}: {error}", program.executable.display()))?;
+        let now = Instant::now();
+        Ok(Self { name: program.name.clone(), child, log, since: now, mentioned: now })
+    }
+
+    /// How it ended, once it has.
+    fn look(&mut self) -> std::io::Result<Option<ExitStatus>> {
+        let ended = self.child.try_wait()?;
+        if ended.is_none() && self.mentioned.elapsed() >= PATIENCE {
+            self.mentioned = Instant::now();
+            let said = self.said();
+            let last = said.lines().last().unwrap_or_default();
+            say(&format!("     Running {} for {} s: {last}", self.name, self.since.elapsed().as_secs()));
+        }
+        Ok(ended)
+    }
+
+    fn said(&self) -> String {
+        std::fs::read(&self.log).map_or_else(
+            |error| format!("{}: {error}", self.log.display()),
+            |bytes| String::from_utf8_lossy(&bytes).into_owned(),
+        )
+    }
+
+    fn tell(&self, tally: &mut Tally) {
+        let said = self.said();
+        said.lines().for_each(|line| tally.read(line));
+        say(&format!("     Ran {} in {:.1} s\n{said}", self.name, self.since.elapsed().as_secs_f64()));
+    }
+}
+
+/// A closed pipe behind us must not stop the tests.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(directory: &Path, name: &str, script: &str, is_alone: bool) -> TestProgram {
+        let executable = directory.join(name);
+        // By another process: a file that this one writes may be open for writing in what another test starts meanwhile, and cannot
+        // be run then.
+        let mut writer = Command::new("sh");
+        writer.args(["-c", "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\" && chmod 755 \"$0\""]);
+        assert!(writer.arg(&executable).arg(script).status().unwrap().success());
+        TestProgram { name: name.to_owned(), executable, package: directory.into(), is_alone }
+    }
+
+    #[test]
+    fn every_program_is_run_where_its_package_is_and_counted_and_who_failed_is_named() {
+        let there = tempfile::tempdir().unwrap();
+        let good = "echo 'test result: ok. 2 passed; 0 failed; 1 ignored'; test \"$PWD\" = \"$CARGO_MANIFEST_DIR\" && test -n \"$TOLD\"";
+        let bad = "echo 'test a::b ... FAILED'; echo 'test result: FAILED. 1 passed; 1 failed; 0 ignored' >&2; exit 101";
+        let programs = vec![
+            program(there.path(), "good", good, false),
+            program(there.path(), "bad", bad, false),
+            program(there.path(), "measures", good, true),
+            TestProgram { executable: there.path().join("gone"), ..program(there.path(), "gone", "", false) },
+        ];
+        std::fs::remove_file(there.path().join("gone")).unwrap();
+        let mut tally = Tally::default();
+        let tell = |command: &mut Command| drop(command.env("TOLD", "1"));
+        let failed = run(programs, &there.path().join("logs"), tell, &mut tally).unwrap_err();
+        assert!(failed.contains("bad: exit status: 101"), "{failed}");
+        assert!(failed.contains("gone: No such file"), "{failed}");
+        assert_eq!(failed.lines().count(), 2, "{failed}");
+        assert_eq!(
+            tally.to_string(),
+            "failed: a::b\ntests: 5 passed, 1 failed, 2 ignored, in 3 test programs"
+        );
+    }
+
+    #[test]
+    fn who_measures_runs_when_nobody_else_does() {
+        let there = tempfile::tempdir().unwrap();
+        let mark = there.path().join("others");
+        let mark = mark.display();
+        // Each is there for as long as it runs; who measures fails if somebody is.
+        let other = format!("mkdir -p {mark}/$$; sleep 0.3; rmdir {mark}/$$");
+        let measures = format!("test -z \"$(ls {mark})\" && mkdir {mark}/$$ && sleep 0.1 && rmdir {mark}/$$");
+        let programs = vec![
+            program(there.path(), "m1", &measures, true),
+            program(there.path(), "o1", &other, false),
+            program(there.path(), "m2", &measures, true),
+            program(there.path(), "o2", &other, false),
+            program(there.path(), "o3", &other, false),
+        ];
+        run(programs, &there.path().join("logs"), |_| {}, &mut Tally::default()).unwrap();
+    }
+
+    #[test]
+    fn what_a_program_leaves_behind_is_not_waited_for() {
+        let there = tempfile::tempdir().unwrap();
+        let leaves = "sleep 60 & echo $! > child; echo 'test result: ok. 1 passed; 0 failed; 0 ignored'";
+        let since = Instant::now();
+        let mut tally = Tally::default();
+        let done = run(
+            vec![program(there.path(), "leaves", leaves, false)],
+            &there.path().join("logs"),
+            |_| {},
+            &mut tally,
+        );
+        let child = std::fs::read_to_string(there.path().join("child")).unwrap();
+        Command::new("kill").arg(child.trim()).status().unwrap();
+        done.unwrap();
+        assert!(since.elapsed() < Duration::from_secs(60));
+        assert_eq!(tally.to_string(), "tests: 1 passed, 0 failed, 0 ignored, in 1 test programs");
+    }
+}
