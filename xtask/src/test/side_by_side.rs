@@ -143,7 +143,9 @@ mod tests {
         ];
         std::fs::remove_file(there.path().join("gone")).unwrap();
         let mut tally = Tally::default();
-        let tell = |command: &mut Command| drop(command.env("TOLD", "1"));
+        let tell = |command: &mut Command| {
+            command.env("TOLD", "1");
+        };
         let failed = run(programs, &there.path().join("logs"), tell, &mut tally).unwrap_err();
         assert!(failed.contains("bad: exit status: 101"), "{failed}");
         assert!(failed.contains("gone: No such file"), "{failed}");
