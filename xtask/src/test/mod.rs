@@ -12,7 +12,7 @@ use crate::arguments::Arguments;
 use crate::command;
 use crate::release::target_directory;
 
-use programs::TestProgram;
+use programs::Built;
 use tally::Tally;
 
 /// What a plain build has not, and packages have: the program, and the tests that start it.
@@ -37,9 +37,16 @@ pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
 }
 
 fn every_program(root: &Path, untested: &Untested, tally: &mut Tally) -> Result<(), String> {
-    let programs = TestProgram::build_all(cargo_test(root, untested))?;
+    let Built { programs, weir } = Built::by(cargo_test(root, untested))?;
+    let prepare = |command: &mut Command| {
+        untested.tell(command);
+        // Unless somebody wants another one tested.
+        if let Some(weir) = weir.as_ref().filter(|_| std::env::var_os("WEIR_BIN").is_none()) {
+            command.env("WEIR_BIN", weir);
+        }
+    };
     let logs = target_directory(root).join("test-logs");
-    let passed = side_by_side::run(programs, &logs, |command| untested.tell(command), tally);
+    let passed = side_by_side::run(programs, &logs, prepare, tally, &mut std::io::stdout());
     let mut documentation = cargo_test(root, untested);
     let documented = line_by_line::run(documentation.args(["--doc", "--no-fail-fast"]), tally);
     passed.and(documented)

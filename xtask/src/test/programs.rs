@@ -19,12 +19,19 @@ pub(super) struct TestProgram {
     pub(super) is_alone: bool,
 }
 
-impl TestProgram {
+/// What Cargo has built.
+pub(super) struct Built {
+    pub(super) programs: Vec<TestProgram>,
+    /// The program under test, which tests of other packages would build once more, by other features of its dependencies.
+    pub(super) weir: Option<PathBuf>,
+}
+
+impl Built {
     /// Builds what this `cargo test` would run.
     ///
     /// # Errors
     /// It does not compile, a manifest cannot be read, or a package's `metadata.test.alone` names a target that it has not.
-    pub(super) fn build_all(mut cargo_test: Command) -> Result<Vec<Self>, String> {
+    pub(super) fn by(mut cargo_test: Command) -> Result<Self, String> {
         cargo_test.args(["--no-run", "--message-format", "json-render-diagnostics"]);
         cargo_test.stderr(Stdio::inherit());
         let spelled = command::spelled(&cargo_test);
@@ -33,13 +40,24 @@ impl TestProgram {
             return Err(format!("{spelled}: {}", output.status));
         }
         let messages = String::from_utf8_lossy(&output.stdout);
-        let mut programs = messages.lines().filter_map(Self::of_message).collect::<Vec<_>>();
+        let mut programs = messages.lines().filter_map(TestProgram::of_message).collect::<Vec<_>>();
         // In the order in which `cargo test` runs them.
         programs.sort_by(|a, b| a.name.cmp(&b.name));
         mark_alone(&mut programs)?;
-        Ok(programs)
+        let weir = messages.lines().find_map(|line| executable(&serde_json::from_str(line).ok()?, "weir"));
+        Ok(Self { programs, weir })
     }
+}
 
+/// Where the program of this name is, if the message says that it was built.
+fn executable(message: &Value, name: &str) -> Option<PathBuf> {
+    let target = &message["target"];
+    let is_program = target["kind"].as_array()?.iter().any(|kind| kind == "bin") && target["name"] == name;
+    let is_itself = is_program && message["profile"]["test"] == false;
+    message["executable"].as_str().filter(|_| is_itself).map(PathBuf::from)
+}
+
+impl TestProgram {
     /// The one that a line of Cargo's is about, if it is about one.
     fn of_message(line: &str) -> Option<Self> {
         let message: Value = serde_json::from_str(line).ok()?;
@@ -139,6 +157,16 @@ mod tests {
         ] {
             assert_eq!(TestProgram::of_message(&other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn the_program_under_test_is_not_the_one_of_its_own_tests() {
+        let program = INTEGRATION.replace("\"test\"]", "\"bin\"]").replace("\"listen\"", "\"weir\"");
+        let found = |text: &str| executable(&serde_json::from_str(text).unwrap(), "weir");
+        assert_eq!(found(&program), None);
+        let program = program.replace("\"test\":true", "\"test\":false");
+        assert_eq!(found(&program), Some("/w/target/debug/deps/listen-1".into()));
+        assert_eq!(found(&program.replace("\"weir\"", "\"weir-bench\"")), None);
     }
 
     #[test]

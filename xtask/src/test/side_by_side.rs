@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Who takes longer is mentioned so often: somebody may be waiting, and what hangs must be known by name.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs all of them, and prints what each said when it has come to an end. Those that measure come last, one by one.
+/// Runs all of them, and passes on to `out` what each said when it has come to an end. Those that measure come last, one by one.
 ///
 /// # Errors
 /// The names of those that failed or could not be run.
@@ -25,6 +25,7 @@ pub(super) fn run(
     logs: &Path,
     prepare: impl Fn(&mut Command),
     tally: &mut Tally,
+    out: &mut impl Write,
 ) -> Result<(), String> {
     std::fs::create_dir_all(logs).map_err(|error| format!("{}: {error}", logs.display()))?;
     let (alone, others): (VecDeque<_>, VecDeque<_>) =
@@ -45,10 +46,10 @@ pub(super) fn run(
             std::thread::sleep(LOOK);
             let mut still = Vec::new();
             for mut run in running {
-                match run.look() {
+                match run.look(out) {
                     Ok(None) => still.push(run),
                     Ok(Some(status)) => {
-                        run.tell(tally);
+                        run.tell(tally, out);
                         if !status.success() {
                             failed.push(format!("{}: {status}", run.name));
                         }
@@ -86,13 +87,13 @@ impl Run {
     }
 
     /// How it ended, once it has.
-    fn look(&mut self) -> std::io::Result<Option<ExitStatus>> {
+    fn look(&mut self, out: &mut impl Write) -> std::io::Result<Option<ExitStatus>> {
         let ended = self.child.try_wait()?;
         if ended.is_none() && self.mentioned.elapsed() >= PATIENCE {
             self.mentioned = Instant::now();
             let said = self.said();
             let last = said.lines().last().unwrap_or_default();
-            say(&format!("     Running {} for {} s: {last}", self.name, self.since.elapsed().as_secs()));
+            say(out, &format!("     Running {} for {} s: {last}", self.name, self.since.elapsed().as_secs()));
         }
         Ok(ended)
     }
@@ -104,16 +105,16 @@ impl Run {
         )
     }
 
-    fn tell(&self, tally: &mut Tally) {
+    fn tell(&self, tally: &mut Tally, out: &mut impl Write) {
         let said = self.said();
         said.lines().for_each(|line| tally.read(line));
-        say(&format!("     Ran {} in {:.1} s\n{said}", self.name, self.since.elapsed().as_secs_f64()));
+        say(out, &format!("     Ran {} in {:.1} s\n{said}", self.name, self.since.elapsed().as_secs_f64()));
     }
 }
 
 /// A closed pipe behind us must not stop the tests.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
+fn say(out: &mut impl Write, line: &str) {
+    let _ = writeln!(out, "{line}");
 }
 
 #[cfg(test)]
@@ -146,7 +147,10 @@ mod tests {
         let tell = |command: &mut Command| {
             command.env("TOLD", "1");
         };
-        let failed = run(programs, &there.path().join("logs"), tell, &mut tally).unwrap_err();
+        let mut out = Vec::new();
+        let failed = run(programs, &there.path().join("logs"), tell, &mut tally, &mut out).unwrap_err();
+        let out = String::from_utf8(out).unwrap();
+        assert!(out.contains("Ran bad in") && out.contains("test a::b ... FAILED"), "{out}");
         assert!(failed.contains("bad: exit status: 101"), "{failed}");
         assert!(failed.contains("gone: No such file"), "{failed}");
         assert_eq!(failed.lines().count(), 2, "{failed}");
@@ -171,7 +175,8 @@ mod tests {
             program(there.path(), "o2", &other, false),
             program(there.path(), "o3", &other, false),
         ];
-        run(programs, &there.path().join("logs"), |_| {}, &mut Tally::default()).unwrap();
+        let logs = there.path().join("logs");
+        run(programs, &logs, |_| {}, &mut Tally::default(), &mut Vec::new()).unwrap();
     }
 
     #[test]
@@ -185,6 +190,7 @@ mod tests {
             &there.path().join("logs"),
             |_| {},
             &mut tally,
+            &mut Vec::new(),
         );
         let child = std::fs::read_to_string(there.path().join("child")).unwrap();
         Command::new("kill").arg(child.trim()).status().unwrap();
