@@ -1,8 +1,6 @@
 //! Builds and runs the libFuzzer targets of fuzz/ on stable Rust: with coverage feedback, without sanitizers (those are
 //! for nightly compilers).
 
-mod coverage;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,10 +9,13 @@ use std::time::Instant;
 use crate::arguments::Arguments;
 use crate::command;
 
-pub(crate) use coverage::stand_in;
-
-/// Named, so that flags reach the targets and not the build scripts on the way to them.
+/// Named, so that the flags below reach the targets and not the build scripts on the way to them.
 const TRIPLE: &str = env!("XTASK_TARGET");
+
+/// What makes the compiler tell libFuzzer which code an input reached.
+const COVERAGE_FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+     -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Ccodegen-units=1";
 
 /// What the random inputs grow from unless told otherwise: one that is known, so that a failure is that of the change
 /// and comes again.
@@ -105,10 +106,13 @@ impl Targets {
 /// Compiles every target; returns the directory of the programs.
 fn build(fuzz: &Path) -> Result<PathBuf, String> {
     let target_dir = fuzz.join("target");
-    let mut cargo = command::cargo();
-    cargo.current_dir(fuzz).args(["build", "--release", "--bins", "--target", TRIPLE, "--target-dir"]);
-    coverage::count(cargo.arg(&target_dir))?;
-    command::run(&mut cargo)?;
+    command::run(
+        command::cargo()
+            .current_dir(fuzz)
+            .env("RUSTFLAGS", COVERAGE_FLAGS)
+            .args(["build", "--release", "--bins", "--target", TRIPLE, "--target-dir"])
+            .arg(&target_dir),
+    )?;
     Ok(target_dir.join(TRIPLE).join("release"))
 }
 
