@@ -20,7 +20,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   tidy                             house rules that the compiler does not know
-  test [ARGUMENTS OF cargo test]   every test of the workspace, and a summary
+  test [ARGUMENTS OF cargo test]   every test, programs side by side, or those of the arguments; and a summary
   fuzz [--seconds N] [--seed N] [TARGET...]   each fuzz target for N seconds (30); seed 0 = another one each time
   release [--plain]                the optimised program, laid out by packaging/weir.profdata; --plain = not by that
   profile [--instrumented FILE]    packaging/weir.profdata anew, by load on a build that counts, or on FILE that is one

@@ -10,7 +10,7 @@ use crate::command;
 /// One program that libtest's main function is in.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TestProgram {
-    /// Package and target.
+    /// The package's directory, and which of its programs: what it is called in the log, and its file there.
     pub(super) name: String,
     pub(super) executable: PathBuf,
     /// Cargo starts test programs there.
@@ -30,7 +30,8 @@ impl Built {
     /// Builds what this `cargo test` would run.
     ///
     /// # Errors
-    /// It does not compile, a manifest cannot be read, or a package's `metadata.test.alone` names a target that it has not.
+    /// It does not compile, no test program comes of it, a manifest cannot be read, or a package's `metadata.test.alone` names a
+    /// target that it has not.
     pub(super) fn by(mut cargo_test: Command) -> Result<Self, String> {
         cargo_test.args(["--no-run", "--message-format", "json-render-diagnostics"]);
         cargo_test.stderr(Stdio::inherit());
@@ -40,7 +41,15 @@ impl Built {
             return Err(format!("{spelled}: {}", output.status));
         }
         let messages = String::from_utf8_lossy(&output.stdout);
+        Self::of_messages(&messages).map_err(|why| format!("{spelled}: {why}"))
+    }
+
+    fn of_messages(messages: &str) -> Result<Self, String> {
         let mut programs = messages.lines().filter_map(TestProgram::of_message).collect::<Vec<_>>();
+        if programs.is_empty() {
+            // Running none of them would pass.
+            return Err("it names no test program".to_owned());
+        }
         // In the order in which `cargo test` runs them.
         programs.sort_by(|a, b| a.name.cmp(&b.name));
         mark_alone(&mut programs)?;
@@ -69,7 +78,11 @@ impl TestProgram {
         let is_integration = target["kind"].as_array()?.iter().any(|kind| kind == "test");
         let name = match is_integration {
             true => format!("{own} tests/{}", target["name"].as_str()?),
-            false => format!("{own} unittests"),
+            // A package may have those of a library and those of a program.
+            false => {
+                let source = Path::new(target["src_path"].as_str()?);
+                format!("{own} {}", source.strip_prefix(package).unwrap_or(source).display())
+            }
         };
         Some(Self { name, executable: executable.into(), package: package.into(), is_alone: false })
     }
@@ -125,7 +138,7 @@ fn alone(package: &Path) -> Result<Vec<String>, String> {
 mod tests {
     use super::*;
 
-    const INTEGRATION: &str = r#"{"reason":"compiler-artifact","manifest_path":"/w/io/net/Cargo.toml","target":{"kind":["test"],"name":"listen"},"profile":{"test":true},"executable":"/w/target/debug/deps/listen-1"}"#;
+    const INTEGRATION: &str = r#"{"reason":"compiler-artifact","manifest_path":"/w/io/net/Cargo.toml","target":{"kind":["test"],"name":"listen","src_path":"/w/io/net/src/lib.rs"},"profile":{"test":true},"executable":"/w/target/debug/deps/listen-1"}"#;
 
     fn program(name: &str) -> TestProgram {
         TestProgram {
@@ -148,7 +161,7 @@ mod tests {
             }
         );
         let unit = INTEGRATION.replace("\"test\"]", "\"lib\"]");
-        assert_eq!(TestProgram::of_message(&unit).unwrap().name, "net unittests");
+        assert_eq!(TestProgram::of_message(&unit).unwrap().name, "net src/lib.rs");
         for other in [
             INTEGRATION.replace("\"test\":true", "\"test\":false"),
             INTEGRATION.replace("\"/w/target/debug/deps/listen-1\"", "null"),
@@ -157,6 +170,12 @@ mod tests {
         ] {
             assert_eq!(TestProgram::of_message(&other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn that_nothing_was_built_is_no_success() {
+        let other = INTEGRATION.replace("compiler-artifact", "build-finished");
+        assert_eq!(Built::of_messages(&other).err().as_deref(), Some("it names no test program"));
     }
 
     #[test]
@@ -177,7 +196,7 @@ mod tests {
             std::fs::write(package.path().join("Cargo.toml"), manifest).unwrap();
         };
         let in_package = |name| TestProgram { package: package.path().into(), ..program(name) };
-        let mut programs = ["p tests/load", "p tests/overload", "p unittests"].map(in_package);
+        let mut programs = ["p tests/load", "p tests/overload", "p src/lib.rs"].map(in_package);
         write("[\"load\"]");
         mark_alone(&mut programs).unwrap();
         assert_eq!(programs.each_ref().map(|program| program.is_alone), [true, false, false]);
