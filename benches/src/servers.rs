@@ -17,6 +17,7 @@ use crate::options::Servers;
 use crate::rivals::{Balancer, Contestant, Product};
 use crate::workshop::{Workshop, free_addresses};
 
+use beside::Way;
 use origin::{Origin, addresses};
 use table::{Costs, Table};
 use turn::{Scripts, Turn};
@@ -57,7 +58,7 @@ pub(crate) fn run(options: &Servers) -> Result<bool> {
     let mut table = Table::new(options, sockets);
     for algorithm in measured(options) {
         for usage in Usage::measured(options) {
-            let rivals = if options.rivals && usage.reuses() && algorithm == Algorithm::RoundRobin {
+            let rivals = if options.rivals && usage.reuses() && Way::of(algorithm).is_some() {
                 beside::rivals()?
             } else {
                 Vec::new()
@@ -194,7 +195,10 @@ impl Bench<'_> {
                 let reuse = usage.reuses().then_some(clients);
                 config_of(self.workshop, algorithm, reuse, clients, bind, &servers)
             }
-            rival => beside::config_of(rival, bind, clients, &servers),
+            rival => {
+                let no_way = || Error::new(format!("{rival:?} is not measured beside {algorithm}"));
+                beside::config_of(rival, Way::of(algorithm).ok_or_else(no_way)?, bind, clients, &servers)
+            }
         };
         contestant.start_with(self.workshop, &text, bind)
     }

@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use weir_balance::Algorithm;
+
 use crate::error::Result;
 use crate::rivals::{Contestant, Product};
 
@@ -12,14 +14,57 @@ pub(super) fn rivals() -> Result<Vec<Contestant>> {
     Ok(vec![Contestant::first(Product::HaProxy)?, Contestant::first(Product::Nginx)?])
 }
 
-/// A rival's config with these servers: in turns, connections to servers kept for as long as they are used, no checks.
-pub(super) fn config_of(rival: Product, bind: SocketAddr, clients: u32, servers: &[SocketAddr]) -> String {
-    if rival.is_haproxy() { haproxy(bind, clients, servers) } else { nginx(bind, clients, servers) }
+/// How the rivals choose beside an algorithm of Weir's: the same way, by their own words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// One after the other.
+    Turns,
+    /// Of two that are drawn the one that has less to do.
+    Draws,
 }
 
-/// By turns that do not change (static-rr): roundrobin takes 4,095 servers at most. The limits of the pool of idle connections
-/// are those of its descriptors, of which there are to be enough; a purge would close some every five seconds.
-fn haproxy(bind: SocketAddr, clients: u32, servers: &[SocketAddr]) -> String {
+impl Way {
+    /// That of the algorithms in whose rows rivals are measured, too: one that goes from server to server, and one that meets
+    /// them in no order.
+    pub(super) fn of(algorithm: Algorithm) -> Option<Self> {
+        match algorithm {
+            Algorithm::RoundRobin => Some(Self::Turns),
+            Algorithm::Random => Some(Self::Draws),
+            _ => None,
+        }
+    }
+
+    /// HAProxy's roundrobin takes 4,095 servers at most, so by turns that do not change.
+    fn of_haproxy(self) -> &'static str {
+        match self {
+            Self::Turns => "static-rr",
+            Self::Draws => "random(2)",
+        }
+    }
+
+    /// Without a word NGINX takes turns.
+    fn of_nginx(self) -> &'static str {
+        match self {
+            Self::Turns => "",
+            Self::Draws => "    random two least_conn;\n",
+        }
+    }
+}
+
+/// A rival's config with these servers: connections to servers kept for as long as they are used, no checks.
+pub(super) fn config_of(
+    rival: Product,
+    way: Way,
+    bind: SocketAddr,
+    clients: u32,
+    servers: &[SocketAddr],
+) -> String {
+    if rival.is_haproxy() { haproxy(way, bind, clients, servers) } else { nginx(way, bind, clients, servers) }
+}
+
+/// The limits of the pool of idle connections are those of its descriptors, of which there are to be enough; a purge would close some
+/// every five seconds.
+fn haproxy(way: Way, bind: SocketAddr, clients: u32, servers: &[SocketAddr]) -> String {
     let connections_max = servers.len() + clients as usize + 2_000;
     let backlog = backlog(clients);
     let list: String =
@@ -45,14 +90,15 @@ frontend web
   bind {bind} defer-accept backlog {backlog}
   default_backend web
 backend web
-  balance static-rr
+  balance {balance}
   default-server pool-purge-delay 1h
-{list}"
+{list}",
+        balance = way.of_haproxy()
     )
 }
 
-/// Its round robin. Of idle connections it keeps as many as it may ever have.
-fn nginx(bind: SocketAddr, clients: u32, servers: &[SocketAddr]) -> String {
+/// Of idle connections it keeps as many as it may ever have.
+fn nginx(way: Way, bind: SocketAddr, clients: u32, servers: &[SocketAddr]) -> String {
     let list: String = servers.iter().map(|server| format!("    server {server};\n")).collect();
     format!(
         "daemon off;
@@ -70,7 +116,7 @@ http {{
   client_body_temp_path balancer-body;
   proxy_temp_path balancer-proxy;
   upstream web {{
-{list}    keepalive {kept};
+{balance}{list}    keepalive {kept};
     keepalive_requests 1000000000;
     keepalive_timeout 1h;
   }}
@@ -90,6 +136,7 @@ http {{
   }}
 }}
 ",
+        balance = way.of_nginx(),
         backlog = backlog(clients),
         sockets = 2 * (servers.len() + clients as usize) + 4_096,
         kept = servers.len() + clients as usize,
@@ -105,11 +152,19 @@ mod tests {
     fn rivals_have_every_server_and_room_for_a_kept_connection_to_each() {
         let bind = SocketAddr::from(([127, 0, 0, 1], 8080));
         let servers = addresses(10_000, 81);
-        let haproxy = config_of(Product::HaProxy, bind, 10_000, &servers);
-        let nginx = config_of(Product::Nginx, bind, 10_000, &servers);
+        let of = |rival, way| config_of(rival, way, bind, 10_000, &servers);
+        let haproxy = of(Product::HaProxy, Way::Turns);
+        let nginx = of(Product::Nginx, Way::Turns);
         assert_eq!(haproxy.matches("\n  server s").count(), 10_000);
         assert_eq!(nginx.matches("\n    server 127.1.").count(), 10_000);
         assert!(haproxy.contains("  server s9999 127.1.39.16:81\n") && haproxy.contains("maxconn 22000\n"));
         assert!(nginx.contains("    server 127.1.39.16:81;\n    keepalive 20000;\n"));
+        assert!(haproxy.contains("  balance static-rr\n") && !nginx.contains("random"));
+        assert!(of(Product::HaProxy, Way::Draws).contains("  balance random(2)\n"));
+        // Before the servers, and before `keepalive`, which must come after the way to choose.
+        assert!(
+            of(Product::Nginx, Way::Draws)
+                .contains("upstream web {\n    random two least_conn;\n    server ")
+        );
     }
 }

@@ -1,27 +1,31 @@
 //! What drawn servers are compared by.
 
+use crate::draw::Entrant;
 use crate::measure::Seen;
 use crate::{Candidate, MeasureOptions, Portion};
 
-/// Whether `a` has fewer requests in flight for its share: compared crosswise, so that nothing is rounded.
-pub(crate) fn is_less_loaded(a: &Candidate, b: &Candidate) -> bool {
-    let crosswise =
-        |load: &Candidate, other: &Candidate| u64::from(load.load.active()) * u64::from(other.share());
-    crosswise(a, b) < crosswise(b, a)
+/// Whether so many requests in flight for that share are fewer than so many for the other: compared crosswise, so that nothing is
+/// rounded.
+pub(crate) fn is_less_for_share(
+    (active, share): (u32, u32),
+    (other_active, other_share): (u32, u32),
+) -> bool {
+    let crosswise = |active: u32, share: u32| u64::from(active) * u64::from(share);
+    crosswise(active, other_share) < crosswise(other_active, share)
+}
+
+/// Whether `a` has fewer requests in flight for its share.
+pub(crate) fn is_less_loaded(a: &Entrant, b: &Entrant) -> bool {
+    is_less_for_share((a.load.active(), a.share), (b.load.active(), b.share))
 }
 
 /// Whether `a` has the lower cost of peak EWMA.
-pub(crate) fn costs_less_by_peak(
-    a: &Candidate,
-    b: &Candidate,
-    options: &MeasureOptions,
-    now_ms: u64,
-) -> bool {
+pub(crate) fn costs_less_by_peak(a: &Entrant, b: &Entrant, options: &MeasureOptions, now_ms: u64) -> bool {
     // Of thousands of servers neither is in a cache: both are looked at before either average is brought up to date.
     let [a, b] = [a, b].map(|one| (one, one.load.active(), one.load.measures().peak.seen()));
-    let cost = |(one, active, seen): (&Candidate, u32, Seen)| {
+    let cost = |(one, active, seen): (&Entrant, u32, Seen)| {
         let rtt_ms = one.load.measures().peak.ms(seen, now_ms, options.decay.0);
-        peak_cost(rtt_ms, active, options) / weight(one)
+        peak_cost(rtt_ms, active, options) / f64::from(one.share)
     };
     cost(a) < cost(b)
 }

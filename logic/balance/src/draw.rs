@@ -1,17 +1,28 @@
+use std::hint::cold_path;
 use std::ops::Range;
+use std::sync::Arc;
 
-use crate::Candidate;
+use crate::ServerLoad;
 use crate::mix::{below, nth};
 
 /// Draws servers at random by weight, a few at a time, and keeps the best of them.
 ///
-/// What is drawn differs from pick to pick, so that of thousands of servers no cache holds what is looked at: a draw looks at two or
-/// three lines of memory, not at as many as a search has steps.
+/// What is drawn differs from pick to pick, so that of thousands of servers no cache holds what is looked at: a draw looks at two
+/// lines of memory for each server, not at as many as a search has steps.
 #[derive(Debug)]
 pub(crate) struct WeightedDraw {
-    slots: Box<[u32]>,
+    entrants: Box<[Entrant]>,
     total: u64,
     shares: Shares,
+}
+
+/// A server that may be drawn, with what it is compared by: all that a pick needs to know of it but its load itself.
+#[derive(Debug)]
+pub(crate) struct Entrant {
+    pub(crate) load: Arc<ServerLoad>,
+    /// What counts of its weight, beside that of the others.
+    pub(crate) share: u32,
+    slot: u32,
 }
 
 /// Which share of the total is whose.
@@ -20,7 +31,7 @@ enum Shares {
     /// Each has as much.
     Equal(u64),
     Weighted {
-        /// For each slot, the sum of the weights up to and with its own.
+        /// For each server, the sum of the shares up to and with its own.
         cumulative: Box<[u64]>,
         /// Of as many equal parts of the total, whose the beginning of each is (Chen, Asau: "On generating random variates from an
         /// empirical distribution", 1974): the one that is sought is a step or two further, on average.
@@ -41,54 +52,68 @@ pub(crate) struct Draw {
 /// Rounds of draws before the search for an open server is left to others.
 const ROUNDS_MAX: u64 = 8;
 
-impl WeightedDraw {
-    /// From slots and weights above 0.
-    pub(crate) fn new(members: &[(usize, u32)]) -> Self {
-        let total = members.iter().map(|(_, weight)| u64::from(*weight)).sum();
-        let slots = members.iter().map(|(slot, _)| *slot as u32).collect();
-        let shares = match members {
-            [(_, first), others @ ..] if others.iter().all(|(_, weight)| weight == first) => {
-                Shares::Equal(u64::from(*first))
-            }
-            _ => weighted(members, total),
-        };
-        Self { slots, total, shares }
+impl Entrant {
+    /// `share` is above 0.
+    pub(crate) fn new(slot: usize, share: u32, load: &Arc<ServerLoad>) -> Self {
+        Self { load: Arc::clone(load), share, slot: slot as u32 }
     }
 
-    /// The open server among those drawn that is better than every one drawn before it and no worse than those after;
+    /// Its place in the pool.
+    pub(crate) fn slot(&self) -> usize {
+        self.slot as usize
+    }
+}
+
+impl WeightedDraw {
+    pub(crate) fn new(entrants: Vec<Entrant>) -> Self {
+        let shares: Vec<u32> = entrants.iter().map(|entrant| entrant.share).collect();
+        let total = shares.iter().copied().map(u64::from).sum();
+        let shares = match shares.as_slice() {
+            [first, others @ ..] if others.iter().all(|share| share == first) => {
+                Shares::Equal(u64::from(*first))
+            }
+            shares => weighted(shares, total),
+        };
+        Self { entrants: entrants.into(), total, shares }
+    }
+
+    /// The slot of the open server among those drawn that is better than every one drawn before it and no worse than those after;
     /// None if no draw gave an open one.
-    pub(crate) fn pick<'a>(
+    pub(crate) fn pick(
         &self,
         draw: &Draw,
         is_open: impl Fn(usize) -> bool,
-        candidate: impl Fn(usize) -> Option<&'a Candidate>,
-        is_better: impl Fn(&Candidate, &Candidate) -> bool,
+        is_better: impl Fn(&Entrant, &Entrant) -> bool,
     ) -> Option<usize> {
         let mut randoms = (0..).map(|index| nth(draw.random, index));
         for _ in 0..ROUNDS_MAX {
-            let mut best: Option<(usize, &Candidate)> = None;
+            let mut best: Option<&Entrant> = None;
             let mut last = None;
             for _ in 0..draw.draws {
                 let drawn = self.draw(randoms.next()?, last.filter(|_| draw.distinct))?;
                 last = Some(drawn);
-                let slot = self.slots[drawn] as usize;
-                let Some(one) = Some(slot).filter(|slot| is_open(*slot)).and_then(&candidate) else {
+                let Some(one) = self.entrants.get(drawn).filter(|one| is_open(one.slot())) else {
                     continue;
                 };
-                if best.is_none_or(|(_, best)| is_better(one, best)) {
-                    best = Some((slot, one));
+                if best.is_none_or(|best| is_better(one, best)) {
+                    // Which one it is shall be guessed, not waited for: what its slot leads to comes from memory
+                    // meanwhile. The one drawn first it is more often than not, for most have as little to do.
+                    if best.is_some() {
+                        cold_path();
+                    }
+                    best = Some(one);
                 }
             }
-            if let Some((slot, _)) = best {
-                return Some(slot);
+            if let Some(best) = best {
+                return Some(best.slot());
             }
         }
         None
     }
 
-    /// Which of the slots is drawn; another than `not`, unless there is no other.
+    /// Which of the entrants is drawn; another than `not`, unless there is no other.
     fn draw(&self, random: u64, not: Option<usize>) -> Option<usize> {
-        let cut_out = match not.filter(|_| self.slots.len() > 1) {
+        let cut_out = match not.filter(|_| self.entrants.len() > 1) {
             Some(not) => self.shares.of(not),
             None => self.total..self.total,
         };
@@ -96,14 +121,14 @@ impl WeightedDraw {
         // As if what must not be drawn were cut out.
         let share = if share < cut_out.start { share } else { share + (cut_out.end - cut_out.start) };
         let drawn = self.shares.owner_of(share, self.total);
-        (drawn < self.slots.len()).then_some(drawn)
+        (drawn < self.entrants.len()).then_some(drawn)
     }
 }
 
-fn weighted(members: &[(usize, u32)], total: u64) -> Shares {
+fn weighted(shares: &[u32], total: u64) -> Shares {
     let mut sum = 0;
-    let cumulative = members.iter().map(|(_, weight)| {
-        sum += u64::from(*weight);
+    let cumulative = shares.iter().map(|share| {
+        sum += u64::from(*share);
         sum
     });
     let cumulative: Box<[u64]> = cumulative.collect();
@@ -153,9 +178,14 @@ mod tests {
     use super::*;
     use crate::mix::mix;
 
+    fn draw_of(shares: &[u32]) -> WeightedDraw {
+        let load = Arc::default();
+        let entrants = shares.iter().enumerate().map(|(slot, share)| Entrant::new(slot, *share, &load));
+        WeightedDraw::new(entrants.collect())
+    }
+
     fn owners(weights: &[u32]) -> Vec<usize> {
-        let members: Vec<(usize, u32)> = weights.iter().copied().enumerate().collect();
-        let draw = WeightedDraw::new(&members);
+        let draw = draw_of(weights);
         (0..draw.total).map(|share| draw.shares.owner_of(share, draw.total)).collect()
     }
 
@@ -178,8 +208,7 @@ mod tests {
     #[test]
     fn what_each_has_is_what_it_owns() {
         for weights in [&[4; 6][..], &[5, 1, 9, 2]] {
-            let members: Vec<(usize, u32)> = weights.iter().copied().enumerate().collect();
-            let draw = WeightedDraw::new(&members);
+            let draw = draw_of(weights);
             for (index, weight) in weights.iter().enumerate() {
                 let range = draw.shares.of(index);
                 assert_eq!(range.end - range.start, u64::from(*weight));
@@ -189,7 +218,25 @@ mod tests {
     }
 
     #[test]
+    fn of_a_server_that_is_drawn_one_line_of_memory_is_read_besides_its_load() {
+        const LINE: usize = 64;
+        assert!(LINE.is_multiple_of(size_of::<Entrant>()), "{}", size_of::<Entrant>());
+    }
+
+    #[test]
+    fn of_equals_the_one_drawn_first_is_picked() {
+        let draw = draw_of(&[1; 50]);
+        for random in 0..200 {
+            let first = draw.draw(nth(random, 0), None);
+            let picked = draw.pick(&Draw { draws: 2, distinct: true, random }, |_| true, |_, _| false);
+            assert_eq!(picked, first);
+            let last = draw.pick(&Draw { draws: 2, distinct: true, random }, |_| true, |_, _| true);
+            assert_ne!(last, first, "the others are drawn, too");
+        }
+    }
+
+    #[test]
     fn nobody_is_drawn_of_nobody() {
-        assert_eq!(WeightedDraw::new(&[]).draw(mix(1), None), None);
+        assert_eq!(draw_of(&[]).draw(mix(1), None), None);
     }
 }

@@ -1,4 +1,4 @@
-use crate::cost::{costs_less_by_peak, is_less_loaded, request_weight};
+use crate::cost::{costs_less_by_peak, is_less_for_share, is_less_loaded, request_weight};
 use crate::draw::Draw;
 use crate::edf::Edf;
 use crate::hash::{avalanche, nginx_hash, nginx_ip_hash};
@@ -7,7 +7,7 @@ use crate::mix::{mix, nth};
 use crate::round_robin::RoundRobin;
 use crate::schedule::Schedule;
 use crate::static_rr::StaticRr;
-use crate::{Algorithm, HashOptions, Key, Roster, locality};
+use crate::{Algorithm, Candidate, HashOptions, Key, Roster, locality};
 
 /// One worker's way of choosing in one pool: its own place in round robin, so that workers share nothing here.
 ///
@@ -102,24 +102,27 @@ impl Picker {
             Schedule::Random(servers) => {
                 let permits = |slot: usize| is_open(slot) && roster.is_within_bound(slot);
                 let draw = Draw { draws: measure.draws, distinct: measure.distinct, random: input.random };
-                servers.pick(&draw, permits, candidate, is_less_loaded)
+                servers.pick(&draw, permits, is_less_loaded)
             }
             Schedule::IpvsTwos(servers) => {
-                servers.pick(input.random, exclude, is_open, candidate, is_less_loaded)
+                let is_better = |a: &Candidate, b: &Candidate| {
+                    is_less_for_share((a.load.active(), a.share()), (b.load.active(), b.share()))
+                };
+                servers.pick(input.random, exclude, is_open, candidate, is_better)
             }
             Schedule::FewestRequests(servers) => {
                 let draw = Draw { draws: measure.draws, distinct: false, random: input.random };
-                servers.pick(&draw, is_open, candidate, |a, b| a.load.active() < b.load.active())
+                servers.pick(&draw, is_open, |a, b| a.load.active() < b.load.active())
             }
             Schedule::Edf(beginnings) => self.edf.pick(beginnings, is_open, |slot| edf_weight(roster, slot)),
             Schedule::PeakEwma(servers) => {
                 let draw = Draw { draws: 2, distinct: true, random: input.random };
-                servers.pick(&draw, is_open, candidate, |a, b| costs_less_by_peak(a, b, measure, now_ms))
+                servers.pick(&draw, is_open, |a, b| costs_less_by_peak(a, b, measure, now_ms))
             }
             Schedule::Times(servers) => {
                 let draws = measure.drawn.unwrap_or(measure.draws);
                 let draw = Draw { draws, distinct: true, random: input.random };
-                servers.pick(&draw, is_open, candidate, roster.by_time(now_ms))
+                servers.pick(&draw, is_open, roster.by_time(now_ms))
             }
             Schedule::Map(map) => map.pick(key.unwrap_or_else(|| self.turn()) as usize, is_open),
             Schedule::Ring(ring) => {

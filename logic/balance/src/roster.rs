@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::bounded_load::Bound;
+use crate::draw::Entrant;
 use crate::hub::Hub;
 use crate::key_rule::KeyRule;
 use crate::measure::Moment;
@@ -237,13 +238,16 @@ impl Roster {
     }
 
     /// Whether the first of two servers has the lesser key right now.
-    pub(crate) fn by_time(&self, now_ms: u64) -> impl Fn(&Candidate, &Candidate) -> bool {
+    pub(crate) fn by_time(&self, now_ms: u64) -> impl Fn(&Entrant, &Entrant) -> bool {
         self.hub.set_clock(now_ms);
         let mut moment = self.hub.moment();
         // This pick counts, too.
         moment.picks = moment.picks.wrapping_add(1);
         let rule = KeyRule::of(&self.scheduling);
-        let key = move |server: &Candidate| rule.map(|rule| rule.key(server, server.load.active(), moment));
+        let key = move |entrant: &Entrant| {
+            let server = self.candidate(entrant.slot())?;
+            Some(rule?.key(server, server.load.active(), moment))
+        };
         move |one, other| key(one) < key(other)
     }
 

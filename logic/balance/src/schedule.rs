@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::cost::request_weight;
-use crate::draw::WeightedDraw;
+use crate::draw::{Entrant, WeightedDraw};
 use crate::edf::Beginnings;
 use crate::hash::{
     Addressed, ByWeight, IpvsKind, IpvsTable, Ketama, Maglev, Rendezvous, Ring, apart, host_keys, id_key,
@@ -73,6 +73,14 @@ impl Cohort<'_> {
             shares.iter_mut().for_each(|(_, share)| *share /= whole);
         }
         shares
+    }
+
+    /// Draws from members with these shares, by slot.
+    fn draw(&self, shares: &[(usize, u32)]) -> WeightedDraw {
+        let entrant = |&(slot, share): &(usize, u32)| {
+            Some(Entrant::new(slot, share, &self.candidates[slot].as_ref()?.load))
+        };
+        WeightedDraw::new(shares.iter().filter_map(entrant).collect())
     }
 
     /// As [`Cohort::shares`], in the pool's order.
@@ -175,7 +183,7 @@ impl Schedule {
         match scheduling.algorithm {
             Algorithm::RoundRobin => Self::RoundRobin(Classes::new(&shares, cohort.number)),
             Algorithm::LeastResponseTime if scheduling.measure.drawn.is_some() => {
-                Self::Times(WeightedDraw::new(&shares))
+                Self::Times(cohort.draw(&shares))
             }
             Algorithm::StaticRr => Self::StaticRr(map()),
             Algorithm::IpvsRr => {
@@ -193,10 +201,10 @@ impl Schedule {
             | Algorithm::Overflow
             | Algorithm::LeastResponseTime
             | Algorithm::LeastBandwidth => Self::Keys,
-            Algorithm::Random => Self::Random(WeightedDraw::new(&shares)),
+            Algorithm::Random => Self::Random(cohort.draw(&shares)),
             Algorithm::IpvsTwos => Self::IpvsTwos(IpvsTwos::new(&cohort.ranked_shares())),
             Algorithm::LeastRequest if equal && scheduling.measure.bias.is_none() => {
-                Self::FewestRequests(WeightedDraw::new(&shares))
+                Self::FewestRequests(cohort.draw(&shares))
             }
             Algorithm::LeastRequest => {
                 let candidate = |slot: usize| cohort.candidates[slot].as_ref();
@@ -204,7 +212,7 @@ impl Schedule {
                     |slot| candidate(slot).map_or(1.0, |one| request_weight(one, &scheduling.measure));
                 Self::Edf(Beginnings::new(cohort.members, cohort.number, weight))
             }
-            Algorithm::PeakEwma => Self::PeakEwma(WeightedDraw::new(&shares)),
+            Algorithm::PeakEwma => Self::PeakEwma(cohort.draw(&shares)),
             Algorithm::Source | Algorithm::Hash => Self::Map(map()),
             Algorithm::Ring => {
                 let on_ring = cohort.on_ring(scheduling.hash.points);
