@@ -137,7 +137,19 @@ impl Bench<'_> {
         for is_few in if turn % 2 == 1 { [true, false] } else { [false, true] } {
             let count = if is_few { FEW } else { self.options.many };
             for (contestant, costs) in contestants.iter().zip(&mut *all) {
-                let seen = self.turn(algorithm, usage, contestant, count)?;
+                if costs.failure.is_some() {
+                    continue;
+                }
+                let seen = match self.turn(algorithm, usage, contestant, count) {
+                    Ok(seen) => seen,
+                    // That a rival cannot do it says nothing of Weir.
+                    Err(why) if contestant.product != Product::Weir => {
+                        eprintln!("{algorithm}, {}, {count} servers: {why}", contestant.name);
+                        costs.failure = Some(format!("with {count} servers: {why}"));
+                        continue;
+                    }
+                    Err(why) => return Err(why),
+                };
                 let (name, cost) = (&contestant.name, seen.cost_us);
                 eprintln!("{algorithm}, {name}, {count} servers, {usage:?}, turn {turn}: {cost:.2} us");
                 if is_few { costs.few.push(seen) } else { costs.many.push(seen) }

@@ -25,6 +25,8 @@ const FULL: f64 = 0.95;
 pub(super) struct Costs {
     pub(super) few: Vec<Turn>,
     pub(super) many: Vec<Turn>,
+    /// Why there were no further turns.
+    pub(super) failure: Option<String>,
 }
 
 impl Costs {
@@ -96,6 +98,10 @@ impl Table {
 
     /// A rival's, beside Weir's.
     pub(super) fn add_rival(&mut self, who: &str, usage: Usage, theirs: &Costs, weirs: &Costs) {
+        if let Some(why) = &theirs.failure {
+            self.row_without_costs(who, usage, why);
+            return;
+        }
         let Some(ratio) = theirs.of_many_to_few() else { return };
         let share = ratio_of(&weirs.many, &theirs.many).map_or(0.0, |share| share.median);
         let verdict = format!("Weir: {share:.2} of it with {} servers", self.many);
@@ -105,9 +111,13 @@ impl Table {
     /// A row of which nothing is known but why.
     pub(super) fn add_unmeasured(&mut self, algorithm: &str, usage: Usage, why: &Error) {
         self.unmeasured += 1;
+        self.row_without_costs(algorithm, usage, &why.to_string());
+    }
+
+    fn row_without_costs(&mut self, who: &str, usage: Usage, why: &str) {
         let connections = self.connections(usage);
-        let why = why.to_string().replace('\n', " ").replace('|', "/");
-        self.text.push_str(&format!("| {algorithm} | {connections} | | | | | not measured: {why} |\n"));
+        let why = why.replace('\n', " ").replace('|', "/");
+        self.text.push_str(&format!("| {who} | {connections} | | | | | not measured: {why} |\n"));
     }
 
     /// Whether all that is required was kept.
@@ -189,7 +199,7 @@ mod tests {
 
     fn costs(few_us: f64, many_us: f64) -> Costs {
         let turn = |cost_us, established| Turn { cost_us, established, opened: 0.0 };
-        Costs { few: vec![turn(few_us, 10_003)], many: vec![turn(many_us, 10_102)] }
+        Costs { few: vec![turn(few_us, 10_003)], many: vec![turn(many_us, 10_102)], failure: None }
     }
 
     #[test]
@@ -216,7 +226,11 @@ mod tests {
             table.text()
         );
         // Nor is it kept by what came of those.
-        table.add("random", Usage::OneARequest, &Costs { few: vec![none(10.0)], many: vec![none(11.5)] });
+        table.add(
+            "random",
+            Usage::OneARequest,
+            &Costs { few: vec![none(10.0)], many: vec![none(11.5)], failure: None },
+        );
         assert!(!table.verdict().unwrap(), "{}", table.text());
     }
 
@@ -248,6 +262,19 @@ mod tests {
         assert!(table.text().ends_with(row), "{}", table.text());
         table.add("random", Usage::OneARequest, &costs(10.0, 12.0));
         assert!(!table.verdict().unwrap());
+    }
+
+    #[test]
+    fn a_rival_that_cannot_do_it_is_told_and_takes_nothing_from_what_weir_has_kept() {
+        let mut table = Table::new(&options(), 60_000);
+        let failed =
+            Costs { failure: Some("with 10000 servers: wrk: 822 timeouts".to_owned()), ..costs(10.0, 11.0) };
+        table.add("random", Usage::Held, &costs(10.0, 11.0));
+        table.add_rival("random, nginx-1.22.1", Usage::Held, &failed, &costs(10.0, 11.0));
+        assert!(table.verdict().unwrap());
+        assert!(table.text().ends_with(
+            "| random, nginx-1.22.1 | kept, 10000 clients, a request on each | | | | | not measured: with 10000 servers: wrk: 822 timeouts |\n"
+        ));
     }
 
     #[test]
