@@ -1,11 +1,12 @@
 //! Tokens and what carries them: no bytes do harm, none pass for a token that is signed, no error shows them.
 #![no_main]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use libfuzzer_sys::fuzz_target;
-use weir_access::{AccessPath, Crypto, PublicKey};
 use weir_access::basic::{Htpasswd, parse_authorization};
 use weir_access::issue::{Endpoint, MacaroonRequest, Minting, OwnKey, OwnKeys, Presentation, TokenRequest};
 use weir_access::jwt::{Algorithm, Claims, Issuer, Jws, KeySet, Metadata, issuer_of, verify};
+use weir_access::{AccessPath, Crypto, PublicKey};
 
 fuzz_target!(|bytes: &[u8]| {
     let root = AccessPath::root();
@@ -19,7 +20,10 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = parse_authorization(text);
     let _ = Jws::parse(text);
     let issuer = issuer_of(text).unwrap_or_default();
-    assert!(verify(text, &Issuer::new(&issuer), &keys, &NeverVerifies, 1_800_000_000).is_err(), "nothing has been signed");
+    assert!(
+        verify(text, &Issuer::new(&issuer), &keys, &NeverVerifies, 1_800_000_000).is_err(),
+        "nothing has been signed"
+    );
     let key = OwnKey::hs256("k", &[7; 32]).expect("long enough");
     let keys = OwnKeys { current: key, previous: Vec::new() };
     let audiences = vec![issuer.clone()];
@@ -32,7 +36,10 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = OwnKey::read(Algorithm::Es256, bytes, &NeverVerifies);
     let client = std::net::IpAddr::from([192, 0, 2, 1]);
     let presentation = Presentation { path: &root, method: "GET", client };
-    assert!(minting.verify(text, &presentation, &NeverVerifies, 0, 1_800_000_000).is_err(), "nothing has been signed");
+    assert!(
+        minting.verify(text, &presentation, &NeverVerifies, 0, 1_800_000_000).is_err(),
+        "nothing has been signed"
+    );
 });
 
 /// Cannot be talked into anything: what is fuzzed is what stands around the crypto library.

@@ -25,7 +25,8 @@ fuzz_target!(|text: &str| {
     for identity in [Identity::Anonymous, Identity::Basic(BasicUser { name: "ada".to_owned() })] {
         for action in [Action::Read, Action::Create, Action::Delete] {
             let path = &AccessPath::root().join(&AccessPath::from_plain("/a/b").unwrap_or_default());
-            let decision = decide(&area, Request { identity: &identity, action: &action, path, circumstances });
+            let decision =
+                decide(&area, Request { identity: &identity, action: &action, path, circumstances });
             assert!(!decision.headline().is_empty());
             assert!(decision.allowed() || !area.permits_below(&identity, &action, path));
         }

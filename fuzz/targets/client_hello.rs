@@ -7,7 +7,9 @@ use weir_wire::client_hello::{BYTES_MAX, Parsed, parse};
 fuzz_target!(|bytes: &[u8]| {
     match parse(bytes) {
         Err(_) => {}
-        Ok(Parsed::Incomplete) => assert!(bytes.len() < BYTES_MAX, "more is asked for than a message can have"),
+        Ok(Parsed::Incomplete) => {
+            assert!(bytes.len() < BYTES_MAX, "more is asked for than a message can have")
+        }
         Ok(Parsed::Complete(hello)) => {
             let mut longer = bytes.to_vec();
             longer.extend_from_slice(b"what follows");

@@ -7,7 +7,7 @@ use weir_config::{Source, load, print, render};
 fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let source = Source { name: "weir.toml".to_owned(), text: text.to_owned() };
-    let env = |name: &str| (name.len() % 2 == 0).then(|| "web".to_owned());
+    let env = |name: &str| name.len().is_multiple_of(2).then(|| "web".to_owned());
     match load(&[source], &env) {
         Err(problems) => {
             assert!(!problems.is_empty(), "refused without a reason");

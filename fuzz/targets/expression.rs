@@ -1,5 +1,6 @@
 //! A CEL expression: no text does harm, neither when it is compiled nor when it is evaluated.
 #![no_main]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use libfuzzer_sys::fuzz_target;
 use weir_http::expression::Expression;

@@ -1,4 +1,5 @@
 #![no_main]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 //! PROXY headers: any bytes get a verdict; what was read is written back to something that reads the same; a verdict
 //! does not change with what follows the header.
 
@@ -9,12 +10,17 @@ fuzz_target!(|bytes: &[u8]| {
     match parse(bytes) {
         Err(_) => {}
         Ok(Parsed::Incomplete) => {
-            assert!(bytes.len() <= V1_BYTES_MAX.max(V2_BYTES_MAX), "more is asked for than a header can have");
+            assert!(
+                bytes.len() <= V1_BYTES_MAX.max(V2_BYTES_MAX),
+                "more is asked for than a header can have"
+            );
         }
         Ok(Parsed::Complete { command, consumed, .. }) => {
             assert!(consumed <= bytes.len());
             let alone = parse(&bytes[..consumed]).expect("the header without what follows it");
-            let Parsed::Complete { command: again, .. } = alone else { panic!("incomplete without what follows it") };
+            let Parsed::Complete { command: again, .. } = alone else {
+                panic!("incomplete without what follows it")
+            };
             assert_eq!(command, again);
             reads_back(&command);
         }

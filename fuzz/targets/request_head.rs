@@ -1,11 +1,12 @@
 //! A request head: no input does harm; what is accepted does not depend on how it is cut, is read alike by another
 //! parser, and is still sound with the same framing after it was rewritten.
 #![no_main]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use libfuzzer_sys::fuzz_target;
 use weir_http::{
-    CookieEdit, Exchange, ForwardedFor, Forwarder, ForwardingRules, HeadLimits, HeaderTable, PathRewrite, RequestContext,
-    RouteHeaders, RouteRewriter, Scheme, parse_request,
+    CookieEdit, Exchange, ForwardedFor, Forwarder, ForwardingRules, HeadLimits, HeaderTable, PathRewrite,
+    RequestContext, RouteHeaders, RouteRewriter, Scheme, parse_request,
 };
 
 fuzz_target!(|buf: &[u8]| {

@@ -1,6 +1,7 @@
 //! A response head: no input does harm; what is accepted is read alike by another parser, and is still sound after it
 //! was rewritten.
 #![no_main]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use libfuzzer_sys::fuzz_target;
 use weir_http::{

@@ -1,6 +1,7 @@
 //! Requests for third-party copies and redirections: any bytes get a verdict, and nothing that they make goes into a request head
 //! in a way that it could be read as something else.
 #![no_main]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use libfuzzer_sys::fuzz_target;
 use weir_dav::header::{OwnNames, RemoteUrl};
@@ -20,7 +21,10 @@ fuzz_target!(|text: &[u8]| {
         for (name, value) in &request.passed {
             assert!(!name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':'));
             assert!(!value.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)));
-            assert!(!["host", "content-length", "transfer-encoding", "connection"].contains(&name.to_ascii_lowercase().as_str()));
+            assert!(
+                !["host", "content-length", "transfer-encoding", "connection"]
+                    .contains(&name.to_ascii_lowercase().as_str())
+            );
         }
     }
     let base = RemoteUrl::parse(b"https://a.example:8443/d/f?t=1", &limits).expect("a sound URL");

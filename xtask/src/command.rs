@@ -1,5 +1,5 @@
 use std::ffi::OsStr;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The cargo that runs this program.
 pub(crate) fn cargo() -> Command {
@@ -28,6 +28,19 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
         return Err(format!("{name}: {}: {}", output.status, said.trim()));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs it and returns what it wrote to standard output; what it writes to standard error goes to ours.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn output_beside_errors(command: &mut Command) -> Result<String, String> {
+    let name = spelled(command);
+    let output = command.stderr(Stdio::inherit()).output().map_err(|error| format!("{name}: {error}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(format!("{name}: {}", output.status)),
+    }
 }
 
 /// The command line, for people.

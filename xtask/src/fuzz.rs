@@ -1,21 +1,22 @@
 //! Builds and runs the libFuzzer targets of fuzz/ on stable Rust: with coverage feedback, without sanitizers (those are
 //! for nightly compilers).
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use serde_json::Value;
+
 use crate::arguments::Arguments;
 use crate::command;
+use crate::release::target_directory;
+use crate::test::FEATURES;
 
-/// Named, so that the flags below reach the targets and not the build scripts on the way to them.
-const TRIPLE: &str = env!("XTASK_TARGET");
-
-/// What makes the compiler tell libFuzzer which code an input reached.
-const COVERAGE_FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
-     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-     -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Ccodegen-units=1";
+/// What Cargo runs instead of the compiler for the workspace's own crates, in fuzz/: it makes them tell libFuzzer which code an input
+/// reached.
+const COMPILER: &str = "counting-rustc";
 
 /// What the random inputs grow from unless told otherwise: one that is known, so that a failure is that of the change
 /// and comes again.
@@ -35,7 +36,8 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     }
     // Who is named runs for the whole time.
     let (chosen, first) = if wanted.is_empty() { (all, first) } else { (wanted.clone(), wanted) };
-    let programs = build(&fuzz)?;
+    let programs = build(root, &fuzz, &chosen)?;
+    let work = target_directory(root).join("fuzz");
 
     // As many at a time as there are cores: a target is one thread.
     let at_once = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -50,7 +52,7 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
         let effort = Effort { seconds, ..effort };
         let running = batch
             .iter()
-            .map(|name| Run::start(&fuzz, &programs, name, &effort))
+            .map(|name| Run::start(&fuzz, &work, name, &programs[name], &effort))
             .collect::<Result<Vec<_>, _>>()?;
         for run in running {
             if let Err(why) = run.finish() {
@@ -103,17 +105,33 @@ impl Targets {
     }
 }
 
-/// Compiles every target; returns the directory of the programs.
-fn build(fuzz: &Path) -> Result<PathBuf, String> {
-    let target_dir = fuzz.join("target");
-    command::run(
-        command::cargo()
-            .current_dir(fuzz)
-            .env("RUSTFLAGS", COVERAGE_FLAGS)
-            .args(["build", "--release", "--bins", "--target", TRIPLE, "--target-dir"])
-            .arg(&target_dir),
-    )?;
-    Ok(target_dir.join(TRIPLE).join("release"))
+/// Compiles these targets; returns where their programs are, by name.
+///
+/// As tests are compiled, of all packages and with their features, so that dependencies are what tests have: half of the time would go
+/// into compiling them once more.
+fn build(root: &Path, fuzz: &Path, targets: &[String]) -> Result<HashMap<String, PathBuf>, String> {
+    let mut cargo = command::cargo();
+    cargo
+        .current_dir(root)
+        .env("RUSTC_WORKSPACE_WRAPPER", fuzz.join(COMPILER))
+        .args(["test", "--workspace", "--features", FEATURES, "--no-run"])
+        .args(["--message-format", "json-render-diagnostics"])
+        .args(targets.iter().flat_map(|name| ["--bin", name]));
+    let messages = command::output_beside_errors(&mut cargo)?;
+    let programs: HashMap<_, _> = messages.lines().filter_map(program_of).collect();
+    match targets.iter().find(|name| !programs.contains_key(*name)) {
+        Some(missing) => Err(format!("{}: no program of {missing}", command::spelled(&cargo))),
+        None => Ok(programs),
+    }
+}
+
+/// The program that a line of Cargo's is about, if it is about one: its name, and where it is.
+fn program_of(line: &str) -> Option<(String, PathBuf)> {
+    let message: Value = serde_json::from_str(line).ok()?;
+    let target = &message["target"];
+    let is_program = target["kind"].as_array()?.iter().any(|kind| kind == "bin");
+    let executable = message["executable"].as_str().filter(|_| is_program)?;
+    Some((target["name"].as_str()?.to_owned(), executable.into()))
 }
 
 /// One target at work.
@@ -125,17 +143,17 @@ struct Run {
 }
 
 impl Run {
-    fn start(fuzz: &Path, programs: &Path, name: &str, effort: &Effort) -> Result<Self, String> {
+    fn start(fuzz: &Path, work: &Path, name: &str, program: &Path, effort: &Effort) -> Result<Self, String> {
         // Found inputs go to the first directory; the second is the committed corpus, which stays as it is.
-        let found = fuzz.join("target/found").join(name);
+        let found = work.join("found").join(name);
         let corpus = fuzz.join("corpus").join(name);
         let artifacts = fuzz.join("artifacts").join(name);
         for directory in [&found, &corpus, &artifacts] {
             fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
         }
-        let log = fuzz.join("target").join(format!("{name}.log"));
+        let log = work.join(format!("{name}.log"));
         let file = fs::File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
-        let mut program = Command::new(programs.join(name));
+        let mut program = Command::new(program);
         program
             .current_dir(fuzz)
             .arg(format!("-max_total_time={}", effort.seconds))
@@ -167,5 +185,37 @@ impl Run {
             since.elapsed().as_secs()
         );
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_found_by_its_name_among_what_cargo_says() {
+        let message = r#"{"reason":"compiler-artifact","target":{"kind":["bin"],"name":"config"},"executable":"/w/target/debug/deps/config-1"}"#;
+        let expected = ("config".to_owned(), "/w/target/debug/deps/config-1".into());
+        assert_eq!(program_of(message), Some(expected));
+        for other in [
+            message.replace("\"bin\"", "\"lib\""),
+            message.replace("\"/w/target/debug/deps/config-1\"", "null"),
+            "warning: unused".to_owned(),
+        ] {
+            assert_eq!(program_of(&other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn only_what_becomes_part_of_a_target_counts_what_an_input_reaches() {
+        let compiler = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/counting-rustc");
+        let told = |arguments: &[&str]| {
+            let output = Command::new(compiler).arg("echo").args(arguments).output().unwrap();
+            String::from_utf8(output.stdout).unwrap()
+        };
+        assert!(told(&["--crate-name", "weir_http"]).contains("-Cpasses=sancov-module"));
+        for aside in [["--crate-name", "build_script_build"], ["--crate-type", "proc-macro"]] {
+            assert_eq!(told(&aside), format!("{}\n", aside.join(" ")));
+        }
     }
 }

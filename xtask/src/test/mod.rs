@@ -16,7 +16,7 @@ use programs::Built;
 use tally::Tally;
 
 /// What a plain build has not, and packages have: the program, and the tests that start it.
-const FEATURES: &str = "weir/kubernetes,weir-e2e/kubernetes";
+pub(crate) const FEATURES: &str = "weir/kubernetes,weir-e2e/kubernetes";
 
 /// Without arguments every test program of the workspace, as many at a time as there are cores: most of them wait for real time to
 /// pass most of the time. With arguments `cargo test --workspace` with those. Then a summary of all their `test result` lines.

@@ -1,7 +1,7 @@
 //! The test programs of the workspace, as Cargo builds them.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -34,14 +34,8 @@ impl Built {
     /// target that it has not.
     pub(super) fn by(mut cargo_test: Command) -> Result<Self, String> {
         cargo_test.args(["--no-run", "--message-format", "json-render-diagnostics"]);
-        cargo_test.stderr(Stdio::inherit());
-        let spelled = command::spelled(&cargo_test);
-        let output = cargo_test.output().map_err(|error| format!("{spelled}: {error}"))?;
-        if !output.status.success() {
-            return Err(format!("{spelled}: {}", output.status));
-        }
-        let messages = String::from_utf8_lossy(&output.stdout);
-        Self::of_messages(&messages).map_err(|why| format!("{spelled}: {why}"))
+        let messages = command::output_beside_errors(&mut cargo_test)?;
+        Self::of_messages(&messages).map_err(|why| format!("{}: {why}", command::spelled(&cargo_test)))
     }
 
     fn of_messages(messages: &str) -> Result<Self, String> {

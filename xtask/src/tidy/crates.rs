@@ -77,12 +77,10 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for this in all(tree) {
         let manifest = &this.manifest.path;
-        // fuzz/ is a workspace of its own: coverage flags must not reach the others.
-        let in_workspace = this.directory != "fuzz";
-        if in_workspace && !this.inherits_lints && !WITH_UNSAFE.contains(&this.directory) {
+        if !this.inherits_lints && !WITH_UNSAFE.contains(&this.directory) {
             findings.push(Finding::new(manifest, 0, "must have `[lints] workspace = true`"));
         }
-        for dependency in this.dependencies.iter().filter(|_| in_workspace) {
+        for dependency in &this.dependencies {
             if !dependency.from_workspace {
                 let message = format!("`{}` must take its version from the workspace", dependency.name);
                 findings.push(Finding::new(manifest, 0, message));
@@ -99,7 +97,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
                 ));
             }
         }
-        if roots.is_empty() && in_workspace {
+        // Fuzz targets are programs of one file each.
+        if roots.is_empty() && this.directory != "fuzz" {
             findings.push(Finding::new(manifest, 0, "has neither src/lib.rs nor src/main.rs"));
         }
     }
