@@ -50,7 +50,7 @@ check: ## format, lints, house rules, dependencies, documentation
 	@scripts/setup build
 	cargo fmt --all --check
 	cargo xtask tidy
-	cargo clippy --workspace $(FEATURES) --all-targets -- --deny warnings
+	cargo clippy --workspace $(FEATURES) --features weir-fuzz/targets --all-targets -- --deny warnings
 	@# The crates that are others without their features.
 	cargo clippy --workspace --features weir-fleet/kubernetes-libraries --all-targets -- --deny warnings
 	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace $(FEATURES) --no-deps

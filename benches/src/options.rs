@@ -186,7 +186,7 @@ pub(crate) struct Servers {
     /// Only with connections that are used so (several separated by commas)
     #[arg(long, value_delimiter = ',')]
     pub(crate) usage: Vec<Usage>,
-    /// HAProxy and NGINX beside round-robin with kept connections (HAPROXY and NGINX name their programs)
+    /// HAProxy and NGINX beside round-robin and random with kept connections (HAPROXY and NGINX name their programs)
     #[arg(long, default_value_t = true, action = ArgAction::Set)]
     pub(crate) rivals: bool,
 }

@@ -54,7 +54,7 @@ pub(crate) fn run(options: &Servers) -> Result<bool> {
     let workshop = Workshop::open()?;
     let origin = Origin::start(&workshop, sockets, options.connections as usize)?;
     let scripts = Scripts::write(&workshop)?;
-    let bench = Bench { options, workshop: &workshop, origin, scripts };
+    let bench = Bench { options, workshop: &workshop, origin, scripts, sockets };
     let mut table = Table::new(options, sockets);
     for algorithm in measured(options) {
         for usage in Usage::measured(options) {
@@ -108,6 +108,8 @@ struct Bench<'a> {
     workshop: &'a Workshop,
     origin: Origin,
     scripts: Scripts,
+    /// So many may a balancer have open.
+    sockets: usize,
 }
 
 impl Bench<'_> {
@@ -209,7 +211,8 @@ impl Bench<'_> {
             }
             rival => {
                 let no_way = || Error::new(format!("{rival:?} is not measured beside {algorithm}"));
-                beside::config_of(rival, Way::of(algorithm).ok_or_else(no_way)?, bind, clients, &servers)
+                let way = Way::of(algorithm).ok_or_else(no_way)?;
+                beside::config_of(rival, way, bind, clients, self.sockets, &servers)
             }
         };
         contestant.start_with(self.workshop, &text, bind)

@@ -11,12 +11,13 @@ use serde_json::Value;
 
 use crate::arguments::Arguments;
 use crate::command;
+use crate::content::named_by_content;
 use crate::release::target_directory;
 use crate::test::FEATURES;
 
 /// What Cargo runs instead of the compiler for the workspace's own crates, in fuzz/: it makes them tell libFuzzer which code an input
 /// reached.
-const COMPILER: &str = "counting-rustc";
+const COMPILER: &str = "counting-rustc.sh";
 
 /// What the random inputs grow from unless told otherwise: one that is known, so that a failure is that of the change
 /// and comes again.
@@ -36,8 +37,8 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     }
     // Who is named runs for the whole time.
     let (chosen, first) = if wanted.is_empty() { (all, first) } else { (wanted.clone(), wanted) };
-    let programs = build(root, &fuzz, &chosen)?;
     let work = target_directory(root).join("fuzz");
+    let programs = build(root, &fuzz, &work, &chosen)?;
 
     // As many at a time as there are cores: a target is one thread.
     let at_once = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -109,12 +110,18 @@ impl Targets {
 ///
 /// As tests are compiled, of all packages and with their features, so that dependencies are what tests have: half of the time would go
 /// into compiling them once more.
-fn build(root: &Path, fuzz: &Path, targets: &[String]) -> Result<HashMap<String, PathBuf>, String> {
+fn build(
+    root: &Path,
+    fuzz: &Path,
+    work: &Path,
+    targets: &[String],
+) -> Result<HashMap<String, PathBuf>, String> {
+    let compiler = named_by_content(&fuzz.join(COMPILER), work)?;
     let mut cargo = command::cargo();
     cargo
         .current_dir(root)
-        .env("RUSTC_WORKSPACE_WRAPPER", fuzz.join(COMPILER))
-        .args(["test", "--workspace", "--features", FEATURES, "--no-run"])
+        .env("RUSTC_WORKSPACE_WRAPPER", compiler)
+        .args(["test", "--workspace", "--features", FEATURES, "--features", "weir-fuzz/targets", "--no-run"])
         .args(["--message-format", "json-render-diagnostics"])
         .args(targets.iter().flat_map(|name| ["--bin", name]));
     let messages = command::output_beside_errors(&mut cargo)?;
@@ -208,7 +215,7 @@ mod tests {
 
     #[test]
     fn only_what_becomes_part_of_a_target_counts_what_an_input_reaches() {
-        let compiler = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/counting-rustc");
+        let compiler = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/counting-rustc.sh");
         let told = |arguments: &[&str]| {
             let output = Command::new(compiler).arg("echo").args(arguments).output().unwrap();
             String::from_utf8(output.stdout).unwrap()

@@ -4,7 +4,9 @@
 
 mod arguments;
 mod command;
+mod content;
 mod fuzz;
+mod lock;
 mod package;
 mod profile;
 mod release;

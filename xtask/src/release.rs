@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::arguments::Arguments;
 use crate::command;
+use crate::content::{fnv1a, named_by_content};
+use crate::lock;
 
 /// The profile, and the [`fingerprint`] of what it was taken of.
 pub(crate) const PROFILE: &str = "packaging/weir.profdata";
@@ -13,7 +15,9 @@ pub(crate) const PROFILE_OF: &str = "packaging/weir.profdata.of";
 
 /// What the names of all functions are made from, beside how crates are built: a profile that was taken with others names none of
 /// today's.
-const NAMES_COME_FROM: [&str; 3] = ["rust-toolchain.toml", "Cargo.lock", "bin/weir/Cargo.toml"];
+const NAMES_COME_FROM: [&str; 2] = ["rust-toolchain.toml", "bin/weir/Cargo.toml"];
+/// Of this what the program is built of.
+const LOCK: &str = "Cargo.lock";
 /// Its `profile.release` says how crates are built.
 const WORKSPACE: &str = "Cargo.toml";
 
@@ -38,7 +42,7 @@ pub(crate) fn with_profile(root: &Path) -> Result<PathBuf, String> {
         return without_profile(root);
     }
     let target = target_directory(root);
-    let profile = named_by_content(root, &target)?;
+    let profile = named_by_content(&root.join(PROFILE), &target.join("profile"))?;
     if read(&root.join(PROFILE_OF))?.trim() != fingerprint(root)? {
         println!(
             "note: {PROFILE} was taken with another toolchain or other dependencies: the program will be slower than it could be \
@@ -82,6 +86,10 @@ pub(crate) fn fingerprint(root: &Path) -> Result<String, String> {
     for path in NAMES_COME_FROM {
         all.extend_from_slice(read(&root.join(path))?.as_bytes());
     }
+    let lock = root.join(LOCK);
+    let built_of =
+        lock::built_of(&read(&lock)?, "weir").map_err(|why| format!("{}: {why}", lock.display()))?;
+    all.extend_from_slice(built_of.as_bytes());
     all.extend_from_slice(release_profile(&root.join(WORKSPACE))?.as_bytes());
     Ok(format!("{:016x}", fnv1a(&all)))
 }
@@ -92,22 +100,6 @@ fn release_profile(path: &Path) -> Result<String, String> {
         read(path)?.parse().map_err(|error| format!("{}: {error}", path.display()))?;
     let profile = workspace.get("profile").and_then(|profiles| profiles.get("release"));
     Ok(profile.map_or_else(String::new, ToString::to_string))
-}
-
-/// A copy of the profile whose name changes with what is in it: cargo builds anew when flags change, not when a file does that
-/// they name.
-fn named_by_content(root: &Path, target: &Path) -> Result<PathBuf, String> {
-    let from = root.join(PROFILE);
-    let content = fs::read(&from).map_err(|error| format!("{}: {error}", from.display()))?;
-    let directory = target.join("profile");
-    let to = directory.join(format!("{:016x}.profdata", fnv1a(&content)));
-    // What is there stays as it is: crates that were built by it are built anew when it is newer than they are.
-    if fs::read(&to).is_ok_and(|there| there == content) {
-        return Ok(to);
-    }
-    fs::create_dir_all(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
-    fs::write(&to, content).map_err(|error| format!("{}: {error}", to.display()))?;
-    Ok(to)
 }
 
 /// The environment's flags and these, as cargo takes such that have blanks in them.
@@ -123,13 +115,6 @@ fn encoded(flags: &[&OsStr]) -> std::ffi::OsString {
         all.push(flag);
     }
     all
-}
-
-/// FNV-1a of 64 bits: enough to tell one version of a file from another.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -149,14 +134,8 @@ mod tests {
             fs::write(path, "one").unwrap();
         }
         fs::write(root.path().join(WORKSPACE), "[profile.release]\nopt-level = 3\n").unwrap();
+        fs::write(root.path().join(LOCK), "[[package]]\nname = \"weir\"\nversion = \"1\"\n").unwrap();
         root
-    }
-
-    #[test]
-    fn the_fingerprint_is_that_of_fnv_1a() {
-        // The vectors of its authors: http://www.isthe.com/chongo/src/fnv/test_fnv.c
-        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
-        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
     }
 
     #[test]
@@ -164,7 +143,11 @@ mod tests {
         let root = repository();
         let before = fingerprint(root.path()).unwrap();
         assert_eq!(fingerprint(root.path()).unwrap(), before);
-        fs::write(root.path().join("Cargo.lock"), "two").unwrap();
+        let lock = root.path().join(LOCK);
+        let read = fs::read_to_string(&lock).unwrap();
+        fs::write(&lock, read.clone() + "[[package]]\nname = \"of-tests\"\nversion = \"1\"\n").unwrap();
+        assert_eq!(fingerprint(root.path()).unwrap(), before);
+        fs::write(&lock, read.replace("\"1\"", "\"2\"")).unwrap();
         assert_ne!(fingerprint(root.path()).unwrap(), before);
     }
 
@@ -201,39 +184,6 @@ mod tests {
         fs::remove_file(root.path().join("Cargo.lock")).unwrap();
         let why = fingerprint(root.path()).unwrap_err();
         assert!(why.contains("Cargo.lock: No such file"), "{why}");
-    }
-
-    #[test]
-    fn another_profile_gets_another_name() {
-        let root = repository();
-        let target = root.path().join("target");
-        fs::create_dir_all(root.path().join("packaging")).unwrap();
-        let mut names = Vec::new();
-        for content in ["one", "two", "one"] {
-            fs::write(root.path().join(PROFILE), content).unwrap();
-            let name = named_by_content(root.path(), &target).unwrap();
-            assert_eq!(fs::read_to_string(&name).unwrap(), content);
-            names.push(name);
-        }
-        assert_eq!(names[0], names[2]);
-        assert_ne!(names[0], names[1]);
-    }
-
-    #[test]
-    fn a_profile_that_is_there_already_is_not_written_again_but_a_broken_one_is() {
-        let root = repository();
-        let target = root.path().join("target");
-        fs::create_dir_all(root.path().join("packaging")).unwrap();
-        fs::write(root.path().join(PROFILE), "one").unwrap();
-        let name = named_by_content(root.path(), &target).unwrap();
-        let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1);
-        fs::File::open(&name).unwrap().set_modified(long_ago).unwrap();
-        assert_eq!(named_by_content(root.path(), &target).unwrap(), name);
-        assert_eq!(fs::metadata(&name).unwrap().modified().unwrap(), long_ago);
-
-        fs::write(&name, "on").unwrap();
-        named_by_content(root.path(), &target).unwrap();
-        assert_eq!(fs::read_to_string(&name).unwrap(), "one");
     }
 
     #[test]

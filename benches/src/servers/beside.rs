@@ -51,21 +51,28 @@ impl Way {
     }
 }
 
-/// A rival's config with these servers: connections to servers kept for as long as they are used, no checks.
+/// A rival's config with these servers: connections to servers kept for as long as they are used, no checks. It may have as many
+/// `sockets` open as Weir.
 pub(super) fn config_of(
     rival: Product,
     way: Way,
     bind: SocketAddr,
     clients: u32,
+    sockets: usize,
     servers: &[SocketAddr],
 ) -> String {
-    if rival.is_haproxy() { haproxy(way, bind, clients, servers) } else { nginx(way, bind, clients, servers) }
+    if rival.is_haproxy() {
+        haproxy(way, bind, clients, sockets, servers)
+    } else {
+        nginx(way, bind, clients, sockets, servers)
+    }
 }
 
 /// The limits of the pool of idle connections are those of its descriptors, of which there are to be enough; a purge would close some
 /// every five seconds.
-fn haproxy(way: Way, bind: SocketAddr, clients: u32, servers: &[SocketAddr]) -> String {
-    let connections_max = servers.len() + clients as usize + 2_000;
+fn haproxy(way: Way, bind: SocketAddr, clients: u32, sockets: usize, servers: &[SocketAddr]) -> String {
+    // Of clients; it opens twice as many files.
+    let connections_max = sockets / 2;
     let backlog = backlog(clients);
     let list: String =
         servers.iter().enumerate().map(|(at, server)| format!("  server s{at} {server}\n")).collect();
@@ -98,12 +105,12 @@ backend web
 }
 
 /// Of idle connections it keeps as many as it may ever have.
-fn nginx(way: Way, bind: SocketAddr, clients: u32, servers: &[SocketAddr]) -> String {
+fn nginx(way: Way, bind: SocketAddr, clients: u32, sockets: usize, servers: &[SocketAddr]) -> String {
     let list: String = servers.iter().map(|server| format!("    server {server};\n")).collect();
     format!(
         "daemon off;
 worker_processes 1;
-worker_rlimit_nofile 65536;
+worker_rlimit_nofile {sockets};
 user root;
 pid balancer.pid;
 error_log stderr crit;
@@ -138,8 +145,7 @@ http {{
 ",
         balance = way.of_nginx(),
         backlog = backlog(clients),
-        sockets = 2 * (servers.len() + clients as usize) + 4_096,
-        kept = servers.len() + clients as usize,
+        kept = sockets,
     )
 }
 
@@ -152,13 +158,14 @@ mod tests {
     fn rivals_have_every_server_and_room_for_a_kept_connection_to_each() {
         let bind = SocketAddr::from(([127, 0, 0, 1], 8080));
         let servers = addresses(10_000, 81);
-        let of = |rival, way| config_of(rival, way, bind, 10_000, &servers);
+        let of = |rival, way| config_of(rival, way, bind, 10_000, 61_000, &servers);
         let haproxy = of(Product::HaProxy, Way::Turns);
         let nginx = of(Product::Nginx, Way::Turns);
         assert_eq!(haproxy.matches("\n  server s").count(), 10_000);
         assert_eq!(nginx.matches("\n    server 127.1.").count(), 10_000);
-        assert!(haproxy.contains("  server s9999 127.1.39.16:81\n") && haproxy.contains("maxconn 22000\n"));
-        assert!(nginx.contains("    server 127.1.39.16:81;\n    keepalive 20000;\n"));
+        assert!(haproxy.contains("  server s9999 127.1.39.16:81\n") && haproxy.contains("maxconn 30500\n"));
+        assert!(nginx.contains("    server 127.1.39.16:81;\n    keepalive 61000;\n"));
+        assert!(nginx.contains("worker_connections 61000;") && nginx.contains("worker_rlimit_nofile 61000;"));
         assert!(haproxy.contains("  balance static-rr\n") && !nginx.contains("random"));
         assert!(of(Product::HaProxy, Way::Draws).contains("  balance random(2)\n"));
         // Before the servers, and before `keepalive`, which must come after the way to choose.

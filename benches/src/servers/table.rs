@@ -98,13 +98,20 @@ impl Table {
 
     /// A rival's, beside Weir's.
     pub(super) fn add_rival(&mut self, who: &str, usage: Usage, theirs: &Costs, weirs: &Costs) {
-        if let Some(why) = &theirs.failure {
-            self.row_without_costs(who, usage, why);
+        let failed = theirs.failure.as_ref().map(|why| format!("no further turns: {}", in_one_line(why)));
+        let Some(ratio) = theirs.of_many_to_few() else {
+            self.row_without_costs(who, usage, failed.as_deref().unwrap_or("no turns"));
             return;
-        }
-        let Some(ratio) = theirs.of_many_to_few() else { return };
+        };
         let share = ratio_of(&weirs.many, &theirs.many).map_or(0.0, |share| share.median);
-        let verdict = format!("Weir: {share:.2} of it with {} servers", self.many);
+        let mut verdict = format!("Weir: {share:.2} of it with {} servers", self.many);
+        let opened = opened(&theirs.many);
+        if opened > OPENED_MAX {
+            verdict.push_str(&format!("; {:.1}% of its requests needed a new connection", 100.0 * opened));
+        }
+        if let Some(failed) = failed {
+            verdict.push_str(&format!("; {failed}"));
+        }
         self.row(who, usage, theirs, ratio, &verdict);
     }
 
@@ -116,7 +123,7 @@ impl Table {
 
     fn row_without_costs(&mut self, who: &str, usage: Usage, why: &str) {
         let connections = self.connections(usage);
-        let why = why.replace('\n', " ").replace('|', "/");
+        let why = in_one_line(why);
         self.text.push_str(&format!("| {who} | {connections} | | | | | not measured: {why} |\n"));
     }
 
@@ -159,6 +166,11 @@ impl Table {
             Usage::KeptByFew => format!("kept, {FEW_CLIENTS} clients: a cache's worth or not"),
         }
     }
+}
+
+/// As it can stand in a table.
+fn in_one_line(why: &str) -> String {
+    why.replace('\n', " ").replace('|', "/")
 }
 
 /// Turn by turn.
@@ -267,14 +279,33 @@ mod tests {
     #[test]
     fn a_rival_that_cannot_do_it_is_told_and_takes_nothing_from_what_weir_has_kept() {
         let mut table = Table::new(&options(), 60_000);
-        let failed =
-            Costs { failure: Some("with 10000 servers: wrk: 822 timeouts".to_owned()), ..costs(10.0, 11.0) };
-        table.add("random", Usage::Held, &costs(10.0, 11.0));
-        table.add_rival("random, nginx-1.22.1", Usage::Held, &failed, &costs(10.0, 11.0));
+        let failure = Some("with 10000 servers: wrk: 822\ntimeouts".to_owned());
+        let weirs = costs(10.0, 11.0);
+        let once = Costs { failure: failure.clone(), ..costs(20.0, 22.0) };
+        table.add_rival("random, nginx-1.22.1", Usage::Held, &Costs { failure, ..Costs::default() }, &weirs);
+        table.add_rival("random, nginx-1.22.1", Usage::Held, &once, &weirs);
         assert!(table.verdict().unwrap());
-        assert!(table.text().ends_with(
-            "| random, nginx-1.22.1 | kept, 10000 clients, a request on each | | | | | not measured: with 10000 servers: wrk: 822 timeouts |\n"
-        ));
+        let rows: Vec<&str> = table.text().lines().skip(5).collect();
+        assert_eq!(
+            rows,
+            [
+                "| random, nginx-1.22.1 | kept, 10000 clients, a request on each | | | | | not measured: no further turns: with 10000 servers: wrk: 822 timeouts |",
+                "| random, nginx-1.22.1 | kept, 10000 clients, a request on each | 20.00 us | 22.00 us | 10003, 10102 | 1.10 (1.10..1.10) | Weir: 0.50 of it with 10000 servers; no further turns: with 10000 servers: wrk: 822 timeouts |",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_a_rival_paid_for_new_connections_is_told() {
+        let mut table = Table::new(&options(), 60_000);
+        let mut theirs = costs(20.0, 40.0);
+        theirs.many[0].opened = 0.7;
+        table.add_rival("random, haproxy-2.6.12", Usage::Held, &theirs, &costs(10.0, 11.0));
+        assert!(
+            table.text().ends_with("; 70.0% of its requests needed a new connection |\n"),
+            "{}",
+            table.text()
+        );
     }
 
     #[test]

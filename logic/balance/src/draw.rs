@@ -7,8 +7,9 @@ use crate::mix::{below, nth};
 
 /// Draws servers at random by weight, a few at a time, and keeps the best of them.
 ///
-/// What is drawn differs from pick to pick, so that of thousands of servers no cache holds what is looked at: a draw looks at two
-/// lines of memory for each server, not at as many as a search has steps.
+/// What is drawn differs from pick to pick, so that of thousands of servers no cache holds what is looked at. Of each server that is drawn
+/// a pick reads two lines of memory, where all weigh the same and none can be full; a third and fourth where weights differ, not as
+/// many as a search has steps.
 #[derive(Debug)]
 pub(crate) struct WeightedDraw {
     entrants: Box<[Entrant]>,
@@ -16,8 +17,9 @@ pub(crate) struct WeightedDraw {
     shares: Shares,
 }
 
-/// A server that may be drawn, with what it is compared by: all that a pick needs to know of it but its load itself.
+/// A server that may be drawn, with what most algorithms compare it by. On one line of memory.
 #[derive(Debug)]
+#[repr(align(16))]
 pub(crate) struct Entrant {
     pub(crate) load: Arc<ServerLoad>,
     /// What counts of its weight, beside that of the others.
@@ -219,8 +221,7 @@ mod tests {
 
     #[test]
     fn of_a_server_that_is_drawn_one_line_of_memory_is_read_besides_its_load() {
-        const LINE: usize = 64;
-        assert!(LINE.is_multiple_of(size_of::<Entrant>()), "{}", size_of::<Entrant>());
+        assert_eq!((size_of::<Entrant>(), align_of::<Entrant>()), (16, 16));
     }
 
     #[test]
