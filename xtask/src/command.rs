@@ -1,5 +1,8 @@
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::{Command, Stdio};
+
+use serde_json::Value;
 
 /// The cargo that runs this program.
 pub(crate) fn cargo() -> Command {
@@ -43,8 +46,33 @@ pub(crate) fn output_beside_errors(command: &mut Command) -> Result<String, Stri
     }
 }
 
+/// The program that a message of Cargo's (`--message-format json`) is about, if it is about one: its name, and where it is.
+pub(crate) fn program_of(message: &Value) -> Option<(&str, &Path)> {
+    let target = &message["target"];
+    let is_program = target["kind"].as_array()?.iter().any(|kind| kind == "bin");
+    let executable = message["executable"].as_str().filter(|_| is_program)?;
+    Some((target["name"].as_str()?, Path::new(executable)))
+}
+
 /// The command line, for people.
 pub(crate) fn spelled(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_found_by_its_name_among_what_cargo_says() {
+        let message = r#"{"reason":"compiler-artifact","target":{"kind":["bin"],"name":"config"},"executable":"/w/target/debug/deps/config-1"}"#;
+        let found = |text: &str| {
+            let message: Value = serde_json::from_str(text).unwrap();
+            program_of(&message).map(|(name, path)| (name.to_owned(), path.to_owned()))
+        };
+        assert_eq!(found(message), Some(("config".to_owned(), "/w/target/debug/deps/config-1".into())));
+        assert_eq!(found(&message.replace("\"bin\"", "\"lib\"")), None);
+        assert_eq!(found(&message.replace("\"/w/target/debug/deps/config-1\"", "null")), None);
+    }
 }

@@ -108,7 +108,7 @@ impl Targets {
 
 /// Compiles these targets; returns where their programs are, by name.
 ///
-/// As tests are compiled, of all packages and with their features, so that dependencies are what tests have: half of the time would go
+/// As tests are compiled, of all packages and with their features, so that dependencies are what tests have: most of the time would go
 /// into compiling them once more.
 fn build(
     root: &Path,
@@ -125,20 +125,15 @@ fn build(
         .args(["--message-format", "json-render-diagnostics"])
         .args(targets.iter().flat_map(|name| ["--bin", name]));
     let messages = command::output_beside_errors(&mut cargo)?;
+    let program_of = |line: &str| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        command::program_of(&message).map(|(name, path)| (name.to_owned(), path.to_owned()))
+    };
     let programs: HashMap<_, _> = messages.lines().filter_map(program_of).collect();
     match targets.iter().find(|name| !programs.contains_key(*name)) {
         Some(missing) => Err(format!("{}: no program of {missing}", command::spelled(&cargo))),
         None => Ok(programs),
     }
-}
-
-/// The program that a line of Cargo's is about, if it is about one: its name, and where it is.
-fn program_of(line: &str) -> Option<(String, PathBuf)> {
-    let message: Value = serde_json::from_str(line).ok()?;
-    let target = &message["target"];
-    let is_program = target["kind"].as_array()?.iter().any(|kind| kind == "bin");
-    let executable = message["executable"].as_str().filter(|_| is_program)?;
-    Some((target["name"].as_str()?.to_owned(), executable.into()))
 }
 
 /// One target at work.
@@ -198,20 +193,6 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_target_is_found_by_its_name_among_what_cargo_says() {
-        let message = r#"{"reason":"compiler-artifact","target":{"kind":["bin"],"name":"config"},"executable":"/w/target/debug/deps/config-1"}"#;
-        let expected = ("config".to_owned(), "/w/target/debug/deps/config-1".into());
-        assert_eq!(program_of(message), Some(expected));
-        for other in [
-            message.replace("\"bin\"", "\"lib\""),
-            message.replace("\"/w/target/debug/deps/config-1\"", "null"),
-            "warning: unused".to_owned(),
-        ] {
-            assert_eq!(program_of(&other), None, "{other}");
-        }
-    }
 
     #[test]
     fn only_what_becomes_part_of_a_target_counts_what_an_input_reaches() {

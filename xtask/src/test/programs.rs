@@ -52,12 +52,10 @@ impl Built {
     }
 }
 
-/// Where the program of this name is, if the message says that it was built.
+/// Where the program of this name is, if the message says that it was built; its own unit tests are another one.
 fn executable(message: &Value, name: &str) -> Option<PathBuf> {
-    let target = &message["target"];
-    let is_program = target["kind"].as_array()?.iter().any(|kind| kind == "bin") && target["name"] == name;
-    let is_itself = is_program && message["profile"]["test"] == false;
-    message["executable"].as_str().filter(|_| is_itself).map(PathBuf::from)
+    let (found, path) = command::program_of(message)?;
+    (found == name && message["profile"]["test"] == false).then(|| path.to_owned())
 }
 
 impl TestProgram {
