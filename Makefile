@@ -1,10 +1,8 @@
 # Thin targets for people; the work lives in `cargo xtask` and in the crates. Each installs what it lacks.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-kubernetes test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-decisions bench-reaction bench-fleet bench-generators bench-servers bench-storage bench-watch bench-soak lab-lvs package profile release
+.PHONY: help demo test test-all check-all advisories test-kubernetes test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-decisions bench-reaction bench-fleet bench-generators bench-servers bench-storage bench-watch bench-soak lab-lvs package profile release
 
-# The version that `make check` runs; compiled once into Cargo's own bin directory.
-CARGO_DENY_VERSION := 0.20.2
 FUZZ_SECONDS ?= 30
 # What the random inputs grow from; 0 = another one each time.
 FUZZ_SEED ?= 1
@@ -20,9 +18,11 @@ demo: ## several web servers, a balancer in front, traffic, and a live view of i
 	@scripts/setup build
 	cargo run --profile demo --package weir -- demo
 
-test: check fuzz ## everything that must be green before a change goes in
+test: fuzz ## format, house rules, dependencies, lints, fuzz targets and every test: all that a change must pass
 	@scripts/setup test
-	cargo xtask test
+	cargo xtask ci
+
+test-all: test check-all test-rclone test-openstack test-kubernetes advisories ## that, and what takes minutes or a network; over an hour
 
 test-rclone: ## rclone with ten thousand files against a storage area; takes minutes
 	@scripts/setup test
@@ -46,17 +46,22 @@ test-kubernetes: ## the fleet's Kubernetes provider with a real control plane; b
 	tests/kubernetes/control_plane.py run $(KUBERNETES) \
 		cargo test --workspace $(FEATURES) --test fleet -- --ignored --test-threads 2 kubernetes_real
 
-check: ## format, lints, house rules, dependencies, documentation
+check: ## format, house rules, dependencies and lints, without running tests
 	@scripts/setup build
-	cargo fmt --all --check
-	cargo xtask tidy
+	cargo xtask ci --no-tests
+
+check-all: ## lints of every combination of features, of benches and of fuzz targets, documentation with its examples, cargo-deny
+	@scripts/setup build
 	cargo clippy --workspace $(FEATURES) --features weir-fuzz/targets --all-targets -- --deny warnings
-	@# The crates that are others without their features.
+	@# Crates that compile differently without these features.
 	cargo clippy --workspace --features weir-fleet/kubernetes-libraries --all-targets -- --deny warnings
 	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace $(FEATURES) --no-deps
-	@cargo deny --version 2>/dev/null | grep -qF 'cargo-deny $(CARGO_DENY_VERSION)' \
-		|| cargo install --locked --debug cargo-deny@$(CARGO_DENY_VERSION)
-	cargo deny --log-level error check bans licenses sources
+	cargo test --workspace $(FEATURES) --doc
+	cargo xtask deny
+
+advisories: ## known vulnerabilities of dependencies; downloads the advisory database
+	@scripts/setup build
+	cargo xtask deny --advisories
 
 fuzz: ## every fuzz target for FUZZ_SECONDS (30) or a third of it, from FUZZ_SEED (1)
 	@scripts/setup build

@@ -1,8 +1,9 @@
-//! Repository chores behind `make`: `cargo xtask tidy | test | fuzz | release | profile | package`.
+//! Repository chores behind `make`: `cargo xtask ci | tidy | deny | test | fuzz | release | profile | package`.
 //!
 //! Knows the repository, not the product: it links to no other crate of the workspace, so it builds in seconds.
 
 mod arguments;
+mod ci;
 mod command;
 mod content;
 mod fuzz;
@@ -21,6 +22,8 @@ use arguments::Arguments;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
+  ci [--no-tests]                  the gate: format, house rules, dependencies, lints, tests; what each phase cost; --no-tests = all but running them
+  deny [--advisories]              cargo-deny over the dependencies: bans, licences, sources; or known vulnerabilities
   tidy                             house rules that the compiler does not know
   test [ARGUMENTS OF cargo test]   every test, programs side by side, or those of the arguments; and a summary
   fuzz [--seconds N] [--seed N] [TARGET...]   each fuzz target for N seconds (30); seed 0 = another one each time
@@ -33,6 +36,8 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_process();
     let root = repository_root();
     let done = match arguments.next().as_deref() {
+        Some("ci") => ci::run(&root, arguments),
+        Some("deny") => ci::run_deny(&root, arguments),
         Some("tidy") => tidy::run(&root),
         Some("test") => test::run(&root, arguments),
         Some("fuzz") => fuzz::run(&root, arguments),

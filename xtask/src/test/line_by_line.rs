@@ -15,7 +15,7 @@ pub(super) fn run(cargo: &mut Command, tally: &mut Tally) -> Result<(), String> 
         for line in BufReader::new(stdout).split(b'\n') {
             let line = line.map_err(|error| format!("{spelled}: its output: {error}"))?;
             let line = String::from_utf8_lossy(&line);
-            tally.read(&line);
+            tally.read("", &line);
             // A closed pipe behind us must not stop the tests.
             let _ = writeln!(std::io::stdout(), "{line}");
         }

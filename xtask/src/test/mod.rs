@@ -12,51 +12,76 @@ use crate::arguments::Arguments;
 use crate::command;
 use crate::release::target_directory;
 
-use programs::Built;
 use tally::Tally;
 
-/// What a plain build has not, and packages have: the program, and the tests that start it.
+pub(crate) use programs::Built;
+
+/// Features of packages that a plain build does not have: in the program, and in the tests that start it.
 pub(crate) const FEATURES: &str = "weir/kubernetes,weir-e2e/kubernetes";
 
-/// Without arguments every test program of the workspace, as many at a time as there are cores: most of them wait for real time to
-/// pass most of the time. With arguments `cargo test --workspace` with those. Then a summary of all their `test result` lines.
+/// Without arguments builds and runs every test program; with arguments runs `cargo test --workspace` with them.
+/// Ends with a summary of all `test result` lines.
 pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
-    let untested = Untested::new();
     let arguments = arguments.rest();
+    if arguments.is_empty() {
+        return run_all(root, build(root)?);
+    }
+    let untested = Untested::new();
     let mut tally = Tally::default();
-    let all_passed = if arguments.is_empty() {
-        every_program(root, &untested, &mut tally)
-    } else {
-        let mut cargo = cargo_test(root, &untested);
-        cargo.arg("--no-fail-fast").args(arguments);
-        line_by_line::run(&mut cargo, &mut tally)
-    };
+    let mut cargo = cargo_test(root);
+    untested.tell(&mut cargo);
+    cargo.arg("--no-fail-fast").args(arguments);
+    let all_passed = line_by_line::run(&mut cargo, &mut tally);
     tally.untested.extend(untested.lines());
     println!("\n{tally}");
     all_passed
 }
 
-fn every_program(root: &Path, untested: &Untested, tally: &mut Tally) -> Result<(), String> {
-    let Built { programs, weir } = Built::by(cargo_test(root, untested))?;
+/// Builds every test program, and fails on any warning of the compiler or of clippy.
+///
+/// Clippy's driver is a whole compiler: Cargo runs it in place of `rustc` for the crates of the workspace, so that one build gives both the
+/// lints and the programs. `cargo clippy` would analyse every dependency once more for its lints alone.
+pub(crate) fn build(root: &Path) -> Result<Built, String> {
+    let mut cargo = cargo_test(root);
+    cargo.env("RUSTC_WORKSPACE_WRAPPER", clippy_driver()?);
+    // How `cargo clippy -- --deny warnings` passes its arguments on.
+    cargo.env("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+    Built::by(cargo)
+}
+
+/// Runs the test programs side by side, as many at a time as there are cores, because most of them wait most of the time.
+pub(crate) fn run_all(root: &Path, built: Built) -> Result<(), String> {
+    let untested = Untested::new();
+    let mut tally = Tally::default();
+    let Built { programs, weir } = built;
     let prepare = |command: &mut Command| {
         untested.tell(command);
-        // Unless somebody wants another one tested.
+        // Unless the caller wants another program tested.
         if let Some(weir) = weir.as_ref().filter(|_| std::env::var_os("WEIR_BIN").is_none()) {
             command.env("WEIR_BIN", weir);
         }
     };
     let logs = target_directory(root).join("test-logs");
-    let passed = side_by_side::run(programs, &logs, prepare, tally, &mut std::io::stdout());
-    let mut documentation = cargo_test(root, untested);
-    let documented = line_by_line::run(documentation.args(["--doc", "--no-fail-fast"]), tally);
-    passed.and(documented)
+    let passed = side_by_side::run(programs, &logs, prepare, &mut tally, &mut std::io::stdout());
+    tally.untested.extend(untested.lines());
+    println!("\n{tally}");
+    passed
 }
 
-fn cargo_test(root: &Path, untested: &Untested) -> Command {
+fn cargo_test(root: &Path) -> Command {
     let mut cargo = command::cargo();
     cargo.current_dir(root).args(["test", "--workspace", "--features", FEATURES]);
-    untested.tell(&mut cargo);
     cargo
+}
+
+/// Clippy's compiler in the toolchain in use: a path that is the same each time, as Cargo builds anew when it changes.
+fn clippy_driver() -> Result<PathBuf, String> {
+    let sysroot = command::output(Command::new("rustc").args(["--print", "sysroot"]))?;
+    let driver = Path::new(sysroot.trim()).join("bin/clippy-driver");
+    match driver.is_file() {
+        true => Ok(driver),
+        false => Err(format!("{}: missing: run `rustup component add clippy`", driver.display())),
+    }
 }
 
 /// The file in which tests that could not test something say so.

@@ -9,7 +9,7 @@ use crate::command;
 
 /// One program that libtest's main function is in.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TestProgram {
+pub(crate) struct TestProgram {
     /// The package's directory, and which of its programs: what it is called in the log, and its file there.
     pub(super) name: String,
     pub(super) executable: PathBuf,
@@ -20,7 +20,7 @@ pub(super) struct TestProgram {
 }
 
 /// What Cargo has built.
-pub(super) struct Built {
+pub(crate) struct Built {
     pub(super) programs: Vec<TestProgram>,
     /// The program under test, which tests of other packages would build once more, by other features of its dependencies.
     pub(super) weir: Option<PathBuf>,

@@ -80,6 +80,8 @@ impl Run {
         let stderr = stdout.try_clone().map_err(at)?;
         let mut command = program.command();
         prepare(&mut command);
+        // The time of each test. Libtest reports it only where unstable options are allowed, which this variable does.
+        command.env("RUSTC_BOOTSTRAP", "1").args(["-Z", "unstable-options", "--report-time"]);
         let child = command.stdin(std::process::Stdio::null()).stdout(stdout).stderr(stderr).spawn();
         let child = child.map_err(|error| format!("{}: {error}", program.executable.display()))?;
         let now = Instant::now();
@@ -107,7 +109,7 @@ impl Run {
 
     fn tell(&self, tally: &mut Tally, out: &mut impl Write) {
         let said = self.said();
-        said.lines().for_each(|line| tally.read(line));
+        said.lines().for_each(|line| tally.read(&self.name, line));
         say(out, &format!("     Ran {} in {:.1} s\n{said}", self.name, self.since.elapsed().as_secs_f64()));
     }
 }

@@ -1,22 +1,32 @@
 //! What all test programs said together.
 
-/// Read from what libtest prints.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// How many of the slowest tests are named.
+const SLOWEST: usize = 10;
+
+/// Counts read from what libtest prints.
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Tally {
     binaries: u32,
     passed: u32,
     failed: u32,
     ignored: u32,
     names_of_failed: Vec<String>,
-    /// What tests could not do here, as they say it.
+    /// Seconds and names of the tests that took longest, the slowest first. Empty unless libtest reports times.
+    slowest: Vec<(f64, String)>,
+    /// Reasons why tests left something out, as the tests print them.
     pub(super) untested: Vec<String>,
 }
 
 impl Tally {
-    /// Takes notice of one line of libtest's output.
-    pub(super) fn read(&mut self, line: &str) {
-        if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
-            self.names_of_failed.push(name.to_owned());
+    /// Reads one line that a test program of this name printed.
+    pub(super) fn read(&mut self, program: &str, line: &str) {
+        if let Some((name, verdict)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
+            if verdict.starts_with("FAILED") {
+                self.names_of_failed.push(name.to_owned());
+            }
+            if let Some(seconds) = seconds(verdict) {
+                self.note_duration(seconds, format!("{program} {name}"));
+            }
         }
         let Some((_, counts)) =
             line.strip_prefix("test result: ").and_then(|verdict| verdict.split_once(". "))
@@ -35,10 +45,24 @@ impl Tally {
             }
         }
     }
+
+    fn note_duration(&mut self, seconds: f64, name: String) {
+        let at = self.slowest.partition_point(|(slower, _)| *slower >= seconds);
+        self.slowest.insert(at, (seconds, name));
+        self.slowest.truncate(SLOWEST);
+    }
+}
+
+/// The time that libtest's `--report-time` adds to a verdict: `ok <1.234s>`.
+fn seconds(verdict: &str) -> Option<f64> {
+    verdict.split_once('<')?.1.strip_suffix("s>")?.parse().ok()
 }
 
 impl std::fmt::Display for Tally {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (seconds, name) in &self.slowest {
+            writeln!(f, "slow: {seconds:>6.1} s {name}")?;
+        }
         for line in &self.untested {
             writeln!(f, "not tested here: {line}")?;
         }
@@ -59,26 +83,41 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_ten_slowest_tests_are_named_with_their_program_the_slowest_first() {
+        let mut tally = Tally::default();
+        for tenths in [3, 12, 1, 5, 2, 4, 8, 7, 6, 9, 10, 11] {
+            tally.read("net src/lib.rs", &format!("test t{tenths} ... ok <0.{tenths:02}0s>"));
+        }
+        let told = tally.to_string();
+        let lines: Vec<_> = told.lines().collect();
+        assert_eq!(lines.len(), 11, "{told}");
+        assert_eq!(lines[0], "slow:    0.1 s net src/lib.rs t12");
+        assert!(!told.contains(" t2\n"), "{told}");
+    }
+
+    #[test]
     fn the_tally_adds_up_what_every_test_program_reported() {
         let mut tally = Tally::default();
         for line in [
             "running 3 tests",
             "test codec::a_bare_lf_is_refused ... ok",
-            "test codec::a_bare_cr_is_refused ... FAILED",
+            "test codec::a_bare_cr_is_refused ... FAILED <0.001s>",
             "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s",
             "test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.00s",
         ] {
-            tally.read(line);
+            tally.read("net tests/listen", line);
         }
         assert_eq!(
             tally.to_string(),
-            "failed: codec::a_bare_cr_is_refused\n\
+            "slow:    0.0 s net tests/listen codec::a_bare_cr_is_refused\n\
+             failed: codec::a_bare_cr_is_refused\n\
              tests: 7 passed, 1 failed, 1 ignored, in 2 test programs"
         );
         tally.untested.push("files::mounts::full: no right to mount".to_owned());
         assert_eq!(
             tally.to_string(),
-            "not tested here: files::mounts::full: no right to mount\n\
+            "slow:    0.0 s net tests/listen codec::a_bare_cr_is_refused\n\
+             not tested here: files::mounts::full: no right to mount\n\
              failed: codec::a_bare_cr_is_refused\n\
              tests: 7 passed, 1 failed, 1 ignored, 1 of those that passed left something out, in 2 test programs"
         );

@@ -1,0 +1,41 @@
+//! `cargo xtask ci`: the gate. Runs its phases in order, stops at the first that fails, and prints what each cost.
+
+mod dependencies;
+mod phases;
+
+use std::path::Path;
+
+use crate::arguments::Arguments;
+use crate::command;
+use crate::test;
+use crate::tidy;
+
+use phases::Phases;
+
+pub(crate) use dependencies::run as run_deny;
+
+/// `ci [--no-tests]`: format, house rules, dependencies, lints, and every test.
+///
+/// # Errors
+/// The reason why the first failing phase failed.
+pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
+    let without_tests = arguments.flag("--no-tests");
+    arguments.finish()?;
+    let mut phases = Phases::default();
+    let done = run_phases(root, without_tests, &mut phases);
+    println!("\n{phases}");
+    done
+}
+
+fn run_phases(root: &Path, without_tests: bool, phases: &mut Phases) -> Result<(), String> {
+    phases.run("format", || {
+        command::run(command::cargo().current_dir(root).args(["fmt", "--all", "--check"]))
+    })?;
+    phases.run("house rules", || tidy::run(root))?;
+    phases.run("dependencies", || dependencies::check_if_changed(root))?;
+    let built = phases.run("lints and build", || test::build(root))?;
+    if without_tests {
+        return Ok(());
+    }
+    phases.run("tests", || test::run_all(root, built))
+}
