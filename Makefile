@@ -18,7 +18,7 @@ demo: ## several web servers, a balancer in front, traffic, and a live view of i
 	@scripts/setup build
 	cargo run --profile demo --package weir -- demo
 
-test: fuzz ## format, house rules, dependencies, lints, fuzz targets and every test: all that a change must pass
+test: ## format, house rules, dependencies, lints, fuzz targets and every test: all that a change must pass
 	@scripts/setup test
 	cargo xtask ci
 
@@ -50,7 +50,7 @@ check: ## format, house rules, dependencies and lints, without running tests
 	@scripts/setup build
 	cargo xtask ci --no-tests
 
-check-all: ## lints of every combination of features, of benches and of fuzz targets, documentation with its examples, cargo-deny
+check-all: ## lints with and without features, of benches and of fuzz targets; documentation with its examples; cargo-deny
 	@scripts/setup build
 	cargo clippy --workspace $(FEATURES) --features weir-fuzz/targets --all-targets -- --deny warnings
 	@# Crates that compile differently without these features.

@@ -10,7 +10,7 @@ impl Arguments {
         Self(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect())
     }
 
-    #[cfg(test)]
+    /// These words, as if they had been typed.
     pub(crate) fn of(words: &[&str]) -> Self {
         Self(words.iter().map(|&word| word.to_owned()).collect())
     }

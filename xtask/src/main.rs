@@ -22,7 +22,7 @@ use arguments::Arguments;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  ci [--no-tests]                  the gate: format, house rules, dependencies, lints, tests; what each phase cost; --no-tests = all but running them
+  ci [--no-tests]                  the gate: format, house rules, dependencies, lints, fuzz targets, tests; what each cost; --no-tests = all but running them
   deny [--advisories]              cargo-deny over the dependencies: bans, licences, sources; or known vulnerabilities
   tidy                             house rules that the compiler does not know
   test [ARGUMENTS OF cargo test]   every test, programs side by side, or those of the arguments; and a summary

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::arguments::Arguments;
 use crate::command;
+use crate::fuzz;
 use crate::test;
 use crate::tidy;
 
@@ -14,7 +15,7 @@ use phases::Phases;
 
 pub(crate) use dependencies::run as run_deny;
 
-/// `ci [--no-tests]`: format, house rules, dependencies, lints, and every test.
+/// `ci [--no-tests]`: format, house rules, dependencies, lints, fuzz targets, and every test.
 ///
 /// # Errors
 /// The reason why the first failing phase failed.
@@ -37,5 +38,6 @@ fn run_phases(root: &Path, without_tests: bool, phases: &mut Phases) -> Result<(
     if without_tests {
         return Ok(());
     }
+    phases.run("fuzz targets", || fuzz::run(root, Arguments::of(&[])))?;
     phases.run("tests", || test::run_all(root, built))
 }

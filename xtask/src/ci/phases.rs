@@ -22,7 +22,7 @@ impl Phases {
     /// Runs one phase and records its cost, also when it fails.
     ///
     /// # Errors
-    /// Those of the phase, with its name in front.
+    /// The phase failed: its error, with the name of the phase in front.
     pub(super) fn run<T>(
         &mut self,
         name: &'static str,
@@ -49,13 +49,13 @@ impl fmt::Display for Phases {
     }
 }
 
-/// CPU seconds of all ended and awaited children of this process, with theirs; 0 where /proc cannot be read.
+/// Returns the CPU seconds of every awaited child process and of its own awaited children; 0 where /proc cannot be read.
 fn children_cpu_s() -> f64 {
     std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| children_ticks(&stat)).unwrap_or(0.0)
         / TICKS_PER_SECOND
 }
 
-/// The fields `cutime` and `cstime` of /proc/PID/stat, summed. The second field, the program's name, may hold blanks.
+/// Sums the fields `cutime` and `cstime` of /proc/PID/stat. The second field, the program's name, may hold blanks.
 fn children_ticks(stat: &str) -> Option<f64> {
     let (_, fields) = stat.rsplit_once(") ")?;
     // `fields` starts with the third field; cutime is the sixteenth and cstime the seventeenth.

@@ -19,8 +19,8 @@ pub(crate) use programs::Built;
 /// Features of packages that a plain build does not have: in the program, and in the tests that start it.
 pub(crate) const FEATURES: &str = "weir/kubernetes,weir-e2e/kubernetes";
 
-/// Without arguments builds and runs every test program; with arguments runs `cargo test --workspace` with them.
-/// Ends with a summary of all `test result` lines.
+/// Builds and runs every test program; with arguments, runs `cargo test --workspace` with them instead. Doc tests run only in
+/// `make check-all`. Ends with a summary of all `test result` lines.
 pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
     let arguments = arguments.rest();
     if arguments.is_empty() {
@@ -44,7 +44,7 @@ pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
 pub(crate) fn build(root: &Path) -> Result<Built, String> {
     let mut cargo = cargo_test(root);
     cargo.env("RUSTC_WORKSPACE_WRAPPER", clippy_driver()?);
-    // How `cargo clippy -- --deny warnings` passes its arguments on.
+    // `cargo clippy -- --deny warnings` passes its arguments to the driver in this form.
     cargo.env("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
     Built::by(cargo)
 }
@@ -74,7 +74,7 @@ fn cargo_test(root: &Path) -> Command {
     cargo
 }
 
-/// Clippy's compiler in the toolchain in use: a path that is the same each time, as Cargo builds anew when it changes.
+/// Returns the path of clippy's compiler in the current toolchain. Cargo rebuilds the workspace when this path changes.
 fn clippy_driver() -> Result<PathBuf, String> {
     let sysroot = command::output(Command::new("rustc").args(["--print", "sysroot"]))?;
     let driver = Path::new(sysroot.trim()).join("bin/clippy-driver");

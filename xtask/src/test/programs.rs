@@ -9,7 +9,7 @@ use crate::command;
 
 /// One program that libtest's main function is in.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TestProgram {
+pub(super) struct TestProgram {
     /// The package's directory, and which of its programs: what it is called in the log, and its file there.
     pub(super) name: String,
     pub(super) executable: PathBuf,

@@ -1,6 +1,6 @@
 //! What all test programs said together.
 
-/// How many of the slowest tests are named.
+/// Number of the slowest tests that the summary names.
 const SLOWEST: usize = 10;
 
 /// Counts read from what libtest prints.
@@ -85,8 +85,8 @@ mod tests {
     #[test]
     fn the_ten_slowest_tests_are_named_with_their_program_the_slowest_first() {
         let mut tally = Tally::default();
-        for tenths in [3, 12, 1, 5, 2, 4, 8, 7, 6, 9, 10, 11] {
-            tally.read("net src/lib.rs", &format!("test t{tenths} ... ok <0.{tenths:02}0s>"));
+        for hundredths in [3, 12, 1, 5, 2, 4, 8, 7, 6, 9, 10, 11] {
+            tally.read("net src/lib.rs", &format!("test t{hundredths} ... ok <0.{hundredths:02}0s>"));
         }
         let told = tally.to_string();
         let lines: Vec<_> = told.lines().collect();
