@@ -8,6 +8,8 @@ FUZZ_SECONDS ?= 30
 FUZZ_SEED ?= 1
 # Tests and packages have what a plain build has not.
 FEATURES := --features weir/kubernetes,weir-e2e/kubernetes
+# Tests that take minutes.
+LONG := weir-e2e/long,weir-sim/long,xtask/long
 # Passed on to the bench harness, e.g. BENCH='--only 1k-keepalive --repeats 3'.
 BENCH ?=
 
@@ -22,7 +24,10 @@ test: ## format, house rules, dependencies, lints, fuzz targets and every test: 
 	@scripts/setup test
 	cargo xtask ci
 
-test-all: test check-all test-rclone test-openstack test-kubernetes advisories ## that, and what takes minutes or a network; over an hour
+test-all: ## that, what takes minutes, what `make check-all` looks at, and what needs a network; over an hour
+	@scripts/setup test-long
+	cargo xtask ci --long
+	$(MAKE) check-all test-rclone test-openstack test-kubernetes advisories
 
 test-rclone: ## rclone with ten thousand files against a storage area; takes minutes
 	@scripts/setup test
@@ -52,7 +57,7 @@ check: ## format, house rules, dependencies and lints, without running tests
 
 check-all: ## lints with and without features, of benches and of fuzz targets; documentation with its examples; cargo-deny
 	@scripts/setup build
-	cargo clippy --workspace $(FEATURES) --features weir-fuzz/targets --all-targets -- --deny warnings
+	cargo clippy --workspace $(FEATURES) --features weir-fuzz/targets,$(LONG) --all-targets -- --deny warnings
 	@# Crates that compile differently without these features.
 	cargo clippy --workspace --features weir-fleet/kubernetes-libraries --all-targets -- --deny warnings
 	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace $(FEATURES) --no-deps

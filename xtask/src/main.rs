@@ -22,7 +22,8 @@ use arguments::Arguments;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  ci [--no-tests]                  the gate: format, house rules, dependencies, lints, fuzz targets, tests; what each cost; --no-tests = all but running them
+  ci [--no-tests] [--long]         the gate: format, house rules, dependencies, lints, fuzz targets, tests; what each cost; --no-tests = all but running them;
+                                   --long = tests that take minutes, too
   deny [--advisories]              cargo-deny over the dependencies: bans, licences, sources; or known vulnerabilities
   tidy                             house rules that the compiler does not know
   test [ARGUMENTS OF cargo test]   every test, programs side by side, or those of the arguments; and a summary

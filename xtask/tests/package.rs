@@ -75,6 +75,7 @@ fn has_program(name: &str) -> bool {
 }
 
 #[test]
+#[cfg_attr(not(feature = "long"), ignore = "packs the program: make test-all")]
 fn the_unpacked_program_runs_and_accepts_the_shipped_config() {
     let at = directory();
     let root = at.path().join("root");
@@ -99,6 +100,7 @@ fn runs_and_accepts_its_config(root: &Path) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "long"), ignore = "packs the program: make test-all")]
 fn the_unpacked_program_serves_by_the_shipped_config() {
     let at = directory();
     unpack(real_deb(), &at.path().join("root"));
@@ -129,6 +131,7 @@ fn the_unpacked_program_serves_by_the_shipped_config() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "long"), ignore = "packs the program: make test-all")]
 fn the_package_says_what_it_needs_and_which_files_are_the_operators() {
     let at = directory();
     let package = real_deb();
@@ -262,6 +265,7 @@ fn dpkg_installs_upgrades_and_purges_it_and_leaves_an_edited_config_alone() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "long"), ignore = "packs the program: make test-all")]
 fn what_dpkg_has_installed_runs_and_accepts_its_config() {
     if !may_install() {
         return untested("not root, so dpkg installs nothing");

@@ -35,7 +35,7 @@ fn lab(scenario: &str) -> Lab {
 
 fn run(program: &str, arguments: &[&str]) {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).output();
-    let output = output.unwrap_or_else(|cause| panic!("{program}: {cause}: run `scripts/setup test`"));
+    let output = output.unwrap_or_else(|cause| panic!("{program}: {cause}: run `scripts/setup test-long`"));
     assert!(output.status.success(), "{program}: {output:?}");
 }
 
@@ -78,7 +78,7 @@ impl Sshd {
         // Where sshd of root keeps its unprivileged half; the service makes it elsewhere.
         let _ = fs::create_dir_all("/run/sshd");
         let program = ["/usr/sbin/sshd", "/usr/bin/sshd"].into_iter().find(|path| Path::new(path).exists());
-        let program = program.expect("sshd is not installed: run `scripts/setup test`");
+        let program = program.expect("sshd is not installed: run `scripts/setup test-long`");
         let mut command = Command::new(program);
         command.args(["-D", "-E", &path("sshd.log"), "-f", &path("sshd.config")]);
         let process = command.stdin(Stdio::null()).spawn().unwrap();

@@ -15,26 +15,32 @@ use phases::Phases;
 
 pub(crate) use dependencies::run as run_deny;
 
-/// `ci [--no-tests]`: format, house rules, dependencies, lints, fuzz targets, and every test.
+/// `ci [--no-tests] [--long]`: format, house rules, dependencies, lints, fuzz targets, and every test; with `--long` those that take minutes, too.
 ///
 /// # Errors
 /// The reason why the first failing phase failed.
 pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     let without_tests = arguments.flag("--no-tests");
+    let tests = if arguments.flag("--long") { test::Tests::All } else { test::Tests::Quick };
     arguments.finish()?;
     let mut phases = Phases::default();
-    let done = run_phases(root, without_tests, &mut phases);
+    let done = run_phases(root, tests, without_tests, &mut phases);
     println!("\n{phases}");
     done
 }
 
-fn run_phases(root: &Path, without_tests: bool, phases: &mut Phases) -> Result<(), String> {
+fn run_phases(
+    root: &Path,
+    tests: test::Tests,
+    without_tests: bool,
+    phases: &mut Phases,
+) -> Result<(), String> {
     phases.run("format", || {
         command::run(command::cargo().current_dir(root).args(["fmt", "--all", "--check"]))
     })?;
     phases.run("house rules", || tidy::run(root))?;
     phases.run("dependencies", || dependencies::check_if_changed(root))?;
-    let built = phases.run("lints and build", || test::build(root))?;
+    let built = phases.run("lints and build", || test::build(root, tests))?;
     if without_tests {
         return Ok(());
     }

@@ -19,12 +19,23 @@ pub(crate) use programs::Built;
 /// Features of packages that a plain build does not have: in the program, and in the tests that start it.
 pub(crate) const FEATURES: &str = "weir/kubernetes,weir-e2e/kubernetes";
 
-/// Builds and runs every test program; with arguments, runs `cargo test --workspace` with them instead. Doc tests run only in
+/// Features that bring the tests that take minutes.
+const LONG: &str = "weir-e2e/long,weir-sim/long,xtask/long";
+
+/// Which tests are built and run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tests {
+    /// Those that prove every promise that does not need minutes.
+    Quick,
+    All,
+}
+
+/// Builds and runs every quick test program; with arguments, runs `cargo test --workspace` with them instead. Doc tests run only in
 /// `make check-all`. Ends with a summary of all `test result` lines.
 pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
     let arguments = arguments.rest();
     if arguments.is_empty() {
-        return run_all(root, build(root)?);
+        return run_all(root, build(root, Tests::Quick)?);
     }
     let untested = Untested::new();
     let mut tally = Tally::default();
@@ -41,15 +52,18 @@ pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
 ///
 /// Clippy's driver is a whole compiler: Cargo runs it in place of `rustc` for the crates of the workspace, so that one build gives both the
 /// lints and the programs. `cargo clippy` would analyse every dependency once more for its lints alone.
-pub(crate) fn build(root: &Path) -> Result<Built, String> {
+pub(crate) fn build(root: &Path, tests: Tests) -> Result<Built, String> {
     let mut cargo = cargo_test(root);
+    if tests == Tests::All {
+        cargo.args(["--features", LONG]);
+    }
     cargo.env("RUSTC_WORKSPACE_WRAPPER", clippy_driver()?);
     // `cargo clippy -- --deny warnings` passes its arguments to the driver in this form.
     cargo.env("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
     Built::by(cargo)
 }
 
-/// Runs the test programs side by side, as many at a time as there are cores, because most of them wait most of the time.
+/// Runs the test programs side by side, one more at a time than there are cores.
 pub(crate) fn run_all(root: &Path, built: Built) -> Result<(), String> {
     let untested = Untested::new();
     let mut tally = Tally::default();

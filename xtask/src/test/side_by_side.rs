@@ -30,7 +30,8 @@ pub(super) fn run(
     std::fs::create_dir_all(logs).map_err(|error| format!("{}: {error}", logs.display()))?;
     let (alone, others): (VecDeque<_>, VecDeque<_>) =
         programs.into_iter().partition(|program| program.is_alone);
-    let at_once = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    // One more than there are cores: most of them wait most of the time.
+    let at_once = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + 1;
     let mut failed = Vec::new();
     for (mut waiting, at_once) in [(others, at_once), (alone, 1)] {
         let mut running: Vec<Run> = Vec::new();

@@ -39,6 +39,7 @@ respond = { status = 200, body = "hello\n" }
 "#;
 
 #[test]
+#[cfg_attr(not(feature = "long"), ignore = "packs the program: make test-all")]
 fn the_installed_service_starts_serves_reloads_and_stops_within_what_its_unit_permits() {
     let namespaces = Command::new("unshare").args(["--mount", "--net", "--pid", "--fork", "true"]).output();
     if !may_install() || !namespaces.is_ok_and(|made| made.status.success()) {

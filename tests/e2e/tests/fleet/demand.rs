@@ -103,6 +103,7 @@ fn drains(weir: &Weir) -> f64 {
 }
 
 #[test]
+#[cfg_attr(not(feature = "long"), ignore = "a minute: make test-all")]
 fn servers_rise_and_fall_with_the_published_load_and_no_request_is_lost() {
     let place = Place::new();
     let weir = Weir::start(&place.config(

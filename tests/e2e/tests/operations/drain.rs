@@ -109,6 +109,7 @@ fn piece(number: usize) -> Vec<u8> {
 }
 
 #[test]
+#[cfg_attr(not(feature = "long"), ignore = "a minute: make test-all")]
 fn a_drain_under_keep_alive_traffic_and_a_download_of_a_minute_loses_nothing_without_retries() {
     let counts: [Arc<AtomicU64>; 2] = Default::default();
     let servers = [minute_server("a", &counts[0]), minute_server("b", &counts[1])];

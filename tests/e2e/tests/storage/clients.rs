@@ -70,7 +70,7 @@ fn rclone_synchronises_moves_and_removes_trees() {
 #[test]
 fn rclone_synchronises_many_files_and_removes_what_has_gone() {
     // `make test-rclone` has ten thousand, which takes minutes.
-    let files = std::env::var("WEIR_RCLONE_FILES").map_or(500, |count| count.parse().unwrap());
+    let files = std::env::var("WEIR_RCLONE_FILES").map_or(200, |count| count.parse().unwrap());
     assert!(usize::is_multiple_of(files, 100), "a hundred directories of equal size");
     // What is asked for is their number; a disk that is waited for for each would say nothing about it.
     let site = Site::open("durability = \"none\"\n");
