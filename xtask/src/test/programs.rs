@@ -108,8 +108,7 @@ fn mark_alone(programs: &mut [TestProgram]) -> Result<(), String> {
     for package in packages {
         for target in alone(&package)? {
             let mut named = programs.iter_mut().filter(|program| program.is_of(&package, &target)).peekable();
-            // A program of a feature that this build has not is none now.
-            if named.peek().is_none() && !is_of_a_feature(&package, &target)? {
+            if named.peek().is_none() {
                 let manifest = package.join("Cargo.toml");
                 return Err(format!(
                     "{}: metadata.test.alone: no test program {target:?}",
@@ -122,25 +121,11 @@ fn mark_alone(programs: &mut [TestProgram]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the manifest has a test program of this name that only builds with certain features have.
-fn is_of_a_feature(package: &Path, target: &str) -> Result<bool, String> {
-    let table = manifest_of(package)?;
-    let mut tests = table.get("test").and_then(|tests| tests.as_array()).into_iter().flatten();
-    Ok(tests.any(|test| {
-        test.get("name").and_then(|name| name.as_str()) == Some(target)
-            && test.get("required-features").is_some()
-    }))
-}
-
-fn manifest_of(package: &Path) -> Result<toml::Table, String> {
+fn alone(package: &Path) -> Result<Vec<String>, String> {
     let manifest = package.join("Cargo.toml");
     let at = manifest.display();
     let text = std::fs::read_to_string(&manifest).map_err(|error| format!("{at}: {error}"))?;
-    text.parse().map_err(|error| format!("{at}: {error}"))
-}
-
-fn alone(package: &Path) -> Result<Vec<String>, String> {
-    let table = manifest_of(package)?;
+    let table: toml::Table = text.parse().map_err(|error| format!("{at}: {error}"))?;
     let named = table.get("package").and_then(|it| it.get("metadata")?.get("test")?.get("alone")?.as_array());
     Ok(named.into_iter().flatten().filter_map(|name| name.as_str()).map(str::to_owned).collect())
 }
@@ -211,8 +196,6 @@ mod tests {
         write("[\"load\"]");
         mark_alone(&mut programs).unwrap();
         assert_eq!(programs.each_ref().map(|program| program.is_alone), [true, false, false]);
-        write("[\"late\"]\n[[test]]\nname = \"late\"\nrequired-features = [\"long\"]");
-        assert_eq!(mark_alone(&mut programs), Ok(()), "a build without its feature does not have it");
         write("[\"laod\"]");
         let refused = mark_alone(&mut programs).unwrap_err();
         assert!(refused.ends_with("Cargo.toml: metadata.test.alone: no test program \"laod\""), "{refused}");

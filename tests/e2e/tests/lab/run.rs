@@ -1,7 +1,5 @@
 //! `weir lab`, as an engineer and a CI job use it: with the balancers that are on this machine.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;

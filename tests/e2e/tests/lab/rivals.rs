@@ -1,7 +1,5 @@
 //! `weir lab` with every rival that is on this machine; those that are not are named, and left out.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::path::Path;
 
 use weir_e2e::Lab;

@@ -1,7 +1,5 @@
 //! `weir lab` believes no balancer and no server that does not do what the scenario says: such runs are invalid, and say why.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;

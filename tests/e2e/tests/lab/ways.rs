@@ -1,7 +1,5 @@
 //! `weir lab` with ways past the balancer: files that it sends in a server's place, redirects, and no balancer at all.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use serde_json::Value;
 use weir_e2e::Lab;
 

@@ -1,7 +1,5 @@
 //! `weir lab` with servers that follow demand.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;

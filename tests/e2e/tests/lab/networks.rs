@@ -1,7 +1,5 @@
 //! `weir lab` in network namespaces: they go with their lab, however that ends.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::path::Path;
 use std::process::Command;
 

@@ -1,7 +1,5 @@
 //! `weir lab` over other machines: Debian's sshd, on this one, is the way to two of them.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};

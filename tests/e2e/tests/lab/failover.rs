@@ -1,7 +1,5 @@
 //! `weir lab` with an active-passive pair of balancers, as a site has it: keepalived beside each, in network namespaces.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 use std::path::Path;
 use std::process::Command;
 

@@ -1,0 +1,18 @@
+//! `weir lab`. One program, beside which nothing else runs: labs measure, or hold what they start to its pace.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod fleet;
+mod run;
+mod sabotage;
+mod ways;
+
+// With machines and networks of their own, or with every rival: these take minutes.
+#[cfg(feature = "long")]
+mod failover;
+#[cfg(feature = "long")]
+mod hosts;
+#[cfg(feature = "long")]
+mod networks;
+#[cfg(feature = "long")]
+mod rivals;
