@@ -316,6 +316,8 @@ fn what_decides_is_open_and_comes_first_and_the_rest_is_folded_away() {
     assert_eq!(page.matches("<details").count(), page.matches("</details>").count());
     let markdown = report::markdown(&analysis(0.8));
     assert!(markdown.contains("\n## Comparisons in single cases\n\n| figure |"), "{markdown}");
+    // A section of plots would be a heading without content.
+    assert!(page.contains("<summary>Latency over time") && !markdown.contains("over time"), "{markdown}");
 }
 
 #[test]

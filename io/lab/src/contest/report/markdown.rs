@@ -23,6 +23,7 @@ fn rendered(blocks: &[Block]) -> String {
             }
             Block::Table(table) => out.push_str(&rows(table)),
             Block::Plot(_) => {}
+            Block::Fold { blocks, .. } if is_only_plots(blocks) => {}
             Block::Fold { title, blocks } => {
                 out.push_str(&format!("## {}\n\n{}", escaped(title), rendered(blocks)));
             }
@@ -34,6 +35,12 @@ fn rendered(blocks: &[Block]) -> String {
         }
     }
     out
+}
+
+/// Whether a section has plots, and beside them nothing but their captions.
+fn is_only_plots(blocks: &[Block]) -> bool {
+    blocks.iter().any(|block| matches!(block, Block::Plot(_)))
+        && blocks.iter().all(|block| matches!(block, Block::Plot(_) | Block::Text(_)))
 }
 
 fn rows(table: &Table) -> String {
