@@ -23,6 +23,14 @@ pub(crate) struct LabArgs {
 pub(super) enum LabVerb {
     Run(RunArgs),
     Report(ReportArgs),
+    /// Print the data of a report as JSON that is small enough to keep
+    ///
+    /// It has the values, flaws and servers of every run, the verdict, and facts about scenario, rivals and machine. `report` and
+    /// `compare` read it like the SQLite file. It has no histograms and no samples of monitors, so its reports have no plots over time.
+    Export {
+        /// The file of a run, or an export of one.
+        file: PathBuf,
+    },
     Compare(CompareArgs),
     FindCapacity(CapacityArgs),
     /// List the scenarios that come with Weir
@@ -65,7 +73,7 @@ pub(super) struct RunArgs {
 /// Report results that are kept
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
-    /// The file of a run.
+    /// The file of a run, or an export of one.
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
     #[command(flatten)]
@@ -94,10 +102,10 @@ pub(super) struct FormArgs {
 /// are invalid by the lab's own fault are not measured: they are listed, and count for nothing.
 #[derive(Debug, Args)]
 pub(super) struct CompareArgs {
-    /// The file of a run before.
+    /// The file of a run before, or an export of one.
     #[arg(value_name = "BEFORE")]
     pub(super) before: PathBuf,
-    /// The file of a run after.
+    /// The file of a run after, or an export of one.
     #[arg(value_name = "AFTER")]
     pub(super) after: PathBuf,
     /// Differences up to this, in percent, are none.

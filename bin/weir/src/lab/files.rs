@@ -1,15 +1,18 @@
 //! Scenarios and reports as files.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use weir_config::{Source, closest};
-use weir_lab::contest::{Analysis, Pair, SHIPPED, Shipped, Standing, Store, report};
+use weir_lab::contest::{Analysis, Pair, SHIPPED, Shipped, Standing, Store, export, report};
 
 use super::arguments::{FormArgs, ReportArgs};
 use crate::check::print_out;
+
+const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// The scenario of a file, or one that comes with Weir; with the name that its results get.
 pub(super) fn scenario(name: &str) -> Result<(Source, String), String> {
@@ -47,14 +50,33 @@ pub(super) fn report(args: &ReportArgs) -> Result<ExitCode, String> {
     Ok(if is_written { ExitCode::SUCCESS } else { print_out(&report::markdown(&analysis)) })
 }
 
-/// What a file of results says.
+/// Prints what a file of results holds, as an export.
+pub(super) fn export(path: &Path) -> Result<ExitCode, String> {
+    let json = export::to_json(&read(path)?).map_err(|cause| format!("{}: {cause}", path.display()))?;
+    Ok(print_out(&json))
+}
+
+/// Reads and judges results, from a file of a run or from an export.
 pub(super) fn read(path: &Path) -> Result<Analysis, String> {
     let failed = |cause: &dyn std::fmt::Display| format!("{}: {cause}", path.display());
     if !path.is_file() {
         return Err(failed(&"there is no such file"));
     }
-    let results = Store::read_only(path).and_then(|store| store.read()).map_err(|cause| failed(&cause))?;
+    let results = match is_sqlite(path).map_err(|cause| failed(&cause))? {
+        true => Store::read_only(path).and_then(|store| store.read()).map_err(|cause| failed(&cause))?,
+        false => {
+            let json = fs::read(path).map_err(|cause| failed(&cause))?;
+            export::from_json(&json).map_err(|cause| failed(&cause))?
+        }
+    };
     Analysis::of(results).map_err(|cause| failed(&cause))
+}
+
+/// Whether a file begins as SQLite files do (<https://www.sqlite.org/fileformat.html>, section 1.3).
+fn is_sqlite(path: &Path) -> io::Result<bool> {
+    let mut start = Vec::new();
+    File::open(path)?.take(SQLITE_MAGIC.len() as u64).read_to_end(&mut start)?;
+    Ok(start == SQLITE_MAGIC)
 }
 
 /// In every form that was asked for.

@@ -24,6 +24,7 @@ pub(crate) fn run(args: &LabArgs) -> ExitCode {
     let told = match &args.verb {
         LabVerb::Run(args) => run::run(args),
         LabVerb::Report(args) => files::report(args),
+        LabVerb::Export { file } => files::export(file),
         LabVerb::Compare(args) => regression::run(args),
         LabVerb::FindCapacity(args) => capacity::run(args),
         LabVerb::List => Ok(print_out(&list())),

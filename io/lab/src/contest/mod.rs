@@ -1,11 +1,12 @@
 //! Comparisons of balancers: a scenario's servers and rivals take turns under load, and what comes of it is kept, judged and told.
 //!
 //! [`play`] plays a scenario into a [`Store`] (one SQLite file); [`Analysis`] says what may be said of it, and [`report`] writes
-//! that down. Nothing that it starts outlives it: [`Ledger`].
+//! that down, [`export`] what it is made of. Nothing that it starts outlives it: [`Ledger`].
 
 mod analysis;
 mod balancers;
 mod capacity;
+pub mod export;
 mod figures;
 mod flaw;
 mod fleet;

@@ -1,5 +1,6 @@
 //! Everything that a scenario came to, in one SQLite file.
 
+mod failures;
 mod growth;
 mod losses;
 mod schema;
@@ -8,6 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags, params};
+use serde::{Deserialize, Serialize};
 use weir_config::lab::Measure;
 
 use super::flaw::{RunFlaw, Whose};
@@ -54,6 +56,8 @@ pub struct Played {
     pub sent: u64,
     /// Of these, those that were answered as expected.
     pub succeeded: u64,
+    /// Seconds from the first request that failed to the last; `None` = no request failed. Set when results are read.
+    pub failures_lasted_s: Option<f64>,
     /// What the fixed piece of work before it took, in nanoseconds.
     pub calibration_ns: u64,
     /// Requests and bytes of each server, by name.
@@ -100,13 +104,14 @@ pub struct Sample {
 }
 
 /// How a rival was set up.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Configured {
     /// Who.
     pub rival: String,
     /// As its program says.
     pub version: String,
-    /// Its program.
+    /// Its program. Exports do not have it: it is a path of one machine.
+    #[serde(skip)]
     pub program: String,
     /// Its configuration for the first case.
     pub config: String,
@@ -305,6 +310,7 @@ impl Store {
         while let Some(row) = rows.next()? {
             let id: i64 = row.get(0)?;
             let flaws: String = row.get(7)?;
+            let summary: String = row.get(11)?;
             runs.push(Played {
                 case: row.get(1)?,
                 rival: row.get(2)?,
@@ -316,7 +322,8 @@ impl Store {
                 sent: unsigned(row.get(8)?),
                 succeeded: unsigned(row.get(9)?),
                 calibration_ns: unsigned(row.get(10)?),
-                summary: row.get(11)?,
+                failures_lasted_s: failures::lasted_s(&summary),
+                summary,
                 figures: self.figures(id)?,
                 servers: self.servers(id)?,
                 ..Played::default()
@@ -413,9 +420,10 @@ mod tests {
             figures: vec![(Measure::Mean, 1.25), (Measure::Rate, f64::NAN)],
             sent: 10,
             succeeded: 9,
+            failures_lasted_s: Some(0.1),
             calibration_ns: 12_345,
             servers: vec![("s1".to_owned(), 5, 500)],
-            summary: "{}".to_owned(),
+            summary: "{\"moments\":[{\"at_s\":0,\"failed\":1}]}".to_owned(),
             histogram: "[]".to_owned(),
             samples: [("balancer", 0.75), ("servers", 0.25)]
                 .map(|(source, value)| {

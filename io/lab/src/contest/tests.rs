@@ -1,6 +1,7 @@
 //! What is said of results, for results that are known.
 
 mod compared;
+mod exported;
 mod gate;
 mod twice;
 

@@ -91,6 +91,30 @@ fn balancers_take_turns_and_everything_about_it_is_told() {
 }
 
 #[test]
+fn an_export_is_reported_and_compared_like_the_file_that_it_was_made_of() {
+    let bench = Lab::new(&format!("rivals = \"weir\"\n{TINY}"));
+    bench.run(&["run", "tiny.toml", "--quiet"]);
+    let exported = bench.run(&["export", "tiny.sqlite"]);
+    assert_eq!(exported.json()["runs"].as_array().unwrap().len(), 4, "{}", exported.text());
+    fs::write(bench.path("tiny.json"), &exported.output.stdout).unwrap();
+    let report = |file: &str| bench.run(&["report", file]).text();
+    assert_eq!(report("tiny.json"), report("tiny.sqlite"));
+    let compared = bench.run(&["compare", "tiny.sqlite", "tiny.json"]).text();
+    assert!(!compared.contains("WORSE") && compared.contains("0 contradict each other"), "{compared}");
+    assert_eq!(bench.run(&["export", "tiny.json"]).text(), exported.text());
+    // Runs are not added to an export, and it stays as it is.
+    let output = bench.run(&["run", "tiny.toml", "--output", "tiny.json"]);
+    assert!(output.code() == Some(2) && output.text().contains("tiny.json: "), "{}", output.text());
+    assert_eq!(bench.read("tiny.json"), exported.text());
+    let none = bench.run(&["report", "tiny.toml"]);
+    assert!(
+        none.code() == Some(2) && none.text().contains("tiny.toml: neither a SQLite file"),
+        "{}",
+        none.text()
+    );
+}
+
+#[test]
 fn shares_of_servers_are_those_of_the_algorithm() {
     let bench = Lab::new(&format!("rivals = \"weir\"\nalgorithms = \"round-robin\"\n{TINY}"));
     let output = bench.run(&["run", "tiny.toml", "--quiet", "--json"]);

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use weir_config::lab::{Measure, Product};
 use weir_stats::compare::{Estimate, median};
 
 use super::super::analysis::{Analysis, Cell, Pair, SUCCESS_MIN, Standing};
-use super::super::store::{Growth, Losses, Played};
+use super::super::store::{Growth, Losses};
 use super::document::Table;
 use crate::judge;
 
@@ -186,7 +185,7 @@ pub(super) fn answers(analysis: &Analysis) -> Table {
                 own.len().to_string(),
                 sent.to_string(),
                 format!("{succeeded} ({})", judge::percent(succeeded, sent)),
-                median(&own.iter().filter_map(|run| failures_s(run)).collect::<Vec<_>>())
+                median(&own.iter().filter_map(|run| run.failures_lasted_s).collect::<Vec<_>>())
                     .map_or("-".to_owned(), |seconds| format!("{seconds:.1} s")),
                 each(|(requests, _)| *requests),
                 each(|(_, bytes)| *bytes),
@@ -216,18 +215,6 @@ pub(super) fn growth(analysis: &Analysis) -> Table {
         [names, vec![short(of.mean)]].concat()
     };
     Table { head: head.map(str::to_owned).to_vec(), rows: analysis.results.growth.iter().map(row).collect() }
-}
-
-/// From the first request that failed to the last, to the precision of a moment; `None` = none did.
-fn failures_s(run: &Played) -> Option<f64> {
-    let summary: Value = serde_json::from_str(&run.summary).ok()?;
-    let moments = summary["moments"].as_array()?;
-    let width = moments.get(1).and_then(|second| second["at_s"].as_f64()).unwrap_or(0.1);
-    let mut failing =
-        moments.iter().filter(|moment| moment["failed"].as_u64().is_some_and(|failed| failed > 0));
-    let first = failing.next()?["at_s"].as_f64()?;
-    let last = failing.next_back().and_then(|moment| moment["at_s"].as_f64()).unwrap_or(first);
-    Some(last + width - first)
 }
 
 fn head(analysis: &Analysis, first: &str) -> Vec<String> {

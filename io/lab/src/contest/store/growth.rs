@@ -1,7 +1,9 @@
+use serde::{Deserialize, Serialize};
+
 use super::{Store, StoreError};
 
 /// What one of the further monitors counted in the valid runs of a case with a rival.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Growth {
     /// Which case.
     pub case: String,

@@ -1,7 +1,9 @@
+use serde::{Deserialize, Serialize};
+
 use super::{Store, StoreError};
 
 /// What TCP counted in one party's network over all valid runs of a case with a rival.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Losses {
     /// Which case.
     pub case: String,
