@@ -1,4 +1,4 @@
-//! Exports of results: they say what the file said.
+//! Exports of results give the same reports as the SQLite file, and those in `docs/results` still give the verdicts of their pages.
 
 use super::super::export;
 use super::super::store::{Growth, Losses};
@@ -60,6 +60,15 @@ fn an_export_is_read_back_as_the_same_report() {
 }
 
 #[test]
+fn an_export_leaves_out_values_that_json_cannot_hold() {
+    let mut all = full();
+    all.runs[8].figures = vec![(Measure::Mean, f64::NAN), (Measure::Rate, 7.0)];
+    let json = export::to_json(&Analysis::of(all).unwrap()).unwrap();
+    let again = export::from_json(json.as_bytes()).unwrap();
+    assert_eq!(again.runs[8].figures, [(Measure::Rate, 7.0)]);
+}
+
+#[test]
 fn an_export_that_cannot_be_read_is_refused_with_the_reason() {
     let json = export::to_json(&Analysis::of(full()).unwrap()).unwrap();
     for (written, instead, said) in [
@@ -75,5 +84,39 @@ fn an_export_that_cannot_be_read_is_refused_with_the_reason() {
         assert!(json.contains(written), "{written}");
         let error = export::from_json(json.replacen(written, instead, 1).as_bytes()).unwrap_err().to_string();
         assert!(error.contains(said), "{said}: {error}");
+    }
+}
+
+#[test]
+fn kept_results_still_come_to_the_verdicts_that_are_kept_with_them() {
+    for (name, json, page, runs) in [
+        (
+            "eight-tests",
+            include_str!("../../../../../docs/results/eight-tests.json"),
+            include_str!("../../../../../docs/results/eight-tests.html"),
+            448,
+        ),
+        (
+            "eight-tests-lvs",
+            include_str!("../../../../../docs/results/eight-tests-lvs.json"),
+            include_str!("../../../../../docs/results/eight-tests-lvs.html"),
+            160,
+        ),
+        (
+            "lvs-quick",
+            include_str!("../../../../../docs/results/lvs-quick.json"),
+            include_str!("../../../../../docs/results/lvs-quick.html"),
+            60,
+        ),
+    ] {
+        let analysis = Analysis::of(export::from_json(json.as_bytes()).unwrap()).unwrap();
+        assert_eq!(analysis.results.runs.len(), runs, "{name}");
+        let renew = format!(
+            "{name}: derive both files from the export again, by `weir lab export` and `weir lab report --html`"
+        );
+        assert!(export::to_json(&analysis).unwrap() == json, "{renew}");
+        for sentence in report::verdict(&analysis) {
+            assert!(page.contains(&weir_sim::chart::escaped(&sentence)), "{renew}: {sentence}");
+        }
     }
 }
