@@ -1,12 +1,12 @@
 //! Policies: any TOML becomes rules or an error; a decision is one, and prints.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use weir_access::identity::Identity;
 use weir_access::rule::{AreaSpec, Circumstances, PathGlob, Request, decide};
 use weir_access::{AccessPath, Action};
 
-fuzz_target!(|text: &str| {
+/// Runs the target on one input; panics when a property does not hold.
+pub fn run(data: &[u8]) {
+    let text = crate::text_of(data);
     let (first, rules) = text.split_once('\n').unwrap_or((text, ""));
     let path = AccessPath::from_encoded(first).unwrap_or_else(|_| AccessPath::root());
     if let Ok(glob) = PathGlob::parse(first) {
@@ -21,4 +21,4 @@ fuzz_target!(|text: &str| {
         assert!(!decision.allowed() || area.holds(&path));
         assert!(!decision.headline().is_empty());
     }
-});
+}

@@ -1,15 +1,15 @@
 //! Cedar policies: any text becomes policies or faults with a place in it; a decision is one, and what holds below holds here.
-#![no_main]
 
 use std::sync::Arc;
 
-use libfuzzer_sys::fuzz_target;
 use weir_access::identity::{BasicUser, Identity};
 use weir_access::rule::cedar::{CedarFile, CedarPolicies};
 use weir_access::rule::{AreaSpec, Circumstances, Request, decide};
 use weir_access::{AccessPath, Action};
 
-fuzz_target!(|text: &str| {
+/// Runs the target on one input; panics when a property does not hold.
+pub fn run(data: &[u8]) {
+    let text = crate::text_of(data);
     let file = CedarFile { name: "p.cedar".to_owned(), text: text.into() };
     let policies = match CedarPolicies::parse(&[file]) {
         Ok((policies, _)) => Arc::new(policies),
@@ -31,4 +31,4 @@ fuzz_target!(|text: &str| {
             assert!(decision.allowed() || !area.permits_below(&identity, &action, path));
         }
     }
-});
+}

@@ -97,8 +97,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
                 ));
             }
         }
-        // Fuzz targets are programs of one file each.
-        if roots.is_empty() && this.directory != "fuzz" {
+        if roots.is_empty() {
             findings.push(Finding::new(manifest, 0, "has neither src/lib.rs nor src/main.rs"));
         }
     }
