@@ -20,7 +20,7 @@ demo: ## several web servers, a balancer in front, traffic, and a live view of i
 	@scripts/setup build
 	cargo run --profile demo --package weir -- demo
 
-test: ## format, house rules, dependencies, lints, fuzz targets and every test: all that a change must pass
+test: ## format, house rules, dependencies, lints and every test: all that a change must pass
 	@scripts/setup test
 	cargo xtask ci
 
@@ -68,7 +68,7 @@ advisories: ## known vulnerabilities of dependencies; downloads the advisory dat
 	@scripts/setup build
 	cargo xtask deny --advisories
 
-fuzz: ## every fuzz target for FUZZ_SECONDS (30) or a third of it, from FUZZ_SEED (1)
+fuzz: ## every fuzz target with libFuzzer for FUZZ_SECONDS (30) or a third of it, from FUZZ_SEED (1)
 	@scripts/setup build
 	cargo xtask fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 

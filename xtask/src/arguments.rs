@@ -11,6 +11,7 @@ impl Arguments {
     }
 
     /// These words, as if they had been typed.
+    #[cfg(test)]
     pub(crate) fn of(words: &[&str]) -> Self {
         Self(words.iter().map(|&word| word.to_owned()).collect())
     }

@@ -1,5 +1,5 @@
-//! Builds and runs the libFuzzer targets of fuzz/ on stable Rust: with coverage feedback, without sanitizers (those are
-//! for nightly compilers).
+//! Builds and runs the targets of fuzz/ with libFuzzer on stable Rust: with coverage feedback, without sanitizers (those are
+//! for nightly compilers). `make test` runs the same targets without libFuzzer, in the test program fuzz/tests/replay.
 
 use std::collections::HashMap;
 use std::fs;

@@ -22,12 +22,12 @@ use arguments::Arguments;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  ci [--no-tests] [--long]         the gate: format, house rules, dependencies, lints, fuzz targets, tests; what each cost; --no-tests = all but running them;
+  ci [--no-tests] [--long]         the gate: format, house rules, dependencies, lints, tests; what each cost; --no-tests = all but running them;
                                    --long = tests that take minutes, too
   deny [--advisories]              cargo-deny over the dependencies: bans, licences, sources; or known vulnerabilities
   tidy                             house rules that the compiler does not know
   test [ARGUMENTS OF cargo test]   every test, programs side by side, or those of the arguments; and a summary
-  fuzz [--seconds N] [--seed N] [TARGET...]   each fuzz target for N seconds (30); seed 0 = another one each time
+  fuzz [--seconds N] [--seed N] [TARGET...]   each fuzz target with libFuzzer for N seconds (30); seed 0 = another one each time
   release [--plain]                the optimised program, laid out by packaging/weir.profdata; --plain = not by that
   profile [--instrumented FILE]    packaging/weir.profdata anew, by load on a build that counts, or on FILE that is one
   package [--binary FILE] [--out DIR] [--only tarball|deb]

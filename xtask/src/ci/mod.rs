@@ -7,7 +7,6 @@ use std::path::Path;
 
 use crate::arguments::Arguments;
 use crate::command;
-use crate::fuzz;
 use crate::test;
 use crate::tidy;
 
@@ -15,7 +14,7 @@ use phases::Phases;
 
 pub(crate) use dependencies::run as run_deny;
 
-/// `ci [--no-tests] [--long]`: format, house rules, dependencies, lints, fuzz targets, and every test; with `--long` those that take minutes, too.
+/// `ci [--no-tests] [--long]`: format, house rules, dependencies, lints, and every test; with `--long` those that take minutes, too.
 ///
 /// # Errors
 /// The reason why the first failing phase failed.
@@ -44,6 +43,5 @@ fn run_phases(
     if without_tests {
         return Ok(());
     }
-    phases.run("fuzz targets", || fuzz::run(root, Arguments::of(&[])))?;
     phases.run("tests", || test::run_all(root, built))
 }
