@@ -160,6 +160,10 @@ pub(crate) fn verdict(results: &Results) -> Verdict {
     } else {
         text.push_str("| Weir took no part | | | | | | |\n");
     }
+    for silent in results.silent() {
+        kept = false;
+        let _ = writeln!(text, "\nFAIL: {silent}");
+    }
     Verdict { text, kept }
 }
 
@@ -345,6 +349,16 @@ mod tests {
         let verdict = verdict(&results);
         assert!(verdict.text.contains("(nginx-1) | 0.800 (0.800..0.800) | <= 0.90 | <= 0.80 | target |"));
         assert!(verdict.kept);
+    }
+
+    #[test]
+    fn a_rival_that_was_never_measured_fails_the_comparison_with_its_reason() {
+        let mut results = results(vec![closed(0, 0, 8.0), closed(2, 0, 10.0)]);
+        results.scenarios[0].failures = vec![("haproxy-1".to_owned(), "it ended: no such proxy".to_owned())];
+        let verdict = verdict(&results);
+        let said = "\nFAIL: 1k-keepalive: haproxy-1 was never measured: it ended: no such proxy\n";
+        assert!(verdict.text.contains(said), "{}", verdict.text);
+        assert!(!verdict.kept);
     }
 
     #[test]

@@ -22,6 +22,27 @@ pub(crate) struct Results {
     pub(crate) scenarios: Vec<ScenarioResult>,
 }
 
+impl Results {
+    /// One sentence for each contestant that brought no figure in a scenario: a comparison without it is not the one that was asked for.
+    pub(crate) fn silent(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for result in &self.scenarios {
+            for (at, contestant) in self.contestants.iter().enumerate() {
+                if result.samples.iter().all(|sample| sample.contestant != at) {
+                    let why = result.failures.iter().find(|(name, _)| *name == contestant.name);
+                    let why = why.map_or("no turn of it ran", |(_, why)| why.as_str());
+                    all.push(format!(
+                        "{}: {} was never measured: {why}",
+                        result.scenario.name(),
+                        contestant.name
+                    ));
+                }
+            }
+        }
+        all
+    }
+}
+
 /// What one scenario brought.
 #[derive(Debug, Serialize)]
 pub(crate) struct ScenarioResult {

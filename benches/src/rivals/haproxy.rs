@@ -54,8 +54,8 @@ defaults
   timeout queue 1s
 frontend web
   bind {bind} defer-accept backlog 4096{tls_in}
-  default_backend web
-backend web
+  default_backend servers
+backend servers
   balance leastconn
   option httpchk
   http-check send meth GET uri {health} ver HTTP/1.1 hdr Host {HOST}
@@ -67,4 +67,48 @@ backend web
         text.push_str(&format!("  server s{at} {server} check inter 2s{tls_out}\n"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::net::SocketAddr;
+    use std::path::Path;
+
+    use super::*;
+    use crate::scenario::Setup;
+    use crate::workshop::Workshop;
+
+    /// HAProxy refuses two proxies of one name since 3.3, and warns of them before.
+    fn names_of_proxies(config: &str) -> Vec<&str> {
+        let lines = config.lines().filter_map(|line| line.split_once(' '));
+        lines
+            .filter(|(kind, _)| ["frontend", "backend", "listen"].contains(kind))
+            .map(|(_, name)| name)
+            .collect()
+    }
+
+    #[test]
+    fn every_setup_is_accepted_without_a_warning_and_names_no_two_proxies_alike() {
+        let workshop = Workshop::open().unwrap();
+        let servers: [SocketAddr; 2] = ["127.0.0.1:81".parse().unwrap(), "127.0.0.1:82".parse().unwrap()];
+        let bind = "127.0.0.1:80".parse().unwrap();
+        for (tls_in, tls_out) in [(false, false), (true, false), (true, true)] {
+            for (access_log, splice) in [(false, false), (true, true)] {
+                let setup = Setup { tls_in, tls_out, access_log, ..Setup::PLAIN };
+                let assignment =
+                    Assignment { workshop: &workshop, setup, bind, servers: &servers, health: "/" };
+                let config = config(&assignment, splice);
+                let names = names_of_proxies(&config);
+                let different: HashSet<_> = names.iter().collect();
+                assert_eq!((names.len(), different.len()), (2, 2), "{config}");
+                let program = Path::new("/usr/sbin/haproxy");
+                assert!(program.exists(), "haproxy is not installed: run `scripts/setup test`");
+                let file = workshop.write("haproxy.cfg", &config).unwrap();
+                // -dW: warnings are errors.
+                let output = Command::new(program).args(["-c", "-dW", "-f"]).arg(file).output().unwrap();
+                assert!(output.status.success(), "{output:?}\n{config}");
+            }
+        }
+    }
 }

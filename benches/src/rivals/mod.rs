@@ -79,6 +79,12 @@ impl Contestant {
             all.push(Self::of(Product::Nginx, program)?);
         }
         if !options.rivals.is_empty() {
+            for wanted in &options.rivals {
+                if !all.iter().any(|contestant| contestant.name.starts_with(wanted.as_str())) {
+                    let names: Vec<_> = all.iter().map(|contestant| contestant.name.as_str()).collect();
+                    return Err(Error::new(format!("no rival {wanted:?}: there are {}", names.join(", "))));
+                }
+            }
             let wanted = |name: &str| options.rivals.iter().any(|wanted| name.starts_with(wanted.as_str()));
             all.retain(|contestant| contestant.product == Product::Weir || wanted(&contestant.name));
         }

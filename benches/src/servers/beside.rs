@@ -95,8 +95,8 @@ defaults
   timeout queue 1s
 frontend web
   bind {bind} defer-accept backlog {backlog}
-  default_backend web
-backend web
+  default_backend servers
+backend servers
   balance {balance}
   default-server pool-purge-delay 1h
 {list}",
@@ -166,6 +166,10 @@ mod tests {
         assert!(haproxy.contains("  server s9999 127.1.39.16:81\n") && haproxy.contains("maxconn 30500\n"));
         assert!(nginx.contains("    server 127.1.39.16:81;\n    keepalive 61000;\n"));
         assert!(nginx.contains("worker_connections 61000;") && nginx.contains("worker_rlimit_nofile 61000;"));
+        assert!(
+            haproxy.contains("frontend web\n") && haproxy.contains("backend servers\n"),
+            "one name for two"
+        );
         assert!(haproxy.contains("  balance static-rr\n") && !nginx.contains("random"));
         assert!(of(Product::HaProxy, Way::Draws).contains("  balance random(2)\n"));
         // Before the servers, and before `keepalive`, which must come after the way to choose.

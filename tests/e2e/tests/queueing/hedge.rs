@@ -330,6 +330,8 @@ fn without_a_delay_of_its_own_a_second_try_waits_as_long_as_95_of_100_responses_
         }
         Ok(())
     });
+    // Gone before the server is, which waits for it: a failure is told at once.
+    let release = release;
     let second = RawServer::answering("second");
     let weir = Weir::start(&config(&[&first, &second], "hedge = {}"));
     let mut client = weir.client();
@@ -339,7 +341,7 @@ fn without_a_delay_of_its_own_a_second_try_waits_as_long_as_95_of_100_responses_
     wait_until("a response that is held back is not waited for", PATIENCE * 2, || {
         (0..50).for_each(|_| assert_eq!(client.exchange(get("/")).status, 200));
         before = counted();
-        let mut held = weir.client().timeout(Duration::from_millis(500));
+        let mut held = weir.client().timeout(Duration::from_secs(2));
         held.send(get("/held"));
         held.try_response().is_ok_and(|response| response.text() == "second")
     });

@@ -51,8 +51,8 @@ defaults
   timeout server 60s
 frontend web
   bind {bind} backlog 4096{tls_in}
-  default_backend web
-backend web
+  default_backend servers
+backend servers
   balance {algorithm}
   http-request disable-l7-retry unless METH_GET
 {checks}{servers}"

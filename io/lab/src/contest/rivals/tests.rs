@@ -117,6 +117,17 @@ fn configurations_are_accepted_by_whom_they_are_for() {
 
 /// What stands in the files of those that are not on every machine.
 #[test]
+fn haproxys_proxies_have_names_of_their_own_which_it_demands_since_3_3() {
+    let (servers, directory) = (servers(), Path::new("/d"));
+    let config =
+        recipe(Product::Haproxy, &assignment(&servers, Scheme::RoundRobin, directory)).unwrap().config;
+    let proxies = config.lines().filter_map(|line| line.split_once(' '));
+    let names: Vec<_> =
+        proxies.filter(|(kind, _)| ["frontend", "backend"].contains(kind)).map(|(_, name)| name).collect();
+    assert_eq!(names, ["web", "servers"], "{config}");
+}
+
+#[test]
 fn configurations_are_what_their_manuals_say() {
     let (servers, directory) = (servers(), Path::new("/d"));
     use Product::{Caddy, Envoy, Lvs, Nftables, Pound, Sozu, Traefik};
