@@ -10,9 +10,6 @@ use cel::context::VariableResolver;
 use super::patterns::{self, Pattern};
 use crate::{RouteRequest, split_authority};
 
-pub(super) const NAMES: &[&str] =
-    &["method", "host", "path", "query", "headers", "client_ip", "scheme", "listener"];
-
 pub(super) struct RequestVariables<'a> {
     request: &'a RouteRequest<'a>,
     patterns: &'a [Pattern],

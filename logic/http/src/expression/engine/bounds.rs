@@ -4,7 +4,7 @@
 use cel::IdedExpr;
 use cel::common::ast::{EntryExpr, Expr};
 
-use super::{Expression, ExpressionError, variables};
+use super::{Expression, ExpressionError};
 
 /// Functions of CEL's standard library.
 const FUNCTIONS: &[&str] = &["bool", "bytes", "double", "dyn", "int", "size", "string", "type", "uint"];
@@ -81,7 +81,7 @@ impl<'a> Walk<'a> {
         let is_type =
             ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"]
                 .contains(&name);
-        if is_type || variables::NAMES.contains(&name) || self.local.contains(&name) {
+        if is_type || Expression::VARIABLES.contains(&name) || self.local.contains(&name) {
             return Ok(());
         }
         Err(ExpressionError::Variable(name.to_owned()))
