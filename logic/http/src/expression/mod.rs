@@ -3,16 +3,26 @@
 //!
 //! Variables: `method`, `host` (lower case, without port), `path`, `query` (empty if there is none), `headers` (a map
 //! from lower-case name to value; lines of one name are joined by `, `), `client_ip`, `scheme`, `listener`.
+//!
+//! A build without the feature `cel` compiles none, and says so: [`ExpressionError::Missing`].
 
+#[cfg(not(feature = "cel"))]
+mod absent;
+#[cfg(feature = "cel")]
 mod engine;
 
 use std::fmt;
 
+#[cfg(not(feature = "cel"))]
+pub use absent::Expression;
+#[cfg(feature = "cel")]
 pub use engine::Expression;
 
 /// Why a text is not a permitted expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExpressionError {
+    /// This build has no expressions.
+    Missing,
     /// Over [`Expression::BYTES_MAX`].
     TooLong,
     /// The parser's message.
@@ -53,6 +63,9 @@ impl Expression {
 impl fmt::Display for ExpressionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Missing => f.write_str(
+                "this build of weir has no CEL expressions: build it with `make release`, or with the Cargo feature `cel`",
+            ),
             Self::TooLong => write!(f, "longer than {} bytes", Expression::BYTES_MAX),
             Self::Syntax(message) => f.write_str(message),
             Self::Variable(name) => {

@@ -1,0 +1,33 @@
+//! A build without the feature `cel`: there is no value of this type, so no expression is ever evaluated.
+
+use super::{EvaluationError, ExpressionError};
+use crate::RouteRequest;
+
+/// A compiled expression. This build compiles none.
+#[derive(Debug)]
+pub enum Expression {}
+
+impl Expression {
+    /// Refuses every text.
+    ///
+    /// # Errors
+    /// Always: [`ExpressionError::Missing`].
+    pub fn compile(_: &str) -> Result<Self, ExpressionError> {
+        Err(ExpressionError::Missing)
+    }
+
+    /// Whether the expression is true for a request.
+    pub fn evaluate(&self, _: &RouteRequest<'_>) -> Result<bool, EvaluationError> {
+        match *self {}
+    }
+
+    /// The value as bytes that requests can be told apart by.
+    pub fn evaluate_key(&self, _: &RouteRequest<'_>) -> Option<Vec<u8>> {
+        match *self {}
+    }
+
+    /// The text it was compiled from.
+    pub fn text(&self) -> &str {
+        match *self {}
+    }
+}
