@@ -2,10 +2,6 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use miette::Diagnostic;
-
-use super::CedarFile;
-
 /// What is wrong or doubtful in a file of policies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CedarFault {
@@ -24,27 +20,6 @@ pub struct CedarFault {
 }
 
 impl CedarFault {
-    /// As the library has found it; without a place of its own it is about the bytes at `otherwise`.
-    pub(super) fn of(file: &CedarFile, found: &dyn Diagnostic, otherwise: Range<usize>) -> Self {
-        let label = found.labels().and_then(|mut labels| labels.next());
-        let bytes = label.as_ref().map_or(otherwise, |label| label.offset()..label.offset() + label.len());
-        Self {
-            help: found.help().map(|help| help.to_string()),
-            label: label.and_then(|label| label.label().map(str::to_owned)).unwrap_or_default(),
-            ..Self::at(file, bytes, found.to_string())
-        }
-    }
-
-    pub(super) fn at(file: &CedarFile, bytes: Range<usize>, message: String) -> Self {
-        let (name, text) = (file.name.clone(), Arc::clone(&file.text));
-        Self { file: name, text, bytes, message, label: String::new(), help: None }
-    }
-
-    pub(super) fn help(mut self, help: &str) -> Self {
-        self.help = Some(help.to_owned());
-        self
-    }
-
     /// The line, from 1.
     pub fn line(&self) -> usize {
         line_of(&self.text, self.bytes.start)
@@ -52,7 +27,7 @@ impl CedarFault {
 }
 
 /// From 1.
-pub(super) fn line_of(text: &str, byte: usize) -> usize {
+pub(in crate::rule::cedar) fn line_of(text: &str, byte: usize) -> usize {
     text.bytes().take(byte).filter(|byte| *byte == b'\n').count() + 1
 }
 

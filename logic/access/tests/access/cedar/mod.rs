@@ -317,7 +317,7 @@ fn policies_are_found_behind_comments_that_say_the_same() {
 #[test]
 fn the_guide_tells_the_schema_and_sound_policies() {
     let guide = include_str!("../../../../../docs/guide/cedar-policies.md");
-    let schema = include_str!("../../../src/rule/cedar/schema.cedarschema");
+    let schema = include_str!("../../../src/rule/cedar/policies/schema.cedarschema");
     assert!(guide.contains(&format!("```cedarschema\n{schema}```")), "the guide has another schema");
     let examples: Vec<&str> =
         guide.split("```cedar\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();

@@ -7,11 +7,12 @@ use cedar_policy::{
     ActionConstraint, Authorizer, Entity, EntityUid, Policy, PolicyId, PolicySet, ValidationMode, Validator,
 };
 
-use super::fault::line_of;
 use super::shape::{next_policy, too_much};
 use super::words::{ACTION_COUNT, Words};
-use super::{CedarFault, CedarFile, CedarPolicies, CedarPolicy, Prepared};
+use super::{CedarPolicies, CedarPolicy, Prepared};
 use crate::AccessPath;
+use crate::rule::cedar::fault::line_of;
+use crate::rule::cedar::{CedarFault, CedarFile};
 
 impl CedarPolicies {
     /// Policies, and what is doubtful about them.
