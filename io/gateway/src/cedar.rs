@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use weir_access::rule::AreaRules;
-use weir_access::rule::cedar::{CedarFault, CedarFile, CedarPolicies};
+use weir_access::rule::cedar::{CedarFault, CedarFile, CedarPolicies, MISSING};
 
 /// More files than anybody has policies.
 const FILES_MAX: usize = 1_000;
@@ -52,6 +52,10 @@ pub(crate) fn with_policies(rules: AreaRules, paths: &[PathBuf]) -> Result<AreaR
 }
 
 fn read(paths: &[PathBuf]) -> Result<Vec<CedarFile>, Vec<String>> {
+    // Not a fault of any file.
+    if let (Some(missing), [_, ..]) = (MISSING, paths) {
+        return Err(vec![missing.to_owned()]);
+    }
     let mut files: Vec<PathBuf> = Vec::new();
     let mut unreadable = Vec::new();
     for path in paths {

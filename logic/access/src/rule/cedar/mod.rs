@@ -4,16 +4,25 @@
 //! type that there is not is an error, and so is one for a path that can never be asked for. What cannot be evaluated fails closed: a
 //! `permit` permits nothing, a `forbid` forbids.
 //!
+//! A build without the feature `cedar` has no policies, and says so: see [`MISSING`].
+//!
 //! Files are the caller's to read.
 
+#[cfg(not(feature = "cedar"))]
+mod absent;
 mod fault;
+#[cfg(feature = "cedar")]
 mod policies;
+#[cfg_attr(not(feature = "cedar"), expect(dead_code, reason = "a build without policies gets no verdict"))]
 mod verdict;
 
 use std::sync::Arc;
 
+#[cfg(not(feature = "cedar"))]
+pub use absent::{CedarPolicies, CedarPolicy, MISSING};
 pub use fault::CedarFault;
-pub use policies::{CedarPolicies, CedarPolicy};
+#[cfg(feature = "cedar")]
+pub use policies::{CedarPolicies, CedarPolicy, MISSING};
 pub(super) use verdict::{Asked, Verdict};
 
 /// One file of policies.

@@ -13,6 +13,9 @@ use std::fmt;
 
 use cedar_policy::{Authorizer, Effect, Entity, PolicySet};
 
+/// Why this build has no Cedar policies; `None` = it has.
+pub const MISSING: Option<&str> = None;
+
 /// The Cedar policies of an area.
 pub struct CedarPolicies {
     words: words::Words,
