@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use weir_config::plan::{FleetPlan, FleetProvider};
 use weir_config::{Diagnostic, Loaded};
-use weir_fleet::{Candidate, Reach};
+use weir_fleet::{Candidate, History, Reach};
 
 /// A provider that has not answered by then does not hold up the check.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -17,7 +17,11 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
         fleets.iter().filter_map(|fleet| Some(wrong(loaded, fleet, &weir_fleet::check(fleet).err()?)));
     let leases =
         fleets.iter().filter_map(|fleet| Some(wrong_lease(loaded, fleet, &Candidate::check(fleet).err()?)));
-    found.chain(leases).collect()
+    let histories = fleets.iter().flat_map(|fleet| {
+        let why = fleet.history.iter().find_map(|history| History::check(history).err())?;
+        Some(wrong_key(loaded, fleet, "history", why))
+    });
+    found.chain(leases).chain(histories).collect()
 }
 
 /// What the providers say: credentials, flavors, images, permissions, quotas.
@@ -67,13 +71,16 @@ fn silence() -> String {
 }
 
 fn wrong(loaded: &Loaded, fleet: &FleetPlan, why: &str) -> Diagnostic {
-    let (name, key) = (fleet.name.as_str(), key(&fleet.provider));
-    loaded.error_at(&["fleet", name, key], format!("fleet {name}: {key}: {why}"))
+    wrong_key(loaded, fleet, key(&fleet.provider), why)
 }
 
 fn wrong_lease(loaded: &Loaded, fleet: &FleetPlan, why: &str) -> Diagnostic {
+    wrong_key(loaded, fleet, "lease", why)
+}
+
+fn wrong_key(loaded: &Loaded, fleet: &FleetPlan, key: &str, why: &str) -> Diagnostic {
     let name = fleet.name.as_str();
-    loaded.error_at(&["fleet", name, "lease"], format!("fleet {name}: lease: {why}"))
+    loaded.error_at(&["fleet", name, key], format!("fleet {name}: {key}: {why}"))
 }
 
 fn key(provider: &FleetProvider) -> &'static str {

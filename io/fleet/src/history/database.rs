@@ -5,7 +5,7 @@
 //! make two writers take turns.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,6 +26,9 @@ pub(super) struct Database {
     unchecked: u32,
 }
 
+/// Why this build has no databases; `None` = it has.
+pub(super) const MISSING: Option<&str> = None;
+
 /// `PRAGMA application_id`: "Weir".
 const OURS: i32 = 0x5765_6972;
 /// `PRAGMA user_version`.
@@ -42,8 +45,6 @@ const INSERT: &str = "INSERT INTO history (timestamp, elapsed_s, requests_total,
 const COLUMNS: &str = "timestamp, elapsed_s, requests_total, requests, rate_per_s, needed, active_cloud, active_balancer, decision, \
                        reason, demand";
 
-/// How every database begins (sqlite.org/fileformat2.html).
-const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// For somebody who holds a lock for longer a fleet does not wait.
 const PATIENCE: Duration = Duration::from_millis(250);
 /// A smaller bound would leave next to nothing of a database of pages.
@@ -126,17 +127,6 @@ impl Database {
         }
         Ok(number("page_count")? > most)
     }
-}
-
-/// Whether a file is a database, of whatever.
-pub(super) fn is_one(path: &Path) -> io::Result<bool> {
-    // What comes out of a pipe comes once.
-    if !std::fs::metadata(path)?.is_file() {
-        return Ok(false);
-    }
-    let mut beginning = Vec::new();
-    File::open(path)?.take(MAGIC.len() as u64).read_to_end(&mut beginning)?;
-    Ok(beginning == MAGIC)
 }
 
 /// The latest rows, at most so many, oldest first.

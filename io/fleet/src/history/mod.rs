@@ -1,15 +1,21 @@
-//! The rows that a fleet leaves behind: in a CSV file, or in a SQLite database.
+//! The rows that a fleet leaves behind: in a CSV file, or in a SQLite database, where the build has those.
 
+#[cfg(not(feature = "sqlite"))]
+mod absent;
 mod csv;
+#[cfg(feature = "sqlite")]
 mod database;
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
 use weir_config::plan::{HistoryForm, HistoryPlan};
 use weir_scale::history::Row;
 
+#[cfg(not(feature = "sqlite"))]
+use self::absent as database;
 use self::csv::CsvFile;
 use self::database::Database;
 use crate::storage::named;
@@ -32,7 +38,21 @@ enum Kept {
 /// So many of the latest rows are read again at a start.
 const LATEST_MAX: usize = 50_000;
 
+/// How every SQLite database begins (sqlite.org/fileformat2.html).
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
 impl History {
+    /// Whether this build can keep it.
+    ///
+    /// # Errors
+    /// It has no databases: says how to build one that has.
+    pub fn check(plan: &HistoryPlan) -> Result<(), &'static str> {
+        match (plan.form, database::MISSING) {
+            (HistoryForm::Sqlite, Some(missing)) => Err(missing),
+            _ => Ok(()),
+        }
+    }
+
     /// Opens the file, and returns the latest rows in it.
     ///
     /// # Errors
@@ -82,7 +102,7 @@ impl History {
     /// # Errors
     /// It cannot be read, or is a database of something else; names it.
     pub fn of_database(path: &Path, most: usize) -> io::Result<Option<Vec<Row>>> {
-        match database::is_one(path).map_err(|cause| named(path, &cause))? {
+        match is_database(path).map_err(|cause| named(path, &cause))? {
             true => database::latest(path, most).map(Some),
             false => Ok(None),
         }
@@ -105,4 +125,15 @@ impl History {
         self.last = Some(at);
         Ok(true)
     }
+}
+
+/// Whether a file is a database, of whatever.
+fn is_database(path: &Path) -> io::Result<bool> {
+    // What comes out of a pipe comes once.
+    if !std::fs::metadata(path)?.is_file() {
+        return Ok(false);
+    }
+    let mut beginning = Vec::new();
+    File::open(path)?.take(MAGIC.len() as u64).read_to_end(&mut beginning)?;
+    Ok(beginning == MAGIC)
 }

@@ -12,6 +12,7 @@ mod fake_cloud;
 #[cfg(feature = "kubernetes")]
 mod fake_cluster;
 mod history;
+#[cfg(feature = "sqlite")]
 mod history_database;
 mod journal;
 #[cfg(feature = "kubernetes")]
