@@ -18,7 +18,7 @@ help: ## this list
 
 demo: ## several web servers, a balancer in front, traffic, and a live view of it
 	@scripts/setup build
-	cargo run --profile demo --package weir -- demo
+	cargo run --profile quick --package weir -- demo
 
 test: ## format, house rules, dependencies, lints and every test: all that a change must pass
 	@scripts/setup test
@@ -80,8 +80,8 @@ bench: ## paired measurements against HAProxy and NGINX; HAPROXY=... NGINX=... c
 	@scripts/setup bench
 	cargo xtask release
 	@# All of them, whatever the answer of the others is; those after the first only where everything is measured.
-	cargo build --profile demo --package weir-bench
-	bench=$${CARGO_TARGET_DIR:-target}/demo/weir-bench; worst=0; \
+	cargo build --profile harness --package weir-bench
+	bench=$${CARGO_TARGET_DIR:-target}/harness/weir-bench; worst=0; \
 	for part in 'compare $(BENCH)' $(if $(BENCH),,storage simulation servers generators fleet decisions reaction watch); do \
 		$$bench $$part || { kept=$$?; [ $$kept -gt $$worst ] && worst=$$kept; }; \
 	done; exit $$worst
@@ -89,17 +89,17 @@ bench: ## paired measurements against HAProxy and NGINX; HAPROXY=... NGINX=... c
 bench-servers: ## CPU a request with 3 and with 10,000 servers; BENCH='--only random' that algorithm, BENCH=--all every one
 	@scripts/setup bench
 	cargo xtask release
-	cargo run --profile demo --package weir-bench -- servers $(BENCH)
+	cargo run --profile harness --package weir-bench -- servers $(BENCH)
 
 bench-generators: ## weir load beside wrk, ab, httperf, h2load and whichever of oha, k6, vegeta and wrk2 are here
 	@scripts/setup bench
 	cargo xtask release
-	cargo run --profile demo --package weir-bench -- generators $(BENCH)
+	cargo run --profile harness --package weir-bench -- generators $(BENCH)
 
 bench-quick: ## the same with short runs: shapes, not results
 	@scripts/setup bench
 	cargo xtask release
-	cargo run --profile demo --package weir-bench -- compare --quick $(BENCH)
+	cargo run --profile harness --package weir-bench -- compare --quick $(BENCH)
 
 bench-picks: ## what choosing a server costs, for every algorithm; BENCH='least' only those with that in their name
 	@scripts/setup build
@@ -107,32 +107,32 @@ bench-picks: ## what choosing a server costs, for every algorithm; BENCH='least'
 
 bench-decisions: ## what a round of scaling decisions costs, for 1,000 fleets with 10,000 servers
 	@scripts/setup bench
-	cargo run --profile demo --package weir-bench -- decisions
+	cargo run --profile harness --package weir-bench -- decisions
 
 bench-reaction: ## from a step in demand to the start of a server, with the default policy
 	@scripts/setup bench
 	cargo xtask release
-	cargo run --profile demo --package weir-bench -- reaction $(BENCH)
+	cargo run --profile harness --package weir-bench -- reaction $(BENCH)
 
 bench-fleet: ## the default scaling policy beside the published rule, and forecasts, on simulated demand
 	@scripts/setup bench
 	cargo xtask release
-	cargo run --profile demo --package weir-bench -- fleet $(BENCH)
+	cargo run --profile harness --package weir-bench -- fleet $(BENCH)
 
 bench-storage: ## what serving and storing files costs, beside NGINX and, STORM=its jar, StoRM WebDAV; BENCH='--only download' that part
 	@scripts/setup bench
 	cargo xtask release
-	cargo run --profile demo --package weir-bench -- storage $(BENCH)
+	cargo run --profile harness --package weir-bench -- storage $(BENCH)
 
 bench-watch: ## what a fast loop of weir watch costs
 	@scripts/setup bench
 	cargo xtask release
-	cargo run --profile demo --package weir-bench -- watch
+	cargo run --profile harness --package weir-bench -- watch
 
 bench-soak: ## ten minutes of mixed traffic; memory and descriptors must stay flat
 	@scripts/setup bench
 	cargo xtask release
-	cargo run --profile demo --package weir-bench -- soak $(BENCH)
+	cargo run --profile harness --package weir-bench -- soak $(BENCH)
 
 # Passed on to the guest, e.g. LVS='--scenario eight-tests --full' or LVS='--shift 2'.
 LVS ?=
