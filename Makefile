@@ -18,7 +18,8 @@ help: ## this list
 
 demo: ## several web servers, a balancer in front, traffic, and a live view of it
 	@scripts/setup build
-	cargo run --profile quick --package weir -- demo
+	@# Without the features that take longest to compile: the demo uses none of them.
+	cargo run --profile quick --package weir --no-default-features -- demo
 
 test: ## format, house rules, dependencies, lints and every test: all that a change must pass
 	@scripts/setup test
@@ -55,11 +56,14 @@ check: ## format, house rules, dependencies and lints, without running tests
 	@scripts/setup build
 	cargo xtask ci --no-tests
 
-check-all: ## lints with and without features, of benches and of fuzz targets; documentation with its examples; cargo-deny
+check-all: ## lints with and without features, of benches and of fuzz targets; the program of the demo; documentation with its examples; cargo-deny
 	@scripts/setup build
 	cargo clippy --workspace $(FEATURES) --features weir-fuzz/targets,$(LONG) --all-targets -- --deny warnings
 	@# Crates that compile differently without these features.
 	cargo clippy --workspace --features weir-fleet/kubernetes-libraries --all-targets -- --deny warnings
+	@# The program of `make demo`, and what it says of the features that it lacks.
+	cargo clippy --profile quick --package weir --no-default-features --all-targets -- --deny warnings
+	cargo test --profile quick --package weir --no-default-features --test lean
 	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace $(FEATURES) --no-deps
 	cargo test --workspace $(FEATURES) --doc
 	cargo xtask deny

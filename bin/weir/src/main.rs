@@ -1,5 +1,7 @@
 //! The command line: wires the parts together, runs them, drains them.
 
+#[cfg(not(all(feature = "lab", feature = "simulate")))]
+mod absent;
 mod algorithms;
 mod check;
 mod config_files;
@@ -7,25 +9,35 @@ mod convert;
 mod ctl;
 mod demo;
 mod explain;
+mod features;
 mod fleet;
+#[cfg(feature = "lab")]
 mod lab;
+#[cfg(feature = "lab")]
 mod load;
 mod origin;
 mod run;
+#[cfg(feature = "simulate")]
 mod simulate;
 mod storage;
 mod top;
+#[cfg(feature = "lab")]
 mod watch;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+#[cfg(not(feature = "simulate"))]
+use absent::simulate;
+#[cfg(not(feature = "lab"))]
+use absent::{lab, load, watch};
+
 /// A load balancer for HTTP and TCP.
 ///
 /// Start with `weir demo`, or write a config of a few lines and give it to `weir check` and `weir run`.
 #[derive(Debug, Parser)]
-#[command(name = "weir", version, propagate_version = true)]
+#[command(name = "weir", version = features::version(), propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,

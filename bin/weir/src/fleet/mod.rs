@@ -1,5 +1,6 @@
 //! `weir fleet`: how many servers there are and should be, asked of a running Weir, or of a simulation.
 
+#[cfg(feature = "simulate")]
 mod backtest;
 mod live;
 
@@ -8,6 +9,9 @@ pub(crate) use live::show::status;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+
+#[cfg(not(feature = "simulate"))]
+use crate::absent::backtest;
 
 /// Ask and tell the fleets of a running Weir, or try policies out
 #[derive(Debug, Args)]

@@ -103,6 +103,7 @@ impl Termination {
     }
 
     /// Waits for one of them, as long as this at most, without waking up in between.
+    #[cfg(feature = "lab")]
     pub(crate) fn came_within(&self, patience: Duration) -> bool {
         let came = self.0.came.lock().unwrap_or_else(PoisonError::into_inner);
         *self
