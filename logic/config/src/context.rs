@@ -10,32 +10,57 @@ use crate::source::{Source, SourceMap, Span};
 pub(crate) struct Context<'a> {
     pub(crate) map: SourceMap<'a>,
     pub(crate) outside: Outside<'a>,
-    problems: RefCell<Vec<Problem>>,
-    left_out: Cell<usize>,
+    errors: RefCell<Kept>,
+    warnings: RefCell<Kept>,
     incomplete: Cell<bool>,
 }
 
-/// More are counted, not kept: a megabyte of nonsense must not become a gigabyte of complaints.
+/// Of errors, and of warnings. More are counted, not kept: a megabyte of nonsense must not become a gigabyte of complaints.
 const PROBLEMS_MAX: usize = 500;
+
+/// Problems of one severity.
+#[derive(Default)]
+struct Kept {
+    problems: Vec<Problem>,
+    left_out: usize,
+}
+
+impl Kept {
+    fn add(&mut self, problem: Problem) {
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(problem);
+        } else {
+            self.left_out += 1;
+        }
+    }
+
+    /// In the order of the sources, with a last one that tells how many there are besides.
+    fn finish(self, severity: Severity, map: &SourceMap<'_>) -> Vec<Diagnostic> {
+        let Self { mut problems, left_out } = self;
+        problems.sort_by_key(|problem| problem.places.first().map(|(span, _)| *span));
+        if left_out > 0 {
+            let noun = if severity == Severity::Error { "errors" } else { "warnings" };
+            let message = format!("{left_out} further {noun} are not shown");
+            problems.push(Problem { severity, ..Problem::general(message) });
+        }
+        problems.into_iter().map(|problem| problem.locate(map)).collect()
+    }
+}
 
 impl<'a> Context<'a> {
     pub(crate) fn new(sources: &'a [Source], outside: Outside<'a>) -> Self {
         Self {
             map: SourceMap::new(sources),
             outside,
-            problems: RefCell::default(),
-            left_out: Cell::new(0),
+            errors: RefCell::default(),
+            warnings: RefCell::default(),
             incomplete: Cell::new(false),
         }
     }
 
     pub(crate) fn report(&self, problem: Problem) {
-        let mut problems = self.problems.borrow_mut();
-        if problems.len() < PROBLEMS_MAX {
-            problems.push(problem);
-        } else {
-            self.left_out.set(self.left_out.get() + 1);
-        }
+        let kept = if problem.severity == Severity::Error { &self.errors } else { &self.warnings };
+        kept.borrow_mut().add(problem);
     }
 
     /// Reports an error.
@@ -47,12 +72,22 @@ impl<'a> Context<'a> {
     /// ones that would take forever.
     pub(crate) fn may_suggest(&self) -> bool {
         const SUGGESTIONS_MAX: usize = 100;
-        self.problems.borrow().len() < SUGGESTIONS_MAX
+        self.errors.borrow().problems.len() + self.warnings.borrow().problems.len() < SUGGESTIONS_MAX
     }
 
     /// Whether there is an error already, so that what looks doubtful may be its consequence.
     pub(crate) fn has_errors(&self) -> bool {
-        self.problems.borrow().iter().any(|problem| problem.severity == Severity::Error)
+        !self.errors.borrow().problems.is_empty()
+    }
+
+    /// Whether an error was found within `span`; also where there were too many errors to tell.
+    pub(crate) fn has_errors_in(&self, span: Span) -> bool {
+        let errors = self.errors.borrow();
+        let is_within = |at: &Span| {
+            at.file == span.file && at.start < span.end.max(span.start + 1) && span.start <= at.end
+        };
+        let mut places = errors.problems.iter().flat_map(|problem| &problem.places);
+        errors.left_out > 0 || places.any(|(at, _)| is_within(at))
     }
 
     /// From now on parts of the config are known to be lost: what seems to be missing need not be.
@@ -66,13 +101,8 @@ impl<'a> Context<'a> {
 
     /// Errors and warnings, each in the order of the sources.
     pub(crate) fn finish(self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
-        let mut problems = self.problems.into_inner();
-        problems.sort_by_key(|problem| problem.places.first().map(|(span, _)| *span));
-        if self.left_out.get() > 0 {
-            problems
-                .push(Problem::general(format!("{} further problems are not shown", self.left_out.get())));
-        }
-        let located = problems.into_iter().map(|problem| problem.locate(&self.map));
-        located.partition(|diagnostic| diagnostic.severity == Severity::Error)
+        let errors = self.errors.into_inner().finish(Severity::Error, &self.map);
+        let warnings = self.warnings.into_inner().finish(Severity::Warning, &self.map);
+        (errors, warnings)
     }
 }

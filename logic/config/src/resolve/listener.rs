@@ -41,6 +41,7 @@ fn own_route(cx: &Context<'_>, pools: &mut Pools, areas: &mut Areas, spec: &List
         index: None,
         span: name.span,
         what: subject.key(key).to_string(),
+        is_as_written: true,
         plan: RoutePlan {
             name: spec.name.value.clone(),
             origin: cx.map.origin(name.span),

@@ -18,6 +18,8 @@ pub(super) struct Placed {
     pub(super) span: Span,
     /// What messages call it.
     pub(super) what: String,
+    /// Whether it takes no more than what its conditions say: one with a mistake in them does not count as hiding others.
+    pub(super) is_as_written: bool,
     pub(super) plan: RoutePlan,
 }
 
@@ -40,6 +42,7 @@ pub(super) fn by_listener(
                 index: Some(index),
                 span: route.span,
                 what: route.subject.to_string(),
+                is_as_written: route.matches_as_written,
                 plan: plan.clone(),
             });
         }

@@ -29,7 +29,8 @@ pub(super) fn check(cx: &Context<'_>, routes: &[Vec<Placed>]) {
                 return;
             }
             let mut candidates = candidates.iter().map(|place| &listener[*place]);
-            let hider = candidates.find(|hider| covers(&hider.plan.matches, &route.plan.matches));
+            let hider = candidates
+                .find(|hider| hider.is_as_written && covers(&hider.plan.matches, &route.plan.matches));
             let problem = hider.map(|hider| unreachable(route, hider));
             match route.index {
                 None => problem.into_iter().for_each(|problem| cx.report(problem)),

@@ -25,6 +25,8 @@ pub(crate) struct RouteSpec {
     /// `None` = every HTTP listener.
     pub(crate) listeners: Option<Vec<Located<String>>>,
     pub(crate) matches: RouteMatch,
+    /// Whether `matches` is all that is written: what is wrong is left out of it, which makes it wider.
+    pub(crate) matches_as_written: bool,
     /// `None` = none that is readable; that is reported.
     pub(crate) action: Option<ActionSpec>,
     pub(crate) rewrite: Option<PathRewrite>,
@@ -78,6 +80,7 @@ fn read(cx: &Context<'_>, index: usize, node: &Node) -> Option<RouteSpec> {
             .get("listener")
             .map(|_| table.many("listener").iter().filter_map(located_text).collect()),
         matches: matches(&table),
+        matches_as_written: matches_as_written(&table),
         action,
         rewrite: rewrite(&table),
         rewrite_at: table.get("rewrite").map(|node| node.span),
@@ -89,6 +92,13 @@ fn read(cx: &Context<'_>, index: usize, node: &Node) -> Option<RouteSpec> {
         priority,
         body_bytes_max: table.size_if("max-body").map(|size| size.0),
     })
+}
+
+/// Whether all conditions could be read, and no unknown key may be meant as one. Only known after they were read.
+fn matches_as_written(table: &Table<'_, '_>) -> bool {
+    let mut conditions = ["host", "path", "method", "header", "client", "when"].into_iter();
+    !table.has_unknown_keys()
+        && !conditions.any(|key| table.get(key).is_some_and(|node| table.cx.has_errors_in(node.span)))
 }
 
 fn matches(table: &Table<'_, '_>) -> RouteMatch {

@@ -338,7 +338,28 @@ fn many_errors_are_counted_not_printed() {
     let text: String = (0..100_000).map(|number| format!("k{number} = 1\n")).collect();
     let messages = messages(&text);
     assert_eq!(messages.len(), 501);
-    assert!(messages[500].ends_with("further problems are not shown"), "{}", messages[500]);
+    assert!(messages[500].ends_with("further errors are not shown"), "{}", messages[500]);
+}
+
+/// Servers of a pool with one doubtful thing each.
+fn with_warnings(count: usize) -> String {
+    let routes: String = (0..count)
+        .map(|number| format!("[[route]]\npath = '/{number}'\npool = 'web'\npriority = 1\n"))
+        .collect();
+    with(&routes)
+}
+
+#[test]
+fn many_warnings_are_counted_and_none_of_them_is_an_error() {
+    let loaded = crate::load(&[crate::Source::new("weir.toml", with_warnings(700))], &|_| None).unwrap();
+    assert_eq!(loaded.warnings.len(), 501);
+    assert_eq!(loaded.warnings[500].message, "200 further warnings are not shown");
+}
+
+#[test]
+fn an_error_is_told_however_many_warnings_come_first() {
+    let messages = messages(&format!("{}[[route]]\npath = '/x'\npool = 'wbe'\n", with_warnings(700)));
+    assert!(messages[0].contains("wbe"), "{}", messages[0]);
 }
 
 #[test]

@@ -74,3 +74,22 @@ fn a_pool_behind_a_route_for_everything_is_never_reached() {
     let text = "[listener.a]\nbind = ':1'\npool = 'p'\n[[route]]\nrespond = 200\n[pool.p]\nservers = 'a:1'\n";
     assert_eq!(messages(text), ["listener a: pool is never reached: route 1 takes all of its requests"]);
 }
+
+#[test]
+fn a_route_whose_condition_is_wrong_hides_nothing() {
+    for wrong in [
+        "when = \"path ==\"",
+        "when = 5",
+        "path = 'admin'",
+        "path = { exact = 'admin' }",
+        "host = 'a b'",
+        "method = 'G T'",
+        "client = '10.0.0.300'",
+        "header = { 'A B' = 'x' }",
+        "paht = '/admin'",
+    ] {
+        let messages = verdict(wrong, "");
+        assert!(!messages.is_empty(), "{wrong}");
+        assert!(messages.iter().all(|message| !message.contains("never reached")), "{wrong}: {messages:?}");
+    }
+}
