@@ -39,8 +39,25 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Source>, ReadError> {
 }
 
 fn source(path: &Path) -> Result<Source, ReadError> {
-    let text = fs::read_to_string(path).map_err(|cause| ReadError { path: path.to_owned(), cause })?;
+    let failed = |cause| ReadError { path: path.to_owned(), cause };
+    let text = utf8(fs::read(path).map_err(failed)?)
+        .map_err(|why| failed(io::Error::new(io::ErrorKind::InvalidData, why)))?;
     Ok(Source { name: path.display().to_string(), text })
+}
+
+/// The text of a file; a byte-order mark in front of it is left out.
+fn utf8(mut bytes: Vec<u8>) -> Result<String, String> {
+    if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
+        return Err("this is UTF-16: save it as UTF-8".to_owned());
+    }
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        bytes.drain(..3);
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let before = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..before].iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!("line {line}: not UTF-8: save it as UTF-8")
+    })
 }
 
 impl fmt::Display for ReadError {

@@ -12,6 +12,7 @@ mod diagnostic;
 pub mod diff;
 mod environment;
 mod expression;
+mod foreign;
 mod key_reader;
 mod keys;
 pub mod lab;

@@ -9,6 +9,7 @@ use toml::de::{DeInteger, DeTable, DeValue, Error};
 use crate::context::Context;
 use crate::diagnostic::Problem;
 use crate::environment::{BadVariable, fill};
+use crate::foreign;
 use crate::source::{Located, Source, Span};
 use crate::tree::{Entries, Node, Text, Value};
 
@@ -21,6 +22,14 @@ pub(crate) fn read(cx: &Context<'_>, file: usize, source: &Source) -> Option<Ent
     let mut lines = BTreeSet::new();
     let mut sorted: Vec<_> = errors.iter().collect();
     sorted.sort_by_key(|error| error.span().map_or(0, |span| span.start));
+    if let Some(other) =
+        sorted.iter().find(|error| Effect::of(error) == Effect::Broken).and(foreign::format_of(&source.text))
+    {
+        let whole = Span::new(file, other.at);
+        cx.report(Problem::error(whole, format!("this is {}, not TOML", other.what)).help(other.help));
+        cx.set_incomplete();
+        return None;
+    }
     for error in sorted {
         let effect = Effect::of(error);
         let start = error.span().map_or(0, |span| span.start);
@@ -69,6 +78,10 @@ fn syntax_problem(file: usize, source: &Source, error: &Error, effect: Effect) -
     let meant = source.text.get(range.clone()).unwrap_or("").to_owned();
     let span = Span::new(file, range);
     match effect {
+        Effect::None if meant.contains(TYPOGRAPHIC) => {
+            Problem::error(span, format!("TOML: {meant} has typographic quotation marks"))
+                .help(format!("write {}", quoted(meant.trim().trim_matches(TYPOGRAPHIC))))
+        }
         Effect::None => Problem::error(span, format!("TOML: {meant} needs quotes"))
             .help(format!("write {}", quoted(meant.trim()))),
         Effect::PartLost => {
@@ -77,6 +90,9 @@ fn syntax_problem(file: usize, source: &Source, error: &Error, effect: Effect) -
         Effect::Broken => Problem::error(span, format!("TOML: {}", error.message())),
     }
 }
+
+/// What word processors and chats make of quotation marks.
+const TYPOGRAPHIC: [char; 8] = ['“', '”', '„', '«', '»', '‘', '’', '‚'];
 
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))

@@ -16,7 +16,7 @@ pub(crate) fn check_table(cx: &Context<'_>, subject: &Subject, section: &'static
     let mut meant = Vec::new();
     for (name, value) in node.entries() {
         match section.key(&name.value) {
-            Some(key) => check(cx, &subject.key(&name.value), key.kind, value),
+            Some(key) => check_key(cx, &subject.key(&name.value), key, value),
             None => meant.extend(unknown_key(cx, subject, section, name)),
         }
     }
@@ -40,6 +40,16 @@ pub(crate) fn check_table(cx: &Context<'_>, subject: &Subject, section: &'static
         let help = format!("for example: {} = {}", key.name, key.example);
         cx.report(Problem::error(node.span, message).help(help));
     }
+}
+
+/// As [`check`]; a value of another type is answered with the key's example, where nothing closer is known.
+fn check_key(cx: &Context<'_>, subject: &Subject, key: &Key, node: &Node) {
+    if matches!(node.value, Value::Unknown) || fits(key.kind, &node.value) {
+        return check(cx, subject, key.kind, node);
+    }
+    let mut problem = wrong_type(subject, key.kind, node);
+    problem.help = problem.help.or_else(|| Some(format!("for example: {} = {}", key.name, key.example)));
+    cx.report(problem);
 }
 
 /// Reports every place where `node` is not a value of `kind`.
@@ -74,6 +84,10 @@ pub(crate) fn check(cx: &Context<'_>, subject: &Subject, kind: Kind, node: &Node
             }
         }
         Kind::AnyOf(kinds) => match kinds.iter().find(|kind| fits(**kind, &node.value)) {
+            // A number in quotes has the type of a word; it is none of these, and hardly meant to be.
+            Some(Kind::Choice(_)) if is_quoted_number(kinds, node) => {
+                cx.report(wrong_type(subject, kind, node));
+            }
             Some(kind) => check(cx, subject, *kind, node),
             None => cx.report(wrong_type(subject, kind, node)),
         },
@@ -85,6 +99,11 @@ pub(crate) fn check(cx: &Context<'_>, subject: &Subject, kind: Kind, node: &Node
             }
         }
     }
+}
+
+fn is_quoted_number(kinds: &[Kind], node: &Node) -> bool {
+    let takes_numbers = |kind: &Kind| matches!(kind, Kind::Integer { .. } | Kind::Number { .. });
+    kinds.iter().any(takes_numbers) && node.text().is_some_and(|text| text.trim().parse::<f64>().is_ok())
 }
 
 /// One of several values; a table among them has a name of its own in messages.

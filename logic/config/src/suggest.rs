@@ -146,6 +146,10 @@ pub(crate) fn for_value(kind: Kind, value: &Value) -> Option<String> {
             };
             same.or_else(foreign).or_else(|| closest(there, names.iter().copied())).map(did_you_mean)
         }
+        // "an address to bind": a port by itself, as NGINX takes it.
+        (Kind::Text("an address to bind"), Value::Integer(Some(port @ 1..=65535))) => {
+            Some(format!("write \":{port}\""))
+        }
         (Kind::OneOrMany(kind), value) => for_value(*kind, value),
         (Kind::AnyOf(kinds), value) => kinds.iter().find_map(|kind| for_value(*kind, value)),
         _ => None,

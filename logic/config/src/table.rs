@@ -191,6 +191,11 @@ impl<'t, 'a> Table<'t, 'a> {
         self.cx.report(problem);
     }
 
+    /// Reports what is hardly meant as it is written, with what to do about it.
+    pub(crate) fn warning(&self, key: &str, span: Span, message: impl Display, help: String) {
+        self.cx.report(Problem::warning(span, format!("{}: {message}", self.subject.key(key))).help(help));
+    }
+
     fn text_as<T>(&self, key: &str, read: impl Fn(&str) -> Option<T>) -> Option<T> {
         self.get(key).and_then(Node::text).and_then(&read).or_else(|| read(self.default(key)))
     }

@@ -48,6 +48,8 @@ pub enum BadAddress {
     Port(String),
     /// An IPv6 address without brackets.
     Brackets,
+    /// With a scheme such as `http://` in front.
+    Scheme(String),
     /// More colons than one, and no IPv6 address.
     Colons,
     /// Neither an IP address nor a host name.
@@ -104,6 +106,16 @@ fn unix_path(path: &str) -> Result<PathBuf, BadAddress> {
 
 fn split_port(text: &str) -> Result<(&str, &str), BadAddress> {
     let is_port = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some((scheme, rest)) = text.split_once("://") {
+        return Err(BadAddress::Scheme(match (scheme, rest.split('/').next().unwrap_or(rest)) {
+            (_, "") => "an address has no scheme: write address:port".to_owned(),
+            ("https", host) => {
+                format!("an address has no scheme: write {}, and tls = true in the pool", at_port(host, 443))
+            }
+            ("http", host) => format!("an address has no scheme: write {}", at_port(host, 80)),
+            (_, host) => format!("an address has no scheme: write {host}"),
+        }));
+    }
     let Some((host, port)) = text.rsplit_once(':') else {
         return Err(if is_port { BadAddress::PortOnly(text.to_owned()) } else { BadAddress::NoPort });
     };
@@ -120,6 +132,13 @@ fn split_port(text: &str) -> Result<(&str, &str), BadAddress> {
         true if [text, host].iter().any(|text| text.parse::<Ipv6Addr>().is_ok()) => Err(BadAddress::Brackets),
         true => Err(BadAddress::Colons),
     }
+}
+
+/// `host` with a port, if it has none.
+fn at_port(host: &str, port: u16) -> String {
+    let has_port =
+        host.rsplit_once(':').is_some_and(|(before, _)| !before.contains(':') || before.ends_with(']'));
+    if has_port { host.to_owned() } else { format!("{host}:{port}") }
 }
 
 fn parse_ip(host: &str) -> Option<IpAddr> {
@@ -165,6 +184,7 @@ impl fmt::Display for BadAddress {
             Self::PortOnly(port) => write!(f, "{port:?} is only a port: write address:{port}"),
             Self::Port(port) => write!(f, "{port:?} is not a port (1 to 65535)"),
             Self::Brackets => f.write_str("an IPv6 address stands in brackets: [2001:db8::1]:80"),
+            Self::Scheme(help) => f.write_str(help),
             Self::Colons => f.write_str("there is a colon too many: write address:port"),
             Self::Host(host) => write!(f, "{host:?} is neither an IP address nor a host name"),
             Self::UnixPath(path) => {
@@ -219,6 +239,15 @@ mod tests {
         assert_eq!(wrong("::1:80"), BadAddress::Brackets);
         assert_eq!(wrong("2001:db8:0:0:0:0:0:1:80"), BadAddress::Brackets);
         assert_eq!(wrong("10.0.0.1:80:"), BadAddress::Colons);
+        for (text, written) in [
+            ("http://10.0.0.1", "write 10.0.0.1:80"),
+            ("http://[::1]:8080/app", "write [::1]:8080"),
+            ("https://app.example.org", "write app.example.org:443, and tls = true in the pool"),
+            ("tcp://db:5432", "write db:5432"),
+            ("http://", "write address:port"),
+        ] {
+            assert_eq!(wrong(text).to_string(), format!("an address has no scheme: {written}"));
+        }
         assert_eq!(wrong("we b:80"), BadAddress::Host("we b".into()));
         assert_eq!(wrong("unix:run/a"), BadAddress::UnixPath("run/a".into()));
     }

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use weir_http::{HostPattern, PathPattern};
 
+use crate::source::Located;
 use crate::table::Table;
 use crate::tree::short;
 
@@ -26,8 +27,18 @@ impl FromStr for Network {
 }
 
 pub(super) fn networks(table: &Table<'_, '_>, key: &str) -> Vec<IpNet> {
-    let nodes = table.many(key).iter();
-    nodes.filter_map(|node| table.parse_node::<Network>(key, node)).map(|network| network.value.0).collect()
+    let mut networks = Vec::new();
+    for node in table.many(key) {
+        let Some(Located { value: Network(network), span }) = table.parse_node(key, node) else { continue };
+        let written = node.text().and_then(|text| text.parse::<IpNet>().ok());
+        if let Some(written) = written.filter(|written| *written != network) {
+            let message = format!("{written} means all of {network}");
+            let help = format!("write {network}, or {} for this one address", written.addr());
+            table.warning(key, span, message, help);
+        }
+        networks.push(network);
+    }
+    networks
 }
 
 /// A host, or `*.` and a domain.

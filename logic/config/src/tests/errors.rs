@@ -445,3 +445,31 @@ fn a_server_is_not_known_while_the_head_of_a_request_is_made() {
     assert_eq!(with("response-headers"), [""; 0]);
     assert!(with("request-headers")[0].ends_with("the server is chosen after the request's head is made"));
 }
+
+#[test]
+fn what_people_write_at_first_is_answered_with_what_to_write() {
+    for (line, help) in [
+        ("[listener.b]\nbind = 80\npool = 'web'\n", "write \":80\""),
+        (
+            "[listener.b]\nbind = ':1'\npool = 'web'\ntls = true\n",
+            "for example: tls = { certificates = \"/etc/weir/site.pem\" }",
+        ),
+        ("[pool.b]\nservers = [{ address = 'a:1', weight = '2' }]\n", "write 2, without quotes"),
+        ("[listener.b]\nbind = “:81”\npool = 'web'\n", "write \":81\""),
+        ("[pool.b]\nservers = 'https://a'\n", "write a:443, and tls = true in the pool"),
+        (
+            "[[route]]\nclient = '10.1.2.3/8'\npool = 'web'\n",
+            "write 10.0.0.0/8, or 10.1.2.3 for this one address",
+        ),
+    ] {
+        let told = complaints(&with(line));
+        assert!(told.contains(help), "{line}: {told}");
+    }
+}
+
+#[test]
+fn a_config_of_another_program_is_answered_once_with_the_page_to_read() {
+    let told = complaints("global\n  maxconn 10\nfrontend web\n  bind :80\n");
+    assert!(told.contains("error: this is a config of HAProxy, not TOML\n --> weir.toml:1:1"), "{told}");
+    assert!(told.contains("docs/guide/coming-from.md") && told.matches("error: ").count() == 1, "{told}");
+}
