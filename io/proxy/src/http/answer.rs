@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use weir_http::access_log::Termination;
 use weir_http::{
-    Action, Answer as Message, HeaderTable, Method, RefusalRule, RequestHead, RequestText, ResponseContext,
-    ResponseTo, Version, append_trace, parse_response,
+    Action, Answer as Message, FixedResponse, HeaderTable, Method, RefusalRule, RequestHead, RequestText,
+    ResponseContext, ResponseTo, Version, append_trace, parse_response,
 };
 
 use super::answered::Line;
@@ -144,8 +144,9 @@ impl Answer {
         let to = To::request(head, asker.id, keep_alive);
         match &route.plan.action {
             Action::Respond(response) => {
-                let (status, body) = (response.status, response.body.as_bytes());
-                let message = Message { content_type: &response.content_type, body, ..Message::new(status) };
+                let status = response.status;
+                let (content_type, body) = Self::body_of(connection, response);
+                let message = Message { content_type, body, ..Message::new(status) };
                 let mut answer = Self::ruled(connection, buf, head, index, asker, to, message);
                 answer.denied = (400..500).contains(&status);
                 answer
@@ -246,8 +247,9 @@ impl Answer {
             _ => &[],
         };
         let mut answer = match (&nobody_left.response, fault) {
-            (Some(page), Fault::NobodyLeft) => {
-                Self::page(connection, page.status, to, headers, &page.content_type, page.body.as_bytes())
+            (Some(response), Fault::NobodyLeft) => {
+                let (content_type, body) = Self::body_of(connection, response);
+                Self::page(connection, response.status, to, headers, content_type, body)
             }
             _ => Self::error(connection, status, to, headers),
         };
@@ -266,6 +268,15 @@ impl Answer {
         answer.denied = fault.status() == BODY_TOO_LARGE;
         answer.refused_by = fault.refused_by();
         answer
+    }
+
+    /// The type and the body of what is configured: where it has no body, those of the page for its status, if there is one.
+    fn body_of<'a>(connection: &'a Connection, response: &'a FixedResponse) -> (&'a str, &'a [u8]) {
+        let page = connection.live.shared.error_pages.get(&response.status);
+        match page.filter(|_| response.body.is_empty()) {
+            Some(page) => (&page.content_type, page.body.as_bytes()),
+            None => (&response.content_type, response.body.as_bytes()),
+        }
     }
 
     fn error(connection: &Connection, status: u16, to: To<'_>, headers: &[(&str, &[u8])]) -> Self {

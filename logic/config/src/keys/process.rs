@@ -242,7 +242,7 @@ pub(crate) static RESOLVER: Section = Section {
 pub(crate) static ERROR_PAGE: Section = Section {
     noun: "error page",
     title: "[error-page.STATUS]",
-    meaning: "The body of an error that Weir answers with itself: exactly one of `body` and `file`.",
+    meaning: "The body of an error that Weir answers with itself, by a route's `respond` without a body, too: exactly one of `body` and `file`.",
     keys: &[
         key(
             "content-type",
@@ -257,7 +257,7 @@ pub(crate) static ERROR_PAGE: Section = Section {
             Text("a path"),
             Otherwise("`body`"),
             "\"/etc/weir/503.html\"",
-            "A file with the body, UTF-8, up to 1 MiB. Read when the config is.",
+            "A file with the body, UTF-8, up to 1 MiB, or an errorfile of HAProxy, whose head is left out but for its Content-Type. Read when the config is.",
         ),
     ],
 };

@@ -4,6 +4,7 @@
 mod auto_weight;
 pub(crate) mod balance;
 mod check;
+mod error_page;
 mod fleet;
 mod fleet_haproxy;
 mod fleet_kubernetes;
@@ -91,7 +92,7 @@ impl Spec {
             admin: table.table_if("admin").map(|admin| process::admin(&admin)),
             access_log: table.table_if("access-log").map(|log| process::access_log(&log)),
             resolver: process::resolver(&table.table("resolver")),
-            error_pages: process::error_pages(cx, named("error-page")),
+            error_pages: error_page::error_pages(cx, named("error-page")),
             listeners: named("listener")
                 .iter()
                 .filter_map(|(name, node)| listener::read(cx, name, node))

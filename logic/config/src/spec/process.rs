@@ -1,23 +1,17 @@
-use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use weir_model::BindAddress;
 
-use super::header::check_value;
-use super::route::exactly_one;
-use crate::context::Context;
-use crate::keys::{ERROR_PAGE, FACILITIES};
+use crate::keys::FACILITIES;
 use crate::plan::{
-    AccessLogFormat, AccessLogPlan, AdminPlan, ErrorPage, LogTarget, ProcessPlan, ResolverPlan,
-    SyslogFacility,
+    AccessLogFormat, AccessLogPlan, AdminPlan, LogTarget, ProcessPlan, ResolverPlan, SyslogFacility,
 };
 use crate::source::Located;
-use crate::subject::Subject;
 use crate::suggest;
 use crate::table::Table;
-use crate::tree::{Node, short};
+use crate::tree::short;
 
 pub(super) fn process(table: &Table<'_, '_>) -> ProcessPlan {
     ProcessPlan {
@@ -103,41 +97,6 @@ pub(super) fn resolver(table: &Table<'_, '_>) -> ResolverPlan {
         table.error(key, span, format!("min-ttl {} is above max-ttl {}", plan.ttl_min, plan.ttl_max));
     }
     plan
-}
-
-pub(super) fn error_pages(cx: &Context<'_>, entries: &[(Located<String>, Node)]) -> BTreeMap<u16, ErrorPage> {
-    let mut pages = BTreeMap::new();
-    for (status, node) in entries {
-        let subject = Subject::default().named("error page", &status.value);
-        let table = Table::new(cx, subject.clone(), &ERROR_PAGE, node);
-        let content_type = table.text("content-type");
-        if let Some(node) = table.get("content-type") {
-            check_value(&table, "content-type", node.span, &content_type);
-        }
-        let page = ErrorPage { content_type, body: error_body(&table) };
-        match status.value.parse::<u16>() {
-            Ok(number @ 400..=599) if status.value.len() == 3 => {
-                pages.insert(number, page);
-            }
-            _ => cx.error(status.span, format!("{subject}: expected a status from 400 to 599")),
-        }
-    }
-    pages
-}
-
-/// Written out, or in a file.
-fn error_body(table: &Table<'_, '_>) -> String {
-    const FILE_BYTES_MAX: usize = 1 << 20;
-    if let Some(("body", ())) = exactly_one(table, [("body", ()), ("file", ())]) {
-        return table.text("body");
-    }
-    let Some(file) = table.text_if("file") else { return String::new() };
-    match (table.cx.outside.file)(Path::new(&file.value)) {
-        Ok(body) if body.len() <= FILE_BYTES_MAX => return body,
-        Ok(_) => table.error("file", file.span, "larger than 1 MiB"),
-        Err(cause) => table.error("file", file.span, format!("{}: {cause}", short(&file.value))),
-    }
-    String::new()
 }
 
 pub(super) fn path(table: &Table<'_, '_>, key: &str) -> PathBuf {

@@ -1,6 +1,6 @@
 //! What people read when a config is wrong.
 
-use super::{complaints, messages, with};
+use super::{complaints, load_text, messages, with};
 
 /// The input, a line, the output.
 fn golden(text: &str) -> String {
@@ -351,7 +351,7 @@ fn with_warnings(count: usize) -> String {
 
 #[test]
 fn many_warnings_are_counted_and_none_of_them_is_an_error() {
-    let loaded = crate::load(&[crate::Source::new("weir.toml", with_warnings(700))], &|_| None).unwrap();
+    let loaded = load_text(&with_warnings(700)).unwrap();
     assert_eq!(loaded.warnings.len(), 501);
     assert_eq!(loaded.warnings[500].message, "200 further warnings are not shown");
 }
@@ -472,4 +472,20 @@ fn a_config_of_another_program_is_answered_once_with_the_page_to_read() {
     let told = complaints("global\n  maxconn 10\nfrontend web\n  bind :80\n");
     assert!(told.contains("error: this is a config of HAProxy, not TOML\n --> weir.toml:1:1"), "{told}");
     assert!(told.contains("docs/guide/coming-from.md") && told.matches("error: ").count() == 1, "{told}");
+}
+
+#[test]
+fn of_an_errorfile_of_haproxy_the_body_and_its_type_are_used() {
+    let loaded = load_text(&with("[error-page.503]\nfile = '/etc/haproxy/503.http'\n")).unwrap();
+    let page = &loaded.plan.error_pages[&503];
+    assert_eq!((page.body.as_str(), page.content_type.as_str()), ("Back soon.\n", "text/plain"));
+    assert_eq!(
+        loaded.warnings[0].message,
+        "error page 503: file: of its head only Content-Type is used, not Cache-Control"
+    );
+    let told = messages(&with("[error-page.500]\nfile = '/etc/haproxy/500.http'\n"));
+    assert_eq!(
+        told,
+        ["error page 500: file: it begins as a whole response, and no empty line ends its head"]
+    );
 }

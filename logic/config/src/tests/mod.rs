@@ -31,6 +31,12 @@ fn source(name: &str, text: &str) -> Source {
 fn load_text(text: &str) -> Result<Loaded, Vec<Diagnostic>> {
     let file = |path: &std::path::Path| match path.to_str() {
         Some("/etc/weir/504.html") => Ok("Too slow.".to_owned()),
+        Some("/etc/haproxy/503.http") => {
+            Ok("HTTP/1.0 503 Service Unavailable\r\nCache-Control: no-cache\r\nConnection: close\r\n\
+             Content-Type: text/plain\r\n\r\nBack soon.\n"
+                .to_owned())
+        }
+        Some("/etc/haproxy/500.http") => Ok("HTTP/1.0 500 Error\r\nContent-Type: text/html\r\n".to_owned()),
         _ => Err("no such file".to_owned()),
     };
     load_with(&[source("weir.toml", text)], Outside { env: &|_| None, file: &file })

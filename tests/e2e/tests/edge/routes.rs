@@ -251,3 +251,17 @@ fn error_pages_can_be_ones_own() {
     assert_eq!((response.status, response.text().as_str()), (404, "Not here."));
     assert_eq!(response.header("content-type"), Some("text/plain"));
 }
+
+#[test]
+fn error_pages_are_those_of_responses_without_a_body_too() {
+    let config = "[listener.web]\nbind = \"127.0.0.1:0\"\n\n[[route]]\npath = \"/closed\"\nrespond = 403\n\
+        [[route]]\npath = \"/own\"\nrespond = { status = 403, body = \"own\" }\n\
+        [[route]]\npool = \"empty\"\n[pool.empty]\nservers = []\nwhen-empty = { respond = { status = 403 } }\n\
+        [error-page.403]\ncontent-type = \"text/plain\"\nbody = \"Not you.\"\n";
+    let weir = Weir::start(config);
+    for (path, body) in [("/closed", "Not you."), ("/own", "own"), ("/", "Not you.")] {
+        let response = weir.client().exchange(get(path));
+        assert_eq!((response.status, response.text().as_str()), (403, body), "{path}");
+    }
+    assert_eq!(weir.client().exchange(get("/closed")).header("content-type"), Some("text/plain"));
+}
