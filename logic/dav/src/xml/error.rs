@@ -18,9 +18,6 @@ pub enum XmlError {
     /// A document type, which WebDAV has no use for and attackers have.
     #[error("document types are not accepted (RFC 4918 section 20.6)")]
     DocumentType,
-    /// A processing instruction.
-    #[error("processing instructions are not accepted")]
-    ProcessingInstruction,
     /// An entity that XML does not define by itself.
     #[error("entities other than those of XML itself are not accepted (RFC 4918 section 20.6)")]
     Entity,

@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::chars::{is_ncname, is_xml};
+use super::scope::XML;
 use super::{DAV, escape};
 
 /// The name of a property or another element: a namespace, which may be empty, and a local name.
@@ -47,6 +48,11 @@ impl PropName {
             }
             "" => {
                 out.push('<');
+                out.push_str(&self.local);
+            }
+            // It has a prefix of its own and may have no other (Namespaces in XML 1.0 section 3).
+            XML => {
+                out.push_str("<xml:");
                 out.push_str(&self.local);
             }
             namespace => {

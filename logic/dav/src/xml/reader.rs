@@ -1,11 +1,10 @@
-//! A reader that gives elements with their namespaces and refuses everything else that XML can do: document types,
-//! entities, processing instructions. What quick-xml leaves to its caller is checked here: characters, names, namespaces,
-//! one root.
+//! A reader that gives elements with their namespaces. It refuses document types and entities, and ignores comments and
+//! processing instructions. What quick-xml leaves to its caller is checked here: characters, names, namespaces, one root.
 
 use std::borrow::Cow;
 
 use quick_xml::XmlVersion;
-use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
+use quick_xml::events::{BytesDecl, BytesPI, BytesRef, BytesStart, Event};
 
 use super::chars::{is_ncname, is_space, is_xml};
 use super::decode::Decoded;
@@ -116,7 +115,8 @@ impl<'a> Reader<'a> {
                 Event::Comment(comment) if comment.chars().all(is_xml) => continue,
                 Event::Comment(_) => return Err(XmlError::Malformed),
                 Event::DocType(_) => return Err(XmlError::DocumentType),
-                Event::PI(_) => return Err(XmlError::ProcessingInstruction),
+                Event::PI(instruction) if is_instruction(&instruction) => continue,
+                Event::PI(_) => return Err(XmlError::Malformed),
                 Event::Start(tag) | Event::Empty(tag) => {
                     return self.open(&tag).map(|open| Some(Item::Open(open)));
                 }
@@ -231,6 +231,13 @@ impl<'a> Reader<'a> {
 /// Prefix, which may be empty, and local name.
 fn split(qualified: &str) -> (&str, &str) {
     qualified.split_once(':').unwrap_or(("", qualified))
+}
+
+/// Whether a processing instruction is well-formed: its target is a name without colon, and not `xml` in any case (XML 1.0
+/// section 2.6, Namespaces in XML 1.0 section 7).
+fn is_instruction(instruction: &BytesPI<'_>) -> bool {
+    let target = instruction.target();
+    is_ncname(target) && !target.eq_ignore_ascii_case("xml") && instruction.content().chars().all(is_xml)
 }
 
 fn resolve(reference: &BytesRef<'_>) -> Result<char, XmlError> {

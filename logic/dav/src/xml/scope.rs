@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::XmlError;
 use super::chars::is_ncname;
 
-const XML: &str = "http://www.w3.org/XML/1998/namespace";
+/// The namespace of the prefix `xml`, which needs no declaration.
+pub(super) const XML: &str = "http://www.w3.org/XML/1998/namespace";
 const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
 
 /// A declaration: `xmlns:prefix="namespace"`, or `xmlns="namespace"` with an empty prefix.

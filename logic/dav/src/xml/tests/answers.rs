@@ -72,6 +72,25 @@ fn a_listing_has_properties_in_groups_of_their_status() {
 }
 
 #[test]
+fn a_property_in_the_namespace_of_xml_itself_has_the_prefix_of_xml() {
+    // Namespaces in XML 1.0 section 3: no other prefix may be bound to it.
+    const XML: &str = "http://www.w3.org/XML/1998/namespace";
+    let body = "<D:propfind xmlns:D='DAV:'><D:prop><xml:space/></D:prop></D:propfind>";
+    let asked = Propfind::parse(body.as_bytes(), &LIMITS).unwrap();
+    assert_eq!(asked, Propfind::Prop(vec![name(XML, "space")]));
+    let mut out = String::new();
+    let mut multistatus = Multistatus::begin(&mut out);
+    let mut response = Response::new(&path(&[b"a"]), false);
+    response.add(&Property::Name(&name(XML, "space")), Outcome::NotFound, None);
+    response.found(&Property::Dead(&fragment("<xml:lang>en</xml:lang>")));
+    multistatus.response(&mut out, &response);
+    multistatus.end(&mut out);
+    assert!(out.contains("<D:prop><xml:space/></D:prop>"), "{out}");
+    assert!(out.contains("<xml:lang>en</xml:lang>"), "{out}");
+    Fragment::parse(&out[out.find("<D:multistatus").unwrap()..], &LIMITS).unwrap();
+}
+
+#[test]
 fn a_proppatch_that_failed_says_for_each_property_why() {
     let mut out = String::new();
     let mut multistatus = Multistatus::begin(&mut out);

@@ -36,6 +36,21 @@ fn propfind_asks_in_three_ways() {
 }
 
 #[test]
+fn processing_instructions_are_ignored_wherever_they_stand() {
+    let asked = propfind("<D:propfind xmlns:D='DAV:'><D:prop><D:getetag/></D:prop></D:propfind>");
+    for body in [
+        "<?xml version='1.0'?><?xml-stylesheet href='a'?><D:propfind xmlns:D='DAV:'><D:prop><D:getetag/></D:prop></D:propfind>",
+        "<?pi?><D:propfind xmlns:D='DAV:'><?php x?><D:prop><D:getetag/><?y <z> & ?></D:prop></D:propfind><?end x?>",
+    ] {
+        assert_eq!(propfind(body), asked, "{body}");
+    }
+    let kept = proppatch(
+        "<D:propertyupdate xmlns:D='DAV:'><D:set><D:prop><a>x<?pi y?>z</a></D:prop></D:set></D:propertyupdate>",
+    );
+    assert_eq!(shown(&kept.unwrap()), "set {}a = <a>xz</a>\n");
+}
+
+#[test]
 fn a_propfind_that_asks_for_nothing_or_for_two_things_makes_no_sense() {
     for body in [
         "<D:propfind xmlns:D='DAV:'/>",
