@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
+use weir_e2e::Weir;
 use weir_testkit::TempDir;
 use weir_testkit::certificates::{Authority, Request};
 
@@ -182,6 +183,30 @@ fn the_map_of_the_code_names_every_crate() {
             if entry.path().is_dir() {
                 assert!(named.contains(name.as_str()), "{side}/{name} is not in README.md's map");
             }
+        }
+    }
+}
+
+#[test]
+fn redirects_to_the_same_place_keep_the_query() {
+    let pages = examples();
+    let targets =
+        pages.iter().flat_map(|example| after(&example.text, "redirect = \"https://{host}{", &['"']));
+    let targets: BTreeSet<&str> = targets.collect();
+    assert!(!targets.is_empty(), "no page shows the way from HTTP to HTTPS");
+    for target in targets {
+        let weir = Weir::start(&format!(
+            "[listener.web]\nbind = \"127.0.0.1:0\"\n[[route]]\nlistener = \"web\"\nredirect = \"https://{{host}}{{{target}\"\n"
+        ));
+        let port = weir.addr("web").port();
+        for host in ["example.org".to_owned(), "example.org:80".to_owned(), format!("example.org:{port}")] {
+            let request = format!("GET /a%20b?id=7&x=%2F HTTP/1.1\r\nHost: {host}\r\n\r\n");
+            let response = weir.client().exchange(request);
+            assert_eq!(
+                response.header("location"),
+                Some("https://example.org/a%20b?id=7&x=%2F"),
+                "{target}, {host}"
+            );
         }
     }
 }
